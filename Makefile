@@ -1,0 +1,134 @@
+# Two commands: `make figures` and `make test`. Both first set up .venv from requirements.lock (the
+# only step that needs a network) and write nothing outside this folder. `make` alone prints the
+# targets.
+
+PROFILE = mini
+ONLY =
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+ALL := $(sort $(basename $(notdir $(wildcard notebooks/*.ipynb))))
+PROFILES := $(sort $(basename $(notdir $(wildcard notebooks/profiles/*.yaml))))
+CHOSEN := $(if $(ONLY),$(basename $(notdir $(ONLY))),$(ALL))
+BUILT := $(CHOSEN:%=build/$(PROFILE)/%.ipynb)
+
+# What every notebook depends on, besides itself and its profile. Results tables under data/results
+# are written by notebooks, so they are no reason to run one; xlx/run.py only starts them.
+SOURCES := $(filter-out xlx/run.py,$(wildcard xlx/*.py xlx/*.mplstyle))
+SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/dev/null)
+
+ifneq ($(filter figures store,$(MAKECMDGOALS)),)
+  ifeq ($(ALL),)
+    $(error there is no notebook in notebooks/)
+  endif
+  ifneq ($(filter-out $(ALL),$(CHOSEN)),)
+    $(error no notebook '$(filter-out $(ALL),$(CHOSEN))' (ONLY=...); there are: $(ALL))
+  endif
+  ifneq ($(words $(filter $(PROFILES),$(PROFILE))),1)
+    $(error no profile '$(PROFILE)' (PROFILE=...); there are: $(PROFILES))
+  endif
+endif
+
+# mini needs nothing from the network, and says so to the libraries: a slip fails at once.
+OFFLINE := HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_DATASETS_OFFLINE=1
+export PYTHONHASHSEED := 0
+export TOKENIZERS_PARALLELISM := false
+# Settings, histories and downloads of the tools stay in the repository (HF_HOME, if set, is kept).
+export HF_HOME ?= $(CURDIR)/cache/huggingface
+TOOLS := cache/tools
+export IPYTHONDIR := $(CURDIR)/$(TOOLS)/ipython
+export JUPYTER_CONFIG_DIR := $(CURDIR)/$(TOOLS)/jupyter/config
+export JUPYTER_DATA_DIR := $(CURDIR)/$(TOOLS)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CURDIR)/$(TOOLS)/jupyter/runtime
+export MPLCONFIGDIR := $(CURDIR)/$(TOOLS)/matplotlib
+# An agg backend from outside would make the figures vanish from the notebooks.
+unexport MPLBACKEND PYTHONHOME PYTHONPATH
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: help figures test lab pretrain bench lint format store lock clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@echo "notebooks: $(or $(ALL),none yet)"
+	@echo "profiles:  $(or $(PROFILES),none yet)"
+
+figures: $(BUILT) ## execute the notebooks, write figures/ [ONLY=abx-2-dynamics] [PROFILE=paper]
+	@echo "figures are up to date (profile $(PROFILE): $(CHOSEN))"
+
+build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
+		$(SOURCES) $(SHIPPED) requirements.lock | $(READY) $(TOOLS)
+	@echo "$*: running (profile $(PROFILE))"
+	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m xlx.run $* --profile $(PROFILE)
+
+test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks and compare outputs
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(OFFLINE) $(BIN)/python -m pytest -q -p no:xdist --nbval --nbval-cell-timeout 900 \
+		notebooks/*.ipynb
+
+lab: $(READY) | $(TOOLS) ## open JupyterLab in notebooks/ [LAB="--no-browser"]
+	$(BIN)/jupyter-lab --ServerApp.root_dir=notebooks $(LAB)
+
+pretrain: $(READY) | $(TOOLS) ## train the miniature models again (hours; resumes when stopped)
+	$(OFFLINE) $(BIN)/python -m xlx.pretraining mini-xlmr
+	$(OFFLINE) $(BIN)/python -m xlx.pretraining mini-infoxlm
+
+bench: $(READY) | $(TOOLS) ## measure speed and memory
+	$(OFFLINE) $(BIN)/python -m tests.bench
+
+lint: $(READY) ## check style (ruff), notebooks included
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(READY) ## put style right where a tool can
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+store: figures ## copy the outputs of the executed notebooks into notebooks/, to commit them
+	@for name in $(CHOSEN); do $(BIN)/python -m xlx.run $$name --store || exit 1; done
+
+clean: ## remove build/ and tool caches (.venv and cache/ stay: delete them by hand)
+	rm -rf build .pytest_cache .ruff_cache .hypothesis
+	find xlx tests notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
+
+# uv does in seconds what takes pip minutes, and comes from the lock as well; its downloads stay in
+# .venv. It does not read PIP_FIND_LINKS as pip does, so that is passed on. Where uv does not run,
+# pip does the same.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
+		"xlx needs Python 3.11 or newer, but $(PYTHON) is %d.%d: install a newer one, or name it: " \
+		"make PYTHON=python3.12" % v[:2])'
+	@echo "setting up $(VENV) (once; a minute or more, 2 GB or more)"
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		&& export UV_CACHE_DIR="$${UV_CACHE_DIR:-$(CURDIR)/$(VENV)/uv}" \
+		&& UV="$$(sed -n 's/^\(uv==[^ ;]*\).*/\1/p' requirements.lock)" \
+		&& if $(BIN)/python -m pip install --quiet "$$UV" \
+			&& $(BIN)/uv --version >/dev/null; then \
+			$(BIN)/uv pip install --quiet --python $(BIN)/python \
+				$(addprefix --find-links ,$(PIP_FIND_LINKS)) -r requirements.lock \
+			&& $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
+		else \
+			$(BIN)/python -m pip install --quiet -r requirements.lock \
+			&& $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . ; \
+		fi
+	@touch $@
+
+$(TOOLS):
+	@mkdir -p $@
+
+# requirements.lock: exact versions for every platform, Python 3.11 and newer. It keeps the versions
+# it has where pyproject.toml still allows them; `make lock UPGRADE=--upgrade` takes the newest. The
+# CUDA packages of torch for Linux are left out: torch's own metadata brings what a platform needs.
+lock: $(READY) ## write requirements.lock from pyproject.toml [UPGRADE=--upgrade]
+	cp requirements.lock requirements.lock.part
+	$(BIN)/uv pip compile --quiet --universal --all-extras --no-header --no-annotate --no-emit-index-url \
+		--no-emit-find-links $(UPGRADE) pyproject.toml --output-file requirements.lock.part
+	{ echo '# Written by `make lock` from pyproject.toml; do not edit.'; \
+		grep -v -E '^(nvidia-|cuda-|triton|#)' requirements.lock.part; } > requirements.lock.new
+	cmp -s requirements.lock.new requirements.lock || cp requirements.lock.new requirements.lock
+	rm requirements.lock.new requirements.lock.part

@@ -1,0 +1,171 @@
+"""Make the pretraining text of the miniature models: one archive a source.
+
+    python data/pretraining/make.py --sources FOLDER --evaluation FOLDER [FOLDER ...]
+
+``--sources`` holds the originals, unpacked: ``pretraining/<lang>/{common_voice,tatoeba}.txt``,
+``ntrex/NTREX-128/newstest2019-*.txt`` and ``bible_nt/<lang>.tsv``. ``--evaluation`` names the
+folders whose text an analysis evaluates on (WMT24++, FLORES-200, UD, PUD, XNLI, PAWS-X, XQuAD,
+SIB-200, WikiAnn, UNER): no line of theirs stays in. Written beside this script:
+
+* ``common_voice.tar.xz``, ``tatoeba.tar.xz``: ``<lang>.txt``, one sentence a line;
+* ``ntrex.tar.xz``: ``<lang>.txt``, 1,997 lines, aligned across languages, and ``documents.txt``;
+* ``bible_nt.tar.xz``: ``<lang>.tsv``, ``id<TAB>verse``, ids shared across languages, without the
+  held-out books;
+* ``counts.tsv``: lines, characters and lines left out, by source and language.
+
+Two lines count as the same when their letters and digits are (case, spaces and punctuation do not
+matter), so that a tokenised copy of a sentence is found too. Text shorter than ``SHORT`` such
+characters is nobody's ("Yes.", a first name) and stays. In the two aligned sources a line that must
+go is emptied, not removed: positions stay aligned.
+"""
+
+import argparse
+import io
+import json
+import lzma
+import re
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from xlx.languages import LANGUAGES  # noqa: E402
+from xlx.pretraining import HELD_OUT_BOOKS  # noqa: E402
+
+#: Shorter lines (in letters and digits) are not looked up among the evaluation text.
+SHORT = 12
+NOT_LETTERS = re.compile(r"[\W_]+")
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a text, in lower case: what makes two lines the same."""
+    return NOT_LETTERS.sub("", text).casefold()
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Every string that a file of labelled or parallel data holds, in the form of a sentence."""
+    raw = path.read_text(encoding="utf-8", errors="replace")
+    match path.suffix:
+        case ".conllu":
+            yield from re.findall(r"^# text = (.*)$", raw, flags=re.MULTILINE)
+            for block in raw.split("\n\n"):  # older releases have no "# text"
+                rows = [row.split("\t") for row in block.split("\n") if row[:1].isdigit()]
+                yield " ".join(row[1] for row in rows if row[0].isdigit())
+        case ".iob2":
+            for block in raw.split("\n\n"):
+                rows = [row.split("\t") for row in block.split("\n") if row[:1].isdigit()]
+                yield " ".join(row[1] for row in rows)
+        case ".jsonl":
+            for row in raw.splitlines():
+                yield from strings_of(json.loads(row))
+        case ".json":
+            yield from strings_of(json.loads(raw))
+        case ".tsv" if path.parent.name == "panx":
+            for block in raw.split("\n\n"):
+                yield " ".join(row.split("\t")[0] for row in block.split("\n"))
+        case ".tsv":
+            for row in raw.split("\n"):
+                yield from row.split("\t")
+        case _:
+            yield from raw.split("\n")
+
+
+def strings_of(value: object) -> Iterator[str]:
+    """The strings in a nested JSON value, and the lines of each."""
+    match value:
+        case str():
+            yield value
+            yield from value.split("\n")
+        case dict():
+            for item in value.values():
+                yield from strings_of(item)
+        case list():
+            for item in value:
+                yield from strings_of(item)
+
+
+def evaluation_lines(folders: list[Path]) -> set[str]:
+    lines: set[str] = set()
+    for folder in folders:
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        for path in files:
+            lines.update(key for text in texts_of(path) if len(key := letters(text)) >= SHORT)
+        print(f"{folder.name}: {len(files)} files read, {len(lines):,} lines in all")
+    return lines
+
+
+def write_archive(path: Path, members: dict[str, str]) -> None:
+    """A tar.xz with nothing in it but names and bytes, so that it comes out the same each time."""
+    with (
+        lzma.open(path, "wb", preset=9 | lzma.PRESET_EXTREME) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for name, text in sorted(members.items()):
+            data = text.encode("utf-8")
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(data), 0o644
+            archive.addfile(info, io.BytesIO(data))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sources", type=Path, required=True)
+    parser.add_argument("--evaluation", type=Path, nargs="+", required=True)
+    arguments = parser.parse_args()
+    sources: Path = arguments.sources
+    evaluated = evaluation_lines(arguments.evaluation)
+    counts = ["source\tlanguage\tlines\tcharacters\tleft_out"]
+
+    def keep(source: str, language: str, lines: list[str], aligned: bool) -> list[str]:
+        tidy = [" ".join(line.split()) for line in lines]
+        seen = [letters(line) in evaluated for line in tidy]
+        kept = [
+            "" if out else line for line, out in zip(tidy, seen, strict=True) if aligned or not out
+        ]
+        counts.append(
+            f"{source}\t{language}\t{sum(map(bool, kept))}\t{sum(map(len, kept))}\t{sum(seen)}"
+        )
+        return kept
+
+    for source in ("common_voice", "tatoeba"):
+        members = {}
+        for language in LANGUAGES:
+            path = sources / "pretraining" / language / f"{source}.txt"
+            if path.exists():
+                lines = [line for line in path.read_text("utf-8").split("\n") if line.strip()]
+                members[f"{language}.txt"] = "\n".join(keep(source, language, lines, False)) + "\n"
+        write_archive(HERE / f"{source}.tar.xz", members)
+
+    ntrex = sources / "ntrex"
+    documents = (ntrex / "DOCUMENT_IDS.tsv").read_text("utf-8").rstrip("\n")
+    members = {"documents.txt": documents + "\n"}
+    for language in LANGUAGES.values():
+        stem = "src.eng" if language.code == "en" else f"ref.{language.ntrex}"
+        text = (ntrex / "NTREX-128" / f"newstest2019-{stem}.txt").read_text("utf-8")
+        lines = text.removesuffix("\n").split("\n")
+        if len(lines) != documents.count("\n") + 1:
+            raise SystemExit(f"NTREX {language.ntrex}: {len(lines)} lines, not one a document id")
+        members[f"{language.code}.txt"] = (
+            "\n".join(keep("ntrex", language.code, lines, True)) + "\n"
+        )
+    write_archive(HERE / "ntrex.tar.xz", members)
+
+    members = {}
+    for language in LANGUAGES:
+        # Chinese is at hand in traditional characters only; the corpora analysed are simplified.
+        path = sources / "bible_nt" / f"{language}.tsv"
+        if path.exists():
+            rows = [row.split("\t", 1) for row in path.read_text("utf-8").split("\n") if row]
+            rows = [row for row in rows if row[0].split(".")[0] not in HELD_OUT_BOOKS]
+            verses = keep("bible_nt", language, [verse for _, verse in rows], True)
+            pairs = [f"{row[0]}\t{verse}" for row, verse in zip(rows, verses, strict=True) if verse]
+            members[f"{language}.tsv"] = "\n".join(pairs) + "\n"
+    write_archive(HERE / "bible_nt.tar.xz", members)
+    (HERE / "counts.tsv").write_text("\n".join(counts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

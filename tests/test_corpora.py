@@ -1,0 +1,579 @@
+"""Loading parallel text: a user's folder, local copies and downloads of the known corpora."""
+
+import functools
+import hashlib
+import http.server
+import json
+import tarfile
+import threading
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xlx import corpora, origins
+from xlx.corpora import CorpusError, CorpusWarning, DownloadError, ParallelCorpus, load
+from xlx.languages import ABX
+
+
+def write(folder, **files):
+    """Write files; ``en="a\\n"`` is en.txt, other names are given in a dict."""
+    folder.mkdir(exist_ok=True, parents=True)
+    for name, content in files.items():
+        name = name if "." in name else f"{name}.txt"
+        data = content if isinstance(content, bytes) else content.encode()
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def refuses(folder, *words, error=CorpusError, **options):
+    """The folder is refused in one line that holds all the words."""
+    with pytest.raises(error) as caught:
+        load(folder, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write(tmp_path / "mine", en="one\ntwo\nthree\n", de="eins\nzwei\ndrei\n")
+
+
+def make(**sentences):
+    n = len(next(iter(sentences.values())))
+    ids = tuple(map(str, range(n)))
+    texts = {language: tuple(text) for language, text in sentences.items()}
+    return ParallelCorpus("made", texts, ids, ("d",) * n, "none", "here")
+
+
+# --- a folder -------------------------------------------------------------------------------------
+
+
+def test_folder(folder):
+    corpus = load(folder)
+    assert corpus.languages == ("de", "en")
+    assert corpus.sentences["en"] == ("one", "two", "three")
+    assert (corpus.ids, corpus.domains) == (("1", "2", "3"), ("", "", ""))
+    assert (corpus.name, len(corpus), corpus.n_sentences) == ("mine", 3, 3)
+    assert load(str(folder)) == corpus
+
+
+def test_ids_and_domains(folder):
+    write(folder, **{"segments.tsv": "domain\tid\nnews\ta:1\nnews\ta:2\ntalk\tb:1\n"})
+    corpus = load(folder)
+    assert corpus.ids == ("a:1", "a:2", "b:1")
+    assert corpus.domains == ("news", "news", "talk")
+    write(folder, **{"segments.tsv": "id\nx\ny\nz\n"})
+    assert load(folder).domains == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("id\tdomain\na\tnews\nb\n", ["segments.tsv, line 3", "1 cells", "header of 2"]),
+        ("name\na\nb\nc\n", ["segments.tsv, line 1", "neither id nor domain"]),
+        ("id\na\nb\n", ["segments.tsv has 2", "has 3"]),
+        ("", ["segments.tsv", "neither id nor domain"]),
+    ],
+)
+def test_bad_segments(folder, table, words):
+    write(folder, **{"segments.tsv": table})
+    refuses(folder, *words)
+
+
+def test_files_beside_the_text(folder):
+    write(folder, **{"README.md": "about", "LICENSE": "free", ".hidden": "", "NOTICE.txt": "me"})
+    (folder / "more").mkdir()
+    assert load(folder).languages == ("de", "en")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "english", "fr.tsv", "data.csv", "en.de.txt", "xx"])
+def test_a_file_name_that_is_no_language(folder, name):
+    (folder / name).write_text("un\ndeux\ntrois\n")
+    refuses(folder, str(folder), f"file {name} is no text of a language", "en, eng_Latn or pt_BR")
+
+
+def test_names_become_codes(tmp_path):
+    names = ["eng_Latn", "pt_PT.txt", "pt_BR.txt", "srp-Cyrl", "arb_Arab.txt", "yue.txt", "zh.txt"]
+    for name in names:
+        write(tmp_path, **{name if "." in name else f"{name}.": "a\nb\n"})
+    for file in tmp_path.glob("*."):
+        file.rename(file.with_name(file.name[:-1]))
+    assert load(tmp_path).languages == ("ar", "en", "pt_BR", "pt_PT", "sr", "yue", "zh")
+    chosen = load(tmp_path, ["zho", "eng_Latn", "pt_PT", "arb", "en"])
+    assert chosen.languages == ("zh", "en", "pt_PT", "ar")
+    refuses(tmp_path, "no text in pt;", "pt_BR, pt_PT", languages=["en", "pt"])
+
+
+@pytest.mark.parametrize("other", ["eng.txt", "en", "EN.txt"])
+def test_one_language_twice(folder, other):
+    (folder / other).write_text("one\ntwo\nthree\n")
+    refuses(folder, "are the same language")
+
+
+def test_missing_language(folder):
+    refuses(
+        folder, str(folder), "no text in fr, xx;", "it has de, en", languages=["de", "fr", "xx"]
+    )
+    refuses(folder, "no language at all", languages=[])
+    assert load(folder, "de").languages == ("de",)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_unequal_numbers_of_lines(folder, n):
+    write(
+        folder, fr="un\ndeux\ntrois\nquatre\ncinq\n", it="".join(f"{i}\n" for i in range(5, 5 + n))
+    )
+    if n == 0:
+        refuses(folder, "it.txt", "is empty")
+    elif n == 3:
+        refuses(folder, "mine", "fr.txt has 5", "has 3 (as 3 of 4 files)")
+    else:
+        refuses(folder, "fr.txt has 5", f"it.txt has {n}", "has 3 (as 2 of 4 files)")
+    assert load(folder, ["en", "de"]).languages == ("en", "de")
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "lines"),
+    [
+        ("one\n\nthree\n", 1, "(2)"),
+        ("one\ntwo\n \t\n", 1, "(3)"),
+        ("one\ntwo\nthree\n\n", 1, "(4)"),
+        ("\u200b\ntwo\n\ufeff\u00a0\n", 2, "(1, 3)"),
+        ("one" + "\n" * 9, 8, "(2, 3, 4, 5, 6, …)"),
+        ("one\r\n\r\nthree\r\n", 1, "(2)"),
+    ],
+)
+def test_empty_lines(folder, text, count, lines):
+    write(folder, en=text)
+    plural = "s" * (count > 1)
+    refuses(folder, "en: ", "en.txt", f"{count} empty line{plural} {lines}")
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "byte"),
+    [
+        (b"one\ntwo\n\xe9t\xe9\n", 3, "0xe9"),
+        ("one\ntwo\nthree\n".encode("utf-16"), 1, "0xff"),
+        (b"one\ntw\xc3", 2, "0xc3"),
+        (b"\xed\xa0\x80\ntwo\nthree\n", 1, "0xed"),
+    ],
+)
+def test_text_that_is_not_utf8(folder, data, line, byte):
+    write(folder, en=data)
+    refuses(folder, "en: ", f"en.txt, line {line}: byte {byte} is not UTF-8")
+
+
+def test_empty_and_one_sentence_corpora(tmp_path):
+    refuses(write(tmp_path / "none"), str(tmp_path / "none"), "is empty; it needs one text file")
+    refuses(write(tmp_path / "empty", en=""), "en.txt is empty")
+    one = write(tmp_path / "one", en="one\n", de="eins\n")
+    refuses(one, "one has 1 sentences in all", "at least two")
+    same = write(tmp_path / "same", en="one\none\n", de="eins\nzwei\n")
+    refuses(same, "same has 1 sentences without the repeated ones", drop_duplicates=True)
+
+
+def test_no_such_folder(tmp_path, folder):
+    refuses(tmp_path / "nowhere", "nowhere", "wmt24pp, google/wmt24pp", error=FileNotFoundError)
+    refuses(folder / "en.txt", "no corpus and no folder", error=FileNotFoundError)
+    refuses(folder, "path= is for a copy of", error=ValueError, path=folder)
+    refuses("wmt24pp", "google/wmt24pp", error=ValueError, path=folder)
+
+
+def test_byte_order_mark_and_crlf(folder):
+    expected = load(folder)
+    write(folder, en=b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n", de=b"eins\nzwei\r\ndrei")
+    assert load(folder) == expected
+    assert load(folder).text_hash("en") == hashlib.sha256(b"one\ntwo\nthree\n").hexdigest()
+
+
+def test_nothing_else_is_stripped_or_split(folder):
+    text = (
+        " a\u2028b ",
+        "c\u0085d\x0be\rf",
+        "\tf\u2029\x1c g\\n␤\u00a0",
+        "e\u0301 é",
+        "\ufeffh\x00",
+    )
+    write(folder, en="\n".join(text) + "\n", de="\n".join(map(str, range(5))))
+    assert load(folder).sentences["en"] == text
+
+
+LINE = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=9).map(
+    lambda line: f"x{line}"
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(LINE, min_size=2, max_size=9), st.booleans(), st.booleans())
+def test_lines_come_back_as_written(tmp_path_factory, lines, mark, last):
+    """But for one CR before a line's end, which CRLF would have put there."""
+    folder = tmp_path_factory.mktemp("lines")
+    data = ("\ufeff" * mark + "\n".join(lines) + "\n" * last).encode()
+    write(folder, en=data)
+    ended = lines if last else lines[:-1]
+    expected = [line.removesuffix("\r") for line in ended] + lines[len(ended) :]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorpusWarning)
+        assert load(folder).sentences["en"] == tuple(expected)
+
+
+# --- sentences at two positions -------------------------------------------------------------------
+
+
+def test_duplicates_are_counted_and_dropped_in_all_languages(folder):
+    write(folder, en="a\nb\na\nc\na\n", de="1\n2\n3\n4\n5\n", fr="v\nw\nx\nw\ny\n")
+    with pytest.warns(CorpusWarning) as caught:
+        corpus = load(folder)
+    message = str(caught[0].message)
+    assert "3 sentences at 3 of 5 positions" in message
+    assert "first: en, line 3 repeats line 1; in all: en 2, fr 1" in message
+    assert "drop_duplicates=True" in message
+    assert caught[0].filename == __file__
+    assert corpus.duplicates().values.tolist() == [
+        ["en", 2, 0, "a"],
+        ["en", 4, 0, "a"],
+        ["fr", 3, 1, "w"],
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        left = load(folder, drop_duplicates=True)
+        assert load(folder, ["de"]).n_sentences == 5
+    assert left.sentences == {"de": ("1", "2"), "en": ("a", "b"), "fr": ("v", "w")}
+    assert left.ids == ("1", "2")
+
+
+@given(st.integers(2, 8).flatmap(lambda n: st.lists(st.lists(st.sampled_from("abcd"), min_size=n,
+       max_size=n), min_size=1, max_size=3)))  # fmt: skip
+def test_duplicates_by_a_slow_count(rows):
+    corpus = make(**{f"l{i}": row for i, row in enumerate(rows)})
+    slow = [
+        [f"l{i}", p, row.index(row[p]), row[p]]
+        for i, row in enumerate(rows)
+        for p in range(len(row))
+        if row[p] in row[:p]
+    ]
+    found = corpus.duplicates()
+    assert found.values.tolist() == slow
+    assert corpus.drop(found["position"]).duplicates().empty
+
+
+# --- ParallelCorpus -------------------------------------------------------------------------------
+
+
+def test_unequal_lengths_are_refused():
+    with pytest.raises(CorpusError, match=r"made: de has 1 entries and ids 2"):
+        make(en="ab", de="a")
+    with pytest.raises(CorpusError, match="domains has 1"):
+        ParallelCorpus("made", {"en": ("a", "b")}, ("1", "2"), ("",), "", "")
+
+
+def test_select_keeps_the_order_asked_for():
+    corpus = make(en="abc", de="ABC", x1="123")
+    assert corpus.select(["x1", "eng", "x1"]).languages == ("x1", "en")
+    with pytest.raises(CorpusError, match=r"made has no text in fr; it has en, de, x1"):
+        corpus.select(["de", "fr"])
+
+
+@given(st.integers(1, 12), st.integers(0, 9))
+def test_take_is_a_sorted_sample_without_replacement(n, seed):
+    corpus = make(en=[f"e{i}" for i in range(9)], de=[f"d{i}" for i in range(9)])
+    taken = corpus.take(n, seed)
+    positions = [int(i) for i in taken.ids]
+    assert positions == sorted(set(positions))
+    assert len(taken) == min(n, 9)
+    assert taken.sentences["de"] == tuple(f"d{i}" for i in positions)
+    assert taken.sentences["en"] == tuple(f"e{i}" for i in positions)
+    assert taken == corpus.take(n, np.random.default_rng(seed))
+
+
+def test_take_depends_on_the_seed_and_reaches_every_position():
+    corpus = make(en=[str(i) for i in range(9)])
+    seen = {i for seed in range(40) for i in corpus.take(2, seed).ids}
+    assert seen == set(corpus.ids)
+    with pytest.raises(CorpusError, match="at least one"):
+        corpus.take(0, 0)
+
+
+def test_drop():
+    corpus = make(en="abcd", de="ABCD")
+    assert corpus.drop([1, np.int64(3), 1]).sentences == {"en": ("a", "c"), "de": ("A", "C")}
+    assert corpus.drop([]) == corpus
+    for position in (-1, 4):
+        with pytest.raises(CorpusError, match=f"no position {position} among 4"):
+            corpus.drop([position])
+
+
+def test_untranslated():
+    corpus = make(en=["a", "b", "c"], de=["a", "B", "c"], fr=["x", "a", "z"])
+    assert corpus.untranslated().values.tolist() == [["de", 0, "a"], ["de", 2, "c"]]
+    assert corpus.untranslated("fr").empty
+    with pytest.raises(CorpusError, match="no text in it"):
+        corpus.untranslated("it")
+
+
+def test_text_hash_is_that_of_the_file():
+    corpus = make(en=["é", "a\nb\r"], de=["é", "a"])
+    assert corpus.text_hash("en") == hashlib.sha256("é\na␤b␍\n".encode()).hexdigest()
+    assert corpus.text_hash("de") == hashlib.sha256("é\na\n".encode()).hexdigest()
+    assert make(en=["ab", "c"]).text_hash("en") != make(en=["a", "bc"]).text_hash("en")
+
+
+# --- the hub's format -----------------------------------------------------------------------------
+
+
+def rows(tag, targets):
+    """JSONL like the hub's, with a bad source first."""
+    bad = {"domain": "canary", "document_id": "canary", "is_bad_source": True, "source": "GUID"}
+    out = [bad | {"lp": f"en-{tag}", "segment_id": 0, "target": "G", "original_target": "G"}]
+    for i, target in enumerate(targets, 1):
+        out.append(
+            {"lp": f"en-{tag}", "domain": "news", "document_id": "doc", "segment_id": i}
+            | {"is_bad_source": False, "source": f"s{i}\u2028", "target": target}
+            | {"original_target": "draft"}
+        )
+    return "".join(json.dumps(row) + "\n" for row in out)
+
+
+@pytest.fixture
+def hub(tmp_path):
+    tags = ("fr_FR", "fr_CA", "sw_KE", "sw_TZ", "fil_PH")
+    files = {f"en-{tag}.jsonl": rows(tag, [f"{tag} 1", f"{tag}\n2"]) for tag in tags}
+    return write(tmp_path / "hub" / "deep", **files).parent
+
+
+def test_rows_of_the_hub(hub):
+    with pytest.warns(
+        CorpusWarning, match="google/wmt24pp in .* en, fil, fr, .* not the one on rec"
+    ):
+        corpus = load("google/wmt24pp", path=hub)
+    assert corpus.languages == ("en", "fil", "fr", "fr_CA", "sw_KE", "sw_TZ")
+    assert corpus.sentences["en"] == ("s1\u2028", "s2\u2028")
+    assert corpus.sentences["fr"] == ("fr_FR 1", "fr_FR\n2")
+    assert corpus.ids == ("doc:1", "doc:2")
+    assert corpus.domains == ("news", "news")
+    assert corpus.licence == "Apache-2.0"
+
+
+@pytest.mark.filterwarnings("ignore::xlx.corpora.CorpusWarning")
+def test_languages_of_the_hub(hub):
+    chosen = load("google/wmt24pp", ["fr_CA", "en", "fra"], path=hub)
+    assert chosen.languages == ("fr_CA", "en", "fr")
+    assert load("google/wmt24pp", "en", path=hub).sentences == {"en": ("s1\u2028", "s2\u2028")}
+    refuses("google/wmt24pp", "no text in de;", "it has en, fil", languages=["de"], path=hub)
+    refuses("google/wmt24pp", "holds no text of google/wmt24pp", path=write(hub / "deep" / "er"))
+    refuses("google/wmt24pp", "no folder or archive", error=FileNotFoundError, path=hub / "away")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (rows("fr_FR", ["a", "b"]) + "{not json\n", ["fr: en-fr_FR.jsonl, line 4", "no row"]),
+        (rows("fr_FR", ["a", "b"]) + "{}\n", ["en-fr_FR.jsonl, line 4", "is_bad_source"]),
+        (rows("fr_FR", ["a", None]), ["fr: en-fr_FR.jsonl, line 3", "no string"]),
+        (rows("fr_FR", ["a"]), ["do not hold the same segments", "en-fr_FR.jsonl"]),
+        (rows("fr_FR", ["a", " "]), ["fr: en-fr_FR.jsonl", "1 empty line (2)"]),
+    ],
+)
+def test_bad_rows(hub, content, words):
+    words = [word.replace("fr: ", "fr_FR: ") for word in words]
+    write(hub / "deep", **{"en-fr_FR.jsonl": content})
+    refuses("google/wmt24pp", *words, path=hub)
+
+
+def test_hub_without_a_network(monkeypatch):
+    import huggingface_hub.errors
+
+    def offline(repo, file, *, repo_type, revision):
+        assert (repo, repo_type, len(revision)) == ("google/wmt24pp", "dataset", 40)
+        raise huggingface_hub.errors.LocalEntryNotFoundError("cannot reach it\nmany lines")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", offline)
+    refuses(
+        "google/wmt24pp", 'load("google/wmt24pp", path=...)', error=DownloadError, progress=False
+    )
+
+
+def test_hub_download(hub, monkeypatch):
+    def download(repo, file, **_):
+        return str(hub / "deep" / file)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    # What arrives is not what data/checksums.tsv says.
+    refuses("google/wmt24pp", "fr_CA is not the one on record", languages=["fr_CA"], progress=False)
+    record = origins._record("google/wmt24pp")
+    monkeypatch.setitem(record, "fr_CA", (record["fr_CA"][0], "", ""))
+    corpus = load("google/wmt24pp", ["fr_CA"], progress=False)
+    assert corpus.sentences["fr_CA"] == ("fr_CA 1", "fr_CA\n2")
+
+
+# --- NTREX and FLORES-200 -------------------------------------------------------------------------
+
+
+def ntrex(folder):
+    ref = "newstest2019-ref"
+    files = {f"NTREX-128/{ref}.{tag}.txt": f"{tag} 1\r\n{tag} 2\r\n" for tag in ("deu", "srp-Latn")}
+    files[f"NTREX-128/{ref}.srp-Cyrl.txt"] = "један\r\nдва\r\n"
+    files["NTREX-128/newstest2019-src.eng.txt"] = "one\r\ntwo\r\n"
+    files["NTREX-128/newstest2019-ref-2.spa.txt"] = "second\r\ntranslation\r\n"
+    files["DOCUMENT_IDS.tsv"] = "bbc.1\ncnn.2\n"
+    for name, content in files.items():
+        write((folder / name).parent, **{(folder / name).name: content})
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::xlx.corpora.CorpusWarning")
+def test_local_ntrex(tmp_path):
+    corpus = load("ntrex", path=ntrex(tmp_path))
+    assert corpus.languages == ("de", "en", "sr", "sr_Latn")
+    assert corpus.sentences["sr"] == ("један", "два")
+    assert corpus.ids == ("bbc.1:1", "cnn.2:2")
+    assert corpus.domains == ("news", "news")
+    (tmp_path / "DOCUMENT_IDS.tsv").unlink()
+    assert load("ntrex", path=tmp_path).ids == ("1", "2")
+    write(tmp_path, **{"DOCUMENT_IDS.tsv": "bbc.1\n"})
+    refuses("ntrex", "DOCUMENT_IDS.tsv has 1", path=tmp_path)
+
+
+def flores(folder):
+    for part in ("dev", "devtest"):
+        tags = ("eng_Latn", "arb_Arab", "arb_Latn", "twi_Latn", "aka_Latn")
+        files = {f"{tag}.{part}": f"{tag} {part} 1\n{tag} 2\n" for tag in tags}
+        write(folder / "flores200_dataset" / part, **files)
+        about = "URL\tdomain\ttopic\nhttp://a\twikinews\tx\nhttp://b\twikibooks\ty\n"
+        write(folder / "flores200_dataset", **{f"metadata_{part}.tsv": about})
+    return folder
+
+
+def archive(folder):
+    file = folder / "flores200_dataset.tar.gz"
+    with tarfile.open(file, "w:gz") as tar:
+        tar.add(folder / "flores200_dataset", "./flores200_dataset")
+    return file
+
+
+@pytest.mark.filterwarnings("ignore::xlx.corpora.CorpusWarning")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("name", "part"), [("flores200", "devtest"), ("flores200-dev", "dev")])
+def test_local_flores(tmp_path, packed, name, part):
+    path = archive(flores(tmp_path)) if packed else flores(tmp_path)
+    corpus = load(name, path=path)
+    assert corpus.languages == ("ak", "ar", "ar_Latn", "en", "tw")
+    assert corpus.sentences["ar"] == (f"arb_Arab {part} 1", "arb_Arab 2")
+    assert corpus.domains == ("wikinews", "wikibooks")
+    assert corpus.ids == ("1", "2")
+
+
+@pytest.mark.filterwarnings("ignore::xlx.corpora.CorpusWarning")
+@pytest.mark.parametrize("about", ["", "URL\ttopic\na\tb\nc\td\n", "URL\tdomain\na\nb\tc\td\n"])
+def test_flores_domains_are_taken_as_far_as_they_go(tmp_path, about):
+    write(flores(tmp_path) / "flores200_dataset", **{"metadata_devtest.tsv": about})
+    expected = ("", "c") if "domain" in about else ("", "")
+    assert load("flores200", path=tmp_path).domains == expected
+
+
+def test_an_archive_that_is_none(tmp_path):
+    file = tmp_path / "flores200_dataset.tar.gz"
+    file.write_bytes(b"half of it")
+    refuses("flores200", "neither a folder nor a whole tar archive", path=file)
+    whole = archive(flores(tmp_path)).read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    refuses("flores200", "neither a folder nor a whole tar archive", path=file)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A small NTREX and FLORES-200 at their origin, which is a server here; the cache is empty."""
+    folder = tmp_path / "origin"
+    ntrex(folder / origins.ORIGINS["ntrex"].pin)
+    file = archive(flores(folder))
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        known = {"ntrex": {"url": url}}
+        known |= {name: {"url": url + file.name, "pin": digest} for name in ("flores200-dev",)}
+        known |= {"flores200": {"url": url + file.name, "pin": digest}}
+        for name, change in known.items():
+            monkeypatch.setitem(origins.ORIGINS, name, replace(origins.ORIGINS[name], **change))
+        monkeypatch.setattr("xlx.paths.CACHE", tmp_path / "cache")
+        yield folder
+        server.shutdown()
+
+
+def test_flores_download(served, tmp_path):
+    corpus = load("flores200-dev", ["ar", "en"], progress=False)
+    assert corpus.sentences["en"] == ("eng_Latn dev 1", "eng_Latn 2")
+    (served / "flores200_dataset.tar.gz").unlink()  # the second time from the cache
+    assert load("flores200-dev", ["ar", "en"], progress=False) == corpus
+    # The archive is the one pinned here, but its devtest is not the text on record.
+    refuses("flores200", "arb_Arab is not the one on record", languages=["ar"], progress=False)
+
+
+def test_a_download_with_another_checksum_is_not_kept(served, tmp_path):
+    (served / "flores200_dataset.tar.gz").write_bytes(b"an error page")
+    refuses("flores200-dev", "is not the file on record", "path=...", progress=False)
+    assert [file for file in (tmp_path / "cache").rglob("*") if file.is_file()] == []
+
+
+def test_ntrex_download(served, monkeypatch):
+    refuses(
+        "ntrex", "newstest2019-ref.deu.txt is not the file on record", languages=["de"], progress=0
+    )
+    folder = served / origins.ORIGINS["ntrex"].pin
+    record = origins._record("ntrex")
+    for tag, (file, *_) in list(record.items()):
+        for path in folder.rglob(file):
+            monkeypatch.setitem(
+                record, tag, (file, hashlib.sha256(path.read_bytes()).hexdigest(), "")
+            )
+    corpus = load("ntrex", ["de", "sr"], progress=False)
+    assert corpus.sentences == {"de": ("deu 1", "deu 2"), "sr": ("један", "два")}
+    assert corpus.ids == ("bbc.1:1", "cnn.2:2")
+
+
+@pytest.mark.parametrize("name", ["ntrex", "flores200", "flores200-dev"])
+def test_without_a_network(name, monkeypatch, tmp_path):
+    closed = replace(origins.ORIGINS[name], url="http://127.0.0.1:9/")
+    monkeypatch.setitem(origins.ORIGINS, name, closed)
+    monkeypatch.setattr("xlx.paths.CACHE", tmp_path)
+    refuses(name, f"{name} could not be downloaded", "connect to", f'load("{name}", path=...)',
+            error=DownloadError, languages=["de"], progress=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["google/wmt24pp", "ntrex", "flores200", "flores200-dev"])
+def test_every_language_on_record_has_a_key_of_its_own(name):
+    tags = origins.available(name).tags
+    keys = corpora._keys(tags, origins.varieties(name), name)
+    assert sorted(keys.values()) == sorted(tags)
+    assert set(ABX) <= set(keys)
+    assert len(tags) == {"google/wmt24pp": 56, "ntrex": 128}.get(name, 204)
+
+
+def test_the_hub_holds_55_targets():
+    tags = set(origins.available("google/wmt24pp").tags) - {"en"}
+    assert len(tags) == 55
+    assert {"ar_EG", "pt_BR", "zh_TW", "sw_TZ", "fil_PH", "zu_ZA"} <= tags
+
+
+def test_published_checksums_of_flores():
+    """The archive's English, German and Ukrainian devtest, as others have published them."""
+    record = origins._record("flores200")
+    for tag, digest in {
+        "eng_Latn": "612e9fbe",
+        "deu_Latn": "9a1bfa90",
+        "ukr_Cyrl": "7bb8f160",
+    }.items():
+        assert record[tag][1].startswith(digest)
+        assert record[tag][1] == record[tag][2]

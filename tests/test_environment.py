@@ -1,0 +1,240 @@
+"""pyproject.toml, requirements.lock and environment.yml agree; make says clearly what is wrong."""
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+import xlx
+from xlx.paths import ROOT
+
+# conda-forge's name → the name in the lock, where they differ
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+# what conda brings and pip does not
+CONDA_ONLY = {"python", "make", "pip"}
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCK_LINES = [
+    line
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    if line.strip() and not line.startswith("#")
+]
+LOCK = [Requirement(line) for line in LOCK_LINES]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+
+
+def wanted() -> list[Requirement]:
+    """Every direct dependency of pyproject.toml."""
+    return [
+        Requirement(line)
+        for line in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+    ]
+
+
+def locked(name: str) -> set[str]:
+    """Versions that the lock names for a package: more than one where markers tell them apart."""
+    return {
+        next(iter(requirement.specifier)).version
+        for requirement in LOCK
+        if canonicalize_name(requirement.name) == canonicalize_name(name)
+    }
+
+
+def test_lock_holds_plain_exact_versions() -> None:
+    # A local version (+cpu), a path, an address or an option would work on one machine only.
+    plain = re.compile(r"[a-z0-9-]+==[0-9][0-9a-z.]*( ; .+)?")
+    assert [line for line in LOCK_LINES if not plain.fullmatch(line)] == []
+    # What torch needs for a GPU is left to torch's own metadata.
+    assert [line for line in LOCK_LINES if line.startswith(("nvidia-", "cuda-", "triton"))] == []
+
+
+def test_lock_is_sorted_and_names_nothing_twice() -> None:
+    assert len(set(LOCK_LINES)) == len(LOCK_LINES)
+    names = [requirement.name for requirement in LOCK]
+    assert names == sorted(names)
+
+
+def test_lock_has_plain_torch_on_every_platform() -> None:
+    (torch,) = [line for line in LOCK_LINES if line.startswith("torch==")]
+    assert ";" not in torch
+
+
+def test_lock_satisfies_pyproject() -> None:
+    wrong = [
+        f"{requirement}, but the lock has {locked(requirement.name) or 'none'}"
+        for requirement in wanted()
+        if not locked(requirement.name)
+        or not all(requirement.specifier.contains(v) for v in locked(requirement.name))
+    ]
+    assert not wrong, f"{'; '.join(wrong)}: run `make lock`"
+
+
+def test_installed_environment_is_the_locked_one() -> None:
+    if Path(sys.prefix).resolve() != (ROOT / ".venv").resolve():
+        pytest.skip("this is not the environment that make sets up (.venv)")
+    wrong = []
+    for requirement in LOCK:
+        if requirement.marker and not requirement.marker.evaluate():
+            continue
+        try:
+            installed = Version(importlib.metadata.version(requirement.name)).public
+        except importlib.metadata.PackageNotFoundError:
+            wrong.append(f"{requirement} is not installed")
+            continue
+        if not requirement.specifier.contains(installed):
+            wrong.append(f"{requirement}, but {installed} is installed")
+    assert not wrong, "the environment is not that of requirements.lock: " + "; ".join(wrong)
+
+
+def test_conda_environment_has_the_versions_of_the_lock() -> None:
+    wrong, named = [], set()
+    for spec in [s for s in CONDA["dependencies"] if isinstance(s, str)]:
+        name, version = re.fullmatch(
+            r"([a-z0-9_-]+)(?:=([0-9][0-9a-z.]*)|>=[0-9.]+)?", spec
+        ).groups()
+        if name in CONDA_ONLY:
+            continue
+        name = canonicalize_name(CONDA_NAMES.get(name, name))
+        named.add(name)
+        if locked(name) != {version}:
+            wrong.append(f"{spec}, but the lock has {locked(name) or 'nothing of that name'}")
+    assert not wrong, "; ".join(wrong)
+    assert named == {canonicalize_name(requirement.name) for requirement in wanted()}
+
+
+def test_conda_environment_installs_xlx_itself_and_nothing_else_by_pip() -> None:
+    (by_pip,) = [s["pip"] for s in CONDA["dependencies"] if isinstance(s, dict)]
+    assert by_pip == ["--editable ."]
+
+
+def test_python_versions_agree() -> None:
+    (spec,) = [
+        s.removeprefix("python")
+        for s in CONDA["dependencies"]
+        if isinstance(s, str) and re.match(r"python\b", s)
+    ]
+    assert SpecifierSet(spec) == SpecifierSet(PROJECT["requires-python"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    major, minor = spec.removeprefix(">=").split(".")
+    assert f"v >= ({major}, {minor})" in makefile
+
+
+def test_citation_names_the_version_and_licence() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == xlx.__version__
+    assert citation["license"] == PROJECT["license"] == "MIT"
+    assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT License")
+
+
+def test_references_are_whole_and_named_once() -> None:
+    text = (ROOT / "references.bib").read_text(encoding="utf-8")
+    entries = re.split(r"^@", text, flags=re.MULTILINE)[1:]
+    keys = [re.match(r"\w+\{([^,\s]+),", entry)[1] for entry in entries]
+    assert len(keys) == len(set(keys)) >= 11
+    for key, entry in zip(keys, entries, strict=True):
+        for field in ("title", "author", "year"):
+            assert re.search(rf"^  {field}\s*= \{{.+\}},$", entry, re.MULTILINE), (key, field)
+        assert entry.count("{") == entry.count("}"), key
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """Run the Makefile in a folder; these calls stop before anything is set up or run."""
+    # `make test` hands its own options down to every make below it; these calls are not part of it.
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    command = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), *arguments]
+    return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True)
+
+
+def test_make_alone_prints_the_targets() -> None:
+    result = make(ROOT)
+    assert result.returncode == 0
+    for target in ("figures", "test", "lab", "pretrain", "bench", "clean"):
+        assert f"make {target} " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("ONLY=abx-9-z", "no notebook 'abx-9-z' (ONLY=...); there are: abx-1-a abx-2-b"),
+        ("PROFILE=papper", "no profile 'papper' (PROFILE=...); there are: mini paper"),
+    ],
+)
+def test_make_names_an_unknown_notebook_or_profile(
+    tmp_path: Path, argument: str, sentence: str
+) -> None:
+    (tmp_path / "notebooks" / "profiles").mkdir(parents=True)
+    for name in ("abx-1-a.ipynb", "abx-2-b.ipynb", "profiles/mini.yaml", "profiles/paper.yaml"):
+        (tmp_path / "notebooks" / name).touch()
+    result = make(tmp_path, "figures", argument)
+    assert result.returncode != 0
+    (line,) = result.stderr.splitlines()
+    assert sentence in line
+    assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("touched", "rerun"),
+    [
+        ([], []),
+        (["notebooks/abx-2-b.ipynb"], ["abx-2-b"]),
+        (["notebooks/profiles/mini.yaml"], ["abx-1-a", "abx-2-b"]),
+        (["notebooks/profiles/paper.yaml"], []),
+        (["xlx/abx.py"], ["abx-1-a", "abx-2-b"]),
+        (["data/wmt24pp/en.txt"], ["abx-1-a", "abx-2-b"]),
+        (["requirements.lock"], ["abx-1-a", "abx-2-b"]),
+        (["xlx/run.py", "data/results/abx-1-a.csv", "pyproject.toml", ".venv/.ready"], []),
+    ],
+)
+def test_make_reruns_what_depends_on_a_change(
+    tmp_path: Path, touched: list[str], rerun: list[str]
+) -> None:
+    now = time.time()
+    sources = (
+        *("notebooks/abx-1-a.ipynb", "notebooks/abx-2-b.ipynb", "xlx/abx.py", "xlx/run.py"),
+        *("notebooks/profiles/mini.yaml", "notebooks/profiles/paper.yaml", "data/wmt24pp/en.txt"),
+        *("data/results/abx-1-a.csv", "requirements.lock", "pyproject.toml"),
+    )
+    built = ("build/mini/abx-1-a.ipynb", "build/mini/abx-2-b.ipynb")
+    for age, names in ((300, sources), (200, [".venv/.ready"]), (100, built), (0, touched)):
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).touch()
+            os.utime(tmp_path / name, (now - age, now - age))
+    result = make(tmp_path, "--dry-run", "figures")
+    assert result.returncode == 0, result.stderr
+    assert re.findall(r"xlx\.run (\S+)", result.stdout) == rerun
+
+
+def test_make_refuses_an_old_python_in_one_sentence(tmp_path: Path) -> None:
+    # The check runs under the interpreter it judges, so a stand-in changes the version it reports.
+    old = tmp_path / "python3"
+    old.write_text(
+        "#!/bin/sh\n"
+        'exec python3 -c "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])" "$2"\n'
+    )
+    old.chmod(0o755)
+    (tmp_path / "requirements.lock").touch()
+    (tmp_path / "pyproject.toml").touch()
+    result = make(tmp_path, f"PYTHON={old}", "lint")
+    assert result.returncode != 0
+    assert "needs Python 3.11 or newer" in result.stderr.splitlines()[0]
+    assert "is 3.9" in result.stderr.splitlines()[0]
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_ci_calls_the_test_command() -> None:
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    assert script.read_text(encoding="utf-8").rstrip().endswith("exec make test")

@@ -1,0 +1,342 @@
+"""Parallel text: the same sentences in many languages, checked before anything is measured on them.
+
+`load` is the one way in, whatever the text comes from:
+
+================== ============================================================================
+``wmt24pp``        WMT24++ in the 36 languages of the ABX study, shipped in ``data/wmt24pp``
+``google/wmt24pp`` the same from the hub, all 55 targets and the English source
+``ntrex``          NTREX-128, news, downloaded from GitHub
+``flores200``      FLORES-200 ``devtest``, downloaded; ``flores200-dev`` is its other part
+a folder           your own: one UTF-8 text file a language, line n the same sentence in each
+================== ============================================================================
+
+Languages go by their ISO 639-1 code, or 639-3 where there is none. Where a corpus has several
+varieties of a language, that of `languages.LANGUAGES` (or else the only one) takes the bare code
+and the others keep script or region: "pt" and "pt_BR". In a folder with ``pt_PT`` and ``pt_BR``
+none takes it. Either name works when asking.
+
+What is done to the text: a byte order mark is taken off and CRLF line ends are read as LF. Lines
+end at LF only, so other separators (U+2028, U+0085, a lone CR) stay inside their sentence. Nothing
+is stripped, normalised or repaired.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from xlx import origins
+from xlx.languages import base_code, parse_tag
+from xlx.origins import ORIGINS, CorpusError, CorpusWarning, DownloadError
+
+__all__ = ["CorpusError", "CorpusWarning", "DownloadError", "ParallelCorpus", "load"]
+
+#: Files of a folder that are no text of a language.
+_SEGMENTS = "segments.tsv"
+_BESIDE = ("readme", "license", "licence", "notice")
+
+
+@dataclass(frozen=True)
+class ParallelCorpus:
+    """Sentences aligned by position.
+
+    ``sentences`` maps each language to n strings; position i holds the same content in all of them.
+    ``ids`` and ``domains`` have n entries too; a corpus without domains has empty strings there. In
+    WMT24++ and NTREX an id is ``document:segment`` (so ``id.rsplit(":", 1)[0]`` is the document),
+    elsewhere the line number unless the corpus gives one.
+    """
+
+    name: str
+    sentences: dict[str, tuple[str, ...]]
+    ids: tuple[str, ...]
+    domains: tuple[str, ...]
+    licence: str
+    source: str
+
+    def __post_init__(self) -> None:
+        for what, row in {**self.sentences, "domains": self.domains}.items():
+            if len(row) != len(self.ids):
+                raise CorpusError(
+                    f"{self.name}: {what} has {len(row)} entries and ids {len(self.ids)}; "
+                    "a parallel corpus has one for each position in every language."
+                )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(self.sentences)
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of positions, the same in every language."""
+        return len(self.ids)
+
+    def __len__(self) -> int:
+        return self.n_sentences
+
+    def __repr__(self) -> str:
+        return f"ParallelCorpus({self.name!r}: {self.n_sentences} in {' '.join(self.languages)})"
+
+    def select(self, languages: Iterable[str]) -> "ParallelCorpus":
+        """The corpus in these languages, in this order. Raises CorpusError for one it lacks."""
+        found = _resolve(languages, {key: key for key in self.sentences}, self.name)
+        return replace(self, sentences={key: self.sentences[key] for key in found})
+
+    def take(self, n: int, seed: int | np.random.Generator) -> "ParallelCorpus":
+        """n positions drawn without replacement, in their order; all if n is not smaller."""
+        if n < 1:
+            raise CorpusError(f"{self.name}: cannot take {n} sentences; take at least one.")
+        if n >= len(self):
+            return self
+        drawn = np.random.default_rng(seed).choice(len(self), size=n, replace=False)
+        return self._keep(sorted(drawn.tolist()))
+
+    def drop(self, positions: Iterable[int]) -> "ParallelCorpus":
+        """The corpus without these positions (0 to n - 1), in every language."""
+        gone = {int(position) for position in positions}
+        if beyond := [p for p in sorted(gone) if not 0 <= p < len(self)]:
+            raise CorpusError(f"{self.name}: no position {beyond[0]} among {len(self)} sentences.")
+        return self._keep([p for p in range(len(self)) if p not in gone])
+
+    def _keep(self, positions: Sequence[int]) -> "ParallelCorpus":
+        def kept(row: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(row[p] for p in positions)
+
+        sentences = {language: kept(row) for language, row in self.sentences.items()}
+        return replace(self, sentences=sentences, ids=kept(self.ids), domains=kept(self.domains))
+
+    def duplicates(self) -> pd.DataFrame:
+        """Sentences equal to an earlier one of their language, where "different meaning" is untrue.
+
+        Columns language, position, first_position, sentence; one row per repetition.
+        """
+        rows = []
+        for language, row in self.sentences.items():
+            first: dict[str, int] = {}
+            for position, sentence in enumerate(row):
+                if first.setdefault(sentence, position) != position:
+                    rows.append((language, position, first[sentence], sentence))
+        return pd.DataFrame(rows, columns=["language", "position", "first_position", "sentence"])
+
+    def untranslated(self, pivot: str = "en") -> pd.DataFrame:
+        """Sentences equal to that of the pivot language: A and B are one string, a tie in LD.
+
+        Columns language, position, sentence; the pivot itself is left out.
+        """
+        original = self.select([pivot]).sentences.popitem()
+        rows = [
+            (language, position, sentence)
+            for language, row in self.sentences.items()
+            if language != original[0]
+            for position, sentence in enumerate(row)
+            if sentence == original[1][position]
+        ]
+        return pd.DataFrame(rows, columns=["language", "position", "sentence"])
+
+    def text_hash(self, language: str) -> str:
+        """SHA-256 of the sentences as a file, one a line: UTF-8, LF, line breaks within a sentence
+        as in ``data/wmt24pp`` (U+2424, U+240D). For a plain file it is what ``sha256sum`` says."""
+        return origins.text_hash(self.select([language]).sentences.popitem()[1])
+
+
+def load(
+    name: str | Path,
+    languages: Iterable[str] | None = None,
+    *,
+    path: str | Path | None = None,
+    drop_duplicates: bool = False,
+    progress: bool = True,
+) -> ParallelCorpus:
+    """Load and check parallel text.
+
+    Parameters
+    ----------
+    name : a corpus of the table at the top of this module, or a folder with one text file a
+        language, named by a tag that `languages.parse_tag` reads (``en.txt``, ``eng_Latn``,
+        ``pt_BR.txt``). ``segments.tsv`` beside them may give ``id`` and ``domain`` (tab-separated,
+        with a header); README, LICENSE, NOTICE, hidden files and subfolders are left alone,
+        anything else is an error.
+    languages : codes or tags to load, in the order wanted; None for all there are.
+    path : a local copy of a corpus that is downloaded otherwise: a folder with its files under
+        their own names, at any depth, or an archive of it. A copy whose text differs from the one
+        on record gives a CorpusWarning; a download that differs, an error.
+    drop_duplicates : leave out, in all languages, the positions at which one of them repeats an
+        earlier sentence; otherwise a CorpusWarning counts them.
+    progress : show a bar while downloading.
+
+    Raises
+    ------
+    CorpusError (a ValueError) for a language that is missing, a file name that is no language, text
+    that is not UTF-8, empty lines, unequal numbers of lines, fewer than two sentences;
+    FileNotFoundError for a folder that does not exist, DownloadError (one too) without a network.
+    """
+    if str(name) in ORIGINS:
+        corpus = _load_known(str(name), languages, Path(path) if path else None, progress)
+    elif path:
+        raise ValueError(f"path= is for a copy of {', '.join(ORIGINS)}; give a folder as the name.")
+    elif Path(name).is_dir():
+        corpus = _load_folder(Path(name), languages)
+    else:
+        raise FileNotFoundError(
+            f"There is no corpus and no folder {str(name)!r}; give a folder with one text file a "
+            f"language, or one of {', '.join(ORIGINS)}."
+        )
+    return _check(corpus, drop_duplicates)
+
+
+def _check(corpus: ParallelCorpus, drop_duplicates: bool) -> ParallelCorpus:
+    repeats = corpus.duplicates()
+    positions = sorted(set(repeats["position"]))
+    if drop_duplicates and positions:
+        corpus = corpus.drop(positions)
+    elif positions:
+        counts = Counter(repeats["language"])
+        first = repeats.iloc[0]
+        warnings.warn(
+            f"{corpus.name}: {len(repeats)} sentences at {len(positions)} of {len(corpus)} "
+            f"positions repeat an earlier one of their language (first: {first['language']}, line "
+            f"{first['position'] + 1} repeats line {first['first_position'] + 1}; in all: "
+            f"{', '.join(f'{language} {count}' for language, count in counts.items())}) and so do "
+            "not differ in meaning; drop_duplicates=True leaves these positions out.",
+            CorpusWarning,
+            stacklevel=3,
+        )
+    if len(corpus) < 2:
+        left = "without the repeated ones" if drop_duplicates and positions else "in all"
+        raise CorpusError(
+            f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed, or no "
+            "sentence has another meaning to be told from."
+        )
+    return corpus
+
+
+def _assemble(
+    name: str,
+    texts: dict[str, tuple[str, ...]],
+    files: dict[str, str],
+    segments: pd.DataFrame | None,
+    licence: str,
+    source: str,
+) -> ParallelCorpus:
+    """A corpus from its texts, after comparing numbers of lines. ``files``: key to file name."""
+    sizes = {files[key]: len(text) for key, text in texts.items()}
+    if segments is not None:
+        sizes[segments.attrs["file"]] = len(segments)
+    n, agreeing = Counter(sizes.values()).most_common(1)[0]
+    if agreeing < len(sizes):
+        odd = ", ".join(f"{file} has {size}" for file, size in sizes.items() if size != n)
+        like = next(file for file, size in sizes.items() if size == n)
+        raise CorpusError(
+            f"{name}: unequal numbers of lines: {odd}, but {like} has {n} (as {agreeing} of "
+            f"{len(sizes)} files); line n must be the same sentence in every file."
+        )
+    ids, domains = tuple(str(line) for line in range(1, n + 1)), ("",) * n
+    if segments is not None:
+        ids = tuple(segments["id"]) if "id" in segments else ids
+        domains = tuple(segments["domain"]) if "domain" in segments else domains
+    return ParallelCorpus(name, texts, ids, domains, licence, source)
+
+
+def _resolve(wanted: Iterable[str] | None, keys: dict[str, str], where: str) -> list[str]:
+    """The keys asked for by key, file tag or any spelling of it. ``keys``: key to file tag."""
+    if wanted is None:
+        return list(keys)
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    spelled = {_canonical(tag): key for key, tag in keys.items()} | {key: key for key in keys}
+    found, missing = [], []
+    for request in dict.fromkeys(wanted):
+        key = spelled.get(request) or spelled.get(_canonical(request))
+        (found if key else missing).append(key or request)
+    if missing or not found:
+        raise CorpusError(
+            f"{where} has no text in {', '.join(missing) or 'no language at all'}; "
+            f"it has {', '.join(keys) or 'none'}."
+        )
+    return list(dict.fromkeys(found))
+
+
+def _canonical(tag: str) -> str:
+    """The tag in its canonical form; a key that is none (of a corpus made by hand) as it is."""
+    try:
+        return parse_tag(tag)
+    except ValueError:
+        return tag
+
+
+def _keys(tags: Iterable[str], chosen: dict[str, str], where: str) -> dict[str, str]:
+    """Key of every file tag: the bare code for the chosen or only variety, else the whole tag."""
+    spelled: dict[str, str] = {}
+    for tag in tags:
+        if (other := spelled.setdefault(parse_tag(tag), tag)) != tag:
+            raise CorpusError(
+                f"{where}: {other} and {tag} are the same language; keep one of them."
+            )
+    taken = {tag: code for code, tag in chosen.items()}
+    codes = Counter(base_code(tag) for tag in spelled if spelled[tag] not in taken)
+    keys = {}
+    for canonical, tag in spelled.items():
+        code = base_code(canonical)
+        alone = codes[code] == 1 and code not in chosen
+        keys[taken.get(tag) or (code if alone else canonical)] = tag
+    return dict(sorted(keys.items()))
+
+
+def _load_folder(folder: Path, languages: Iterable[str] | None) -> ParallelCorpus:
+    files: dict[str, Path] = {}
+    for file in sorted(folder.iterdir()):
+        name = file.name
+        if file.is_dir() or name.startswith(".") or name == _SEGMENTS:
+            continue
+        if name.lower().split(".")[0] in _BESIDE:
+            continue
+        tag = name.removesuffix(".txt")
+        try:
+            parse_tag(tag)
+        except ValueError as error:
+            raise CorpusError(f"{folder}: file {name} is no text of a language: {error}") from None
+        if tag in files:
+            raise CorpusError(f"{folder}: {files[tag].name} and {name} are the same language.")
+        files[tag] = file
+    if not files:
+        raise CorpusError(f"{folder} is empty; it needs one text file a language, such as en.txt.")
+    keys = _keys(files, {}, str(folder))
+    texts, names = {}, {}
+    for key in _resolve(languages, keys, str(folder)):
+        file = files[keys[key]]
+        where = f"{key}: {file}"
+        texts[key], names[key] = (
+            origins.sentences(origins.decode(file.read_bytes(), where), where),
+            file.name,
+        )
+    segments = None
+    if (file := folder / _SEGMENTS).exists():
+        segments = origins.table(file.read_bytes(), str(file))
+        segments.attrs["file"] = _SEGMENTS
+        if not {"id", "domain"} & set(segments):
+            raise CorpusError(f"{file}, line 1: the header names neither id nor domain.")
+    return _assemble(folder.name, texts, names, segments, "as stated by its owner", str(folder))
+
+
+def _load_known(
+    name: str, languages: Iterable[str] | None, path: Path | None, progress: bool
+) -> ParallelCorpus:
+    origin = ORIGINS[name]
+    found = origins.available(name, path)
+    where = f"{name} in {path}" if path else name
+    chosen = {code: tag for code, tag in origins.varieties(name).items() if tag in found.tags}
+    keys = _keys(found.tags, chosen, where)
+    keys = {key: keys[key] for key in _resolve(languages, keys, where)}
+    read = origins.read(name, list(keys.values()), found, progress)
+    texts = {key: read.texts[tag] for key, tag in keys.items()}
+    files = {key: read.files[tag] for key, tag in keys.items()}
+    if read.changed:
+        # Only a local copy may differ: for the others `origins.read` has raised.
+        text = ", ".join(key for key, tag in keys.items() if tag in read.changed)
+        warnings.warn(
+            f"{where}: the text in {text} is not the one on record.", CorpusWarning, stacklevel=3
+        )
+    return _assemble(name, texts, files, read.segments, origin.licence, origin.source)

@@ -1,0 +1,361 @@
+"""Computed arrays and tables on disk, found by what made them.
+
+A result is asked for by its *kind* ("embeddings") and its *key*, a dictionary that names everything
+the value depends on: weights, text, options, code. The file name is the SHA-256 of both, so a key
+that differs in anything is another file, and nothing is ever overwritten by something else.
+
+Three rules make a file trustworthy:
+
+1. It appears whole or not at all: written beside its place, flushed to the disk, then renamed.
+2. It proves itself: it holds its own key and a seal, the SHA-256 of every other byte of the file.
+3. It is only data: safetensors for arrays, parquet for tables, never a pickle.
+
+A file that fails a check is reported in one line and counts as missing, so its value is computed
+again. Two processes that write the same key at once do no harm: each renames a whole file.
+"""
+
+import ast
+import contextlib
+import errno
+import hashlib
+import inspect
+import io
+import json
+import os
+import re
+import socket
+import textwrap
+import uuid
+import warnings
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import safetensors
+import safetensors.numpy
+
+from xlx import paths
+
+_FORMAT = 1  # of the files; a change makes all earlier ones foreign
+_SEAL = b"xlx-seal:"
+_DIGITS = 64  # hexadecimal digits of a SHA-256
+_KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class StoreWarning(UserWarning):
+    """A file of the store is not what it should be; its value is computed again."""
+
+
+class StoreError(OSError):
+    """A value could not be written, say because the disk is full; no half of it is left behind."""
+
+
+class _Damaged(Exception):
+    """Why a file is not trusted; becomes a StoreWarning."""
+
+
+class Store:
+    """A folder of results, addressed by content.
+
+    Parameters
+    ----------
+    root : Path, optional
+        The folder; made when first written to. Default: ``xlx.paths.CACHE``.
+    """
+
+    def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
+        self.root = Path(paths.CACHE if root is None else root)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.root)!r})"
+
+    def path(self, kind: str, key: Mapping[str, Any], suffix: str = ".safetensors") -> Path:
+        """Where the value of `key` lies, whether or not it is there.
+
+        Raises
+        ------
+        ValueError
+            If `kind` is no plain name.
+        TypeError
+            If `key` holds something JSON cannot say exactly.
+        """
+        if not _KIND.fullmatch(kind):
+            raise ValueError(f"the kind {kind!r} is no plain name: use letters, digits, '-', '_'")
+        digest = hashlib.sha256(_identity(kind, key).encode()).hexdigest()
+        return self.root / kind / digest[:2] / (digest[2:] + suffix)
+
+    def load_arrays(self, kind: str, key: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
+        """The arrays stored under `key`, or None if there are none that can be trusted."""
+        return self._load(kind, key, ".safetensors", _unpack_arrays)
+
+    def save_arrays(
+        self, kind: str, key: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Path:
+        """Store named arrays under `key`.
+
+        Raises
+        ------
+        StoreError
+            If the file cannot be written (disk full, no permission); none is left behind.
+        """
+        metadata = _metadata(kind, key)
+        # NumPy shares memory between views; safetensors wants each array dense and in C order.
+        dense = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        for name, array in dense.items():
+            if array.dtype == object:
+                raise TypeError(f"array {name!r} holds Python objects: only numbers can be stored")
+        content = bytearray(safetensors.numpy.save(dense, metadata=metadata))
+        path = self.path(kind, key, ".safetensors")
+        _write(path, _sealed(content, first=True))
+        return path
+
+    def load_table(self, kind: str, key: Mapping[str, Any]) -> pd.DataFrame | None:
+        """The table stored under `key`, or None if there is none that can be trusted."""
+        return self._load(kind, key, ".parquet", _unpack_table)
+
+    def save_table(self, kind: str, key: Mapping[str, Any], table: pd.DataFrame) -> Path:
+        """Store a table under `key`; a default index (0, 1, 2 ...) comes back as one.
+
+        Raises
+        ------
+        StoreError
+            If the file cannot be written (disk full, no permission); none is left behind.
+        """
+        arrow = pa.Table.from_pandas(table)
+        metadata = {**(arrow.schema.metadata or {}), **_metadata(kind, key)}
+        buffer = io.BytesIO()
+        pq.write_table(arrow.replace_schema_metadata(metadata), buffer)
+        path = self.path(kind, key, ".parquet")
+        _write(path, _sealed(bytearray(buffer.getbuffer()), first=False))
+        return path
+
+    def cached_arrays(
+        self,
+        kind: str,
+        key: Mapping[str, Any],
+        compute: Callable[[], Mapping[str, np.ndarray]],
+    ) -> dict[str, np.ndarray]:
+        """The arrays of `key`: from the store, or else computed and stored."""
+        arrays = self.load_arrays(kind, key)
+        if arrays is None:
+            arrays = dict(compute())
+            self.save_arrays(kind, key, arrays)
+        return arrays
+
+    def cached_table(
+        self, kind: str, key: Mapping[str, Any], compute: Callable[[], pd.DataFrame]
+    ) -> pd.DataFrame:
+        """The table of `key`: from the store, or else computed and stored."""
+        table = self.load_table(kind, key)
+        if table is None:
+            self.save_table(kind, key, compute())
+            table = self.load_table(kind, key)
+            if table is None:
+                raise StoreError(
+                    f"{self.path(kind, key, '.parquet')} could not be read back after writing: "
+                    "check the disk, or set XLX_CACHE to a folder on another one"
+                )
+        return table
+
+    def _load(
+        self,
+        kind: str,
+        key: Mapping[str, Any],
+        suffix: str,
+        unpack: Callable[[bytes], tuple[Any, dict[str, str]]],
+    ) -> Any | None:
+        path = self.path(kind, key, suffix)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            warnings.warn(
+                f"{path} cannot be read ({error.strerror}); computing its value again",
+                StoreWarning,
+                stacklevel=3,
+            )
+            return None
+        try:
+            _check_seal(content, first=suffix == ".safetensors")
+            value, found = unpack(content)
+            expected = _metadata(kind, key)
+            if any(found.get(name) != expected[name] for name in ("xlx_kind", "xlx_key")):
+                raise _Damaged("it belongs to another key")
+        except _Damaged as damage:
+            warnings.warn(
+                f"{path} is not used: {damage}; computing its value again",
+                StoreWarning,
+                stacklevel=3,
+            )
+            return None
+        return value
+
+
+def code_version(*parts: ModuleType | Callable[..., Any] | type) -> str:
+    """A hash of the code of modules, functions or classes, blind to comments, layout, docstrings.
+
+    Goes into keys, so that a value is computed again when the code that makes it has changed but
+    not when only its prose has.
+    """
+    return hashlib.sha256("\n".join(_code(part) for part in parts).encode()).hexdigest()
+
+
+@lru_cache
+def _code(part: ModuleType | Callable[..., Any] | type) -> str:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
+    for node in ast.walk(tree):
+        if isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and (ast.get_docstring(node, clean=False) is not None):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _identity(kind: str, key: Mapping[str, Any]) -> str:
+    plain = {"format": _FORMAT, "kind": kind, "key": _plain(key, "key")}
+    return json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any, where: str) -> Any:
+    """`value` in types that JSON writes in exactly one way."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and np.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {name: _plain(item, f"{where}[{name!r}]") for name, item in value.items()}
+    raise TypeError(
+        f"{where} is {value!r}, which a stored key cannot hold: "
+        "use text, whole or finite numbers, booleans, None, lists and dictionaries of them"
+    )
+
+
+def _metadata(kind: str, key: Mapping[str, Any]) -> dict[str, str]:
+    identity = json.dumps(_plain(key, "key"), sort_keys=True, ensure_ascii=False)
+    seal = (_SEAL + b"0" * _DIGITS).decode()
+    return {"xlx_kind": kind, "xlx_key": identity, "xlx_seal": seal}
+
+
+def _find_seal(content: bytes | bytearray, first: bool) -> int:
+    """Where the seal's digits begin: after the first mark (safetensors) or the last (parquet)."""
+    start = content.find(_SEAL) if first else content.rfind(_SEAL)
+    if start < 0 or len(content) < start + len(_SEAL) + _DIGITS:
+        raise _Damaged("it is torn or was not written by this store")
+    return start + len(_SEAL)
+
+
+def _digest(content: bytes | bytearray, digits: int) -> bytes:
+    """SHA-256 of all bytes but the seal's own digits."""
+    view = memoryview(content)
+    digest = hashlib.sha256(view[:digits])
+    digest.update(view[digits + _DIGITS :])
+    return digest.hexdigest().encode()
+
+
+def _sealed(content: bytearray, first: bool) -> bytearray:
+    digits = _find_seal(content, first)
+    content[digits : digits + _DIGITS] = _digest(content, digits)
+    return content
+
+
+def _check_seal(content: bytes, first: bool) -> None:
+    digits = _find_seal(content, first)
+    if content[digits : digits + _DIGITS] != _digest(content, digits):
+        raise _Damaged("its bytes do not match its seal (torn or altered)")
+
+
+def _unpack_arrays(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    try:
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
+        arrays = safetensors.numpy.load(content)
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise _Damaged(f"it is no safetensors file ({error})") from None
+    return arrays, metadata
+
+
+def _unpack_table(content: bytes) -> tuple[pd.DataFrame, dict[str, str]]:
+    try:
+        arrow = pq.read_table(io.BytesIO(content))
+        metadata = {
+            name.decode(): value.decode()
+            for name, value in (arrow.schema.metadata or {}).items()
+            if name.startswith(b"xlx_")
+        }
+        return arrow.to_pandas(), metadata
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise _Damaged(f"it is no parquet file ({reason})") from None
+
+
+def _write(path: Path, content: bytes | bytearray) -> None:
+    """Put `content` at `path`, whole or not at all."""
+    mark = f"{socket.gethostname()}.{os.getpid()}"
+    beside = path.with_name(f".{path.name}.{mark}.{uuid.uuid4().hex}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+        try:
+            with beside.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        except BaseException:
+            # Also on an interrupt: nothing half-written may stay.
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        size = f"{len(content) / 2**20:.1f} MB"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            reason = f"the disk of {path.parent} is full: free {size} or more"
+        else:
+            reason = f"{size} could not be written to {path.parent} ({error.strerror or error})"
+        raise StoreError(
+            error.errno or errno.EIO,
+            f"{reason}, or set XLX_CACHE to a folder elsewhere; nothing half-written was left",
+        ) from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself survive a power cut, where the system can do that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed processes of this machine left beside `path`."""
+    for leftover in path.parent.glob(f".{path.name}.{socket.gethostname()}.*.tmp"):
+        pid = leftover.name.split(".")[-3]
+        if pid.isdigit() and not _alive(int(pid)):
+            with contextlib.suppress(OSError):
+                leftover.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    if os.name != "posix":  # elsewhere signal 0 is not a mere question
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # not ours, but there
+        return True
+    return True
