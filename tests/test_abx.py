@@ -83,6 +83,20 @@ def test_sampled_agrees_with_exact_and_is_it_when_all_are_drawn(task: str) -> No
     assert abx.score_triplets(vectors, independent).mean() == pytest.approx(exact, abs=0.01)
 
 
+def test_runs_are_algorithms_1_to_3_layer_by_layer() -> None:
+    rng = np.random.default_rng(0)
+    states = {code: rng.normal(size=(2, 9, 4)) for code in "abc"}
+    runs = abx.sampled(states, [("a", "b"), ("c", "b")], 50, 3, seed=5)
+    assert len(runs) == 2 * 2 * 2 * 3
+    again = abx.sampled(states, [("a", "b"), ("c", "b")], 50, 3, seed=5)
+    pd.testing.assert_frame_equal(runs, again)
+    row = runs.query("task == 'MD' and layer == 1 and language_1 == 'c' and run == 2").iloc[0]
+    draw = sample("MD", ("c", "b"), 9, 50, np.random.default_rng([5, 1, 2, 1]))
+    vectors = {code: array[1] for code, array in states.items()}
+    assert row["score"] == abx.score_triplets(vectors, draw).mean()
+    assert runs.groupby(["task", "layer", "language_1"])["score"].nunique().min() > 1
+
+
 def test_algorithm_3_by_hand() -> None:
     vectors = {"a": np.array([[1.0, 0.0], [0.0, 2.0]]), "b": np.array([[3.0, 0.0], [1.0, 1.0]])}
     zero, one = np.array([0, 0, 0]), np.array([1, 1, 1])

@@ -29,6 +29,7 @@ ORDER = (
     "alignment",
     "statistics",
     "abx",
+    "series",
     "probes",
     "finetuning",
     "transferability",
@@ -53,9 +54,10 @@ AT_IMPORT = re.compile(
     rf"({FILES.pattern}|{SEEDS.pattern}|from_pretrained|glob|iterdir|exists|use|print|run|download"
     r"|set_num_threads|is_available|filterwarnings|simplefilter|basicConfig)"
 )
+# A density (kdeplot) is a way to draw many points, so it may stay in plots.
 STATISTICS = re.compile(
     r"corrcoef|corr|cov|polyfit|lstsq|quantile|percentile|linregress|pearsonr|spearmanr|bootstrap"
-    r"|regplot|lmplot|residplot|kdeplot|groupby|std|var|sem"
+    r"|regplot|lmplot|residplot|groupby|std|var|sem"
 )
 
 

@@ -65,7 +65,12 @@ def language_pairs(n: int, seed: int, effect: float) -> pd.DataFrame:
     own = rng.normal(size=n)
     other = effect * own + np.sqrt(1 - effect**2) * rng.normal(size=n)
     rows = [
-        {"language_1": f"l{i}", "language_2": f"l{j}", "LD": own[i] + own[j], "MD": other[i] + other[j]}
+        {
+            "language_1": f"l{i}",
+            "language_2": f"l{j}",
+            "LD": own[i] + own[j],
+            "MD": other[i] + other[j],
+        }
         for i in range(n)
         for j in range(i + 1, n)
     ]

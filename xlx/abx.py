@@ -26,7 +26,7 @@ import torch
 
 from xlx import alignment
 from xlx.similarity import Block, Vectors, blocks
-from xlx.triplets import Triplets
+from xlx.triplets import Triplets, sample
 
 TASKS = ("LD", "MD", "retrieval")
 
@@ -79,6 +79,42 @@ def distances(
         distance((triplets.a_language, triplets.a)),
         distance((triplets.b_language, triplets.b)),
     )
+
+
+def sampled(
+    states: Mapping[str, np.ndarray],
+    pairs: Sequence[tuple[str, str]],
+    n_triplets: int,
+    n_runs: int,
+    seed: int,
+) -> pd.DataFrame:
+    """The score as the paper computes it: Algorithms 1 to 3, in independent runs.
+
+    Parameters
+    ----------
+    states : mapping
+        Language → ``(n_layers + 1, n_sentences, dim)``.
+    n_triplets : int
+        Per task, pair and run; the same ones at every layer.
+
+    Returns
+    -------
+    DataFrame
+        ``task``, ``layer``, ``language_1``, ``language_2``, ``run``, ``score``, ``n_triplets``.
+    """
+    n_layers, n_sentences, _ = next(iter(states.values())).shape
+    rows = []
+    for number, pair in enumerate(pairs):
+        for run in range(n_runs):
+            for task in ("LD", "MD"):
+                draw = np.random.default_rng([seed, number, run, TASKS.index(task)])
+                triplets = sample(task, pair, n_sentences, n_triplets, draw)
+                for layer in range(n_layers):
+                    vectors = {code: states[code][layer] for code in pair}
+                    score = score_triplets(vectors, triplets).mean()
+                    rows.append((task, layer, *pair, run, score, n_triplets))
+    columns = ["task", "layer", "language_1", "language_2", "run", "score", "n_triplets"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 # --- the exact score ------------------------------------------------------------------------------

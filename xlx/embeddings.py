@@ -35,6 +35,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from scipy import sparse
 from tqdm import tqdm
 
 from xlx.models import Encoder
@@ -45,7 +46,7 @@ POOLINGS = ("mean", "weighted_mean", "last", "cls")
 TOKEN_BUDGET = 4096
 """Most tokens in a batch, padding included; what it costs in memory, not how fast it is."""
 
-_BATCH_COST = 256
+_BATCH_COST = 96
 """What a batch costs beyond its tokens, in tokens: it sets how much padding may save a batch."""
 
 
@@ -268,11 +269,45 @@ def corpus_key(
 ) -> dict[str, object]:
     """What the vectors of `embed_corpus` depend on, for the keys of results computed from them.
 
-    Model, text of each language (in order), pooling, maximum length, precision, kind of device, code.
+    Model, text of each language (in order), pooling, maximum length, precision, device, code.
     """
     plan = _plan(encoder, pooling, special_tokens, max_length, TOKEN_BUDGET)
     texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
     return plan.key() | {"texts": texts}
+
+
+def bag_of_subwords(
+    encoder: Encoder,
+    corpus: Corpus,
+    *,
+    special_tokens: bool = False,
+    max_length: int | None = None,
+) -> dict[str, sparse.csr_array]:
+    """Sentences as counts of their subwords: what a model with one-hot states would pool to.
+
+    The reference line under every score of a model: two sentences are as similar as the subwords
+    they share, whatever their order and sense.
+
+    Returns
+    -------
+    dict of scipy.sparse.csr_array
+        By language: ``(n_sentences, vocabulary)``, cut at `max_length` as the model's input is.
+    """
+    plan = _plan(encoder, "mean", special_tokens, max_length, TOKEN_BUDGET)
+    bags = {}
+    for language in corpus.languages:
+        sentences = corpus.sentences[language]
+        _check_strings(sentences, f"language {language!r} of {corpus.name!r}")
+        ids, special, _ = _tokenize(plan, list(sentences))
+        counted = [
+            [i for i, added in zip(row, mask, strict=True) if special_tokens or not added]
+            for row, mask in zip(ids, special, strict=True)
+        ]
+        columns = np.concatenate([np.array(row, dtype=np.int64) for row in counted])
+        rows = np.repeat(np.arange(len(counted)), [len(row) for row in counted])
+        shape = (len(counted), len(encoder.tokenizer))
+        bags[language] = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape).tocsr()
+    return bags
 
 
 def pool(states: torch.Tensor, counted: torch.Tensor, pooling: str) -> torch.Tensor:
@@ -383,14 +418,14 @@ def _check_strings(sentences: Sequence[str], what: str) -> None:
 
 
 @contextmanager
-def _bar(total: int, what: str, progress: bool) -> Iterator[Callable[[int], None]]:
+def _bar(total: int, what: str, progress: bool) -> Iterator[Callable[[int], object]]:
     # disable=None: silent where no one watches (a notebook's record, a log file).
     with tqdm(total=total, desc=what, unit=" sentences", disable=None if progress else True) as bar:
-        yield lambda count: bar.update(count) and None
+        yield bar.update
 
 
 def _embed(
-    plan: _Plan, sentences: Sequence[str], where: str, advance: Callable[[int], None]
+    plan: _Plan, sentences: Sequence[str], where: str, advance: Callable[[int], object]
 ) -> SentenceStates:
     """`embed`, with `where` to put before a sentence's position in an error."""
     encoder = plan.encoder

@@ -311,6 +311,9 @@ def _config(
             raise ValueError(
                 f"{path}: {name} has the shape {tuple(tensor.shape)}, but {expected[name]} is due"
             )
+    if not tied:
+        # One bias under two names; where the matrices are tied, loading takes care of the second.
+        weights["lm_head.decoder.bias"] = weights["lm_head.bias"].clone()
     # RoBERTa has no segment embeddings; Hugging Face's class wants one, to add nothing.
     weights["roberta.embeddings.token_type_embeddings.weight"] = torch.zeros(1, width)
     return {

@@ -126,7 +126,8 @@ class Encoder:
     def pad_id(self) -> int:
         """The id that fills up short rows: masked out, so any serves where none is named."""
         tokenizer = self.tokenizer
-        for token in (tokenizer.pad_token_id, self._config.pad_token_id, tokenizer.eos_token_id):
+        # The model's own first: RoBERTa numbers positions by what is not its padding id.
+        for token in (self._config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id):
             if isinstance(token, int) and 0 <= token < self.vocabulary_size:
                 return token
         return 0
@@ -297,9 +298,8 @@ def _device(device: str | torch.device | None) -> torch.device:
 
 def _folder(name: str) -> Path | None:
     """The local folder a name stands for: a shipped model, or a path."""
-    shipped = paths.MODELS / name
-    if shipped.is_dir() and shipped != paths.MODELS:
-        return shipped
+    if re.match(r"\w", name) and (paths.MODELS / name).is_dir():
+        return paths.MODELS / name
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
@@ -335,13 +335,13 @@ def _hub_folder(name: str, revision: str | None, offline: bool) -> Path:
     import huggingface_hub as hub
 
     wanted = None
-    with _hub_errors(name, revision) as errors:
+    with _hub_errors(name, revision):
         if not offline:
-            try:
-                files = hub.HfApi().list_repo_files(name, revision=revision)
-                wanted = _wanted(files)
-            except errors.unreachable:
-                offline = True
+            with _unreachable_is_none():
+                # Unlike list_repo_files it gives up at once where there is no network.
+                files = hub.HfApi().model_info(name, revision=revision).siblings or []
+                wanted = _wanted([file.rfilename for file in files])
+        offline = wanted is None
         folder = hub.snapshot_download(
             name, revision=revision, local_files_only=offline, allow_patterns=wanted
         )
@@ -359,13 +359,11 @@ def _wanted(files: list[str]) -> list[str]:
 def _hub_revisions(name: str, offline: bool) -> list[str]:
     import huggingface_hub as hub
 
-    with _hub_errors(name, None) as errors:
+    with _hub_errors(name, None):
         if not offline:
-            try:
+            with _unreachable_is_none():
                 refs = hub.HfApi().list_repo_refs(name)
                 return [ref.name for ref in (*refs.branches, *refs.tags)]
-            except errors.unreachable:
-                pass
         folder = Path(hub.constants.HF_HUB_CACHE) / hub.constants.REPO_ID_SEPARATOR.join(
             ["models", *name.split("/")]
         )
@@ -375,21 +373,27 @@ def _hub_revisions(name: str, offline: bool) -> list[str]:
         return [path.name for path in references.iterdir()]
 
 
-class _HubErrors:
-    unreachable: tuple[type[BaseException], ...] = ()
+@contextlib.contextmanager
+def _unreachable_is_none() -> Iterator[None]:
+    """Go on without an answer where there is no network: the cache may have the model."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.HfHubHTTPError:  # an answer, and a kind of HTTPError
+        raise
+    except (errors.HTTPError, errors.OfflineModeIsEnabled, ConnectionError, TimeoutError):
+        pass
 
 
 @contextlib.contextmanager
-def _hub_errors(name: str, revision: str | None) -> Iterator[_HubErrors]:
+def _hub_errors(name: str, revision: str | None) -> Iterator[None]:
     """Turn the hub's errors into one sentence each."""
-    import httpx
     from huggingface_hub import errors
 
-    known = _HubErrors()
-    known.unreachable = (errors.OfflineModeIsEnabled, httpx.TransportError, ConnectionError)
     at = f" at revision {revision!r}" if revision else ""
     try:
-        yield known
+        yield
     except errors.GatedRepoError:
         raise ModelNotFoundError(
             f"the hub model {name!r} is gated: ask for access on its page, "
@@ -404,13 +408,13 @@ def _hub_errors(name: str, revision: str | None) -> Iterator[_HubErrors]:
             f"there is no model {name!r}: not among the shipped ones ({_shipped()}), "
             "no folder of this name, and not on the hub (or it is private); check the spelling"
         ) from None
-    except (errors.LocalEntryNotFoundError, *known.unreachable):
+    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled):
         raise ModelNotFoundError(
             f"there is no model {name!r}{at} here: not among the shipped ones ({_shipped()}), no "
             "folder of this name, not (whole) in the hub cache, and the hub cannot be asked, being "
             f"offline; check the spelling, or fetch it where there is a network: hf download {name}"
         ) from None
-    except errors.HfHubHTTPError as error:
+    except (errors.HTTPError, ConnectionError, TimeoutError) as error:
         raise ModelNotFoundError(
             f"the hub did not give out {name!r}{at}: {_first_line(error)}; try again later"
         ) from None

@@ -5,13 +5,15 @@ Colours are those of Okabe and Ito, which the colour-blind can tell apart, and e
 marker and dash too, so that a grey print can be read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -29,6 +31,21 @@ NAMES = {
 CHANCE = 0.5
 
 
+#: White around small text, so that it can be read across a line.
+HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
+
+
+def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Draw under the one style, whatever is set outside."""
+
+    @wraps(draw)
+    def drawn(*arguments: object, **options: object) -> Figure:
+        with plt.style.context(STYLE):
+            return draw(*arguments, **options)
+
+    return drawn
+
+
 def save(figure: Figure, name: str, profile: str = "mini") -> None:
     """Write ``figures/<name>.pdf`` and ``.png`` (``figures/<profile>/`` for another than mini).
 
@@ -44,8 +61,7 @@ def save(figure: Figure, name: str, profile: str = "mini") -> None:
 
 
 def _panels(n: int, width: float, height: float, **options: object) -> tuple[Figure, np.ndarray]:
-    with plt.style.context(STYLE):
-        figure, axes = plt.subplots(1, n, figsize=(width, height), squeeze=False, **options)
+    figure, axes = plt.subplots(1, n, figsize=(width, height), squeeze=False, **options)
     return figure, axes[0]
 
 
@@ -60,8 +76,8 @@ def _steps(axes: Axes, steps: Sequence[int]) -> None:
 def _chance(axes: Axes) -> None:
     axes.axhline(CHANCE, color="0.4", linewidth=1, linestyle=(0, (1, 2)))
     axes.annotate(
-        "chance", (1, CHANCE), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-        fontsize=7, color="0.3",
+        "chance", (0.01, CHANCE), xycoords=("axes fraction", "data"), va="bottom", fontsize=7,
+        color="0.3",
     )  # fmt: skip
 
 
@@ -76,20 +92,23 @@ def _curves(axes: Axes, table: pd.DataFrame, x: str, tasks: Sequence[str]) -> No
         )
 
 
-def _references(axes: Axes, references: Mapping[str, pd.DataFrame], tasks: Sequence[str]) -> None:
-    """Horizontal lines: label → table of one score a task."""
+def _references(
+    axes: Axes, references: Mapping[str, pd.DataFrame], model: str, tasks: Sequence[str]
+) -> None:
+    """Horizontal lines of a model: label → table of ``model``, ``task`` and ``score``."""
     for number, (label, table) in enumerate(references.items()):
+        scores = table[table["model"] == model].set_index("task")["score"]
         for task in tasks:
-            score = table.set_index("task")["score"][task]
-            axes.axhline(
-                score, color=COLOURS[task], linewidth=1, linestyle=(0, (4, 2 + 3 * number))
-            )
+            dash = (0, (4, 2 + 3 * number))
+            axes.axhline(scores[task], color=COLOURS[task], linewidth=1, linestyle=dash)
             axes.annotate(
-                f"{label}, {task}", (0, score), xycoords=("axes fraction", "data"),
-                xytext=(3, 2), textcoords="offset points", fontsize=7, color=COLOURS[task],
+                f"{label}, {task}", (1, scores[task]), xycoords=("axes fraction", "data"),
+                xytext=(-3, 2), textcoords="offset points", ha="right", fontsize=7,
+                color=COLOURS[task], path_effects=HALO,
             )  # fmt: skip
 
 
+@styled
 def dynamics(
     table: pd.DataFrame,
     *,
@@ -99,7 +118,8 @@ def dynamics(
     """Scores along training, one panel a model (Figure 2 of the ABX paper).
 
     ``table`` has ``model``, ``checkpoint``, ``task``, ``score``, ``low``, ``high``; bands are the
-    intervals. ``references`` maps a label to a table of ``task`` and ``score``.
+    intervals. ``references`` maps a label to a table of ``model``,
+    ``task`` and ``score``.
     """
     models = list(dict.fromkeys(table["model"]))
     figure, panels = _panels(len(models), 3.6 * len(models) + 0.4, 3.1, sharey=True)
@@ -108,7 +128,7 @@ def dynamics(
         steps = sorted(rows["checkpoint"].unique())
         rows = rows.assign(at=rows["checkpoint"].map({step: i for i, step in enumerate(steps)}))
         _chance(axes)
-        _references(axes, references or {}, tasks)
+        _references(axes, references or {}, model, tasks)
         _curves(axes, rows, "checkpoint", tasks)
         _steps(axes, steps)
         axes.set_title(model)
@@ -117,6 +137,7 @@ def dynamics(
     return figure
 
 
+@styled
 def layer_profile(
     table: pd.DataFrame,
     *,
@@ -130,7 +151,7 @@ def layer_profile(
         rows = table[table["model"] == model]
         rows = rows.assign(at=rows["layer"])
         _chance(axes)
-        _references(axes, references or {}, tasks)
+        _references(axes, references or {}, model, tasks)
         _curves(axes, rows, "layer", tasks)
         axes.set_xticks(sorted(rows["layer"].unique()))
         axes.set_xlabel("layer (0: embeddings)")
@@ -140,13 +161,14 @@ def layer_profile(
     return figure
 
 
+@styled
 def checkpoint_layer_map(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD")) -> Figure:
     """Heat maps of checkpoint × layer, a row of panels a model (Figure 4); dark is high."""
     models = list(dict.fromkeys(table["model"]))
-    with plt.style.context(STYLE):
-        figure, grid = plt.subplots(
-            len(models), len(tasks), figsize=(3.7 * len(tasks), 2.6 * len(models)), squeeze=False
-        )
+    figure, grid = plt.subplots(
+        len(models), len(tasks), figsize=(3.7 * len(tasks), 2.6 * len(models)), squeeze=False
+    )
+    table = table[table["task"].isin(tasks)]
     low, high = table["score"].min(), table["score"].max()
     for row, model in zip(grid, models, strict=True):
         for axes, task in zip(row, tasks, strict=True):
@@ -167,6 +189,7 @@ def checkpoint_layer_map(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "
     return figure
 
 
+@styled
 def tradeoff(table: pd.DataFrame, statistics: Mapping[str, str] | None = None) -> Figure:
     """Language pairs by LD and MD, with the density of the points (Figure 6), a panel a model.
 
@@ -202,6 +225,7 @@ def tradeoff(table: pd.DataFrame, statistics: Mapping[str, str] | None = None) -
     return figure
 
 
+@styled
 def correlation_course(table: pd.DataFrame) -> Figure:
     """Correlation of LD and MD at each checkpoint, with intervals (Figure 7), a panel a model.
 
@@ -229,6 +253,7 @@ def correlation_course(table: pd.DataFrame) -> Figure:
     return figure
 
 
+@styled
 def language_maps(
     table: pd.DataFrame,
     names: Mapping[str, str],
@@ -244,11 +269,10 @@ def language_maps(
     """
     models = list(dict.fromkeys(table["model"]))
     columns = [(model, task) for model in models for task in tasks]
-    with plt.style.context(STYLE):
-        figure, panels = plt.subplots(
-            1, len(columns), figsize=(2.3 * len(columns) + 1.4, 0.17 * len(names) + 1.3),
-            squeeze=False, sharey=True,
-        )  # fmt: skip
+    figure, panels = plt.subplots(
+        1, len(columns), figsize=(2.3 * len(columns) + 1.4, 0.17 * len(names) + 1.3),
+        squeeze=False, sharey=True,
+    )  # fmt: skip
     for axes, (model, task) in zip(panels[0], columns, strict=True):
         rows = table[(table["model"] == model) & (table["task"] == task)]
         cells = rows.pivot(index="language", columns="checkpoint", values=value).loc[list(names)]
@@ -270,6 +294,7 @@ def language_maps(
     return figure
 
 
+@styled
 def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Figure:
     """MD against retrieval over language pairs, a panel a pairing of layers, a colour a model.
 
@@ -302,7 +327,8 @@ def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Fig
     return figure
 
 
-def intervals(table: pd.DataFrame, *, title: str = "") -> Figure:
+@styled
+def intervals(table: pd.DataFrame) -> Figure:
     """Points with intervals over layers, a panel a model, for scores that should be at chance.
 
     ``table`` has ``model``, ``task``, ``layer``, ``score``, ``low``, ``high``.
@@ -311,28 +337,29 @@ def intervals(table: pd.DataFrame, *, title: str = "") -> Figure:
     figure, panels = _panels(len(models), 3.6 * len(models) + 0.4, 2.6, sharey=True)
     for axes, model in zip(panels, models, strict=True):
         _chance(axes)
-        for shift, (task, rows) in zip(
-            (-0.1, 0.1), table[table["model"] == model].groupby("task"), strict=False
-        ):
+        for shift, task in ((-0.1, "LD"), (0.1, "MD")):
+            rows = table[(table["model"] == model) & (table["task"] == task)]
             axes.errorbar(
                 rows["layer"] + shift, rows["score"],
                 yerr=[rows["score"] - rows["low"], rows["high"] - rows["score"]],
                 fmt=MARKERS[task], color=COLOURS[task], label=NAMES[task], capsize=2, linewidth=1,
             )  # fmt: skip
         axes.set_xlabel("layer (0: embeddings)")
-        axes.set_title(f"{model}{title}")
+        axes.set_title(model)
     panels[0].set_ylabel("ABX score of the control")
     panels[0].legend(loc="best")
     return figure
 
 
+@styled
 def sampling_spread(table: pd.DataFrame) -> Figure:
     """Spread of sampled scores over runs against the exact score, a colour a task.
 
     ``table`` has ``task``, ``exact``, ``sd``, ``expected_sd``: one row per condition.
     """
     figure, (axes,) = _panels(1, 4.2, 3.0)
-    for task, rows in table.groupby("task"):
+    for task in ("LD", "MD"):
+        rows = table[table["task"] == task]
         axes.scatter(
             rows["exact"], rows["sd"], s=9, color=COLOURS[task], marker=MARKERS[task], alpha=0.6,
             linewidth=0, label=NAMES[task],

@@ -87,7 +87,7 @@ class Recipe:
     tokens_per_step: int = 4096
     learning_rate: float = 2e-3
     warmup_share: float = 0.05
-    decay_share: float = 0.2
+    decay_share: float = 0.5
     weight_decay: float = 0.01
     clip: float = 1.0
 
@@ -685,8 +685,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         if (out / f"step-{recipe.steps:06d}").exists():
             raise ValueError(
-                f"{out} already holds a finished run of {recipe.steps} steps: move it away, or name "
-                "another folder with --out"
+                f"{out} already holds a finished run of {recipe.steps} steps: move it away, or "
+                "name another folder with --out"
             )
         pretrain(recipe, *prepare(recipe), out, state, device=options.device)
     except (ValueError, FileNotFoundError) as error:

@@ -81,7 +81,7 @@ def measure(
         store.save_arrays("abx", key, stored)
     codes = corpus.languages
     return Measurement(
-        encoder.name,
+        _series_name(encoder),
         encoder.step or 0,
         abx.PairScores(
             tuple((a, b) for i, a in enumerate(codes) for b in codes[i + 1 :]),
@@ -92,6 +92,13 @@ def measure(
         ),
         dict(zip(codes, stored["cut"].tolist(), strict=True)),
     )
+
+
+def _series_name(encoder: models.Encoder) -> str:
+    """The name of a model without its step, and of a folder without its path."""
+    suffix = "" if encoder.step is None else f"@step-{encoder.step:06d}"
+    name = encoder.name.removesuffix(suffix)
+    return Path(name).name if Path(name).is_dir() else name
 
 
 def measure_series(
@@ -154,11 +161,7 @@ def summarise(
     rows = []
     for measured in measurements:
         scores = measured.scores
-        if layers is not None:
-            kept = sorted(scores.layers[layer] for layer in layers)
-        else:
-            kept = [layer for layer in scores.layers if embedding_layer or layer > 0]
-        at = [scores.layers.index(layer) for layer in kept]
+        at = _kept_layers(scores, layers, embedding_layer)
         languages, membership = _membership(scores.pairs)
         for task in abx.TASKS:
             score = scores.scores[task][at].mean(axis=-1)  # (layers, pairs)
@@ -178,13 +181,59 @@ def summarise(
             for layer, group in np.ndindex(score.shape):
                 row = {"model": measured.model, "checkpoint": measured.step, "task": task}
                 if not over_layers:
-                    row["layer"] = kept[layer]
+                    row["layer"] = scores.layers[at[layer]]
                 if "language" in by:
                     row["language"] = languages[group]
                 at_cell = (layer, group)
                 row |= {"score": score[at_cell], "low": low[at_cell], "high": high[at_cell]}
                 rows.append(row)
     return pd.DataFrame(rows)
+
+
+def difference(
+    one: Measurement,
+    other: Measurement,
+    task: str,
+    *,
+    layers: Sequence[int] | None = None,
+    other_layers: Sequence[int] | None = None,
+    embedding_layer: bool = True,
+    level: float = statistics.LEVEL,
+) -> dict[str, float]:
+    """Mean score of `one` minus that of `other`, with the interval of the difference.
+
+    Both are means over all pairs; each over its own layers, as in `summarise`. The same sentences
+    are behind both, so the interval is narrower than those of the two scores suggest.
+
+    Returns ``value``, ``low`` and ``high``.
+    """
+    score, influence = _mean(one, task, layers, embedding_layer)
+    other_score, other_influence = _mean(other, task, other_layers, embedding_layer)
+    order = 1 if task == "retrieval" else 2
+    error = statistics.jackknife_error(influence - other_influence, order)
+    width = statistics.half_width(error, level)
+    value = score - other_score
+    return {"value": value, "low": value - width, "high": value + width}
+
+
+def _kept_layers(
+    scores: abx.PairScores, layers: Sequence[int] | None, embedding_layer: bool
+) -> list[int]:
+    """Layers that count, as rows of the score arrays."""
+    if layers is not None:
+        return sorted(range(len(scores.layers))[layer] for layer in layers)
+    return [row for row, layer in enumerate(scores.layers) if embedding_layer or layer > 0]
+
+
+def _mean(
+    measured: Measurement, task: str, layers: Sequence[int] | None, embedding_layer: bool
+) -> tuple[float, np.ndarray]:
+    """Mean score over pairs and layers, and its influence ``(n_sentences,)``."""
+    at = _kept_layers(measured.scores, layers, embedding_layer)
+    return (
+        float(measured.scores.scores[task][at].mean()),
+        measured.scores.influence[task][at].mean(axis=(0, 1)),
+    )
 
 
 def _membership(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], np.ndarray]:

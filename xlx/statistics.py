@@ -44,11 +44,16 @@ def jackknife_error(influence: np.ndarray, order: int = 2) -> np.ndarray:
     return np.sqrt(4 * (n - 1) / (n * (n - 2) ** 2) * squares)
 
 
+def half_width(error: np.ndarray | float, level: float = LEVEL) -> np.ndarray:
+    """Half the width of the normal interval of an estimate with this standard error."""
+    return stats.norm.ppf((1 + level) / 2) * np.asarray(error)
+
+
 def interval(
     score: np.ndarray | float, error: np.ndarray | float, level: float = LEVEL
 ) -> tuple[np.ndarray, np.ndarray]:
     """Normal interval of a score in [0, 1], cut there: (low, high)."""
-    width = stats.norm.ppf((1 + level) / 2) * np.asarray(error)
+    width = half_width(error, level)
     return np.clip(score - width, 0, 1), np.clip(score + width, 0, 1)
 
 

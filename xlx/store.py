@@ -106,7 +106,7 @@ class Store:
         """
         metadata = _metadata(kind, key)
         # NumPy shares memory between views; safetensors wants each array dense and in C order.
-        dense = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
         for name, array in dense.items():
             if array.dtype == object:
                 raise TypeError(f"array {name!r} holds Python objects: only numbers can be stored")

@@ -1,0 +1,19 @@
+"""``make bench``: speed and memory as ratios within one run; prints one table."""
+
+import os
+
+import pandas as pd
+import torch
+
+from tests.bench import bench_abx, bench_embeddings
+
+
+def main() -> None:
+    print(f"{os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    rows = [row for part in (bench_embeddings, bench_abx) for row in part.run()]
+    table = pd.DataFrame(rows, columns=["name", "value", "unit", "aim"]).fillna({"aim": ""})
+    print(table.to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,402 @@
+"""The store under faults: what is damaged is never used, and nothing is half-written."""
+
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xlx import store as store_module
+from xlx.store import Store, StoreError, StoreWarning, code_version
+
+KEY = {
+    "model": "abc",
+    "layers": 3,
+    "rate": 0.5,
+    "cut": None,
+    "flags": [True, "x"],
+    "more": {"é": 1},
+}
+
+
+def arrays() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return {
+        "states": rng.standard_normal((3, 5, 4)).astype(np.float32),
+        "counts": np.arange(6, dtype=np.int64).reshape(2, 3).T,  # not in C order
+        "scalar": np.array(7),
+        "none": np.empty((0, 4), dtype=np.float32),
+        "marks": np.array([True, False]),
+    }
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "language": ["de", "fr", "zh"],
+            "score": [0.25, np.nan, 1.0],
+            "n": [1, 2, 3],
+            "task": pd.Categorical(["LD", "MD", "LD"], categories=["LD", "MD"]),
+        }
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache")
+
+
+@pytest.fixture(params=["arrays", "table"])
+def saved(request, store: Store):
+    """A stored value: how to read it, where it lies, whether what was read is right."""
+    if request.param == "arrays":
+        path = store.save_arrays("kind", KEY, arrays())
+        return lambda key=KEY: store.load_arrays("kind", key), path, same_arrays
+    path = store.save_table("kind", KEY, table())
+    return lambda key=KEY: store.load_table("kind", key), path, same_table
+
+
+def same_arrays(found: dict[str, np.ndarray]) -> bool:
+    expected = arrays()
+    return found.keys() == expected.keys() and all(
+        found[name].dtype == expected[name].dtype
+        and found[name].shape == expected[name].shape
+        and (found[name] == expected[name]).all()
+        for name in expected
+    )
+
+
+def same_table(found: pd.DataFrame) -> bool:
+    pd.testing.assert_frame_equal(found, table())
+    return True
+
+
+def files(store: Store) -> list[Path]:
+    return sorted(path for path in store.root.rglob("*") if path.is_file())
+
+
+def test_value_comes_back_as_it_was(saved) -> None:
+    load, _, same = saved
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert same(load())
+
+
+def test_what_is_not_there_is_missing_without_a_word(store: Store) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert store.load_arrays("kind", KEY) is None
+        assert store.load_table("kind", KEY) is None
+    assert not store.root.exists()
+
+
+def test_arrays_read_can_be_written_to(store: Store) -> None:
+    store.save_arrays("kind", KEY, arrays())
+    found = store.load_arrays("kind", KEY)
+    found["states"][:, 0] = 1
+    assert (found["states"][:, 0] == 1).all()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        KEY | {"model": "abd"},
+        KEY | {"layers": "3"},
+        KEY | {"layers": 3.5},
+        KEY | {"flags": ["x", True]},
+        KEY | {"new": None},
+        {name: value for name, value in KEY.items() if name != "cut"},
+    ],
+)
+def test_any_difference_in_the_key_is_another_value(saved, other) -> None:
+    load, _, _ = saved
+    assert load(other) is None
+
+
+def test_order_and_number_type_of_the_key_do_not_matter(saved) -> None:
+    load, _, same = saved
+    shuffled = dict(reversed(KEY.items())) | {"layers": np.int64(3), "flags": (True, "x")}
+    assert same(load(shuffled))
+
+
+def test_kinds_are_apart(store: Store) -> None:
+    store.save_arrays("kind", KEY, arrays())
+    assert store.load_arrays("other", KEY) is None
+    with pytest.raises(ValueError, match=r"'\.\./x' is no plain name"):
+        store.path("../x", KEY)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), Path("a"), object(), {1: 2}, b"x", np.arange(2)])
+def test_key_that_cannot_be_said_exactly_is_refused(store: Store, bad) -> None:
+    with pytest.raises(TypeError, match=r"key\['a'\]\[0\] is .* cannot hold"):
+        store.path("kind", {"a": [bad]})
+
+
+def test_objects_are_refused(store: Store) -> None:
+    with pytest.raises(TypeError, match="'a' holds Python objects"):
+        store.save_arrays("kind", KEY, {"a": np.array([object()])})
+
+
+def assert_not_used(load, message: str) -> None:
+    with pytest.warns(StoreWarning, match=message) as record:
+        assert load() is None
+    assert len(record) == 1
+    assert "\n" not in str(record[0].message)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 7, 8, 9, 100, 0.25, 0.5, 0.9, -64, -8, -1])
+def test_torn_file_is_not_used(saved, keep) -> None:
+    load, path, _ = saved
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
+    assert_not_used(load, "is not used: .*torn")
+
+
+def test_every_flipped_byte_is_seen(saved) -> None:
+    load, path, same = saved
+    content = path.read_bytes()
+    for position in range(0, len(content), 11):
+        damaged = bytearray(content)
+        damaged[position] ^= 0x10
+        path.write_bytes(damaged)
+        with warnings.catch_warnings(record=True) as record:
+            warnings.simplefilter("always")
+            assert load() is None, position
+        assert [warning.category for warning in record] == [StoreWarning]
+    path.write_bytes(content)
+    assert same(load())
+
+
+def test_longer_file_is_not_used(saved) -> None:
+    load, path, _ = saved
+    path.write_bytes(path.read_bytes() + b"x")
+    assert_not_used(load, "do not match its seal")
+
+
+@pytest.mark.parametrize("content", [b"hello", bytes(5000), b"PAR1" + bytes(100) + b"PAR1"])
+def test_foreign_file_is_not_used(saved, content: bytes) -> None:
+    load, path, _ = saved
+    path.write_bytes(content)
+    assert_not_used(load, "was not written by this store")
+
+
+def test_file_of_another_key_is_not_used(store: Store) -> None:
+    other = KEY | {"model": "abd"}
+    for save, load, suffix in (
+        (lambda key: store.save_arrays("k", key, arrays()), store.load_arrays, ".safetensors"),
+        (lambda key: store.save_table("k", key, table()), store.load_table, ".parquet"),
+    ):
+        path = store.path("k", other, suffix)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(save(KEY), path)
+        assert_not_used(lambda load=load: load("k", other), "belongs to another key")
+
+
+def test_folder_in_place_of_a_file_is_not_used(store: Store) -> None:
+    store.path("kind", KEY).mkdir(parents=True)
+    assert_not_used(lambda: store.load_arrays("kind", KEY), "cannot be read")
+
+
+def test_damaged_value_is_computed_again(store: Store) -> None:
+    calls = []
+
+    def compute() -> pd.DataFrame:
+        calls.append(1)
+        return table()
+
+    assert same_table(store.cached_table("kind", KEY, compute))
+    assert same_table(store.cached_table("kind", KEY, compute))
+    assert len(calls) == 1
+    store.path("kind", KEY, ".parquet").write_bytes(b"torn")
+    with pytest.warns(StoreWarning):
+        assert same_table(store.cached_table("kind", KEY, compute))
+    assert len(calls) == 2
+    assert same_table(store.cached_table("kind", KEY, compute))
+    assert len(calls) == 2
+
+
+def test_arrays_are_computed_once(store: Store) -> None:
+    calls = []
+
+    def compute() -> dict[str, np.ndarray]:
+        calls.append(1)
+        return arrays()
+
+    assert same_arrays(store.cached_arrays("kind", KEY, compute))
+    assert same_arrays(store.cached_arrays("kind", KEY, compute))
+    assert len(calls) == 1
+
+
+class FullDisk:
+    """A file on a disk that takes some bytes and no more."""
+
+    def __init__(self, file, room: int) -> None:
+        self.file, self.room = file, room
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.file.close()
+
+    def write(self, content) -> int:
+        self.file.write(bytes(content[: self.room]))
+        if len(content) > self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return len(content)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+    def fileno(self) -> int:
+        return self.file.fileno()
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_full_disk_leaves_nothing_half_written(store: Store, monkeypatch, before: bool) -> None:
+    if before:
+        store.save_arrays("kind", KEY, arrays())
+    existing = files(store)
+    real = Path.open
+
+    def full(self, mode="r", *args, **kwargs):
+        file = real(self, mode, *args, **kwargs)
+        return FullDisk(file, 100) if "w" in mode else file
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(StoreError, match=r"is full: free .* MB or more") as error:
+        store.save_arrays("kind", KEY, {"a": np.zeros(100)})
+    assert error.value.errno == errno.ENOSPC
+    assert "\n" not in str(error.value)
+    monkeypatch.undo()
+    assert files(store) == existing
+    if before:
+        assert same_arrays(store.load_arrays("kind", KEY))
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_failure_at_the_end_leaves_nothing(store: Store, monkeypatch, step: str) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(StoreError, match="nothing half-written was left"):
+        store.save_table("kind", KEY, table())
+    monkeypatch.undo()
+    assert files(store) == []
+
+
+def test_interrupt_leaves_nothing(store: Store, monkeypatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        store.save_arrays("kind", KEY, arrays())
+    monkeypatch.undo()
+    assert files(store) == []
+
+
+def test_root_that_is_a_file_gets_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="could not be written to"):
+        Store(tmp_path / "file").save_arrays("kind", KEY, arrays())
+
+
+def test_killed_process_leaves_nothing_that_is_read_and_is_swept_up(store: Store) -> None:
+    code = f"""
+        import os, signal
+        import numpy as np
+        from xlx.store import Store
+        os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)  # half-way through
+        Store({str(store.root)!r}).save_arrays("kind", {{"a": 1}}, {{"x": np.ones(1000)}})
+    """
+    process = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=Path(store_module.__file__).parent.parent,
+        check=False,
+    )
+    assert process.returncode < 0
+    (leftover,) = files(store)
+    assert leftover.name.endswith(".tmp")
+    assert store.load_arrays("kind", {"a": 1}) is None
+    path = store.save_arrays("kind", {"a": 1}, {"x": np.ones(3)})
+    assert files(store) == [path]
+
+
+def test_file_being_written_by_a_living_process_is_let_be(store: Store) -> None:
+    path = store.path("kind", KEY)
+    path.parent.mkdir(parents=True)
+    host = store_module.socket.gethostname()
+    living = path.with_name(f".{path.name}.{host}.{os.getpid()}.0.tmp")
+    living.write_bytes(b"")
+    store.save_arrays("kind", KEY, arrays())
+    assert files(store) == sorted([living, path])
+
+
+def test_two_processes_may_write_the_same_key(store: Store) -> None:
+    code = f"""
+        import numpy as np
+        from xlx.store import Store
+        store = Store({str(store.root)!r})
+        for i in range(30):
+            store.save_arrays("kind", {{"a": 1}}, {{"x": np.full(5000, 3.0)}})
+            assert (store.load_arrays("kind", {{"a": 1}})["x"] == 3).all()
+    """
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    folder = Path(store_module.__file__).parent.parent
+    processes = [subprocess.Popen(command, cwd=folder) for _ in range(2)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert len(files(store)) == 1
+
+
+def module(tmp_path: Path, source: str) -> types.ModuleType:
+    """A module with this source, each time a new one."""
+    number = len(list(tmp_path.glob("made_*.py")))
+    path = tmp_path / f"made_{number}.py"
+    path.write_text(textwrap.dedent(source), encoding="utf-8")
+    made = types.ModuleType(path.stem)
+    made.__file__ = str(path)
+    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), made.__dict__)
+    return made
+
+
+BASE = '''
+    """Module."""
+    def f(x):
+        """Double it."""
+        return 2 * x
+'''
+
+
+def test_code_version_is_blind_to_prose(tmp_path: Path) -> None:
+    prose = '''
+        """Another text."""
+
+
+        # a comment
+        def f(x):
+            return (
+                2 * x
+            )
+    '''
+    assert code_version(module(tmp_path, BASE)) == code_version(module(tmp_path, prose))
+
+
+@pytest.mark.parametrize(("old", "new"), [("2 * x", "3 * x"), ("f(x)", "f(x=1)"), ("f(", "g(")])
+def test_code_version_sees_code(tmp_path: Path, old: str, new: str) -> None:
+    changed = module(tmp_path, BASE.replace(old, new))
+    assert code_version(module(tmp_path, BASE)) != code_version(changed)
+
+
+def test_code_version_of_functions_and_several_parts() -> None:
+    assert code_version(code_version) != code_version(Store)
+    assert code_version(Store, code_version) != code_version(code_version, Store)
+    assert code_version(Store.save_table) == code_version(Store.save_table)
