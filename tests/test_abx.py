@@ -276,3 +276,14 @@ def test_unknown_pairs_and_layers_are_named() -> None:
         abx.exact({code: array[None] for code, array in vectors.items()}, layers=[9])
     with pytest.raises(ValueError, match="no vectors of xx"):
         abx.score_triplets(vectors, sample("LD", ("a", "xx"), 6, 10, 0))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_scores_as_the_processor_does() -> None:
+    vectors = random_vectors(80, 12, 3)
+    vectors["b"][0] = vectors["a"][0]
+    for influence in (False, True):
+        on_cpu = abx.exact(vectors, influence=influence)
+        on_cuda = abx.exact(vectors, influence=influence, device="cuda")
+        for task in abx.TASKS:
+            np.testing.assert_allclose(on_cuda.scores[task], on_cpu.scores[task], atol=1e-4)

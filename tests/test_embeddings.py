@@ -563,3 +563,16 @@ def test_largest_finite_numbers_pass_the_check() -> None:
 def test_cuda_equals_cpu(folders, encoders, name) -> None:
     found = embed(models.load(folders[name], device="cuda"), SENTENCES).states
     assert_close(found, embed(encoders[name], SENTENCES).states, tolerance=1e-3)
+
+
+@pytest.mark.parametrize("special_tokens", [False, True])
+def test_bag_of_subwords_counts_what_the_model_reads(folders, encoder, special_tokens) -> None:
+    bags = embeddings.bag_of_subwords(encoder, CORPUS, special_tokens=special_tokens, max_length=6)
+    tokenizer = AutoTokenizer.from_pretrained(folders["xlm-roberta"])
+    for language, sentences in CORPUS.sentences.items():
+        assert bags[language].shape == (len(sentences), len(tokenizer))
+        for row, sentence in enumerate(sentences):
+            ids = tokenizer(sentence, truncation=True, max_length=6)["input_ids"]
+            kept = ids if special_tokens else ids[1:-1]
+            counts = np.bincount(kept, minlength=len(tokenizer))
+            np.testing.assert_array_equal(bags[language][[row]].toarray()[0], counts)

@@ -332,9 +332,11 @@ def test_missing_text_and_a_finished_run_are_named(
 ) -> None:
     with pytest.raises(FileNotFoundError, match=r"tatoeba\.tar\.xz is not in"):
         pretraining.read_source("tatoeba", tmp_path)
+    pretraining.main(["mini-xlmr"])
+    assert "mini-xlmr holds a finished run of this recipe" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stopped:
-        pretraining.main(["mini-xlmr"])
-    assert "already holds a finished run" in str(stopped.value)
+        pretraining.main(["mini-xlmr", "--seed", "2"])
+    assert "mini-xlmr holds a run with another recipe: move it away" in str(stopped.value)
     with pytest.raises(SystemExit):
         pretraining.main(["mini-nothing"])
     assert "mini-infoxlm" in capsys.readouterr().err

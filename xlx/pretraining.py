@@ -103,6 +103,11 @@ class Recipe:
         return self.learning_rate * min(1.0, step / warmup, (self.steps - step + 1) / decay)
 
 
+def describe(recipe: Recipe) -> str:
+    """The text of ``recipe.json``."""
+    return json.dumps(asdict(recipe), indent=2) + "\n"
+
+
 RECIPES = {
     "mini-xlmr": Recipe("mini-xlmr", ("mlm",)),
     "mini-infoxlm": Recipe("mini-infoxlm", ("mlm", "tlm", "contrast")),
@@ -564,7 +569,7 @@ def pretrain(
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-6, weight_decay=recipe.weight_decay
     )
-    described = json.dumps(asdict(recipe), indent=2)
+    described = describe(recipe)
     done, tokens, rows = 0, 0, []
     if state.exists():
         saved = torch.load(state, map_location=where, weights_only=True)
@@ -576,7 +581,7 @@ def pretrain(
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         done, tokens, rows = saved["step"], saved["tokens"], saved["rows"]
-    write_atomically(out / "recipe.json", described + "\n")
+    write_atomically(out / "recipe.json", described)
     batches = Batches(text, recipe)
     checkpoints = set(recipe.checkpoint_steps())
     if done == 0:
@@ -667,6 +672,17 @@ def prepare(recipe: Recipe, progress: bool = True) -> tuple[Tokenizer, Pretraini
     return tokenizer, PretrainingText.encode(tokenizer, text, progress)
 
 
+def finished(recipe: Recipe, out: Path) -> bool:
+    """Whether a folder holds this run to its end; ValueError where it holds another recipe's."""
+    described = out / "recipe.json"
+    if described.exists() and described.read_text("utf-8") != describe(recipe):
+        raise ValueError(
+            f"{out} holds a run with another recipe: move it away, or name another folder with "
+            "--out"
+        )
+    return (out / f"step-{recipe.steps:06d}").exists()
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m xlx.pretraining",
@@ -683,11 +699,9 @@ def main(arguments: list[str] | None = None) -> None:
     out = options.out or paths.MODELS / recipe.name
     state = paths.CACHE / "pretraining" / f"{recipe.name}-{recipe.steps}-{recipe.seed}.pt"
     try:
-        if (out / f"step-{recipe.steps:06d}").exists():
-            raise ValueError(
-                f"{out} already holds a finished run of {recipe.steps} steps: move it away, or "
-                "name another folder with --out"
-            )
+        if finished(recipe, out):
+            print(f"{out} holds a finished run of this recipe; --out names another folder")
+            return
         pretrain(recipe, *prepare(recipe), out, state, device=options.device)
     except (ValueError, FileNotFoundError) as error:
         sys.exit(f"error: {error}")
