@@ -35,9 +35,8 @@ def literal_retrieval(e1: np.ndarray, e2: np.ndarray) -> float:
     hits = 0.0
     for position, query in enumerate(e1):
         distances = np.array([cosine_distance(query, candidate) for candidate in e2])
-        rival = np.delete(distances, position).min()
-        gap = rival - distances[position]
-        hits += 0.5 if abs(gap) < 1e-13 else float(gap > 0)
+        gaps = np.delete(distances, position) - distances[position]
+        hits += 0.0 if gaps.min() < -1e-13 else 1 / (1 + (gaps < 1e-13).sum())
     return hits / len(e1)
 
 
@@ -179,6 +178,13 @@ def test_closed_forms() -> None:
     chance = abx.pair_scores(abx.exact(noise).table()).set_index("task")["score"]
     assert chance["MD"] == pytest.approx(0.5, abs=0.05)
     assert chance["LD"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_where_all_sentences_are_one_vector_everything_is_a_tie() -> None:
+    one = np.random.default_rng(0).normal(size=(1, 6))
+    table = abx.exact({code: np.repeat(one, 10, axis=0) for code in "ab"}).table()
+    scores = abx.pair_scores(table).set_index("task")["score"].to_dict()
+    assert scores == {"LD": 0.5, "MD": 0.5, "retrieval": pytest.approx(0.1)}
 
 
 def test_layers_blocks_and_chosen_pairs_give_the_same_scores(

@@ -99,7 +99,7 @@ def test_scatter_plots_show_every_pair_and_the_statistics() -> None:
     )
     figure = plots.retrieval_scatter(both, {"all": "r = 1", "last": "r = 2"})
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["all", "last"]
-    assert figure.axes[1].get_legend() is not None
+    assert figure.axes[0].get_legend() is not None
 
 
 def test_course_fills_what_is_significant() -> None:
@@ -117,7 +117,7 @@ def test_controls_and_sampling() -> None:
     table = scores("layer").query("checkpoint == 0 and task != 'retrieval'")
     figure = plots.intervals(table)
     assert len(figure.axes) == 2
-    assert figure.axes[0].get_legend() is not None
+    assert len(figure.legends[0].get_texts()) == 2
     rows = pd.DataFrame(
         {"task": ["LD", "MD"], "exact": [0.5, 0.9], "sd": 0.01, "expected_sd": 0.012}
     )

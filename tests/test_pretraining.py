@@ -72,6 +72,14 @@ def test_the_vocabulary_writes_everything_back(prepared) -> None:
     assert pair.count("</s>") == 3  # <s> a </s> </s> b </s>
 
 
+def test_the_vocabulary_comes_out_the_same_among_equally_frequent_characters() -> None:
+    rare = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]  # each once: who is in is a tie
+    lines = {"en": ["tree house " * 20] * 50, "zh": rare}
+    first, second = (pretraining.train_vocabulary(lines, 400).to_str() for _ in range(2))
+    assert first == second
+    assert 0 < sum(character in first for character in rare) < 300
+
+
 def test_language_shares_follow_the_exponent(prepared) -> None:
     _, text = prepared
     counts = np.array([text.n_tokens(code) for code in sorted(WORDS)], dtype=float)
@@ -224,6 +232,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
     assert losses[-1] < losses[0] - 0.3  # it learns
     with pytest.raises(ValueError, match="another recipe"):
         run(replace(recipe, seed=2), prepared, tmp_path / "stopped")
+    other = pretraining.train_vocabulary({"en": ["other words"]}, recipe.vocabulary)
+    with pytest.raises(ValueError, match="another vocabulary"):
+        run(recipe, (other, prepared[1]), tmp_path / "stopped")
 
 
 def test_a_checkpoint_is_an_ordinary_folder(prepared, recipe: Recipe, tmp_path: Path) -> None:

@@ -98,13 +98,16 @@ def _references(
     """Horizontal lines of a model: label → table of ``model``, ``task`` and ``score``."""
     for number, (label, table) in enumerate(references.items()):
         scores = table[table["model"] == model].set_index("task")["score"]
+        highest = scores[list(tasks)].idxmax()
         for task in tasks:
             dash = (0, (4, 2 + 3 * number))
             axes.axhline(scores[task], color=COLOURS[task], linewidth=1, linestyle=dash)
+            above = task == highest  # the others are written below their line: lines may be close
             axes.annotate(
                 f"{label}, {task}", (1, scores[task]), xycoords=("axes fraction", "data"),
-                xytext=(-3, 2), textcoords="offset points", ha="right", fontsize=7,
-                color=COLOURS[task], path_effects=HALO,
+                xytext=(-3, 2 if above else -2), textcoords="offset points", ha="right",
+                va="bottom" if above else "top", fontsize=7, color=COLOURS[task],
+                path_effects=HALO,
             )  # fmt: skip
 
 
@@ -220,7 +223,7 @@ def tradeoff(table: pd.DataFrame, statistics: Mapping[str, str] | None = None) -
         axes.set_title(model)
         if statistics:
             axes.annotate(
-                statistics[model], (0.03, 0.03), xycoords="axes fraction", fontsize=7, va="bottom"
+                statistics[model], (0.03, 0.12), xycoords="axes fraction", fontsize=7, va="bottom"
             )
     return figure
 
@@ -323,7 +326,9 @@ def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Fig
         axes.annotate(
             statistics[pairing], (0.03, 0.97), xycoords="axes fraction", fontsize=7, va="top"
         )
-    panels[-1].legend(loc="lower right", markerscale=2)
+    legend = panels[0].legend(loc="center left", markerscale=2)
+    for handle in legend.legend_handles:
+        handle.set_alpha(1)
     return figure
 
 
@@ -347,7 +352,7 @@ def intervals(table: pd.DataFrame) -> Figure:
         axes.set_xlabel("layer (0: embeddings)")
         axes.set_title(model)
     panels[0].set_ylabel("ABX score of the control")
-    panels[0].legend(loc="best")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 

@@ -26,6 +26,7 @@ import shutil
 import sys
 import tarfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -154,13 +155,13 @@ def train_vocabulary(
     to (its characters) ** exponent, the sampling of pretraining, so that small languages get
     pieces of their own. Normalised by NFKC as XLM-R's vocabulary.
     """
-    characters = {language: sum(map(len, lines)) for language, lines in text.items()}
-    scale = min(count / count**exponent for count in characters.values())
-    rng = np.random.default_rng(seed)
+    sizes = {language: sum(map(len, lines)) for language, lines in text.items()}
+    scale = min(count / count**exponent for count in sizes.values())
 
     def sample() -> Iterator[str]:
+        rng = np.random.default_rng(seed)
         for language in sorted(text):
-            wanted = max(200_000, 3 * scale * characters[language] ** exponent)
+            wanted = max(200_000, 3 * scale * sizes[language] ** exponent)
             for index in rng.permutation(len(text[language])):
                 if wanted <= 0:
                     break
@@ -181,9 +182,17 @@ def train_vocabulary(
     words = r"▁?[\p{L}\p{M}]+|▁?\p{N}{1,2}|▁?[^▁\p{L}\p{M}\p{N}]|▁"
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(words), "isolated")
     n_bytes = 256
+    # The trainer's own choice among equally frequent characters differs from run to run, and with
+    # it all ids behind; so the alphabet is chosen here, ties by code point.
+    characters = Counter()
+    for line in sample():
+        characters.update(tokenizer.normalizer.normalize_str(line))
+    frequent = sorted(characters, key=lambda character: (-characters[character], character))
+    alphabet = frequent[: min(2000, size // 3)]
     trainer = BpeTrainer(
         vocab_size=size - n_bytes - len(SPECIAL_TOKENS) - 1,
-        limit_alphabet=min(2000, size // 3),
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
         show_progress=False,
     )
     tokenizer.train_from_iterator(sample(), trainer)
@@ -573,11 +582,12 @@ def pretrain(
     done, tokens, rows = 0, 0, []
     if state.exists():
         saved = torch.load(state, map_location=where, weights_only=True)
-        if saved["recipe"] != described:
-            raise ValueError(
-                f"{state} was left by a run with another recipe: finish that run, or delete the "
-                "file to start anew"
-            )
+        for what, ours in (("recipe", described), ("vocabulary", tokenizer.to_str())):
+            if saved.get(what) != ours:
+                raise ValueError(
+                    f"{state} was left by a run with another {what}: finish that run, or delete "
+                    "the file to start anew"
+                )
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         done, tokens, rows = saved["step"], saved["tokens"], saved["rows"]
@@ -632,6 +642,7 @@ def pretrain(
             torch.save(
                 {
                     "recipe": described,
+                    "vocabulary": tokenizer.to_str(),
                     "step": step,
                     "tokens": tokens,
                     "rows": rows,
