@@ -2,14 +2,14 @@
 
 A model whose training text, recipe and every checkpoint are known can be asked questions that a
 downloaded one cannot. The architecture is XLM-R's (Conneau et al. 2020) at a size that two CPU
-cores train in about an hour. Two objectives, so that a difference between the series has one cause:
+cores train in an hour or two. Two objectives, so that a difference between the series has one cause:
 
 * ``mini-xlmr``: masked language modelling (MLM) on monolingual text, as XLM-R;
 * ``mini-infoxlm``: MLM, translation language modelling (TLM; Conneau and Lample 2019) and the
   cross-lingual contrast XLCO over parallel sentences, as InfoXLM (Chi et al. 2021).
 
 Both start from the same random weights (step 0, the untrained model), read the same text with the
-same subword vocabulary and meet about the same number of tokens. Each batch depends on
+same subword vocabulary and take the same number of steps. Each batch depends on
 ``(seed, step)`` alone, so a run that was stopped goes on as if it had not been.
 
     python -m xlx.pretraining mini-xlmr
