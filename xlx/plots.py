@@ -207,17 +207,13 @@ def tradeoff(table: pd.DataFrame, statistics: Mapping[str, str] | None = None) -
         axes.axvline(CHANCE, color="0.4", linewidth=1, linestyle=(0, (1, 2)))
         sns.kdeplot(rows, x="LD", y="MD", ax=axes, fill=True, cmap="Greys", levels=6, alpha=0.6)
         axes.scatter(rows["LD"], rows["MD"], s=7, color="#0072B2", alpha=0.7, linewidth=0)
-        extremes = {
-            rows["LD"].idxmin(),
-            rows["LD"].idxmax(),
-            rows["MD"].idxmin(),
-            rows["MD"].idxmax(),
-        }
-        for index in extremes:
+        by_md = dict.fromkeys((rows["MD"].idxmin(), rows["MD"].idxmax()), 3)
+        by_ld = dict.fromkeys((rows["LD"].idxmin(), rows["LD"].idxmax()), -9)  # below the point
+        for index, up in (by_md | by_ld).items():
             row = rows.loc[index]
             axes.annotate(
                 f"{row['language_1']}-{row['language_2']}", (row["LD"], row["MD"]),
-                xytext=(3, 3), textcoords="offset points", fontsize=7,
+                xytext=(3, up), textcoords="offset points", fontsize=7, path_effects=HALO,
             )  # fmt: skip
         axes.set(xlabel="LD of a language pair", ylabel="MD of a language pair")
         axes.set_title(model)

@@ -2,7 +2,8 @@
 
 A model whose training text, recipe and every checkpoint are known can be asked questions that a
 downloaded one cannot. The architecture is XLM-R's (Conneau et al. 2020) at a size that two CPU
-cores train in an hour or two. Two objectives, so that a difference between the series has one cause:
+cores train in an hour or two. Two objectives, so that a difference between the series has one
+cause:
 
 * ``mini-xlmr``: masked language modelling (MLM) on monolingual text, as XLM-R;
 * ``mini-infoxlm``: MLM, translation language modelling (TLM; Conneau and Lample 2019) and the
