@@ -1,6 +1,7 @@
 """Pretraining: batches, losses, and a run that can be stopped; on a handful of words."""
 
 import csv
+import errno
 import json
 import os
 import signal
@@ -235,6 +236,28 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
     other = pretraining.train_vocabulary({"en": ["other words"]}, recipe.vocabulary)
     with pytest.raises(ValueError, match="another vocabulary"):
         run(recipe, (other, prepared[1]), tmp_path / "stopped")
+
+
+def test_a_full_disk_leaves_the_last_whole_state(
+    prepared, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(replace(recipe, steps=3), prepared, tmp_path)
+    before = (tmp_path / "state.pt").read_bytes()
+
+    def full(_: object, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="No space left"):
+        pretraining.pretrain(
+            replace(recipe, steps=3), *prepared, tmp_path / "out", tmp_path / "other.pt",
+            progress=False,
+        )  # fmt: skip
+    assert (tmp_path / "state.pt").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "out", "state.pt"]
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
 
 
 def test_a_checkpoint_is_an_ordinary_folder(prepared, recipe: Recipe, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ import tarfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -517,6 +518,19 @@ def step_losses(
         yield "contrast", recipe.contrast_weight * loss, int(batch.real.sum())
 
 
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to: it becomes `path` when all is written, or goes."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield beside
+        os.replace(beside, path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.unlink(missing_ok=True)
+        raise
+
+
 def save_checkpoint(
     model: torch.nn.Module, tokenizer: Tokenizer, folder: Path, max_length: int
 ) -> None:
@@ -525,31 +539,25 @@ def save_checkpoint(
 
     if folder.exists():
         return
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}")
-    shutil.rmtree(beside, ignore_errors=True)
-    copy.deepcopy(model).to("cpu", torch.float16).save_pretrained(beside)
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<s>",
-        cls_token="<s>",
-        pad_token="<pad>",
-        eos_token="</s>",
-        sep_token="</s>",
-        unk_token="<unk>",
-        mask_token="<mask>",
-        model_max_length=max_length,
-        model_input_names=["input_ids", "attention_mask"],
-    ).save_pretrained(beside)
-    file = beside / "tokenizer.json"  # half the size without its indentation
-    compact = json.dumps(json.loads(file.read_text("utf-8")), ensure_ascii=False, separators=",:")
-    file.write_text(compact, encoding="utf-8")
-    os.replace(beside, folder)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    with written_whole(folder) as beside:
+        copy.deepcopy(model).to("cpu", torch.float16).save_pretrained(beside)
+        PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer,
+            bos_token="<s>",
+            cls_token="<s>",
+            pad_token="<pad>",
+            eos_token="</s>",
+            sep_token="</s>",
+            unk_token="<unk>",
+            mask_token="<mask>",
+            model_max_length=max_length,
+            model_input_names=["input_ids", "attention_mask"],
+        ).save_pretrained(beside)
+        file = beside / "tokenizer.json"  # half the size without its indentation
+        compact = json.dumps(
+            json.loads(file.read_text("utf-8")), ensure_ascii=False, separators=",:"
+        )
+        file.write_text(compact, encoding="utf-8")
 
 
 def pretrain(
@@ -592,7 +600,8 @@ def pretrain(
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
         done, tokens, rows = saved["step"], saved["tokens"], saved["rows"]
-    write_atomically(out / "recipe.json", described)
+    with written_whole(out / "recipe.json") as beside:
+        beside.write_text(described, encoding="utf-8")
     batches = Batches(text, recipe)
     checkpoints = set(recipe.checkpoint_steps())
     if done == 0:
@@ -639,21 +648,19 @@ def pretrain(
         if step in checkpoints:
             save_checkpoint(model, tokenizer, out / f"step-{step:06d}", recipe.max_length)
         if step % save_every == 0 or step == recipe.steps:
-            beside = state.with_name(f".{state.name}.{os.getpid()}")
-            torch.save(
-                {
-                    "recipe": described,
-                    "vocabulary": tokenizer.to_str(),
-                    "step": step,
-                    "tokens": tokens,
-                    "rows": rows,
-                    "model": model.state_dict(),
-                    "optimiser": optimiser.state_dict(),
-                },
-                beside,
-            )
-            os.replace(beside, state)
-            write_atomically(out / "losses.csv", pd.DataFrame(rows).to_csv(index=False))
+            left = {
+                "recipe": described,
+                "vocabulary": tokenizer.to_str(),
+                "step": step,
+                "tokens": tokens,
+                "rows": rows,
+                "model": model.state_dict(),
+                "optimiser": optimiser.state_dict(),
+            }
+            with written_whole(state) as beside:
+                torch.save(left, beside)
+            with written_whole(out / "losses.csv") as beside:
+                pd.DataFrame(rows).to_csv(beside, index=False)
     bar.close()
     return pd.DataFrame(rows)
 
