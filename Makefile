@@ -4,6 +4,11 @@
 
 PROFILE = mini
 ONLY =
+MODEL =
+DEVICE =
+# The longest first, so that two side by side end together.
+MEMBERS := mini-llama-large mini-xlmr-large mini-llama mini-llama-en80 mini-llama-en95 mini-infoxlm \
+	mini-mbert mini-xlm mini-xlmr
 PYTHON ?= python3
 
 VENV := .venv
@@ -50,7 +55,7 @@ unexport MPLBACKEND PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures test lab pretrain pretrain-mini-xlmr pretrain-mini-infoxlm bench lint format store lock clean
+.PHONY: help figures test lab pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -73,13 +78,14 @@ test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks an
 lab: $(READY) | $(TOOLS) ## open JupyterLab in notebooks/ [LAB="--no-browser"]
 	$(BIN)/jupyter-lab --ServerApp.root_dir=notebooks $(LAB)
 
-# One thread each, side by side: the shipped models were made so, and another number of threads adds
-# up in another order.
-pretrain: $(READY) | $(TOOLS) ## train the models of data/models again, into build/models (80 minutes; resumes)
-	@$(MAKE) --no-print-directory -j2 pretrain-mini-xlmr pretrain-mini-infoxlm
+# One thread each, two side by side: the shipped members were made so, and another number of threads
+# adds up in another order. MODEL=base-xlmr DEVICE=cuda trains the large-scale version on a GPU.
+pretrain: $(READY) | $(TOOLS) ## train the miniature models, into build/models (2 hours; resumes) [MODEL=mini-xlm] [DEVICE=cuda]
+	@$(MAKE) --no-print-directory -j2 $(addprefix pretrain-,$(if $(MODEL),$(MODEL),$(MEMBERS)))
 
-pretrain-mini-xlmr pretrain-mini-infoxlm: pretrain-%: $(READY) | $(TOOLS)
-	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m xlx.pretraining $* --out build/models/$*
+pretrain-%: $(READY) | $(TOOLS)
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m xlx.pretraining $* --out build/models \
+		$(addprefix --device ,$(DEVICE))
 
 bench: $(READY) | $(TOOLS) ## measure speed and memory
 	$(OFFLINE) $(BIN)/python -m tests.bench

@@ -125,6 +125,128 @@ def test_controls_and_sampling() -> None:
     assert "standard deviation" in axes.get_ylabel()
 
 
+def labels_of(axes: plt.Axes) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_training_losses_have_a_panel_an_objective() -> None:
+    rows = [
+        (model, objective, step, loss)
+        for model, objective in (("mini-a", "mlm"), ("mini-b", "mlm"), ("mini-b", "tlm"))
+        for step, loss in ((100, 8.0), (50, 9.0 + len(objective) + ord(model[-1])))
+    ]
+    table = pd.DataFrame(rows, columns=["model", "objective", "step", "loss"])
+    figure = plots.training_losses(table, {"tlm": "with translation", "mlm": "masked", "clm": "-"})
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["with translation", "masked"]
+    assert [labels_of(axes) for axes in figure.axes] == [["mini-b"], ["mini-a", "mini-b"]]
+    alone, (_, beside) = (axes.get_lines() for axes in figure.axes)
+    assert list(beside.get_xdata()) == [50, 100]  # in the order of training
+    expected = table[(table["model"] == "mini-b") & (table["objective"] == "mlm")]["loss"]
+    np.testing.assert_array_equal(beside.get_ydata(), expected[::-1])
+    assert (alone[0].get_color(), alone[0].get_marker()) == (  # one model, one look
+        beside.get_color(),
+        beside.get_marker(),
+    )
+
+
+def test_looks_of_models_differ_in_print_too() -> None:
+    looks = plots._looks()
+    assert len(looks) >= 9
+    assert len({look["marker"] for look in looks}) == len(looks)
+    assert len({(look["color"], str(look["linestyle"])) for look in looks}) == len(looks)
+
+
+def test_held_out_maps_keep_apart_what_cannot_be_compared() -> None:
+    rows = [("masked", "mini-b"), ("masked", "mini-a"), ("next", "mini-c")]
+    rows = [(*row, code) for row in rows for code in ("de", "fr")]
+    table = pd.DataFrame(rows, columns=["group", "model", "language"])
+    table["loss"] = [4.0, 4.5, 4.2, 4.1, 6.0, 6.5]
+    figure = plots.held_out_maps(table, {"fr": "French (fr)", "de": "German (de)"})
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["masked", "next"]
+    one, other = figure.axes
+    assert [label.get_text() for label in one.get_xticklabels()] == ["mini-b", "mini-a"]
+    assert [label.get_text() for label in one.get_yticklabels()] == ["French (fr)", "German (de)"]
+    drawn = one.collections[0]
+    cells = table[table["group"] == "masked"].pivot(
+        index="language", columns="model", values="loss"
+    )
+    np.testing.assert_allclose(
+        drawn.get_array().reshape(2, 2), cells.loc[["fr", "de"], ["mini-b", "mini-a"]]
+    )
+    assert drawn.get_clim()[1] < other.collections[0].get_clim()[0]  # a scale of its own
+    assert "nats" in figure.get_suptitle()
+
+
+def test_vocabularies_show_each_language_on_its_row() -> None:
+    table = pd.DataFrame(
+        {
+            "vocabulary": ["BPE", "BPE", "WordPiece", "WordPiece"],
+            "language": ["de", "ja", "de", "ja"],
+            "per_word": [2.0, np.nan, 2.5, np.nan],
+            "left": [0.1, 9.0, 0.0, 4.0],
+        }
+    )
+    names = {"ja": "Japanese (ja)", "de": "German (de)"}
+    figure = plots.vocabularies(table, names, {"per_word": "a word", "left": "left over (%)"})
+    assert [axes.get_xlabel() for axes in figure.axes] == ["a word", "left over (%)"]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == list(names.values())
+    for axes, column in zip(figure.axes, ("per_word", "left"), strict=True):
+        marks = {line.get_label(): line for line in axes.get_lines()}
+        for vocabulary in ("BPE", "WordPiece"):
+            rows = table[table["vocabulary"] == vocabulary]
+            np.testing.assert_array_equal(marks[vocabulary].get_xdata(), rows[column])
+            assert list(marks[vocabulary].get_ydata()) == [0, 1]  # Japanese first, so on top
+        assert marks["BPE"].get_marker() != marks["WordPiece"].get_marker()
+        assert axes.get_xlim()[0] == 0
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["BPE", "WordPiece"]
+
+
+def test_member_profiles_set_each_model_beside_its_reference() -> None:
+    table = scores("layer").query("checkpoint == 100 and task != 'retrieval'")
+    third = table[table["model"] == "mini-a"].assign(model="mini-c")
+    table = pd.concat([table, third])
+    figure = plots.member_profiles(table, {"mini-b": "mini-a"}, columns=2)
+    titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
+    assert titles == ["mini-a", "mini-b\n[mini-a]", "mini-c"]
+    thin, thick = (
+        next(line for line in figure.axes[1].get_lines() if line.get_label() == label)
+        for label in ("MD of the model in brackets", plots.NAMES["MD"])
+    )
+    of = {model: table[(table["model"] == model) & (table["task"] == "MD")] for model in MODELS}
+    np.testing.assert_array_equal(thin.get_ydata(), of["mini-a"]["score"])
+    np.testing.assert_array_equal(thick.get_ydata(), of["mini-b"]["score"])
+    assert thin.get_linewidth() < thick.get_linewidth()
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert labels == {
+        *(plots.NAMES[task] for task in ("LD", "MD")),
+        *(f"{task} of the model in brackets" for task in ("LD", "MD")),
+    }
+
+
+def test_paired_differences_put_a_pair_on_a_row() -> None:
+    rows = [
+        (model, "mini-a", task, layers, 0.1 * number + (task == "MD"))
+        for number, model in enumerate(("mini-b", "mini-c"))
+        for task in ("LD", "MD")
+        for layers in ("mean over layers", "best layer")
+    ]
+    table = pd.DataFrame(rows, columns=["model", "reference", "task", "layers", "value"])
+    table = table.assign(low=table["value"] - 0.02, high=table["value"] + 0.03)
+    figure = plots.paired_differences(table)
+    for axes, task in zip(figure.axes, ("LD", "MD"), strict=True):
+        assert axes.get_title(loc="left") == plots.NAMES[task]
+        points = axes.containers[0].lines[0]
+        chosen = table[(table["task"] == task) & (table["layers"] == "mean over layers")]
+        np.testing.assert_allclose(points.get_xdata().astype(float), chosen["value"])
+        assert np.diff(points.get_ydata())[0] == pytest.approx(-1)  # the first pair is on top
+        bar = axes.containers[0].lines[2][0].get_segments()[0]
+        np.testing.assert_allclose(bar[:, 0], chosen[["low", "high"]].iloc[0].to_list())
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == ["mini-b − mini-a", "mini-c − mini-a"]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["mean over layers", "best layer"]
+
+
 def test_saved_files_are_stable_and_whole(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "FIGURES", tmp_path)
     before = plt.rcParams["axes.titlelocation"]

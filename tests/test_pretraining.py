@@ -1,163 +1,191 @@
-"""Pretraining: batches, losses, and a run that can be stopped; on a handful of words."""
+"""Pretraining: first weights, losses, and runs that are stopped; on a handful of words."""
 
-import csv
 import errno
 import json
-import os
+import math
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from safetensors.torch import load_file
-from transformers import AutoModel, AutoTokenizer
+from safetensors import SafetensorError
+from torch.nn import functional
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PreTrainedModel,
+)
 
-from xlx import corpora, paths, pretraining
-from xlx.pretraining import RECIPES, Batches, PretrainingText, Recipe
+from tests import toy
+from xlx import models, paths, pretraining, vocabulary
+from xlx.batches import NO_LABEL, Batch, Batches, held_out
+from xlx.family import MEMBERS, RECIPES, Recipe, describe
+from xlx.vocabulary import PAD
 
-WORDS = {
-    "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],
-    "en": ["house", "tree", "water", "sun", "dog", "cat", "bread", "milk", "stone", "wind"],
-    "ja": list("家木水日犬猫麦乳石風"),
-}
-
-
-def toy_text(n_lines: int = 60) -> dict[str, dict[str, dict[str, str]]]:
-    rng = np.random.default_rng(0)
-    text: dict[str, dict[str, dict[str, str]]] = {"ntrex": {}, "common_voice": {}}
-    drawn = rng.integers(10, size=(2, n_lines, 6))
-    for code, words in WORDS.items():
-        space = "" if code == "ja" else " "
-        for source, rows in zip(text, drawn, strict=True):
-            lines = [space.join(words[i] for i in row) for row in rows]
-            text[source][code] = {str(number): line for number, line in enumerate(lines)}
-    del text["ntrex"]["ja"]["3"]  # a line without a translation
-    return text
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
 def recipe() -> Recipe:
-    return replace(
-        RECIPES["mini-infoxlm"], name="toy", vocabulary=400, layers=2, hidden_size=16, heads=2,
-        intermediate_size=32, max_length=32, block_lengths=(8, 16), contrast_pairs=8,
-        contrast_layer=1, contrast_length=16, steps=12, first_checkpoint=3, tokens_per_step=128,
-        learning_rate=1e-2,
-    )  # fmt: skip
+    return toy.recipe("mini-infoxlm")
 
 
-@pytest.fixture(scope="module")
-def prepared(recipe: Recipe):
-    text = toy_text()
-    lines = {
-        code: [line for source in text.values() for line in source[code].values()] for code in WORDS
+def prepared(recipe: Recipe) -> tuple:
+    return toy.prepared(recipe.architecture)
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder, byte by byte."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
     }
-    tokenizer = pretraining.train_vocabulary(lines, recipe.vocabulary)
-    return tokenizer, PretrainingText.encode(tokenizer, text, progress=False)
 
 
-def test_the_vocabulary_writes_everything_back(prepared) -> None:
-    tokenizer, _ = prepared
-    for line in ("Haus Baum", "dog, cat!", "犬猫 2024", "never seen: Ω ☃ 😀"):
-        encoded = tokenizer.encode(line)
-        assert encoded.tokens[0] == "<s>"
-        assert encoded.tokens[-1] == "</s>"
-        assert "<unk>" not in encoded.tokens
-        assert tokenizer.decode(encoded.ids) == line
-    assert tokenizer.token_to_id("<pad>") == 1
-    pair = tokenizer.encode("dog", "cat").tokens
-    assert pair.count("</s>") == 3  # <s> a </s> </s> b </s>
+# --- the untrained model -------------------------------------------------------------------------
 
 
-def test_the_vocabulary_comes_out_the_same_among_equally_frequent_characters() -> None:
-    rare = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]  # each once: who is in is a tie
-    lines = {"en": ["tree house " * 20] * 50, "zh": rare}
-    first, second = (pretraining.train_vocabulary(lines, 400).to_str() for _ in range(2))
-    assert first == second
-    assert 0 < sum(character in first for character in rare) < 300
+def test_members_of_one_architecture_and_size_start_from_the_same_weights() -> None:
+    starts: dict[tuple, tuple[str, dict[str, torch.Tensor]]] = {}
+    together = []
+    for name in MEMBERS:
+        member = RECIPES[name]
+        state = pretraining.untrained(member).state_dict()
+        first, expected = starts.setdefault(
+            (member.architecture, member.layers, member.hidden_size), (name, state)
+        )
+        assert same(expected, state), (first, name)
+        together.append({first, name})
+    for pair in (("xlmr", "xlm"), ("xlmr", "infoxlm"), ("llama", "llama-en80")):
+        assert {f"mini-{end}" for end in pair} in together
+    assert len(starts) == 5  # mBERT, two sizes of XLM-R and of Llama
 
 
-def test_language_shares_follow_the_exponent(prepared) -> None:
-    _, text = prepared
-    counts = np.array([text.n_tokens(code) for code in sorted(WORDS)], dtype=float)
-    np.testing.assert_allclose(text.language_shares(1.0), counts / counts.sum())
-    np.testing.assert_allclose(text.language_shares(0.0), 1 / 3)
-    np.testing.assert_allclose(text.language_shares(0.3), counts**0.3 / (counts**0.3).sum())
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_nothing_but_the_recipe_decides_the_weights(member: str) -> None:
+    recipe = toy.recipe(member)
+    first = pretraining.untrained(recipe).state_dict()
+    torch.manual_seed(3)
+    assert same(first, pretraining.untrained(recipe).state_dict())
+    assert not same(first, pretraining.untrained(replace(recipe, seed=2)).state_dict())
 
 
-def test_masking_is_80_10_10_of_the_share_and_never_special(recipe: Recipe) -> None:
-    rng = np.random.default_rng(1)
-    ids = rng.integers(4, 399, size=(400, 200))
-    ids[:, 0] = pretraining.BOS
-    masked, labels = pretraining.mask(ids, rng, share=0.15, vocabulary=400)
-    chosen = labels != pretraining.NO_LABEL
-    assert not chosen[:, 0].any()
-    assert chosen[:, 1:].mean() == pytest.approx(0.15, abs=0.005)
-    assert np.array_equal(labels[chosen], ids[chosen])
-    assert np.array_equal(masked[~chosen], ids[~chosen])
-    assert (masked[chosen] == 399).mean() == pytest.approx(0.8, abs=0.01)
-    assert (masked[chosen] == ids[chosen]).mean() == pytest.approx(0.1, abs=0.01)
-    assert masked.max() <= 399
-    _one, label = pretraining.mask(np.array([[0, 7, 2]]), rng, share=0.0, vocabulary=400)
-    assert (label != pretraining.NO_LABEL).sum() == 1  # never a batch without a loss
+def assert_sd(values: torch.Tensor, sd: float) -> None:
+    """Normal values of mean 0: their sd is known to one part in the root of twice their number."""
+    tolerance = 4 / math.sqrt(2 * values.numel())
+    assert float(values.std()) == pytest.approx(sd, rel=tolerance)
+    assert abs(float(values.mean())) < 4 * sd / math.sqrt(values.numel())
 
 
-def test_batches_hold_what_they_should_and_repeat(prepared, recipe: Recipe) -> None:
-    tokenizer, text = prepared
-    batches = Batches(text, recipe)
-    mlm = batches.mlm(np.random.default_rng(3), 128)
-    assert mlm.ids.numel() == 128
-    assert mlm.real.all()
-    assert (mlm.ids[:, 0] == pretraining.BOS).all()
-    again = batches.mlm(np.random.default_rng(3), 128)
-    assert torch.equal(mlm.ids, again.ids)
-    assert not torch.equal(mlm.ids, batches.mlm(np.random.default_rng(4), 128).ids)
-
-    pairs = batches.contrast(np.random.default_rng(3))
-    assert len(pairs.ids) == 2 * recipe.contrast_pairs
-    translations = {
-        frozenset(tokenizer.normalizer.normalize_str(toy["ntrex"][code][key]) for code in group)
-        for toy in [toy_text()]
-        for key in toy["ntrex"]["de"]
-        for group in (("de", "en"), ("de", "ja"), ("en", "ja"))
-        if all(key in toy["ntrex"][code] for code in group)
-    }
-    for first, second in pairs.ids.unflatten(0, (-1, 2)):
-        texts = [tokenizer.decode(row[row != pretraining.PAD].tolist()) for row in (first, second)]
-        assert frozenset(map(tokenizer.normalizer.normalize_str, texts)) in translations
-
-    tlm = batches.tlm(np.random.default_rng(3), 128)
-    assert tlm.ids.shape[1] <= recipe.max_length
-    assert ((tlm.ids == pretraining.EOS).sum(dim=1) == 3).all()
-    assert (tlm.ids[~tlm.real] == pretraining.PAD).all()
-    assert (tlm.labels[~tlm.real] == pretraining.NO_LABEL).all()
+@torch.no_grad()
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_the_size_of_the_first_weights(member: str) -> None:
+    recipe = toy.recipe(member, vocabulary=2000, hidden_size=64, intermediate_size=128)
+    model = pretraining.untrained(recipe)
+    table = model.get_input_embeddings().weight
+    n_embeddings = n_matrices = 0
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            rows = list(module.weight)
+            if module.padding_idx is not None:
+                assert not rows.pop(module.padding_idx).any()
+            assert_sd(torch.stack(rows), 0.02)
+            n_embeddings += 1
+        elif isinstance(module, torch.nn.Linear):
+            assert module.bias is None or not module.bias.any()
+            if module.weight is not table:
+                assert_sd(module.weight, 0.02 * math.sqrt(768 / 64))
+                n_matrices += 1
+    assert n_embeddings == (1 if recipe.decoder else 3)  # subwords; positions; types
+    assert n_matrices == (7 * recipe.layers if recipe.decoder else 6 * recipe.layers + 1)
+    # The output layer shares its matrix with the embeddings: it is not drawn once more.
+    assert model.get_output_embeddings().weight is table
+    assert not table[PAD].any()
+    assert_sd(table, 0.02)
 
 
-def test_losses_against_their_definitions(prepared, recipe: Recipe) -> None:
-    _, text = prepared
-    model = pretraining.untrained(recipe).eval()
-    batch = Batches(text, recipe).tlm(np.random.default_rng(0), 100)
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_the_shape_of_a_model_is_that_of_its_recipe(member: str) -> None:
+    recipe = toy.recipe(member)
+    config = pretraining.untrained(recipe).config
+    assert config.model_type == recipe.architecture
+    assert config.vocab_size == recipe.vocabulary
+    assert config.num_hidden_layers == recipe.layers
+    assert (config.hidden_size, config.intermediate_size) == (16, 32)
+    assert (config.bos_token_id, config.pad_token_id, config.eos_token_id) == (0, 1, 2)
+    ids = torch.full((1, recipe.max_length), 5)  # as long as a line may be
+    with torch.no_grad():
+        assert pretraining.untrained(recipe)(ids).logits.shape == (1, 32, recipe.vocabulary)
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+def labelled_batch(recipe: Recipe) -> Batch:
+    """Lines of different lengths, so that there is padding."""
+    tokenizer, _, held = prepared(recipe)
+    lines = [tokenizer.encode(line, add_special_tokens=False).ids for line in held["de"]]
+    lines[0] = lines[0][:3]
+    (batch, *_) = held_out([np.array(line) for line in lines], replace(recipe, tokens_per_step=999))
+    assert not batch.real.all()
+    return batch
+
+
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_labelled_losses_against_their_definition(member: str) -> None:
+    recipe = toy.recipe(member)
+    model, batch = pretraining.untrained(recipe).eval(), labelled_batch(recipe)
+    total, found = 0.0, []
     with torch.no_grad():
         logits = model(batch.ids, attention_mask=batch.real).logits
-        expected = torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), batch.labels.flatten(), ignore_index=pretraining.NO_LABEL
-        )
-        assert float(pretraining.masked_loss(model, batch)) == pytest.approx(float(expected), 1e-4)
+        for row, labels in zip(logits, batch.labels, strict=True):
+            for scores, label in zip(row, labels.tolist(), strict=True):
+                if label != NO_LABEL:
+                    total += float(torch.logsumexp(scores, 0) - scores[label])
+                    found.append(total)
+        loss = pretraining.labelled_loss(model, batch)
+        each = pretraining.labelled_loss(model, batch, mean=False)
+    assert float(loss) == pytest.approx(total / len(found), 1e-5)
+    assert each.cumsum(0).tolist() == pytest.approx(found, 1e-4)
 
-        pairs = Batches(text, recipe).contrast(np.random.default_rng(0))
-        trunk = pretraining.lower_layers(model, 1)
+
+def test_the_causal_loss_is_that_of_transformers() -> None:
+    recipe = toy.recipe("mini-llama")
+    model, batch = pretraining.untrained(recipe).eval(), labelled_batch(recipe)
+    labels = torch.where(batch.real, batch.ids, NO_LABEL)  # transformers shifts them itself
+    with torch.no_grad():
+        expected = model(batch.ids, attention_mask=batch.real, labels=labels).loss
+        found = pretraining.labelled_loss(model, batch)
+        again = pretraining.labelled_loss(model, replace(batch, ids=batch.ids.flip(1)))
+    assert float(found) == pytest.approx(float(expected), 1e-5)
+    assert float(again) != pytest.approx(float(expected), 1e-5)
+
+
+def test_the_contrast_against_its_definition(recipe: Recipe) -> None:
+    model = pretraining.untrained(recipe).eval()
+    pairs = Batches(prepared(recipe)[1], recipe).contrast(np.random.default_rng(0))
+    trunk = pretraining.lower_layers(model, 1)
+    with torch.no_grad():
         states = model.roberta(
             pairs.ids, attention_mask=pairs.real, output_hidden_states=True
         ).hidden_states[1]
         pooled = []
         for row, ids in zip(states, pairs.ids, strict=True):
-            inner = [
-                state for state, i in zip(row, ids.tolist(), strict=True) if i not in (0, 1, 2)
-            ]
+            inner = [s for s, i in zip(row, ids.tolist(), strict=True) if i not in (0, 1, 2)]
             mean = torch.stack(inner).mean(0)
             pooled.append(mean / mean.norm())
         total = 0.0
@@ -169,208 +197,473 @@ def test_losses_against_their_definitions(prepared, recipe: Recipe) -> None:
                 )
                 total += float(torch.logsumexp(scores / 0.1, 0) - scores[i] / 0.1)
         found = pretraining.contrastive_loss(trunk, pairs, 0.1)
-        assert float(found) == pytest.approx(total / (2 * n), 1e-4)
+    assert float(found) == pytest.approx(total / (2 * n), 1e-4)
 
 
-def test_the_schedules(recipe: Recipe) -> None:
-    assert RECIPES["mini-xlmr"].checkpoint_steps() == [0, 125, 250, 500, 1000, 2000, 4000, 8000]
-    rates = [recipe.learning_rate_at(step) for step in range(1, recipe.steps + 1)]
-    assert max(rates) == recipe.learning_rate
-    assert rates[-1] == pytest.approx(recipe.learning_rate / round(0.5 * recipe.steps))
-    assert rates == sorted(rates[: rates.index(max(rates))]) + sorted(
-        rates[rates.index(max(rates)) :], reverse=True
-    )
+def test_the_contrast_moves_the_lower_layers_alone(recipe: Recipe) -> None:
+    model = pretraining.untrained(recipe)
+    trunk = pretraining.lower_layers(model, 1)
+    pairs = Batches(prepared(recipe)[1], recipe).contrast(np.random.default_rng(0))
+    pretraining.contrastive_loss(trunk, pairs, 0.1).backward()
+    moved = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
+    assert "roberta.encoder.layer.0.output.dense.weight" in moved
+    assert not any(".layer.1." in name or name.startswith("lm_head.dense") for name in moved)
+    assert len(model.roberta.encoder.layer) == recipe.layers  # the whole model is still whole
 
 
-def test_both_series_start_from_the_same_weights() -> None:
-    first, second = (pretraining.untrained(RECIPES[name]).state_dict() for name in RECIPES)
-    assert all(torch.equal(first[key], second[key]) for key in first)
-    torch.manual_seed(3)  # nothing outside the recipe decides them
-    third = pretraining.untrained(RECIPES["mini-xlmr"]).state_dict()
-    assert all(torch.equal(first[key], third[key]) for key in first)
+@pytest.mark.parametrize(
+    ("member", "expected"),
+    [
+        ("mini-xlmr", ["mlm"] * 8),
+        ("mini-llama", ["clm"] * 8),
+        ("mini-xlm", ["tlm", "mlm"] * 4),
+        ("mini-infoxlm", ["tlm", "mlm", "tlm", "mlm contrast"] * 2),
+    ],
+)
+def test_objectives_take_turns(member: str, expected: list[str]) -> None:
+    recipe = toy.recipe(member)
+    model, batches = pretraining.untrained(recipe), Batches(prepared(recipe)[1], recipe)
+    trunk = pretraining.lower_layers(model, 1) if "contrast" in recipe.objectives else None
+    for step, names in enumerate(expected, start=1):
+        losses = list(pretraining.step_losses(model, trunk, batches, recipe, step, CPU))
+        assert " ".join(objective for objective, _, _ in losses) == names
+        again = list(pretraining.step_losses(model, trunk, batches, recipe, step, CPU))
+        assert [float(loss.detach()) for _, loss, _ in losses] == [
+            float(loss.detach()) for _, loss, _ in again
+        ]
 
 
-def run(recipe: Recipe, prepared, folder: Path) -> None:
-    pretraining.pretrain(
-        recipe, *prepared, folder / "out", folder / "state.pt", save_every=5, log_every=5,
-        progress=False,
-    )  # fmt: skip
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_every_parameter_has_one_optimiser(member: str) -> None:
+    recipe = toy.recipe(member)
+    model = pretraining.untrained(recipe)
+    muon, adamw = pretraining.optimisers(model, recipe)
+    assert isinstance(muon, torch.optim.Muon)
+    assert isinstance(adamw, torch.optim.AdamW)
+    held = [p for optimiser in (muon, adamw) for g in optimiser.param_groups for p in g["params"]]
+    assert sorted(map(id, held)) == sorted(map(id, model.parameters()))
+    layers = model.model.layers if recipe.decoder else model.base_model.encoder.layer
+    matrices = [p for p in layers.parameters() if p.ndim == 2]
+    in_muon = [p for group in muon.param_groups for p in group["params"]]
+    assert sorted(map(id, in_muon)) == sorted(map(id, matrices))
+    assert {group["lr"] for group in muon.param_groups} == {recipe.matrix_learning_rate}
+    assert {group["lr"] for group in adamw.param_groups} == {recipe.learning_rate}
 
 
-def weights(folder: Path) -> dict[str, torch.Tensor]:
-    return load_file(folder / "model.safetensors")
+# --- a run ---------------------------------------------------------------------------------------
 
 
-def test_a_stopped_run_goes_on_as_if_it_had_not_been(
-    prepared, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Member → the folder of a whole run."""
+    folders = {member: tmp_path_factory.mktemp(member) for member in toy.MEMBERS}
+    for member, folder in folders.items():
+        toy.run(toy.recipe(member), folder)
+    return folders
+
+
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_what_a_run_leaves(runs: dict[str, Path], member: str) -> None:
+    recipe, out = toy.recipe(member), runs[member] / "out"
+    assert sorted(path.name for path in out.iterdir()) == [
+        "README.md", "held_out.csv", "losses.csv", "recipe.json", "run.json",
+        *(f"step-{step:06d}" for step in (0, 3, 6, 12)),
+    ]  # fmt: skip
+    assert (out / "recipe.json").read_text("utf-8") == describe(recipe)
+    assert pretraining.finished(recipe, out)
+
+    losses = pd.read_csv(out / "losses.csv")
+    assert set(losses["objective"]) == set(recipe.objectives)
+    assert sorted(set(losses["step"])) == [5, 10, 12]
+    labelled = losses[losses["objective"] != "contrast"]
+    assert labelled["loss"].iloc[-1] < labelled["loss"].iloc[0] - 0.2  # it learns
+    assert losses["tokens"].is_monotonic_increasing
+    expected = [recipe.learning_rate * recipe.schedule(step) for step in losses["step"]]
+    assert losses["learning_rate"].tolist() == pytest.approx(expected, abs=1e-7)
+
+    run = json.loads((out / "run.json").read_text("utf-8"))
+    model = pretraining.untrained(recipe)
+    assert run["parameters"] == sum(p.numel() for p in model.parameters())
+    assert run["steps"] == recipe.steps
+    assert run["subwords_seen"] == losses["tokens"].iloc[-1]
+    assert run["minutes"] >= 0
+    assert run["device"] == pretraining.device_name(CPU)
+    assert run["torch"] == torch.__version__.split("+")[0]
+
+
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_held_out_losses_against_their_definition(runs: dict[str, Path], member: str) -> None:
+    recipe, out = toy.recipe(member), runs[member] / "out"
+    tokenizer, _, held = prepared(recipe)
+    table = pd.read_csv(out / "held_out.csv")
+    assert list(table.columns) == ["step", "language", "subwords", "loss"]
+    rows = [(step, language) for step in (0, 3, 6, 12) for language in held]
+    assert list(zip(table["step"], table["language"], strict=True)) == rows
+    auto = AutoModelForCausalLM if recipe.decoder else AutoModelForMaskedLM
+    for step, of_step in table.groupby("step"):
+        model = auto.from_pretrained(out / f"step-{step:06d}", dtype=torch.float32)
+        for row in of_step.itertuples():
+            lines = [tokenizer.encode(s, add_special_tokens=False).ids for s in held[row.language]]
+            losses = []
+            for batch in held_out([np.array(line) for line in lines], recipe):
+                with torch.no_grad():
+                    logits = model(batch.ids, attention_mask=batch.real.long()).logits
+                losses += functional.cross_entropy(
+                    logits.flatten(0, 1), batch.labels.flatten(), reduction="none"
+                )[batch.labels.flatten() != NO_LABEL].tolist()
+            assert row.subwords == len(losses)
+            # The run computes in bfloat16, and the checkpoint is in float16.
+            assert row.loss == pytest.approx(np.mean(losses), abs=0.01)
+
+
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_a_checkpoint_is_an_ordinary_folder(runs: dict[str, Path], member: str) -> None:
+    recipe, folder = toy.recipe(member), runs[member] / "out/step-000012"
+    assert {value.dtype for value in toy.weights(folder).values()} == {torch.float16}
+    sentences = ["Haus Baum", "dog, cat and 犬", "家"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    raw = prepared(recipe)[0]
+    assert tokenizer(sentences)["input_ids"] == [raw.encode(line).ids for line in sentences]
+    assert (tokenizer.bos_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id) == (0, 1, 2)
+    assert (tokenizer.unk_token_id, tokenizer.mask_token_id) == (3, recipe.vocabulary - 1)
+    assert tokenizer.model_max_length == recipe.max_length
+    if recipe.architecture == "bert":
+        pair = raw.encode("dog", "cat")
+        assert tokenizer("dog", "cat")["token_type_ids"] == pair.type_ids
+        assert set(pair.type_ids) == {0, 1}
+
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32)
+    loaded = models.load(folder, device="cpu")
+    assert loaded.kind == ("decoder" if recipe.decoder else "encoder")
+    assert loaded.max_length == recipe.max_length
+    encoded = tokenizer(sentences, padding=True, return_tensors="pt")
+    ours = loaded.tokenizer(sentences, padding=True, return_tensors="pt")
+    assert torch.equal(encoded["input_ids"], ours["input_ids"])
+    with torch.no_grad():
+        expected = model(**encoded, output_hidden_states=True).hidden_states
+        found = loaded.model(**ours, output_hidden_states=True).hidden_states
+    assert len(found) == recipe.layers + 1
+    for one, other in zip(expected, found, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_what_is_kept_does_not_change_what_is_learnt(
+    runs: dict[str, Path], recipe: Recipe, tmp_path: Path
 ) -> None:
-    run(recipe, prepared, tmp_path / "whole")
+    toy.run(replace(recipe, history=False), tmp_path, save_every=100, log_every=3)
+    kept = sorted(path.name for path in (tmp_path / "out").glob("step-*"))
+    assert kept == ["step-000012"]
+    whole = runs["mini-infoxlm"] / "out/step-000012"
+    assert same(toy.weights(tmp_path / "out/step-000012"), toy.weights(whole))
+
+
+def test_a_run_without_held_out_lines(recipe: Recipe, tmp_path: Path) -> None:
+    short = replace(recipe, steps=2)
+    tokenizer, text, _ = prepared(recipe)
+    out = tmp_path / "out"
+    pretraining.pretrain(short, tokenizer, text, {}, out, tmp_path / "s.pt", progress=False)
+    assert "Not measured." in (out / "README.md").read_text("utf-8")
+    assert pretraining.finished(short, out)
+
+
+def test_the_base_size_runs_the_same_way(tmp_path: Path) -> None:
+    recipe = toy.recipe("base-infoxlm", tokens_per_step=32, steps=36, contrast_pairs=2)
+    assert recipe.dense_checkpoints
+    toy.run(recipe, tmp_path, log_every=18)
+    kept = sorted(path.name for path in (tmp_path / "out").glob("step-*"))
+    assert kept == [f"step-{step:06d}" for step in recipe.checkpoint_steps()]
+    assert len(kept) > 25
+    series = models.checkpoints(str(tmp_path / "out"))
+    assert [checkpoint.step for checkpoint in series] == recipe.checkpoint_steps()
+    assert set(pd.read_csv(tmp_path / "out/held_out.csv")["step"]) == set(recipe.checkpoint_steps())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_a_cuda_device_trains_with_the_same_command(
+    runs: dict[str, Path], member: str, tmp_path: Path
+) -> None:
+    recipe = toy.recipe(member)
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        toy.run(recipe, folder, device="cuda")
+    one, other = (tmp_path / which / "out" for which in ("one", "other"))
+    assert same(toy.weights(one / "step-000012"), toy.weights(other / "step-000012"))
+    here, there = (pd.read_csv(out / "losses.csv") for out in (runs[member] / "out", one))
+    assert here["tokens"].tolist() == there["tokens"].tolist()
+    np.testing.assert_allclose(here["loss"], there["loss"], atol=0.05)
+    run = json.loads((one / "run.json").read_text("utf-8"))
+    assert run["device"] == torch.cuda.get_device_name()
+
+
+# --- stopped, killed, refused --------------------------------------------------------------------
+
+
+def interrupted(at: int, error: type[BaseException]):
+    """`pretraining.step_losses`, but a run ends at a step."""
     steps = pretraining.step_losses
 
-    def stop_at_8(*arguments):
-        if arguments[4] == 8:
-            raise KeyboardInterrupt
+    def step_losses(*arguments) -> Iterator:
+        if arguments[4] == at:
+            raise error
         yield from steps(*arguments)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(pretraining, "step_losses", stop_at_8)
-        with pytest.raises(KeyboardInterrupt):
-            run(recipe, prepared, tmp_path / "stopped")
-    run(recipe, prepared, tmp_path / "stopped")
-    names = sorted(path.name for path in (tmp_path / "whole/out").iterdir())
-    assert names == ["losses.csv", "recipe.json", *(f"step-{s:06d}" for s in (0, 3, 6, 12))]
-    assert sorted(path.name for path in (tmp_path / "stopped/out").iterdir()) == names
-    for step in ("step-000006", "step-000012"):
-        one, other = (weights(tmp_path / which / "out" / step) for which in ("whole", "stopped"))
-        assert all(torch.equal(one[key], other[key]) for key in one)
-    tables = [
-        list(csv.DictReader((tmp_path / which / "out/losses.csv").open()))
-        for which in ("whole", "stopped")
-    ]
-    for one, other in zip(*tables, strict=True):
-        assert {**one, "tokens_per_second": 0} == {**other, "tokens_per_second": 0}
-    losses = [float(row["loss"]) for row in tables[0] if row["objective"] == "mlm"]
-    assert losses[-1] < losses[0] - 0.3  # it learns
-    with pytest.raises(ValueError, match="another recipe"):
-        run(replace(recipe, seed=2), prepared, tmp_path / "stopped")
-    other = pretraining.train_vocabulary({"en": ["other words"]}, recipe.vocabulary)
-    with pytest.raises(ValueError, match="another vocabulary"):
-        run(recipe, (other, prepared[1]), tmp_path / "stopped")
+    return step_losses
 
 
-def test_a_full_disk_leaves_the_last_whole_state(
-    prepared, recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("member", toy.MEMBERS)
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(
+    runs: dict[str, Path], member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(replace(recipe, steps=3), prepared, tmp_path)
-    before = (tmp_path / "state.pt").read_bytes()
+    recipe = toy.recipe(member)
+    for at in (8, 11):
+        with monkeypatch.context() as patched:
+            patched.setattr(pretraining, "step_losses", interrupted(at, KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                toy.run(recipe, tmp_path)
+        assert not pretraining.finished(recipe, tmp_path / "out")
+    toy.run(recipe, tmp_path)
+    whole, stopped = contents(runs[member] / "out"), contents(tmp_path / "out")
+    assert set(whole) == set(stopped)
+    measured = ("losses.csv", "run.json", "README.md")  # speed and time, which differ
+    assert [name for name in whole if whole[name] != stopped[name] and name not in measured] == []
+    one, other = (pd.read_csv(folder / "out/losses.csv") for folder in (runs[member], tmp_path))
+    speed = "tokens_per_second"
+    pd.testing.assert_frame_equal(one.drop(columns=speed), other.drop(columns=speed))
 
-    def full(_: object, path: Path) -> None:
-        path.write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(torch, "save", full)
-    (tmp_path / "out").rename(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="No space left"):
+def test_a_run_stopped_before_its_card_gets_it(
+    runs: dict[str, Path], recipe: Recipe, tmp_path: Path
+) -> None:
+    toy.run(recipe, tmp_path)
+    (tmp_path / "out/README.md").unlink()
+    before = contents(tmp_path / "out")
+    assert not pretraining.finished(recipe, tmp_path / "out")
+    toy.run(recipe, tmp_path)
+    after = contents(tmp_path / "out")
+    assert after.pop("README.md")
+    assert after == before
+
+
+def test_another_recipe_or_vocabulary_is_refused(recipe: Recipe, tmp_path: Path) -> None:
+    toy.run(replace(recipe, steps=3), tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match="holds a run with another recipe: move it away"):
+        toy.run(replace(recipe, steps=3, seed=2), tmp_path)
+    assert contents(tmp_path) == before
+    with pytest.raises(ValueError, match="left by a run with another recipe"):
         pretraining.pretrain(
-            replace(recipe, steps=3), *prepared, tmp_path / "out", tmp_path / "other.pt",
-            progress=False,
+            replace(recipe, steps=3, seed=2), *prepared(recipe), tmp_path / "new",
+            tmp_path / "state.pt", progress=False,
         )  # fmt: skip
-    assert (tmp_path / "state.pt").read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "out", "state.pt"]
-    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+    other = vocabulary.train_bpe({"en": ["other words " * 9, "bread and wine"] * 9}, 280)
+    with pytest.raises(ValueError, match="left by a run with another vocabulary"):
+        pretraining.pretrain(
+            replace(recipe, steps=3), other, *prepared(recipe)[1:], tmp_path / "out",
+            tmp_path / "state.pt", progress=False,
+        )  # fmt: skip
+    after = contents(tmp_path)
+    assert {name: after[name] for name in before} == before
+    assert not list((tmp_path / "new").glob("*"))
 
 
-def test_a_checkpoint_is_an_ordinary_folder(prepared, recipe: Recipe, tmp_path: Path) -> None:
-    run(replace(recipe, steps=3), prepared, tmp_path)
-    folder = tmp_path / "out/step-000003"
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModel.from_pretrained(folder, dtype=torch.float32)
-    encoded = tokenizer(["dog cat", "家"], padding=True, return_tensors="pt")
-    assert encoded["input_ids"][0, 0] == 0
-    assert model(**encoded).last_hidden_state.shape[-1] == recipe.hidden_size
-    assert {value.dtype for value in weights(folder).values()} == {torch.float16}
+def test_a_gradient_that_is_no_number_is_named_with_its_step(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = pretraining.step_losses
+
+    def to_nan(*arguments) -> Iterator:
+        for objective, loss, n_tokens in steps(*arguments):
+            yield objective, loss * float("nan") if arguments[4] == 7 else loss, n_tokens
+
+    monkeypatch.setattr(pretraining, "step_losses", to_nan)
+    with pytest.raises(ValueError, match="mini-infoxlm: the gradient is not a number at step 7"):
+        toy.run(recipe, tmp_path)
+    left = torch.load(tmp_path / "state.pt", weights_only=True)
+    assert left["step"] == 5
+    assert all(value.isfinite().all() for value in left["model"].values())
 
 
 SCRIPT = """
 import sys
+from pathlib import Path
 sys.path.insert(0, {root!r})
-from tests.test_pretraining import *
-recipe = RECIPES["mini-xlmr"]
-recipe = replace(recipe, name="killed", vocabulary=400, layers=2, hidden_size=16, heads=2,
-    intermediate_size=32, max_length=32, block_lengths=(8, 16), steps=100_000, first_checkpoint=1,
-    tokens_per_step=128)
-text = toy_text()
-lines = {{c: [l for s in text.values() for l in s[c].values()] for c in WORDS}}
-tokenizer = pretraining.train_vocabulary(lines, 400)
-prepared = tokenizer, PretrainingText.encode(tokenizer, text, progress=False)
-pretraining.pretrain(recipe, *prepared, Path(sys.argv[1]) / "out", Path(sys.argv[1]) / "state.pt",
-    save_every=1, log_every=1, progress=False)
+from tests import toy
+toy.run(toy.recipe(steps=100_000, first_checkpoint=1), Path(sys.argv[1]), save_every=1, log_every=1)
 """
 
 
 def test_a_killed_run_leaves_nothing_half_written(tmp_path: Path) -> None:
     script = SCRIPT.format(root=str(paths.ROOT))
     process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
-    deadline = time.monotonic() + 180
-    while not (tmp_path / "out/step-000008").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    try:
+        deadline = time.monotonic() + 300
+        while not (tmp_path / "out/step-000008").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     torch.load(tmp_path / "state.pt", weights_only=True)
     json.loads((tmp_path / "out/recipe.json").read_text())
-    finished = sorted((tmp_path / "out").glob("step-*"))
-    assert len(finished) >= 5
-    for folder in finished:
-        assert weights(folder)
+    pd.read_csv(tmp_path / "out/losses.csv")
+    whole = sorted((tmp_path / "out").glob("step-*"))
+    assert len(whole) >= 5
+    for folder in whole:
+        assert toy.weights(folder)
         AutoTokenizer.from_pretrained(folder)
-    assert os.listdir(tmp_path)
 
 
-# --- what the repository ships
-# -----------------------------------------------------------------------
+# --- a full disk, and the command ----------------------------------------------------------------
+
+FULL = Path("/dev/full")
+needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
 
 
-def test_held_out_books_and_evaluation_text_are_not_in_the_pretraining_text() -> None:
-    bible = pretraining.read_source("bible_nt")
-    assert len(bible) == 21
-    for language, verses in bible.items():
-        books = {key.split(".")[0] for key in verses}
-        assert not books & set(pretraining.HELD_OUT_BOOKS), language
-        assert {"Matt", "Rom", "Rev"} <= books, language
-    corpus = corpora.load("wmt24pp", drop_duplicates=True)
-    evaluated = {
-        "".join(filter(str.isalnum, sentence)).casefold()
-        for sentences in corpus.sentences.values()
-        for sentence in sentences
-    }
-    evaluated = {text for text in evaluated if len(text) >= 12}
-    assert len(evaluated) > 30_000
-    for source in pretraining.SOURCES:
-        for language, lines in pretraining.read_source(source).items():
-            seen = {"".join(filter(str.isalnum, line)).casefold() for line in lines.values()}
-            assert not seen & evaluated, (source, language)
+@pytest.fixture
+def command(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Arguments that train the toy recipe into ``tmp_path / "out"``; no archive is read."""
+    monkeypatch.setattr(pretraining, "RECIPES", {recipe.name: recipe})
+    monkeypatch.setattr(pretraining, "prepare", prepared)
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    return [recipe.name, "--out", str(tmp_path / "out"), "--device", "cpu"]
 
 
-@pytest.mark.parametrize("name", list(RECIPES))
-def test_the_shipped_series_are_what_the_recipe_says(name: str) -> None:
-    folder = paths.MODELS / name
-    recipe = RECIPES[name]
-    described = json.loads((folder / "recipe.json").read_text("utf-8"))
-    assert described == json.loads(json.dumps(recipe.__dict__))
-    steps = sorted(int(path.name.removeprefix("step-")) for path in folder.glob("step-*"))
-    assert steps == recipe.checkpoint_steps()
-    assert len(steps) >= 8
-    rows = list(csv.DictReader((folder / "losses.csv").open(encoding="utf-8")))
-    assert {row["objective"] for row in rows} == set(recipe.objectives)
-    assert int(rows[-1]["step"]) == recipe.steps
-    for objective in recipe.objectives:
-        losses = [float(row["loss"]) for row in rows if row["objective"] == objective]
-        assert losses[-1] < losses[0] - 1
-    start = weights(folder / "step-000000")
-    fresh = pretraining.untrained(recipe).state_dict()
-    for key, value in start.items():
-        torch.testing.assert_close(value.float(), fresh[key], atol=1e-4, rtol=1e-3)
+def beside(path: Path) -> Path:
+    """The name under which a file is written before it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with pretraining.written_whole(path) as name:
+        name.touch()
+    path.unlink()
+    return name
 
 
-def test_the_shipped_models_weigh_what_is_promised() -> None:
-    files = [path for path in paths.MODELS.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 60e6
-    text = [path for path in (paths.DATA / "pretraining").iterdir() if path.is_file()]
-    assert sum(path.stat().st_size for path in text) < 25e6
+def fill(path: Path) -> None:
+    """Let what is about to be written at a path find no space."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(FULL)
 
 
-def test_missing_text_and_a_finished_run_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@needs_a_full_disk
+def test_a_full_disk_leaves_what_was_whole(recipe: Recipe, tmp_path: Path) -> None:
+    short = replace(recipe, steps=3)
+    toy.run(short, tmp_path)
+    (tmp_path / "out/README.md").unlink()  # to be written again
+    before = contents(tmp_path)
+    fill(beside(tmp_path / "out/README.md"))
+    with pytest.raises(OSError, match="No space left") as error:
+        toy.run(short, tmp_path)
+    assert error.value.errno == errno.ENOSPC
+    assert contents(tmp_path) == before
+
+
+@needs_a_full_disk
+@pytest.mark.parametrize("what", ["state", "table"])
+def test_a_full_disk_is_said_plainly(
+    what: str, command: list[str], recipe: Recipe, tmp_path: Path
 ) -> None:
-    with pytest.raises(FileNotFoundError, match=r"tatoeba\.tar\.xz is not in"):
-        pretraining.read_source("tatoeba", tmp_path)
-    pretraining.main(["mini-xlmr"])
-    assert "mini-xlmr holds a finished run of this recipe" in capsys.readouterr().out
+    out = tmp_path / "out" / recipe.name
+    fill(
+        {
+            "state": beside(tmp_path / f"cache/pretraining/{recipe.name}-12-1.pt"),
+            "table": beside(out / "losses.csv"),
+        }[what]
+    )
     with pytest.raises(SystemExit) as stopped:
-        pretraining.main(["mini-xlmr", "--seed", "2"])
-    assert "mini-xlmr holds a run with another recipe: move it away" in str(stopped.value)
+        pretraining.main(command)
+    assert str(stopped.value).startswith(f"error: no space left for {out}")
+    assert "run the same command again" in str(stopped.value)
+    assert not list(tmp_path.rglob(".*"))  # nothing half written
+    pretraining.main(command)  # there is space again
+    assert pretraining.finished(recipe, out)
+
+
+def test_a_disk_too_full_for_weights_is_said_plainly(
+    command: list[str], recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save_pretrained(_, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"half")
+        # What safetensors raises for a full disk: no OSError.
+        raise SafetensorError(
+            "Error while serializing: I/O error: No space left on device (os error 28)"
+        )
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PreTrainedModel, "save_pretrained", save_pretrained)
+        with pytest.raises(SystemExit, match="error: no space left for"):
+            pretraining.main(command)
+    out = tmp_path / "out" / recipe.name
+    assert [path.name for path in out.iterdir()] == ["recipe.json"]  # nothing half written
+
+
+def test_other_errors_are_not_taken_for_a_full_disk(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pretraining, "step_losses", interrupted(2, PermissionError))
+    with pytest.raises(PermissionError):
+        pretraining.main(command)
+
+
+def test_the_command_trains_goes_on_and_knows_when_it_is_done(
+    command: list[str],
+    runs: dict[str, Path],
+    recipe: Recipe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pretraining.main(command)
+    out = tmp_path / "out" / recipe.name
+    whole = runs[recipe.name] / "out/step-000012"
+    assert same(toy.weights(out / "step-000012"), toy.weights(whole))
+    before = contents(out)
+
+    def never(_: Recipe) -> None:
+        raise AssertionError("prepared in vain")
+
+    monkeypatch.setattr(pretraining, "prepare", never)
+    pretraining.main(command)
+    assert "holds a finished run of this recipe; --out names" in capsys.readouterr().out
+    for change in (["--seed", "2"], ["--steps", "6"]):
+        with pytest.raises(SystemExit) as stopped:
+            pretraining.main([*command, *change])
+        assert str(stopped.value).startswith(f"error: {out} holds a run with another recipe")
+    assert contents(out) == before
+
+
+def test_members_with_one_vocabulary_are_prepared_once(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = {
+        member: toy.recipe(member, steps=1, history=False)
+        for member in ("mini-xlmr", "mini-llama", "mini-mbert", "mini-xlm")
+    }
+    made = []
+
+    def prepare(of: Recipe) -> tuple:
+        made.append(of.name)
+        return prepared(of)
+
+    monkeypatch.setattr(pretraining, "RECIPES", short)
+    monkeypatch.setattr(pretraining, "prepare", prepare)
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    pretraining.main([*short, "--out", str(tmp_path), "--device", "cpu"])
+    assert made == ["mini-xlmr", "mini-mbert", "mini-xlm"]
+    assert all(pretraining.finished(short[member], tmp_path / member) for member in short)
+
+
+def test_bad_requests_are_named(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit):
         pretraining.main(["mini-nothing"])
     assert "mini-infoxlm" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(paths, "DATA", tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        pretraining.main(command)
+    assert str(stopped.value).startswith("error: the pretraining text common_voice.tar.xz is not")

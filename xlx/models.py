@@ -34,6 +34,7 @@ __all__ = [
     "Checkpoint",
     "Encoder",
     "ModelNotFoundError",
+    "NoHistoryError",
     "checkpoints",
     "convert_fairseq",
     "load",
@@ -52,6 +53,10 @@ _WORDS = re.compile(  # what a tokenizer is read from; the first group alone can
 
 class ModelNotFoundError(FileNotFoundError):
     """No model of this name: not shipped, no folder, not in the hub cache, not on the hub."""
+
+
+class NoHistoryError(ValueError):
+    """The model is one state, not a series of checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -172,14 +177,14 @@ def checkpoints(name: str, *, local_only: bool | None = None) -> list[Checkpoint
     ------
     ModelNotFoundError
         If there is no model of this name.
-    ValueError
-        If it has no training history.
+    NoHistoryError
+        If it has no training history (a ValueError).
     """
     folder = _folder(name)
     if folder is not None:
         series = _series(name, folder)
         if not series:
-            raise ValueError(
+            raise NoHistoryError(
                 f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
             )
         return series
@@ -189,7 +194,7 @@ def checkpoints(name: str, *, local_only: bool | None = None) -> list[Checkpoint
         if match:
             found[int(match[1])] = Checkpoint(name, int(match[1]), revision=revision)
     if not found:
-        raise ValueError(
+        raise NoHistoryError(
             f"the hub model {name!r} has no revision called step-<number>"
             f"{' in the local cache' if _offline(local_only) else ''}: "
             "load it with revision=... instead"

@@ -16,6 +16,7 @@ import seaborn as sns
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from xlx import paths
 
@@ -373,4 +374,190 @@ def sampling_spread(table: pd.DataFrame) -> Figure:
         xlabel="exact score of a condition", ylabel="standard deviation over runs", ylim=(0, None)
     )
     axes.legend(loc="best")
+    return figure
+
+
+@styled
+def training_losses(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """Losses along training, a panel an objective.
+
+    ``table`` has ``objective``, ``model``, ``step`` and ``loss``; ``names`` gives the objectives
+    in order, as they are called in the titles. A model looks the same in every panel.
+    """
+    objectives = [objective for objective in names if objective in set(table["objective"])]
+    looks = dict(zip(dict.fromkeys(table["model"]), _looks(), strict=False))
+    figure, panels = _panels(len(objectives), 2.7 * len(objectives) + 0.4, 3.4)
+    for axes, objective in zip(panels, objectives, strict=True):
+        rows = table[table["objective"] == objective]
+        for number, model in enumerate(dict.fromkeys(rows["model"])):
+            curve = rows[rows["model"] == model].sort_values("step")
+            axes.plot(
+                curve["step"], curve["loss"], label=model, linewidth=1.2,
+                markevery=(2 * number, 10), **looks[model],
+            )  # fmt: skip
+        axes.set_title(names[objective], fontsize=9)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set_xlabel("training step")
+        axes.legend(loc="upper right", fontsize=7)
+    panels[0].set_ylabel("training loss (nats)")
+    return figure
+
+
+def _looks() -> list[dict[str, object]]:
+    """As many ways to draw a line as the family has members, each differing in two things."""
+    colours = ("#000000", "#E69F00", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+    marks = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+    dashes = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)))
+    return [
+        {
+            "color": colours[number % len(colours)],
+            "marker": mark,
+            "linestyle": dashes[number % len(dashes)],
+        }
+        for number, mark in enumerate(marks)
+    ]
+
+
+@styled
+def held_out_maps(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """Heat maps of language × model, one for each group of models that can be compared.
+
+    ``table`` has ``group``, ``model``, ``language`` and ``loss``; ``names`` gives the languages in
+    order, code → label. Colours run from the lowest to the highest loss of a group; the numbers in
+    the cells are the losses.
+    """
+    groups = list(dict.fromkeys(table["group"]))
+    cells = {
+        group: table[table["group"] == group]
+        .pivot(index="language", columns="model", values="loss")
+        .loc[list(names), list(dict.fromkeys(table[table["group"] == group]["model"]))]
+        for group in groups
+    }
+    widths = [part.shape[1] for part in cells.values()]
+    figure, panels = plt.subplots(
+        1, len(groups), figsize=(0.55 * sum(widths) + 1.8, 0.18 * len(names) + 1.8),
+        squeeze=False, sharey=True, gridspec_kw={"width_ratios": widths},
+    )  # fmt: skip
+    for axes, group in zip(panels[0], groups, strict=True):
+        sns.heatmap(
+            cells[group], ax=axes, cmap="cividis_r", annot=True, fmt=".2f", annot_kws={"size": 6},
+            cbar=False,
+        )  # fmt: skip
+        axes.set_yticks(np.arange(len(names)) + 0.5, list(names.values()), rotation=0, fontsize=7)
+        axes.set_xticklabels(cells[group].columns, rotation=60, ha="right", fontsize=7)
+        axes.set(xlabel="", ylabel="")
+        axes.set_title(group.replace(", ", ",\n"), fontsize=8)
+        axes.grid(visible=False)
+    figure.suptitle("held-out loss in nats a subword; dark is high, panel by panel", fontsize=8)
+    return figure
+
+
+@styled
+def vocabularies(
+    table: pd.DataFrame, names: Mapping[str, str], columns: Mapping[str, str]
+) -> Figure:
+    """What vocabularies do to every language: a row a language, a panel a column of the table.
+
+    ``table`` has ``vocabulary``, ``language`` and the ``columns`` (column → label of its axis);
+    ``names`` gives the languages from top to bottom, code → label.
+    """
+    figure, panels = _panels(
+        len(columns), 2.4 * len(columns) + 1.2, 0.17 * len(names) + 1.2, sharey=True
+    )
+    looks = (("#0072B2", "o", "full"), ("#D55E00", "D", "none"), ("#009E73", "^", "full"))
+    at = {code: len(names) - 1 - number for number, code in enumerate(names)}
+    for axes, (column, label) in zip(panels, columns.items(), strict=True):
+        for row in table.pivot(index="language", columns="vocabulary", values=column).itertuples():
+            axes.plot(row[1:], [at[row.Index]] * len(row[1:]), color="0.75", linewidth=1)
+        for vocabulary, (colour, marker, fill) in zip(
+            dict.fromkeys(table["vocabulary"]), looks, strict=False
+        ):
+            rows = table[table["vocabulary"] == vocabulary]
+            axes.plot(
+                rows[column], rows["language"].map(at), linestyle="none", color=colour,
+                marker=marker, fillstyle=fill, label=vocabulary,
+            )  # fmt: skip
+        axes.set_xlabel(label)
+        axes.set_xlim(left=0)
+    panels[0].set_yticks(list(at.values()), list(names.values()), fontsize=7)
+    panels[0].set_ylim(-0.7, len(names) - 0.3)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return figure
+
+
+@styled
+def member_profiles(
+    table: pd.DataFrame,
+    references: Mapping[str, str],
+    *,
+    tasks: Sequence[str] = ("LD", "MD"),
+    columns: int = 3,
+) -> Figure:
+    """Scores over layers, a small panel a model, each with its reference model in thin lines.
+
+    ``table`` has ``model``, ``task``, ``layer``, ``score``, ``low`` and ``high``; ``references``
+    maps a model to the one that it is compared with, where there is one.
+    """
+    models = list(dict.fromkeys(table["model"]))
+    rows = -(-len(models) // columns)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(2.35 * columns + 0.4, 1.9 * rows + 0.7), squeeze=False,
+        sharex=True, sharey=True,
+    )  # fmt: skip
+    for axes, model in zip(grid.flat, models, strict=False):
+        part = table[table["model"] == model]
+        _chance(axes)
+        other = references.get(model)
+        for task in tasks:
+            thin = table[(table["model"] == other) & (table["task"] == task)].sort_values("layer")
+            axes.plot(
+                thin["layer"], thin["score"], color=COLOURS[task], linewidth=0.8,
+                linestyle=DASHES[task], label=f"{task} of the model in brackets",
+            )  # fmt: skip
+        _curves(axes, part.assign(at=part["layer"]), "layer", tasks)
+        axes.set_title(model if other is None else f"{model}\n[{other}]", fontsize=8)
+    for axes in grid.flat[len(models) :]:
+        axes.set_visible(False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("ABX score")
+    for number in range(len(models))[-columns:]:
+        grid.flat[number].xaxis.set_tick_params(labelbottom=True)
+        grid.flat[number].set_xlabel("layer (0: embeddings)")
+        grid.flat[number].set_xticks(sorted(table["layer"].unique()))
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+@styled
+def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD")) -> Figure:
+    """Differences of two models with intervals, a row a pair of models, a panel a task.
+
+    ``table`` has ``model``, ``reference``, ``task``, ``layers`` (up to two sets of them, a mark
+    each), ``value``, ``low`` and ``high``.
+    """
+    pairs = list(dict.fromkeys(zip(table["model"], table["reference"], strict=True)))
+    at = {pair: len(pairs) - 1 - number for number, pair in enumerate(pairs)}
+    figure, panels = _panels(len(tasks), 3.1 * len(tasks) + 1.6, 0.42 * len(pairs) + 1.3)
+    for axes, task in zip(panels, tasks, strict=True):
+        axes.axvline(0, color="0.4", linewidth=1)
+        for layers, up, fill in zip(
+            dict.fromkeys(table["layers"]), (0.15, -0.15), ("full", "none"), strict=False
+        ):
+            rows = table[(table["task"] == task) & (table["layers"] == layers)]
+            height = [at[pair] + up for pair in zip(rows["model"], rows["reference"], strict=True)]
+            axes.errorbar(
+                rows["value"], height,
+                xerr=[rows["value"] - rows["low"], rows["high"] - rows["value"]],
+                fmt=MARKERS[task], fillstyle=fill, color=COLOURS[task], capsize=2, linewidth=1,
+            )  # fmt: skip
+        axes.set_yticks(list(at.values()), [""] * len(pairs))
+        axes.set_ylim(-0.6, len(pairs) - 0.4)
+        axes.set_xlabel(f"difference in {task}")
+        axes.set_title(NAMES[task])
+    panels[0].set_yticks(list(at.values()), [f"{one} − {other}" for one, other in pairs])
+    grey = [
+        Line2D([], [], linestyle="none", marker="o", color="0.3", fillstyle=fill, label=layers)
+        for layers, fill in zip(dict.fromkeys(table["layers"]), ("full", "none"), strict=False)
+    ]
+    figure.legend(handles=grey, loc="outside lower center", ncols=2)
     return figure

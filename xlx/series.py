@@ -106,10 +106,16 @@ def measure_series(
 ) -> list[Measurement]:
     """`measure` at every checkpoint of a series, in the order of training.
 
+    A model without a history gives one measurement.
     `leave_out` names steps to skip: the paper leaves out step 450,000, where its training was
     unstable (footnote 7). Raises ValueError for a step that the series does not have.
     """
-    checkpoints = models.checkpoints(name)
+    try:
+        checkpoints = models.checkpoints(name)
+    except models.NoHistoryError:
+        if leave_out:
+            raise
+        return [measure(name, corpus, **options)]
     steps = [checkpoint.step for checkpoint in checkpoints]
     unknown = [step for step in leave_out if step not in steps]
     if unknown:

@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 from xlx.languages import LANGUAGES  # noqa: E402
-from xlx.pretraining import HELD_OUT_BOOKS  # noqa: E402
+from xlx.pretraining_text import HELD_OUT_BOOKS  # noqa: E402
 
 #: Shorter lines (in letters and digits) are not looked up among the evaluation text.
 SHORT = 12

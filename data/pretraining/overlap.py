@@ -1,0 +1,291 @@
+"""Is evaluation text in the pretraining text? Lines that are the same, and 13-grams in common.
+
+    python data/pretraining/overlap.py --evaluation FOLDER [FOLDER ...]
+
+``--evaluation`` names the folders of the originals, unpacked, as in ``make.py``: one row each, by
+the name of the folder. Rows of their own have the evaluation text that the repository ships
+(``data/wmt24pp``) and the parts that stay out of training: the last documents of NTREX-128 and,
+where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it. Written beside this
+script: ``overlap.tsv``, one row a set; the README has it as a table. The matches are printed.
+
+Pretraining text is every line of the four archives; for the held-out documents of NTREX, which are
+in the archive and not trained on, it is all the others. All languages are compared with all.
+
+A line is a text that a file of the set holds, without white space at its ends, counted once a set:
+a sentence, but also a paragraph of questions about it, an answer or a label. Columns:
+
+* ``lines``: how many; ``exact``: lines that are a pretraining line; ``normalised``: lines whose
+  letters and digits are those of one (case, spaces and punctuation do not matter, as in
+  ``make.py``). Both count lines of `SHORT` letters and digits or more; ``short_exact`` counts the
+  exact matches among the others, which may stay ("Yes.", a first name).
+* ``word_lines``: lines of `N` words or more; ``word_lines_shared``, ``word_share``: those that
+  share `N` consecutive words with a pretraining line, their number and share; ``word_grams``,
+  ``word_grams_shared``: the distinct sequences of `N` words in the set, and those of them that are
+  in the pretraining text too.
+* ``character_*``: the same for sequences with a character of a script that puts no spaces between
+  words, where each character counts as a word (see `Units`). Thirteen characters are far less
+  than thirteen words, often one set phrase: compare these numbers with none of words.
+"""
+
+import argparse
+import re
+import sys
+import unicodedata
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pandas.util import hash_array
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+
+from make import SHORT, letters, texts_of  # noqa: E402
+
+from xlx import corpora, paths  # noqa: E402
+from xlx.origins import ORIGINS  # noqa: E402
+from xlx.pretraining_text import (  # noqa: E402
+    HELD_OUT_BOOKS,
+    SOURCES,
+    held_out_ids,
+    read_source,
+)
+
+#: Words in a sequence. GPT-3 looked for overlap of 13 words too (Brown et al. 2020, appendix C).
+N = 13
+
+#: Blocks of the scripts that put no spaces between words: Thai, Lao, Myanmar, Khmer, Han, kana.
+SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\U00020000-\U0003ffff"
+)
+
+#: Odd, so that multiplying by it modulo 2 ** 64 loses nothing; else arbitrary (2 ** 64 / golden).
+BASE = np.uint64(0x9E3779B97F4A7C15)
+
+#: Units to hash at a time: words take ten times the memory of their hashes.
+CHUNK = 1_000_000
+
+#: What the columns of a 13-gram count are called by what the 13 are.
+KINDS = ("word", "character")
+
+
+class Units(dict[int, str]):
+    """The units of a text: words, and the characters of scripts without spaces.
+
+    As a dictionary, what `str.translate` puts for a code point, so that white space parts the
+    units: letters, digits and combining marks (the vowel signs of Hindi are such) stay; those of a
+    script without spaces stand alone; variation selectors go; all else is a space.
+    """
+
+    spaceless = re.compile(f"[{SPACELESS}]")
+    selector = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+    def __init__(self) -> None:
+        self.alone: set[str] = set()  # the characters seen that are units
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if self.selector.match(character):
+            self[code] = ""
+        elif not character.isalnum() and unicodedata.category(character)[0] != "M":
+            self[code] = " "
+        elif self.spaceless.match(character):
+            self.alone.add(character)
+            self[code] = f" {character} "
+        else:
+            self[code] = character
+        return self[code]
+
+    def split(self, text: str, at_least: int = 0) -> list[str]:
+        """The units in order, in NFKC, casefolded; none where they are fewer than ``at_least``."""
+        text = unicodedata.normalize("NFKC", text).casefold().translate(self)
+        # Counting spaces is fast, and most lines are short.
+        split = text.split() if text.count(" ") >= at_least - 1 else []
+        return split if len(split) >= at_least else []
+
+    def hashes(self, units: list[str]) -> np.ndarray:
+        """(n,) uint64; the lowest bit says that a unit is a character. The same in every run."""
+        hashes = hash_array(np.array(units, dtype=object), categorize=False)
+        alone = np.fromiter(map(self.alone.__contains__, units), dtype=np.uint64, count=len(units))
+        return hashes & ~np.uint64(1) | alone
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The values, each once, ascending; on millions of hashes faster than `np.unique`."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Every sequence of `N` units of some lines: its hash, its line, whether a character is in it.
+
+    All three (n_grams,); a sequence that occurs twice is there twice. The hash is a polynomial in
+    those of the units modulo 2 ** 64, so that among 10 ** 14 comparisons of different sequences one
+    is taken for the same with a probability of 10 ** -5.
+    """
+
+    hashes: np.ndarray  # uint64
+    line: np.ndarray  # int64
+    of_characters: np.ndarray  # bool
+
+    @classmethod
+    def of(cls, lines: Iterable[str], units: Units) -> "Grams":
+        hashed, lengths, units_read = [], [], []
+        for line in lines:
+            split = units.split(line, at_least=N)
+            lengths.append(len(split))
+            units_read += split
+            if len(units_read) > CHUNK:
+                hashed.append(units.hashes(units_read))
+                units_read = []
+        unit = np.concatenate([*hashed, units.hashes(units_read)])
+        line = np.repeat(np.arange(len(lengths)), lengths)
+        n = max(len(unit) - N + 1, 0)
+        hashes, kinds = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.uint64)
+        for k in range(N):
+            hashes = hashes * BASE + unit[k : k + n]
+            kinds |= unit[k : k + n]
+        within = line[:n] == line[N - 1 : N - 1 + n]
+        return cls(hashes[within], line[:n][within], (kinds[within] & np.uint64(1)).astype(bool))
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """What evaluation text is looked up in: lines, lines as their letters, hashes of 13-grams."""
+
+    lines: frozenset[str]
+    letters: frozenset[str]  # without those too short to be looked up
+    grams: np.ndarray  # (n_distinct,) uint64, ascending
+
+    @classmethod
+    def of(cls, lines: Iterable[str], units: Units) -> "Pretraining":
+        trimmed = dict.fromkeys(line.strip() for line in lines)  # in order: faster to read
+        keys = frozenset(key for key in map(letters, trimmed) if len(key) >= SHORT)
+        return cls(frozenset(trimmed), keys, distinct(Grams.of(trimmed, units).hashes))
+
+    def overlap(self, lines: Iterable[str], units: Units) -> tuple[dict[str, float], list[str]]:
+        """One row of the table, without the name of the set, and the lines that match."""
+        trimmed = sorted({line.strip() for line in lines} - {""})
+        keys = list(map(letters, trimmed))
+        long = np.array([len(key) >= SHORT for key in keys], dtype=bool)
+        exact = np.array([line in self.lines for line in trimmed], dtype=bool)
+        normalised = np.array([key in self.letters for key in keys], dtype=bool)
+        row: dict[str, float] = {
+            "lines": len(trimmed),
+            "short_exact": int((exact & ~long).sum()),
+            "exact": int((exact & long).sum()),
+            "normalised": int(normalised.sum()),
+        }
+        grams = Grams.of(trimmed, units)
+        shared = np.isin(grams.hashes, self.grams)
+        for kind, mine in zip(KINDS, (~grams.of_characters, grams.of_characters), strict=True):
+            n_lines = len(distinct(grams.line[mine]))
+            n_shared = len(distinct(grams.line[mine & shared]))
+            row[f"{kind}_lines"] = n_lines
+            row[f"{kind}_lines_shared"] = n_shared
+            row[f"{kind}_share"] = n_shared / n_lines if n_lines else 0.0
+            row[f"{kind}_grams"] = len(distinct(grams.hashes[mine]))
+            row[f"{kind}_grams_shared"] = len(distinct(grams.hashes[mine & shared]))
+        return row, [line for line, same in zip(trimmed, normalised, strict=True) if same]
+
+
+def pretraining_lines(without_held_out: bool = False) -> Iterator[str]:
+    """All lines of the four archives, or those that members are trained on."""
+    apart = held_out_ids() if without_held_out else set()
+    for source in SOURCES:
+        for by_id in read_source(source).values():
+            for key, line in by_id.items():
+                if source != "ntrex" or key not in apart:
+                    yield line
+
+
+def shipped_lines(name: str) -> Iterator[str]:
+    """The text of a corpus in ``data/``: every sentence, and every line of one that has several."""
+    with warnings.catch_warnings():
+        # It says that sentences are repeated; here none counts twice.
+        warnings.simplefilter("ignore", corpora.CorpusWarning)
+        corpus = corpora.load(name)
+    for sentences in corpus.sentences.values():
+        for sentence in sentences:
+            yield sentence
+            yield from sentence.splitlines()
+
+
+def original_lines(folder: Path) -> Iterator[str]:
+    """The text of an evaluation set, whatever its format: what ``make.py`` compares too."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.stem.lower() not in ("readme", "license"):
+            yield from texts_of(path)
+
+
+def held_out_verses(folder: Path) -> Iterator[str]:
+    """Verses of the held-out books, of the translations that members are trained on."""
+    translations = read_source("bible_nt").keys()
+    for path in sorted(folder.rglob("*.tsv")):
+        if path.stem in translations:
+            for row in filter(None, path.read_text("utf-8").split("\n")):
+                key, verse = row.split("\t", 1)
+                if key.split(".")[0] in HELD_OUT_BOOKS:
+                    yield " ".join(verse.split())
+
+
+def held_out_documents() -> Iterator[str]:
+    """The lines of NTREX-128 on which every member's loss is taken by language."""
+    apart = held_out_ids()
+    for by_id in read_source("ntrex").values():
+        yield from (line for key, line in by_id.items() if key in apart)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The table as the README has it."""
+    counts = ["lines", "short_exact", "exact", "normalised"]
+    heads = ["set", "lines", "short", "exact", "normalised"]
+    heads += ["13 words: lines sharing", "13-grams sharing"]
+    heads += ["13 characters: lines sharing", "13-grams sharing"]
+    rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    for row in table.to_dict("records"):
+        cells = [f"`{row['set']}`", *(f"{row[column]:,}" for column in counts)]
+        for kind in KINDS:
+            share = f"{row[f'{kind}_lines_shared']:,} of {row[f'{kind}_lines']:,}"
+            cells.append(f"{share} ({row[f'{kind}_share']:.3%})" if row[f"{kind}_lines"] else "–")
+            grams = f"{row[f'{kind}_grams_shared']:,} of {row[f'{kind}_grams']:,}"
+            cells.append(grams if row[f"{kind}_grams"] else "–")
+        rows.append(cells)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--evaluation", type=Path, nargs="+", required=True)
+    folders: list[Path] = parser.parse_args().evaluation
+    units, rows = Units(), []
+
+    def add(name: str, text: Pretraining, lines: Iterable[str]) -> None:
+        row, matches = text.overlap(lines, units)
+        rows.append({"set": name, **row})
+        print(name, row, *matches, sep="\n    ", flush=True)
+
+    text = Pretraining.of(pretraining_lines(), units)
+    for name in sorted(ORIGINS):
+        if (paths.DATA / name).is_dir():
+            add(f"data/{name}", text, shipped_lines(name))
+    for folder in folders:
+        if folder.name == "bible_nt":
+            add("bible_nt, held-out books", text, held_out_verses(folder))
+        else:
+            add(folder.name, text, original_lines(folder))
+    del text  # two of them at a time would take a gigabyte
+    text = Pretraining.of(pretraining_lines(without_held_out=True), units)
+    add("ntrex, held-out documents", text, held_out_documents())
+    table = pd.DataFrame(rows)
+    table.to_csv(HERE / "overlap.tsv", sep="\t", index=False, float_format="%.6f")
+    print(markdown(table))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The ABX notebooks run on any model: one parameter changed, here to one without a history."""
+
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import pytest
+
+from xlx import paths
+
+LENS = sorted(paths.NOTEBOOKS.glob("abx-*.ipynb"))
+SMALL = {
+    "languages": ["de", "en", "fi", "fr", "ja", "nl"],
+    "n_sentences": 40,
+    "n_triplets": 200,
+    "n_runs": 2,
+    "n_pairs": 6,
+    "n_resamples": 20,
+}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder as a user's folder: one state, no history."""
+    last = sorted((paths.MODELS / "mini-llama").glob("step-*"))[-1]
+    folder = tmp_path_factory.mktemp("users") / "decoder"
+    folder.symlink_to(last)
+    return folder
+
+
+@pytest.mark.parametrize("notebook", LENS, ids=[path.stem for path in LENS])
+@pytest.mark.parametrize("model", ["mini-llama-large", "plain"])
+def test_a_notebook_runs_on_another_model(
+    notebook: Path,
+    model: str,
+    plain: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paths, "FIGURES", tmp_path)
+    name = str(plain) if model == "plain" else model
+    scope: dict[str, object] = {}
+    cells = nbformat.read(notebook, as_version=4).cells
+    for cell in [cell for cell in cells if cell.cell_type == "code"]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            exec(compile(cell.source, notebook.name, "exec"), scope)
+        if "parameters" in cell.metadata.get("tags", []):
+            scope |= {key: value for key, value in SMALL.items() if key in scope}
+            scope["models"] = [name]
+    plt.close("all")
+    assert list(tmp_path.glob("*.png"))

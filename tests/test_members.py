@@ -1,0 +1,152 @@
+"""What the folders of members tell: recipe, cost, loss tables, and how often text was read."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from xlx import members, paths
+from xlx.family import RECIPES, Recipe, describe
+from xlx.pretraining_text import PretrainingText
+
+from . import tiny
+
+SEEN = 5000
+
+
+def save(root: Path, recipe: Recipe, *, run: bool = True) -> str:
+    """The files of a member that has two checkpoints, without weights."""
+    folder = root / recipe.name
+    for step in (0, 20):
+        (folder / f"step-{step:06d}").mkdir(parents=True)
+    (folder / "recipe.json").write_text(describe(recipe))
+    if run:
+        cost = {"parameters": 123, "steps": 20, "subwords_seen": SEEN, "minutes": 1.5}
+        (folder / "run.json").write_text(json.dumps(cost))
+    losses = [(10, 2500, "mlm", 5.0, 0.1), (20, 5000, "mlm", 4.0, 0.1)]
+    columns = ["step", "tokens", "objective", "loss", "learning_rate"]
+    pd.DataFrame(losses, columns=columns).to_csv(folder / "losses.csv", index=False)
+    held = [(0, "de", 7, 9.0), (20, "de", 7, 5.5), (20, "en", 6, 5.0)]
+    columns = ["step", "language", "subwords", "loss"]
+    pd.DataFrame(held, columns=columns).to_csv(folder / "held_out.csv", index=False)
+    return str(folder)
+
+
+def text() -> PretrainingText:
+    """Ten lines a language of 3 (de), 1 (en) and 5 (ja) words, and as many line ends."""
+    words = Tokenizer(models.WordLevel({"a": 4, "?": 3}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    lines = {
+        code: {str(number): " ".join("a" * count) for number in range(10)}
+        for code, count in (("de", 3), ("en", 1), ("ja", 5))
+    }
+    return PretrainingText.encode(words, {"tatoeba": lines}, progress=False)
+
+
+def test_table_tells_what_members_are_and_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "MODELS", tmp_path / "shipped")
+    save(tmp_path / "shipped", RECIPES["mini-xlm"])
+    decoder = save(tmp_path, RECIPES["mini-llama-en95"], run=False)
+    table = members.table(["mini-xlm", decoder]).set_index("model")
+    assert list(table.index) == ["mini-xlm", "mini-llama-en95"]  # a path is no name
+    assert table["objectives"].to_list() == ["mlm + tlm", "clm"]
+    assert table.loc["mini-xlm", "parameters"] == 123
+    assert np.isnan(table.loc["mini-xlm", "English"])
+    assert table.loc["mini-llama-en95", "English"] == 0.95
+    assert pd.isna(table.loc["mini-llama-en95", "subwords_seen"])  # not at its end
+    assert members.recipe("mini-xlm") == RECIPES["mini-xlm"]
+
+
+def test_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text("{}")
+    for name in (str(tmp_path / "mine"), "somebody/something"):
+        row = members.table([name]).iloc[0]
+        assert row["model"] == name.removeprefix(f"{tmp_path}/")
+        assert row.drop("model").isna().all()
+        assert members.recipe(name) is None
+        assert members.losses([name]).empty
+        assert members.held_out([name]).empty
+        with pytest.raises(ValueError, match=r"has no recipe\.json"):
+            members.differences(name, name)
+
+
+def test_recipe_of_another_version_is_named(tmp_path: Path) -> None:
+    name = save(tmp_path, RECIPES["mini-xlm"])
+    old = json.loads(describe(RECIPES["mini-xlm"]))
+    old["warmup"] = old.pop("warmup_share")
+    (tmp_path / "mini-xlm" / "recipe.json").write_text(json.dumps(old))
+    with pytest.raises(ValueError, match="see warmup, warmup_share"):
+        members.recipe(name)
+
+
+def test_differences_are_those_of_what_is_learnt(tmp_path: Path) -> None:
+    one, other = (save(tmp_path, RECIPES[name]) for name in ("mini-xlm", "mini-xlmr"))
+    # mini-xlmr keeps its history and mini-xlm does not: that decides nothing of what it learns.
+    assert members.differences(one, other) == {"objectives": ("mlm", "mlm + tlm")}
+    large = save(tmp_path, RECIPES["mini-xlmr-large"])
+    found = members.differences(large, other)
+    assert set(found) == {"layers", "hidden_size", "intermediate_size"}
+    assert found["hidden_size"] == (128, 256)
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_every_recipe_survives_its_file(tmp_path: Path, name: str) -> None:
+    assert members.recipe(save(tmp_path, RECIPES[name])) == RECIPES[name]
+
+
+def test_loss_tables_of_several(tmp_path: Path) -> None:
+    names = [save(tmp_path, RECIPES[name]) for name in ("mini-xlmr", "mini-mbert")]
+    losses = members.losses(names)
+    assert list(losses) == ["model", "step", "tokens", "objective", "loss"]
+    assert losses.groupby("model")["loss"].apply(list).to_dict() == {
+        "mini-xlmr": [5.0, 4.0],
+        "mini-mbert": [5.0, 4.0],
+    }
+    held = members.held_out(names)
+    assert set(held["step"]) == {20}  # the last checkpoint alone
+    assert len(held) == 4
+
+
+@pytest.mark.parametrize(("english", "expected"), [(None, None), (0.8, 0.8)])
+def test_passes_are_what_was_seen_over_what_there_is(
+    tmp_path: Path, english: float | None, expected: float | None
+) -> None:
+    made = replace(RECIPES["mini-llama"], language_exponent=0.5, english_share=english)
+    found = members.passes([save(tmp_path, made)], text(), every=2).set_index("language")
+    assert set(found.pop("model")) == {"mini-llama"}
+    there = pd.Series({"de": 40, "en": 20, "ja": 60})  # subwords and line ends
+    shares = np.sqrt(there) / np.sqrt(there).sum()
+    if expected is not None:
+        shares = shares * (1 - expected) / (1 - shares["en"])
+        shares["en"] = expected
+    np.testing.assert_allclose(found["share"], shares)
+    np.testing.assert_array_equal(found["subwords"], 2 * there)
+    np.testing.assert_allclose(found["passes"], SEEN * shares / (2 * there))
+    assert found["share"].sum() == pytest.approx(1)
+
+
+def test_passes_are_refused_where_they_are_not_known(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="learns from translations"):
+        members.passes([save(tmp_path, RECIPES["mini-infoxlm"])], text())
+    with pytest.raises(ValueError, match="what it saw is not known"):
+        members.passes([save(tmp_path, RECIPES["mini-llama"], run=False)], text())
+    assert members.passes([], text()).empty
+
+
+def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
+    names = [str(tiny.save(tmp_path / name)) for name in ("one", "two")]
+    decoder = str(tiny.save(tmp_path / "three", "llama"))  # its tokenizer ends no sequence
+    found = members.vocabularies([*names, decoder])
+    assert {kind: which for kind, (_, which) in found.items()} == {
+        "BPE": ["one", "two"],
+        "BPE of three": ["three"],
+    }
+    tokenizer, _ = found["BPE"]
+    assert tokenizer.encode("Yes", add_special_tokens=False).tokens

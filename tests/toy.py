@@ -1,0 +1,86 @@
+"""A toy of the family: ten words in three languages, and recipes that train in a second."""
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+
+from xlx import pretraining, pretraining_text, vocabulary
+from xlx.family import RECIPES, Recipe
+from xlx.pretraining_text import PretrainingText, Text
+
+WORDS = {
+    "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],
+    "en": ["house", "tree", "water", "sun", "dog", "cat", "bread", "milk", "stone", "wind"],
+    "ja": list("家木水日犬猫麦乳石風"),
+}
+
+#: One member of each architecture; the encoder with all objectives.
+MEMBERS = ("mini-infoxlm", "mini-mbert", "mini-llama")
+
+
+def text(n_lines: int = 60, seed: int = 0) -> Text:
+    """``ntrex``, an aligned source, and ``common_voice``, which is not."""
+    rng = np.random.default_rng(seed)
+    made: Text = {"ntrex": {}, "common_voice": {}}
+    drawn = rng.integers(10, size=(2, n_lines, 6))
+    for code, words in WORDS.items():
+        space = "" if code == "ja" else " "
+        for source, rows in zip(made, drawn, strict=True):
+            lines = [space.join(words[i] for i in row) for row in rows]
+            made[source][code] = {str(number): line for number, line in enumerate(lines)}
+    del made["ntrex"]["ja"]["3"]  # a line without a translation
+    return made
+
+
+def lines() -> dict[str, list[str]]:
+    return pretraining_text.by_language(text())
+
+
+def recipe(member: str = "mini-infoxlm", **changes: object) -> Recipe:
+    """A member's recipe at a size for tests."""
+    of_member = RECIPES[member]
+    small = {
+        "vocabulary": 100 if of_member.architecture == "bert" else 400,
+        "layers": 2,
+        "hidden_size": 16,
+        "heads": 2,
+        "intermediate_size": 32,
+        "max_length": 32,
+        "block_lengths": (8, 16),
+        "contrast_pairs": 8,
+        "contrast_layer": 1,
+        "contrast_length": 16,
+        "steps": 12,
+        "first_checkpoint": 3,
+        "tokens_per_step": 128,
+        "learning_rate": 1e-2,
+        "history": True,
+    }
+    return replace(of_member, **(small | changes))
+
+
+@functools.cache
+def prepared(architecture: str) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
+    """Vocabulary, text and held-out lines, as `pretraining.prepare` gives them."""
+    size = 100 if architecture == "bert" else 400
+    tokenizer = vocabulary.TRAINERS[architecture](lines(), size)
+    held = pretraining_text.by_language({"ntrex": text(10, seed=1)["ntrex"]})
+    return tokenizer, PretrainingText.encode(tokenizer, text(), progress=False), held
+
+
+def run(recipe: Recipe, folder: Path, **options: object) -> pd.DataFrame:
+    """Train into ``folder / "out"``, with the state in ``folder / "state.pt"``."""
+    options = {"save_every": 5, "log_every": 5, "progress": False} | options
+    return pretraining.pretrain(
+        recipe, *prepared(recipe.architecture), folder / "out", folder / "state.pt", **options
+    )
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "model.safetensors")

@@ -1,0 +1,156 @@
+"""What the folders of the family's members tell: what a member is, what it cost, how it learnt.
+
+`xlx.family` says what the members shall be; here is what became of them, read from ``recipe.json``,
+``run.json``, ``losses.csv`` and ``held_out.csv`` beside their checkpoints. A model that has none of
+these (one from the hub) has a row with its name alone.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pandas as pd
+from tokenizers import Tokenizer
+
+from xlx import models
+from xlx.family import Recipe
+from xlx.pretraining_text import PretrainingText
+
+#: Fields of a recipe that decide nothing of what a member learns.
+_ASIDE = ("name", "history")
+
+
+def folder(name: str) -> Path | None:
+    """Where a shipped series, or one given by its path, lies; None for any other model."""
+    try:
+        last = models.checkpoints(name, local_only=True)[-1]
+    except (models.NoHistoryError, models.ModelNotFoundError):
+        return None
+    return last.path and last.path.parent
+
+
+def title(name: str) -> str:
+    """The name of a model without the path to it, as `xlx.series` writes it."""
+    return Path(name).name if Path(name).is_dir() else name
+
+
+def recipe(name: str) -> Recipe | None:
+    """The recipe of a member; ValueError where the file is one of another version of `Recipe`."""
+    found = folder(name)
+    if found is None or not (found / "recipe.json").exists():
+        return None
+    read = json.loads((found / "recipe.json").read_text(encoding="utf-8"))
+    known = {field.name for field in fields(Recipe)}
+    if odd := sorted(set(read) ^ known):
+        raise ValueError(f"{found}/recipe.json is no recipe of this version: see {', '.join(odd)}")
+    return Recipe(**{key: tuple(v) if isinstance(v, list) else v for key, v in read.items()})
+
+
+def table(names: Sequence[str]) -> pd.DataFrame:
+    """One row a member: what it is (from its recipe) and what it cost (from its run).
+
+    Columns: ``model``, ``architecture``, ``objectives``, ``layers``, ``width``, ``English`` (its
+    share of the text; NaN: by its size, as every language), ``parameters``, ``subwords_seen``,
+    ``minutes``. The last three are missing until a run has ended.
+    """
+    rows = []
+    for name in names:
+        row = {"model": title(name)}
+        if made := recipe(name):
+            row |= {
+                "architecture": made.architecture,
+                "objectives": " + ".join(made.objectives),
+                "layers": made.layers,
+                "width": made.hidden_size,
+                "English": made.english_share,
+            }
+            run = folder(name) / "run.json"
+            cost = json.loads(run.read_text(encoding="utf-8")) if run.exists() else {}
+            row |= {key: cost.get(key) for key in ("parameters", "subwords_seen", "minutes")}
+        rows.append(row)
+    columns = [
+        "model", "architecture", "objectives", "layers", "width", "English", "parameters",
+        "subwords_seen", "minutes",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def differences(name: str, other: str) -> dict[str, tuple[object, object]]:
+    """The settings in which two members differ: setting → (that of `other`, that of `name`).
+
+    Raises ValueError for a model without a recipe.
+    """
+    recipes = []
+    for model in (other, name):
+        if (made := recipe(model)) is None:
+            raise ValueError(f"{model} has no recipe.json, so what it differs in is not known")
+        recipes.append(asdict(made) | {"objectives": " + ".join(made.objectives)})
+    return {
+        key: (recipes[0][key], recipes[1][key])
+        for key in recipes[0]
+        if recipes[0][key] != recipes[1][key] and key not in _ASIDE
+    }
+
+
+def losses(names: Sequence[str]) -> pd.DataFrame:
+    """The loss tables of several members: ``losses.csv`` with ``model`` in front."""
+    return _tables(names, "losses.csv", ["step", "tokens", "objective", "loss"])
+
+
+def held_out(names: Sequence[str]) -> pd.DataFrame:
+    """Their losses by language at the last checkpoint: ``held_out.csv`` with ``model`` in front."""
+    read = _tables(names, "held_out.csv", ["step", "language", "subwords", "loss"])
+    return read[read["step"] == read.groupby("model")["step"].transform("max")]
+
+
+def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
+    parts = [pd.DataFrame(columns=["model", *columns])]
+    for name in names:
+        found = folder(name)
+        if found is not None and (found / file).exists():
+            parts.append(pd.read_csv(found / file)[columns].assign(model=title(name)))
+    return pd.concat(parts[1:] or parts, ignore_index=True)[["model", *columns]]
+
+
+def vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]:
+    """The vocabularies of several models: kind ("BPE", "WordPiece") → (tokenizer, its models).
+
+    Of two that differ and are of one kind, the second has the name of its first model added.
+    """
+    alike: dict[str, tuple[Tokenizer, list[str]]] = {}
+    for name in names:
+        tokenizer = models.load(name, device="cpu").tokenizer.backend_tokenizer
+        alike.setdefault(tokenizer.to_str(), (tokenizer, []))[1].append(title(name))
+    found = {}
+    for tokenizer, which in alike.values():
+        kind = type(tokenizer.model).__name__
+        found[f"{kind} of {which[0]}" if kind in found else kind] = (tokenizer, which)
+    return found
+
+
+def passes(names: Sequence[str], text: PretrainingText, *, every: int = 1) -> pd.DataFrame:
+    """How often members have read the text of each language, on average.
+
+    Of the subwords that a member saw, a language has its share; over the subwords of its text that
+    is the number of passes. ``text`` may hold every ``every``-th line alone: shares do not change.
+
+    Returns one row a member and language: ``model``, ``language``, ``subwords`` (of its text),
+    ``share`` (of what the member saw), ``passes``. Raises ValueError for a member that learns from
+    translations, which are drawn otherwise, and for one without recipe and run.
+    """
+    parts = [pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])]
+    for name in names:
+        made, found = recipe(name), folder(name)
+        if made is None or not (found / "run.json").exists():
+            raise ValueError(f"{name} has no recipe.json and run.json, so what it saw is not known")
+        if set(made.objectives) - {"mlm", "clm"}:
+            raise ValueError(f"{name} learns from translations too, whose languages are even")
+        seen = json.loads((found / "run.json").read_text(encoding="utf-8"))["subwords_seen"]
+        shares = text.language_shares(made.language_exponent, made.english_share)
+        subwords = pd.Series({code: every * text.n_tokens(code) for code in shares.index})
+        of_member = {"subwords": subwords, "share": shares, "passes": seen * shares / subwords}
+        part = pd.DataFrame(of_member).rename_axis("language").reset_index()
+        part.insert(0, "model", title(name))
+        parts.append(part)
+    return pd.concat(parts[1:] or parts, ignore_index=True)
