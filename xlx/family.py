@@ -53,8 +53,7 @@ class Recipe:
     # the text: share of a language ~ (its subwords) ** exponent, 0.3 as XLM-R; or English fixed
     language_exponent: float = 0.3
     english_share: float | None = None
-    # Subwords of the rows of a batch. Positions beyond 128 are rarer than text of that length:
-    # attention over 256 costs most of a step.
+    # Subwords of the rows of a batch, drawn evenly: long rows cost more, and most text is short.
     block_lengths: tuple[int, ...] = (32, 64, 128, 128, 256)
     # Masked: 15 % in BERT and XLM-R. More of them teach a small model faster (Wettig et al. 2023).
     masked_share: float = 0.3
@@ -65,8 +64,8 @@ class Recipe:
     contrast_length: int = 64
     temperature: float = 0.1
     contrast_weight: float = 1.0
-    # The optimiser: Muon for the matrices inside the layers, AdamW for all else. AdamW alone needs
-    # four times as many for the same masked loss.
+    # The optimiser: Muon for the matrices inside the layers, AdamW for all else. In a trial of 700
+    # steps (15 % masked) it was 0.3 nats ahead of AdamW alone.
     steps: int = 2880
     first_checkpoint: int = 180
     dense_checkpoints: bool = False  # the ABX paper's 39 rather than doublings
