@@ -13,12 +13,8 @@ from transformers import AutoModel, AutoTokenizer
 from tests import toy
 from xlx import models, paths, pretraining, vocabulary
 from xlx.corpora import load
-from xlx.family import MEMBERS as FAMILY
-from xlx.family import RECIPES, describe
+from xlx.family import MEMBERS, RECIPES, describe
 from xlx.languages import LANGUAGES
-
-#: The members whose training has been run and shipped; data/models/README.md names the others.
-MEMBERS = tuple(name for name in FAMILY if (paths.MODELS / name).is_dir())
 
 #: One of each script that a language of the family is written in, and what none of them holds.
 SENTENCES = (
@@ -56,7 +52,6 @@ def table(name: str, which: str) -> pd.DataFrame:
 def test_members_are_shipped_and_no_other_model() -> None:
     shipped = {path.name for path in paths.MODELS.iterdir() if path.is_dir()}
     assert shipped == set(MEMBERS)
-    assert {"mini-xlmr", "mini-infoxlm", "mini-llama"} <= shipped  # the series
     told = (paths.MODELS / "README.md").read_text("utf-8")
     assert all(f"({name}/README.md)" in told for name in shipped)
 
@@ -114,7 +109,8 @@ def test_the_tables_of_a_member_fit_together(name: str) -> None:
     losses = table(name, "losses")
     assert set(losses["objective"]) == set(recipe.objectives)
     assert losses["step"].max() == ran["steps"] == recipe.steps
-    assert losses["tokens"].max() == ran["subwords_seen"] >= 0.9 * recipe.steps * 2048
+    # Rows of running text are full; pairs of translations stay whole, and so their rows do not.
+    assert losses["tokens"].max() == ran["subwords_seen"] >= 0.85 * recipe.steps * 2048
     assert 0 < ran["minutes"] <= 90
     for objective in recipe.objectives:
         of_objective = losses.loc[losses["objective"] == objective, "loss"]
@@ -171,7 +167,7 @@ def test_plain_transformers_gives_the_same_hidden_states(name: str) -> None:
         assert found[-1].isfinite().all()
 
 
-@pytest.mark.parametrize("name", sorted({"mini-xlmr", "mini-mbert"} & set(MEMBERS)))
+@pytest.mark.parametrize("name", ("mini-xlmr", "mini-mbert"))
 def test_the_vocabularies_know_every_language(name: str) -> None:
     """Evaluation text, which no vocabulary was made from."""
     tokenizer = Tokenizer.from_file(str(last(name) / "tokenizer.json"))
