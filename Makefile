@@ -72,7 +72,7 @@ build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 
 test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks and compare outputs
 	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
-	$(OFFLINE) $(BIN)/python -m pytest -q -p no:xdist --nbval --nbval-cell-timeout 900 \
+	$(OFFLINE) $(BIN)/python -m pytest -q -p no:xdist -p tests.approximate --nbval --nbval-cell-timeout 900 \
 		notebooks/*.ipynb
 
 lab: $(READY) | $(TOOLS) ## open JupyterLab in notebooks/ [LAB="--no-browser"]

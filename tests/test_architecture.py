@@ -30,6 +30,7 @@ ORDER = (
     "model_cards",
     "pretraining",
     "embeddings",
+    "words",
     "triplets",
     "similarity",
     "alignment",
@@ -37,15 +38,28 @@ ORDER = (
     "abx",
     "series",
     "probes",
+    "selection",
+    "probing",
     "finetuning",
     "transferability",
     "mixing",
     "probing_tasks",
     "sentence_encoders",
     "plots",
+    "probe_plots",
     "run",
 )
-NUMERIC = ("triplets", "similarity", "abx", "alignment", "transferability", "statistics")
+NUMERIC = (
+    "triplets",
+    "similarity",
+    "abx",
+    "alignment",
+    "transferability",
+    "statistics",
+    "probes",
+    "selection",
+)
+DRAWS = ("plots", "probe_plots")
 LOADS_OR_TRAINS = ("models", "pretraining", "finetuning", "sentence_encoders")
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).
@@ -142,16 +156,16 @@ def drawing_elsewhere(name: str, tree: ast.Module) -> list[str]:
     return [
         f"line {line}: {module} belongs in plots"
         for module, line in imports(tree)
-        if top(module) in ("matplotlib", "seaborn") and name != "plots"
+        if top(module) in ("matplotlib", "seaborn") and name not in DRAWS
     ]
 
 
 def statistics_in_plots(name: str, tree: ast.Module) -> list[str]:
     """plots shows numbers that were computed before."""
-    if name != "plots":
+    if name not in DRAWS:
         return []
     found = [
-        f"line {line}: plots computes nothing, so it needs no {module}"
+        f"line {line}: {name} computes nothing, so it needs no {module}"
         for module, line in imports(tree)
         if top(module) in ("scipy", "statsmodels", "sklearn", "torch")
         or module in {f"xlx.{m}" for m in NUMERIC}
@@ -250,8 +264,10 @@ def test_importing_xlx_imports_no_module_of_it() -> None:
         (files_in_numeric, "triplets", "from xlx.store import Store"),
         (transformers_elsewhere, "embeddings", "from transformers import AutoModel"),
         (drawing_elsewhere, "abx", "import matplotlib.pyplot as plt"),
+        (drawing_elsewhere, "probing", "import seaborn"),
         (statistics_in_plots, "plots", "from xlx.statistics import bootstrap"),
         (statistics_in_plots, "plots", "import scipy.stats"),
+        (statistics_in_plots, "probe_plots", "from xlx import statistics"),
         (statistics_in_plots, "plots", "def f(a, b):\n    return np.corrcoef(a, b)"),
         (acts_at_import, "corpora", "print('loaded')"),
         (acts_at_import, "corpora", "for x in range(3):\n    pass"),

@@ -1,6 +1,5 @@
 """The pretraining text: what is read, what is held out of it, and the shares of the languages."""
 
-import re
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import toy
-from xlx import corpora, paths, pretraining_text
+from xlx import paths, pretraining_text
 from xlx.languages import LANGUAGES
 from xlx.pretraining_text import (
     ALIGNED,
@@ -38,11 +37,6 @@ def ntrex() -> dict[str, dict[str, str]]:
 def documents() -> list[str]:
     with tarfile.open(paths.DATA / "pretraining/ntrex.tar.xz") as archive:
         return archive.extractfile("documents.txt").read().decode("utf-8").split("\n")[:-1]
-
-
-def letters(line: str) -> str:
-    """What makes two lines the same: letters and digits, in lower case."""
-    return re.sub(r"[\W_]+", "", line).casefold()
 
 
 def archive(folder: Path, source: str, **files: str) -> None:
@@ -148,19 +142,6 @@ def test_held_out_books_are_not_in_the_text(shipped) -> None:
         books = {key.split(".")[0] for key in verses}
         assert not books & set(HELD_OUT_BOOKS), language
         assert {"Matt", "Rom", "Rev"} <= books, language
-
-
-def test_evaluation_text_is_not_in_the_text(shipped) -> None:
-    corpus = corpora.load("wmt24pp", drop_duplicates=True)
-    evaluated = {
-        letters(sentence) for sentences in corpus.sentences.values() for sentence in sentences
-    }
-    evaluated = {text for text in evaluated if len(text) >= 12}
-    assert len(evaluated) > 30_000
-    text, apart = shipped
-    parts = [text[source][language].values() for source in text for language in text[source]]
-    for lines in (*parts, *apart.values()):
-        assert not evaluated.intersection(map(letters, lines))
 
 
 def test_the_text_weighs_what_is_promised() -> None:

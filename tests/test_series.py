@@ -41,6 +41,26 @@ def test_every_checkpoint_is_measured_in_order(measured: list[series.Measurement
     assert table["score"].between(0, 1).all()
 
 
+def test_a_history_is_in_the_order_of_training(tmp_path) -> None:
+    steps = (100, 0, 30)
+    for step in steps:  # checkpoints are not opened
+        (tmp_path / f"step-{step}").mkdir()
+    found = series.history(str(tmp_path))
+    assert [checkpoint.step for checkpoint in found] == [0, 30, 100]
+    assert all(isinstance(checkpoint, models.Checkpoint) for checkpoint in found)
+    assert series.history(str(tmp_path), leave_out=[30, 0]) == found[2:]
+    assert series.history(str(tmp_path), leave_out=steps) == []
+    with pytest.raises(ValueError, match="no checkpoint 7 to leave out: it has 0, 30, 100"):
+        series.history(str(tmp_path), leave_out=[30, 7])
+
+
+def test_a_model_without_a_history_is_itself() -> None:
+    last = paths.MODELS / "mini-xlmr" / f"step-{RECIPES['mini-xlmr'].steps:06d}"
+    assert series.history(str(last)) == [str(last)]
+    with pytest.raises(models.NoHistoryError):
+        series.history(str(last), leave_out=[0])
+
+
 def test_a_model_without_a_history_is_measured_once(corpus: ParallelCorpus, tmp_path) -> None:
     last = paths.MODELS / "mini-xlmr" / f"step-{RECIPES['mini-xlmr'].steps:06d}"
     (tmp_path / "mine").symlink_to(last)

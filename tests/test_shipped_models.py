@@ -167,7 +167,7 @@ def test_plain_transformers_gives_the_same_hidden_states(name: str) -> None:
         assert found[-1].isfinite().all()
 
 
-@pytest.mark.parametrize("name", ("mini-xlmr", "mini-mbert"))
+@pytest.mark.parametrize("name", ["mini-xlmr", "mini-mbert"])
 def test_the_vocabularies_know_every_language(name: str) -> None:
     """Evaluation text, which no vocabulary was made from."""
     tokenizer = Tokenizer.from_file(str(last(name) / "tokenizer.json"))

@@ -81,7 +81,7 @@ def measure(
         store.save_arrays("abx", key, stored)
     codes = corpus.languages
     return Measurement(
-        _series_name(encoder),
+        series_name(encoder),
         encoder.step or 0,
         abx.PairScores(
             tuple((a, b) for i, a in enumerate(codes) for b in codes[i + 1 :]),
@@ -94,19 +94,16 @@ def measure(
     )
 
 
-def _series_name(encoder: models.Encoder) -> str:
+def series_name(encoder: models.Encoder) -> str:
     """The name of a model without its step, and of a folder without its path."""
     suffix = "" if encoder.step is None else f"@step-{encoder.step:06d}"
     name = encoder.name.removesuffix(suffix)
     return Path(name).name if Path(name).is_dir() else name
 
 
-def measure_series(
-    name: str, corpus: ParallelCorpus, *, leave_out: Sequence[int] = (), **options: object
-) -> list[Measurement]:
-    """`measure` at every checkpoint of a series, in the order of training.
+def history(name: str, *, leave_out: Sequence[int] = ()) -> list[models.Checkpoint] | list[str]:
+    """The checkpoints of a series in the order of training; a model without a history is itself.
 
-    A model without a history gives one measurement.
     `leave_out` names steps to skip: the paper leaves out step 450,000, where its training was
     unstable (footnote 7). Raises ValueError for a step that the series does not have.
     """
@@ -115,7 +112,7 @@ def measure_series(
     except models.NoHistoryError:
         if leave_out:
             raise
-        return [measure(name, corpus, **options)]
+        return [name]
     steps = [checkpoint.step for checkpoint in checkpoints]
     unknown = [step for step in leave_out if step not in steps]
     if unknown:
@@ -123,10 +120,15 @@ def measure_series(
             f"{name} has no checkpoint {unknown[0]} to leave out: it has "
             f"{', '.join(map(str, steps))}"
         )
+    return [checkpoint for checkpoint in checkpoints if checkpoint.step not in leave_out]
+
+
+def measure_series(
+    name: str, corpus: ParallelCorpus, *, leave_out: Sequence[int] = (), **options: object
+) -> list[Measurement]:
+    """`measure` at every checkpoint of the `history` of a series."""
     return [
-        measure(checkpoint, corpus, **options)
-        for checkpoint in checkpoints
-        if checkpoint.step not in leave_out
+        measure(checkpoint, corpus, **options) for checkpoint in history(name, leave_out=leave_out)
     ]
 
 

@@ -4,9 +4,10 @@
 
 ``--evaluation`` names the folders of the originals, unpacked, as in ``make.py``: one row each, by
 the name of the folder. Rows of their own have the evaluation text that the repository ships
-(``data/wmt24pp``) and the parts that stay out of training: the last documents of NTREX-128 and,
-where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it. Written beside this
-script: ``overlap.tsv``, one row a set; the README has it as a table. The matches are printed.
+(``data/wmt24pp``, ``data/labelled``) and the parts that stay out of training: the last documents of
+NTREX-128 and, where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it.
+Written beside this script: ``overlap.tsv``, one row a set; the README has it as a table. The
+matches are printed.
 
 Pretraining text is every line of the four archives; for the held-out documents of NTREX, which are
 in the archive and not trained on, it is all the others. All languages are compared with all.
@@ -45,7 +46,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from make import SHORT, letters, texts_of  # noqa: E402
 
-from xlx import corpora, paths  # noqa: E402
+from xlx import corpora, labelled, paths  # noqa: E402
 from xlx.origins import ORIGINS  # noqa: E402
 from xlx.pretraining_text import (  # noqa: E402
     HELD_OUT_BOOKS,
@@ -259,6 +260,18 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
+def labelled_lines() -> Iterator[str]:
+    """The sentences of ``data/labelled``, words joined by spaces; of pairs both."""
+    for row in labelled.table().itertuples():
+        for split in labelled.SPLITS:
+            if getattr(row, split):
+                part = labelled.load(row.task, row.language, split, source=row.source)
+                if isinstance(part, labelled.Pairs):
+                    yield from (*part.first, *part.second)
+                else:
+                    yield from map(" ".join, part.sentences)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--evaluation", type=Path, nargs="+", required=True)
@@ -274,6 +287,7 @@ def main() -> None:
     for name in sorted(ORIGINS):
         if (paths.DATA / name).is_dir():
             add(f"data/{name}", text, shipped_lines(name))
+    add("data/labelled", text, labelled_lines())
     for folder in folders:
         if folder.name == "bible_nt":
             add("bible_nt, held-out books", text, held_out_verses(folder))

@@ -1,0 +1,409 @@
+"""Make the shipped labelled data from the unpacked originals.
+
+    python data/labelled/make.py FOLDER
+
+FOLDER holds ``ud/``, ``ud_pud/`` and ``uner/`` (folders of treebanks), ``panx/`` (``train-de.tsv``,
+``dev-de.tsv``) and ``xnli/`` (``dev-de.tsv``, ``test-de.tsv``). Written beside this script:
+
+* ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: all columns of CoNLL-U;
+* ``wikiann/<lang>.iob2.xz``, ``uner/<lang>.iob2.xz``: word and tag;
+* ``xnli/<lang>.tsv.xz``: split, id, premise, hypothesis, label;
+* ``licences/``: the licence files of the treebanks, each text once;
+* ``sources.tsv``: one row a file, read by `xlx.labelled.table`.
+
+What is drawn, with a fixed seed: `SIZES` sentences (pairs) a language of the public parts that
+``made_from`` names. Left out are sentences of fewer than 3 words, for trees and tags of UD those of
+more than 60, and all that are the same as one drawn already for the language or as a line of the
+miniature models' pretraining text. Two sentences are the same when their letters and digits are
+(case, spaces and punctuation do not matter). A sentence that keeps nothing of these is out too.
+In PUD and XNLI a position is drawn for all languages at once, or for none.
+"""
+
+import argparse
+import hashlib
+import lzma
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from xlx import labelled, languages, pretraining_text  # noqa: E402
+
+SEED = 2025
+#: Sentences of train, validation and test; in XNLI, items of three pairs.
+SIZES = {"train": 300, "validation": 100, "test": 300}
+ITEMS = {"train": 200, "validation": 50, "test": 200}
+PUD = 300
+SHORTEST, LONGEST = 3, 60
+
+UNER = ("da", "hr", "sk", "sr", "sv")
+
+#: Train parts that are not used: of UD 1, while dev and test are of UD 2.
+NOT_USED = {"pt_bosque-ud-train.OLD201611.conllu"}
+
+#: Where README and LICENSE.txt of a treebank disagree: the stricter, and what is said.
+LICENCES = {
+    "UD_Estonian-EWT": "CC BY-NC-SA 4.0 (README; LICENSE.txt: CC BY-SA 4.0)",
+    "UD_Turkish-IMST": "CC BY-NC-SA 3.0 (LICENSE.txt; README: 4.0)",
+}
+UD_URL = "https://github.com/UniversalDependencies/{}"
+UNER_URL = "https://github.com/UniversalNER/{}"
+WIKIANN = "https://github.com/google-research/xtreme (PAN-X)"
+WIKIANN_LICENCE = "CC BY-SA 3.0 (text of Wikipedia; none stated for the tags)"
+XNLI = "https://github.com/facebookresearch/XNLI"
+
+#: Vowel signs and the like of Arabic, which UD 1 wrote in FORM and UD 2 writes in MISC only.
+VOWELS = re.compile("[\u064b-\u0652\u0670]")
+
+COLUMNS = (
+    *("task", "source", "language", "treebank", "version", "train", "validation", "test", "words"),
+    *("repaired", "made_from", "licence", "licence_file", "url", "file", "sha256"),
+)
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a text, in lower case: what makes two sentences the same."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+@dataclass(frozen=True)
+class Item:
+    """A sentence with what is written of it; ``keys`` are its letters, as words and as text."""
+
+    n_words: int
+    keys: frozenset[str]
+    lines: tuple[str, ...]
+    repaired: int = 0
+
+
+@dataclass
+class Drawing:
+    """What has been drawn for a language; nothing that is the same is drawn again."""
+
+    forbidden: frozenset[str]
+    seen: set[str]
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, name: str, forbidden: frozenset[str]) -> "Drawing":
+        return cls(forbidden, set(), np.random.default_rng([SEED, *name.encode()]))
+
+    def draw(self, pool: Sequence[Item], n: int) -> list[Item]:
+        """n items of the pool, or as many as there are, in its order."""
+        drawn = []
+        for position in self.rng.permutation(len(pool)).tolist():
+            item = pool[position]
+            if "" in item.keys or item.keys & self.seen or item.keys & self.forbidden:
+                continue
+            self.seen |= item.keys
+            drawn.append(position)
+            if len(drawn) == n:
+                break
+        return [pool[position] for position in sorted(drawn)]
+
+
+def write(file: str, lines: Iterable[str]) -> tuple[str, str]:
+    """Write an xz file below this folder; its name and SHA-256."""
+    text = "".join(line + "\n" for line in lines)
+    data = lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME)
+    path = HERE / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    return file, hashlib.sha256(data).hexdigest()
+
+
+# --- Universal Dependencies -----------------------------------------------------------------------
+
+
+def conllu_items(file: Path) -> list[Item]:
+    """The sentences of a treebank's file that are neither short nor long."""
+    text = file.read_text(encoding="utf-8")
+    blocks = [block.split("\n") for block in re.split(r"\n\s*\n", text.strip("\n"))]
+    read = list(labelled.read_conllu(text.split("\n"), str(file)))
+    part = re.search(r"-ud-(\w+)", file.name)[1]
+    items = []
+    for block, (name, words, _, _) in zip(blocks, read, strict=True):
+        named = any(line.startswith("# sent_id =") for line in block)
+        written = name if named else f"{part}-{name}"
+        comments = [f"# sent_id = {written}"]
+        comments += [x for x in block if x[0] == "#" and not x.startswith("# sent_id")]
+        rows = [modern(line) for line in block if line[0] != "#"]
+        texts = [line[9:] for line in comments if line.startswith("# text = ")]
+        keys = frozenset(map(letters, [" ".join(words), *texts]))
+        items.append(Item(len(words), keys, (*comments, *rows)))
+    return [item for item in items if SHORTEST <= item.n_words <= LONGEST]
+
+
+def modern(row: str) -> str:
+    """A row of UD 1 with the tag CCONJ and Arabic without vowel signs, as UD 2 writes them."""
+    cells = row.split("\t")
+    cells[3] = "CCONJ" if cells[3] == "CONJ" else cells[3]
+    form = VOWELS.sub("", cells[1])
+    if form != cells[1] and "Translit=" in cells[9]:
+        if not form:
+            raise SystemExit(f"nothing is left of {row}")
+        cells[1], cells[9] = form, f"{cells[9]}|Vform={cells[1]}"
+    return "\t".join(cells)
+
+
+def treebank_files(folder: Path) -> dict[str, Path]:
+    return {
+        re.search(r"-ud-(\w+)", file.name)[1]: file
+        for file in sorted(folder.iterdir())
+        if file.suffix in (".conllu", ".iob2") and file.name not in NOT_USED
+    }
+
+
+def version(files: dict[str, Path]) -> str:
+    """UD 1 or 2, by the name of the object relation, and which files are of an earlier release."""
+    major = {1 if "\tdobj\t" in file.read_text("utf-8") else 2 for file in files.values()}
+    if len(major) > 1:
+        raise SystemExit(f"{files}: parts of UD 1 and UD 2")
+    old = [
+        f"{part} OLD{name[1]}"
+        for part, file in files.items()
+        if (name := re.search(r"\.OLD(\d+)", file.name))
+    ]
+    return "; ".join([f"UD {major.pop()}", *old])
+
+
+def licence(folder: Path) -> str:
+    """As README and LICENSE.txt say."""
+    if folder.name in LICENCES:
+        return LICENCES[folder.name]
+    readme = "".join(file.read_text("utf-8") for file in folder.glob("README*"))
+    if found := re.search(r"^License: *(\S.*?)\s*$", readme, flags=re.MULTILINE):
+        return found[1]
+    return "CC BY-SA 4.0"  # all of UNER, by their LICENSE.txt; UD always has the line
+
+
+class LicenceFiles:
+    """Copies of LICENSE.txt in ``licences/``, each text once."""
+
+    def __init__(self) -> None:
+        self.written: dict[bytes, str] = {}
+        (HERE / "licences").mkdir(exist_ok=True)
+
+    def add(self, folder: Path) -> str:
+        data = (folder / "LICENSE.txt").read_bytes()
+        if data not in self.written:
+            self.written[data] = f"licences/{folder.name}.txt"
+            (HERE / self.written[data]).write_bytes(data)
+        return self.written[data]
+
+
+def split_up(
+    drawing: Drawing, pools: dict[str, Sequence[Item]], sizes: dict[str, int]
+) -> tuple[dict[str, list[Item]], str]:
+    """train, validation and test from the public parts that there are, and how."""
+    if "test" not in pools:  # WikiAnn: its dev part gives two
+        origin = {"train": "train", "validation": "dev", "test": "dev"}
+    elif "train" not in pools:
+        origin = {"train": "dev", "validation": "dev", "test": "test"}
+    else:
+        origin = {"train": "train", "validation": "dev", "test": "test"}
+    # The test part first, so that what is the same elsewhere goes there.
+    parts = {split: drawing.draw(pools[origin[split]], sizes[split]) for split in reversed(sizes)}
+    made_from = ", ".join(f"{split}: {origin[split]}" for split in sizes)
+    return {split: parts[split] for split in sizes}, made_from
+
+
+def blocks_of(parts: dict[str, list[Item]]) -> Iterable[str]:
+    return chain.from_iterable(
+        (f"# split = {split}", *item.lines, "") for split, items in parts.items() for item in items
+    )
+
+
+def counts(parts: dict[str, list[Item]]) -> tuple[int, ...]:
+    """Sentences of train, validation and test; words; repaired tags."""
+    items = list(chain.from_iterable(parts.values()))
+    sizes = (len(parts.get(split, ())) for split in labelled.SPLITS)
+    return (*sizes, sum(i.n_words for i in items), sum(i.repaired for i in items))
+
+
+def by_language(folder: Path) -> dict[str, Path]:
+    """Treebank of each language, from the names of its files."""
+    found = {}
+    for treebank in sorted(folder.iterdir()):
+        file = next(iter(treebank_files(treebank).values()))
+        found[re.match("[a-z]+", file.name)[0]] = treebank
+    return found
+
+
+# --- one function a source: it writes the files and gives their rows of the table ----------------
+
+
+def ud(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iterable[tuple]:
+    treebanks = by_language(folder / "ud")
+    for language in languages.for_task("POS", "mono"):
+        treebank = treebanks[language]
+        files = treebank_files(treebank)
+        pools = {part: conllu_items(file) for part, file in files.items()}
+        parts, made_from = split_up(Drawing.of(f"ud/{language}", forbidden), pools, SIZES)
+        file = write(f"ud/{language}.conllu.xz", blocks_of(parts))
+        yield (
+            *("POS", "ud", language, treebank.name, version(files), *counts(parts), made_from),
+            *(licence(treebank), licences.add(treebank), UD_URL.format(treebank.name), *file),
+        )
+
+
+def pud(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iterable[tuple]:
+    treebanks = by_language(folder / "ud_pud")
+    codes = languages.for_task("POS", "CL")
+    by_id: dict[str, dict[str, Item]] = {}
+    for language in codes:
+        used = set()
+        for split in labelled.SPLITS:
+            sentences = labelled.load("POS", language, split).sentences
+            used |= {letters(" ".join(words)) for words in sentences}
+        (file,) = treebank_files(treebanks[language]).values()
+        by_id[language] = {
+            item.lines[0]: item
+            for item in conllu_items(file)
+            if "" not in item.keys and not (item.keys & forbidden or item.keys & used)
+        }
+    common = sorted(set.intersection(*(set(items) for items in by_id.values())))
+    print(f"pud: {len(common)} sentences are good in all {len(codes)} languages")
+    rng = np.random.default_rng([SEED, *b"pud"])
+    drawn = [common[i] for i in sorted(rng.choice(len(common), PUD, replace=False).tolist())]
+    for language in codes:
+        treebank = treebanks[language]
+        parts = {"test": [by_id[language][name] for name in drawn]}
+        file = write(f"pud/{language}.conllu.xz", blocks_of(parts))
+        yield (
+            *("POS", "pud", language, treebank.name, version(treebank_files(treebank))),
+            *(*counts(parts), "test: test, the same sentences in all languages"),
+            *(licence(treebank), licences.add(treebank), UD_URL.format(treebank.name), *file),
+        )
+
+
+def iob2_items(sentences: Iterable[labelled.Sentence], comment: str) -> list[Item]:
+    return [
+        Item(
+            len(words),
+            frozenset([letters(" ".join(words))]),
+            (comment.format(name), *map("\t".join, zip(words, tags, strict=True))),
+            repaired,
+        )
+        for name, words, tags, repaired in sentences
+        if len(words) >= SHORTEST
+    ]
+
+
+def wikiann(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
+    for language in languages.for_task("NER", "mono"):
+        pools = {}
+        for part in ("train", "dev"):
+            file = folder / "panx" / f"{part}-{language}.tsv"
+            if file.exists():
+                lines = file.read_text(encoding="utf-8").split("\n")
+                sentences = labelled.read_iob2(lines, str(file), language=language)
+                pools[part] = iob2_items(sentences, f"# id = {part}:{{}}")
+        if not pools:
+            continue
+        drawing = Drawing.of(f"wikiann/{language}", forbidden)
+        parts, made_from = split_up(drawing, pools, SIZES)
+        file = write(f"wikiann/{language}.iob2.xz", blocks_of(parts))
+        yield (
+            *("NER", "wikiann", language, "WikiAnn", "PAN-X of XTREME", *counts(parts)),
+            *(made_from, WIKIANN_LICENCE, "", WIKIANN, *file),
+        )
+
+
+def uner(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iterable[tuple]:
+    treebanks = by_language(folder / "uner")
+    for language in UNER:
+        treebank = treebanks[language]
+        pools = {}
+        for part, file in treebank_files(treebank).items():
+            lines = file.read_text(encoding="utf-8").split("\n")
+            sentences = labelled.read_iob2(lines, str(file), columns=5)
+            pools[part] = iob2_items(sentences, "# sent_id = {}")
+        parts, made_from = split_up(Drawing.of(f"uner/{language}", forbidden), pools, SIZES)
+        file = write(f"uner/{language}.iob2.xz", blocks_of(parts))
+        yield (
+            *("NER", "uner", language, treebank.name, "release not stated", *counts(parts)),
+            *(made_from, licence(treebank), licences.add(treebank)),
+            *(UNER_URL.format(treebank.name), *file),
+        )
+
+
+def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
+    """Items of one premise and three hypotheses, the same in all languages."""
+    codes = languages.for_task("NLI", "mono")
+    pools: dict[str, list[Item]] = {}
+    rows: dict[str, dict[str, list[list[str]]]] = {code: {} for code in codes}
+    for part in ("dev", "test"):
+        for code in codes:
+            text = (folder / "xnli" / f"{part}-{code}.tsv").read_text(encoding="utf-8")
+            rows[code][part] = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+        pools[part] = []
+        for item in range(len(rows["en"][part]) // 3):
+            three = {code: rows[code][part][3 * item : 3 * item + 3] for code in codes}
+            if any(len({first for first, _, _ in pairs}) > 1 for pairs in three.values()):
+                raise SystemExit(f"xnli {part}: item {item} has not one premise")
+            texts = (
+                f"{code}{letters(text)}" if letters(text) not in forbidden else ""
+                for code, pairs in three.items()
+                for first, second, _ in pairs
+                for text in (first, second)
+            )
+            pools[part].append(Item(0, frozenset(texts), (str(item),)))
+    parts, made_from = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
+    origin = dict(each.split(": ") for each in made_from.split(", "))
+    for code in codes:
+        lines, words = ["split\tid\tpremise\thypothesis\tlabel"], 0
+        for split, items in parts.items():
+            part = origin[split]
+            for at in (3 * int(item.lines[0]) + k for item in items for k in range(3)):
+                first, second, label = rows[code][part][at]
+                words += len(first.split()) + len(second.split())
+                lines.append(f"{split}\t{part}:{at + 1}\t{first}\t{second}\t{label}")
+        file = write(f"xnli/{code}.tsv.xz", lines)
+        sizes = (3 * len(parts[split]) for split in labelled.SPLITS)
+        yield (
+            *("NLI", "xnli", code, "XNLI", "XNLI 1.0", *sizes, words, 0),
+            *(f"{made_from}, the same items in all languages", "CC BY-NC 4.0", "", XNLI, *file),
+        )
+
+
+def save_table(rows: list[tuple]) -> None:
+    lines = ["\t".join(map(str, row)) + "\n" for row in [COLUMNS, *rows]]
+    (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="with ud, ud_pud, panx, uner and xnli")
+    folder = parser.parse_args().folder
+    for name in ("ud", "pud", "wikiann", "uner", "xnli", "licences"):
+        shutil.rmtree(HERE / name, ignore_errors=True)
+    forbidden = frozenset(
+        letters(line)
+        for source in pretraining_text.SOURCES
+        for by_id in pretraining_text.read_source(source).values()
+        for line in by_id.values()
+    ) - {""}
+    print(f"{len(forbidden):,} lines of pretraining text")
+    licences = LicenceFiles()
+    rows = list(ud(folder, forbidden, licences))
+    save_table(rows)  # PUD looks at what was drawn from UD
+    rows += pud(folder, forbidden, licences)
+    rows += wikiann(folder, forbidden)
+    rows += uner(folder, forbidden, licences)
+    rows += xnli(folder, forbidden)
+    save_table(rows)
+    size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
+    print(f"{len(rows)} files, {size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

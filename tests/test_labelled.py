@@ -1,0 +1,511 @@
+"""Labelled data: what is shipped, the public layouts, and every way a file can be malformed."""
+
+import hashlib
+import re
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from xlx import labelled, languages, paths, pretraining_text
+from xlx.labelled import LABELS, NER, SPLITS, UPOS, LabelledError, Pairs, Tagged, load
+
+FOLDER = paths.DATA / "labelled"
+
+# --- small files in the public formats ------------------------------------------------------------
+
+
+def row(number: object, form: str, tag: str) -> str:
+    return "\t".join((str(number), form, form.lower(), tag, "_", "_", "0", "root", "_", "_"))
+
+
+CONLLU = "\n".join(
+    [
+        "# newdoc id = d1",
+        "# sent_id = a-1",
+        "# text = Im Haus #1.",
+        row("1-2", "Im", "_"),
+        row(1, "In", "ADP"),
+        row(2, "dem", "DET"),
+        row(3, "Haus", "NOUN"),
+        row("3.1", "steht", "VERB"),
+        row(4, "#1", "NOUN"),
+        row(5, "Hà Nội", "PROPN"),
+        "",
+        "# sent_id a-1",  # UD 1: an id within its document, and CONJ
+        row(1, "und", "CONJ"),
+        "",
+    ]
+)
+TWO = "Anna\tB-PER\n#\tO\nin\tO\nBad\tB-LOC\nEms\tI-LOC\n\nRom\tB-LOC\n"
+FIVE = (
+    "# sent_id = set-1\n# text = Ana i EU\n1\tAna\tB-PER\tB-PER\t-\n2\ti\tO\tO\t-\n"
+    "3\tEU\tB-OTH\tB-OTH\tx\n\n# sent_id = set-2\n1\tOna\tO\tO\t-\n"
+)
+THREE = 'Er ging "heim.\tEr ging.\tentailment\nEr ging "heim.\tEr blieb.\tcontradiction\n'
+MNLI = "premise\thypo\tlabel\nEs regnet .\tEs ist trocken .\tcontradictory\n"
+XNLI = (
+    "language\tgold_label\tsentence1_parse\tsentence1\tsentence2\tpromptID\tpairID\tmatch\n"
+    "ar\tneutral\t(\ta\tb\t1\t1\tTrue\nde\tneutral\t(\tc\td\t1\t1\tTrue\n"
+    "de\tentailment\t(\tc\te\t1\t2\tTrue\n"
+)
+
+
+def put(folder: Path, name: str, text: str | bytes) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def test_conllu_gives_syntactic_words_and_upos(tmp_path: Path) -> None:
+    put(tmp_path, "UD_German-GSD/de_gsd-ud-train.conllu", CONLLU)
+    put(tmp_path, "UD_German-PUD/de_pud-ud-test.conllu", CONLLU)
+    read = load("POS", "de", "train", path=tmp_path)
+    assert read.sentences == (("In", "dem", "Haus", "#1", "Hà Nội"), ("und",))
+    assert read.tags == (("ADP", "DET", "NOUN", "NOUN", "PROPN"), ("CCONJ",))
+    assert read.ids == ("a-1", "2")
+    assert (read.task, read.source, read.language, read.split) == ("POS", "ud", "de", "train")
+    assert (len(read), read.n_words, read.licence) == (2, 6, "CC BY-SA 4.0")
+    pud = load("POS", "deu", "test", source="pud", path=tmp_path)
+    assert pud.sentences == read.sentences
+    assert (pud.source, pud.licence) == ("pud", "CC BY-SA 3.0")
+
+
+@pytest.mark.parametrize(
+    ("language", "split", "name"),
+    [
+        ("ar", "validation", "UD_Arabic-PADT/ar-ud-dev.OLD201604.conllu"),
+        ("ca", "test", "ca_ancora-ud-test.OLD202110.conllu"),
+        ("gl", "train", "deep/UD_Galician-CTG/gl_ctg-ud-train.conllu"),
+    ],
+)
+def test_names_of_ud_files(tmp_path: Path, language: str, split: str, name: str) -> None:
+    put(tmp_path, name, CONLLU.replace("\n", "\r\n"))
+    read = load("POS", language, split, path=tmp_path)
+    assert read.sentences[1] == ("und",)
+    if language == "gl":
+        assert read.licence == "as in the LICENSE.txt of the treebank"
+
+
+def test_of_several_treebanks_that_which_is_shipped(tmp_path: Path) -> None:
+    put(tmp_path, "UD_German-HDT/de_hdt-ud-dev.conllu", row(1, "nicht", "PART"))
+    put(tmp_path, "UD_German-GSD/de_gsd-ud-dev.conllu", row(1, "ja", "INTJ"))
+    assert load("POS", "de", "validation", path=tmp_path).sentences == (("ja",),)
+    put(tmp_path, "UD_Galician-CTG/gl_ctg-ud-dev.conllu", CONLLU)
+    put(tmp_path, "UD_Galician-TreeGal/gl_treegal-ud-dev.conllu", CONLLU)
+    with pytest.raises(LabelledError, match=r"several validation parts.*gl_ctg.*gl_treegal"):
+        load("POS", "gl", "validation", path=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("train-de.tsv", TWO),
+        ("de/train", re.sub(r"(?m)^(?=.)", "de:", TWO)),
+        ("de/train", TWO),
+        ("panx/train-de.tsv", "\ufeff" + TWO + "\n\n"),
+    ],
+)
+def test_wikiann_in_both_layouts(tmp_path: Path, name: str, text: str) -> None:
+    put(tmp_path, name, text)
+    read = load("NER", "de", "train", path=tmp_path)
+    assert read.sentences == (("Anna", "#", "in", "Bad", "Ems"), ("Rom",))
+    assert read.tags == (("B-PER", "O", "O", "B-LOC", "I-LOC"), ("B-LOC",))
+    assert (read.source, read.ids, read.repaired) == ("wikiann", ("1", "2"), 0)
+
+
+def test_a_prefix_that_not_all_words_have_is_part_of_the_word(tmp_path: Path) -> None:
+    put(tmp_path, "train-de.tsv", "de:facto\tO\nRom\tB-LOC\n")
+    assert load("NER", "de", "train", path=tmp_path).sentences == (("de:facto", "Rom"),)
+
+
+def test_wikiann_of_the_folder_of_one_language(tmp_path: Path) -> None:
+    put(tmp_path, "de/dev", TWO)
+    read = load("NER", "de", "validation", path=tmp_path / "de")
+    assert read.n_words == 6
+    with pytest.raises(LabelledError, match=r"no train part of wikiann in de.*mmner"):
+        load("NER", "de", "train", path=tmp_path / "de")
+
+
+def test_i_without_b_is_read_as_b_and_counted(tmp_path: Path) -> None:
+    tags = ["I-PER", "I-PER", "I-LOC", "O", "I-LOC", "B-ORG", "I-LOC"]
+    text = "".join(f"w{i}\t{tag}\n" for i, tag in enumerate(tags)) + "\nw\tI-LOC\n"
+    put(tmp_path, "dev-ja.tsv", text)
+    read = load("NER", "ja", "validation", path=tmp_path)
+    assert read.tags == (
+        ("B-PER", "I-PER", "B-LOC", "O", "B-LOC", "B-ORG", "B-LOC"),
+        ("B-LOC",),
+    )
+    assert read.repaired == 5
+
+
+def test_uner_reads_oth_as_o(tmp_path: Path) -> None:
+    put(tmp_path, "UNER_Croatian-SET/hr_set-ud-dev.iob2", FIVE)
+    read = load("NER", "hr", "validation", path=tmp_path)  # uner, which is shipped in hr
+    assert read.sentences == (("Ana", "i", "EU"), ("Ona",))
+    assert read.tags == (("B-PER", "O", "O"), ("O",))
+    assert (read.source, read.ids, read.repaired) == ("uner", ("set-1", "set-2"), 0)
+
+
+def test_xnli_in_its_three_layouts(tmp_path: Path) -> None:
+    put(tmp_path, "a/test-de.tsv", THREE)
+    put(tmp_path, "b/xnli.test.tsv", XNLI)
+    put(tmp_path, "b/multinli.train.de.tsv", MNLI)
+    read = load("NLI", "de", "test", path=tmp_path / "a")
+    assert (read.first, read.second) == (('Er ging "heim.',) * 2, ("Er ging.", "Er blieb."))
+    assert (read.labels, read.ids) == (("entailment", "contradiction"), ("1", "2"))
+    read = load("NLI", "de", "test", path=tmp_path / "b")
+    assert (read.first, read.second, read.ids) == (("c", "c"), ("d", "e"), ("1", "2"))
+    read = load("NLI", "de", "train", path=tmp_path / "b")
+    assert (read.second, read.labels) == (("Es ist trocken .",), ("contradiction",))
+    with pytest.raises(LabelledError, match="no pair of this language"):
+        load("NLI", "fr", "test", path=tmp_path / "b")
+    with pytest.raises(LabelledError, match=r"several test parts of xnli in de"):
+        load("NLI", "de", "test", path=tmp_path)
+
+
+# --- malformed files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ("# only a comment\n", "line 2: a sentence without words"),
+        (CONLLU + "\n" + row("1-2", "im", "_"), "line 15: a sentence without words"),
+        (row(1, "a", "X") + "\n" + row(3, "b", "X"), "line 2: word 3 follows word 1"),
+        (row(2, "a", "X"), "line 1: word 2 follows word 0"),
+        (row(1, "a", "X") + "\n" + row(1, "b", "X"), "line 2: word 1 follows word 1"),
+        (row("x", "a", "X"), "line 1: .*'x' is not a valid ID"),
+        (row("_", "a", "X"), "line 1: no id"),
+        (row(1, "a  b", "X"), "line 1: no id, or two spaces"),
+        (row(1, " ", "X"), "line 1: a word without form"),
+        (CONLLU + "\n" + row(1, "a", "_"), "line 15: 'a' has the tag '_', which is none"),
+        (row(1, "a", "NN"), "line 1: 'a' has the tag 'NN'"),
+        (row(1, "a", "noun"), "line 1: 'a' has the tag 'noun'"),
+        ("# c\n1\ta\ta\tX\n", "line 2: 4 columns, not 10"),
+        (row(1, "a", "X") + "\t_\n", "line 1: 11 columns, not 10"),
+        (row(1, "a", "X") + "\n# late\n", "line 2: a comment among the words"),
+        (2 * f"# sent_id = s\n{row(1, 'a', 'X')}\n\n", "line 5: sentence s is also at line 2"),
+        (row(1, "a", "X").encode() + b"\n\xff\n", "line 2: byte 0xff is not UTF-8"),
+    ],
+)
+def test_malformed_conllu(tmp_path: Path, text: str | bytes, message: str) -> None:
+    file = put(tmp_path, "de_gsd-ud-test.conllu", text)
+    with pytest.raises(LabelledError, match=message) as caught:
+        load("POS", "de", "test", path=tmp_path)
+    assert str(caught.value).startswith(str(file))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        (TWO + "Rom\n", "line 8: 1 columns, not 2.*XTREME withholds"),
+        ("# Rom\nRom\tO\n", "line 1: 1 columns, not 2"),
+        ("a\tO\n#b\n", "line 2: 1 columns"),
+        ("a\tb\tO\n", "line 1: 3 columns, not 2"),
+        ("a O\n", "line 1: 1 columns"),
+        ("a\tO\nb\tB-MISC\n", "line 2: the tag 'B-MISC' is none of O B-PER"),
+        ("a\tPER\n", "line 1: the tag 'PER'"),
+        ("a\to\n", "line 1: the tag 'o'"),
+        ("a\tO\n\tO\n", "line 2: a tag without a word"),
+        ("a\tO\n".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
+    ],
+)
+def test_malformed_wikiann(tmp_path: Path, text: str | bytes, message: str) -> None:
+    file = put(tmp_path, "dev-de.tsv", text)
+    with pytest.raises(LabelledError, match=message) as caught:
+        load("NER", "de", "validation", path=tmp_path)
+    assert str(caught.value).startswith(str(file))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TWO, "line 1: 2 columns, not 5"),
+        (FIVE + "3\ta\tO\tO\t-\n", "line 9: this is not word 2"),
+        (FIVE + "2-3\ta\tO\tO\t-\n", "line 9: this is not word 2"),
+        (FIVE + "2\ta\tB-XYZ\tO\t-\n", "line 9: the tag 'B-XYZ'"),
+        ("# sent_id = 1\n", "line 2: a sentence without words"),
+        ("1\t\tO\tO\t-\n", "line 1: a tag without a word"),
+    ],
+)
+def test_malformed_uner(tmp_path: Path, text: str, message: str) -> None:
+    put(tmp_path, "sk_snk-ud-test.iob2", text)
+    with pytest.raises(LabelledError, match=message):
+        load("NER", "sk", "test", path=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("dev-de.tsv", "", "is empty"),
+        ("dev-de.tsv", THREE + "a\tb\n", "line 3: 2 columns, not 3"),
+        ("dev-de.tsv", THREE + "\n", "line 3: 1 columns, not 3"),
+        ("dev-de.tsv", THREE + "a\tb\tmaybe\n", "line 3: 'maybe' is none of entailment"),
+        ("dev-de.tsv", THREE + "a\t \tneutral\n", "line 3: an empty sentence"),
+        ("dev-de.tsv", b"a\tb\xe4\tneutral\n", "line 1: byte 0xe4 is not UTF-8"),
+        ("xnli.dev.tsv", XNLI.replace("pairID", "id"), "line 1: the header lacks pairID"),
+        ("xnli.dev.tsv", XNLI.replace("True", "True\t", 1), "line 2: 9 columns, not 8"),
+        ("xnli.dev.tsv", XNLI.replace("de\tneutral", "de\t-"), "line 3: '-' is none of"),
+        ("xnli.dev.tsv", XNLI.split("\n")[0], "no pair of this language"),
+    ],
+)
+def test_malformed_xnli(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
+    put(tmp_path, name, text)
+    with pytest.raises(LabelledError, match=message):
+        load("NLI", "de", "validation", path=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("QA", "de", "test"), {}, "no task 'QA'; there are POS, NER, NLI"),
+        (("POS", "de", "dev"), {}, "no split 'dev'; there are train, validation, test"),
+        (("POS", "xx-klingon", "test"), {}, "no language tag"),
+        (("POS", "de", "test"), {"source": "xnli"}, "no source 'xnli' for POS; there is ud, pud"),
+        (("POS", "de", "train"), {"source": "pud"}, "no train part"),
+        (("POS", "gl", "test"), {}, "No POS data of ud is shipped in gl; there is ar, bg"),
+        (("NER", "ca", "test"), {}, "wikiann is shipped in ca.*train-de.tsv"),
+        (("NLI", "sv", "test"), {}, "xnli is shipped in sv.*facebookresearch/XNLI"),
+    ],
+)
+def test_requests_that_cannot_be_met(arguments, options, message: str) -> None:
+    with pytest.raises(LabelledError, match=message):
+        load(*arguments, **options)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no folder .*universaldependencies\.org"):
+        load("POS", "de", "test", path=tmp_path / "nowhere")
+
+
+def test_a_shipped_file_that_was_changed_or_lost(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(labelled, "_FOLDER", tmp_path)
+    with pytest.raises(LabelledError, match=r"sources\.tsv is missing; restore data/labelled"):
+        labelled.table()
+    put(tmp_path, "sources.tsv", (FOLDER / "sources.tsv").read_bytes())
+    with pytest.raises(LabelledError, match=r"de\.conllu\.xz is missing; restore"):
+        load("POS", "de", "test")
+    put(tmp_path, "ud/de.conllu.xz", (FOLDER / "ud/de.conllu.xz").read_bytes() + b"\0")
+    with pytest.raises(LabelledError, match=r"not the file on record in sources\.tsv; restore"):
+        load("POS", "de", "test")
+
+
+# --- what is given back ---------------------------------------------------------------------------
+
+
+def tagged(n: int) -> Tagged:
+    words = tuple((f"w{i}", "x") for i in range(n))
+    ids = tuple(str(i) for i in range(n))
+    return Tagged("POS", "ud", "de", "test", words, (("X", "NUM"),) * n, ids, "CC0")
+
+
+def test_take_draws_whole_sentences_in_order() -> None:
+    taken = tagged(50).take(10, seed=3)
+    assert taken.ids == tagged(50).take(10, seed=3).ids
+    assert list(map(int, taken.ids)) == sorted(map(int, taken.ids))
+    assert len(set(taken.ids)) == len(taken) == len(taken.tags) == 10
+    assert all(
+        words[0] == f"w{name}" for name, words in zip(taken.ids, taken.sentences, strict=True)
+    )
+    assert taken.ids != tagged(50).take(10, seed=4).ids
+    assert len(tagged(5).take(9, seed=0)) == 5
+    with pytest.raises(LabelledError, match="cannot take 0"):
+        tagged(5).take(0, seed=0)
+
+
+def test_take_of_pairs_is_parallel() -> None:
+    one = load("NLI", "en", "validation").take(20, seed=1)
+    two = load("NLI", "de", "validation").take(20, seed=1)
+    assert len(one) == len(one.first) == len(one.second) == 20
+    assert (one.ids, one.labels) == (two.ids, two.labels)
+    assert one.first != two.first
+    with pytest.raises(LabelledError, match="cannot take -1"):
+        one.take(-1, seed=0)
+
+
+def test_text_hash_is_that_of_a_file() -> None:
+    file = b"w0\tX\nx\tNUM\n\nw1\tX\nx\tNUM\n\n"
+    assert tagged(2).text_hash() == hashlib.sha256(file).hexdigest()
+    pairs = Pairs("NLI", "xnli", "de", "test", ("ä",), ("b",), ("neutral",), ("1",), "CC0")
+    assert pairs.text_hash() == hashlib.sha256("ä\tb\tneutral\n".encode()).hexdigest()
+
+
+def test_data_that_do_not_fit_together_are_refused() -> None:
+    with pytest.raises(LabelledError, match="POS ud de test, sentence 7: 2 words and 1 tags"):
+        Tagged("POS", "ud", "de", "test", (("a", "b"),), (("X",),), ("7",), "CC0")
+    with pytest.raises(LabelledError, match="1 sentences, 0 rows of tags and 1 ids"):
+        Tagged("POS", "ud", "de", "test", (("a",),), (), ("7",), "CC0")
+    with pytest.raises(LabelledError, match="unequal numbers"):
+        Pairs("NLI", "xnli", "de", "test", ("a",), (), ("neutral",), ("1",), "CC0")
+
+
+# --- what is shipped ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[tuple[str, str], dict[str, Tagged | Pairs]]:
+    """Everything: (source, language) → split → data."""
+    return {
+        (row.source, row.language): {
+            split: load(row.task, row.language, split, source=row.source)
+            for split in SPLITS
+            if getattr(row, split)
+        }
+        for row in labelled.table().itertuples()
+    }
+
+
+def texts(data: Tagged | Pairs) -> list[tuple[str, ...]]:
+    if isinstance(data, Tagged):
+        return list(data.sentences)
+    return [(sentence,) for sentence in (*data.first, *data.second)]
+
+
+def letters(words: tuple[str, ...]) -> str:
+    return re.sub(r"[\W_]+", "", "".join(words)).casefold()
+
+
+def test_the_languages_of_table_2_are_complete() -> None:
+    table = labelled.table()
+    of = {source: tuple(rows["language"]) for source, rows in table.groupby("source", sort=False)}
+    assert of["ud"] == languages.ABX
+    assert of["pud"] == languages.for_task("POS", "CL")
+    assert of["xnli"] == languages.for_task("NLI", "mono")
+    assert {source: len(codes) for source, codes in of.items()} == {
+        **{"ud": 36, "pud": 18, "wikiann": 26},
+        **{"uner": 5, "xnli": 13},
+    }
+    with_entities = {*of["wikiann"], *of["uner"]}
+    assert set(languages.for_task("NER", "mono")) - with_entities == {"ca", "cs", "is", "lv", "sl"}
+    assert not set(of["wikiann"]) & set(of["uner"])
+
+
+def test_the_table_counts_what_is_there(shipped) -> None:
+    for row in labelled.table().itertuples():
+        parts = shipped[row.source, row.language]
+        assert [len(parts.get(split, ())) for split in SPLITS] == [
+            row.train,
+            row.validation,
+            row.test,
+        ]
+        words = chain.from_iterable(
+            chain.from_iterable(x.split() if row.task == "NLI" else [x] for x in text)
+            for part in parts.values()
+            for text in texts(part)
+        )
+        assert sum(1 for _ in words) == row.words
+        # What was repaired when the files were made is in the table; they need none any more.
+        assert row.task == "NLI" or all(part.repaired == 0 for part in parts.values())
+        full = {"ud": (300, 100, 300), "pud": (0, 0, 300), "xnli": (600, 150, 600)}
+        sizes = full.get(row.source, (300, 100, 300))
+        # Italian ParTUT has a test part of 153 sentences.
+        expected = (300, 100, 150) if (row.source, row.language) == ("ud", "it") else sizes
+        assert (row.train, row.validation, row.test) == expected
+        assert all(part.licence == row.licence for part in parts.values())
+
+
+def test_labels_and_lengths(shipped) -> None:
+    seen: dict[str, Counter] = {task: Counter() for task in LABELS}
+    for (source, _), parts in shipped.items():
+        for part in parts.values():
+            labels = part.labels if isinstance(part, Pairs) else chain.from_iterable(part.tags)
+            seen[part.task].update(labels)
+            if isinstance(part, Tagged):
+                lengths = [len(words) for words in part.sentences]
+                assert min(lengths) >= 3
+                assert source in ("wikiann", "uner") or max(lengths) <= 60
+            assert len(set(part.ids)) == len(part.ids)
+    assert {task: set(counts) for task, counts in seen.items()} == {
+        task: set(labels) for task, labels in LABELS.items()
+    }
+    assert len(set(seen["NLI"].values())) == 1  # each premise once with each relation
+    assert tuple(sorted(UPOS)) == UPOS
+    assert len(UPOS) == 17
+    assert NER[0] == "O"
+
+
+def test_no_sentence_is_in_two_splits_or_twice_in_one(shipped) -> None:
+    for (source, language), parts in shipped.items():
+        keys = [letters(words) for part in parts.values() for words in texts(part)]
+        if source != "xnli":
+            assert len(set(keys)) == len(keys), (source, language)
+            continue
+        by_split = [set(map(letters, texts(part))) for part in parts.values()]
+        assert len(set.union(*by_split)) == sum(map(len, by_split)), language
+        premises = [part.first for part in parts.values()]
+        assert all(Counter(first).most_common(1)[0][1] == 3 for first in premises)
+
+
+@pytest.mark.parametrize("source", ["pud", "xnli"])
+def test_parallel_sources_have_the_same_ids_in_all_languages(shipped, source: str) -> None:
+    found = [parts for (name, _), parts in shipped.items() if name == source]
+    for split in found[0]:
+        assert len({parts[split].ids for parts in found}) == 1
+        if source == "xnli":
+            assert len({parts[split].labels for parts in found}) == 1
+    assert len({parts["test"].text_hash() for parts in found}) == len(found)
+
+
+def test_pud_sentences_are_not_in_train_or_validation_of_ud(shipped) -> None:
+    for language in languages.for_task("POS", "CL"):
+        ud = shipped["ud", language]
+        seen = set(map(letters, (*ud["train"].sentences, *ud["validation"].sentences)))
+        assert not seen & set(map(letters, shipped["pud", language]["test"].sentences))
+
+
+def test_nothing_is_in_the_pretraining_text(shipped) -> None:
+    seen = set()
+    for source in pretraining_text.SOURCES:
+        for by_id in pretraining_text.read_source(source).values():
+            # All lines at once: a million calls would take half of the time.
+            seen.update(
+                re.sub(r"[^\w\n]+|_+", "", "\n".join(by_id.values())).casefold().split("\n")
+            )
+    assert len(seen) > 1_000_000
+    keys = {
+        letters(words)
+        for parts in shipped.values()
+        for part in parts.values()
+        for words in texts(part)
+    }
+    assert len(keys) > 60_000
+    assert not keys & seen
+    assert "" not in keys
+
+
+def test_arabic_is_without_vowel_signs(shipped) -> None:
+    """As the current release has it; that of UD 1 had them in every word."""
+    for part in shipped["ud", "ar"].values():
+        assert not re.search("[\u064b-\u0652\u0670]", "".join(chain.from_iterable(part.sentences)))
+
+
+def test_files_are_small_and_no_other_file_is_there() -> None:
+    table = labelled.table()
+    files = {file.relative_to(FOLDER).as_posix(): file for file in FOLDER.rglob("*.*")}
+    files = {name: file for name, file in files.items() if "__pycache__" not in name}
+    licences = set(table["licence_file"]) - {""}
+    assert set(files) == {*table["file"], *licences, "make.py", "sources.tsv", "README.md"}
+    assert max(file.stat().st_size for file in files.values()) < 5_000_000
+    assert sum(file.stat().st_size for file in files.values()) < 9_000_000
+
+
+def test_every_file_has_source_and_licence_and_the_readme_names_them() -> None:
+    table = labelled.table()
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for column in ("treebank", "version", "made_from", "licence", "url"):
+        assert (table[column] != "").all(), column
+    treebanks = table[table["source"].isin(["ud", "pud", "uner"])]
+    assert (treebanks["licence_file"] != "").all()
+    for row in table.itertuples():
+        assert row.treebank in readme
+        assert row.licence.split(" (")[0] in readme
+    assert set(["ar", "bg", "el", "et", "he", "hi", "hu", "it", "tr", "uk", "ur"]) == set(
+        table[(table["source"] == "ud") & table["licence"].str.contains("NC")]["language"]
+    )

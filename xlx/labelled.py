@@ -1,0 +1,657 @@
+"""Labelled data: words with part-of-speech or entity tags, pairs of sentences with a relation.
+
+`load` is the one way in. A subset of each source is shipped in ``data/labelled`` (`table` says what
+it holds); ``path=`` reads a local copy of the full set in its public layout:
+
+=========== ==== ==================================================== ==============================
+source      task what                                                 files of a local copy
+=========== ==== ==================================================== ==============================
+``ud``      POS  Universal Dependencies (Nivre et al. 2020)           ``de_gsd-ud-train.conllu``
+``pud``     POS  Parallel UD: the same sentences in all, test only    ``de_pud-ud-test.conllu``
+``wikiann`` NER  WikiAnn (Pan et al. 2017; Rahimi et al. 2019)        ``train-de.tsv``, ``de/train``
+``uner``    NER  Universal NER (Mayhew et al. 2024)                   ``hr_set-ud-train.iob2``
+``xnli``    NLI  XNLI (Conneau et al. 2018)                           ``xnli.dev.tsv``,
+                                                                      ``dev-de.tsv``,
+                                                                      ``multinli.train.de.tsv``
+=========== ==== ==================================================== ==============================
+
+A local copy is a folder that holds these files at any depth; UD's former names
+(``de-ud-dev.OLD201604.conllu``) are read too. "validation" is what the public sets call ``dev``.
+
+What is done to the data: words are the syntactic words of UD, without the ranges of multi-word
+tokens and without empty nodes; UD 1's CONJ is read as CCONJ; UNER's OTH counts as O, since WikiAnn
+has no such entity; ``I-X`` that continues no X is read as ``B-X``, as conlleval does, and counted
+(`Tagged.repaired`). Anything else that is out of order is a LabelledError with file and line.
+"""
+
+import hashlib
+import lzma
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import conllu
+import numpy as np
+import pandas as pd
+
+from xlx import origins, paths
+from xlx.languages import base_code
+
+#: The 17 tags of Universal Dependencies, in alphabetical order.
+UPOS: tuple[str, ...] = (
+    *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
+    *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
+)
+#: IOB2 tags of the three entities that WikiAnn has.
+NER: tuple[str, ...] = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
+NLI: tuple[str, ...] = ("entailment", "neutral", "contradiction")
+LABELS: dict[str, tuple[str, ...]] = {"POS": UPOS, "NER": NER, "NLI": NLI}
+
+SPLITS: tuple[str, ...] = ("train", "validation", "test")
+
+#: What the public files call a split.
+_PARTS = {"train": "train", "validation": "dev", "test": "test"}
+
+_FOLDER = paths.DATA / "labelled"
+
+#: UD 1 said CONJ for what is CCONJ since UD 2.
+_FORMER_UPOS = {"CONJ": "CCONJ"}
+
+#: Entities of UNER that are none of WikiAnn's three.
+_NO_ENTITY = {"B-OTH", "I-OTH", "B-OTHER", "I-OTHER"}
+
+#: MultiNLI in the translations that come with XNLI writes it so.
+_FORMER_NLI = {"contradictory": "contradiction"}
+
+
+class LabelledError(ValueError):
+    """Labelled data that cannot be used; says which file and line, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a source comes from, and how the files of a local copy are called."""
+
+    task: str
+    url: str
+    licence: str
+    layout: str
+
+
+_SOURCES = {
+    "ud": _Source(
+        "POS",
+        "universaldependencies.org, github.com/UniversalDependencies",
+        "as in the LICENSE.txt of the treebank",
+        "UD_German-GSD/de_gsd-ud-train.conllu",
+    ),
+    "pud": _Source(
+        "POS",
+        "universaldependencies.org, github.com/UniversalDependencies",
+        "as in the LICENSE.txt of the treebank",
+        "UD_German-PUD/de_pud-ud-test.conllu",
+    ),
+    "wikiann": _Source(
+        "NER",
+        "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
+        "text of Wikipedia, CC BY-SA",
+        "train-de.tsv (XTREME) or de/train (WikiAnn)",
+    ),
+    "uner": _Source(
+        "NER",
+        "universalner.org, github.com/UniversalNER",
+        "as in the LICENSE.txt of the treebank",
+        "UNER_Croatian-SET/hr_set-ud-train.iob2",
+    ),
+    "xnli": _Source(
+        "NLI",
+        "github.com/facebookresearch/XNLI",
+        "CC BY-NC 4.0",
+        "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); to "
+        "train, multinli.train.de.tsv (XNLI-MT-1.0)",
+    ),
+}
+
+
+# --- what is loaded -------------------------------------------------------------------------------
+
+
+def _drawn(size: int, n: int, seed: int | np.random.Generator, what: str) -> Sequence[int]:
+    """n positions without replacement, ascending; all if n is not smaller."""
+    if n < 1:
+        raise LabelledError(f"{what}: cannot take {n}; take at least one.")
+    if n >= size:
+        return range(size)
+    return sorted(np.random.default_rng(seed).choice(size, size=n, replace=False).tolist())
+
+
+def _hash(lines: Iterable[str]) -> str:
+    return hashlib.sha256("".join(line + "\n" for line in lines).encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """One split of one language: sentences of words, one tag a word.
+
+    ``sentences`` and ``tags`` have one tuple a sentence, of the same length; ``ids`` one string
+    each (UD's ``sent_id``, or the number of the sentence in its file; in the shipped WikiAnn
+    ``part:number`` of the public file). The tags are among ``LABELS[task]``. ``repaired`` counts
+    tags ``I-X`` that continued no X in the file and are ``B-X`` here.
+    """
+
+    task: str
+    source: str
+    language: str
+    split: str
+    sentences: tuple[tuple[str, ...], ...]
+    tags: tuple[tuple[str, ...], ...]
+    ids: tuple[str, ...]
+    licence: str
+    repaired: int = 0
+
+    def __post_init__(self) -> None:
+        if not len(self.sentences) == len(self.tags) == len(self.ids):
+            raise LabelledError(
+                f"{self._name}: {len(self.sentences)} sentences, {len(self.tags)} rows of tags and "
+                f"{len(self.ids)} ids; there must be one of each."
+            )
+        for name, words, tags in zip(self.ids, self.sentences, self.tags, strict=True):
+            if len(words) != len(tags):
+                raise LabelledError(
+                    f"{self._name}, sentence {name}: {len(words)} words and {len(tags)} tags."
+                )
+
+    @property
+    def _name(self) -> str:
+        return f"{self.task} {self.source} {self.language} {self.split}"
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __repr__(self) -> str:
+        return f"Tagged({self._name}: {len(self)} sentences, {self.n_words} words)"
+
+    @property
+    def n_words(self) -> int:
+        return sum(map(len, self.sentences))
+
+    def take(self, n: int, seed: int | np.random.Generator) -> "Tagged":
+        """n sentences drawn without replacement, in their order; all if n is not smaller.
+
+        The same seed draws the same positions in every language of a parallel source (PUD).
+        """
+        kept = _drawn(len(self), n, seed, self._name)
+        return replace(
+            self,
+            sentences=tuple(self.sentences[i] for i in kept),
+            tags=tuple(self.tags[i] for i in kept),
+            ids=tuple(self.ids[i] for i in kept),
+        )
+
+    def text_hash(self) -> str:
+        """SHA-256 of words and tags: ``word<TAB>tag`` a line, an empty line after a sentence."""
+        rows = zip(self.sentences, self.tags, strict=True)
+        return _hash(
+            line
+            for words, tags in rows
+            for line in (*map("\t".join, zip(words, tags, strict=True)), "")
+        )
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One split of one language: pairs of sentences, one label each.
+
+    ``first`` (the premise), ``second`` (the hypothesis), ``labels`` and ``ids`` have one string a
+    pair; position i is the same pair in every language of XNLI. The labels are among
+    ``LABELS[task]``. In the shipped XNLI an id is ``part:line`` of the public three-column file,
+    where an item (one premise, three hypotheses) is three lines.
+    """
+
+    task: str
+    source: str
+    language: str
+    split: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    labels: tuple[str, ...]
+    ids: tuple[str, ...]
+    licence: str
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(getattr(self, name)) for name in ("first", "second", "labels", "ids")}
+        if len(set(sizes.values())) > 1:
+            raise LabelledError(f"{self._name}: unequal numbers of {sizes}.")
+
+    @property
+    def _name(self) -> str:
+        return f"{self.task} {self.source} {self.language} {self.split}"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Pairs({self._name}: {len(self)} pairs)"
+
+    def take(self, n: int, seed: int | np.random.Generator) -> "Pairs":
+        """n pairs drawn without replacement, in their order; all if n is not smaller.
+
+        The same seed draws the same positions in every language.
+        """
+        kept = _drawn(len(self), n, seed, self._name)
+        return replace(
+            self,
+            first=tuple(self.first[i] for i in kept),
+            second=tuple(self.second[i] for i in kept),
+            labels=tuple(self.labels[i] for i in kept),
+            ids=tuple(self.ids[i] for i in kept),
+        )
+
+    def text_hash(self) -> str:
+        """SHA-256 of the pairs, ``first<TAB>second<TAB>label`` a line."""
+        return _hash(map("\t".join, zip(self.first, self.second, self.labels, strict=True)))
+
+
+# --- loading --------------------------------------------------------------------------------------
+
+
+def table() -> pd.DataFrame:
+    """What is shipped in ``data/labelled``: one row a file, that is a source and a language.
+
+    Columns: task, source, language; treebank (UD and UNER; else the file's own data set), version;
+    train, validation, test (sentences or pairs), words (of all three; of both sentences of a pair,
+    parted at spaces), repaired (tags; see `Tagged`); made_from (which public part gave which
+    split); licence, licence_file (in ``licences/``), url, file, sha256.
+
+    Raises LabelledError if ``sources.tsv`` is missing or malformed.
+    """
+    file = _FOLDER / "sources.tsv"
+    if not file.exists():
+        raise LabelledError(f"{file} is missing; restore data/labelled from the repository.")
+    try:
+        shipped = origins.table(file.read_bytes(), str(file))
+    except origins.CorpusError as error:
+        raise LabelledError(str(error)) from None
+    counts = [*SPLITS, "words", "repaired"]
+    return shipped.astype(dict.fromkeys(counts, int))
+
+
+def load(
+    task: str,
+    language: str,
+    split: str,
+    *,
+    source: str | None = None,
+    path: str | Path | None = None,
+) -> Tagged | Pairs:
+    """One split of the labelled data of a language.
+
+    Parameters
+    ----------
+    task : "POS", "NER" or "NLI".
+    language : ISO 639 code, such as "de".
+    split : "train", "validation" or "test"; PUD has "test" only.
+    source : "ud", "pud", "wikiann", "uner", "xnli"; None for "ud", "xnli", "wikiann" (of the
+        shipped subset "uner" in languages that it has from there alone).
+    path : a folder with a local copy of the full set (see the table at the top); None for the
+        shipped subset.
+
+    Returns `Tagged` for POS and NER, `Pairs` for NLI, sentences in the order of their file.
+
+    Raises LabelledError (a ValueError) for a task, split, source or language that there is not, for
+    malformed files (with file and line) and for a shipped file that was changed; FileNotFoundError
+    where there is no folder ``path``.
+    """
+    if task not in LABELS:
+        raise LabelledError(f"There is no task {task!r}; there are {', '.join(LABELS)}.")
+    if split not in SPLITS:
+        raise LabelledError(f"There is no split {split!r}; there are {', '.join(SPLITS)}.")
+    try:
+        language = base_code(language)
+    except ValueError as error:
+        raise LabelledError(str(error)) from None
+    source = source or _default_source(task, language if path is None else None)
+    if source not in _SOURCES or _SOURCES[source].task != task:
+        some = ", ".join(name for name, each in _SOURCES.items() if each.task == task)
+        raise LabelledError(f"There is no source {source!r} for {task}; there is {some}.")
+    if source == "pud" and split != "test":
+        raise LabelledError(f"Parallel UD has no {split} part, only test; train on source='ud'.")
+    if path is None:
+        return _load_shipped(task, source, language, split)
+    if not Path(path).is_dir():
+        raise FileNotFoundError(f"There is no folder {path}. {_how(source)}")
+    return _load_local(task, source, language, split, Path(path))
+
+
+def _default_source(task: str, language: str | None) -> str:
+    """The source of a task; of NER in a language, as far as it is shipped."""
+    if task != "NER" or language is None:
+        return {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}[task]
+    shipped = table()
+    here = set(shipped.loc[shipped["language"] == language, "source"])
+    return "uner" if "uner" in here and "wikiann" not in here else "wikiann"
+
+
+def _how(source: str) -> str:
+    """What to do where something is not shipped or not found."""
+    known = _SOURCES[source]
+    return f"Get {source} from {known.url}; path= is a folder with {known.layout}."
+
+
+def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Pairs:
+    shipped = table()
+    shipped = shipped[shipped["source"] == source]
+    row = shipped[shipped["language"] == language].to_dict("records")
+    if not row:
+        raise LabelledError(
+            f"No {task} data of {source} is shipped in {language}; there is "
+            f"{', '.join(shipped['language'])}. {_how(source)}"
+        )
+    file = _FOLDER / row[0]["file"]
+    remedy = "restore data/labelled from the repository."
+    if not file.exists():
+        raise LabelledError(f"{file} is missing; {remedy}")
+    data = file.read_bytes()
+    if hashlib.sha256(data).hexdigest() != row[0]["sha256"]:
+        raise LabelledError(f"{file} is not the file on record in sources.tsv; {remedy}")
+    lines = _lines(lzma.decompress(data), str(file))
+    about = (task, source, language, split)
+    licence = row[0]["licence"]
+    if task == "NLI":
+        return Pairs(*about, *_read_shipped_pairs(lines, str(file), split), licence)
+    read = read_conllu if task == "POS" else read_iob2
+    return _tagged(about, read(lines, str(file), split=split), licence)
+
+
+def _load_local(task: str, source: str, language: str, split: str, path: Path) -> Tagged | Pairs:
+    part = _PARTS[split]
+    about = (task, source, language, split)
+    names = {
+        "ud": rf"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
+        "pud": rf"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu",
+        "wikiann": rf"{part}-{language}\.tsv|(.*/)?{language}/{part}",
+        "uner": rf"{language}_[a-z0-9]+-ud-{part}\.iob2",
+        "xnli": rf"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
+    }[source]
+    file = _find(path, names, about)
+    lines, where = _lines(file.read_bytes(), str(file)), str(file)
+    licence = _licence(source, language, file)
+    if source == "xnli":
+        return Pairs(*about, *_read_pairs(lines, where, language), licence)
+    if source in ("ud", "pud"):
+        return _tagged(about, read_conllu(lines, where), licence)
+    if source == "uner":
+        return _tagged(about, read_iob2(lines, where, columns=5), licence)
+    return _tagged(about, read_iob2(lines, where, language=language), licence)
+
+
+def _find(path: Path, names: str, about: tuple[str, str, str, str]) -> Path:
+    """The one file below ``path`` whose name, or path, is among ``names`` (a regular expression).
+
+    Of several, that of the treebank which is shipped.
+    """
+    _, source, language, split = about
+    pattern = re.compile(names)
+    files = [
+        file
+        for file in sorted(path.absolute().rglob("*"))
+        if file.is_file() and (pattern.fullmatch(file.name) or pattern.fullmatch(file.as_posix()))
+    ]
+    shipped = table()
+    ours = shipped[(shipped["source"] == source) & (shipped["language"] == language)]["treebank"]
+    chosen = [file for file in files if file.parent.name in set(ours)]
+    files = chosen or files
+    if not files:
+        raise LabelledError(f"{path} has no {split} part of {source} in {language}. {_how(source)}")
+    if len(files) > 1:
+        some = ", ".join(str(file.relative_to(path.absolute())) for file in files)
+        raise LabelledError(
+            f"{path} has several {split} parts of {source} in {language} ({some}); give the folder "
+            "of one as path=."
+        )
+    return files[0]
+
+
+def _licence(source: str, language: str, file: Path) -> str:
+    """The licence of a treebank that is shipped too; of the source as a whole otherwise."""
+    shipped = table()
+    ours = shipped[(shipped["source"] == source) & (shipped["language"] == language)]
+    known = dict(zip(ours["treebank"], ours["licence"], strict=True))
+    return known.get(file.parent.name, _SOURCES[source].licence)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+#: A sentence as read: its id, words and tags, and how many of the tags were repaired.
+Sentence = tuple[str, tuple[str, ...], tuple[str, ...], int]
+
+
+def _tagged(
+    about: tuple[str, str, str, str], sentences: Iterable[Sentence], licence: str
+) -> Tagged:
+    ids, words, tags, repaired = zip(*sentences, strict=True)
+    return Tagged(*about, words, tags, ids, licence, sum(repaired))
+
+
+def _lines(data: bytes, where: str) -> list[str]:
+    """Lines of UTF-8 text; what is not, or is empty, is a LabelledError."""
+    try:
+        lines = origins.decode(data, where)
+    except origins.CorpusError as error:
+        raise LabelledError(str(error)) from None
+    if not any(line.strip() for line in lines):
+        raise LabelledError(f"{where} is empty; fetch it again.")
+    return lines
+
+
+def _blocks(lines: Sequence[str], split: str | None) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Sentences of a file whose sentences end at empty lines: (first line, comments, rows).
+
+    A comment starts with ``#`` and has no tab; ``first line`` is the number of the first row (from
+    1), and comments are above all rows. With ``split``, only the sentences with the comment
+    ``# split = <split>``.
+    """
+    start = 0
+    for number, line in enumerate([*lines, ""]):
+        if line.strip():
+            continue
+        block = lines[start:number]
+        n_comments = 0
+        while n_comments < len(block) and block[n_comments][0] == "#":
+            if "\t" in block[n_comments]:  # the word "#" with its tag
+                break
+            n_comments += 1
+        comments, rows = block[:n_comments], block[n_comments:]
+        if block and (split is None or f"# split = {split}" in comments):
+            yield start + n_comments + 1, comments, rows
+        start = number + 1
+
+
+def _comment(comments: Iterable[str], key: str) -> str | None:
+    """The value of ``# key = value``. UD 1's ``# sent_id value`` is none: not unique in a file."""
+    for comment in comments:
+        if match := re.fullmatch(rf"#\s*{key}\s*=\s*(\S.*?)\s*", comment):
+            return match[1]
+    return None
+
+
+def read_conllu(
+    lines: Sequence[str], where: str, *, split: str | None = None
+) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-U file with their UPOS tags. ``where`` opens every error.
+
+    Ranges of multi-word tokens and empty nodes are left out, so that the words are UD's syntactic
+    words. ``split`` takes only sentences with the comment ``# split = <split>`` (shipped files).
+
+    Raises LabelledError, with the line, for a row that has not 10 columns, an id out of order, a
+    word without form or without one of the 17 tags, a comment among the rows, a repeated sent_id,
+    and for a file without sentences.
+    """
+    seen: dict[str, int] = {}
+    for number, (first, comments, rows) in enumerate(_blocks(lines, split), 1):
+        words: list[str] = []
+        tags: list[str] = []
+        for line, row in enumerate(rows, first):
+            token = _token(row, f"{where}, line {line}")
+            if isinstance(token["id"], tuple):  # a range (3-4) or an empty node (5.1)
+                continue
+            if token["id"] != len(words) + 1:
+                raise LabelledError(
+                    f"{where}, line {line}: word {token['id']} follows word {len(words)}; words "
+                    "are numbered 1, 2, 3 and so on."
+                )
+            tag = _FORMER_UPOS.get(token["upos"], token["upos"])
+            if tag not in UPOS:
+                raise LabelledError(
+                    f"{where}, line {line}: {token['form']!r} has the tag {token['upos']!r}, which "
+                    f"is none of UD's 17 ({' '.join(UPOS)}); is this CoNLL-U with UPOS tags?"
+                )
+            words.append(token["form"])
+            tags.append(tag)
+        if not words:
+            raise LabelledError(f"{where}, line {first}: a sentence without words.")
+        name = _comment(comments, "sent_id") or str(number)
+        if seen.setdefault(name, first) != first:
+            raise LabelledError(
+                f"{where}, line {first}: sentence {name} is also at line {seen[name]}."
+            )
+        yield name, tuple(words), tuple(tags), 0
+    _some(seen, where, split)
+
+
+def _token(row: str, where: str) -> conllu.Token:
+    """Id, form, lemma and tag of one row, by the ``conllu`` library, which knows no lines."""
+    columns = row.split("\t")
+    if len(columns) != 10:
+        what = "a comment among the words" if row[0] == "#" else f"{len(columns)} columns, not 10"
+        raise LabelledError(f"{where}: {what}; CoNLL-U has 10 columns parted by tabs.")
+    try:
+        token = conllu.parser.parse_line(row, ("id", "form", "lemma", "upos"))
+    except conllu.exceptions.ParseException as error:
+        raise LabelledError(f"{where}: {error}") from None
+    # The library also parts columns at two spaces, which a form may hold.
+    if token["id"] is None or (token["form"], token["upos"]) != (columns[1], columns[3]):
+        raise LabelledError(f"{where}: no id, or two spaces in a row within a column.")
+    if not token["form"].strip():
+        raise LabelledError(f"{where}: a word without form.")
+    return token
+
+
+def _some(seen: object, where: str, split: str | None) -> None:
+    if not seen:
+        raise LabelledError(f"{where} has no sentences{f' of {split}' if split else ''}.")
+
+
+def read_iob2(
+    lines: Sequence[str],
+    where: str,
+    *,
+    columns: int = 2,
+    language: str = "",
+    split: str | None = None,
+) -> Iterator[Sentence]:
+    """The sentences of an IOB2 file with their entity tags. ``where`` opens every error.
+
+    ``columns``: 2 (word, tag; WikiAnn and the shipped files) or 5 (number, word, tag, a second tag,
+    annotator; UNER). With ``language``, the prefix ``de:`` of the words of the original WikiAnn is
+    taken off, and no line is a comment. ``split`` as in `read_conllu`.
+
+    UNER's OTH is read as O, and ``I-X`` that continues no X as ``B-X`` (counted in the result).
+    Raises LabelledError, with the line, for a wrong number of columns, an unknown tag, an empty
+    word, words of UNER not numbered 1, 2, 3, and for a file without sentences.
+    """
+    prefix = f"{language}:"
+    rows_of_words = [line for line in lines if line.strip()] if language else [""]
+    prefixed = all(line.startswith(prefix) for line in rows_of_words)
+    n = 0
+    for n, (first, comments, rows) in enumerate(_blocks(lines, split), 1):
+        if language:  # nothing is a comment there: a line that looks like one lacks its tag
+            first, rows, comments = first - len(comments), [*comments, *rows], []
+        words: list[str] = []
+        tags: list[str] = []
+        repaired = 0
+        for line, row in enumerate(rows, first):
+            at = f"{where}, line {line}"
+            cells = row.split("\t")
+            if len(cells) != columns:
+                raise LabelledError(
+                    f"{at}: {len(cells)} columns, not {columns}, parted by tabs."
+                    + " XTREME withholds the tags of its test files; WikiAnn has them."
+                    * (len(cells) == 1)
+                )
+            if columns == 5 and cells.pop(0) != str(len(words) + 1):
+                raise LabelledError(f"{at}: this is not word {len(words) + 1} of its sentence.")
+            word, tag = cells[:2]
+            word = word.removeprefix(prefix) if prefixed else word
+            tag = "O" if tag in _NO_ENTITY else tag
+            if tag not in NER:
+                raise LabelledError(f"{at}: the tag {tag!r} is none of {' '.join(NER)}.")
+            if not word.strip():
+                raise LabelledError(f"{at}: a tag without a word.")
+            if tag[0] == "I" and (not tags or tags[-1][1:] != tag[1:]):
+                tag, repaired = f"B{tag[1:]}", repaired + 1
+            words.append(word)
+            tags.append(tag)
+        if not words:
+            raise LabelledError(f"{where}, line {first}: a sentence without words.")
+        name = _comment(comments, "sent_id") or _comment(comments, "id") or str(n)
+        yield name, tuple(words), tuple(tags), repaired
+    _some(n, where, split)
+
+
+#: first, second, labels, ids
+Columns = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _pairs(
+    rows: Iterable[tuple[int, list[str]]],
+    where: str,
+    n_columns: int,
+    cells: Callable[[int, list[str]], tuple[str, str, str, str] | None],
+) -> Columns:
+    """Check rows (line, columns) and gather what ``cells`` takes from each: id, pair and label."""
+    found = []
+    for line, row in rows:
+        if len(row) != n_columns:
+            raise LabelledError(
+                f"{where}, line {line}: {len(row)} columns, not {n_columns}, parted by tabs."
+            )
+        if (taken := cells(line, row)) is None:
+            continue
+        name, first, second, label = taken
+        label = _FORMER_NLI.get(label, label)
+        if label not in NLI:
+            raise LabelledError(f"{where}, line {line}: {label!r} is none of {', '.join(NLI)}.")
+        if not (first.strip() and second.strip()):
+            raise LabelledError(f"{where}, line {line}: an empty sentence.")
+        found.append((first, second, label, name))
+    if not found:
+        raise LabelledError(f"{where} has no pair of this language and split.")
+    return tuple(zip(*found, strict=True))
+
+
+def _read_pairs(lines: Sequence[str], where: str, language: str) -> Columns:
+    """The pairs of a file of XNLI in one of its three public layouts, told apart by the header."""
+    rows = list(enumerate((line.split("\t") for line in lines), 1))
+    header = rows[0][1]
+    if header == ["premise", "hypo", "label"]:  # XNLI-MT-1.0
+        return _pairs(rows[1:], where, 3, lambda line, row: (str(line - 1), *row))
+    if "gold_label" not in header:  # three columns, no header
+        return _pairs(rows, where, 3, lambda line, row: (str(line), *row))
+    wanted = ("language", "pairID", "sentence1", "sentence2", "gold_label")
+    if missing := [name for name in wanted if name not in header]:
+        raise LabelledError(f"{where}, line 1: the header lacks {', '.join(missing)}.")
+    at = [header.index(name) for name in wanted]
+
+    def of_the_language(_: int, row: list[str]) -> tuple[str, str, str, str] | None:
+        code, *cells = (row[i] for i in at)
+        return tuple(cells) if code == language else None
+
+    return _pairs(rows[1:], where, len(header), of_the_language)
+
+
+def _read_shipped_pairs(lines: Sequence[str], where: str, split: str) -> Columns:
+    rows = [(number, line.split("\t")) for number, line in enumerate(lines[1:], 2)]
+    rows = [(line, row) for line, row in rows if row[0] == split]
+    return _pairs(rows, where, 5, lambda _, row: tuple(row[1:]))
