@@ -30,6 +30,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
 
@@ -45,6 +46,9 @@ POOLINGS = ("mean", "weighted_mean", "last", "cls")
 
 TOKEN_BUDGET = 4096
 """Most tokens in a batch, padding included; what it costs in memory, not how fast it is."""
+
+_version = lru_cache(version)
+"""Version of a library; reading it from the disk for each of a thousand keys takes seconds."""
 
 _BATCH_COST = 96
 """What a batch costs beyond its tokens, in tokens: it sets how much padding may save a batch."""
@@ -368,8 +372,8 @@ class _Plan:
             "dtype": str(self.encoder.dtype).removeprefix("torch."),
             "device": self.encoder.device.type,
             "code": code_version(_pooling_weights, _apply, _embed, _tokenize, _forward),
-            "torch": version("torch"),
-            "transformers": version("transformers"),
+            "torch": _version("torch"),
+            "transformers": _version("transformers"),
         }
 
 
