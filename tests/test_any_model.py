@@ -17,6 +17,13 @@ SMALL = {
     "n_runs": 2,
     "n_pairs": 6,
     "n_resamples": 20,
+    "tasks": ["POS", "NER"],
+    "n_train": {"POS": 100, "NER": 100},
+    "n_validation": {"POS": 50, "NER": 50},
+    "n_test": {"POS": 100, "NER": 100},
+    "n_seeds": 2,
+    "context_languages": ["en", "fi"],
+    "n_permutations": 99,
 }
 
 
