@@ -143,7 +143,7 @@ def test_i_without_b_is_read_as_b_and_counted(tmp_path: Path) -> None:
 
 def test_uner_reads_oth_as_o(tmp_path: Path) -> None:
     put(tmp_path, "UNER_Croatian-SET/hr_set-ud-dev.iob2", FIVE)
-    read = load("NER", "hr", "validation", path=tmp_path)  # uner, which is shipped in hr
+    read = load("NER", "hr", "validation", source="uner", path=tmp_path)
     assert read.sentences == (("Ana", "i", "EU"), ("Ona",))
     assert read.tags == (("B-PER", "O", "O"), ("O",))
     assert (read.source, read.ids, read.repaired) == ("uner", ("set-1", "set-2"), 0)
@@ -238,7 +238,7 @@ def test_malformed_wikiann(tmp_path: Path, text: str | bytes, message: str) -> N
 def test_malformed_uner(tmp_path: Path, text: str, message: str) -> None:
     put(tmp_path, "sk_snk-ud-test.iob2", text)
     with pytest.raises(LabelledError, match=message):
-        load("NER", "sk", "test", path=tmp_path)
+        load("NER", "sk", "test", source="uner", path=tmp_path)
 
 
 @pytest.mark.parametrize(
