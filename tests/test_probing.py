@@ -288,7 +288,7 @@ def test_parallel_text_is_drawn_at_the_same_positions() -> None:
     assert all(fewer <= more for fewer, more in pairwise(ids))
 
 
-@pytest.mark.parametrize("task", labelled.LABELS)
+@pytest.mark.parametrize("task", ["POS", "NER", "NLI"])
 def test_languages_are_those_ticked_that_have_data(task: str) -> None:
     for setup in ("mono", "CL"):
         found = probing.languages_of(task, setup)

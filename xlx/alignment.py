@@ -1,11 +1,24 @@
-"""Cross-lingual alignment: what else one similarity block yields.
+"""Cross-lingual alignment: what else the sentence vectors of two languages and one layer say.
 
-So far translation retrieval, to which the ABX paper compares its meaning discrimination (section
-4.1, after Sundar et al. 2025): of all sentences of the other language, is the most similar one the
-translation?
+Translation retrieval, to which the ABX paper compares its meaning discrimination (section 4.1,
+after Sundar et al. 2025): of all sentences of the other language, is the most similar one the
+translation? And the measures beside which the MEXA paper sets its score (sections 5.3 and A.3):
+mean cosines, margins, CKA and RSA, of a language with the pivot.
 """
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
 import torch
+from scipy import stats
+
+from xlx.similarity import blocks, unit_vectors
+
+#: Nearest neighbours of the margin, as in Artetxe and Schwenk (2019).
+NEIGHBOURS = 4
+#: Below this share of their size, numbers that differ are taken for equal.
+ROUNDING = 1e-12
 
 
 def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tensor) -> torch.Tensor:
@@ -26,3 +39,260 @@ def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tens
         level = (translation - slack).unsqueeze(candidates)
         credit /= 1 + (similarity >= level).sum(dim=candidates)
     return credit
+
+
+# --- a language and a pivot -----------------------------------------------------------------------
+
+
+def check_pivot(
+    states: Mapping[str, np.ndarray], pivot: str, layers: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """The layers to compare with the pivot, or an error that says what stands in the way.
+
+    `states` is language → ``(n_layers + 1, n, dim)``, `layers` None for all. Raises ValueError
+    where the pivot is not among the languages or alone, a shape differs from the pivot's, a layer
+    is not there, or there are fewer than two sentences.
+    """
+    if pivot not in states:
+        raise ValueError(
+            f"there are no states of the pivot {pivot}: embed it, or choose among "
+            f"{', '.join(states)}"
+        )
+    if len(states) < 2:
+        raise ValueError(f"there is only the pivot {pivot}: a score needs another language")
+    shape = np.shape(states[pivot])
+    for language, array in states.items():
+        other = np.shape(array)
+        if len(other) != 3:
+            raise ValueError(
+                f"the states of {language} have shape {other}: (n_layers + 1, n, dim) is needed, "
+                "also for one layer"
+            )
+        for size, of_pivot, name in zip(other, shape, ("layers", "sentences", "dim"), strict=True):
+            if size != of_pivot:
+                raise ValueError(
+                    f"{language} has {size} {name} and the pivot {pivot} {of_pivot}: give both the "
+                    "same parallel sentences, embedded with one model"
+                )
+    n_layers, n, _ = shape
+    if n < 2:
+        raise ValueError(f"two sentences or more are needed, and there is {n}")
+    layers = tuple(range(n_layers)) if layers is None else tuple(layers)
+    outside = [layer for layer in layers if not 0 <= layer < n_layers]
+    if outside or not layers:
+        raise ValueError(
+            f"there is no layer {outside[0] if outside else 'given'}: choose among 0 (embeddings) "
+            f"to {n_layers - 1}"
+        )
+    return layers
+
+
+def measures(
+    states: Mapping[str, np.ndarray],
+    pivot: str = "en",
+    *,
+    layers: Sequence[int] | None = None,
+    neighbours: int = NEIGHBOURS,
+) -> pd.DataFrame:
+    """All measures of this module, of each language with the pivot, at each layer.
+
+    Parameters
+    ----------
+    states : mapping
+        Language → ``(n_layers + 1, n, dim)``; sentences aligned across languages.
+    layers : sequence of int, optional
+        Default: all, the embedding layer (0) included.
+    neighbours : int
+        Of `margin`.
+
+    Returns
+    -------
+    DataFrame
+        One row per language, layer and ``measure``: ``parallel_cosine``, ``other_cosine``
+        (`mean_cosines`), ``to_pivot``, ``from_pivot`` (`retrieval`), ``margin``,
+        ``margin_to_pivot``, ``margin_from_pivot`` (`margin`), ``cka``, ``debiased_cka``,
+        ``rsa_spearman``, ``rsa_pearson``; its ``value``. NaN where a measure has none (all
+        sentences have one vector).
+
+    Raises
+    ------
+    ValueError
+        As `check_pivot` and `xlx.similarity.unit_vectors`; fewer than four sentences.
+    """
+    layers = check_pivot(states, pivot, layers)
+    rows = []
+    for layer in layers:
+        for language in states:
+            if language == pivot:
+                continue
+            try:
+                pair = tuple(
+                    unit_vectors({code: states[code][layer]})[code] for code in (language, pivot)
+                )
+                raw = tuple(states[code][layer] for code in (language, pivot))
+                found = (
+                    *zip(("parallel_cosine", "other_cosine"), mean_cosines(*pair), strict=True),
+                    *zip(("to_pivot", "from_pivot"), retrieval(*pair), strict=True),
+                    *zip(
+                        ("margin", "margin_to_pivot", "margin_from_pivot"),
+                        margin(*pair, neighbours=neighbours),
+                        strict=True,
+                    ),
+                    ("cka", cka(*raw)),
+                    ("debiased_cka", cka(*raw, debiased=True)),
+                    ("rsa_spearman", rsa(*pair)),
+                    ("rsa_pearson", rsa(*pair, method="pearson")),
+                )
+            except ValueError as error:
+                raise ValueError(f"{language} with {pivot}, layer {layer}: {error}") from None
+            rows += [(language, layer, measure, value) for measure, value in found]
+    return pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
+
+
+def mean_cosines(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Mean cosine of parallel and of other sentences (MEXA paper, section 5.3), in [-1, 1].
+
+    ``first`` and ``second`` are ``(n, dim)``, row i of one the translation of row i of the other.
+    The mean over all n² pairs is the product of the mean unit vectors, so no matrix is needed.
+    """
+    first, second = _units(first, second)
+    n = len(first)
+    parallel = np.einsum("id,id->", first, second)
+    everything = first.sum(axis=0) @ second.sum(axis=0)
+    return float(parallel / n), float((everything - parallel) / (n * (n - 1)))
+
+
+def retrieval(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Share of sentences whose most similar one is the translation, in [0, 1].
+
+    (from the first to the second, from the second to the first); ties as in `top1_credit`. The
+    paper's retrieval in both directions is their mean; MEXA asks for both at once.
+    """
+    (block,) = blocks({"first": first, "second": second})
+    to_second = block.across + block.offset_second[:, :, None]
+    to_first = block.across + block.offset_first
+    return (
+        float(top1_credit(to_second, 1, block.tolerance).mean()),
+        float(top1_credit(to_first, 2, block.tolerance).mean()),
+    )
+
+
+def margin(
+    first: np.ndarray, second: np.ndarray, *, neighbours: int = NEIGHBOURS
+) -> tuple[float, float, float]:
+    """Ratio margin of the translations, and retrieval by it (Artetxe and Schwenk 2019, section 3).
+
+    The cosine of two sentences over the mean of the two means of each one's cosines with its
+    nearest sentences of the other language. It takes out hubs, which are near to everything. It
+    means something where those means are above zero, as they are in Transformers.
+
+    Parameters
+    ----------
+    neighbours : int
+        How many nearest sentences; all n if there are fewer.
+
+    Returns
+    -------
+    tuple of float
+        Mean margin of the translations (1: no nearer than the neighbours), then as `retrieval`
+        with the margin in the place of the cosine.
+    """
+    if neighbours < 1:
+        raise ValueError(f"there must be one neighbour or more, not {neighbours}")
+    first, second = _units(first, second)
+    cosine = first @ second.T
+    k = min(neighbours, len(first))
+    near_first = np.partition(cosine, -k, axis=1)[:, -k:].mean(axis=1)
+    near_second = np.partition(cosine, -k, axis=0)[-k:].mean(axis=0)
+    ratio = torch.from_numpy(cosine / ((near_first[:, None] + near_second) / 2))[None]
+    rounding = torch.full((1,), 16 * np.finfo(float).eps, dtype=torch.float64)
+    mean = float(ratio.diagonal(dim1=1, dim2=2).mean())
+    credits = [top1_credit(ratio.clone(), axis, rounding).mean() for axis in (2, 1)]
+    return mean, float(credits[0]), float(credits[1])
+
+
+def cka(first: np.ndarray, second: np.ndarray, *, debiased: bool = False) -> float:
+    """Linear centred kernel alignment (Kornblith et al. 2019).
+
+    HSIC(K, L) / √(HSIC(K, K) HSIC(L, L)) of the matrices of dot products K and L of two languages;
+    unchanged by rotations and by a common scale. With fewer sentences than dimensions the usual
+    (biased) estimate of HSIC makes unrelated vectors look alike; ``debiased`` takes the unbiased
+    one (Song et al. 2012; Nguyen et al. 2021), about 0 for unrelated vectors and at times below.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray
+        ``(n, dim)``, as they come from the model; ``dim`` may differ.
+
+    Returns
+    -------
+    float
+        In [0, 1], or [-1, 1] if debiased; NaN if all vectors of a language are the same.
+
+    Raises
+    ------
+    ValueError
+        Unequal n; debiased, fewer than four sentences.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} sentences against {len(second)}: they must be parallel")
+    n = len(first)
+    if debiased and n < 4:
+        raise ValueError(f"debiased CKA needs four sentences or more, and there are {n}")
+    kernels = []
+    for vectors in (first, second):
+        # Centred before the products: that changes neither estimate, but keeps their digits.
+        centred = vectors - vectors.mean(axis=0, dtype=np.float64)
+        scale = np.abs(centred).max()
+        if scale <= ROUNDING * np.abs(vectors).max():
+            return float("nan")
+        centred = centred / scale
+        kernel = centred @ centred.T
+        if debiased:  # "U-centred": the unbiased HSIC is then a mean of products, too
+            np.fill_diagonal(kernel, 0)
+            sums = kernel.sum(axis=0) / (n - 2)
+            kernel += sums.sum() / (n - 1) - sums - sums[:, None]
+            np.fill_diagonal(kernel, 0)
+        kernels.append(kernel)
+    k, l = kernels  # noqa: E741
+    norm = np.linalg.norm(k) * np.linalg.norm(l)
+    return float((k * l).sum() / norm) if norm > 0 else float("nan")
+
+
+def rsa(first: np.ndarray, second: np.ndarray, *, method: str = "spearman") -> float:
+    """Representational similarity analysis (Chrupała and Alishahi 2019; MEXA paper, A.3).
+
+    The correlation, in [-1, 1], of the cosines within one language with those within the other,
+    over all pairs of sentences. NaN where they have no variation.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray
+        ``(n, dim)``, three sentences or more; ``dim`` may differ.
+    method : {"spearman", "pearson"}
+    """
+    if method not in ("spearman", "pearson"):
+        raise ValueError(f"there is no method {method!r}: choose spearman or pearson")
+    n = len(first)
+    if len(second) != n or n < 3:
+        raise ValueError(
+            f"{n} sentences against {len(second)}: three parallel sentences or more are needed"
+        )
+    upper = np.triu_indices(n, 1)
+    cosines = []
+    for vectors in (first, second):
+        (unit,) = unit_vectors({"one language": vectors}).values()
+        mean = unit.mean(axis=0)
+        centred = unit - mean
+        offset = centred @ mean
+        cosines.append((centred @ centred.T + offset + offset[:, None])[upper])
+    if min(np.ptp(values) for values in cosines) <= 16 * np.finfo(float).eps:
+        return float("nan")
+    if method == "spearman":
+        cosines = [stats.rankdata(values) for values in cosines]
+    return float(np.corrcoef(*cosines)[0, 1])
+
+
+def _units(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    units = unit_vectors({"first": first, "second": second})
+    return units["first"], units["second"]

@@ -6,6 +6,8 @@
 ``wmt24pp``        WMT24++ in the 36 languages of the ABX study, shipped in ``data/wmt24pp``
 ``google/wmt24pp`` the same from the hub, all 55 targets and the English source
 ``ntrex``          NTREX-128, news, downloaded from GitHub
+``flores200-100``  FLORES-200, the first 100 sentences of ``devtest`` in 203 languages, with two
+                   corrections, shipped in ``data/flores200``
 ``flores200``      FLORES-200 ``devtest``, downloaded; ``flores200-dev`` is its other part
 a folder           your own: one UTF-8 text file a language, line n the same sentence in each
 ================== ============================================================================
@@ -33,7 +35,7 @@ from xlx import origins
 from xlx.languages import base_code, parse_tag
 from xlx.origins import ORIGINS, CorpusError, CorpusWarning, DownloadError
 
-__all__ = ["CorpusError", "CorpusWarning", "DownloadError", "ParallelCorpus", "load"]
+__all__ = ["CorpusError", "CorpusWarning", "DownloadError", "ParallelCorpus", "load", "tags"]
 
 #: Files of a folder that are no text of a language.
 _SEGMENTS = "segments.tsv"
@@ -187,6 +189,23 @@ def load(
     return _check(corpus, drop_duplicates)
 
 
+def tags(name: str) -> dict[str, str]:
+    """What a corpus of the table at the top calls each of its languages, by the code used here.
+
+    ``tags("flores200-100")["zh"]`` is "zho_Hans". Raises FileNotFoundError for any other name.
+    """
+    if name not in ORIGINS:
+        raise FileNotFoundError(
+            f"There is no corpus {name!r}; there is {', '.join(ORIGINS)}, and a folder has no tags."
+        )
+    return _tags(name, origins.available(name), name)
+
+
+def _tags(name: str, found: origins.Found, where: str) -> dict[str, str]:
+    chosen = {code: tag for code, tag in origins.varieties(name).items() if tag in found.tags}
+    return _keys(found.tags, chosen, where)
+
+
 def _check(corpus: ParallelCorpus, drop_duplicates: bool) -> ParallelCorpus:
     repeats = corpus.duplicates()
     positions = sorted(set(repeats["position"]))
@@ -327,8 +346,7 @@ def _load_known(
     origin = ORIGINS[name]
     found = origins.available(name, path)
     where = f"{name} in {path}" if path else name
-    chosen = {code: tag for code, tag in origins.varieties(name).items() if tag in found.tags}
-    keys = _keys(found.tags, chosen, where)
+    keys = _tags(name, found, where)
     keys = {key: keys[key] for key in _resolve(languages, keys, where)}
     read = origins.read(name, list(keys.values()), found, progress)
     texts = {key: read.texts[tag] for key, tag in keys.items()}

@@ -1,19 +1,20 @@
-"""Labelled data: words with part-of-speech or entity tags, pairs of sentences with a relation.
+"""Labelled data: words with tags, pairs of sentences with a relation, sentences with a topic.
 
 `load` is the one way in. A subset of each source is shipped in ``data/labelled`` (`table` says what
 it holds); ``path=`` reads a local copy of the full set in its public layout:
 
-=========== ==== ==================================================== ==============================
-source      task what                                                 files of a local copy
-=========== ==== ==================================================== ==============================
-``ud``      POS  Universal Dependencies (Nivre et al. 2020)           ``de_gsd-ud-train.conllu``
-``pud``     POS  Parallel UD: the same sentences in all, test only    ``de_pud-ud-test.conllu``
-``wikiann`` NER  WikiAnn (Pan et al. 2017; Rahimi et al. 2019)        ``train-de.tsv``, ``de/train``
-``uner``    NER  Universal NER (Mayhew et al. 2024)                   ``hr_set-ud-train.iob2``
-``xnli``    NLI  XNLI (Conneau et al. 2018)                           ``xnli.dev.tsv``,
+=========== ===== =================================================== ==============================
+source      task  what                                                files of a local copy
+=========== ===== =================================================== ==============================
+``ud``      POS   Universal Dependencies (Nivre et al. 2020)          ``de_gsd-ud-train.conllu``
+``pud``     POS   Parallel UD: the same sentences in all, test only   ``de_pud-ud-test.conllu``
+``wikiann`` NER   WikiAnn (Pan et al. 2017; Rahimi et al. 2019)       ``train-de.tsv``, ``de/train``
+``uner``    NER   Universal NER (Mayhew et al. 2024)                  ``hr_set-ud-train.iob2``
+``xnli``    NLI   XNLI (Conneau et al. 2018)                          ``xnli.dev.tsv``,
                                                                       ``dev-de.tsv``,
                                                                       ``multinli.train.de.tsv``
-=========== ==== ==================================================== ==============================
+``sib200``  TOPIC SIB-200 (Adelani et al. 2024), of FLORES-200        ``deu_Latn/train.tsv``
+=========== ===== =================================================== ==============================
 
 A local copy is a folder that holds these files at any depth; UD's former names
 (``de-ud-dev.OLD201604.conllu``) are read too. "validation" is what the public sets call ``dev``.
@@ -24,6 +25,7 @@ has no such entity; ``I-X`` that continues no X is read as ``B-X``, as conlleval
 (`Tagged.repaired`). Anything else that is out of order is a LabelledError with file and line.
 """
 
+import csv
 import hashlib
 import lzma
 import re
@@ -35,8 +37,8 @@ import conllu
 import numpy as np
 import pandas as pd
 
-from xlx import origins, paths
-from xlx.languages import base_code
+from xlx import corpora, origins, paths
+from xlx.languages import LANGUAGES, base_code, parse_tag
 
 #: The 17 tags of Universal Dependencies, in alphabetical order.
 UPOS: tuple[str, ...] = (
@@ -46,7 +48,12 @@ UPOS: tuple[str, ...] = (
 #: IOB2 tags of the three entities that WikiAnn has.
 NER: tuple[str, ...] = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
 NLI: tuple[str, ...] = ("entailment", "neutral", "contradiction")
-LABELS: dict[str, tuple[str, ...]] = {"POS": UPOS, "NER": NER, "NLI": NLI}
+#: The seven topics of SIB-200.
+TOPICS: tuple[str, ...] = (
+    *("entertainment", "geography", "health", "politics", "science/technology", "sports"),
+    "travel",
+)
+LABELS: dict[str, tuple[str, ...]] = {"POS": UPOS, "NER": NER, "NLI": NLI, "TOPIC": TOPICS}
 
 SPLITS: tuple[str, ...] = ("train", "validation", "test")
 
@@ -63,6 +70,11 @@ _NO_ENTITY = {"B-OTH", "I-OTH", "B-OTHER", "I-OTHER"}
 
 #: MultiNLI in the translations that come with XNLI writes it so.
 _FORMER_NLI = {"contradictory": "contradiction"}
+
+
+#: Labels of FLORES-200 and SIB-200 under which the text of another language stands: Standard
+#: Moroccan Tamazight, not Central Atlas Tamazight (Kargaran et al. 2023, as in `corpora`).
+_MISNAMED = {"tzm_Tfng": "zgh_Tfng"}
 
 
 class LabelledError(ValueError):
@@ -110,6 +122,12 @@ _SOURCES = {
         "CC BY-NC 4.0",
         "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); to "
         "train, multinli.train.de.tsv (XNLI-MT-1.0)",
+    ),
+    "sib200": _Source(
+        "TOPIC",
+        "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
+        "Apache-2.0; text of FLORES-200, CC BY-SA 4.0",
+        "deu_Latn/train.tsv, dev.tsv and test.tsv",
     ),
 }
 
@@ -253,6 +271,58 @@ class Pairs:
         return _hash(map("\t".join, zip(self.first, self.second, self.labels, strict=True)))
 
 
+@dataclass(frozen=True)
+class Texts:
+    """One split of one language: sentences, one label each.
+
+    ``sentences``, ``labels`` and ``ids`` have one string a sentence; in SIB-200 position i has the
+    same content, id (``index_id`` of the public files) and label in every language. ``language`` is
+    the code that `corpora.load` uses for the language of FLORES-200, such as "de", "ar", "ar_Latn".
+    The labels are among ``LABELS[task]``.
+    """
+
+    task: str
+    source: str
+    language: str
+    split: str
+    sentences: tuple[str, ...]
+    labels: tuple[str, ...]
+    ids: tuple[str, ...]
+    licence: str
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(getattr(self, name)) for name in ("sentences", "labels", "ids")}
+        if len(set(sizes.values())) > 1:
+            raise LabelledError(f"{self._name}: unequal numbers of {sizes}.")
+
+    @property
+    def _name(self) -> str:
+        return f"{self.task} {self.source} {self.language} {self.split}"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Texts({self._name}: {len(self)} sentences)"
+
+    def take(self, n: int, seed: int | np.random.Generator) -> "Texts":
+        """n sentences drawn without replacement, in their order; all if n is not smaller.
+
+        The same seed draws the same positions in every language.
+        """
+        kept = _drawn(len(self), n, seed, self._name)
+        return replace(
+            self,
+            sentences=tuple(self.sentences[i] for i in kept),
+            labels=tuple(self.labels[i] for i in kept),
+            ids=tuple(self.ids[i] for i in kept),
+        )
+
+    def text_hash(self) -> str:
+        """SHA-256 of the sentences, ``sentence<TAB>label`` a line."""
+        return _hash(map("\t".join, zip(self.sentences, self.labels, strict=True)))
+
+
 # --- loading --------------------------------------------------------------------------------------
 
 
@@ -261,8 +331,8 @@ def table() -> pd.DataFrame:
 
     Columns: task, source, language; treebank (UD and UNER; else the file's own data set), version;
     train, validation, test (sentences or pairs), words (of all three; of both sentences of a pair,
-    parted at spaces), repaired (tags; see `Tagged`); made_from (which public part gave which
-    split); licence, licence_file (in ``licences/``), url, file, sha256.
+    parted at spaces, as of SIB-200), repaired (tags; see `Tagged`); made_from (which public part
+    gave which split); licence, licence_file (in ``licences/``), url, file, sha256.
 
     Raises LabelledError if ``sources.tsv`` is missing or malformed.
     """
@@ -284,20 +354,22 @@ def load(
     *,
     source: str | None = None,
     path: str | Path | None = None,
-) -> Tagged | Pairs:
+) -> Tagged | Pairs | Texts:
     """One split of the labelled data of a language.
 
     Parameters
     ----------
-    task : "POS", "NER" or "NLI".
-    language : ISO 639 code, such as "de".
-    split : "train", "validation" or "test"; PUD has "test" only.
-    source : "ud", "pud", "wikiann", "uner", "xnli"; None for "ud", "xnli", "wikiann" (of the
-        shipped subset "uner" in languages that it has from there alone).
+    task : "POS", "NER", "NLI" or "TOPIC".
+    language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200, such as
+        "arb_Latn".
+    split : "train", "validation" or "test"; PUD has "test" only, and so has what is shipped of
+        SIB-200 in languages other than English.
+    source : "ud", "pud", "wikiann", "uner", "xnli", "sib200"; None for "ud", "xnli", "sib200",
+        "wikiann" (of the shipped subset "uner" in languages that it has from there alone).
     path : a folder with a local copy of the full set (see the table at the top); None for the
         shipped subset.
 
-    Returns `Tagged` for POS and NER, `Pairs` for NLI, sentences in the order of their file.
+    Returns `Tagged` for POS and NER, `Pairs` for NLI, `Texts` for TOPIC, in the order of the file.
 
     Raises LabelledError (a ValueError) for a task, split, source or language that there is not, for
     malformed files (with file and line) and for a shipped file that was changed; FileNotFoundError
@@ -308,7 +380,8 @@ def load(
     if split not in SPLITS:
         raise LabelledError(f"There is no split {split!r}; there are {', '.join(SPLITS)}.")
     try:
-        language = base_code(language)
+        # Only SIB-200 has several varieties of a language.
+        language = parse_tag(language) if task == "TOPIC" else base_code(language)
     except ValueError as error:
         raise LabelledError(str(error)) from None
     source = source or _default_source(task, language if path is None else None)
@@ -327,7 +400,7 @@ def load(
 def _default_source(task: str, language: str | None) -> str:
     """The source of a task; of NER in a language, as far as it is shipped."""
     if task != "NER" or language is None:
-        return {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}[task]
+        return {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "TOPIC": "sib200"}[task]
     shipped = table()
     here = set(shipped.loc[shipped["language"] == language, "source"])
     return "uner" if "uner" in here and "wikiann" not in here else "wikiann"
@@ -339,14 +412,21 @@ def _how(source: str) -> str:
     return f"Get {source} from {known.url}; path= is a folder with {known.layout}."
 
 
-def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Pairs:
+def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Pairs | Texts:
     shipped = table()
     shipped = shipped[shipped["source"] == source]
+    if task == "TOPIC" and language not in set(shipped["language"]):
+        tags = {row.language: label_of(row.file) for row in shipped.itertuples()}
+        language = _variety(language, tags) or language
     row = shipped[shipped["language"] == language].to_dict("records")
     if not row:
         raise LabelledError(
             f"No {task} data of {source} is shipped in {language}; there is "
             f"{', '.join(shipped['language'])}. {_how(source)}"
+        )
+    if not row[0][split]:
+        raise LabelledError(
+            f"No {split} part of {source} is shipped in {language}, only in English. {_how(source)}"
         )
     file = _FOLDER / row[0]["file"]
     remedy = "restore data/labelled from the repository."
@@ -360,12 +440,18 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
     licence = row[0]["licence"]
     if task == "NLI":
         return Pairs(*about, *_read_shipped_pairs(lines, str(file), split), licence)
+    if task == "TOPIC":
+        return Texts(*about, *_read_shipped_texts(lines, str(file), split), licence)
     read = read_conllu if task == "POS" else read_iob2
     return _tagged(about, read(lines, str(file), split=split), licence)
 
 
-def _load_local(task: str, source: str, language: str, split: str, path: Path) -> Tagged | Pairs:
+def _load_local(
+    task: str, source: str, language: str, split: str, path: Path
+) -> Tagged | Pairs | Texts:
     part = _PARTS[split]
+    if source == "sib200":
+        return _load_local_texts(language, split, path)
     about = (task, source, language, split)
     names = {
         "ud": rf"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
@@ -384,6 +470,53 @@ def _load_local(task: str, source: str, language: str, split: str, path: Path) -
     if source == "uner":
         return _tagged(about, read_iob2(lines, where, columns=5), licence)
     return _tagged(about, read_iob2(lines, where, language=language), licence)
+
+
+def label_of(file: str | Path) -> str:
+    """The label of FLORES-200 in the name of a shipped file: "sib200/deu_Latn.tsv.xz"."""
+    return Path(file).name.split(".")[0]
+
+
+def codes_of(labels: Iterable[str]) -> dict[str, str]:
+    """The code of each language of SIB-200, in order, and its label there.
+
+    As in `corpora`: the bare code for the variety of `languages.LANGUAGES` or the only one, else
+    with script. ``tzm_Tfng`` counts as ``zgh_Tfng``, as in the text of FLORES-200 that is shipped.
+    """
+    named = {_MISNAMED.get(label, label): label for label in labels}
+    chosen = {code: each.flores for code, each in LANGUAGES.items() if each.flores in named}
+    codes = corpora._keys(named, chosen, "sib200")
+    return {code: named[tag] for code, tag in codes.items()}
+
+
+def _variety(language: str, labels: dict[str, str]) -> str | None:
+    """The code among those of ``labels`` (code to label) that a code or a label means."""
+    spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
+    spelled |= {parse_tag(label): code for code, label in labels.items()}
+    return language if language in labels else spelled.get(language)
+
+
+def _load_local_texts(language: str, split: str, path: Path) -> Texts:
+    """SIB-200 as it is published: a folder a language, with train.tsv, dev.tsv and test.tsv."""
+    files: dict[str, Path] = {}
+    for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
+        label = file.parent.name
+        try:
+            parse_tag(label)
+        except ValueError:
+            continue
+        if label in files:
+            raise LabelledError(
+                f"{path} has {label} twice ({files[label]}, {file}); give the folder of one."
+            )
+        files[label] = file
+    labels = codes_of(files)
+    code = _variety(language, labels)
+    if code is None:
+        raise LabelledError(f"{path} has no {split} part of sib200 in {language}. {_how('sib200')}")
+    file = files[labels[code]]
+    columns = read_topics(_lines(file.read_bytes(), str(file)), str(file))
+    return Texts("TOPIC", "sib200", code, split, *columns, _SOURCES["sib200"].licence)
 
 
 def _find(path: Path, names: str, about: tuple[str, str, str, str]) -> Path:
@@ -655,3 +788,58 @@ def _read_shipped_pairs(lines: Sequence[str], where: str, split: str) -> Columns
     rows = [(number, line.split("\t")) for number, line in enumerate(lines[1:], 2)]
     rows = [(line, row) for line, row in rows if row[0] == split]
     return _pairs(rows, where, 5, lambda _, row: tuple(row[1:]))
+
+
+#: sentences, labels, ids
+Topics = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def read_topics(lines: Sequence[str], where: str) -> Topics:
+    """Sentences, labels and ids of a file of SIB-200: ``index_id``, ``category``, ``text``.
+
+    A field with quotation marks stands in quotation marks, where each is doubled (as pandas and the
+    ``csv`` module write them); that is undone. ``where`` opens every error.
+
+    Raises LabelledError, with the line, for another header, another number of columns, quotation
+    marks that do not close, an unknown topic, an id that is no number or comes twice, an empty
+    sentence, and for a file without sentences.
+    """
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            (row,) = csv.reader([line], delimiter="\t", strict=True) if line else ([],)
+        except csv.Error as error:
+            raise LabelledError(f"{where}, line {number}: {error}.") from None
+        rows.append((number, row))
+    header = ["index_id", "category", "text"]
+    if rows[0][1] != header:
+        raise LabelledError(f"{where}, line 1: the header is not {', '.join(header)}.")
+    return _topics(rows[1:], where)
+
+
+def _topics(rows: Iterable[tuple[int, list[str]]], where: str) -> Topics:
+    """Check rows (line, [id, topic, sentence]) and turn them into columns."""
+    found: dict[str, tuple[str, str]] = {}
+    for line, row in rows:
+        at = f"{where}, line {line}"
+        if len(row) != 3:
+            raise LabelledError(f"{at}: {len(row)} columns, not 3, parted by tabs.")
+        name, topic, sentence = row
+        if not name.isdecimal():
+            raise LabelledError(f"{at}: the id {name!r} is no number.")
+        if name in found:
+            raise LabelledError(f"{at}: the id {name} comes twice.")
+        if topic not in TOPICS:
+            raise LabelledError(f"{at}: the topic {topic!r} is none of {', '.join(TOPICS)}.")
+        if not sentence.strip():
+            raise LabelledError(f"{at}: an empty sentence.")
+        found[name] = (sentence, topic)
+    if not found:
+        raise LabelledError(f"{where} has no sentences.")
+    sentences, topics = zip(*found.values(), strict=True)
+    return sentences, topics, tuple(found)
+
+
+def _read_shipped_texts(lines: Sequence[str], where: str, split: str) -> Topics:
+    rows = [(number, line.split("\t")) for number, line in enumerate(lines[1:], 2)]
+    return _topics([(line, row[1:]) for line, row in rows if row[0] == split], where)

@@ -2,14 +2,16 @@
 
 `corpora.load` is built on this module and is what to call; here are the registry `ORIGINS`, the
 reading of files, and the downloads. ``data/checksums.tsv`` records the text of every language of
-WMT24++, NTREX and FLORES-200 devtest; what is read is compared with it, and a download or the
-shipped text that differs is an error. The FLORES-200 archive (with its dev part) and the files of
+WMT24++, NTREX and FLORES-200 devtest, ``data/flores200/checksums.tsv`` that of the part shipped of
+the last; what is read is compared with it, and a download or the shipped text that differs is an
+error. The FLORES-200 archive (with its dev part) and the files of
 NTREX are checked by SHA-256 when they arrive; the hub checks its own.
 """
 
 import gzip
 import hashlib
 import json
+import lzma
 import sys
 import tarfile
 import unicodedata
@@ -29,6 +31,10 @@ from xlx.languages import LANGUAGES
 _LF, _CR = "\u2424", "\u240d"
 
 _SHIPPED = paths.DATA / "wmt24pp"
+_SHIPPED_FLORES = paths.DATA / "flores200"
+
+#: What is shipped, and the name under which a copy elsewhere is read.
+_WHOLE = {"wmt24pp": "google/wmt24pp", "flores200-100": "flores200"}
 
 
 class CorpusError(ValueError):
@@ -79,6 +85,7 @@ ORIGINS = {
     ),
     "flores200": replace(_FLORES, extra="metadata_devtest.tsv"),
     "flores200-dev": replace(_FLORES, extra="metadata_dev.tsv"),
+    "flores200-100": replace(_FLORES, url="", pin=""),
 }
 
 
@@ -175,6 +182,10 @@ def _record(name: str) -> dict[str, tuple[str, str, str]]:
 
     The tag "" is that of a file about the segments. Unknown hashes are "".
     """
+    if name == "flores200-100":
+        file = _SHIPPED_FLORES / "checksums.tsv"
+        rows = table(file.read_bytes(), str(file)).itertuples(index=False, name=None)
+        return {label: (f"{label}.txt", "", sha256) for label, _, sha256 in rows}
     file = paths.DATA / "checksums.tsv"
     rows = table(file.read_bytes(), str(file)).itertuples(index=False, name=None)
     corpus = {"google/wmt24pp": "wmt24pp", "flores200-dev": "flores200"}.get(name, name)
@@ -191,9 +202,9 @@ def available(name: str, path: Path | None = None) -> Found:
     """
     record = _record(name)
     tags = tuple(tag for tag in record if tag)
+    if name in _WHOLE and path:
+        raise ValueError(f'{name} is shipped; to read a copy elsewhere, load "{_WHOLE[name]}".')
     if name == "wmt24pp":
-        if path:
-            raise ValueError('wmt24pp is shipped; to read a copy elsewhere, load "google/wmt24pp".')
         return Found(tuple(varieties(name).values()))
     if not path:
         return Found(tags)
@@ -213,6 +224,13 @@ def read(name: str, tags: list[str], found: Found, progress: bool = True) -> Rea
     if name == "wmt24pp":
         files = {tag: f"{tag}.txt" for tag in tags}
         data = {file: _SHIPPED / file for file in (*files.values(), origin.extra)}
+    elif name == "flores200-100":
+        data = _local(_SHIPPED_FLORES / "devtest100.tar.xz", set(files.values()))
+        if missing := [tag for tag, file in files.items() if file not in data]:
+            raise CorpusError(
+                f"{name}: the archive has no text in {', '.join(missing)}; restore data/flores200 "
+                "from the repository."
+            )
     elif name == "google/wmt24pp":
         some = min(found.local, default=record["de_DE"][0])
         files = {
@@ -237,8 +255,8 @@ def read(name: str, tags: list[str], found: Found, progress: bool = True) -> Rea
     changed = tuple(t for t in tags if record[t][2] not in ("", text_hash(texts[t])))
     if changed and not found.local:
         remedy = "its origin has changed; give a copy of your own by path=."
-        if name == "wmt24pp":
-            remedy = "restore data/wmt24pp from the repository."
+        if name in _WHOLE:
+            remedy = f"restore data/{name.removesuffix('-100')} from the repository."
         raise CorpusError(
             f"{name}: the text of {', '.join(changed)} is not the one on record; {remedy}"
         )
@@ -319,7 +337,7 @@ def _local(path: Path, names: set[str]) -> dict[str, Path | bytes]:
                 for name, member in members.items()
                 if name in names
             }
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise CorpusError(f"{path} is neither a folder nor a whole tar archive.") from error
 
 

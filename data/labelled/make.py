@@ -1,13 +1,16 @@
 """Make the shipped labelled data from the unpacked originals.
 
-    python data/labelled/make.py FOLDER
+    python data/labelled/make.py FOLDER [--only sib200]
 
 FOLDER holds ``ud/``, ``ud_pud/`` and ``uner/`` (folders of treebanks), ``panx/`` (``train-de.tsv``,
-``dev-de.tsv``) and ``xnli/`` (``dev-de.tsv``, ``test-de.tsv``). Written beside this script:
+``dev-de.tsv``), ``xnli/`` (``dev-de.tsv``, ``test-de.tsv``), ``sib200/`` (``deu_Latn/test.tsv``).
+``--only`` makes ``sib200`` and leaves the files and rows of the others as they are. Written beside
+this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: all columns of CoNLL-U;
 * ``wikiann/<lang>.iob2.xz``, ``uner/<lang>.iob2.xz``: word and tag;
 * ``xnli/<lang>.tsv.xz``: split, id, premise, hypothesis, label;
+* ``sib200/<label>.tsv.xz``: split, id, topic, sentence;
 * ``licences/``: the licence files of the treebanks, each text once;
 * ``sources.tsv``: one row a file, read by `xlx.labelled.table`.
 
@@ -16,7 +19,9 @@ What is drawn, with a fixed seed: `SIZES` sentences (pairs) a language of the pu
 more than 60, and all that are the same as one drawn already for the language or as a line of the
 miniature models' pretraining text. Two sentences are the same when their letters and digits are
 (case, spaces and punctuation do not matter). A sentence that keeps nothing of these is out too.
-In PUD and XNLI a position is drawn for all languages at once, or for none.
+In PUD and XNLI a position is drawn for all languages at once, or for none. Of SIB-200, whose
+languages are parallel, nothing is drawn: the test part is whole, in English train and dev too; a
+line that is in the pretraining text stops the script.
 """
 
 import argparse
@@ -59,6 +64,8 @@ UNER_URL = "https://github.com/UniversalNER/{}"
 WIKIANN = "https://github.com/google-research/xtreme (PAN-X)"
 WIKIANN_LICENCE = "CC BY-SA 3.0 (text of Wikipedia; none stated for the tags)"
 XNLI = "https://github.com/facebookresearch/XNLI"
+SIB200 = "https://github.com/dadelani/sib-200"
+SIB_LICENCE = "CC BY-SA 4.0 (text of FLORES-200; labels: Apache-2.0)"
 
 #: Vowel signs and the like of Arabic, which UD 1 wrote in FORM and UD 2 writes in MISC only.
 VOWELS = re.compile("[\u064b-\u0652\u0670]")
@@ -375,6 +382,30 @@ def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         )
 
 
+def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
+    """The test part in all languages; train and dev in English, which is trained on."""
+    names = [item.name for item in (folder / "sib200").iterdir() if item.is_dir()]
+    for code, label in labelled.codes_of(names).items():
+        lines, sizes, words = ["split\tid\ttopic\tsentence"], [], 0
+        for split in labelled.SPLITS:
+            if split != "test" and code != "en":
+                sizes.append(0)
+                continue
+            part = labelled.load("TOPIC", code, split, path=folder / "sib200" / label)
+            sizes.append(len(part))
+            for name, topic, sentence in zip(part.ids, part.labels, part.sentences, strict=True):
+                if "\t" in sentence or letters(sentence) in forbidden:
+                    raise SystemExit(f"sib200 {label} {name}: a tab, or in the pretraining text")
+                words += len(sentence.split())
+                lines.append(f"{split}\t{name}\t{topic}\t{sentence}")
+        made_from = "train: train, validation: dev, test: test" if code == "en" else "test: test"
+        file = write(f"sib200/{label}.tsv.xz", lines)
+        yield (
+            *("TOPIC", "sib200", code, "SIB-200", label, *sizes, words, 0),
+            *(f"{made_from}, the same in all languages", SIB_LICENCE, "", SIB200, *file),
+        )
+
+
 def save_table(rows: list[tuple]) -> None:
     lines = ["\t".join(map(str, row)) + "\n" for row in [COLUMNS, *rows]]
     (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
@@ -382,9 +413,12 @@ def save_table(rows: list[tuple]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with ud, ud_pud, panx, uner and xnli")
-    folder = parser.parse_args().folder
-    for name in ("ud", "pud", "wikiann", "uner", "xnli", "licences"):
+    parser.add_argument("folder", type=Path, help="with ud, ud_pud, panx, uner, xnli, sib200")
+    parser.add_argument("--only", choices=["sib200"], help="leave all others as they are")
+    given = parser.parse_args()
+    folder = given.folder
+    others = () if given.only else ("ud", "pud", "wikiann", "uner", "xnli", "licences")
+    for name in ("sib200", *others):
         shutil.rmtree(HERE / name, ignore_errors=True)
     forbidden = frozenset(
         letters(line)
@@ -393,6 +427,11 @@ def main() -> None:
         for line in by_id.values()
     ) - {""}
     print(f"{len(forbidden):,} lines of pretraining text")
+    if given.only:
+        table = labelled.table()
+        rows = list(table[table["source"] != "sib200"].itertuples(index=False, name=None))
+        save_table([*rows, *sib200(folder, forbidden)])
+        return
     licences = LicenceFiles()
     rows = list(ud(folder, forbidden, licences))
     save_table(rows)  # PUD looks at what was drawn from UD
@@ -400,6 +439,7 @@ def main() -> None:
     rows += wikiann(folder, forbidden)
     rows += uner(folder, forbidden, licences)
     rows += xnli(folder, forbidden)
+    rows += sib200(folder, forbidden)
     save_table(rows)
     size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
     print(f"{len(rows)} files, {size / 1e6:.1f} MB")

@@ -4,10 +4,10 @@
 
 ``--evaluation`` names the folders of the originals, unpacked, as in ``make.py``: one row each, by
 the name of the folder. Rows of their own have the evaluation text that the repository ships
-(``data/wmt24pp``, ``data/labelled``) and the parts that stay out of training: the last documents of
-NTREX-128 and, where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it.
-Written beside this script: ``overlap.tsv``, one row a set; the README has it as a table. The
-matches are printed.
+(``data/wmt24pp``, ``data/flores200``, ``data/labelled``) and the parts that stay out of training:
+the last documents of NTREX-128 and, where one of the folders is ``bible_nt``, the books of
+`HELD_OUT_BOOKS` in it. Written beside this script: ``overlap.tsv``, one row a set; the README has
+it as a table. The matches are printed.
 
 Pretraining text is every line of the four archives; for the held-out documents of NTREX, which are
 in the archive and not trained on, it is all the others. All languages are compared with all.
@@ -46,8 +46,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from make import SHORT, letters, texts_of  # noqa: E402
 
-from xlx import corpora, labelled, paths  # noqa: E402
-from xlx.origins import ORIGINS  # noqa: E402
+from xlx import corpora, labelled  # noqa: E402
 from xlx.pretraining_text import (  # noqa: E402
     HELD_OUT_BOOKS,
     SOURCES,
@@ -69,6 +68,9 @@ BASE = np.uint64(0x9E3779B97F4A7C15)
 
 #: Units to hash at a time: words take ten times the memory of their hashes.
 CHUNK = 1_000_000
+
+#: The parallel text that is shipped: folder of data/ and name of the corpus.
+SHIPPED = {"flores200": "flores200-100", "wmt24pp": "wmt24pp"}
 
 #: What the columns of a 13-gram count are called by what the 13 are.
 KINDS = ("word", "character")
@@ -268,6 +270,8 @@ def labelled_lines() -> Iterator[str]:
                 part = labelled.load(row.task, row.language, split, source=row.source)
                 if isinstance(part, labelled.Pairs):
                     yield from (*part.first, *part.second)
+                elif isinstance(part, labelled.Texts):
+                    yield from part.sentences
                 else:
                     yield from map(" ".join, part.sentences)
 
@@ -275,7 +279,7 @@ def labelled_lines() -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--evaluation", type=Path, nargs="+", required=True)
-    folders: list[Path] = parser.parse_args().evaluation
+    originals: list[Path] = parser.parse_args().evaluation
     units, rows = Units(), []
 
     def add(name: str, text: Pretraining, lines: Iterable[str]) -> None:
@@ -284,11 +288,10 @@ def main() -> None:
         print(name, row, *matches, sep="\n    ", flush=True)
 
     text = Pretraining.of(pretraining_lines(), units)
-    for name in sorted(ORIGINS):
-        if (paths.DATA / name).is_dir():
-            add(f"data/{name}", text, shipped_lines(name))
+    for folder, name in SHIPPED.items():
+        add(f"data/{folder}", text, shipped_lines(name))
     add("data/labelled", text, labelled_lines())
-    for folder in folders:
+    for folder in originals:
         if folder.name == "bible_nt":
             add("bible_nt, held-out books", text, held_out_verses(folder))
         else:

@@ -5,13 +5,17 @@ import os
 import pandas as pd
 import torch
 
-from tests.bench import bench_abx, bench_embeddings, bench_probes
+from tests.bench import bench_abx, bench_embeddings, bench_mexa, bench_probes
 
 
 def main() -> None:
     print(f"{os.cpu_count()} cores, {torch.get_num_threads()} threads, torch {torch.__version__}")
     # ABX first: its peak memory is seen only in a process that has nothing freed to use again.
-    rows = [row for part in (bench_abx, bench_embeddings, bench_probes) for row in part.run()]
+    rows = [
+        row
+        for part in (bench_abx, bench_embeddings, bench_probes, bench_mexa)
+        for row in part.run()
+    ]
     table = pd.DataFrame(rows, columns=["name", "value", "unit", "aim"]).fillna({"aim": ""})
     print(table.to_string(index=False))
 

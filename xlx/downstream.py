@@ -1,0 +1,276 @@
+"""Scores of models on downstream tasks, by language: what an alignment score is to predict.
+
+`read_results` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.4, and
+0.3 without its filters) writes, as they are; `read_csv` a table of one's own. Both give one row a
+task, model and language:
+
+============ ===================================================================================
+column       what
+============ ===================================================================================
+``task``     "Belebele", "m-MMLU", "m-ARC"; in a CSV whatever stands there
+``model``    as the file names it
+``language`` code as in `corpora.load` of FLORES-200: "en", "ar", "ar_Latn", "zh_Hant"
+``score``    accuracy, 0 to 1
+``stderr``   its standard error as the file has it; NaN where it has none
+``n``        number of questions; missing (<NA>) where the file does not say
+============ ===================================================================================
+
+A language without a score has no row: it is counted by `coverage`, and never a zero.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from xlx.languages import LANGUAGES, parse_tag
+
+COLUMNS = ("task", "model", "language", "score", "stderr", "n")
+
+#: Names of tasks in lm-evaluation-harness, and the part of them that is the language.
+TASKS = {
+    "Belebele": re.compile(r"belebele_([a-z]{3}_[A-Z][a-z]{3})"),
+    "m-MMLU": re.compile(r"m_mmlu_([a-z]{2,3})"),
+    "m-ARC": re.compile(r"arc_([a-z]{2})"),
+}
+
+#: The measure of a task: for ARC the harness reports both, and its papers the normalised one.
+METRICS = {"Belebele": "acc", "m-MMLU": "acc", "m-ARC": "acc_norm"}
+
+#: Codes with several texts in FLORES-200, and the labels that Belebele adds to it.
+_SEVERAL = {"ace", "ar", "bjn", "fa", "kr", "ks", "min", "taq", "zh"}
+_ROMANISED = {"bn_Latn", "hi_Latn", "ne_Latn", "si_Latn", "ur_Latn"}
+
+#: The bare code of a language is that of this label.
+_CHOSEN = {each.flores: code for code, each in LANGUAGES.items()}
+
+
+class DownstreamError(ValueError):
+    """A results file that cannot be used; says which file, which field or line, and why."""
+
+
+def language_of(label: str) -> str:
+    """The code of a language as in `corpora.load` of FLORES-200: "arb_Latn" gives "ar_Latn".
+
+    Script and region are kept only where FLORES-200 or Belebele has another text with the bare
+    code: "arb_Arab" gives "ar". Raises ValueError for what is no language tag.
+    """
+    if label in _CHOSEN:
+        return _CHOSEN[label]
+    tag = parse_tag(label)
+    code, *rest = tag.split("_")
+    return tag if rest and (code in _SEVERAL or tag in _ROMANISED) else code
+
+
+def read_results(
+    files: str | Path | Iterable[str | Path], *, metrics: dict[str, str] | None = None
+) -> pd.DataFrame:
+    """Scores in the results files of lm-evaluation-harness, one row a task, model and language.
+
+    Parameters
+    ----------
+    files : a results file, a folder (its ``*.json``, at any depth), or several of either.
+    metrics : task to the measure wanted; None for `METRICS`. "acc" is the field ``acc,none``, or
+        ``acc`` as in version 0.3.
+
+    Groups (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
+    ``model_name``, or else the ``pretrained=`` of its ``config``.
+
+    Raises DownstreamError for a file that is no JSON, lacks a field that is needed (named), has a
+    score outside 0 to 1 or none of the three tasks, and for a score that two files give;
+    FileNotFoundError for a path that does not exist.
+    """
+    wanted = METRICS | (metrics or {})
+    rows: list[dict[str, object]] = []
+    origin: dict[tuple[str, str, str], Path] = {}
+    for file in _files(files):
+        for row in _results(file, wanted):
+            key = (row["task"], row["model"], row["language"])
+            if key in origin:
+                raise DownstreamError(
+                    f"{file}: {' '.join(key)} is also in {origin[key]}; give one of them."
+                )
+            origin[key] = file
+            rows.append(row)
+    return _table(rows)
+
+
+def read_csv(file: str | Path) -> pd.DataFrame:
+    """Scores in a CSV with the columns task, model, language, score and, if known, stderr and n.
+
+    A row with an empty score is a language without one: it is left out. ``language`` is a code or a
+    label. Raises DownstreamError, with the line, for a missing column, a language that is none, a
+    score that is no number from 0 to 1, and a task, model and language that come twice.
+    """
+    file = Path(file)
+    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    if missing := [name for name in COLUMNS[:4] if name not in table]:
+        raise DownstreamError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
+    rows: list[dict[str, object]] = []
+    lines: dict[tuple[str, str, str], int] = {}
+    for line, cells in enumerate(table.to_dict("records"), 2):
+        where = f"{file}, line {line}"
+        if not cells["score"].strip():
+            continue
+        row = {
+            "task": cells["task"],
+            "model": cells["model"],
+            "language": _language(cells["language"], where),
+            "score": _share(cells["score"], where, "score"),
+            "stderr": _number(cells.get("stderr", ""), where, "stderr"),
+            "n": _count(cells.get("n", ""), where),
+        }
+        key = (row["task"], row["model"], row["language"])
+        if key in lines:
+            raise DownstreamError(f"{where}: {' '.join(key)} is also in line {lines[key]}.")
+        lines[key] = line
+        rows.append(row)
+    return _table(rows)
+
+
+def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
+    """How many of some languages have a score: one row a task and model.
+
+    Columns task, model, scored, missing (counts), without (the codes that have none, joined by
+    spaces). ``languages`` are codes, such as those that an alignment score was computed for.
+    """
+    wanted = list(dict.fromkeys(languages))
+    rows = []
+    for (task, model), scores in table.groupby(["task", "model"], sort=False):
+        there = set(scores["language"])
+        without = [code for code in wanted if code not in there]
+        rows.append((task, model, len(wanted) - len(without), len(without), " ".join(without)))
+    return pd.DataFrame(rows, columns=["task", "model", "scored", "missing", "without"])
+
+
+def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in map(Path, [files] if isinstance(files, str | Path) else files):
+        if not path.exists():
+            raise FileNotFoundError(f"There is no results file or folder {path}.")
+        inside = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        if not inside:
+            raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness.")
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def _results(file: Path, metrics: dict[str, str]) -> list[dict[str, object]]:
+    """The rows of one results file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:  # of JSON and of UTF-8
+        raise DownstreamError(f"{file} is no JSON ({error}).") from None
+    results = _field(content, "results", file)
+    rows = []
+    for name, scores in results.items():
+        task, label = _task(name)
+        if task is None:
+            continue
+        where = f"{file}, results.{name}"
+        metric, value, stderr = _measure(scores, metrics[task], where)
+        rows.append(
+            {
+                "task": task,
+                "model": _model(content, file),
+                "language": _language(label, where),
+                "score": _share(value, where, metric),
+                "stderr": _number(stderr, where, f"{metric}'s standard error"),
+                "n": _questions(content, name, where),
+            }
+        )
+    if not rows:
+        raise DownstreamError(
+            f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
+            f"belebele_deu_Latn, m_mmlu_de, arc_de) but {', '.join(results) or 'nothing'}."
+        )
+    return rows
+
+
+def _field(content: object, name: str, file: Path) -> dict:
+    if not isinstance(content, dict) or not isinstance(content.get(name), dict):
+        raise DownstreamError(
+            f"{file} has no field {name!r}; give a results file of lm-evaluation-harness."
+        )
+    return content[name]
+
+
+def _task(name: str) -> tuple[str | None, str]:
+    for task, pattern in TASKS.items():
+        if match := pattern.fullmatch(name):
+            return task, match[1]
+    return None, ""
+
+
+def _measure(scores: object, metric: str, where: str) -> tuple[str, object, object]:
+    """Name, value and standard error: ``acc,none``, ``acc_stderr,none``, or without ``,none``."""
+    fields = (f"{metric},none", metric)
+    for field in fields:
+        if isinstance(scores, dict) and field in scores:
+            return field, scores[field], scores.get(field.replace(metric, f"{metric}_stderr", 1))
+    there = ", ".join(scores) if isinstance(scores, dict) else repr(scores)
+    raise DownstreamError(f"{where} has no field {fields[0]!r} (nor {metric!r}), but {there}.")
+
+
+def _model(content: dict, file: Path) -> str:
+    if name := content.get("model_name"):
+        return str(name)
+    config = content.get("config")
+    arguments = config.get("model_args") if isinstance(config, dict) else None
+    if isinstance(arguments, dict) and arguments.get("pretrained"):
+        return str(arguments["pretrained"])
+    if match := re.search(r"(?:^|,)pretrained=([^,]+)", str(arguments)):
+        return match[1]
+    raise DownstreamError(
+        f"{file} has no field 'model_name', and no 'pretrained=' in 'config.model_args'."
+    )
+
+
+def _questions(content: dict, name: str, where: str) -> object:
+    """Number of questions scored, from ``n-samples`` ("effective": what a limit has left)."""
+    samples = content.get("n-samples")
+    samples = samples.get(name) if isinstance(samples, dict) else None
+    if isinstance(samples, dict):
+        samples = samples.get("effective", samples.get("original"))
+    return _count(samples, where)
+
+
+def _language(label: str, where: str) -> str:
+    try:
+        return language_of(label)
+    except ValueError as error:
+        raise DownstreamError(f"{where}: {error}") from None
+
+
+def _number(value: object, where: str, what: str) -> float:
+    """A number; NaN for what the harness or a table writes where there is none."""
+    if value is None or str(value).strip() in ("", "N/A"):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise DownstreamError(f"{where}: {what} is {value!r}, which is no number.") from None
+
+
+def _share(value: object, where: str, what: str) -> float:
+    number = _number(value, where, what)
+    if not 0 <= number <= 1:
+        raise DownstreamError(f"{where}: {what} is {value!r}; it must be from 0 to 1.")
+    return number
+
+
+def _count(value: object, where: str) -> object:
+    number = _number(value, where, "n")
+    if math.isnan(number):
+        return pd.NA
+    if number != int(number) or number < 1:
+        raise DownstreamError(f"{where}: n is {value!r}; it must be a number of questions.")
+    return int(number)
+
+
+def _table(rows: list[dict[str, object]]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    return table.astype({"score": float, "stderr": float, "n": "Int64"})
