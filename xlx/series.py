@@ -66,7 +66,7 @@ def measure(
     encoder = models.load(name, device=device, dtype=dtype)
     options = {"pooling": pooling, "special_tokens": special_tokens, "max_length": max_length}
     key = embeddings.corpus_key(encoder, corpus, **options) | {
-        "scores": code_version(similarity, alignment, abx)
+        "scores": code_version(similarity, alignment.top1_credit, abx)
     }
     stored = store.load_arrays("abx", key)
     if stored is None:
