@@ -94,6 +94,12 @@ def test_a_vocabulary_too_large_for_the_text_is_refused(train, size: int) -> Non
     assert train(toy.lines(), found).get_vocab_size() == found  # what it says would do, does
 
 
+@pytest.mark.parametrize("size", [0, 100, 261])
+def test_a_vocabulary_without_room_for_a_piece_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match=f"a vocabulary of {size} has no room for a piece"):
+        train_bpe(toy.lines(), size)
+
+
 @pytest.mark.parametrize(
     ("architecture", "special"),
     [("xlm-roberta", vocabulary.XLMR_TOKENS), ("bert", vocabulary.BERT_TOKENS)],

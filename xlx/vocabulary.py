@@ -83,8 +83,13 @@ def train_bpe(
     """Byte-pair encoding, with the 256 bytes for characters it has no piece for.
 
     ``text`` maps language → lines. Normalised by NFKC as XLM-R's vocabulary. Raises ValueError
-    where the text holds too little for ``size`` pieces.
+    where the text holds too little for ``size`` pieces, or bytes and special tokens leave no room.
     """
+    if size <= N_BYTES + len(XLMR_TOKENS):
+        raise ValueError(
+            f"a vocabulary of {size} has no room for a piece beside the {N_BYTES} bytes and "
+            f"{len(XLMR_TOKENS)} special tokens: ask for more"
+        )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence(
         [
