@@ -32,6 +32,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import conllu
 import numpy as np
@@ -144,6 +145,18 @@ def _drawn(size: int, n: int, seed: int | np.random.Generator, what: str) -> Seq
     return sorted(np.random.default_rng(seed).choice(size, size=n, replace=False).tolist())
 
 
+def keep(part: "Part", positions: Iterable[int]) -> "Part":
+    """The part with the sentences or pairs at these positions alone, in this order."""
+    at = list(positions)
+    return replace(part, **{name: tuple(getattr(part, name)[i] for i in at) for name in part.rows})
+
+
+def _check_sizes(part: "Pairs | Texts") -> None:
+    sizes = {name: len(getattr(part, name)) for name in part.rows}
+    if len(set(sizes.values())) > 1:
+        raise LabelledError(f"{part._name}: unequal numbers of {sizes}.")
+
+
 def _hash(lines: Iterable[str]) -> str:
     return hashlib.sha256("".join(line + "\n" for line in lines).encode("utf-8")).hexdigest()
 
@@ -167,6 +180,7 @@ class Tagged:
     ids: tuple[str, ...]
     licence: str
     repaired: int = 0
+    rows: ClassVar[tuple[str, ...]] = ("sentences", "tags", "ids")
 
     def __post_init__(self) -> None:
         if not len(self.sentences) == len(self.tags) == len(self.ids):
@@ -199,13 +213,7 @@ class Tagged:
 
         The same seed draws the same positions in every language of a parallel source (PUD).
         """
-        kept = _drawn(len(self), n, seed, self._name)
-        return replace(
-            self,
-            sentences=tuple(self.sentences[i] for i in kept),
-            tags=tuple(self.tags[i] for i in kept),
-            ids=tuple(self.ids[i] for i in kept),
-        )
+        return keep(self, _drawn(len(self), n, seed, self._name))
 
     def text_hash(self) -> str:
         """SHA-256 of words and tags: ``word<TAB>tag`` a line, an empty line after a sentence."""
@@ -236,11 +244,10 @@ class Pairs:
     labels: tuple[str, ...]
     ids: tuple[str, ...]
     licence: str
+    rows: ClassVar[tuple[str, ...]] = ("first", "second", "labels", "ids")
 
     def __post_init__(self) -> None:
-        sizes = {name: len(getattr(self, name)) for name in ("first", "second", "labels", "ids")}
-        if len(set(sizes.values())) > 1:
-            raise LabelledError(f"{self._name}: unequal numbers of {sizes}.")
+        _check_sizes(self)
 
     @property
     def _name(self) -> str:
@@ -257,14 +264,7 @@ class Pairs:
 
         The same seed draws the same positions in every language.
         """
-        kept = _drawn(len(self), n, seed, self._name)
-        return replace(
-            self,
-            first=tuple(self.first[i] for i in kept),
-            second=tuple(self.second[i] for i in kept),
-            labels=tuple(self.labels[i] for i in kept),
-            ids=tuple(self.ids[i] for i in kept),
-        )
+        return keep(self, _drawn(len(self), n, seed, self._name))
 
     def text_hash(self) -> str:
         """SHA-256 of the pairs, ``first<TAB>second<TAB>label`` a line."""
@@ -289,11 +289,10 @@ class Texts:
     labels: tuple[str, ...]
     ids: tuple[str, ...]
     licence: str
+    rows: ClassVar[tuple[str, ...]] = ("sentences", "labels", "ids")
 
     def __post_init__(self) -> None:
-        sizes = {name: len(getattr(self, name)) for name in ("sentences", "labels", "ids")}
-        if len(set(sizes.values())) > 1:
-            raise LabelledError(f"{self._name}: unequal numbers of {sizes}.")
+        _check_sizes(self)
 
     @property
     def _name(self) -> str:
@@ -310,17 +309,15 @@ class Texts:
 
         The same seed draws the same positions in every language.
         """
-        kept = _drawn(len(self), n, seed, self._name)
-        return replace(
-            self,
-            sentences=tuple(self.sentences[i] for i in kept),
-            labels=tuple(self.labels[i] for i in kept),
-            ids=tuple(self.ids[i] for i in kept),
-        )
+        return keep(self, _drawn(len(self), n, seed, self._name))
 
     def text_hash(self) -> str:
         """SHA-256 of the sentences, ``sentence<TAB>label`` a line."""
         return _hash(map("\t".join, zip(self.sentences, self.labels, strict=True)))
+
+
+Part = Tagged | Pairs | Texts
+"""A split of a language; ``rows`` names its fields with one entry a sentence or pair."""
 
 
 # --- loading --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ Sentences are drawn whole until there are enough.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -131,12 +131,7 @@ def _enough(part: Part, n: int, seed: int) -> Part:
     order = np.random.default_rng(seed).permutation(len(part))
     sizes = np.cumsum([len(part.sentences[i]) for i in order])
     kept = sorted(order[: np.searchsorted(sizes, n) + 1].tolist())
-    return replace(
-        part,
-        sentences=tuple(part.sentences[i] for i in kept),
-        tags=tuple(part.tags[i] for i in kept),
-        ids=tuple(part.ids[i] for i in kept),
-    )
+    return labelled.keep(part, kept)
 
 
 def examples(encoder: models.Encoder, part: Part, setup: Setup) -> Examples:
