@@ -61,7 +61,8 @@ def test_all_together_weigh_what_is_promised() -> None:
     assert sum(path.stat().st_size for path in files) <= 110e6
 
 
-TRAINERS = {vocabulary.TRAINERS[RECIPES[name].architecture] for name in MEMBERS}
+# The workers of pytest-xdist must collect the same order, and a set of functions has none.
+TRAINERS = list(dict.fromkeys(vocabulary.TRAINERS[RECIPES[name].architecture] for name in MEMBERS))
 
 
 @pytest.mark.parametrize("trainer", TRAINERS, ids=lambda trainer: trainer.__name__)
