@@ -42,6 +42,7 @@ ORDER = (
     "probes",
     "selection",
     "probing",
+    "topics",
     "finetuning",
     "transferability",
     "mixing",
@@ -49,6 +50,7 @@ ORDER = (
     "sentence_encoders",
     "plots",
     "probe_plots",
+    "mexa_plots",
     "run",
 )
 NUMERIC = (
@@ -62,7 +64,7 @@ NUMERIC = (
     "probes",
     "selection",
 )
-DRAWS = ("plots", "probe_plots")
+DRAWS = ("plots", "probe_plots", "mexa_plots")
 LOADS_OR_TRAINS = ("models", "pretraining", "finetuning", "sentence_encoders")
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).
