@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import re
+import warnings
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,8 +16,11 @@ from transformers import AutoModel, AutoTokenizer
 
 from tests import tiny
 from xlx import embeddings, models
-from xlx.embeddings import POOLINGS, embed, embed_corpus
+from xlx.embeddings import POOLINGS, embed, embed_corpus, embed_poolings
 from xlx.store import Store, StoreWarning
+
+# Every pooling is tried with every kind of model here.
+pytestmark = pytest.mark.filterwarnings("ignore::xlx.embeddings.PoolingWarning")
 
 SENTENCES = tiny.SENTENCES
 
@@ -151,13 +155,16 @@ def test_padding_side_of_the_tokenizer_does_not_matter(folders, name, pooling) -
     assert (found[0] == found[1]).all()
 
 
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
 @pytest.mark.parametrize("pooling", ["mean", "weighted_mean", "last"])
-def test_states_of_a_left_padded_decoder_pool_to_the_same_vectors(encoders, pooling) -> None:
-    encoder = encoders["gpt2"]
-    ids = [encoder.tokenizer(sentence)["input_ids"] for sentence in SENTENCES]
+def test_states_of_a_left_padded_decoder_pool_to_the_same_vectors(encoders, name, pooling) -> None:
+    encoder = encoders[name]
+    read = encoder.tokenizer(SENTENCES, return_special_tokens_mask=True)
+    ids, special = read["input_ids"], read["special_tokens_mask"]
     longest = max(map(len, ids))
     tokens = torch.tensor([[encoder.pad_id] * (longest - len(i)) + i for i in ids])
     real = torch.tensor([[False] * (longest - len(i)) + [True] * len(i) for i in ids])
+    counted = torch.tensor([[True] * (longest - len(m)) + m for m in special]).logical_not()
     with torch.no_grad():
         output = encoder.model(
             input_ids=tokens,
@@ -165,7 +172,7 @@ def test_states_of_a_left_padded_decoder_pool_to_the_same_vectors(encoders, pool
             position_ids=(real.long().cumsum(1) - 1).clamp(min=0),
             output_hidden_states=True,
         )
-    expected = [embeddings.pool(layer, real, pooling).numpy() for layer in output.hidden_states]
+    expected = [embeddings.pool(layer, counted, pooling).numpy() for layer in output.hidden_states]
     assert_close(embed(encoder, SENTENCES, pooling=pooling).states, np.stack(expected))
 
 
@@ -412,6 +419,48 @@ def test_corpus_equals_its_languages(encoder, tmp_path) -> None:
     for language in CORPUS.languages:
         expected = embed(encoder, CORPUS.sentences[language]).states
         assert_close(found.states[language], expected)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_poolings_of_one_pass_are_those_of_one_pass_each(encoders, tmp_path, name) -> None:
+    poolings = ("weighted_mean", "last", "mean")
+    found = embed_poolings(encoders[name], CORPUS, poolings, store=Store(tmp_path / "together"))
+    assert tuple(found) == poolings
+    for pooling, together in found.items():
+        alone = embed_corpus(
+            encoders[name], CORPUS, pooling=pooling, store=Store(tmp_path / "apart")
+        )
+        assert together.pooling == pooling
+        assert all((together.states[x] == alone.states[x]).all() for x in CORPUS.languages)
+
+
+def test_poolings_that_are_stored_are_not_computed_again(encoder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(embeddings, "code_version", lambda *_: "fixed")
+    embed_corpus(encoder, CORPUS, pooling="last", store=Store(tmp_path))
+    asked = []
+    real = embeddings._embed
+    monkeypatch.setattr(
+        embeddings, "_embed", lambda plan, *rest: asked.append(plan.poolings) or real(plan, *rest)
+    )
+    embed_poolings(encoder, CORPUS, ["mean", "last"], store=Store(tmp_path))
+    assert asked == [("mean",)] * 3
+
+
+def test_no_pooling_is_refused(encoder, tmp_path) -> None:
+    with pytest.raises(ValueError, match="no pooling is asked for"):
+        embed_poolings(encoder, CORPUS, [], store=Store(tmp_path))
+
+
+def test_weights_by_position_are_noted_where_the_model_sees_both_ways(encoders, tmp_path) -> None:
+    with pytest.warns(embeddings.PoolingWarning, match="is no causal model"):
+        found = embed_corpus(
+            encoders["xlm-roberta"], CORPUS, pooling="weighted_mean", store=Store(tmp_path)
+        )
+    assert found.pooling == "weighted_mean"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        embed(encoders["llama"], SENTENCES, pooling="weighted_mean")
+        embed(encoders["xlm-roberta"], SENTENCES, pooling="last")
 
 
 def test_equal_strings_anywhere_share_a_vector(encoder, tmp_path) -> None:

@@ -25,6 +25,9 @@ from xlx.embeddings import POOLINGS, TOKEN_BUDGET, embed
 from xlx.models import Encoder, load
 from xlx.words import FORMS, SUBWORDS, embed_pairs, embed_words, pairs_key, words_key
 
+# Every pooling is tried with every kind of model here.
+pytestmark = pytest.mark.filterwarnings("ignore::xlx.embeddings.PoolingWarning")
+
 SENTENCES = (
     ("The", "weather", "is", "fine", ",", "or", "so", "they", "say", "."),
     ("Yes",),

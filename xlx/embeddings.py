@@ -11,7 +11,8 @@ Poolings, over the tokens t = 1 ... T of a sentence:
     section 3).
 ``weighted_mean``
     Weights t / (1 + ... + T), so that later tokens, which have seen more, count more (Muennighoff
-    2022; MEXA section 3.1). For causal models.
+    2022; MEXA section 3.1). For causal models; with others, whose tokens have all seen the whole
+    sentence, it is computed too, with a `PoolingWarning`.
 ``last``
     The state of token T.
 ``cls``
@@ -27,9 +28,10 @@ in the last digits of float32; equal strings get equal vectors, bit for bit.
 """
 
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
@@ -52,6 +54,10 @@ _version = lru_cache(version)
 
 _BATCH_COST = 96
 """What a batch costs beyond its tokens, in tokens: it sets how much padding may save a batch."""
+
+
+class PoolingWarning(UserWarning):
+    """A pooling whose reason does not hold for the model."""
 
 
 class Corpus(Protocol):
@@ -200,9 +206,11 @@ def embed(
         finite number.
     """
     _check_strings(sentences, "sentences")
-    plan = _plan(encoder, pooling, special_tokens, max_length, token_budget)
+    plan = _plan(encoder, (pooling,), special_tokens, max_length, token_budget)
+    _note(plan)
     with _bar(len(sentences), "embedding", progress) as advance:
-        return _embed(plan, sentences, "", advance)
+        (states,) = _embed(plan, sentences, "", advance)
+    return states
 
 
 def embed_corpus(
@@ -238,29 +246,82 @@ def embed_corpus(
     ValueError
         As for `embed`, naming the language; or if a vector is zero.
     """
+    (states,) = embed_poolings(
+        encoder,
+        corpus,
+        (pooling,),
+        special_tokens=special_tokens,
+        max_length=max_length,
+        token_budget=token_budget,
+        store=store,
+        progress=progress,
+    ).values()
+    return states
+
+
+def embed_poolings(
+    encoder: Encoder,
+    corpus: Corpus,
+    poolings: Sequence[str],
+    *,
+    special_tokens: bool = False,
+    max_length: int | None = None,
+    token_budget: int = TOKEN_BUDGET,
+    store: Store | None = None,
+    progress: bool = True,
+) -> dict[str, CorpusStates]:
+    """`embed_corpus` with several poolings, for which the model reads each sentence once.
+
+    Parameters
+    ----------
+    poolings : sequence of str
+        As `pooling` of `embed_corpus`; each has files of its own in the store.
+    encoder, corpus, special_tokens, max_length, token_budget, store, progress
+        As for `embed_corpus`.
+
+    Returns
+    -------
+    dict of CorpusStates
+        By pooling, in the order asked for.
+
+    Raises
+    ------
+    ValueError
+        As `embed_corpus`; for no pooling.
+    """
     for language in corpus.languages:
         _check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
-    plan = _plan(encoder, pooling, special_tokens, max_length, token_budget)
+    poolings = tuple(dict.fromkeys(poolings))
+    plan = _plan(encoder, poolings, special_tokens, max_length, token_budget)
+    _note(plan)
     store = Store() if store is None else store
-    states, cut = {}, {}
+    states: dict[str, dict[str, np.ndarray]] = {pooling: {} for pooling in poolings}
+    cut = {}
     total = sum(len(corpus.sentences[language]) for language in corpus.languages)
     with _bar(total, encoder.name, progress) as advance:
         for language in corpus.languages:
-            key = plan.key() | {"text": corpus.text_hash(language)}
-            stored = store.load_arrays("embeddings", key)
-            if stored is None:
-                sentences = corpus.sentences[language]
-                result = _embed(
-                    plan, sentences, f"language {language!r} of {corpus.name!r}, ", advance
-                )
-                stored = {"states": result.states, "n_cut": np.array(result.n_cut)}
-                store.save_arrays("embeddings", key, stored)
+            sentences, text = corpus.sentences[language], {"text": corpus.text_hash(language)}
+            keys = {pooling: plan.key(pooling) | text for pooling in poolings}
+            stored = {p: store.load_arrays("embeddings", key) for p, key in keys.items()}
+            missing = tuple(pooling for pooling in poolings if stored[pooling] is None)
+            if missing:
+                where = f"language {language!r} of {corpus.name!r}, "
+                found = _embed(replace(plan, poolings=missing), sentences, where, advance)
+                for pooling, result in zip(missing, found, strict=True):
+                    stored[pooling] = {"states": result.states, "n_cut": np.array(result.n_cut)}
+                    store.save_arrays("embeddings", keys[pooling], stored[pooling])
             else:
-                advance(len(corpus.sentences[language]))
-            states[language], cut[language] = stored["states"], int(stored["n_cut"])
-    _share_vectors(corpus, states)
-    result = CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
-    return result.check()
+                advance(len(sentences))
+            for pooling in poolings:
+                states[pooling][language] = stored[pooling]["states"]
+                cut[language] = int(stored[pooling]["n_cut"])
+    results = {}
+    for pooling in poolings:
+        _share_vectors(corpus, states[pooling])
+        results[pooling] = CorpusStates(
+            states[pooling], cut, encoder.name, corpus.name, pooling, encoder.step
+        ).check()
+    return results
 
 
 def corpus_key(
@@ -275,9 +336,9 @@ def corpus_key(
 
     Model, text of each language (in order), pooling, maximum length, precision, device, code.
     """
-    plan = _plan(encoder, pooling, special_tokens, max_length, TOKEN_BUDGET)
+    plan = _plan(encoder, (pooling,), special_tokens, max_length, TOKEN_BUDGET)
     texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
-    return plan.key() | {"texts": texts}
+    return plan.key(pooling) | {"texts": texts}
 
 
 def bag_of_subwords(
@@ -297,7 +358,7 @@ def bag_of_subwords(
     dict of scipy.sparse.csr_array
         By language: ``(n_sentences, vocabulary)``, cut at `max_length` as the model's input is.
     """
-    plan = _plan(encoder, "mean", special_tokens, max_length, TOKEN_BUDGET)
+    plan = _plan(encoder, ("mean",), special_tokens, max_length, TOKEN_BUDGET)
     bags = {}
     for language in corpus.languages:
         sentences = corpus.sentences[language]
@@ -357,16 +418,16 @@ class _Plan:
     """Options of `embed`, checked against the model."""
 
     encoder: Encoder
-    pooling: str
+    poolings: tuple[str, ...]
     special_tokens: bool
     max_length: int | None
     token_budget: int
 
-    def key(self) -> dict[str, object]:
+    def key(self, pooling: str) -> dict[str, object]:
         """What the vectors depend on, but for the text (the budget only moves the last digits)."""
         return {
             "model": self.encoder.fingerprint,
-            "pooling": self.pooling,
+            "pooling": pooling,
             "special_tokens": self.special_tokens,
             "max_length": self.max_length,
             "dtype": str(self.encoder.dtype).removeprefix("torch."),
@@ -379,18 +440,21 @@ class _Plan:
 
 def _plan(
     encoder: Encoder,
-    pooling: str,
+    poolings: tuple[str, ...],
     special_tokens: bool,
     max_length: int | None,
     token_budget: int,
 ) -> _Plan:
-    if pooling not in POOLINGS:
-        raise ValueError(f"pooling {pooling!r} is not one of {', '.join(POOLINGS)}")
+    if not poolings:
+        raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
+    for pooling in poolings:
+        if pooling not in POOLINGS:
+            raise ValueError(f"pooling {pooling!r} is not one of {', '.join(POOLINGS)}")
     if token_budget < 1:
         raise ValueError(f"token_budget is {token_budget}: a batch needs at least one token")
     tokenizer = encoder.tokenizer
     n_special = tokenizer.num_special_tokens_to_add(pair=False)
-    if pooling == "cls" and not _opens_specially(tokenizer):
+    if "cls" in poolings and not _opens_specially(tokenizer):
         raise ValueError(
             f"pooling 'cls' needs a tokenizer that puts a special token first, and that of "
             f"{encoder.name!r} does not: use 'mean' or 'last'"
@@ -405,7 +469,17 @@ def _plan(
             f"max_length is {max_length}, and {n_special} of the tokens of {encoder.name!r} are "
             "special ones: no room is left for the sentence"
         )
-    return _Plan(encoder, pooling, special_tokens, max_length, token_budget)
+    return _Plan(encoder, poolings, special_tokens, max_length, token_budget)
+
+
+def _note(plan: _Plan) -> None:
+    if "weighted_mean" in plan.poolings and plan.encoder.kind != "decoder":
+        warnings.warn(
+            f"{plan.encoder.name!r} is no causal model: each of its tokens has seen the whole "
+            "sentence, so the later ones need no greater weight; 'mean' is the usual pooling",
+            PoolingWarning,
+            stacklevel=3,
+        )
 
 
 def _opens_specially(tokenizer: object) -> bool:
@@ -430,8 +504,8 @@ def _bar(total: int, what: str, progress: bool) -> Iterator[Callable[[int], obje
 
 def _embed(
     plan: _Plan, sentences: Sequence[str], where: str, advance: Callable[[int], object]
-) -> SentenceStates:
-    """`embed`, with `where` to put before a sentence's position in an error."""
+) -> list[SentenceStates]:
+    """`embed` for each of the poolings; `where` goes before a sentence's position in an error."""
     encoder = plan.encoder
     unique = list(dict.fromkeys(sentences))
     row = {sentence: i for i, sentence in enumerate(unique)}
@@ -456,20 +530,26 @@ def _embed(
             )
 
     lengths = np.fromiter(map(len, ids), dtype=np.intp, count=len(ids))
-    pooled = np.empty((encoder.n_layers + 1, len(unique), encoder.dim), dtype=np.float32)
+    shape = (len(plan.poolings), encoder.n_layers + 1, len(unique), encoder.dim)
+    pooled = np.empty(shape, dtype=np.float32)
     padded = 0
     for batch in _batches(lengths, plan.token_budget):
         padded += len(batch) * int(lengths[batch].max())
-        pooled[:, batch] = _forward(plan, [ids[i] for i in batch], [special[i] for i in batch])
+        pooled[:, :, batch] = _forward(plan, [ids[i] for i in batch], [special[i] for i in batch])
         advance(int(occurrences[batch].sum()))
-    _check_numbers(pooled, f"{encoder.name!r}", name)
     n_tokens = int(lengths.sum())
-    return SentenceStates(
-        states=pooled if len(unique) == len(sentences) else pooled[:, rows],
-        n_cut=int(occurrences[cut].sum()),
-        n_tokens=n_tokens,
-        padding_share=1 - n_tokens / padded if padded else 0.0,
-    )
+    results = []
+    for states in pooled:
+        _check_numbers(states, f"{encoder.name!r}", name)
+        results.append(
+            SentenceStates(
+                states=states if len(unique) == len(sentences) else states[:, rows],
+                n_cut=int(occurrences[cut].sum()),
+                n_tokens=n_tokens,
+                padding_share=1 - n_tokens / padded if padded else 0.0,
+            )
+        )
+    return results
 
 
 def _tokenize(
@@ -527,18 +607,16 @@ def _batches(lengths: np.ndarray, token_budget: int) -> list[np.ndarray]:
 
 @torch.inference_mode()
 def _forward(plan: _Plan, ids: list[list[int]], special: list[list[int]]) -> np.ndarray:
-    """One batch through the model: float32 ``(n_layers + 1, n_sentences, dim)``."""
+    """One batch through the model: float32 ``(n_poolings, n_layers + 1, n_sentences, dim)``."""
     encoder = plan.encoder
     longest = max(map(len, ids))
     tokens = np.full((len(ids), longest), encoder.pad_id, dtype=np.int64)
     real = np.zeros((len(ids), longest), dtype=bool)
-    counted = np.zeros((len(ids), longest), dtype=bool)
+    of_sentence = np.zeros((len(ids), longest), dtype=bool)
     for k, (sentence, mask) in enumerate(zip(ids, special, strict=True)):
         tokens[k, : len(sentence)] = sentence
         real[k, : len(sentence)] = True
-        counted[k, : len(sentence)] = np.logical_not(mask)
-    if plan.special_tokens or plan.pooling == "cls":
-        counted = real
+        of_sentence[k, : len(sentence)] = np.logical_not(mask)
     device = encoder.device
     # Without padding there is nothing to mask, and attention without a mask is faster.
     mask = None if real.all() else torch.from_numpy(real).to(device, torch.int64)
@@ -548,8 +626,12 @@ def _forward(plan: _Plan, ids: list[list[int]], special: list[list[int]]) -> np.
         output_hidden_states=True,
         return_dict=True,
     )
-    weights = _pooling_weights(torch.from_numpy(counted).to(device), plan.pooling)
-    return torch.stack([_apply(layer, weights) for layer in output.hidden_states]).cpu().numpy()
+    pooled = []
+    for pooling in plan.poolings:
+        counted = real if plan.special_tokens or pooling == "cls" else of_sentence
+        weights = _pooling_weights(torch.from_numpy(counted).to(device), pooling)
+        pooled.append(torch.stack([_apply(layer, weights) for layer in output.hidden_states]))
+    return torch.stack(pooled).cpu().numpy()
 
 
 def _check_numbers(

@@ -237,7 +237,7 @@ def words_key(
 
     Model, text (`text_hash`, words and all), options, precision, device, code, libraries.
     """
-    key = _words_plan(encoder, subword, max_length, TOKEN_BUDGET).key()
+    key = _words_plan(encoder, subword, max_length, TOKEN_BUDGET).key("mean")
     del key["pooling"], key["special_tokens"]
     code = code_version(
         embed_words, _distinct, _pieces, _spaced, _choose, _owners, _owners_slow, _needs_spaces,
@@ -258,7 +258,7 @@ def pairs_key(
 
     Model, text (`text_hash`, of both sides), options, precision, device, code, libraries.
     """
-    key = _pairs_plan(encoder, form, pooling, max_length, TOKEN_BUDGET).key()
+    key = _pairs_plan(encoder, form, pooling, max_length, TOKEN_BUDGET).key(pooling)
     own = code_version(
         _distinct, _joint, _tokenize_pairs, _has_token_types, _hidden_states, _concatenated
     )
@@ -268,7 +268,7 @@ def pairs_key(
 def _words_plan(encoder: Encoder, subword: str, max_length: int | None, token_budget: int) -> _Plan:
     if subword not in SUBWORDS:
         raise ValueError(f"subword {subword!r} is not one of {', '.join(SUBWORDS)}")
-    return _plan(encoder, "mean", False, max_length, token_budget)
+    return _plan(encoder, ("mean",), False, max_length, token_budget)
 
 
 def _pairs_plan(
@@ -276,7 +276,7 @@ def _pairs_plan(
 ) -> _Plan:
     if form not in FORMS:
         raise ValueError(f"form {form!r} is not one of {', '.join(FORMS)}")
-    plan = _plan(encoder, pooling, False, max_length, token_budget)
+    plan = _plan(encoder, (pooling,), False, max_length, token_budget)
     n_special = encoder.tokenizer.num_special_tokens_to_add(pair=True)
     if form == "joint" and plan.max_length is not None and plan.max_length < n_special + 2:
         raise ValueError(
@@ -518,6 +518,7 @@ def _joint(
     advance: Callable[[int], object],
 ) -> PairStates:
     encoder = plan.encoder
+    (pooling,) = plan.poolings
     unique, of, position = _distinct(list(zip(first, second, strict=True)))
     ids, special, types, cut = _tokenize_pairs(plan, unique)
 
@@ -538,8 +539,8 @@ def _joint(
         counted = np.zeros(layers[0].shape[:2], dtype=bool)
         for k, u in enumerate(batch):
             # The special tokens count for "cls" alone, which is one of them.
-            counted[k, : len(ids[u])] = plan.pooling == "cls" or np.logical_not(special[u])
-        weights = _pooling_weights(torch.from_numpy(counted).to(encoder.device), plan.pooling)
+            counted[k, : len(ids[u])] = pooling == "cls" or np.logical_not(special[u])
+        weights = _pooling_weights(torch.from_numpy(counted).to(encoder.device), pooling)
         pooled[:, batch] = torch.stack([_apply(layer, weights) for layer in layers]).cpu().numpy()
         advance(2 * int(occurrences[batch].sum()))
     _check_numbers(pooled, f"{encoder.name!r}", name)
@@ -598,7 +599,7 @@ def _concatenated(
     n = len(first)
     sentences = [*first, *second]
     # At once, so that a sentence that stands on both sides has one vector, and u - v is zero.
-    result = _embed(plan, sentences, "first and second sentences end to end, ", advance)
+    (result,) = _embed(plan, sentences, "first and second sentences end to end, ", advance)
     u, v = result.states[:, :n], result.states[:, n:]
     n_cut = 0
     if result.n_cut:
