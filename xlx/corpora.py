@@ -9,7 +9,10 @@
 ``flores200-100``  FLORES-200, the first 100 sentences of ``devtest`` in 203 languages, with two
                    corrections, shipped in ``data/flores200``
 ``flores200``      FLORES-200 ``devtest``, downloaded; ``flores200-dev`` is its other part
-a folder           your own: one UTF-8 text file a language, line n the same sentence in each
+``new-testament``  the New Testament by verse in 21 languages, the books that the miniature models
+                   are trained on (in ``data/pretraining``); ``new-testament-held-out`` is the
+                   books that they are not, shipped in ``data/new_testament``
+a folder           your own: one UTF-8 text file a language, in a layout of `load`
 ================== ============================================================================
 
 Languages go by their ISO 639-1 code, or 639-3 where there is none. Where a corpus has several
@@ -17,11 +20,17 @@ varieties of a language, that of `languages.LANGUAGES` (or else the only one) ta
 and the others keep script or region: "pt" and "pt_BR". In a folder with ``pt_PT`` and ``pt_BR``
 none takes it. Either name works when asking.
 
+Where sentences have ids of their own (the New Testaments, two layouts of a folder) the positions
+are the ids that *all the languages asked for* have, in the order of the first: fewer languages give
+as many positions or more.
+
 What is done to the text: a byte order mark is taken off and CRLF line ends are read as LF. Lines
 end at LF only, so other separators (U+2028, U+0085, a lone CR) stay inside their sentence. Nothing
-is stripped, normalised or repaired.
+is stripped, normalised or repaired. In the New Testaments a verse of fewer than three letters or
+digits counts as missing: it is the sign by which a translation leaves one out ("#", "[1]").
 """
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -41,6 +50,22 @@ __all__ = ["CorpusError", "CorpusWarning", "DownloadError", "ParallelCorpus", "l
 _SEGMENTS = "segments.tsv"
 _BESIDE = ("readme", "license", "licence", "notice")
 
+#: A translation of the Parallel Bible Corpus by its file name: ``deu-x-bible-luther1912.txt``.
+_TRANSLATION = re.compile(r"(?P<code>[^-.]+)-x-bible\b.*")
+
+#: What of it is no verse: metadata (``# key: value``), verses left out (``# id<TAB>text``), blanks.
+_NOT_VERSE = re.compile(r"#.*|\s*")
+
+#: A verse of it: two digits of the book, three each of chapter and verse. No text, no verse.
+_VERSE = re.compile(r"(?P<id>[0-9]{8})(\t(?P<text>.*))?")
+
+#: The layouts of a folder, as `ParallelCorpus.source` names them.
+_BY_LINE, _BY_ID, _BY_VERSE = (
+    "one sentence a line",
+    "id and sentence a line",
+    "verses as in the Parallel Bible Corpus",
+)
+
 
 @dataclass(frozen=True)
 class ParallelCorpus:
@@ -49,7 +74,8 @@ class ParallelCorpus:
     ``sentences`` maps each language to n strings; position i holds the same content in all of them.
     ``ids`` and ``domains`` have n entries too; a corpus without domains has empty strings there. In
     WMT24++ and NTREX an id is ``document:segment`` (so ``id.rsplit(":", 1)[0]`` is the document),
-    elsewhere the line number unless the corpus gives one.
+    in the New Testaments a verse (``Jas.1.1``, of the domain ``Jas``), elsewhere the line number
+    unless the corpus gives one. ``source`` of a folder says which layout was read.
     """
 
     name: str
@@ -158,9 +184,21 @@ def load(
     ----------
     name : a corpus of the table at the top of this module, or a folder with one text file a
         language, named by a tag that `languages.parse_tag` reads (``en.txt``, ``eng_Latn``,
-        ``pt_BR.txt``). ``segments.tsv`` beside them may give ``id`` and ``domain`` (tab-separated,
-        with a header); README, LICENSE, NOTICE, hidden files and subfolders are left alone,
-        anything else is an error.
+        ``pt_BR.txt``, ``aai_Latn.devtest``; the same extension throughout). Its layout is found
+        out from the files:
+
+        * one sentence a line, line n the same in each, as in the data of MEXA (Kargaran et al.);
+          ``segments.tsv`` beside them may give ``id`` and ``domain`` (tab-separated, with header);
+        * ``id<TAB>sentence``, if most lines of one of the files start with an id (no white space
+          in it); then all lines of all files must;
+        * verses of the Parallel Bible Corpus (Mayer and Cysouw 2014), if the files are called
+          ``deu-x-bible-luther1912.txt``: lines ``40001001<TAB>text``, those with ``#`` in front
+          skipped, one translation a language (or script, where ``# ISO_15924:`` names it). The
+          domain is the number of the book.
+
+        In the last two, ids that a language lacks, or has no text for, are left out in all, with a
+        CorpusWarning. README, LICENSE, NOTICE, hidden files and subfolders are left alone, anything
+        else is an error.
     languages : codes or tags to load, in the order wanted; None for all there are.
     path : a local copy of a corpus that is downloaded otherwise: a folder with its files under
         their own names, at any depth, or an archive of it. A copy whose text differs from the one
@@ -171,8 +209,9 @@ def load(
 
     Raises
     ------
-    CorpusError (a ValueError) for a language that is missing, a file name that is no language, text
-    that is not UTF-8, empty lines, unequal numbers of lines, fewer than two sentences;
+    CorpusError (a ValueError) for a language that is missing, a file name that is no language, two
+    extensions or layouts in a folder, text that is not UTF-8, empty lines, unequal numbers of
+    lines, a malformed line, an id that comes twice, no id in common, fewer than two sentences;
     FileNotFoundError for a folder that does not exist, DownloadError (one too) without a network.
     """
     if str(name) in ORIGINS:
@@ -214,10 +253,14 @@ def _check(corpus: ParallelCorpus, drop_duplicates: bool) -> ParallelCorpus:
     elif positions:
         counts = Counter(repeats["language"])
         first = repeats.iloc[0]
+        at, before = (
+            f"line {position + 1}" if (id_ := corpus.ids[position]) == str(position + 1) else id_
+            for position in (first["position"], first["first_position"])
+        )
         warnings.warn(
             f"{corpus.name}: {len(repeats)} sentences at {len(positions)} of {len(corpus)} "
-            f"positions repeat an earlier one of their language (first: {first['language']}, line "
-            f"{first['position'] + 1} repeats line {first['first_position'] + 1}; in all: "
+            f"positions repeat an earlier one of their language (first: {first['language']}, "
+            f"{at} repeats {before}; in all: "
             f"{', '.join(f'{language} {count}' for language, count in counts.items())}) and so do "
             "not differ in meaning; drop_duplicates=True leaves these positions out.",
             CorpusWarning,
@@ -305,39 +348,149 @@ def _keys(tags: Iterable[str], chosen: dict[str, str], where: str) -> dict[str, 
 
 
 def _load_folder(folder: Path, languages: Iterable[str] | None) -> ParallelCorpus:
-    files: dict[str, Path] = {}
+    files = _files(folder)
+    keys = _keys(files, {}, str(folder))
+    keys = {key: keys[key] for key in _resolve(languages, keys, str(folder))}
+    names = {key: files[tag].name for key, tag in keys.items()}
+    lines = {
+        key: origins.decode(files[tag].read_bytes(), f"{key}: {files[tag]}")
+        for key, tag in keys.items()
+    }
+    file = folder / _SEGMENTS
+    segments = None
+    if file.exists():
+        segments = origins.table(file.read_bytes(), str(file))
+        segments.attrs["file"] = _SEGMENTS
+        if not {"id", "domain"} & set(segments):
+            raise CorpusError(f"{file}, line 1: the header names neither id nor domain.")
+    layout = _layout(names, lines)
+    if layout == _BY_LINE:
+        texts = {
+            key: origins.sentences(rows, f"{key}: {folder / names[key]}")
+            for key, rows in lines.items()
+        }
+    elif segments is not None:
+        raise CorpusError(
+            f"{file}: the lines of {min(names.values())} have ids; remove one of both."
+        )
+    else:
+        read = _verses if layout == _BY_VERSE else origins.by_id
+        rows = {key: read(lines[key], f"{key}: {folder / names[key]}") for key in keys}
+        texts, segments = _in_common(folder, rows, names)
+        segments.attrs["file"] = layout
+        if layout == _BY_VERSE:
+            segments["domain"] = segments["id"].str[:2]
+    source = f"{folder} ({layout})"
+    return _assemble(folder.name, texts, names, segments, "as stated by its owner", source)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The files of a folder that hold the text of a language, by language tag."""
+    found: dict[str, Path] = {}
+    of_code: dict[str, Path] = {}
     for file in sorted(folder.iterdir()):
         name = file.name
         if file.is_dir() or name.startswith(".") or name == _SEGMENTS:
             continue
         if name.lower().split(".")[0] in _BESIDE:
             continue
-        tag = name.removesuffix(".txt")
+        tag = code = file.stem
+        if translation := _TRANSLATION.fullmatch(name):
+            code = translation["code"]
+            tag = "_".join([code, *_script(file)])
         try:
             parse_tag(tag)
         except ValueError as error:
             raise CorpusError(f"{folder}: file {name} is no text of a language: {error}") from None
-        if tag in files:
-            raise CorpusError(f"{folder}: {files[tag].name} and {name} are the same language.")
-        files[tag] = file
-    if not files:
+        # A translation whose header names no script may be in that of any other.
+        same = found.get(tag) or found.get(code) or (of_code.get(code) if tag == code else None)
+        if same:
+            raise CorpusError(
+                f"{folder}: {same.name} and {name} are the same language; keep one of them."
+            )
+        found[tag] = of_code[code] = file
+    if not found:
         raise CorpusError(f"{folder} is empty; it needs one text file a language, such as en.txt.")
-    keys = _keys(files, {}, str(folder))
-    texts, names = {}, {}
-    for key in _resolve(languages, keys, str(folder)):
-        file = files[keys[key]]
-        where = f"{key}: {file}"
-        texts[key], names[key] = (
-            origins.sentences(origins.decode(file.read_bytes(), where), where),
-            file.name,
+    kinds = {
+        "two layouts": lambda file: bool(_TRANSLATION.fullmatch(file.name)),
+        # en and en.txt are read alike.
+        "two extensions": lambda file: file.suffix or ".txt",
+    }
+    for what, kind in kinds.items():
+        first, *others = found.values()
+        if odd := [file for file in others if kind(file) != kind(first)]:
+            raise CorpusError(
+                f"{folder} holds {what}: {first.name} and {odd[0].name} are not of one kind; keep "
+                "the files of one in a folder of their own."
+            )
+    return found
+
+
+def _script(file: Path) -> list[str]:
+    """The script that the header of a translation names, if it does: [] or one ISO 15924 code."""
+    with file.open("rb") as lines:
+        for line in lines:
+            text = line.decode("utf-8-sig", errors="replace").rstrip()
+            if not _NOT_VERSE.fullmatch(text):
+                break
+            if found := re.fullmatch(r"# *ISO_15924: *([A-Z][a-z]{3})", text):
+                return [found[1]]
+    return []
+
+
+def _layout(names: dict[str, str], lines: dict[str, list[str]]) -> str:
+    """Which layout these lines have. ``names``: key to file name, ``lines``: key to lines."""
+    if any(_TRANSLATION.fullmatch(name) for name in names.values()):
+        return _BY_VERSE
+    for rows in lines.values():
+        if 2 * sum(bool(re.match(r"\S+\t", row)) for row in rows) > len(rows):
+            return _BY_ID
+    return _BY_LINE
+
+
+def _verses(lines: Sequence[str], where: str) -> dict[str, str]:
+    """Verses of the Parallel Bible Corpus by id, without those that have no text."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if _NOT_VERSE.fullmatch(line):
+            continue
+        if not (verse := _VERSE.fullmatch(line)):
+            raise CorpusError(
+                f"{where}, line {number}: not a verse (eight digits, a tab and text) nor a line "
+                "that starts with #."
+            )
+        if verse["id"] in found:
+            raise CorpusError(f"{where}, line {number}: the id {verse['id']} comes a second time.")
+        found[verse["id"]] = verse["text"] or ""
+    return {key: text for key, text in found.items() if origins.visible(text)}
+
+
+def _in_common(
+    folder: Path, rows: dict[str, dict[str, str]], names: dict[str, str]
+) -> tuple[dict[str, tuple[str, ...]], pd.DataFrame]:
+    """Texts and segments of the ids that all languages have; a warning for those left out.
+
+    ``rows``: key to id to sentence; ``names``: key to file name.
+    """
+    ids, texts = origins.in_common(rows)
+    every = len(set().union(*rows.values()))
+    fewest = min(rows, key=lambda key: len(rows[key]))
+    if not ids:
+        other = max(rows, key=lambda key: len(rows[key]))
+        raise CorpusError(
+            f"{folder}: no id has a sentence in all of {len(rows)} files (the first is "
+            f"{next(iter(rows[fewest]), 'none')} in {names[fewest]} and "
+            f"{next(iter(rows[other]), 'none')} in {names[other]})."
         )
-    segments = None
-    if (file := folder / _SEGMENTS).exists():
-        segments = origins.table(file.read_bytes(), str(file))
-        segments.attrs["file"] = _SEGMENTS
-        if not {"id", "domain"} & set(segments):
-            raise CorpusError(f"{file}, line 1: the header names neither id nor domain.")
-    return _assemble(folder.name, texts, names, segments, "as stated by its owner", str(folder))
+    if len(ids) < every:
+        warnings.warn(
+            f"{folder.name}: {every - len(ids)} of {every} ids are left out, as not all of "
+            f"{len(rows)} languages have them; {names[fewest]} lacks most, "
+            f"{every - len(rows[fewest])} of them.",
+            CorpusWarning,
+            stacklevel=4,
+        )
+    return texts, pd.DataFrame({"id": ids}, dtype=object)
 
 
 def _load_known(

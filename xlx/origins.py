@@ -3,9 +3,10 @@
 `corpora.load` is built on this module and is what to call; here are the registry `ORIGINS`, the
 reading of files, and the downloads. ``data/checksums.tsv`` records the text of every language of
 WMT24++, NTREX and FLORES-200 devtest, ``data/flores200/checksums.tsv`` that of the part shipped of
-the last; what is read is compared with it, and a download or the shipped text that differs is an
-error. The FLORES-200 archive (with its dev part) and the files of
-NTREX are checked by SHA-256 when they arrive; the hub checks its own.
+the last, ``data/new_testament/checksums.tsv`` that of the New Testaments; what is read is compared
+with it, and a download or the shipped text that differs is an error. The FLORES-200 archive (with
+its dev part) and the files of NTREX are checked by SHA-256 when they arrive; the hub checks its
+own.
 """
 
 import gzip
@@ -16,7 +17,7 @@ import sys
 import tarfile
 import unicodedata
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -32,9 +33,25 @@ _LF, _CR = "\u2424", "\u240d"
 
 _SHIPPED = paths.DATA / "wmt24pp"
 _SHIPPED_FLORES = paths.DATA / "flores200"
+_SHIPPED_VERSES = paths.DATA / "new_testament"
+_PRETRAINING = paths.DATA / "pretraining"
 
-#: What is shipped, and the name under which a copy elsewhere is read.
+#: What is shipped, by its folder in data/ ...
+_HOME = {
+    "wmt24pp": "wmt24pp",
+    "flores200-100": "flores200",
+    "new-testament": "pretraining",
+    "new-testament-held-out": "new_testament",
+}
+
+#: ... and the name under which a copy elsewhere is read.
 _WHOLE = {"wmt24pp": "google/wmt24pp", "flores200-100": "flores200"}
+
+#: Those whose lines are ``id<TAB>verse``.
+_BY_VERSE = ("new-testament", "new-testament-held-out")
+
+#: Verses with fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
+_NO_VERSE = 3
 
 
 class CorpusError(ValueError):
@@ -70,6 +87,11 @@ _FLORES = Origin(
     # As given in a Croissant description of the data set and by many who use it.
     pin="b8b0b76783024b85797e5cc75064eb83fc5288b41e9654dabc7be6ae944011f6",
 )
+_VERSES = Origin(
+    licence="public domain; pt: CC BY 3.0 BR",
+    source="New Testaments, CrossWire modules via github.com/scrollmapper/bible_databases",
+    variety="code",
+)
 ORIGINS = {
     "wmt24pp": Origin("Apache-2.0", _WMT24PP, "wmt24pp", extra="segments.tsv"),
     "google/wmt24pp": Origin(
@@ -86,6 +108,8 @@ ORIGINS = {
     "flores200": replace(_FLORES, extra="metadata_devtest.tsv"),
     "flores200-dev": replace(_FLORES, extra="metadata_dev.tsv"),
     "flores200-100": replace(_FLORES, url="", pin=""),
+    "new-testament": _VERSES,
+    "new-testament-held-out": _VERSES,
 }
 
 
@@ -109,13 +133,14 @@ def decode(data: bytes, where: str) -> list[str]:
     return lines
 
 
-def _visible(sentence: str) -> bool:
+def visible(sentence: str) -> bool:
+    """Whether there is more in it than spaces and invisible characters."""
     return any(unicodedata.category(c) not in {"Zs", "Zl", "Zp", "Cc", "Cf"} for c in sentence)
 
 
 def sentences(lines: Sequence[str], where: str) -> tuple[str, ...]:
     """The lines, none of them empty (nor made of spaces and invisible characters only)."""
-    empty = [number for number, line in enumerate(lines, 1) if not _visible(line)]
+    empty = [number for number, line in enumerate(lines, 1) if not visible(line)]
     if empty:
         some = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
         raise CorpusError(
@@ -125,6 +150,35 @@ def sentences(lines: Sequence[str], where: str) -> tuple[str, ...]:
     if not lines:
         raise CorpusError(f"{where} is empty; it needs one sentence a line.")
     return tuple(lines)
+
+
+def by_id(lines: Sequence[str], where: str) -> dict[str, str]:
+    """Lines ``id<TAB>sentence`` as id → sentence, in their order; a sentence may hold tabs itself.
+
+    Ids with an empty sentence (as in `sentences`) are left out. CorpusError for a line without a
+    tab or an id, and for an id that comes twice.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        key, tab, sentence = line.partition("\t")
+        if not tab or not key:
+            raise CorpusError(
+                f"{where}, line {number}: not an id, a tab and a sentence as elsewhere; give all "
+                "lines an id or none."
+            )
+        if key in found:
+            raise CorpusError(f"{where}, line {number}: the id {key} comes a second time.")
+        found[key] = sentence
+    return {key: sentence for key, sentence in found.items() if visible(sentence)}
+
+
+def in_common(
+    texts: Mapping[str, Mapping[str, str]],
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The ids that all texts (id → sentence) have, in the order of the first; their sentences."""
+    everywhere = set.intersection(*(set(rows) for rows in texts.values()))
+    ids = tuple(key for key in next(iter(texts.values())) if key in everywhere)
+    return ids, {name: tuple(rows[key] for key in ids) for name, rows in texts.items()}
 
 
 def table(data: bytes, where: str) -> pd.DataFrame:
@@ -182,6 +236,10 @@ def _record(name: str) -> dict[str, tuple[str, str, str]]:
 
     The tag "" is that of a file about the segments. Unknown hashes are "".
     """
+    if name in _BY_VERSE:
+        file = _SHIPPED_VERSES / "checksums.tsv"
+        rows = table(file.read_bytes(), str(file)).itertuples(index=False, name=None)
+        return {code: (f"{code}.tsv", "", sha256) for of, code, _, sha256 in rows if of == name}
     if name == "flores200-100":
         file = _SHIPPED_FLORES / "checksums.tsv"
         rows = table(file.read_bytes(), str(file)).itertuples(index=False, name=None)
@@ -202,8 +260,11 @@ def available(name: str, path: Path | None = None) -> Found:
     """
     record = _record(name)
     tags = tuple(tag for tag in record if tag)
-    if name in _WHOLE and path:
-        raise ValueError(f'{name} is shipped; to read a copy elsewhere, load "{_WHOLE[name]}".')
+    if name in _HOME and path:
+        remedy = "give a folder with your own text as the name instead of path="
+        if name in _WHOLE:
+            remedy = f'to read a copy elsewhere, load "{_WHOLE[name]}"'
+        raise ValueError(f"{name} is shipped; {remedy}.")
     if name == "wmt24pp":
         return Found(tuple(varieties(name).values()))
     if not path:
@@ -224,12 +285,17 @@ def read(name: str, tags: list[str], found: Found, progress: bool = True) -> Rea
     if name == "wmt24pp":
         files = {tag: f"{tag}.txt" for tag in tags}
         data = {file: _SHIPPED / file for file in (*files.values(), origin.extra)}
-    elif name == "flores200-100":
-        data = _local(_SHIPPED_FLORES / "devtest100.tar.xz", set(files.values()))
+    elif name in _HOME:
+        archive = {
+            "flores200-100": _SHIPPED_FLORES / "devtest100.tar.xz",
+            "new-testament": _PRETRAINING / "bible_nt.tar.xz",
+            "new-testament-held-out": _SHIPPED_VERSES / "held_out.tar.xz",
+        }[name]
+        data = _local(archive, set(files.values()))
         if missing := [tag for tag, file in files.items() if file not in data]:
             raise CorpusError(
-                f"{name}: the archive has no text in {', '.join(missing)}; restore data/flores200 "
-                "from the repository."
+                f"{name}: the archive has no text in {', '.join(missing)}; restore "
+                f"data/{_HOME[name]} from the repository."
             )
     elif name == "google/wmt24pp":
         some = min(found.local, default=record["de_DE"][0])
@@ -239,8 +305,14 @@ def read(name: str, tags: list[str], found: Found, progress: bool = True) -> Rea
         data = found.local or _from_hub(origin, sorted(set(files.values())), progress)
     else:
         data = found.local or _download(name, [*files.values(), origin.extra], progress)
+    hashes = {}
     if name == "google/wmt24pp":
         texts, segments = _wmt24pp(data, files)
+    elif name in _BY_VERSE:
+        lines = {tag: decode(_bytes(data[file]), f"{tag}: {file}") for tag, file in files.items()}
+        # What is on record is all that a language has, not what is left beside others.
+        hashes = {tag: text_hash(rows) for tag, rows in lines.items()}
+        texts, segments = _verses({tag: by_id(lines[tag], f"{tag}: {files[tag]}") for tag in tags})
     else:
         texts = {}
         for tag, file in files.items():
@@ -252,11 +324,12 @@ def read(name: str, tags: list[str], found: Found, progress: bool = True) -> Rea
             texts[tag] = tuple(line.replace(_LF, "\n").replace(_CR, "\r") for line in text)
     if segments is not None:
         segments.attrs["file"] = origin.extra
-    changed = tuple(t for t in tags if record[t][2] not in ("", text_hash(texts[t])))
+    hashes = hashes or {tag: text_hash(text) for tag, text in texts.items()}
+    changed = tuple(tag for tag in tags if record[tag][2] not in ("", hashes[tag]))
     if changed and not found.local:
         remedy = "its origin has changed; give a copy of your own by path=."
-        if name in _WHOLE:
-            remedy = f"restore data/{name.removesuffix('-100')} from the repository."
+        if name in _HOME:
+            remedy = f"restore data/{_HOME[name]} from the repository."
         raise CorpusError(
             f"{name}: the text of {', '.join(changed)} is not the one on record; {remedy}"
         )
@@ -297,6 +370,21 @@ def _wmt24pp(
         texts[tag] = sentences(translations, f"{tag}: {file}")
     rows = [(name, domain) for name, domain, _ in reference[1]]
     return texts, pd.DataFrame(rows, columns=["id", "domain"], dtype=object)
+
+
+def _verses(
+    texts: dict[str, dict[str, str]],
+) -> tuple[dict[str, tuple[str, ...]], pd.DataFrame]:
+    """Texts and segments of the verses that all these translations have; the domain is the book."""
+    held = {
+        tag: {
+            key: verse for key, verse in rows.items() if sum(map(str.isalnum, verse)) >= _NO_VERSE
+        }
+        for tag, rows in texts.items()
+    }
+    ids, common = in_common(held)
+    books = [key.split(".")[0] for key in ids]
+    return common, pd.DataFrame({"id": ids, "domain": books}, dtype=object)
 
 
 def _segments(name: str, data: dict[str, Path | bytes]) -> pd.DataFrame | None:
