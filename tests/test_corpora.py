@@ -92,7 +92,9 @@ def test_files_beside_the_text(folder):
     assert load(folder).languages == ("de", "en")
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "english", "fr.tsv", "data.csv", "en.de.txt", "xx"])
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "english", "data.csv", "en.de.txt", "xx", "fr.txt.gz"]
+)
 def test_a_file_name_that_is_no_language(folder, name):
     (folder / name).write_text("un\ndeux\ntrois\n")
     refuses(folder, str(folder), f"file {name} is no text of a language", "en, eng_Latn or pt_BR")
@@ -221,6 +223,204 @@ def test_lines_come_back_as_written(tmp_path_factory, lines, mark, last):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CorpusWarning)
         assert load(folder).sentences["en"] == tuple(expected)
+
+
+# --- a folder: other layouts ----------------------------------------------------------------------
+
+
+def test_one_extension_whichever(tmp_path):
+    """The files of MEXA's reference data: ``<label>.<extension>``."""
+    names = ["eng_Latn", "aai_Latn", "zho_Hani", "hbs_Latn", "srp_Cyrl", "kmr_Latn", "grc_Grek"]
+    for extension in ("devtest", "tsv", "bible"):
+        folder = write(tmp_path / extension, **{f"{name}.{extension}": "a\nb\n" for name in names})
+        corpus = load(folder)
+        assert corpus.languages == ("aai", "en", "grc", "ku", "sr_Cyrl", "sr_Latn", "zh")
+        assert corpus.source == f"{folder} (one sentence a line)"
+        assert load(folder, ["eng_Latn", "aai", "srp_Cyrl"]).languages == ("en", "aai", "sr_Cyrl")
+
+
+@pytest.mark.parametrize("name", ["fr.tsv", "fr.devtest", "fra_Latn.TXT"])
+def test_two_extensions(folder, name):
+    write(folder, **{name: "un\ndeux\ntrois\n"})
+    refuses(folder, str(folder), f"two extensions: de.txt and {name}", "keep the files of one")
+
+
+def ids(**texts):
+    """Files of lines ``id<TAB>sentence`` from ``{id: sentence}``."""
+    return {name: "".join(f"{k}\t{v}\n" for k, v in rows.items()) for name, rows in texts.items()}
+
+
+def test_lines_with_ids(tmp_path):
+    folder = write(
+        tmp_path / "mine",
+        **ids(en={"b": "two", "a": "one\tand"}, de={"a": "eins", "b": "zwei "}),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        corpus = load(folder)
+    assert corpus.ids == ("a", "b")  # in the order of the first language
+    assert corpus.sentences == {"de": ("eins", "zwei "), "en": ("one\tand", "two")}
+    assert corpus.domains == ("", "")
+    assert corpus.source == f"{folder} (id and sentence a line)"
+    assert load(folder, ["en", "de"]).ids == ("b", "a")
+
+
+def test_ids_that_some_languages_lack(tmp_path):
+    de = {"a": "eins", "b": "zwei", "d": "vier"}
+    en = {"a": "one", "b": "two", "c": "three", "d": "four", "e": "five"}
+    fr = {"a": "un", "b": "deux", "c": "trois", "d": "\u200b "}
+    folder = write(tmp_path / "mine", **ids(de=de, en=en, fr=fr))
+    with pytest.warns(CorpusWarning) as caught:
+        corpus = load(folder)
+    assert [str(warning.message) for warning in caught] == [
+        "mine: 3 of 5 ids are left out, as not all of 3 languages have them; de.txt lacks most, "
+        "2 of them."
+    ]
+    assert caught[0].filename == __file__
+    assert corpus.ids == ("a", "b")
+    with pytest.warns(CorpusWarning, match=r"2 of 5 ids .* 2 languages .* fr.txt lacks most, 2 of"):
+        assert load(folder, ["en", "fr"]).ids == ("a", "b", "c")  # fewer languages, more positions
+    assert load(folder, ["en"]).ids == tuple("abcde")
+
+
+@pytest.mark.filterwarnings("ignore::xlx.corpora.CorpusWarning")
+@given(st.lists(st.dictionaries(st.sampled_from("pqrstuvw"), st.sampled_from(["x", "", " "]),
+       min_size=1), min_size=2, max_size=4))  # fmt: skip
+@settings(max_examples=30)
+def test_ids_in_common_by_a_slow_count(tmp_path_factory, rows):
+    texts = {
+        name: {key: f"{name}{key}" if text == "x" else text for key, text in row.items()}
+        for name, row in zip(("en", "de", "fr", "it"), rows, strict=False)
+    }
+    folder = write(tmp_path_factory.mktemp("ids"), **ids(**texts))
+    for some in (["en"], ["en", "de"], list(texts)):
+        slow = [k for k, v in texts["en"].items() if all(texts[n].get(k, "").strip() for n in some)]
+        if len(slow) < 2:
+            refuses(folder, "at least two" if slow else "no id has a sentence", languages=some)
+        else:
+            corpus = load(folder, some)
+            assert corpus.ids == tuple(slow)
+            assert corpus.sentences["en"] == tuple(f"en{key}" for key in slow)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\teins\nzwei\nc\tdrei\n", ["de.txt, line 2: not an id, a tab and a sentence"]),
+        ("eins\nzwei\ndrei\n", ["de.txt, line 1: not an id", "give all lines an id or none"]),
+        ("a\teins\n\tzwei\nc\tdrei\n", ["de.txt, line 2: not an id"]),
+        ("a\teins\nb\tzwei\nc\tdrei\n\n", ["de.txt, line 4: not an id"]),
+        ("a\teins\nb\tzwei\na\tdrei\n", ["de.txt, line 3: the id a comes a second time"]),
+        ("x\teins\ny\tzwei\n", ["no id", "all of 2 files", "x in de.txt and a in en.txt"]),
+        ("a\t\nb\t \n", ["no id", "none in de.txt and a in en.txt"]),
+    ],
+)
+def test_bad_lines_with_ids(tmp_path, text, words):
+    en = "a\tone\nb\ttwo\nc\tthree\n"
+    refuses(write(tmp_path, en=en, de=text), *words)
+
+
+def test_ids_twice_told(tmp_path):
+    write(tmp_path, **ids(en={"a": "one", "b": "two"}), **{"segments.tsv": "id\n1\n2\n"})
+    refuses(tmp_path, "segments.tsv", "en.txt have ids", "remove one of both")
+
+
+def test_tabs_in_sentences_are_no_ids(tmp_path):
+    text = ("one\tor two", "three", "a phrase\twith a tab", "\tfour")
+    write(tmp_path, en="\n".join(text), de="1\n2\n3\n4\n")
+    assert load(tmp_path).sentences["en"] == text
+
+
+HEADER = """\
+# language_name:        {}
+# closest_ISO_639-3:    {}
+# ISO_15924:            {}
+# year_short:           1912
+# copyright_short:      Public Domain
+
+"""
+
+
+def bible(name, script, *verses):
+    """A file of the Parallel Bible Corpus: name and content."""
+    code = name.split("-")[0]
+    return {f"{name}.txt": HEADER.format(code, code, script) + "\n".join(verses) + "\n"}
+
+
+ENGLISH = bible(
+    "eng-x-bible-kingjames-v1",
+    "Latn",
+    "40001001\tThe book of the generation ,",
+    "40001002\tAbraham begat Isaac ;",
+    "# 40001002\tanother reading",
+    "40001003\tAnd Judas begat Phares",
+    "41001001\tThe beginning of the gospel",
+)
+
+
+def test_parallel_bible_corpus(tmp_path):
+    german = bible(
+        "deu-x-bible-luther1912",
+        "Latn",
+        "40001001\tDies ist das Buch",
+        "40001002\tAbraham zeugte Isaak",
+        "40001003\t",
+        "40001004",
+        "41001001\tDies ist der Anfang",
+        "41001002\tWie geschrieben steht",
+    )
+    folder = write(tmp_path / "pbc", **ENGLISH, **german, **{"README.md": "from paralleltext.info"})
+    with pytest.warns(CorpusWarning, match=r"pbc: 2 of 5 ids .*; eng-x-bible-kingjames-v1.txt lac"):
+        corpus = load(folder, ["eng", "de"])
+    assert corpus.languages == ("en", "de")
+    assert corpus.ids == ("40001001", "40001002", "41001001")
+    assert corpus.domains == ("40", "40", "41")
+    assert corpus.sentences["en"][1] == "Abraham begat Isaac ;"
+    assert corpus.sentences["de"][2] == "Dies ist der Anfang"
+    assert corpus.source == f"{folder} (verses as in the Parallel Bible Corpus)"
+    assert load(folder, "en").n_sentences == 4
+
+
+def test_scripts_of_the_parallel_bible_corpus(tmp_path):
+    verses = ("40001001\t{}", "40001002\tAvraam {}")
+    for script in ("Latn", "Cyrl"):
+        text = [verse.format(script) for verse in verses]
+        write(tmp_path, **bible(f"srp-x-bible-{script.lower()}", script, *text))
+    write(tmp_path, **bible("aai-x-bible", "", *verses))
+    corpus = load(tmp_path)
+    assert corpus.languages == ("aai", "sr_Cyrl", "sr_Latn")
+    assert corpus.sentences["sr_Cyrl"] == ("Cyrl", "Avraam Cyrl")
+
+
+@pytest.mark.parametrize("script", ["Latn", ""])
+@pytest.mark.parametrize("name", ["eng-x-bible-a", "eng-x-bible-world"])
+def test_two_translations_into_a_language(tmp_path, name, script):
+    """Whether the first or the second of them says its script, or both."""
+    write(tmp_path, **ENGLISH, **bible(name, script, "40001001\tx", "40001002\ty"))
+    first, second = sorted([f"{name}.txt", "eng-x-bible-kingjames-v1.txt"])
+    refuses(tmp_path, f"{first} and {second} are the same language; keep one of them")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("4000100\tseven digits", ["line 7: not a verse (eight digits, a tab and text)"]),
+        ("40001001 a space", ["line 7: not a verse"]),
+        ("text", ["fra-x-bible-a.txt, line 7: not a verse", "starts with #"]),
+        ("40001001\tx\n40001001\ty", ["line 8: the id 40001001 comes a second time"]),
+        ("66001001\tApocalypse", ["no id has a sentence in all of 2 files", "66001001"]),
+    ],
+)
+def test_bad_verses(tmp_path, line, words):
+    write(tmp_path, **ENGLISH, **bible("fra-x-bible-a", "Latn", line))
+    refuses(tmp_path, *words)
+
+
+def test_two_layouts(tmp_path):
+    folder = write(tmp_path, **ENGLISH, de="eins\nzwei\n")
+    refuses(folder, "two layouts: de.txt and eng-x-bible-kingjames-v1.txt are not of one kind")
+    (folder / "de.txt").rename(folder / "english-x-bible-a.txt")
+    refuses(folder, "file english-x-bible-a.txt is no text of a language")
 
 
 # --- sentences at two positions -------------------------------------------------------------------

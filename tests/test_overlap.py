@@ -182,15 +182,23 @@ def test_every_evaluation_set_of_the_repository_has_its_row(table: pd.DataFrame)
     assert (table["lines"] > 0).all()
 
 
-def test_the_row_of_wmt24pp_is_what_the_text_gives(overlap, units, table: pd.DataFrame) -> None:
+@pytest.fixture(scope="module")
+def pretraining(overlap, units):
     text = overlap.Pretraining.of(overlap.pretraining_lines(), units)
     assert len(text.lines) > 1_000_000
-    row, matches = text.overlap(overlap.shipped_lines("wmt24pp"), units)
+    return text
+
+
+@pytest.mark.parametrize(("folder", "n"), [("wmt24pp", 30_000), ("new_testament", 9_000)])
+def test_a_row_is_what_the_shipped_text_gives(
+    overlap, units, pretraining, table: pd.DataFrame, folder: str, n: int
+) -> None:
+    row, matches = pretraining.overlap(overlap.shipped_lines(overlap.SHIPPED[folder]), units)
     assert not matches
     assert (row["exact"], row["normalised"]) == (0, 0)
-    assert row["lines"] > 30_000
+    assert row["lines"] > n
     for column, value in row.items():
-        assert table.loc["data/wmt24pp", column] == pytest.approx(value, abs=1e-6), column
+        assert table.loc[f"data/{folder}", column] == pytest.approx(value, abs=1e-6), column
 
 
 def test_the_readme_has_the_table(overlap, table: pd.DataFrame) -> None:
