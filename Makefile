@@ -41,6 +41,9 @@ endif
 OFFLINE := HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_DATASETS_OFFLINE=1
 export PYTHONHASHSEED := 0
 export TOKENIZERS_PARALLELISM := false
+# The threads of numpy's linear algebra and torch's wait for each other by spinning: six times slower
+# where both multiply small matrices in turn. torch has those that are worth it.
+export OPENBLAS_NUM_THREADS := 1
 # Settings, histories and downloads of the tools stay in the repository (HF_HOME, if set, is kept).
 export HF_HOME ?= $(CURDIR)/cache/huggingface
 TOOLS := cache/tools

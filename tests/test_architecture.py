@@ -39,6 +39,7 @@ ORDER = (
     "abx",
     "mexa",
     "series",
+    "coverage",
     "probes",
     "selection",
     "probing",

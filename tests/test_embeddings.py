@@ -422,33 +422,27 @@ def test_corpus_equals_its_languages(encoder, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
-def test_poolings_of_one_pass_are_those_of_one_pass_each(encoders, tmp_path, name) -> None:
+def test_poolings_of_one_pass_are_those_of_one_pass_each(encoders, name, monkeypatch) -> None:
     poolings = ("weighted_mean", "last", "mean")
-    found = embed_poolings(encoders[name], CORPUS, poolings, store=Store(tmp_path / "together"))
+    forward = encoders[name].model.forward
+    read = []
+    monkeypatch.setattr(
+        encoders[name].model,
+        "forward",
+        lambda *_, **given: read.append(len(given["input_ids"])) or forward(**given),
+    )
+    found = embed_poolings(encoders[name], SENTENCES, poolings, token_budget=64)
+    assert sum(read) == len(set(SENTENCES))
     assert tuple(found) == poolings
     for pooling, together in found.items():
-        alone = embed_corpus(
-            encoders[name], CORPUS, pooling=pooling, store=Store(tmp_path / "apart")
-        )
-        assert together.pooling == pooling
-        assert all((together.states[x] == alone.states[x]).all() for x in CORPUS.languages)
+        alone = embed(encoders[name], SENTENCES, pooling=pooling, token_budget=64)
+        assert (together.states == alone.states).all()
+        assert together.n_tokens == alone.n_tokens
 
 
-def test_poolings_that_are_stored_are_not_computed_again(encoder, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(embeddings, "code_version", lambda *_: "fixed")
-    embed_corpus(encoder, CORPUS, pooling="last", store=Store(tmp_path))
-    asked = []
-    real = embeddings._embed
-    monkeypatch.setattr(
-        embeddings, "_embed", lambda plan, *rest: asked.append(plan.poolings) or real(plan, *rest)
-    )
-    embed_poolings(encoder, CORPUS, ["mean", "last"], store=Store(tmp_path))
-    assert asked == [("mean",)] * 3
-
-
-def test_no_pooling_is_refused(encoder, tmp_path) -> None:
+def test_no_pooling_is_refused(encoder) -> None:
     with pytest.raises(ValueError, match="no pooling is asked for"):
-        embed_poolings(encoder, CORPUS, [], store=Store(tmp_path))
+        embed_poolings(encoder, SENTENCES, [])
 
 
 def test_weights_by_position_are_noted_where_the_model_sees_both_ways(encoders, tmp_path) -> None:

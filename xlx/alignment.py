@@ -19,6 +19,11 @@ from xlx.similarity import blocks, unit_vectors
 NEIGHBOURS = 4
 #: Below this share of their size, numbers that differ are taken for equal.
 ROUNDING = 1e-12
+#: What `measures` computes, in the order of its rows.
+MEASURES = (
+    "parallel_cosine", "other_cosine", "to_pivot", "from_pivot", "margin", "margin_to_pivot",
+    "margin_from_pivot", "cka", "debiased_cka", "rsa_spearman", "rsa_pearson",
+)  # fmt: skip
 
 
 def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tensor) -> torch.Tensor:
@@ -108,8 +113,8 @@ def measures(
     Returns
     -------
     DataFrame
-        One row per language, layer and ``measure``: ``parallel_cosine``, ``other_cosine``
-        (`mean_cosines`), ``to_pivot``, ``from_pivot`` (`retrieval`), ``margin``,
+        One row per language, layer and ``measure`` (of `MEASURES`): ``parallel_cosine``,
+        ``other_cosine`` (`mean_cosines`), ``to_pivot``, ``from_pivot`` (`retrieval`), ``margin``,
         ``margin_to_pivot``, ``margin_from_pivot`` (`margin`), ``cka``, ``debiased_cka``,
         ``rsa_spearman``, ``rsa_pearson``; its ``value``. NaN where a measure has none (all
         sentences have one vector).
@@ -131,21 +136,20 @@ def measures(
                 )
                 raw = tuple(states[code][layer] for code in (language, pivot))
                 found = (
-                    *zip(("parallel_cosine", "other_cosine"), mean_cosines(*pair), strict=True),
-                    *zip(("to_pivot", "from_pivot"), retrieval(*pair), strict=True),
-                    *zip(
-                        ("margin", "margin_to_pivot", "margin_from_pivot"),
-                        margin(*pair, neighbours=neighbours),
-                        strict=True,
-                    ),
-                    ("cka", cka(*raw)),
-                    ("debiased_cka", cka(*raw, debiased=True)),
-                    ("rsa_spearman", rsa(*pair)),
-                    ("rsa_pearson", rsa(*pair, method="pearson")),
+                    *mean_cosines(*pair),
+                    *retrieval(*pair),
+                    *margin(*pair, neighbours=neighbours),
+                    cka(*raw),
+                    cka(*raw, debiased=True),
+                    rsa(*pair),
+                    rsa(*pair, method="pearson"),
                 )
             except ValueError as error:
                 raise ValueError(f"{language} with {pivot}, layer {layer}: {error}") from None
-            rows += [(language, layer, measure, value) for measure, value in found]
+            rows += [
+                (language, layer, measure, value)
+                for measure, value in zip(MEASURES, found, strict=True)
+            ]
     return pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
 
 

@@ -31,7 +31,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
@@ -205,12 +205,39 @@ def embed(
         If an option does not fit the model, a sentence has no token to pool, or a state is not a
         finite number.
     """
+    (states,) = embed_poolings(
+        encoder,
+        sentences,
+        (pooling,),
+        special_tokens=special_tokens,
+        max_length=max_length,
+        token_budget=token_budget,
+        progress=progress,
+    ).values()
+    return states
+
+
+def embed_poolings(
+    encoder: Encoder,
+    sentences: Sequence[str],
+    poolings: Sequence[str],
+    *,
+    special_tokens: bool = False,
+    max_length: int | None = None,
+    token_budget: int = TOKEN_BUDGET,
+    progress: bool = True,
+) -> dict[str, SentenceStates]:
+    """`embed` with several poolings, for which the model reads each sentence once.
+
+    Parameters, errors and vectors are those of `embed`; no pooling is an error too. The result is
+    by pooling, in the order asked for.
+    """
     _check_strings(sentences, "sentences")
-    plan = _plan(encoder, (pooling,), special_tokens, max_length, token_budget)
+    poolings = tuple(dict.fromkeys(poolings))
+    plan = _plan(encoder, poolings, special_tokens, max_length, token_budget)
     _note(plan)
     with _bar(len(sentences), "embedding", progress) as advance:
-        (states,) = _embed(plan, sentences, "", advance)
-    return states
+        return dict(zip(poolings, _embed(plan, sentences, "", advance), strict=True))
 
 
 def embed_corpus(
@@ -246,82 +273,30 @@ def embed_corpus(
     ValueError
         As for `embed`, naming the language; or if a vector is zero.
     """
-    (states,) = embed_poolings(
-        encoder,
-        corpus,
-        (pooling,),
-        special_tokens=special_tokens,
-        max_length=max_length,
-        token_budget=token_budget,
-        store=store,
-        progress=progress,
-    ).values()
-    return states
-
-
-def embed_poolings(
-    encoder: Encoder,
-    corpus: Corpus,
-    poolings: Sequence[str],
-    *,
-    special_tokens: bool = False,
-    max_length: int | None = None,
-    token_budget: int = TOKEN_BUDGET,
-    store: Store | None = None,
-    progress: bool = True,
-) -> dict[str, CorpusStates]:
-    """`embed_corpus` with several poolings, for which the model reads each sentence once.
-
-    Parameters
-    ----------
-    poolings : sequence of str
-        As `pooling` of `embed_corpus`; each has files of its own in the store.
-    encoder, corpus, special_tokens, max_length, token_budget, store, progress
-        As for `embed_corpus`.
-
-    Returns
-    -------
-    dict of CorpusStates
-        By pooling, in the order asked for.
-
-    Raises
-    ------
-    ValueError
-        As `embed_corpus`; for no pooling.
-    """
     for language in corpus.languages:
         _check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
-    poolings = tuple(dict.fromkeys(poolings))
-    plan = _plan(encoder, poolings, special_tokens, max_length, token_budget)
+    plan = _plan(encoder, (pooling,), special_tokens, max_length, token_budget)
     _note(plan)
     store = Store() if store is None else store
-    states: dict[str, dict[str, np.ndarray]] = {pooling: {} for pooling in poolings}
-    cut = {}
+    states, cut = {}, {}
     total = sum(len(corpus.sentences[language]) for language in corpus.languages)
     with _bar(total, encoder.name, progress) as advance:
         for language in corpus.languages:
-            sentences, text = corpus.sentences[language], {"text": corpus.text_hash(language)}
-            keys = {pooling: plan.key(pooling) | text for pooling in poolings}
-            stored = {p: store.load_arrays("embeddings", key) for p, key in keys.items()}
-            missing = tuple(pooling for pooling in poolings if stored[pooling] is None)
-            if missing:
-                where = f"language {language!r} of {corpus.name!r}, "
-                found = _embed(replace(plan, poolings=missing), sentences, where, advance)
-                for pooling, result in zip(missing, found, strict=True):
-                    stored[pooling] = {"states": result.states, "n_cut": np.array(result.n_cut)}
-                    store.save_arrays("embeddings", keys[pooling], stored[pooling])
+            key = plan.key(pooling) | {"text": corpus.text_hash(language)}
+            stored = store.load_arrays("embeddings", key)
+            if stored is None:
+                sentences = corpus.sentences[language]
+                (result,) = _embed(
+                    plan, sentences, f"language {language!r} of {corpus.name!r}, ", advance
+                )
+                stored = {"states": result.states, "n_cut": np.array(result.n_cut)}
+                store.save_arrays("embeddings", key, stored)
             else:
-                advance(len(sentences))
-            for pooling in poolings:
-                states[pooling][language] = stored[pooling]["states"]
-                cut[language] = int(stored[pooling]["n_cut"])
-    results = {}
-    for pooling in poolings:
-        _share_vectors(corpus, states[pooling])
-        results[pooling] = CorpusStates(
-            states[pooling], cut, encoder.name, corpus.name, pooling, encoder.step
-        ).check()
-    return results
+                advance(len(corpus.sentences[language]))
+            states[language], cut[language] = stored["states"], int(stored["n_cut"])
+    _share_vectors(corpus, states)
+    result = CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
+    return result.check()
 
 
 def corpus_key(
@@ -336,9 +311,21 @@ def corpus_key(
 
     Model, text of each language (in order), pooling, maximum length, precision, device, code.
     """
-    plan = _plan(encoder, (pooling,), special_tokens, max_length, TOKEN_BUDGET)
+    options = {"special_tokens": special_tokens, "max_length": max_length}
     texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
-    return plan.key(pooling) | {"texts": texts}
+    return states_key(encoder, pooling=pooling, **options) | {"texts": texts}
+
+
+def states_key(
+    encoder: Encoder,
+    *,
+    pooling: str = "mean",
+    special_tokens: bool = False,
+    max_length: int | None = None,
+) -> dict[str, object]:
+    """What the vectors of `embed` depend on, but for the sentences."""
+    plan = _plan(encoder, (pooling,), special_tokens, max_length, TOKEN_BUDGET)
+    return plan.key(pooling)
 
 
 def bag_of_subwords(
@@ -478,7 +465,7 @@ def _note(plan: _Plan) -> None:
             f"{plan.encoder.name!r} is no causal model: each of its tokens has seen the whole "
             "sentence, so the later ones need no greater weight; 'mean' is the usual pooling",
             PoolingWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
