@@ -127,22 +127,23 @@ def measures(
     layers = check_pivot(states, pivot, layers)
     rows = []
     for layer in layers:
+        unit_pivot = unit_vectors({pivot: states[pivot][layer]})[pivot]
+        within_pivot = _within(unit_pivot)
         for language in states:
             if language == pivot:
                 continue
             try:
-                pair = tuple(
-                    unit_vectors({code: states[code][layer]})[code] for code in (language, pivot)
-                )
-                raw = tuple(states[code][layer] for code in (language, pivot))
+                pair = (unit_vectors({language: states[language][layer]})[language], unit_pivot)
+                raw = (states[language][layer], states[pivot][layer])
+                within = (_within(pair[0]), within_pivot)
                 found = (
                     *mean_cosines(*pair),
                     *retrieval(*pair),
                     *margin(*pair, neighbours=neighbours),
                     cka(*raw),
                     cka(*raw, debiased=True),
-                    rsa(*pair),
-                    rsa(*pair, method="pearson"),
+                    _correlation(*within, "spearman"),
+                    _correlation(*within, "pearson"),
                 )
             except ValueError as error:
                 raise ValueError(f"{language} with {pivot}, layer {layer}: {error}") from None
@@ -282,19 +283,27 @@ def rsa(first: np.ndarray, second: np.ndarray, *, method: str = "spearman") -> f
         raise ValueError(
             f"{n} sentences against {len(second)}: three parallel sentences or more are needed"
         )
-    upper = np.triu_indices(n, 1)
-    cosines = []
-    for vectors in (first, second):
-        (unit,) = unit_vectors({"one language": vectors}).values()
-        mean = unit.mean(axis=0)
-        centred = unit - mean
-        offset = centred @ mean
-        cosines.append((centred @ centred.T + offset + offset[:, None])[upper])
-    if min(np.ptp(values) for values in cosines) <= 16 * np.finfo(float).eps:
+    first, second = (unit_vectors({"one language": x})["one language"] for x in (first, second))
+    return _correlation(_within(first), _within(second), method)
+
+
+def _within(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines of all pairs of sentences of a language, and their ranks: ``(n (n - 1) / 2,)``."""
+    mean = unit.mean(axis=0)
+    centred = unit - mean
+    offset = centred @ mean
+    cosines = centred @ centred.T + offset + offset[:, None]
+    cosines = cosines[np.triu_indices(len(unit), 1)]
+    return cosines, stats.rankdata(cosines)
+
+
+def _correlation(
+    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], method: str
+) -> float:
+    if min(np.ptp(cosines) for cosines, _ in (first, second)) <= 16 * np.finfo(float).eps:
         return float("nan")
-    if method == "spearman":
-        cosines = [stats.rankdata(values) for values in cosines]
-    return float(np.corrcoef(*cosines)[0, 1])
+    which = 1 if method == "spearman" else 0
+    return float(np.corrcoef(first[which], second[which])[0, 1])
 
 
 def _units(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

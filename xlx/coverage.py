@@ -204,3 +204,42 @@ def _coverage(
         pd.DataFrame(rows, columns=["language", "layer", "measure", "value"]),
         cut | {pivot: int(found[languages[0]]["cut"][1])},
     )
+
+
+def bag_of_subwords(
+    encoder: models.Encoder,
+    corpus: ParallelCorpus,
+    pivot: str = "en",
+    *,
+    max_length: int | None = None,
+    progress: bool = True,
+) -> mexa.PivotScores:
+    """MEXA of a model that knows of a sentence only how often it has each subword.
+
+    What names, numbers and loans that two languages write alike are worth: the reference under the
+    scores of any model with this vocabulary, trained or not. One layer, called 0.
+
+    Raises ValueError as `measure`; a sentence of no subword that the vocabulary knows has a vector
+    all the same (that of the unknown one).
+    """
+    pivot = corpus.select([pivot]).languages[0]
+    bags = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
+    found = []
+    bar = tqdm(
+        (code for code in corpus.languages if code != pivot), f"{encoder.name}, subwords",
+        unit=" languages", disable=None if progress else True,
+    )  # fmt: skip
+    for language in bar:
+        pair = {language: bags[language], pivot: bags[pivot]}
+        used = np.unique(np.concatenate([bag.indices for bag in pair.values()]))
+        dense = {code: bag[:, used].toarray()[None] for code, bag in pair.items()}
+        found.append(mexa.scores(dense, pivot))
+    if not found:
+        raise CorpusError(f"{corpus.name} has no language to compare with {pivot}")
+    return mexa.PivotScores(
+        tuple(language for scores in found for language in scores.languages),
+        pivot,
+        (0,),
+        np.concatenate([scores.hits for scores in found], axis=1),
+        np.concatenate([scores.only_rival for scores in found], axis=1),
+    )
