@@ -27,6 +27,7 @@ from tqdm import tqdm
 
 from xlx import embeddings, labelled, models, probes
 from xlx.downstream import COLUMNS
+from xlx.languages import parse_tag
 from xlx.series import series_name
 from xlx.store import Store, code_version
 
@@ -79,13 +80,14 @@ class Setup:
 def languages_of(path: str | Path | None = None) -> tuple[str, ...]:
     """Languages that there is a test for, by the codes of `corpora.load` of FLORES-200.
 
-    What is shipped has 205; of a local copy, every folder with a ``test.tsv``.
+    What is shipped has 205; of a local copy, every folder with a ``test.tsv`` that is named by a
+    label, which is what `labelled.load` reads.
     """
     if path is None:
         shipped = labelled.table()
         return tuple(shipped.loc[shipped["task"] == "TOPIC", "language"])
-    folders = sorted({file.parent.name for file in Path(path).rglob("test.tsv")})
-    return tuple(labelled.codes_of(folders))
+    folders = {file.parent.name for file in Path(path).absolute().rglob("test.tsv")}
+    return tuple(labelled.codes_of(sorted(filter(_is_tag, folders))))
 
 
 def transfer(
@@ -108,7 +110,7 @@ def transfer(
         A model, or one checkpoint of a series.
     setup : Setup
     languages : sequence of str, optional
-        Where to test. Default: `languages_of` the data.
+        Where to test, by code or label. Default: `languages_of` the data.
     device, dtype
         As for `models.load`.
 
@@ -133,12 +135,13 @@ def transfer(
     store = store or Store()
     encoder = models.load(name, device=device, dtype=dtype)
     parts = {split: setup.load(setup.source, split) for split in ("train", "validation")}
-    tests = {language: setup.load(language, "test") for language in languages}
-    ids = setup.load(setup.source, "test").ids
-    if odd := [language for language, test in tests.items() if test.ids != ids]:
+    tests = {test.language: test for test in (setup.load(x, "test") for x in languages)}
+    languages = tuple(tests)  # by code, each once, as the other tables of scores have them
+    source = setup.load(setup.source, "test")
+    if odd := [language for language, test in tests.items() if test.ids != source.ids]:
         raise ValueError(
-            f"the test sentences in {odd[0]} are not those in {setup.source} (other ids or another "
-            "order), so that scores could not be compared"
+            f"the test sentences in {odd[0]} are not those in {source.language} (other ids or "
+            "another order), so that scores could not be compared"
         )
     options = {"pooling": setup.pooling, "max_length": setup.max_length}
     common = embeddings.states_key(encoder, **options) | {
@@ -160,7 +163,7 @@ def transfer(
         for language in bar:
             found[language] = _score(encoder, fitted, parts["train"], tests[language], options)
             store.save_table("topics", keys[language], found[language])
-    rows = [found[x].assign(source=setup.source, language=x) for x in languages]
+    rows = [found[x].assign(source=source.language, language=x) for x in languages]
     table = pd.concat(rows, ignore_index=True)
     table.insert(0, "model", series_name(encoder))
     table.insert(1, "checkpoint", encoder.step or 0)
@@ -234,7 +237,8 @@ def reliability(
 
     The correlation over languages of the scores of even and odd sentences, stepped up to the full
     length (Spearman-Brown). No score can be expected to correlate with the task by more than its
-    square root; below zero, where the halves disagree, nothing was measured.
+    square root; below zero, where the halves disagree, nothing was measured. NaN where there is
+    nothing to correlate: fewer than two languages, or one score in all of them.
 
     Parameters and errors as `task_scores`, without the source language, which the probes know.
     """
@@ -245,9 +249,21 @@ def reliability(
     )
     found = {}
     for model, rows in even.groupby(level="model", sort=False):
-        r = float(np.corrcoef(rows["score"], odd.loc[rows.index, "score"])[0, 1])
-        found[str(model)] = 2 * r / (1 + r)
+        halves = np.array([rows["score"], odd.loc[rows.index, "score"]])
+        if np.ptp(halves, axis=1).min() == 0:
+            found[str(model)] = float("nan")
+            continue
+        r = float(np.corrcoef(halves)[0, 1])
+        found[str(model)] = 2 * r / (1 + r) if r > -1 else float("-inf")
     return found
+
+
+def _is_tag(name: str) -> bool:
+    try:
+        parse_tag(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _labels(texts: labelled.Texts) -> np.ndarray:
