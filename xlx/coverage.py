@@ -94,7 +94,7 @@ def measure(
         A model, or one checkpoint of a series.
     corpus : ParallelCorpus
     pivot : str
-        Any language of the corpus, by its code or label.
+        Any language of the corpus, by one of its codes ("sw", "swh").
     poolings : sequence of str
         Of `embeddings.POOLINGS`; the model reads each sentence once for all of them.
     alternatives : bool

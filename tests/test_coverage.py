@@ -1,0 +1,361 @@
+"""Coverage, a language at a time: the same as all at once, and each language computed once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import tiny
+from xlx import alignment, corpora, coverage, embeddings, mexa, models
+from xlx.corpora import CorpusError, ParallelCorpus
+from xlx.embeddings import SentenceStates
+from xlx.store import Store
+
+LANGUAGES = ("de", "en", "fr", "ja", "sw")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder that takes 120 subwords, fewer than some of the sentences have."""
+    return tiny.save(tmp_path_factory.mktemp("models") / "tiny-llama", "llama", positions=120)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> ParallelCorpus:
+    return corpora.load("flores200-100", LANGUAGES).take(15, 0)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
+def measured(model: Path, corpus: ParallelCorpus, store: Store) -> dict[str, coverage.Coverage]:
+    return run(model, corpus, store)
+
+
+def run(
+    name: object, corpus: ParallelCorpus, store: Store, pivot: str = "en", **options: object
+) -> dict[str, coverage.Coverage]:
+    return coverage.measure(name, corpus, pivot, store=store, progress=False, **options)
+
+
+def make(name: str = "made", **texts: Sequence[str]) -> ParallelCorpus:
+    n = len(next(iter(texts.values())))
+    sentences = {language: tuple(text) for language, text in texts.items()}
+    return ParallelCorpus(name, sentences, tuple(map(str, range(n))), ("",) * n, "none", "here")
+
+
+def calls(
+    monkeypatch: pytest.MonkeyPatch, corpus: ParallelCorpus, stop_at: int | None = None
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Language and poolings of what is embedded from here on; one call may be interrupted."""
+    embed, seen = embeddings.embed_poolings, []
+    language = {sentences: code for code, sentences in corpus.sentences.items()}
+
+    def counted(
+        encoder: models.Encoder, sentences: tuple[str, ...], poolings: tuple, **options: object
+    ) -> dict[str, SentenceStates]:
+        seen.append((language[sentences], tuple(poolings)))
+        if len(seen) == stop_at:
+            raise KeyboardInterrupt
+        return embed(encoder, sentences, poolings, **options)
+
+    monkeypatch.setattr(embeddings, "embed_poolings", counted)
+    return seen
+
+
+def same(found: coverage.Coverage, expected: coverage.Coverage) -> None:
+    """Equal to the last digit."""
+    for field in ("model", "checkpoint", "pooling", "cut"):
+        assert getattr(found, field) == getattr(expected, field)
+    for field in ("languages", "pivot", "layers"):
+        assert getattr(found.scores, field) == getattr(expected.scores, field)
+    np.testing.assert_array_equal(found.scores.hits, expected.scores.hits)
+    np.testing.assert_array_equal(found.scores.only_rival, expected.scores.only_rival)
+    pd.testing.assert_frame_equal(found.measures, expected.measures)
+
+
+def check(
+    found: coverage.Coverage, model: Path, corpus: ParallelCorpus, pivot: str, pooling: str
+) -> None:
+    """Against `mexa.scores` and `alignment.measures` of all languages at once."""
+    encoder = models.load(model)
+    embedded = {
+        language: embeddings.embed(encoder, sentences, pooling=pooling, progress=False)
+        for language, sentences in corpus.sentences.items()
+    }
+    states = {language: each.states for language, each in embedded.items()}
+    expected = mexa.scores(states, pivot)
+    assert found.pooling == pooling
+    assert found.scores.languages == expected.languages
+    assert (
+        (found.scores.pivot, found.scores.layers) == (pivot, expected.layers) == (pivot, (0, 1, 2))
+    )
+    np.testing.assert_array_equal(found.scores.hits, expected.hits)
+    np.testing.assert_array_equal(found.scores.only_rival, expected.only_rival)
+    rows = ["language", "layer", "measure"]
+    table = alignment.measures(states, pivot)
+    assert list(found.measures) == list(table)
+    assert not found.measures.duplicated(rows).any()
+    values = found.measures.set_index(rows)["value"]
+    assert len(values) == len(table) == len(expected.languages) * 3 * len(alignment.MEASURES)
+    np.testing.assert_allclose(
+        values.loc[table[rows].itertuples(index=False)], table["value"], atol=1e-9
+    )
+    assert found.cut == {language: each.n_cut for language, each in embedded.items()}
+
+
+# --- what is measured -----------------------------------------------------------------------------
+
+
+def test_one_language_at_a_time_is_all_at_once(
+    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage]
+) -> None:
+    assert tuple(measured) == coverage.POOLINGS == ("weighted_mean", "last")
+    for pooling, found in measured.items():
+        check(found, model, corpus, "en", pooling)
+        assert (found.model, found.checkpoint) == ("tiny-llama", 0)
+        assert found.scores.languages == ("de", "fr", "ja", "sw")
+    hits = [found.scores.hits for found in measured.values()]
+    assert 0 < hits[0].mean() < 1
+    assert (hits[0] != hits[1]).any()
+    assert measured["last"].scores.only_rival.max() > 0
+
+
+@pytest.mark.parametrize("pivot", ["sw", "swa", "swh"])
+def test_any_language_can_be_the_pivot_by_any_of_its_codes(
+    pivot: str, model: Path, corpus: ParallelCorpus, tmp_path: Path
+) -> None:
+    found = run(model, corpus, Store(tmp_path), pivot, poolings=["mean", "mean"])
+    assert tuple(found) == ("mean",)
+    assert found["mean"].scores.languages == ("de", "en", "fr", "ja")
+    check(found["mean"], model, corpus, "sw", "mean")
+
+
+def test_a_layer_where_all_vectors_are_one_has_no_hit_and_no_cka(model: Path, store: Store) -> None:
+    """The last tokens are all a full stop, and layer 0 knows no other token."""
+    corpus = make(en=["yes.", "Il fait.", "Das.", "no, no."], de=["ja.", "heute.", "was.", "wer."])
+    found = run(model, corpus, store)["last"]
+    check(found, model, corpus, "en", "last")
+    assert not found.scores.hits[0].any()
+    values = found.measures.query("measure == 'cka'").set_index("layer")["value"]
+    assert list(values.isna()) == [True, False, False]
+
+
+def test_cut_sentences_are_counted_in_the_pivot_too(
+    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage], store: Store
+) -> None:
+    tokenizer = models.load(model).tokenizer
+    lengths = {
+        language: [len(tokenizer(sentence)["input_ids"]) for sentence in sentences]
+        for language, sentences in corpus.sentences.items()
+    }
+    shorter = run(model, corpus, store, max_length=60)["last"].cut
+    for limit, cut in ((120, measured["last"].cut), (60, shorter)):
+        assert cut == {x: sum(n > limit for n in each) for x, each in lengths.items()}
+    assert 0 < measured["last"].cut["en"] < shorter["en"]
+
+
+def test_alternatives_are_left_out_if_not_asked_for(
+    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage], store: Store
+) -> None:
+    found = run(model, corpus, store, alternatives=False)
+    for pooling, expected in measured.items():
+        assert found[pooling].measures.empty
+        assert list(found[pooling].measures) == list(expected.measures)
+        np.testing.assert_array_equal(found[pooling].scores.hits, expected.scores.hits)
+        assert found[pooling].cut == expected.cut
+
+
+def test_a_checkpoint_has_its_series_and_step(tmp_path: Path, corpus: ParallelCorpus) -> None:
+    folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=16, width=16)
+    two = corpus.select(["de", "en"]).take(4, 0)
+    found = [
+        run(checkpoint, two, Store(tmp_path), poolings=["last"], alternatives=False)["last"]
+        for checkpoint in models.checkpoints(str(folder))
+    ]
+    assert [(each.model, each.checkpoint) for each in found] == [("grown", 0), ("grown", 7)]
+
+
+def test_tables_are_named(measured: dict[str, coverage.Coverage]) -> None:
+    for pooling, found in measured.items():
+        for table in (found.measures, found.scores.pooled("max"), found.scores.table()[5::-2]):
+            named = found.named(table)
+            assert list(named) == ["model", "pooling", *table]
+            assert (set(named["model"]), set(named["pooling"])) == ({"tiny-llama"}, {pooling})
+            pd.testing.assert_frame_equal(named[list(table)], table)
+
+
+@pytest.mark.parametrize(
+    ("n_layers", "expected"),
+    [
+        (1, (1,)),
+        (2, (1, 2)),
+        (6, (1, 2, 3, 4, 5)),
+        (7, (1, 2, 3, 4, 5)),
+        (12, (2, 4, 6, 8, 9)),
+        (25, (4, 8, 12, 16, 20)),
+        (26, (5, 10, 15, 20, 25)),
+        (28, (5, 10, 15, 20, 25)),
+        (32, (5, 10, 15, 20, 25)),
+        (80, (5, 10, 15, 20, 25)),
+    ],
+)
+def test_middle_layers(n_layers: int, expected: tuple[int, ...]) -> None:
+    assert coverage.middle_layers(n_layers) == expected
+
+
+@pytest.mark.parametrize("n_layers", [0, -1])
+def test_a_model_without_layers_has_no_middle(n_layers: int) -> None:
+    with pytest.raises(ValueError, match=f"a model with {n_layers} layers has no middle"):
+        coverage.middle_layers(n_layers)
+
+
+# --- the store ------------------------------------------------------------------------------------
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(
+    model: Path,
+    corpus: ParallelCorpus,
+    measured: dict[str, coverage.Coverage],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, both = Store(tmp_path), coverage.POOLINGS
+    with monkeypatch.context() as patch:
+        first = calls(patch, corpus, stop_at=4)
+        with pytest.raises(KeyboardInterrupt):
+            run(model, corpus, store)
+    assert first == [("en", both), ("de", both), ("fr", both), ("ja", both)]
+    with monkeypatch.context() as patch:
+        second = calls(patch, corpus)
+        found = run(model, corpus, store)
+    assert second == [("en", both), ("ja", both), ("sw", both)]  # the first two were kept
+    for pooling in both:
+        same(found[pooling], measured[pooling])
+    with monkeypatch.context() as patch:
+        third = calls(patch, corpus)
+        again = run(model, corpus, store, poolings=both[::-1])
+    assert third == []
+    assert tuple(again) == both[::-1]
+    for pooling in both:
+        same(again[pooling], measured[pooling])
+
+
+def test_only_the_language_and_the_pooling_that_are_new_are_computed(
+    model: Path,
+    corpus: ParallelCorpus,
+    measured: dict[str, coverage.Coverage],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Store(tmp_path)
+    run(model, corpus.select(["en", "ja"]), store, poolings=["last"])
+    seen = calls(monkeypatch, corpus)
+    found = run(model, corpus.select(["ja", "sw", "en"]), store)
+    assert dict(seen) == {
+        "en": coverage.POOLINGS, "ja": ("weighted_mean",), "sw": coverage.POOLINGS
+    }  # fmt: skip
+    assert len(seen) == 3
+    for pooling, each in found.items():
+        assert each.scores.languages == ("ja", "sw")
+        expected = measured[pooling].scores
+        np.testing.assert_array_equal(each.scores.hits, expected.hits[:, [2, 3]])
+
+
+def test_the_store_tells_apart_what_a_score_depends_on(
+    model: Path,
+    corpus: ParallelCorpus,
+    measured: dict[str, coverage.Coverage],
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        pytest.fail("computed again")
+
+    monkeypatch.setattr(embeddings, "embed_poolings", never)
+    renamed = make("other name", **corpus.sentences)
+    for found in (
+        run(model, corpus, store, max_length=120),
+        run(model, renamed, store, "eng"),
+        run(model, corpus, store, dtype="float32"),
+    ):
+        same(found["last"], measured["last"])
+    text = corpus.sentences
+    changed = {
+        code: make(**(text | {code: (text[code][0] + " x", *text[code][1:])}))
+        for code in ("en", "sw")
+    }
+    other = tiny.save(store.root / "another", "llama", positions=120, seed=1)
+    for name, corpus_, options in (
+        (model, corpus, {"pivot": "fr"}),
+        (model, corpus, {"poolings": ["mean"]}),
+        (model, corpus, {"max_length": 50}),
+        (model, corpus, {"dtype": "bfloat16"}),
+        (model, changed["en"], {}),
+        (model, changed["sw"], {}),
+        (model, corpus.take(14, 0), {"alternatives": False}),
+        (other, corpus, {}),
+    ):
+        with pytest.raises(pytest.fail.Exception, match="computed again"):
+            run(name, corpus_, store, **options)
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def test_requests_that_cannot_be_met(model: Path, corpus: ParallelCorpus, store: Store) -> None:
+    with pytest.raises(CorpusError, match=r"has no text in it; it has de, en, fr, ja, sw"):
+        run(model, corpus, store, "it")
+    with pytest.raises(CorpusError, match="has no language to compare with en"):
+        run(model, corpus.select(["en"]), store)
+    with pytest.raises(ValueError, match="pooling 'first' is not one of mean"):
+        run(model, corpus, store, poolings=["last", "first"])
+    with pytest.raises(ValueError, match=r"max_length is 121, but .* takes 120 tokens"):
+        run(model, corpus, store, max_length=121)
+
+
+@pytest.mark.parametrize("language", ["de", "en", "fr"])
+def test_a_sentence_that_cannot_be_embedded_is_named(
+    language: str, model: Path, store: Store
+) -> None:
+    texts = {code: [f"{code} {i}" for i in range(4)] for code in ("de", "en", "fr")}
+    texts[language][2] = ""
+    with pytest.raises(ValueError, match=f"language '{language}' of 'made': position 2 .*no token"):
+        run(model, make(**texts), store)
+
+
+def test_a_vector_that_has_no_cosine_is_named(
+    model: Path, corpus: ParallelCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed = embeddings.embed_poolings
+
+    def broken(
+        encoder: models.Encoder, sentences: tuple[str, ...], *arguments: object, **options: object
+    ) -> dict[str, SentenceStates]:
+        found = embed(encoder, sentences, *arguments, **options)
+        if sentences == corpus.sentences["ja"]:
+            found["last"].states[1, 3] = 0
+        return found
+
+    monkeypatch.setattr(embeddings, "embed_poolings", broken)
+    for alternatives in (False, True):
+        with pytest.raises(ValueError, match=r"layer 1: .*ja.*position 3") as caught:
+            run(model, corpus, Store(tmp_path), alternatives=alternatives)
+        assert "zero" in str(caught.value)
+
+
+def test_three_sentences_are_enough_for_scores_but_not_for_alternatives(
+    model: Path, corpus: ParallelCorpus, store: Store
+) -> None:
+    three = corpus.select(["en", "sw"]).take(3, 0)
+    found = run(model, three, store, alternatives=False)["last"].scores
+    assert found.hits.shape == (3, 1, 3)
+    with pytest.raises(ValueError, match="sw with en, layer 0: debiased CKA needs four"):
+        run(model, three, store)
+    with pytest.raises(ValueError, match="two sentences or more are needed"):
+        run(model, three.take(1, 0), store, alternatives=False)
