@@ -1,4 +1,4 @@
-"""The ABX notebooks run on any model: one parameter changed, here to one without a history."""
+"""The notebooks run on any model: one parameter changed, here to one without a history."""
 
 import warnings
 from pathlib import Path
@@ -9,7 +9,11 @@ import pytest
 
 from xlx import paths
 
-LENS = sorted(paths.NOTEBOOKS.glob("abx-*.ipynb"))
+LENS = [
+    path
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+    if path.stem.startswith(("abx-", "mexa-1", "mexa-2"))
+]
 SMALL = {
     "languages": ["de", "en", "fi", "fr", "ja", "nl"],
     "n_sentences": 40,
@@ -25,6 +29,13 @@ SMALL = {
     "context_languages": ["en", "fi"],
     "n_permutations": 99,
 }
+#: What a notebook calls by the same name and means otherwise.
+OWN = {
+    "mexa": {
+        "n_test": 40, "n_seeds": 1, "n_draws": 400, "n_shifts": 2, "matrix_sizes": [5, 10],
+        "n_verses": 40, "perplexity": 5, "tsne_sentences": 8,
+    }
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +65,10 @@ def test_a_notebook_runs_on_another_model(
             warnings.simplefilter("error")
             exec(compile(cell.source, notebook.name, "exec"), scope)
         if "parameters" in cell.metadata.get("tags", []):
-            scope |= {key: value for key, value in SMALL.items() if key in scope}
+            small = SMALL | next(
+                (more for stem, more in OWN.items() if notebook.stem.startswith(stem)), {}
+            )
+            scope |= {key: value for key, value in small.items() if key in scope}
             scope["models"] = [name]
     plt.close("all")
     assert list(tmp_path.glob("*.png"))

@@ -359,3 +359,33 @@ def test_three_sentences_are_enough_for_scores_but_not_for_alternatives(
         run(model, three, store)
     with pytest.raises(ValueError, match="two sentences or more are needed"):
         run(model, three.take(1, 0), store, alternatives=False)
+
+
+# --- a bag of subwords ----------------------------------------------------------------------------
+
+
+def test_a_bag_of_subwords_is_scored_like_a_model(model: Path, corpus: ParallelCorpus) -> None:
+    encoder = models.load(model)
+    bags = embeddings.bag_of_subwords(encoder, corpus, max_length=50)
+    expected = mexa.scores({code: bag.toarray()[None] for code, bag in bags.items()}, "fr")
+    found = coverage.bag_of_subwords(encoder, corpus, "fr", max_length=50, progress=False)
+    assert found.languages == expected.languages == ("de", "en", "ja", "sw")
+    assert (found.pivot, found.layers) == ("fr", (0,))
+    np.testing.assert_array_equal(found.hits, expected.hits)
+    np.testing.assert_array_equal(found.only_rival, expected.only_rival)
+
+
+def test_a_bag_of_subwords_hits_what_is_spelled_alike(model: Path) -> None:
+    alike = make(en=["Turkey 1921", "Lake Como", "Moon"], de=["1921 Turkey", "Como Lake", "Mond"])
+    found = coverage.bag_of_subwords(models.load(model), alike, progress=False)
+    assert found.hits[0, 0, :2].all()
+
+
+def test_a_bag_of_subwords_needs_another_language(model: Path) -> None:
+    with pytest.raises(CorpusError, match="no language to compare with en"):
+        coverage.bag_of_subwords(models.load(model), make(en=["One", "Two"]), progress=False)
+
+
+def test_no_pooling_is_refused(model: Path, corpus: ParallelCorpus, store: Store) -> None:
+    with pytest.raises(ValueError, match="no pooling is asked for"):
+        run(model, corpus, store, poolings=())

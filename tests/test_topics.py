@@ -297,7 +297,9 @@ def made(scores: dict[tuple[str, str, int, int, bool], float], **columns: object
         columns=["model", "language", "layer", "seed", "centred", "accuracy"],
     )
     half = {"even": table["accuracy"] / 2, "odd": table["accuracy"] / 4}
-    return table.assign(**{"source": "en", "n": 21, "validation_loss": 1.0, **half, **columns})
+    return table.assign(
+        **{"source": "en", "checkpoint": 0, "n": 21, "validation_loss": 1.0, **half, **columns}
+    )
 
 
 @pytest.fixture
@@ -419,3 +421,15 @@ def test_reliability_where_little_varies(
 def test_halves_that_disagree_entirely_measure_nothing(even: list[float]) -> None:
     keys = {("a", f"x{i}", 0, 0, True): 0.0 for i in range(2)}
     assert topics.reliability(made(keys, even=even, odd=even[::-1]))["a"] < -1e6
+
+
+def test_several_checkpoints_of_a_model_are_not_mixed() -> None:
+    table = pd.DataFrame(
+        {
+            "model": "a", "checkpoint": [1, 2], "source": "en", "language": "de", "layer": 0,
+            "seed": 0, "centred": True, "n": 10, "accuracy": [0.1, 0.9], "even": 0.1, "odd": 0.1,
+            "majority": 0.2, "validation_loss": 1.0, "n_cut": 0,
+        }
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="several checkpoints of a"):
+        topics.task_scores(table)

@@ -127,7 +127,10 @@ def measures(
     layers = check_pivot(states, pivot, layers)
     rows = []
     for layer in layers:
-        unit_pivot = unit_vectors({pivot: states[pivot][layer]})[pivot]
+        try:
+            unit_pivot = unit_vectors({pivot: states[pivot][layer]})[pivot]
+        except ValueError as error:
+            raise ValueError(f"layer {layer}: {error}") from None
         within_pivot = _within(unit_pivot)
         for language in states:
             if language == pivot:

@@ -123,6 +123,8 @@ def measure(
     store = store or Store()
     encoder = models.load(name, device=device, dtype=dtype)
     poolings = tuple(dict.fromkeys(poolings))
+    if not poolings:
+        raise ValueError(f"no pooling is asked for: choose among {', '.join(embeddings.POOLINGS)}")
     code = code_version(similarity, mexa, *([alignment] if alternatives else []), _compare)
     common = {
         pooling: embeddings.states_key(encoder, pooling=pooling, max_length=max_length)

@@ -460,7 +460,7 @@ def cosines(table: pd.DataFrame) -> Figure:
 
     ``table`` has ``model``, ``language``, ``parallel`` and ``other`` (mean cosines with the pivot's
     sentences) and ``score`` (of a task; without one a point is hollow). Below the diagonal
-    translations are further apart than other sentences. The ends of both scales are named.
+    translations are further apart than other sentences. The ends of the horizontal scale are named.
     """
     table = table.reset_index(drop=True)
     models = list(dict.fromkeys(table["model"]))
@@ -479,9 +479,7 @@ def cosines(table: pd.DataFrame) -> Figure:
             full["other"], full["parallel"], c=full["score"], norm=known, cmap="cividis", s=20,
             edgecolor="0.3", linewidth=0.4, zorder=2.5,
         )  # fmt: skip
-        ends = (rows[key] for key in ("parallel", "other"))
-        named = dict.fromkeys(end for each in ends for end in (each.idxmin(), each.idxmax()))
-        for row in rows.loc[list(named)].itertuples():
+        for row in rows.loc[[rows["other"].idxmin(), rows["other"].idxmax()]].itertuples():
             axes.annotate(
                 row.language, (row.other, row.parallel), xytext=(4, -3),
                 textcoords="offset points", fontsize=7, path_effects=HALO, zorder=2.2,

@@ -148,7 +148,7 @@ def transfer(
         "train": [part.text_hash() for part in parts.values()],
         "hidden": setup.hidden,
         "seeds": list(setup.seeds),
-        "code": code_version(probes, _score, _labels),
+        "code": code_version(probes, _split, _score, _labels),
     }
     keys = {x: common | {"test": test.text_hash()} for x, test in tests.items()}
     found = {x: store.load_table("topics", key) for x, key in keys.items()}
@@ -209,8 +209,12 @@ def task_scores(
         One row a model and language: ``task``, ``model``, ``language``, ``score`` (accuracy, mean
         over seeds), ``stderr`` (of a share of n sentences: other sentences of the kind), ``n``.
 
-    Raises ValueError for a layer that is not there.
+    Raises ValueError for a layer that is not there, and for several checkpoints of a model.
     """
+    if (several := table.groupby("model")["checkpoint"].nunique()).max() > 1:
+        raise ValueError(
+            f"there are several checkpoints of {several.idxmax()}: score them one after another"
+        )
     table = table[table["centred"] == centred]
     if layer == "chosen":
         table = table[table["layer"] == table["model"].map(chosen_layer(table))]

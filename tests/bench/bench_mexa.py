@@ -1,4 +1,6 @@
-"""MEXA of all languages of FLORES-200 at once: 203 against English, one layer, width 768.
+"""MEXA of all languages of FLORES-200 at once: 203 against English, one layer.
+
+In two widths, that of the family's decoders and that of a base model.
 
 The yardstick is the definition as one would write it down: scipy's cosine of each sentence with
 each, in a double loop, then each diagonal element against its row and column; for one language and
@@ -16,18 +18,18 @@ from xlx import mexa
 
 LANGUAGES = 203
 SENTENCES = (100, 1000)
-DIM = 768
+DIMS = (128, 768)
 ROUNDS = 3
 
 
-def states(n: int, languages: int) -> dict[str, np.ndarray]:
+def states(n: int, dim: int, languages: int) -> dict[str, np.ndarray]:
     """Random translations: a meaning, a language and noise."""
     rng = np.random.default_rng(0)
-    meaning = rng.normal(size=(1, n, DIM)).astype(np.float32)
+    meaning = rng.normal(size=(1, n, dim)).astype(np.float32)
     return {
         code: meaning
-        + rng.normal(size=DIM).astype(np.float32)
-        + 2 * rng.normal(size=(1, n, DIM)).astype(np.float32)
+        + rng.normal(size=dim).astype(np.float32)
+        + 2 * rng.normal(size=(1, n, dim)).astype(np.float32)
         for code in ("en", *(f"l{number:03}" for number in range(languages)))
     }
 
@@ -48,7 +50,11 @@ def literal(language: np.ndarray, pivot: np.ndarray) -> float:
 
 def run() -> list[dict[str, object]]:
     """Rows of the bench table: name, value, unit, aim."""
-    pair = states(100, 1)
+    return [row for dim in DIMS for row in _of_width(dim)]
+
+
+def _of_width(dim: int) -> list[dict[str, object]]:
+    pair = states(100, dim, 1)
     language, pivot = pair["l000"][0], pair["en"][0]
     theirs = []
     for _ in range(ROUNDS):
@@ -58,7 +64,7 @@ def run() -> list[dict[str, object]]:
     assert mexa.scores(pair).mu.item() == expected, "the two ways disagree"
     rows = []
     for n in SENTENCES:
-        vectors = states(n, LANGUAGES)
+        vectors = states(n, dim, LANGUAGES)
         plain = {code: torch.from_numpy(array[0]) for code, array in vectors.items()}
         ours, product = [], []
         for _ in range(ROUNDS):
@@ -70,24 +76,25 @@ def run() -> list[dict[str, object]]:
                 one @ plain["en"].T
             product.append(time.perf_counter() - start)
         ratio = (min(theirs) / 100**2) / (min(ours) / (LANGUAGES * n**2))
+        what = f"n = {n:,}, d = {dim}"
         rows += [
             {
-                "name": f"MEXA: {LANGUAGES} languages, n = {n:,}, d = {DIM}",
-                "value": round(min(ours), 2),
+                "name": f"MEXA: {LANGUAGES} languages, {what}",
+                "value": round(min(ours), 3),
                 "unit": "s a layer",
                 "aim": None,
             },
             {
-                "name": f"MEXA: an element faster than scipy's cosine in a loop, n = {n:,}",
+                "name": f"MEXA: an element faster than scipy's cosine in a loop, {what}",
                 "value": round(ratio),
                 "unit": "times",
                 "aim": "> 1,000",
             },
             {
-                "name": f"MEXA: over the float32 products alone, n = {n:,}",
+                "name": f"MEXA: over the float32 products alone, {what}",
                 "value": round(min(ours) / min(product), 2),
                 "unit": "times",
-                "aim": "< 2" if n == max(SENTENCES) else None,
+                "aim": "< 2" if n == max(SENTENCES) and dim == max(DIMS) else None,
             },
         ]
     return rows
