@@ -57,18 +57,36 @@ def test_a_notebook_runs_on_another_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(paths, "FIGURES", tmp_path)
-    name = str(plain) if model == "plain" else model
+    run(notebook, models=[str(plain) if model == "plain" else model])
+    assert list(tmp_path.glob("*.png"))
+
+
+def test_estimation_takes_the_results_of_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "FIGURES", tmp_path)
+    scores = {"en": 0.8, "de": 0.6, "fi": 0.4, "fr": 0.7, "nl": 0.5, "ja": ""}
+    rows = [f"Belebele,mini-llama,{code},{score}" for code, score in scores.items()]
+    (tmp_path / "own.csv").write_text("task,model,language,score\n" + "\n".join(rows) + "\n")
+    (notebook,) = paths.NOTEBOOKS.glob("mexa-2-*.ipynb")
+    scope = run(notebook, models=["mini-llama"], task_files=[str(tmp_path / "own.csv")])
+    assert scope["without"]["without"].tolist() == ["ja"]
+    assert scope["table_5"]["languages"].max() == 4  # neither English nor what has no score
+    assert scope["table_1"].loc[("Belebele", "mini-llama"), "en"] == 0.8
+    assert scope["table_1"].loc[("Belebele", "mini-llama"), "guess"] == 0.25
+
+
+def run(notebook: Path, **parameters: object) -> dict[str, object]:
+    """All cells with small sizes and the parameters; the variables that they leave."""
     scope: dict[str, object] = {}
+    own = next((more for stem, more in OWN.items() if notebook.stem.startswith(stem)), {})
     cells = nbformat.read(notebook, as_version=4).cells
     for cell in [cell for cell in cells if cell.cell_type == "code"]:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             exec(compile(cell.source, notebook.name, "exec"), scope)
         if "parameters" in cell.metadata.get("tags", []):
-            small = SMALL | next(
-                (more for stem, more in OWN.items() if notebook.stem.startswith(stem)), {}
-            )
-            scope |= {key: value for key, value in small.items() if key in scope}
-            scope["models"] = [name]
+            scope |= {key: value for key, value in (SMALL | own).items() if key in scope}
+            scope |= parameters
     plt.close("all")
-    assert list(tmp_path.glob("*.png"))
+    return scope

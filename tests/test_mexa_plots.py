@@ -388,6 +388,15 @@ def test_verses_have_a_dot_a_language_and_the_mean_below() -> None:
     assert legend(figure) == ["last token", "weighted mean of tokens", "mean, with interval"]
 
 
+def test_poolings_of_a_model_alone_have_its_space() -> None:
+    table, summary = verses()
+    alone = (table["model"] != MODELS[1]) | (table["pooling"] == table["pooling"].iloc[0])
+    figure = mexa_plots.seen_unseen(table[alone], summary)
+    clouds = [cloud.get_offsets()[:, 1] for cloud in figure.axes[0].collections[::2]][:3]
+    assert [round(float(np.mean(y))) for y in clouds] == [0, 0, 1]
+    assert abs(np.mean(clouds[2]) - 1) < 0.1 < abs(np.mean(clouds[0]))
+
+
 def test_correlations_have_a_row_a_measure_and_a_mark_a_model() -> None:
     table = measures()
     figure = DRAWN["correlations"]()
@@ -506,5 +515,5 @@ def test_kinds_differ_in_more_than_colour() -> None:
     lines = list(mexa_plots._LINES.values())
     assert len({(colour, str(dash)) for _, colour, dash in lines}) == len(lines)
     assert len({str(dash) for _, _, dash in lines}) == len(lines)
-    assert len({marker for _, _, marker in mexa_plots._POOLINGS.values()}) == 2
+    assert len({marker for _, _, marker in mexa_plots._POOLINGS.values()}) == 3
     assert len(set(mexa_plots._MARKERS)) == len(set(mexa_plots._COLOURS)) == 7

@@ -43,6 +43,7 @@ _INKS = ("black", "black", "black", "white", "white")
 _POOLINGS = {
     "weighted_mean": ("weighted mean of tokens", "#0072B2", "o"),
     "last": ("last token", "#E69F00", "s"),
+    "mean": ("mean of tokens", "#009E73", "^"),
 }
 
 
@@ -315,16 +316,21 @@ def coverage_bands(table: pd.DataFrame, names: Mapping[str, str], n_columns: int
 def seen_unseen(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     """Difference of scores on verses out of pretraining and in it, a point a language.
 
-    ``table`` has ``model``, ``pooling`` ("weighted_mean", "last") and ``difference`` (of μ);
-    ``summary`` has ``model``, ``pooling``, ``mean``, ``low`` and ``high``, drawn in black below
+    ``table`` has ``model``, ``pooling`` ("weighted_mean", "last", "mean"; those of a model share its
+    space) and ``difference`` (of μ); ``summary`` has ``model``, ``pooling``, ``mean``, ``low`` and ``high``, drawn in black below
     the points.
     """
     models, poolings = (list(dict.fromkeys(table[key])) for key in ("model", "pooling"))
-    figure, axes = plt.subplots(figsize=(5.6, 0.42 * len(models) * len(poolings) + 1.2))
+    own = {
+        model: [pooling for pooling in poolings if pooling in set(rows)]
+        for model, rows in table.groupby("model")["pooling"]
+    }
+    most = max(map(len, own.values()))
+    figure, axes = plt.subplots(figsize=(5.6, 0.42 * len(models) * most + 1.2))
     axes.axvline(0, color="0.4", linewidth=1)
-    lane = 1 / len(poolings)
     for number, model in enumerate(models):
-        for place, pooling in enumerate(poolings):
+        lane = 1 / len(own[model])
+        for place, pooling in enumerate(own[model]):
             _, colour, marker = _POOLINGS[pooling]
             middle = number + (place + 0.5) * lane - 0.5
             here = (table["model"] == model) & (table["pooling"] == pooling)
