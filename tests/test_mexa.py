@@ -151,6 +151,33 @@ def test_agrees_with_float64_where_all_cosines_crowd(apart: float) -> None:
     assert (naive != found.hits[0, 0]).sum() > 3  # what this guards against
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 60
+    pivot, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    # Three sentences each lie midway between the three translations, but for tiny steps.
+    midway = np.kron(np.eye(n // 3), np.ones((3, 3)))
+    steps = rng.choice([-1, 1], midway.shape) * 10 ** rng.uniform(-12, -4, midway.shape)
+    steps[np.diag_indices(n)] += 10 ** rng.uniform(-12, -4, n)
+    language = (midway + midway * steps) @ pivot
+    x, p = (v / np.sqrt((v**2).sum(axis=1))[:, None] for v in map(np.longdouble, (language, pivot)))
+    c = (x[:, None] * p[None]).sum(axis=-1)
+    others = ~np.eye(n, dtype=bool)
+    best = np.maximum(c, c.T)
+    assert np.abs(np.stack([c, c.T]) - np.diag(c)[:, None])[:, others].min() > 1e-14  # no tie
+    rivals = (best >= np.diag(c)[:, None]) & others
+    n_rivals = rivals.sum(axis=1)
+    assert set(n_rivals) == {0, 1, 2}
+    found = mexa.scores({"en": pivot[None], "fi": language[None]})
+    np.testing.assert_array_equal(found.hits[0, 0], n_rivals == 0)
+    only = np.where(n_rivals == 1, rivals.argmax(axis=1), -1)
+    np.testing.assert_array_equal(found.only_rival[0, 0], only)
+    single = best.astype(np.float32)
+    naive = ((single >= np.diag(single)[:, None]) & others).sum(axis=1)
+    assert (naive != n_rivals).sum() > 3  # what this guards against
+
+
 # --- tables and intervals -------------------------------------------------------------------------
 
 

@@ -188,16 +188,18 @@ def scores(
     _, n, dim = states[pivot].shape
     hits = np.empty((len(layers), len(languages), n), dtype=bool)
     only_rival = np.empty(hits.shape, dtype=np.int32)
-    chunk = max(1, BLOCK_NUMBERS // (n * max(n, dim)))
+    chunk = max(1, BLOCK_NUMBERS // (4 * n * max(n, dim)))  # several arrays of it, in the cache
+    space = torch.empty((2, min(chunk, len(languages)), n, n), device=device)
     for row, layer in enumerate(layers):
         try:
             of_pivot = _centred({pivot: states[pivot][layer]}, device)
             for start in range(0, len(languages), chunk):
                 part = slice(start, start + chunk)
                 of_languages = _centred({x: states[x][layer] for x in languages[part]}, device)
-                n_rivals, rival = _rivals(*of_languages, *(array[0] for array in of_pivot))
-                hits[row, part] = (n_rivals == 0).cpu().numpy()
-                only_rival[row, part] = torch.where(n_rivals == 1, rival, -1).cpu().numpy()
+                rivals = _rivals(*of_languages, *(array[0] for array in of_pivot), space)
+                rivals = rivals.cpu().numpy()
+                hits[row, part] = rivals == 0
+                only_rival[row, part] = np.where((rivals > 0) & (rivals < 2 * n), rivals - n, -1)
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
     return PivotScores(languages, pivot, layers, hits, only_rival)
@@ -207,60 +209,80 @@ def _centred(
     vectors: Mapping[str, np.ndarray], device: str | torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Unit vectors less the mean of their language, ``(m, n, dim)``, and the means; float64."""
-    rest = torch.from_numpy(np.stack(list(unit_vectors(vectors).values()))).to(device)
+    rest = torch.from_numpy(np.stack(list(vectors.values()), dtype=np.float64)).to(device)
+    norms = torch.linalg.vector_norm(rest, dim=2, keepdim=True)
+    if not (norms.isfinite() & (norms > 0)).all():
+        unit_vectors(vectors)  # says which vector has no direction
+    rest *= 1 / norms
     means = rest.mean(dim=1)
     rest -= means[:, None]
     return rest, means
 
 
 def _rivals(
-    rest: torch.Tensor, means: torch.Tensor, pivot_rest: torch.Tensor, pivot_mean: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """How many sentences keep each from being a hit, and if that is one, which: ``(m, n)`` each.
+    rest: torch.Tensor,
+    means: torch.Tensor,
+    pivot_rest: torch.Tensor,
+    pivot_mean: torch.Tensor,
+    space: torch.Tensor,
+) -> torch.Tensor:
+    """Who keeps each sentence from being a hit: ``(m, n)``.
 
-    Counts above one are not exact.
+    0 if nobody does, n + j if sentence j alone, 2n if several do. ``space`` is to work in,
+    ``(2, m or more, n, n)``: new memory for every step would cost more than the comparisons.
     """
-    n = len(pivot_rest)
+    m, n, dim = rest.shape
     own_offset, pivot_offset = rest @ pivot_mean, means @ pivot_rest.T  # (m, n): q·x'_i and m·p'_j
-    across = (rest.float().reshape(-1, rest.shape[-1]) @ pivot_rest.float().T).view(-1, n, n)
+    single, pivot_single = rest.float(), pivot_rest.float()
+    across, reach = space[:, :m]
+    torch.mm(single.view(-1, dim), pivot_single.T, out=across.view(-1, n))
     across += own_offset.float()[:, :, None]
     across += pivot_offset.float()[:, None]
-    largest = rest.norm(dim=2).amax(dim=1) * pivot_rest.norm(dim=1).amax()
+    largest = single.norm(dim=2).amax(dim=1) * pivot_single.norm(dim=1).amax()
     size = largest + own_offset.abs().amax(dim=1) + pivot_offset.abs().amax(dim=1)
     slack = (ROUNDING * torch.finfo(torch.float32).eps * size).float()[:, None]
-    everyone = torch.arange(n, device=across.device)
-    back = across.transpose(1, 2)
-    n_rivals, which = _beaten(across, back, everyone, slack)
-    n_sure, _ = _beaten(across, back, everyone, -slack)
-    unsure = (n_rivals != n_sure) & (n_sure < 2)
+    own = _take_own(across, torch.arange(n, device=across.device).expand(m, n))
+    rivals, sure = (
+        _either(_beaten(across, level, reach), _beaten(across.mT, level, reach.mT), n)
+        for level in (own - slack, own + slack)
+    )
     exact_slack = ROUNDING * torch.finfo(torch.float64).eps
+    unsure = rivals != sure
     for language in unsure.any(dim=1).nonzero().ravel():
-        rows = unsure[language].nonzero().ravel()
-        n_rivals[language, rows], which[language, rows] = _beaten(
-            rest[language, rows] @ pivot_rest.T + pivot_offset[language],
-            pivot_rest[rows] @ rest[language].T + own_offset[language],
-            rows,
-            exact_slack,
+        at = unsure[language].nonzero().ravel()
+        row = rest[language, at] @ pivot_rest.T + pivot_offset[language]
+        column = pivot_rest[at] @ rest[language].T + own_offset[language]
+        sums = (
+            _beaten(matrix, _take_own(matrix, at) - exact_slack, torch.empty_like(matrix))
+            for matrix in (row, column)
         )
-    return n_rivals, which
+        rivals[language, at] = _either(*sums, n)
+    return rivals
 
 
-def _beaten(
-    across: torch.Tensor, back: torch.Tensor, at: torch.Tensor, slack: torch.Tensor | float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """How many others come up to a sentence less the slack, in its row or in its column.
+def _take_own(across: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """Of each row the element at the position ``at``, where -inf is left: ``(..., r)``."""
+    own = across.gather(-1, at[..., None])
+    across.scatter_(-1, at[..., None], -torch.inf)
+    return own[..., 0]
 
-    ``across`` and ``back`` are ``(..., r, n)``, the rows and the columns of the sentences at the
-    positions ``at``; returns ``(..., r)`` counts, and the sums of the positions counted.
+
+def _beaten(across: torch.Tensor, level: torch.Tensor, reach: torch.Tensor) -> torch.Tensor:
+    """Σ (n + j) over the elements j of a row that reach its level: ``(..., r)``.
+
+    It is 0 for none, n + j < 2n for j alone, and above 2n for several, however it is rounded.
+    ``across`` and ``reach``, which is overwritten, are ``(..., r, n)``.
     """
-    row = torch.arange(len(at), device=across.device)
-    beats = across >= (across[..., row, at] - slack)[..., None]
-    beats |= back >= (back[..., row, at] - slack)[..., None]
-    beats[..., row, at] = False
+    torch.ge(across, level[..., None], out=reach)  # 1 or 0
     n = across.shape[-1]
-    weights = torch.stack([torch.ones(n), torch.arange(n)], dim=1).to(across.device)
-    count, positions = (beats.float() @ weights).unbind(dim=-1)
-    return count.int(), positions.int()
+    weights = torch.arange(n, 2 * n).to(across).expand(*across.shape[:-2], 1, n)
+    return (weights @ reach.mT)[..., 0, :]  # in this order, fast for rows and columns
+
+
+def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
+    """The sum over a row and that over a column as one over the sentences in either, at most 2n."""
+    # Unequal ones are of different sentences, so that several are counted, or one of them is 0.
+    return torch.where(row == column, row, row + column).clamp(max=2 * n).int()
 
 
 # --- chance ---------------------------------------------------------------------------------------
