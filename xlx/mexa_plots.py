@@ -316,9 +316,9 @@ def coverage_bands(table: pd.DataFrame, names: Mapping[str, str], n_columns: int
 def seen_unseen(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     """Difference of scores on verses out of pretraining and in it, a point a language.
 
-    ``table`` has ``model``, ``pooling`` ("weighted_mean", "last", "mean"; those of a model share its
-    space) and ``difference`` (of μ); ``summary`` has ``model``, ``pooling``, ``mean``, ``low`` and ``high``, drawn in black below
-    the points.
+    ``table`` has ``model``, ``pooling`` ("weighted_mean", "last", "mean"; those of a model share
+    its space) and ``difference`` (of μ); ``summary`` has ``model``, ``pooling``, ``mean``, ``low``
+    and ``high``, drawn in black below the points.
     """
     models, poolings = (list(dict.fromkeys(table[key])) for key in ("model", "pooling"))
     own = {
