@@ -322,8 +322,8 @@ def seen_unseen(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     """
     models, poolings = (list(dict.fromkeys(table[key])) for key in ("model", "pooling"))
     own = {
-        model: [pooling for pooling in poolings if pooling in set(rows)]
-        for model, rows in table.groupby("model")["pooling"]
+        model: [x for x in poolings if x in set(table.loc[table["model"] == model, "pooling"])]
+        for model in models
     }
     most = max(map(len, own.values()))
     figure, axes = plt.subplots(figsize=(5.6, 0.42 * len(models) * most + 1.2))
