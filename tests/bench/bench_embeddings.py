@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from tests.bench import show
 from xlx import corpora
 from xlx.embeddings import embed
 from xlx.models import Encoder, load
@@ -106,12 +107,5 @@ def run() -> list[dict[str, object]]:
     ]
 
 
-def main() -> None:
-    """Print the rows."""
-    for row in run():
-        aim = f"  (aim: {row['aim']})" if row["aim"] else ""
-        print(f"{row['name']}: {row['value']} {row['unit']}{aim}")
-
-
 if __name__ == "__main__":
-    main()
+    show(run())

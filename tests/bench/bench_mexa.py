@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from scipy.spatial.distance import cosine
 
+from tests.bench import show
 from xlx import mexa
 
 LANGUAGES = 203
@@ -100,12 +101,5 @@ def _of_width(dim: int) -> list[dict[str, object]]:
     return rows
 
 
-def main() -> None:
-    """Print the rows."""
-    for row in run():
-        aim = f"  (aim: {row['aim']})" if row["aim"] else ""
-        print(f"{row['name']}: {row['value']} {row['unit']}{aim}")
-
-
 if __name__ == "__main__":
-    main()
+    show(run())

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from tests.bench import show
 from xlx import labelled, probes
 from xlx.models import load
 from xlx.words import embed_words
@@ -120,12 +121,5 @@ def run() -> list[dict[str, object]]:
     ]
 
 
-def main() -> None:
-    """Print the rows."""
-    for row in run():
-        aim = f"  (aim: {row['aim']})" if row["aim"] else ""
-        print(f"{row['name']}: {row['value']} {row['unit']}{aim}")
-
-
 if __name__ == "__main__":
-    main()
+    show(run())
