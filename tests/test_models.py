@@ -108,13 +108,13 @@ def test_padding_id_without_a_padding_token(folders) -> None:
 
 
 def test_device() -> None:
-    assert models._device("cpu") == torch.device("cpu")
-    assert models._device(None).type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert models.device_of("cpu") == torch.device("cpu")
+    assert models.device_of(None).type == ("cuda" if torch.cuda.is_available() else "cpu")
     with pytest.raises(ValueError, match="device 'gpu' is not known"):
-        models._device("gpu")
+        models.device_of("gpu")
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="torch sees no CUDA device here; use 'cpu'"):
-            models._device("cuda")
+            models.device_of("cuda")
 
 
 # Fingerprint

@@ -36,7 +36,10 @@ __all__ = [
     "ModelNotFoundError",
     "NoHistoryError",
     "checkpoints",
+    "classifier",
     "convert_fairseq",
+    "device_of",
+    "fingerprint",
     "load",
 ]
 
@@ -238,11 +241,38 @@ def load(
     ValueError
         If it cannot be used: needs code of its own, lacks weights or a tokenizer, unknown step.
     """
-    checkpoint = name if isinstance(name, Checkpoint) else None
-    label = checkpoint.name if checkpoint else os.fspath(name)
     if dtype not in DTYPES:
         raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
-    torch_device = _device(device)
+    torch_device = device_of(device)
+    label, folder, step = _find(name, step, revision, local_only)
+    weights, words = _check_folder(label, folder)
+    config, model = _load_model(label, folder, DTYPES[dtype])
+    tokenizer = _load_tokenizer(label, folder)
+    kind = _kind(config)
+    if kind == "encoder-decoder":
+        model = model.get_encoder()
+    model.requires_grad_(False).eval().to(torch_device)
+    return Encoder(
+        model=model,
+        tokenizer=tokenizer,
+        name=label,
+        fingerprint=_fingerprint([folder / "config.json", *weights, *words]),
+        kind=kind,
+        device=torch_device,
+        dtype=DTYPES[dtype],
+        step=step,
+    )
+
+
+def _find(
+    name: str | os.PathLike[str] | Checkpoint,
+    step: int | None = None,
+    revision: str | None = None,
+    local_only: bool | None = None,
+) -> tuple[str, Path, int | None]:
+    """A model's label, the folder of its files and its step; arguments and errors of `load`."""
+    checkpoint = name if isinstance(name, Checkpoint) else None
+    label = checkpoint.name if checkpoint else os.fspath(name)
     if checkpoint is None and step is not None:
         series = {item.step: item for item in checkpoints(label, local_only=local_only)}
         if step not in series:
@@ -266,27 +296,92 @@ def load(
         label = f"{label}@step-{step:06d}"
     elif revision is not None:
         label = f"{label}@{revision}"
+    return label, folder, step
 
+
+def fingerprint(name: str | os.PathLike[str] | Checkpoint) -> str:
+    """SHA-256 of a model's files, as `Encoder.fingerprint`; arguments and errors as `load`."""
+    label, folder, _ = _find(name)
     weights, words = _check_folder(label, folder)
-    config, model = _load_model(label, folder, DTYPES[dtype])
+    return _fingerprint([folder / "config.json", *weights, *words])
+
+
+def classifier(
+    name: str | os.PathLike[str] | Checkpoint,
+    n_classes: int,
+    seed: int,
+    max_length: int | None = None,
+) -> tuple[Any, Any, int | None]:
+    """An encoder with a new head that classifies its input, to be fine-tuned.
+
+    The head is that of the architecture's class for sequence classification in `transformers`; its
+    new weights are normal with the variance of BERT's at a width of 768 (0.02 ** 2), times
+    768 / width, and come from ``seed``. Weights are float32, on the CPU.
+
+    Returns the model, its tokenizer and how many tokens an input may have: ``max_length``, or where
+    that is None what the model takes (None: no limit).
+
+    Raises
+    ------
+    ModelNotFoundError, ValueError
+        As `load`; a model that is no encoder or that `transformers` has no classifier for; a
+        ``max_length`` beyond what the model takes, or without room for text.
+    """
+    label, folder, step = _find(name)
+    weights, words = _check_folder(label, folder)
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    with _quiet(), _load_errors(label, folder):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    if (kind := _kind(config)) != "encoder":
+        raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
+    # The weights that are missing are drawn at once, from everybody's random numbers: ours replace
+    # them.
+    with _quiet(), _load_errors(label, folder), torch.random.fork_rng(devices=[]):
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            folder,
+            num_labels=n_classes,
+            dtype=torch.float32,
+            trust_remote_code=False,
+            local_files_only=True,
+            weights_only=True,
+            ignore_mismatched_sizes=False,
+            output_loading_info=True,
+        )
+    inside = model.base_model_prefix + "."
+    missing = sorted(report["missing_keys"])
+    if lost := [key for key in missing if key.startswith(inside) and "pooler." not in key]:
+        raise ValueError(_lacks(label, lost))
+    generator = torch.Generator().manual_seed(seed)
+    sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
+    parameters = dict(model.named_parameters())
+    with torch.no_grad():
+        for key in missing:
+            if parameters[key].ndim > 1:
+                parameters[key].normal_(0.0, sd, generator=generator)
+            elif key.endswith("bias"):
+                parameters[key].zero_()
     tokenizer = _load_tokenizer(label, folder)
-    kind = _kind(config)
-    if kind == "encoder-decoder":
-        model = model.get_encoder()
-    model.requires_grad_(False).eval().to(torch_device)
-    return Encoder(
-        model=model,
+    encoder = Encoder(
+        model=model.base_model,
         tokenizer=tokenizer,
         name=label,
         fingerprint=_fingerprint([folder / "config.json", *weights, *words]),
         kind=kind,
-        device=torch_device,
-        dtype=DTYPES[dtype],
+        device=torch.device("cpu"),
+        dtype=torch.float32,
         step=step,
     )
+    limit = encoder.max_length
+    if max_length is not None and limit is not None and max_length > limit:
+        raise ValueError(f"max_length is {max_length}, but {label!r} takes {limit} tokens")
+    if max_length is not None and max_length <= tokenizer.num_special_tokens_to_add(pair=True) + 1:
+        raise ValueError(f"max_length is {max_length}: no room is left for the text of {label!r}")
+    return model, tokenizer, limit if max_length is None else max_length
 
 
-def _device(device: str | torch.device | None) -> torch.device:
+def device_of(device: str | torch.device | None) -> torch.device:
+    """The device that a name means; None: CUDA where there is one. ValueError if there is none."""
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -525,12 +620,16 @@ def _load_model(label: str, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]
         if "pooler." not in key and not (config.is_encoder_decoder and key.startswith("decoder."))
     )
     if missing:
-        raise ValueError(
-            f"{label!r} lacks {len(missing)} of the weights its config.json asks for "
-            f"({', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}): "
-            "they would be random; check that config and weights belong together"
-        )
+        raise ValueError(_lacks(label, missing))
     return config, model
+
+
+def _lacks(label: str, missing: list[str]) -> str:
+    return (
+        f"{label!r} lacks {len(missing)} of the weights its config.json asks for "
+        f"({', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}): "
+        "they would be random; check that config and weights belong together"
+    )
 
 
 def _load_tokenizer(label: str, folder: Path) -> Any:

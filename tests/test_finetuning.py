@@ -1,0 +1,438 @@
+"""Fine-tuning: algorithms, what a run keeps, stopping and resuming, and what it refuses."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from tests import tiny
+from xlx import finetuning, models
+from xlx.examples import Examples
+from xlx.finetuning import FinetuningError, Job, Recipe
+from xlx.store import Store
+
+RECIPE = Recipe(epochs=4, batch_size=3, learning_rate=3e-3, every=2, max_length=32)
+
+
+def made(language: str = "en", n: int = 8, pairs: bool = False) -> Examples:
+    texts = [f"{text} {language}" for text in tiny.SENTENCES]
+    return Examples(
+        name=f"made {language}",
+        language=language,
+        first=tuple(texts[i % len(texts)] for i in range(n)),
+        second=tuple(texts[-1 - i % len(texts)] for i in range(n)) if pairs else None,
+        labels=np.arange(n) % 2,
+        classes=("no", "yes"),
+        ids=tuple(map(str, range(n))),
+    )
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    # With dropout, so that a resumed run must draw the same as an uninterrupted one.
+    return str(tiny.save(folder, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.3))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def job(model: str, **changes: object) -> Job:
+    recipe = {key: value for key, value in changes.items() if hasattr(RECIPE, key)}
+    own = {key: value for key, value in changes.items() if key not in recipe}
+    train = own.pop("train", made())
+    sets = own.pop("evaluations", {"en": train, "de": made("de", 5)})
+    return Job(model, train, sets, replace(RECIPE, **recipe), **own)
+
+
+def run(job: Job, store: Store, **options: object) -> finetuning.Run:
+    return finetuning.finetune(job, store=store, device="cpu", progress=False, **options)
+
+
+def same(one: finetuning.Run, other: finetuning.Run) -> bool:
+    return (one.losses == other.losses).all() and all(
+        (one.predictions[name] == other.predictions[name]).all() for name in one.predictions
+    )
+
+
+# --- what a run keeps -----------------------------------------------------------------------------
+
+
+def test_predictions_of_every_checkpoint_are_kept(model: str, store: Store) -> None:
+    found = run(job(model, max_length=None), store)
+    # 8 examples in batches of 3: 3 steps an epoch, 12 in all.
+    assert found.steps.tolist() == [2, 4, 6, 8, 10, 12]
+    assert found.losses.shape == (12,)
+    assert {name: array.shape for name, array in found.predictions.items()} == {
+        "en": (6, 8),
+        "de": (6, 5),
+    }
+    assert set(np.unique(found.predictions["en"])) <= {0, 1}
+    assert (found.model, found.source, found.algorithm, found.seed) == (model, "en", "vanilla", 1)
+    assert found.n_cut == {"train": 0, "en": 0, "de": 0}
+
+
+def test_the_last_step_is_a_checkpoint_in_any_case() -> None:
+    assert replace(RECIPE, every=5).checkpoint_steps(8) == [5, 10, 12]
+    assert replace(RECIPE, every=50).checkpoint_steps(8) == [12]
+    assert replace(RECIPE, every=6).checkpoint_steps(8) == [6, 12]
+
+
+def test_a_model_learns_its_training_set(model: str, store: Store) -> None:
+    train = made()
+    found = run(job(model, train=train, epochs=40, every=120), store)
+    assert (found.predictions["en"][-1] == train.labels).all()
+    assert found.losses[-5:].mean() < 0.5 * found.losses[:5].mean()
+
+
+def test_predictions_are_those_of_the_kept_weights(
+    model: str, store: Store, tmp_path: Path
+) -> None:
+    folder = tmp_path / "weights"
+    found = run(job(model), store, weights=folder)
+    assert sorted(path.name for path in folder.glob("step-*")) == [
+        f"step-{step:06d}" for step in found.steps
+    ]
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    for k in (0, 5):
+        path = folder / f"step-{found.steps[k]:06d}"
+        tuned = AutoModelForSequenceClassification.from_pretrained(path).eval()
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        # One by one, without padding.
+        labels = [
+            int(tuned(**tokenizer(text, return_tensors="pt")).logits.argmax())
+            for text in made("de", 5).first
+        ]
+        assert labels == found.predictions["de"][k].tolist()
+
+
+def test_kept_weights_are_a_series_to_look_into(model: str, store: Store, tmp_path: Path) -> None:
+    run(job(model), store, weights=tmp_path / "weights")
+    assert [item.step for item in models.checkpoints(str(tmp_path / "weights"))][-1] == 12
+    assert models.load(tmp_path / "weights", device="cpu").kind == "encoder"
+
+
+def test_pairs_are_read_with_both_sides(model: str, store: Store) -> None:
+    train = made(pairs=True)
+    other = replace(train, second=train.second[::-1])
+    one = run(job(model, train=train, evaluations={"en": train}), store)
+    two = run(job(model, train=other, evaluations={"en": train}), store)
+    assert (one.losses != two.losses).any()
+
+
+def test_long_texts_are_cut_and_counted(model: str, store: Store) -> None:
+    sets = {"de": made("de", 5)}
+    found = run(job(model, max_length=15, evaluations=sets), store)
+    tokenizer = models.load(model, device="cpu").tokenizer
+    long = {
+        name: sum(len(ids) > 15 for ids in tokenizer(list(part.first))["input_ids"])
+        for name, part in {"train": made(), **sets}.items()
+    }
+    assert found.n_cut == long
+    assert 0 < found.n_cut["de"] < 5
+
+
+def test_predictions_do_not_depend_on_what_else_is_predicted(model: str, store: Store) -> None:
+    alone = run(job(model, evaluations={"de": made("de", 5)}), store)
+    together = run(job(model), store)
+    assert (alone.predictions["de"] == together.predictions["de"]).all()
+
+
+def test_seeds_differ_and_each_repeats(model: str, tmp_path: Path) -> None:
+    first = run(job(model), Store(tmp_path / "a"))
+    again = run(job(model), Store(tmp_path / "b"))
+    other = run(job(model, seed=2), Store(tmp_path / "a"))
+    assert same(first, again)
+    assert (first.losses != other.losses).any()
+
+
+def test_the_random_numbers_of_the_process_are_left_alone(model: str, store: Store) -> None:
+    before = torch.get_rng_state()
+    threads = torch.get_num_threads()
+    run(job(model, algorithm="xtune"), store)
+    assert (torch.get_rng_state() == before).all()
+    assert torch.get_num_threads() == threads
+
+
+# --- the rate -------------------------------------------------------------------------------------
+
+
+def test_the_rate_rises_over_the_first_tenth_and_is_fixed(
+    model: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = []
+    step = torch.optim.AdamW.step
+
+    def spy(self, *arguments, **options):
+        rates.append(self.param_groups[0]["lr"])
+        assert self.param_groups[0]["weight_decay"] == 0.0
+        return step(self, *arguments, **options)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", spy)
+    run(job(model, epochs=10, learning_rate=1e-3), store)  # 30 steps
+    assert rates == pytest.approx([0, 1e-3 / 3, 2e-3 / 3, *[1e-3] * 27])
+
+
+# --- noise and consistency ------------------------------------------------------------------------
+
+
+def test_noise_has_the_variance_asked_for() -> None:
+    embedding = torch.nn.Embedding(10, 64)
+    ids = torch.arange(10).repeat(200, 1)
+    clean = embedding(ids)
+    with finetuning.gaussian_noise(embedding, 0.075, torch.Generator().manual_seed(1)):
+        noise = (embedding(ids) - clean).detach()
+    n = noise.numel()
+    assert abs(float(noise.mean())) < 4 * 0.075 / math.sqrt(n)
+    assert abs(float(noise.std()) - 0.075) < 4 * 0.075 / math.sqrt(2 * n)
+    # Each occurrence of a word has its own.
+    assert not torch.equal(noise[0], noise[1])
+    assert torch.equal(embedding(ids), clean)
+
+
+def test_consistency_is_the_sum_of_two_divergences() -> None:
+    clean, noisy = torch.tensor([[1.0, 0.0], [0.5, 2.0]]), torch.tensor([[0.0, 0.3], [0.5, 2.0]])
+    total = 0.0
+    for a, b in zip(clean.double().numpy(), noisy.double().numpy(), strict=True):
+        p, q = np.exp(a) / np.exp(a).sum(), np.exp(b) / np.exp(b).sum()
+        total += sum(p * np.log(p / q)) + sum(q * np.log(q / p))
+    assert float(finetuning.consistency(clean, noisy)) == pytest.approx(total / 2, rel=1e-5)
+
+
+def test_each_divergence_holds_its_first_distribution_fixed() -> None:
+    clean = torch.tensor([[1.0, 0.0]], requires_grad=True)
+    noisy = torch.tensor([[0.0, 0.3]])
+    finetuning.consistency(clean, noisy).backward()
+    other = clean.detach().clone().requires_grad_()
+    q = functional.softmax(noisy, -1)
+    # Only KL(Q || P) moves P.
+    (q * (q.log() - functional.log_softmax(other, -1))).sum().backward()
+    assert torch.allclose(clean.grad, other.grad)
+
+
+@pytest.mark.parametrize("changes", [{"consistency": 0.0}, {"noise": 0.0}])
+def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(
+    model: str, changes: dict[str, float]
+) -> None:
+    tuned, tokenizer, _ = models.classifier(model, 2, seed=1)
+    tuned.train()  # with dropout: both passes must drop out the same
+    inputs = tokenizer(list(tiny.SENTENCES), padding=True, return_tensors="pt")
+    labels = torch.tensor(made().labels)
+    recipe = replace(RECIPE, **changes)
+
+    def loss(algorithm: str) -> torch.Tensor:
+        one = replace(recipe, algorithm=algorithm)
+        return finetuning.training_loss(tuned, inputs, labels, one, (1, 1)).detach()
+
+    assert torch.equal(loss("xtune"), loss("vanilla"))
+    recipe = RECIPE
+    assert loss("xtune") > loss("vanilla")
+
+
+def test_gaussian_is_vanilla_without_noise(model: str, store: Store) -> None:
+    vanilla = run(job(model), store)
+    assert same(vanilla, run(job(model, algorithm="gaussian", noise=0.0), store))
+    assert not same(vanilla, run(job(model, algorithm="gaussian"), store))
+
+
+# --- stopping and resuming ------------------------------------------------------------------------
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Let a run be killed in this step, once."""
+    loss, count = finetuning.training_loss, [0]
+
+    def stopped(*arguments):
+        count[0] += 1
+        if count[0] == step:
+            monkeypatch.setattr(finetuning, "training_loss", loss)
+            raise KeyboardInterrupt
+        return loss(*arguments)
+
+    monkeypatch.setattr(finetuning, "training_loss", stopped)
+    # What a run depends on is hashed by its code, which a stand-in has not.
+    monkeypatch.setattr(finetuning, "code_version", lambda *parts: "one")
+
+
+@pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(
+    algorithm: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = job(model, algorithm=algorithm)
+    whole = run(wanted, Store(tmp_path / "whole"))
+    stop_at(monkeypatch, 8)
+    store = Store(tmp_path / "stopped")
+    with pytest.raises(KeyboardInterrupt):
+        run(wanted, store, save_seconds=0)
+    (state,) = store.root.rglob("*.pt")
+    steps = []
+    loss = finetuning.training_loss
+
+    def spy(*arguments):
+        steps.append(arguments[-1][1])
+        return loss(*arguments)
+
+    monkeypatch.setattr(finetuning, "training_loss", spy)
+    assert same(run(wanted, store), whole)
+    assert steps == [8, 9, 10, 11, 12]
+    assert not state.exists()
+
+
+def test_a_stopped_run_keeps_all_its_weights(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+    stop_at(monkeypatch, 8)
+    with pytest.raises(KeyboardInterrupt):
+        run(job(model), store, save_seconds=0)  # keeps no weights
+    found = run(job(model), store, weights=tmp_path / "weights")
+    for step in found.steps:
+        assert (tmp_path / "weights" / f"step-{step:06d}" / "config.json").exists()
+
+
+def test_a_state_of_another_run_is_refused(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+    stop_at(monkeypatch, 8)
+    with pytest.raises(KeyboardInterrupt):
+        run(job(model), store, save_seconds=0)
+    (state,) = store.root.rglob("*.pt")
+    left = torch.load(state, weights_only=True)
+    left["key"] = json.dumps({"model": "another"})
+    torch.save(left, state)
+    with pytest.raises(FinetuningError, match=r"left by another run: delete the file"):
+        run(job(model), store)
+
+
+def test_a_folder_of_another_run_is_refused(model: str, store: Store, tmp_path: Path) -> None:
+    run(job(model), store, weights=tmp_path / "weights")
+    with pytest.raises(FinetuningError, match=r"holds the checkpoints of another run"):
+        run(job(model, seed=2), store, weights=tmp_path / "weights")
+    run(job(model), store, weights=tmp_path / "weights")  # the same run may come back
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(FinetuningError, match=r"is not empty and holds no run"):
+        run(job(model), store, weights=tmp_path / "other")
+
+
+def test_what_was_done_is_not_done_again(
+    model: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(job(model), store)
+
+    def never(*arguments):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(finetuning, "_train", never)
+    # The key names the code of the training loop, which is now another.
+    with pytest.raises(AssertionError):
+        run(job(model), store)
+    monkeypatch.undo()
+    assert same(run(job(model), store), first)
+
+
+def test_runs_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:
+    jobs = [job(model, seed=seed) for seed in (1, 2, 1)]
+    options = {"device": "cpu", "progress": False}
+    alone = finetuning.finetune_all(jobs, n_jobs=1, store=Store(tmp_path / "a"), **options)
+    both = finetuning.finetune_all(jobs, n_jobs=2, store=Store(tmp_path / "b"), **options)
+    assert [run.seed for run in both] == [1, 2, 1]
+    assert all(same(one, other) for one, other in zip(alone, both, strict=True))
+    assert len(list((tmp_path / "b").rglob("*.safetensors"))) == 2
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_one_class_is_nothing_to_learn(model: str, store: Store) -> None:
+    train = made().relabelled(np.ones(8, int))
+    with pytest.raises(FinetuningError, match=r"made en: all 8 examples are of one class"):
+        run(job(model, train=train), store)
+    with pytest.raises(FinetuningError, match=r"one class"):
+        finetuning.finetune_all([job(model), job(model, train=train)], store=store)
+    assert not list(store.root.rglob("*.safetensors"))  # told before the first starts
+
+
+def test_a_loss_that_is_no_number_stops_with_step_and_rate(model: str, store: Store) -> None:
+    wanted = job(model, learning_rate=1e12, warmup=0.0, clip=1e30, epochs=20)
+    with pytest.raises(FinetuningError, match=r"no longer a number at step \d+ \(learning rate 1e"):
+        run(wanted, store)
+    assert not list(store.root.rglob("*.safetensors"))
+
+
+def test_sets_to_predict_must_be_of_the_same_kind(model: str, store: Store) -> None:
+    with pytest.raises(FinetuningError, match=r"not both of pairs or both of sentences"):
+        run(job(model, evaluations={"de": made("de", pairs=True)}), store)
+    with pytest.raises(FinetuningError, match=r"there is no set to predict"):
+        run(job(model, evaluations={}), store)
+    with pytest.raises(FinetuningError, match=r"the set de to predict is empty"):
+        run(job(model, evaluations={"de": made("de", 0)}), store)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"algorithm": "xTune"}, "'xTune' is not one of vanilla, gaussian, xtune"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"learning_rate": -1.0}, "learning_rate is -1.0"),
+        ({"noise": -0.1}, "noise is -0.1"),
+        ({"warmup": 1.0}, "warmup is 1.0"),
+        ({"dtype": "float16"}, "dtype 'float16'"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(changes: dict, message: str) -> None:
+    with pytest.raises(FinetuningError, match=message):
+        replace(RECIPE, **changes)
+
+
+def test_a_decoder_is_refused(tmp_path: Path, store: Store) -> None:
+    folder = tiny.save(tmp_path / "decoder", "llama")
+    with pytest.raises(ValueError, match=r"kind decoder: only encoders are fine-tuned"):
+        run(job(str(folder)), store)
+
+
+def test_a_length_beyond_the_model_is_refused(model: str, store: Store) -> None:
+    with pytest.raises(ValueError, match=r"max_length is 65, but .* takes 64 tokens"):
+        run(job(model, max_length=65), store)
+
+
+# --- the head -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("architecture", ["xlm-roberta", "bert", "distilbert"])
+def test_only_the_head_is_new(architecture: str, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "model", architecture)
+    encoder = models.load(folder, device="cpu").model.state_dict()
+    one, _, limit = models.classifier(folder, 3, seed=1)
+    same_seed, other_seed = (models.classifier(folder, 3, seed=seed)[0] for seed in (1, 2))
+    assert limit == 64
+    inside = one.base_model.state_dict()
+    for name, weights in encoder.items():
+        assert torch.equal(inside[name], weights)
+    changed = [
+        name
+        for name, weights in one.state_dict().items()
+        if not torch.equal(weights, other_seed.state_dict()[name])
+    ]
+    assert changed
+    assert not any(name.removeprefix(one.base_model_prefix + ".") in encoder for name in changed)
+    for name, weights in one.state_dict().items():
+        assert torch.equal(weights, same_seed.state_dict()[name])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
+def test_a_gpu_learns_too(algorithm: str, model: str, store: Store) -> None:
+    train = made()
+    wanted = job(model, train=train, epochs=40, every=120, algorithm=algorithm)
+    found = finetuning.finetune(wanted, device="cuda", store=store, progress=False)
+    assert (found.predictions["en"][-1] == train.labels).mean() > 0.7

@@ -1,0 +1,615 @@
+"""Fine-tune a whole model to classify sentences or pairs, and keep what every checkpoint predicts.
+
+The model learns in one language and is asked in others. What the measuring (`xlx.transferability`)
+needs of a run are its predictions on named sets at many checkpoints, so these are what is kept;
+weights are written on request.
+
+Three algorithms (Chi et al., section 5.2):
+
+* ``vanilla``: cross-entropy on the examples;
+* ``gaussian``: the same, with Gaussian noise added to the word embeddings (Artetxe et al. 2020);
+* ``xtune``: stage 1 of xTune (Zheng et al. 2021): cross-entropy on the clean input, plus λ₁ times
+  the consistency of its prediction with the one on a noisy copy. Both passes drop out the same
+  units, so that the extra term measures the noise alone and is zero without it; xTune's own code
+  leaves dropout to chance in both.
+
+The model is the one of `transformers` for sequence classification, with its own head and schedule;
+the loop is ours, since its Trainer seeds the whole process and keeps its state in pickles. Order of
+examples, dropout and noise depend on ``(seed, step)`` alone, so a run that was stopped goes on as
+if it had not been.
+
+    job = Job("mini-xlmr", train, {"de": translated}, Recipe(epochs=10))
+    run = finetune(job)
+    run.predictions["de"]  # (n_checkpoints, n_examples)
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+import transformers
+from torch.nn import functional
+from tqdm import tqdm
+
+from xlx import models
+from xlx.examples import Examples
+from xlx.pretraining import written_whole
+from xlx.store import Store, code_version
+
+ALGORITHMS = ("vanilla", "gaussian", "xtune")
+#: Tokens of a batch that is only predicted; it moves nothing but speed and the last digits.
+TOKENS = 8192
+
+
+class FinetuningError(ValueError):
+    """A run that cannot start or go on; says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to fine-tune. The defaults are those of Table 4 for XNLI, with one of its rates.
+
+    Attributes
+    ----------
+    algorithm : {"vanilla", "gaussian", "xtune"}
+    epochs, batch_size : int
+    learning_rate : float
+        Of AdamW. Rises from zero over the first ``warmup`` (a share of all steps), then is fixed.
+    warmup, weight_decay : float
+    clip : float
+        Largest norm of the gradient. The paper does not say; 1 is the default of `transformers`.
+    noise : float
+        Standard deviation of the Gaussian noise (not used by vanilla).
+    consistency : float
+        λ₁, the weight of xTune's extra term.
+    every : int
+        Steps between checkpoints; the last step is one in any case.
+    max_length : int, optional
+        Tokens of an example, special ones included; longer ones are cut (and counted). None: what
+        the model takes.
+    dtype : {"float32", "bfloat16"}
+        Of the forward passes; weights are float32 in any case. bfloat16 is twice as fast where the
+        processor has it.
+    """
+
+    algorithm: str = "vanilla"
+    epochs: int = 40
+    batch_size: int = 32
+    learning_rate: float = 2e-5
+    warmup: float = 0.1
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    noise: float = 0.075
+    consistency: float = 1.0
+    every: int = 10
+    max_length: int | None = 128
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise FinetuningError(
+                f"the algorithm {self.algorithm!r} is not one of {', '.join(ALGORITHMS)}"
+            )
+        if self.dtype not in models.DTYPES:
+            raise FinetuningError(f"dtype {self.dtype!r} is not one of {', '.join(models.DTYPES)}")
+        for name in ("epochs", "batch_size", "every"):
+            if getattr(self, name) < 1:
+                raise FinetuningError(f"{name} is {getattr(self, name)}: it must be 1 or more")
+        for name in ("learning_rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise FinetuningError(f"{name} is {getattr(self, name)}: it must be positive")
+        for name in ("weight_decay", "noise", "consistency"):
+            if not getattr(self, name) >= 0:
+                raise FinetuningError(f"{name} is {getattr(self, name)}: it must not be negative")
+        if not 0 <= self.warmup < 1:
+            raise FinetuningError(f"warmup is {self.warmup}: it is a share of the steps, below 1")
+
+    def n_steps(self, n: int) -> int:
+        """Steps of a run on n examples; the last batch of an epoch may be smaller."""
+        return self.epochs * math.ceil(n / self.batch_size)
+
+    def checkpoint_steps(self, n: int) -> list[int]:
+        """Steps after which predictions are kept."""
+        last = self.n_steps(n)
+        return sorted({*range(self.every, last + 1, self.every), last})
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: what is fine-tuned, on what, how, and what is predicted at every checkpoint.
+
+    ``model`` is a name for `models.load`; ``evaluations`` names the sets to predict (their labels
+    are not looked at); ``seed`` is of the new head's weights, the order of examples, dropout and
+    noise.
+    """
+
+    model: str
+    train: Examples
+    evaluations: Mapping[str, Examples]
+    recipe: Recipe = field(default_factory=Recipe)
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}, {self.train.name}, {self.recipe.algorithm}, seed {self.seed}"
+
+    def check(self) -> None:
+        """Raise FinetuningError where there is nothing to learn or to predict."""
+        if len(np.unique(self.train.labels)) < 2:
+            raise FinetuningError(
+                f"{self.train.name}: all {len(self.train)} examples are of one class, so there is "
+                "nothing to learn; two or more are needed"
+            )
+        if not self.evaluations:
+            raise FinetuningError(f"{self.name}: there is no set to predict")
+        for name, examples in self.evaluations.items():
+            if not len(examples):
+                raise FinetuningError(f"{self.name}: the set {name} to predict is empty")
+            if (examples.second is None) != (self.train.second is None):
+                raise FinetuningError(
+                    f"{self.name}: {name} and the training set are not both of pairs or both of "
+                    "sentences"
+                )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is kept of a run.
+
+    Attributes
+    ----------
+    model, source, algorithm : str
+    seed : int
+    learning_rate : float
+    steps : np.ndarray
+        int64 ``(n_checkpoints,)``.
+    losses : np.ndarray
+        float32 ``(n_steps,)``: the loss of every batch, in nats.
+    predictions : dict
+        Name of a set → int16 ``(n_checkpoints, n)``, the class predicted for each example.
+    n_cut : dict
+        Name of a set (and "train") → how many of its examples were cut at the maximum length.
+    """
+
+    model: str
+    source: str
+    algorithm: str
+    seed: int
+    learning_rate: float
+    steps: np.ndarray
+    losses: np.ndarray
+    predictions: dict[str, np.ndarray]
+    n_cut: dict[str, int]
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def gaussian_noise(
+    embedding: torch.nn.Module, sd: float, generator: torch.Generator
+) -> Iterator[None]:
+    """Within, the word embeddings come with Gaussian noise of this standard deviation."""
+
+    def add(module: torch.nn.Module, inputs: tuple, output: torch.Tensor) -> torch.Tensor:
+        drawn = torch.randn(
+            output.shape, generator=generator, device=output.device, dtype=output.dtype
+        )
+        return output + sd * drawn
+
+    handle = embedding.register_forward_hook(add)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def consistency(clean: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
+    """Symmetric divergence of two predictions from logits ``(n, classes)``, mean in nats.
+
+    KL(P‖Q) + KL(Q‖P), each with its first distribution held fixed (Zheng et al. 2021, section 3.1).
+    """
+    p, q = functional.log_softmax(clean, dim=-1), functional.log_softmax(noisy, dim=-1)
+    options = {"reduction": "batchmean", "log_target": True}
+    return functional.kl_div(q, p.detach(), **options) + functional.kl_div(p, q.detach(), **options)
+
+
+def training_loss(
+    model: torch.nn.Module,
+    inputs: Mapping[str, torch.Tensor],
+    labels: torch.Tensor,
+    recipe: Recipe,
+    entropy: tuple[int, ...],
+) -> torch.Tensor:
+    """The loss of a batch by the recipe's algorithm; dropout and noise drawn from ``entropy``."""
+    device = labels.device
+    dropout, noise = np.random.SeedSequence(entropy).generate_state(2).tolist()
+    generator = torch.Generator(device).manual_seed(noise)
+
+    def logits() -> torch.Tensor:
+        # Dropout has no generator of its own; fork_rng leaves that of the process as it was.
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(dropout)
+            with _autocast(device, recipe.dtype):
+                return model(**inputs).logits.float()
+
+    if recipe.algorithm == "gaussian":
+        with gaussian_noise(model.get_input_embeddings(), recipe.noise, generator):
+            return functional.cross_entropy(logits(), labels)
+    clean = logits()
+    loss = functional.cross_entropy(clean, labels)
+    if recipe.algorithm == "xtune" and recipe.consistency > 0:
+        with gaussian_noise(model.get_input_embeddings(), recipe.noise, generator):
+            noisy = logits()
+        loss = loss + recipe.consistency * consistency(clean, noisy)
+    return loss
+
+
+def _autocast(device: torch.device, dtype: str) -> Any:
+    if dtype == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=models.DTYPES[dtype])
+
+
+# --- a run ----------------------------------------------------------------------------------------
+
+
+def finetune(
+    job: Job,
+    *,
+    device: str | None = None,
+    threads: int = 1,
+    weights: str | Path | None = None,
+    store: Store | None = None,
+    save_seconds: float = 60.0,
+    progress: bool = True,
+) -> Run:
+    """Fine-tune one model; from the store if this was done before.
+
+    Parameters
+    ----------
+    job : Job
+    device : str, optional
+        "cpu", "cuda" ...; default: CUDA where there is one.
+    threads : int
+        Of a CPU. The order in which they add up moves last digits, and with them predictions, so
+        it is fixed rather than taken from the machine.
+    weights : str or Path, optional
+        A folder that gets every checkpoint as an ordinary Hugging Face folder ``step-000010``, so
+        that it can be named as a model. Default: no weights are kept.
+    store : Store, optional
+        Keeps predictions, and the state of a run every ``save_seconds`` so that it can go on.
+    progress : bool
+        Show a bar on standard error, where that is a terminal.
+
+    Raises
+    ------
+    FinetuningError
+        A training set of one class; a model that is no encoder; a loss that is no longer a number
+        (with step and learning rate); a folder ``weights`` that holds another run.
+    ModelNotFoundError, ValueError
+        As `models.load`.
+    """
+    job.check()
+    store = store or Store()
+    key = run_key(job, device=device, threads=threads)
+    folder = None if weights is None else Path(weights)
+    if folder is not None:
+        _claim(folder, key)
+    arrays = store.load_arrays("finetuning", key)
+    if arrays is None or (folder is not None and not _complete(folder, arrays["steps"].tolist())):
+        state = store.path("finetuning-states", key, ".pt")
+        where = models.device_of(device)
+        with _threads(threads if where.type == "cpu" else None):
+            arrays = _train(job, key, state, where, folder, save_seconds, progress)
+        store.save_arrays("finetuning", key, arrays)
+        state.unlink(missing_ok=True)
+    return Run(
+        model=job.model,
+        source=job.train.language,
+        algorithm=job.recipe.algorithm,
+        seed=job.seed,
+        learning_rate=job.recipe.learning_rate,
+        steps=arrays["steps"],
+        losses=arrays["losses"],
+        predictions={name: arrays[f"predicted {name}"] for name in job.evaluations},
+        n_cut=dict(zip(["train", *job.evaluations], arrays["n_cut"].tolist(), strict=True)),
+    )
+
+
+def finetune_all(
+    jobs: Sequence[Job],
+    *,
+    device: str | None = None,
+    n_jobs: int | None = None,
+    threads: int = 1,
+    store: Store | None = None,
+    progress: bool = True,
+) -> list[Run]:
+    """Many runs, side by side on a CPU: processes of ``threads`` threads each, n_jobs at a time.
+
+    ``n_jobs`` None: as many as the CPU has cores for, or one after another on a GPU. The number
+    changes nothing but the time. Each run is stored by itself, so what was stopped goes on at the
+    next one. Errors as `finetune`; all jobs are checked before the first starts.
+    """
+    store = store or Store()
+    for job in jobs:
+        job.check()
+    missing = {}
+    for job in jobs:
+        key = run_key(job, device=device, threads=threads)
+        if store.load_arrays("finetuning", key) is None:
+            missing.setdefault(str(store.path("finetuning", key)), job)
+    if n_jobs is None:
+        cpu = models.device_of(device).type == "cpu"
+        n_jobs = max(1, joblib.cpu_count() // threads) if cpu else 1
+    options = {"device": device, "threads": threads, "store": store}
+    alone = min(n_jobs, len(missing)) < 2
+    bar = tqdm(
+        total=len(missing), desc="fine-tuning", unit=" runs",
+        disable=None if progress and not (alone and len(missing) == 1) else True,
+    )  # fmt: skip
+    if alone:
+        for job in missing.values():
+            finetune(job, **options, progress=progress and len(missing) == 1)
+            bar.update()
+    elif missing:
+        pool = joblib.Parallel(n_jobs=min(n_jobs, len(missing)), return_as="generator_unordered")
+        for _ in pool(joblib.delayed(_stored)(job, options) for job in missing.values()):
+            bar.update()
+    bar.close()
+    return [finetune(job, **options, progress=False) for job in jobs]
+
+
+def _stored(job: Job, options: dict[str, Any]) -> None:
+    """In a process of its own: the result goes by way of the store."""
+    finetune(job, **options, progress=False)
+
+
+def run_key(job: Job, *, device: str | None = None, threads: int = 1) -> dict[str, object]:
+    """What the predictions of a job depend on."""
+    where = models.device_of(device)
+    return {
+        "model": models.fingerprint(job.model),
+        "train": job.train.text_hash(),
+        "classes": list(job.train.classes),
+        "evaluations": {name: sets.text_hash() for name, sets in job.evaluations.items()},
+        "recipe": asdict(job.recipe),
+        "seed": job.seed,
+        "device": where.type,
+        "threads": threads if where.type == "cpu" else None,
+        "code": code_version(_train, _tokenized, _batches, _predict, training_loss, consistency,
+                             gaussian_noise, models.classifier),
+        "torch": torch.__version__.split("+")[0],
+        "transformers": transformers.__version__,
+    }  # fmt: skip
+
+
+def _train(
+    job: Job,
+    key: dict[str, object],
+    state: Path,
+    device: torch.device,
+    folder: Path | None,
+    save_seconds: float,
+    progress: bool,
+) -> dict[str, np.ndarray]:
+    """All that is kept of a run, as arrays."""
+    recipe, n = job.recipe, len(job.train)
+    model, tokenizer, limit = models.classifier(
+        job.model, len(job.train.classes), job.seed, recipe.max_length
+    )
+    model.to(device)
+    # The fused attention of a CPU is several times slower backwards than plain products.
+    model.set_attn_implementation("eager" if device.type == "cpu" else "sdpa")
+    sets = {"train": job.train, **job.evaluations}
+    rows, n_cut = {}, []
+    for name, examples in sets.items():
+        rows[name], cut = _tokenized(tokenizer, examples, limit)
+        n_cut.append(cut)
+    asked = [row for name in job.evaluations for row in rows[name]]
+    ends = np.cumsum([len(rows[name]) for name in job.evaluations])[:-1]
+    labels = torch.from_numpy(job.train.labels)
+    n_steps, checkpoints = recipe.n_steps(n), recipe.checkpoint_steps(n)
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+    )
+    schedule = transformers.get_constant_schedule_with_warmup(
+        optimiser, round(recipe.warmup * n_steps)
+    )
+    done, losses, predicted = 0, [], []
+    if state.exists() and (folder is None or _weights_until(state, folder, checkpoints)):
+        done, losses, predicted = _resume(state, key, model, optimiser, schedule, device)
+    per_epoch = n_steps // recipe.epochs
+    bar = tqdm(total=n_steps, initial=done, desc=job.name, disable=None if progress else True)
+    saved = time.monotonic()
+    for step in range(done + 1, n_steps + 1):
+        epoch, batch = divmod(step - 1, per_epoch)
+        order = np.random.default_rng([job.seed, epoch]).permutation(n)
+        chosen = order[batch * recipe.batch_size : (batch + 1) * recipe.batch_size].tolist()
+        inputs = _padded(tokenizer, [rows["train"][i] for i in chosen], device)
+        model.train()
+        rate = schedule.get_last_lr()[0]
+        loss = training_loss(model, inputs, labels[chosen].to(device), recipe, (job.seed, step))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        losses.append(float(loss.detach()))
+        if not (math.isfinite(losses[-1]) and math.isfinite(float(norm))):
+            raise FinetuningError(
+                f"{job.name}: the loss is no longer a number at step {step} (learning rate "
+                f"{rate:.3g}): lower the learning rate"
+            )
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad(set_to_none=True)
+        bar.update()
+        if step in checkpoints:
+            predicted.append(_predict(model, tokenizer, asked, device, recipe.dtype))
+            if folder is not None:
+                _save_weights(model, tokenizer, folder / f"step-{step:06d}")
+        if step < n_steps and time.monotonic() - saved >= save_seconds:
+            _save_state(state, key, step, losses, predicted, model, optimiser, schedule)
+            saved = time.monotonic()
+    bar.close()
+    split = np.split(np.array(predicted, dtype=np.int16), ends, axis=1)
+    return {
+        "steps": np.array(checkpoints),
+        "losses": np.array(losses, dtype=np.float32),
+        "n_cut": np.array(n_cut),
+        **{f"predicted {name}": part for name, part in zip(job.evaluations, split, strict=True)},
+    }
+
+
+def _tokenized(
+    tokenizer: Any, examples: Examples, limit: int | None
+) -> tuple[list[dict[str, list[int]]], int]:
+    """One row of model inputs for each example, cut at the limit, and how many were cut."""
+    texts = [list(examples.first)]
+    if examples.second is not None:
+        texts.append(list(examples.second))
+    whole = tokenizer(*texts, verbose=False, return_attention_mask=False)
+    cut = [] if limit is None else [
+        i for i, ids in enumerate(whole["input_ids"]) if len(ids) > limit
+    ]  # fmt: skip
+    rows = [dict(zip(whole, row, strict=True)) for row in zip(*whole.values(), strict=True)]
+    if cut:
+        shorter = tokenizer(
+            *[[side[i] for i in cut] for side in texts],
+            truncation="longest_first", max_length=limit, return_attention_mask=False,
+        )  # fmt: skip
+        for k, i in enumerate(cut):
+            rows[i] = {name: shorter[name][k] for name in whole}
+    return rows, len(cut)
+
+
+def _padded(
+    tokenizer: Any, rows: list[dict[str, list[int]]], device: torch.device
+) -> dict[str, torch.Tensor]:
+    return dict(tokenizer.pad(rows, return_tensors="pt").to(device))
+
+
+def _batches(lengths: np.ndarray) -> list[np.ndarray]:
+    """Positions by length, in batches of at most `TOKENS` padded tokens."""
+    batches, batch = [], []
+    for i in np.argsort(lengths, kind="stable"):
+        if batch and (len(batch) + 1) * lengths[i] > TOKENS:
+            batches.append(np.array(batch))
+            batch = []
+        batch.append(int(i))
+    return [*batches, np.array(batch)]
+
+
+def _predict(
+    model: torch.nn.Module,
+    tokenizer: Any,
+    rows: list[dict[str, list[int]]],
+    device: torch.device,
+    dtype: str,
+) -> np.ndarray:
+    """The class of each row, int16: without dropout or noise."""
+    found = np.empty(len(rows), dtype=np.int16)
+    model.eval()
+    with torch.inference_mode(), _autocast(device, dtype):
+        for batch in _batches(np.array([len(row["input_ids"]) for row in rows])):
+            logits = model(**_padded(tokenizer, [rows[i] for i in batch], device)).logits
+            found[batch] = logits.float().argmax(dim=-1).cpu().numpy()
+    return found
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+
+def _save_state(
+    path: Path,
+    key: dict[str, object],
+    step: int,
+    losses: list[float],
+    predicted: list[np.ndarray],
+    model: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    schedule: Any,
+) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    left = {
+        "key": json.dumps(key, sort_keys=True),
+        "step": step,
+        "losses": losses,
+        "predicted": [torch.from_numpy(row) for row in predicted],
+        "model": model.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "schedule": schedule.state_dict(),
+    }
+    with written_whole(path) as beside, beside.open("wb") as file:
+        torch.save(left, file)
+
+
+def _resume(
+    path: Path,
+    key: dict[str, object],
+    model: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    schedule: Any,
+    device: torch.device,
+) -> tuple[int, list[float], list[np.ndarray]]:
+    left = torch.load(path, map_location=device, weights_only=True)
+    if left["key"] != json.dumps(key, sort_keys=True):
+        raise FinetuningError(f"{path} was left by another run: delete the file to start anew")
+    model.load_state_dict(left["model"])
+    optimiser.load_state_dict(left["optimiser"])
+    schedule.load_state_dict(left["schedule"])
+    return left["step"], left["losses"], [row.cpu().numpy() for row in left["predicted"]]
+
+
+def _claim(folder: Path, key: dict[str, object]) -> None:
+    """Mark a folder for weights as this run's, or say that it is another's."""
+    described = json.dumps(key, sort_keys=True, indent=1) + "\n"
+    file = folder / "run.json"
+    if file.exists():
+        if file.read_text("utf-8") != described:
+            raise FinetuningError(
+                f"{folder} holds the checkpoints of another run (run.json): name another folder"
+            )
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise FinetuningError(f"{folder} is not empty and holds no run: name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(file) as beside:
+        beside.write_text(described, encoding="utf-8")
+
+
+def _complete(folder: Path, steps: Sequence[int]) -> bool:
+    return all((folder / f"step-{step:06d}").exists() for step in steps)
+
+
+def _weights_until(state: Path, folder: Path, checkpoints: list[int]) -> bool:
+    """Whether the weights before the state are there too: it may be of a run that kept none."""
+    step = torch.load(state, map_location="cpu", weights_only=True)["step"]
+    return _complete(folder, [checkpoint for checkpoint in checkpoints if checkpoint <= step])
+
+
+def _save_weights(model: torch.nn.Module, tokenizer: Any, folder: Path) -> None:
+    if folder.exists():
+        return
+    with written_whole(folder) as beside:
+        model.save_pretrained(beside)
+        tokenizer.save_pretrained(beside)
+
+
+@contextmanager
+def _threads(n: int | None) -> Iterator[None]:
+    """Within, torch computes with n threads on the CPU; None: as it does anyway."""
+    before = torch.get_num_threads()
+    try:
+        if n is not None:
+            torch.set_num_threads(n)
+        yield
+    finally:
+        torch.set_num_threads(before)
