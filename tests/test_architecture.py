@@ -300,13 +300,16 @@ def test_rule_sees_a_breach(rule, name: str, code: str) -> None:
     assert len(rule(name, ast.parse(code))) >= 1
 
 
+FORKED = "def f():\n    with torch.random.fork_rng([]):\n        torch.manual_seed(1)"
+
+
 @pytest.mark.parametrize(
     ("name", "code"),
     [
         ("abx", "import numpy as np\nfrom xlx.triplets import sample"),
         ("abx", "def f(seed):\n    return torch.Generator().manual_seed(seed)"),
         ("abx", "def f(seed):\n    rng = np.random.default_rng(seed)"),
-        ("finetuning", "with torch.random.fork_rng([]):\n    torch.manual_seed(1)"),
+        ("finetuning", FORKED),
         ("corpora", '"""Text."""\nLIMIT = 3\nPATTERN = re.compile("a")'),
         ("paths", "ROOT = Path(__file__).resolve().parent.parent"),
         ("run", 'if __name__ == "__main__":\n    main()'),
