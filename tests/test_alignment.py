@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.spatial.distance import cosine
+from scipy.spatial.distance import cosine, euclidean
 
 from xlx import abx, alignment
 
@@ -259,3 +259,79 @@ def test_states_without_variation_have_no_cka_and_rsa() -> None:
     values = alignment.measures(states).set_index("measure")["value"]
     assert values[["cka", "debiased_cka", "rsa_spearman", "rsa_pearson"]].isna().all()
     assert values["to_pivot"] == pytest.approx(1 / 6)
+
+
+# --- all directions -------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 8), st.integers(2, 5), st.integers(0, 10**6))
+def test_distances_are_the_means_over_translations(n: int, dim: int, seed: int) -> None:
+    first, second = translations(n, dim, seed)
+    pairs = [(x.astype(float), y.astype(float)) for x, y in zip(first, second, strict=True)]
+    expected = (
+        np.mean([euclidean(x, y) for x, y in pairs]),
+        np.mean([sum(a * b for a, b in zip(x, y, strict=True)) for x, y in pairs]),
+        np.mean([1 - cosine(x, y) for x, y in pairs]),
+    )
+    assert alignment.distances(first, second) == pytest.approx(expected)
+
+
+def test_distances_closed_forms() -> None:
+    assert alignment.distances(np.eye(3), np.eye(3)) == pytest.approx((0, 1, 1))
+    assert alignment.distances(np.eye(3), -2 * np.eye(3)) == pytest.approx((3, -2, -1))
+    assert alignment.distances(np.eye(2), np.eye(2)[::-1]) == pytest.approx((np.sqrt(2), 0, 0))
+
+
+def layered(n_layers: int = 4, n: int = 12) -> dict[str, np.ndarray]:
+    """Three languages, aligned at layer 2 only."""
+    rng = np.random.default_rng(5)
+    shared = rng.normal(size=(n, 6))
+    states = {code: rng.normal(size=(n_layers, n, 6)) for code in ("en", "fi", "sw")}
+    for array in states.values():
+        array[2] = shared + 0.05 * rng.normal(size=(n, 6))
+    return states
+
+
+def test_directions_are_those_of_each_ordered_pair() -> None:
+    states = layered()
+    table = alignment.directions(states, layers=[1, 2])
+    assert len(table) == 4 * 6 * 2
+    assert not table.duplicated(["metric", "source", "target", "layer"]).any()
+    for row in table.itertuples():
+        pair = states[row.source][row.layer], states[row.target][row.layer]
+        expected = {
+            **dict(zip(("L2", "dot", "cosine"), alignment.distances(*pair), strict=True)),
+            "retrieval": alignment.retrieval(*pair)[0],
+        }
+        assert row.value == pytest.approx(expected[row.metric])
+    at_two = table[(table["metric"] == "retrieval") & (table["layer"] == 2)]
+    assert (at_two["value"] == 1).all()
+
+
+def test_best_aligned_layer_is_the_one_of_best_retrieval_and_of_equals_the_lower() -> None:
+    states = layered()
+    assert alignment.best_aligned_layer(states) == 2
+    table = alignment.directions(states).query("metric == 'retrieval' and layer in [0, 1, 3]")
+    assert alignment.best_aligned_layer(states, layers=[3, 1, 0]) == (
+        table.groupby("layer")["value"].mean().idxmax()
+    )
+    for array in states.values():
+        array[1] = 3 * array[2]
+    assert alignment.best_aligned_layer(states) == 1
+    assert alignment.best_aligned_layer(states, layers=[3, 2]) == 2
+
+
+def test_directions_name_what_is_wrong() -> None:
+    states = layered()
+    with pytest.raises(ValueError, match="fi has 4 layers and the pivot en 3"):
+        alignment.directions({"en": states["en"][:3], "fi": states["fi"]})
+    with pytest.raises(ValueError, match="needs two languages, and the states have 1: en"):
+        alignment.directions({"en": states["en"]})
+    with pytest.raises(ValueError, match="states have 0: none"):
+        alignment.best_aligned_layer({})
+    with pytest.raises(ValueError, match="no layer 4"):
+        alignment.best_aligned_layer(states, layers=[4])
+    states["sw"][3, 2] = 0
+    for function in (alignment.directions, alignment.best_aligned_layer):
+        with pytest.raises(ValueError, match="layer 3: the vector of sw at position 2 is zero"):
+            function(states)

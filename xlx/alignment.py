@@ -3,7 +3,8 @@
 Translation retrieval, to which the ABX paper compares its meaning discrimination (section 4.1,
 after Sundar et al. 2025): of all sentences of the other language, is the most similar one the
 translation? And the measures beside which the MEXA paper sets its score (sections 5.3 and A.3):
-mean cosines, margins, CKA and RSA, of a language with the pivot.
+mean cosines, margins, CKA and RSA, of a language with the pivot. And the three distances by which
+the IGAP paper ranks transfer directions (section 4.2, after Hu et al. 2020), for all directions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from xlx.similarity import blocks, unit_vectors
+from xlx.similarity import Block, blocks, unit_vectors
 
 #: Nearest neighbours of the margin, as in Artetxe and Schwenk (2019).
 NEIGHBOURS = 4
@@ -177,11 +178,17 @@ def retrieval(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     paper's retrieval in both directions is their mean; MEXA asks for both at once.
     """
     (block,) = blocks({"first": first, "second": second})
+    to_second, to_first = _retrieval_in(block)
+    return float(to_second[0]), float(to_first[0])
+
+
+def _retrieval_in(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """`retrieval` of one language with the m others of a block: ``(m,)`` to them, from them."""
     to_second = block.across + block.offset_second[:, :, None]
     to_first = block.across + block.offset_first
     return (
-        float(top1_credit(to_second, 1, block.tolerance).mean()),
-        float(top1_credit(to_first, 2, block.tolerance).mean()),
+        top1_credit(to_second, 1, block.tolerance).mean(dim=1).numpy(),
+        top1_credit(to_first, 2, block.tolerance).mean(dim=1).numpy(),
     )
 
 
@@ -307,6 +314,120 @@ def _correlation(
         return float("nan")
     which = 1 if method == "spearman" else 0
     return float(np.corrcoef(first[which], second[which])[0, 1])
+
+
+# --- all directions -------------------------------------------------------------------------------
+
+
+def distances(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
+    """Mean L2 distance, dot product and cosine of parallel sentences (IGAP paper, section 4.2).
+
+    After Hu et al. (2020); of the L2 distance low is near, of the others high. All three are the
+    same in both directions, so they cannot tell which of two languages is the better source.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray
+        ``(n, dim)``, as they come from the model, row i of one the translation of row i of the
+        other.
+
+    Raises
+    ------
+    ValueError
+        As `xlx.similarity.unit_vectors`.
+    """
+    cosine, _ = mean_cosines(first, second)
+    first, second = first.astype(np.float64), second.astype(np.float64)
+    return (
+        float(np.linalg.norm(first - second, axis=1).mean()),
+        float(np.einsum("id,id->", first, second) / len(first)),
+        cosine,
+    )
+
+
+def directions(
+    states: Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None
+) -> pd.DataFrame:
+    """The `distances` and the `retrieval` of every ordered pair of languages, at each layer.
+
+    Parameters
+    ----------
+    states : mapping
+        Language → ``(n_layers + 1, n, dim)``, means over the tokens of a sentence in the paper;
+        sentences aligned across languages.
+    layers : sequence of int, optional
+        Default: all, the embedding layer (0) included.
+
+    Returns
+    -------
+    DataFrame
+        ``metric`` ("L2", "dot", "cosine", "retrieval"), ``source``, ``target``, ``layer``,
+        ``value``. Retrieval asks with the sentences of the source among those of the target.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two languages; as `check_pivot` (the first language stands for the pivot) and
+        `xlx.similarity.unit_vectors`.
+    """
+    layers = _check_directions(states, layers)
+    rows = []
+    for layer in layers:
+        at_layer = {language: array[layer] for language, array in states.items()}
+        for (one, other), shares in _retrievals(at_layer, layer).items():
+            found = zip(
+                ("L2", "dot", "cosine"), distances(at_layer[one], at_layer[other]), strict=True
+            )
+            both = [(metric, value, value) for metric, value in found]
+            for metric, *values in [*both, ("retrieval", *shares)]:
+                rows.append((metric, one, other, layer, values[0]))
+                rows.append((metric, other, one, layer, values[1]))
+    return pd.DataFrame(rows, columns=["metric", "source", "target", "layer", "value"])
+
+
+def best_aligned_layer(
+    states: Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None
+) -> int:
+    """The layer with the highest mean retrieval over all ordered pairs; of equal ones the lowest.
+
+    The IGAP paper takes layer 7 of 12, found the best aligned of XLM-R by others; a model of
+    another depth needs its own. ``states`` as in `directions`.
+    """
+    layers = _check_directions(states, layers)
+    means = [
+        np.mean(list(_retrievals({k: x[layer] for k, x in states.items()}, layer).values()))
+        for layer in layers
+    ]
+    return min(
+        layer
+        for layer, mean in zip(layers, means, strict=True)
+        if mean >= max(means) * (1 - ROUNDING)
+    )
+
+
+def _check_directions(
+    states: Mapping[str, np.ndarray], layers: Sequence[int] | None
+) -> tuple[int, ...]:
+    if len(states) < 2:
+        raise ValueError(
+            f"a transfer direction needs two languages, and the states have {len(states)}: "
+            f"{', '.join(states) or 'none'}"
+        )
+    return check_pivot(states, next(iter(states)), layers)
+
+
+def _retrievals(
+    vectors: Mapping[str, np.ndarray], layer: int
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Unordered pair → `retrieval` in both directions, at one layer."""
+    try:
+        found = {}
+        for block in blocks(vectors):
+            for other, *shares in zip(block.second, *_retrieval_in(block), strict=True):
+                found[block.first, other] = tuple(map(float, shares))
+        return found
+    except ValueError as error:
+        raise ValueError(f"layer {layer}: {error}") from None
 
 
 def _units(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
