@@ -224,6 +224,12 @@ def literal_curve(training, translated, seeds, levels, tolerance, *, n_resamples
     return rows
 
 
+def about(estimate: float, resamples: list[float]) -> tuple[float, float]:
+    """The middle 95 % of the resamples, moved so that their mean is the estimate."""
+    moved = [estimate + value - sum(resamples) / len(resamples) for value in resamples]
+    return np.quantile(moved, 0.025), np.quantile(moved, 0.975)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_curve_is_the_literal_one(seed: int) -> None:
     training, translated, seeds = runs(seed=seed)
@@ -240,7 +246,7 @@ def test_curve_is_the_literal_one(seed: int) -> None:
         assert row.crossfitted == pytest.approx(own["crossfitted"], nan_ok=True)
         assert (row.n_models, row.n_seeds) == (own["n_models"], len(own["seeds"]))
         if own["n_models"]:
-            assert (row.low, row.high) == pytest.approx(np.quantile(own["boot"], [0.025, 0.975]))
+            assert (row.low, row.high) == pytest.approx(about(row.igap, own["boot"]))
             assert (row.seed_low, row.seed_high) == pytest.approx(
                 (min(own["seeds"]), max(own["seeds"]))
             )
@@ -254,7 +260,7 @@ def test_curve_is_the_literal_one(seed: int) -> None:
         assert row.n_models == own[0]["n_models"]
         if row.n_models:
             boot = np.mean([each["boot"] for each in own], axis=0)
-            assert (row.low, row.high) == pytest.approx(np.quantile(boot, [0.025, 0.975]))
+            assert (row.low, row.high) == pytest.approx(about(row.igap, boot))
             each = np.mean([each["seeds"] for each in own], axis=0)
             assert (row.seed_low, row.seed_high) == pytest.approx((each.min(), each.max()))
 
@@ -308,6 +314,29 @@ def test_only_the_crossfitted_gap_is_not_lowered_by_the_choice_among_models() ->
     row = table[table["target"] == "mean"].iloc[0]
     assert row["igap"] < 0.3 - 0.03
     assert row["crossfitted"] == pytest.approx(0.3, abs=0.01)
+    assert (table["low"] < table["igap"]).all()
+    assert (table["igap"] < table["high"]).all()
+
+
+def test_interval_holds_the_mean_of_the_statistic_over_data_sets() -> None:
+    # twenty models with shared difficulties; what the minimum is on average, and how often covered
+    def data(seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        return 0.8 * rng.normal(size=(1, 150)) + 0.6 * rng.normal(size=(20, 150)) < -0.5
+
+    mean = np.mean([data(seed).mean(axis=1).min() for seed in range(1000, 2000)])
+    covered = []
+    for seed in range(100):
+        curve = tr.igap_curve(
+            np.zeros((20, 150), bool),
+            {"fi": data(seed)},
+            np.zeros(20),
+            [0.0],
+            n_resamples=200,
+            n_splits=1,
+        )
+        covered.append(curve["low"][0] <= mean <= curve["high"][0])
+    assert 0.88 <= np.mean(covered) <= 1
 
 
 @pytest.mark.parametrize(
@@ -477,13 +506,12 @@ def test_directions_are_ranked_source_by_source() -> None:
             truth = gold.table.loc[at, "score"].to_numpy()
             assert row["accuracy"] == pytest.approx(tr.ranking_accuracy(truth, predicted))
             resampled.append([tr.ranking_accuracy(g[at], predicted) for g in gold.resamples])
-            assert (row["low"], row["high"]) == pytest.approx(
-                np.quantile(resampled[-1], [0.025, 0.975])
-            )
+            expected = np.clip(about(row["accuracy"], resampled[-1]), 0, 1)
+            assert (row["low"], row["high"]) == pytest.approx(expected)
             assert (row["n_targets"], row["random_sd"]) == (3, tr.random_ranking_sd(3))
         mean = own.iloc[-1]
         assert mean["accuracy"] == pytest.approx(own["accuracy"].iloc[:-1].mean())
-        expected = np.quantile(np.mean(resampled, axis=0), [0.025, 0.975])
+        expected = np.clip(about(mean["accuracy"], np.mean(resampled, axis=0)), 0, 1)
         assert (mean["low"], mean["high"]) == pytest.approx(expected)
         assert (mean["n_targets"], mean["random_sd"]) == (12, tr.random_ranking_sd(3))
     assert (table.loc[table["metric"] == "truth", "accuracy"] == 1).all()

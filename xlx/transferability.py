@@ -229,10 +229,11 @@ def igap_curve(
     levels, tolerance
         The training errors E', and ε.
     n_resamples : int
-        Of the percentile bootstrap over examples: all languages have the same examples drawn, and
-        each resample looks for its own minimum. The models are the same in all of them: the
-        training error is that of the set a model did learn, not an estimate. The interval is about
-        other examples, not about other models, and it inherits that the minimum is low.
+        Of the bootstrap over examples: all languages have the same examples drawn, and each
+        resample looks for its own minimum. The models are the same in all of them: the training
+        error is that of the set a model did learn, not an estimate. The interval (`centred`) is
+        about other examples, not about other models, and that the minimum is low it leaves to
+        `crossfitted`.
     n_splits : int
         Random halves of `crossfitted`.
     level : float
@@ -281,10 +282,9 @@ def igap_curve(
             }
         )
     found.append({name: np.mean([each[name] for each in found], axis=0) for name in found[0]})
-    share = (1 - level) / 2
     tables = []
     for target, values in zip([*translated, MEAN], found, strict=True):
-        low, high = np.quantile(values["resamples"], [share, 1 - share], axis=0)
+        low, high = centred(values["igap"], values["resamples"], level)
         tables.append(
             pd.DataFrame(
                 {
@@ -339,6 +339,20 @@ def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> np.ndarray
     """1 for n // 2 of n examples chosen at random, 0 for the others: ``(n_splits, n)``."""
     places = rng.permuted(np.tile(np.arange(n), (n_splits, 1)), axis=1)
     return (places < n // 2).astype(np.float32)
+
+
+def centred(
+    estimate: np.ndarray, resamples: np.ndarray, level: float = statistics.LEVEL
+) -> tuple[np.ndarray, np.ndarray]:
+    """Percentiles of ``(n_resamples, ...)`` about their mean, laid about the estimate: (low, high).
+
+    A resample is noisier than the data that it is drawn from. That lowers a minimum once more than
+    the noise of the data did, and spoils an order once more; the plain percentiles may then leave
+    the estimate outside. What is kept is how far it varies.
+    """
+    share = (1 - level) / 2
+    low, high = np.quantile(resamples, [share, 1 - share], axis=0) - resamples.mean(axis=0)
+    return estimate + low, estimate + high
 
 
 def _minima(gaps: np.ndarray, windows: np.ndarray) -> np.ndarray:
@@ -530,11 +544,11 @@ def rank_directions(
     -------
     DataFrame
         One row per ``metric`` and ``source``, then the source "mean" (over sources): ``accuracy``
-        (`ranking_accuracy`); ``low`` and ``high``, the percentiles over resampled gold orders, NaN
-        without (they say how much the gold order leaves open, not how much the metric does; a
-        resampled order is noisier than the gold one, so they lie rather low); ``n_targets`` (of
-        "mean": all directions); ``random_sd``, the standard deviation of a random order, whose
-        accuracy is ½ (of "mean": the most it can be, reached if all sources have one order).
+        (`ranking_accuracy`); ``low`` and ``high`` over resampled gold orders (`centred`, cut at 0
+        and 1), NaN without: they say how much the gold order leaves open, not how much the metric
+        does; ``n_targets`` (of "mean": all directions); ``random_sd``, the standard deviation of a
+        random order, whose accuracy is ½ (of "mean": the most it can be, reached if all sources
+        have one order).
 
     Raises
     ------
@@ -550,7 +564,7 @@ def rank_directions(
             f"the resamples have shape {resamples.shape} and gold {len(gold)} rows: "
             "(n_resamples, rows of gold) is needed"
         )
-    share, rows = (1 - level) / 2, []
+    rows = []
     for metric, own in predictors.groupby("metric", sort=False):
         predicted = _predicted(gold, own, metric, targets)
         found, others = [], []
@@ -566,13 +580,14 @@ def rank_directions(
         sds = [random_ranking_sd(size) for size in sizes]
         others = np.array(others) if others else np.full((len(found), 1), np.nan)
         others = np.vstack([others, others.mean(axis=0)])
-        low, high = np.quantile(others, [share, 1 - share], axis=1)
+        accuracy = np.array([*found, np.mean(found)])
+        low, high = np.clip(centred(accuracy, others.T, level), 0, 1)
         rows.append(
             pd.DataFrame(
                 {
                     "metric": metric,
                     "source": [*targets, MEAN],
-                    "accuracy": [*found, np.mean(found)],
+                    "accuracy": accuracy,
                     "low": low,
                     "high": high,
                     "n_targets": [*sizes, sum(sizes)],
