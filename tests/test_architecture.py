@@ -47,6 +47,7 @@ ORDER = (
     "examples",
     "finetuning",
     "transferability",
+    "transfers",
     "mixing",
     "probing_tasks",
     "sentence_encoders",

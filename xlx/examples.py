@@ -248,3 +248,19 @@ def class_counts(examples: Examples) -> dict[str, int]:
 def select(by_language: Mapping[str, Examples], positions: Sequence[int]) -> dict[str, Examples]:
     """The examples at these positions, in every language."""
     return {language: examples.at(positions) for language, examples in by_language.items()}
+
+
+def joined(one: Examples, other: Examples) -> Examples:
+    """Two sets of one language and the same classes as one; ids are told apart by their set."""
+    if one.language != other.language or one.classes != other.classes:
+        raise ExamplesError(f"{one.name} and {other.name} differ in language or classes")
+    if (one.second is None) != (other.second is None):
+        raise ExamplesError(f"{one.name} and {other.name} are not both of pairs or of sentences")
+    return replace(
+        one,
+        name=f"{one.name} and {other.name}",
+        first=one.first + other.first,
+        second=None if one.second is None else one.second + other.second,
+        labels=np.concatenate([one.labels, other.labels]),
+        ids=tuple(f"1:{name}" for name in one.ids) + tuple(f"2:{name}" for name in other.ids),
+    )

@@ -1,0 +1,470 @@
+"""Transfers: fine-tune in source languages, ask in target languages, measure what is lost.
+
+What `xlx.finetuning` predicts and `xlx.transferability` measures, brought together on the data of a
+task. The training set is parallel, so the answers to its translations can be compared example by
+example; a test set, if the task has one, is parallel as well.
+
+    task = labelled_task("NLI", ["en", "de", "ru"], n_train=120, n_test=120)
+    found = transfer(["mini-xlmr"], task, ["en"], [Recipe(epochs=10)], seeds=(1, 2))
+    found.points()      # one row per checkpoint and target
+    found.curves()      # IGAP by training error
+    found.directions()  # test accuracy, IGAP and transfer gap at training error 0
+
+Without labels of a task, `random_task` has parallel sentences with random ones (section 3.2).
+Sections, equations and figures are those of Chi, Huang and Mao.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from xlx import abx, alignment, embeddings, examples, labelled, mexa, models, transferability
+from xlx.corpora import ParallelCorpus
+from xlx.examples import Examples
+from xlx.finetuning import Job, Recipe, Run, finetune_all
+from xlx.store import Store
+from xlx.transferability import FITTED, LEVELS, TOLERANCE
+
+#: What `predictors` scores directions by: metric → what of it is good, high (1) or low (-1).
+METRICS: dict[str, int] = {
+    "L2": -1, "dot": 1, "cosine": 1, "retrieval": 1, "LD": -1, "MD": 1, "MEXA": 1,
+    "bag of subwords": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """A parallel training set and, where there is one, a parallel test set.
+
+    Attributes
+    ----------
+    name : str
+    train, test : dict
+        Language → `Examples`, aligned; ``test`` may be empty. The interlingual gap needs no test.
+    left_out : dict
+        Part ("train", "test") → why (see `examples.common`) → how many examples were left out.
+    """
+
+    name: str
+    train: dict[str, Examples]
+    test: dict[str, Examples]
+    left_out: dict[str, dict[str, int]]
+
+    def __post_init__(self) -> None:
+        examples.aligned(self.train)
+        if self.test:
+            examples.aligned(self.test)
+            if set(self.test) != set(self.train):
+                raise examples.ExamplesError(
+                    f"{self.name}: the training set has {', '.join(self.train)} and the test set "
+                    f"{', '.join(self.test)}: both need the same languages"
+                )
+
+    def __repr__(self) -> str:
+        n_test = len(next(iter(self.test.values()))) if self.test else 0
+        return (
+            f"Task({self.name}: {self.n_train} examples to train and {n_test} to test, in "
+            f"{' '.join(self.languages)})"
+        )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(self.train)
+
+    @property
+    def n_train(self) -> int:
+        return len(next(iter(self.train.values())))
+
+    @property
+    def guess(self) -> float:
+        """The error of a model that guesses, each class as often: 1 - 1 / number of classes."""
+        return 1 - 1 / len(next(iter(self.train.values())).classes)
+
+    def corrupted(self, ratio: float, seed: int) -> "Task":
+        """The same with a share of the training labels random, alike in all languages (5.4)."""
+        first = next(iter(self.train.values()))
+        labels = examples.corrupted(first.labels, ratio, len(first.classes), seed)
+        return replace(
+            self, train={code: one.relabelled(labels) for code, one in self.train.items()}
+        )
+
+
+def labelled_task(
+    name: str,
+    languages: Sequence[str],
+    *,
+    n_train: int | None = None,
+    n_test: int | None = None,
+    train_split: str = "train",
+    path: str | Path | None = None,
+) -> Task:
+    """The parallel examples of a task of `labelled`: "NLI" (XNLI) or "PI" (PAWS-X).
+
+    Parameters
+    ----------
+    name : {"NLI", "PI"}
+    languages : sequence of str
+    n_train, n_test : int, optional
+        The shortest so many (`examples.shortest`), which saves most of the time; None: all.
+    train_split : str
+        The part to train on. What is shipped as "train" comes from the public validation part; of
+        a full local copy the paper's is "validation".
+    path : str or Path, optional
+        A local copy of the full data; None: the shipped subset.
+
+    Raises
+    ------
+    ValueError
+        As `labelled.load`; a language twice; nothing that all languages have with one label.
+    """
+    if len(set(languages)) < len(languages):
+        raise ValueError(f"a language is named twice: {', '.join(languages)}")
+    parts, left_out = {}, {}
+    for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
+        loaded = {
+            code: examples.of_part(labelled.load(name, code, split, path=path))
+            for code in languages
+        }
+        sets, left_out[part] = examples.common(loaded)
+        parts[part] = examples.select(sets, examples.shortest(sets, n))
+    return Task(name, parts["train"], parts["test"], left_out)
+
+
+def random_task(corpus: ParallelCorpus, seed: int) -> Task:
+    """Parallel sentences with random labels, the same in all languages; no test set."""
+    return Task("random labels", examples.of_corpus(corpus, seed), {}, {})
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """The runs of a task, of any models, sources, algorithms and seeds, and what they measure."""
+
+    task: Task
+    runs: tuple[Run, ...]
+
+    def wrong(self, run: Run, part: str, language: str) -> np.ndarray:
+        """Which answers of a run are wrong: bool ``(n_checkpoints, n)``; part "train" or "test"."""
+        labels = getattr(self.task, part)[language].labels
+        return run.predictions[f"{part} {language}"] != labels
+
+    def points(self) -> pd.DataFrame:
+        """The parts of the error of every fine-tuned model (Figures 1 and 7).
+
+        One row per run, checkpoint and target: ``model, task, source, target, algorithm, seed,
+        learning_rate, step, training, interlingual, intralingual, error`` (Equations 3 and 4, on
+        the test set) and ``transfer_gap`` (Equation 2), in [-1, 1]. What needs a test set is NaN
+        without one.
+        """
+        tables = []
+        for run in self.runs:
+            training = self.wrong(run, "train", run.source)
+            for target in self._targets(run):
+                translated = self.wrong(run, "train", target)
+                if self.task.test:
+                    unseen = self.wrong(run, "test", target)
+                    gap = transferability.transfer_gap(
+                        ~self.wrong(run, "test", run.source), ~unseen
+                    )
+                    parts = transferability.decompose(training, translated, unseen)
+                    more = {
+                        "intralingual": parts.intralingual,
+                        "error": parts.error,
+                        "transfer_gap": gap,
+                    }
+                else:
+                    parts = transferability.decompose(training, translated, translated)
+                    more = dict.fromkeys(("intralingual", "error", "transfer_gap"), np.nan)
+                tables.append(
+                    pd.DataFrame(
+                        {
+                            **self._names(run),
+                            "target": target,
+                            "seed": run.seed,
+                            "learning_rate": run.learning_rate,
+                            "step": run.steps,
+                            "training": parts.training,
+                            "interlingual": parts.interlingual,
+                            **more,
+                        }
+                    )
+                )
+        order = ["model", "task", "source", "target", "algorithm", "seed", "learning_rate", "step",
+                 "training", "interlingual", "intralingual", "error", "transfer_gap"]  # fmt: skip
+        return pd.concat(tables, ignore_index=True)[order]
+
+    def curves(
+        self,
+        levels: Sequence[float] = LEVELS,
+        tolerance: float = TOLERANCE,
+        *,
+        n_resamples: int = 1000,
+        n_splits: int = 100,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
+
+        `transferability.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
+        columns as ``task`` does; ``chance``: the gap at the level if all answers in the target are
+        guesses. With the mean over targets as target "mean".
+        """
+        tables = []
+        for names, runs in self._grouped():
+            training = np.concatenate([self.wrong(run, "train", run.source) for run in runs])
+            translated = {
+                target: np.concatenate([self.wrong(run, "train", target) for run in runs])
+                for target in self._targets(runs[0])
+            }
+            seeds = np.concatenate([np.full(len(run.steps), run.seed) for run in runs])
+            table = transferability.igap_curve(
+                training, translated, seeds, levels, tolerance,
+                n_resamples=n_resamples, n_splits=n_splits, seed=seed,
+            )  # fmt: skip
+            tables.append(table.assign(**names, chance=self.task.guess - table["level"].to_numpy()))
+        found = pd.concat(tables, ignore_index=True)
+        first = ["model", "task", "source", "target", "algorithm"]
+        return found[[*first, *[name for name in found if name not in first]]]
+
+    def directions(
+        self,
+        level: float = 0.0,
+        tolerance: float = FITTED,
+        *,
+        n_resamples: int = 1000,
+        n_splits: int = 100,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
+
+        One row per ``model, task, source, target, algorithm``, source = target included:
+        ``accuracy`` and ``transfer_gap`` of the last checkpoint, mean over seeds and rates (the
+        paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
+        ``level`` with its interval and the other columns of `curves`, 0 of a language with itself.
+        """
+        curves = self.curves(
+            [level], tolerance, n_resamples=n_resamples, n_splits=n_splits, seed=seed
+        )
+        rows = []
+        for names, runs in self._grouped():
+            for target in (*self._targets(runs[0]), runs[0].source):
+                row = {**names, "target": target, "accuracy": np.nan, "transfer_gap": np.nan}
+                if self.task.test:
+                    right = {
+                        code: np.mean([1 - self.wrong(r, "test", code)[-1].mean() for r in runs])
+                        for code in (target, runs[0].source)
+                    }
+                    row["accuracy"] = right[target]
+                    row["transfer_gap"] = right[runs[0].source] - right[target]
+                rows.append(row)
+        keys = ["model", "task", "source", "target", "algorithm"]
+        found = pd.DataFrame(rows).merge(curves, on=keys, how="left")
+        same = found["source"] == found["target"]
+        found.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
+        return found[[*keys, "accuracy", "transfer_gap", *curves.columns[len(keys) :]]]
+
+    def last_wrong(self, part: str = "test") -> dict[tuple[str, str], np.ndarray]:
+        """(source, target) → wrong answers of the last checkpoints, bool ``(n_runs, n)``.
+
+        What `transferability.gold_scores` takes; the runs must be of one model and algorithm.
+        """
+        kinds = {(run.model, run.algorithm) for run in self.runs}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"the runs are of {len(kinds)} models or algorithms: give those of one"
+            )
+        if part == "test" and not self.task.test:
+            raise ValueError(f"the task {self.task.name} has no test set")
+        return {
+            (runs[0].source, target): np.array([self.wrong(run, part, target)[-1] for run in runs])
+            for _, runs in self._grouped()
+            for target in self._targets(runs[0])
+        }
+
+    def only(self, **kept: object) -> "Transfers":
+        """The runs with these attributes, such as ``model="mini-xlmr"``."""
+        runs = tuple(run for run in self.runs if all(getattr(run, k) == v for k, v in kept.items()))
+        if not runs:
+            raise ValueError(f"there is no run with {kept}")
+        return Transfers(self.task, runs)
+
+    def _names(self, run: Run) -> dict[str, str]:
+        return {
+            "model": run.model,
+            "task": self.task.name,
+            "source": run.source,
+            "algorithm": run.algorithm,
+        }
+
+    def _targets(self, run: Run) -> list[str]:
+        return [code for code in self.task.languages if code != run.source]
+
+    def _grouped(self) -> Iterator[tuple[dict[str, str], list[Run]]]:
+        """The runs that make up one A(θ₀): of one model, source and algorithm."""
+        groups: dict[tuple, list[Run]] = {}
+        for run in self.runs:
+            groups.setdefault((run.model, run.source, run.algorithm), []).append(run)
+        for runs in groups.values():
+            yield self._names(runs[0]), runs
+
+
+def transfer(
+    names: Sequence[str],
+    task: Task,
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    more: Examples | None = None,
+    device: str | None = None,
+    n_jobs: int | None = None,
+    store: Store | None = None,
+    progress: bool = True,
+) -> Transfers:
+    """Fine-tune every model in every source by every recipe and seed; predict in all languages.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Models, for `models.load`.
+    sources : sequence of str
+        Among the languages of the task.
+    recipes, seeds : sequence
+        Together they span A(θ₀), the set of fine-tuned models that IGAP is the minimum over;
+        recipes that differ in the algorithm are kept apart.
+    more : Examples, optional
+        Further examples of the source language to train on, which have no translations: the paper
+        adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training set.
+    device, n_jobs, store, progress
+        As for `finetuning.finetune_all`.
+
+    Raises
+    ------
+    ValueError
+        A source that the task does not have, ``more`` for several sources or with other classes;
+        as `finetuning.finetune`.
+    """
+    for source in sources:
+        if source not in task.train:
+            raise ValueError(
+                f"the task {task.name} has no {source}: it has {', '.join(task.languages)}"
+            )
+    if more is not None:
+        if list(sources) != [more.language]:
+            raise ValueError(
+                f"{more.name} is in {more.language}: it can be added for that source alone"
+            )
+        if more.classes != task.train[more.language].classes:
+            raise ValueError(f"{more.name} has other classes than {task.name}")
+    evaluations = {
+        f"{part} {code}": sets
+        for part, by_language in (("train", task.train), ("test", task.test))
+        for code, sets in by_language.items()
+    }
+    jobs = [
+        Job(
+            name,
+            task.train[source] if more is None else examples.joined(task.train[source], more),
+            evaluations,
+            recipe,
+            seed,
+        )
+        for name in names
+        for source in sources
+        for recipe in recipes
+        for seed in seeds
+    ]
+    runs = finetune_all(jobs, device=device, n_jobs=n_jobs, store=store, progress=progress)
+    return Transfers(task, tuple(runs))
+
+
+def predictors(
+    name: str,
+    corpus: ParallelCorpus,
+    *,
+    layer: int | None = None,
+    max_length: int | None = None,
+    device: str | None = None,
+    dtype: str = "float32",
+    store: Store | None = None,
+    progress: bool = True,
+) -> tuple[pd.DataFrame, int]:
+    """What frozen states say of every transfer direction, without any fine-tuning (section 4.2).
+
+    States are means over the tokens of a sentence at one layer; None: the one with the best
+    retrieval (the paper takes 7 of 12). The paper's L2 distance, dot product and cosine; retrieval;
+    this compendium's LD, MD and MEXA, each the same in both directions of a pair; and the cosine of
+    bags of subwords, which needs the tokenizer alone.
+
+    Returns
+    -------
+    DataFrame
+        ``metric`` (of `METRICS`), ``source``, ``target``, ``score``, high is good: L2 and LD have a
+        minus sign. And the layer.
+
+    Raises
+    ------
+    ValueError
+        As `embeddings.embed_corpus` and `alignment.directions`.
+    """
+    encoder = models.load(name, device=device, dtype=dtype)
+    options = {"pooling": "mean", "max_length": max_length}
+    states = embeddings.embed_corpus(
+        encoder, corpus, **options, store=store, progress=progress
+    ).states
+    if layer is None:
+        layer = alignment.best_aligned_layer(states)
+    tables = [alignment.directions(states, layers=[layer]).rename(columns={"value": "score"})]
+    pairs = abx.pair_scores(abx.exact(states, layers=[layer]).table())
+    pairs = pairs[pairs["task"].isin(["LD", "MD"])].rename(columns={"task": "metric"})
+    both = [("language_1", "language_2"), ("language_2", "language_1")]
+    for source, target in both:
+        tables.append(pairs.rename(columns={source: "source", target: "target"}))
+    for source in corpus.languages:
+        found = mexa.scores(states, source, layers=[layer]).table()
+        tables.append(
+            found.rename(columns={"language": "target", "mu": "score"}).assign(
+                metric="MEXA", source=source
+            )
+        )
+    bags = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
+    for source, target in [(a, b) for a in bags for b in bags if a != b]:
+        one, other = bags[source], bags[target]
+        product = np.asarray(one.multiply(other).sum(axis=1)).ravel()
+        size = np.sqrt(
+            np.asarray(one.multiply(one).sum(axis=1)).ravel()
+            * np.asarray(other.multiply(other).sum(axis=1)).ravel()
+        )
+        row = {"metric": "bag of subwords", "source": source, "target": target}
+        tables.append(pd.DataFrame([row | {"score": float((product / size).mean())}]))
+    columns = ["metric", "source", "target", "score"]
+    table = pd.concat([one[columns] for one in tables], ignore_index=True)
+    table["score"] *= table["metric"].map(METRICS)
+    order = {metric: i for i, metric in enumerate(METRICS)}
+    return table.sort_values("metric", key=lambda m: m.map(order), kind="stable").reset_index(
+        drop=True
+    ), layer
+
+
+def igap_predictor(found: Transfers, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
+    """IGAP as a predictor of directions, for `transferability.rank_directions`: high is good."""
+    table = found.directions(level, tolerance, n_resamples=1, n_splits=1)
+    table = table[table["source"] != table["target"]]
+    return table.assign(metric="IGAP", score=-table["igap"])[
+        ["metric", "source", "target", "score"]
+    ].reset_index(drop=True)
+
+
+def other_sources(gold: pd.DataFrame) -> pd.DataFrame:
+    """The mean gold score of a target over all other sources, as a predictor.
+
+    What can be known of a direction by the target alone; it needs labels in the target language, so
+    it is no rival of a metric but says how much of the task is about directions at all.
+    """
+    rows = []
+    for source, target in gold[["source", "target"]].itertuples(index=False):
+        others = gold[(gold["target"] == target) & (gold["source"] != source)]
+        others = others[others["source"] != target]
+        rows.append(("other sources", source, target, others["score"].mean()))
+    return pd.DataFrame(rows, columns=["metric", "source", "target", "score"])
