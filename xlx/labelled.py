@@ -13,6 +13,9 @@ source      task  what                                                files of a
 ``xnli``    NLI   XNLI (Conneau et al. 2018)                          ``xnli.dev.tsv``,
                                                                       ``dev-de.tsv``,
                                                                       ``multinli.train.de.tsv``
+``pawsx``   PI    PAWS-X (Yang et al. 2019)                           ``dev-de.tsv``,
+                                                                      ``de/dev_2k.tsv``,
+                                                                      ``de/translated_train.tsv``
 ``sib200``  TOPIC SIB-200 (Adelani et al. 2024), of FLORES-200        ``deu_Latn/train.tsv``
 =========== ===== =================================================== ==============================
 
@@ -22,7 +25,9 @@ A local copy is a folder that holds these files at any depth; UD's former names
 What is done to the data: words are the syntactic words of UD, without the ranges of multi-word
 tokens and without empty nodes; UD 1's CONJ is read as CCONJ; UNER's OTH counts as O, since WikiAnn
 has no such entity; ``I-X`` that continues no X is read as ``B-X``, as conlleval does, and counted
-(`Tagged.repaired`). Anything else that is out of order is a LabelledError with file and line.
+(`Tagged.repaired`). Rows of PAWS-X without a label, or with nothing or a placeholder ("NS", "NA")
+for a sentence, are left out and counted (`Pairs.left_out`), as its authors count them. Anything
+else that is out of order is a LabelledError with file and line.
 """
 
 import csv
@@ -49,12 +54,16 @@ UPOS: tuple[str, ...] = (
 #: IOB2 tags of the three entities that WikiAnn has.
 NER: tuple[str, ...] = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
 NLI: tuple[str, ...] = ("entailment", "neutral", "contradiction")
+#: Paraphrase identification; 0 and 1 in the files of PAWS-X.
+PI: tuple[str, ...] = ("different", "paraphrase")
 #: The seven topics of SIB-200.
 TOPICS: tuple[str, ...] = (
     *("entertainment", "geography", "health", "politics", "science/technology", "sports"),
     "travel",
 )
-LABELS: dict[str, tuple[str, ...]] = {"POS": UPOS, "NER": NER, "NLI": NLI, "TOPIC": TOPICS}
+LABELS: dict[str, tuple[str, ...]] = {
+    **{"POS": UPOS, "NER": NER, "NLI": NLI, "PI": PI, "TOPIC": TOPICS},
+}
 
 SPLITS: tuple[str, ...] = ("train", "validation", "test")
 
@@ -69,8 +78,13 @@ _FORMER_UPOS = {"CONJ": "CCONJ"}
 #: Entities of UNER that are none of WikiAnn's three.
 _NO_ENTITY = {"B-OTH", "I-OTH", "B-OTHER", "I-OTHER"}
 
-#: MultiNLI in the translations that come with XNLI writes it so.
-_FORMER_NLI = {"contradictory": "contradiction"}
+#: Labels of pairs as public files write them: MultiNLI in the translations that come with XNLI,
+#: and PAWS-X.
+_PUBLIC_LABELS = {"contradictory": "contradiction", "0": "different", "1": "paraphrase"}
+
+#: What stands in PAWS-X for a sentence that was not translated, casefolded, and for no label.
+_NO_SENTENCE = {"", "ns", "na"}
+_NO_LABEL = {"", "NA"}
 
 
 #: Labels of FLORES-200 and SIB-200 under which the text of another language stands: Standard
@@ -124,6 +138,13 @@ _SOURCES = {
         "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); to "
         "train, multinli.train.de.tsv (XNLI-MT-1.0)",
     ),
+    "pawsx": _Source(
+        "PI",
+        "github.com/google-research-datasets/paws",
+        "free use, with acknowledgement of Google LLC",
+        "de/dev_2k.tsv and de/test_2k.tsv (PAWS-X) or dev-de.tsv and test-de.tsv (XTREME); to "
+        "train, en/train.tsv, de/translated_train.tsv (PAWS-X) or train-en.tsv (XTREME)",
+    ),
     "sib200": _Source(
         "TOPIC",
         "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
@@ -149,6 +170,28 @@ def keep(part: "Part", positions: Iterable[int]) -> "Part":
     """The part with the sentences or pairs at these positions alone, in this order."""
     at = list(positions)
     return replace(part, **{name: tuple(getattr(part, name)[i] for i in at) for name in part.rows})
+
+
+def shared(parts: Sequence["Part"]) -> list["Part"]:
+    """The parts with the sentences or pairs that all of them have, by id, in the first's order.
+
+    For what is parallel but for gaps: PAWS-X in a local copy lacks other pairs in each language.
+
+    Raises LabelledError where a part has an id twice, or the parts have no id in common.
+    """
+    places = []
+    for part in parts:
+        places.append({name: at for at, name in enumerate(part.ids)})
+        if len(places[-1]) < len(part):
+            raise LabelledError(f"{part._name}: some ids come twice; they must tell rows apart.")
+    common = [name for name in places[0] if all(name in place for place in places)]
+    if not common:
+        names = ", ".join(part._name for part in parts)
+        raise LabelledError(f"No id is in all of {names}; take the same split of one source.")
+    return [
+        keep(part, [place[name] for name in common])
+        for part, place in zip(parts, places, strict=True)
+    ]
 
 
 def _check_sizes(part: "Pairs | Texts") -> None:
@@ -229,10 +272,14 @@ class Tagged:
 class Pairs:
     """One split of one language: pairs of sentences, one label each.
 
-    ``first`` (the premise), ``second`` (the hypothesis), ``labels`` and ``ids`` have one string a
-    pair; position i is the same pair in every language of XNLI. The labels are among
-    ``LABELS[task]``. In the shipped XNLI an id is ``part:line`` of the public three-column file,
-    where an item (one premise, three hypotheses) is three lines.
+    ``first`` (of XNLI the premise), ``second`` (the hypothesis), ``labels`` and ``ids`` have one
+    string a pair. The labels are among ``LABELS[task]``. In the shipped subsets an id is
+    ``part:line`` of the public three-column file, where an item of XNLI (one premise, three
+    hypotheses) is three lines.
+
+    Position i is the same pair in every language of XNLI and of the shipped PAWS-X. ``left_out``
+    counts the rows of a local copy of PAWS-X that have no label or lack a sentence; each language
+    lacks others, so that there the pairs of two languages go together by their ids (`shared`).
     """
 
     task: str
@@ -244,6 +291,7 @@ class Pairs:
     labels: tuple[str, ...]
     ids: tuple[str, ...]
     licence: str
+    left_out: int = 0
     rows: ClassVar[tuple[str, ...]] = ("first", "second", "labels", "ids")
 
     def __post_init__(self) -> None:
@@ -356,17 +404,19 @@ def load(
 
     Parameters
     ----------
-    task : "POS", "NER", "NLI" or "TOPIC".
+    task : "POS", "NER", "NLI", "PI" or "TOPIC".
     language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200, such as
         "arb_Latn".
     split : "train", "validation" or "test"; PUD has "test" only, and so has what is shipped of
         SIB-200 in languages other than English.
-    source : "ud", "pud", "wikiann", "uner", "xnli", "sib200"; None for "ud", "xnli", "sib200",
-        "wikiann" (of the shipped subset "uner" in languages that it has from there alone).
+    source : "ud", "pud", "wikiann", "uner", "xnli", "pawsx", "sib200"; None for "ud", "xnli",
+        "pawsx", "sib200", "wikiann" (of the shipped subset "uner" in languages that it has from
+        there alone).
     path : a folder with a local copy of the full set (see the table at the top); None for the
         shipped subset.
 
-    Returns `Tagged` for POS and NER, `Pairs` for NLI, `Texts` for TOPIC, in the order of the file.
+    Returns `Tagged` for POS and NER, `Pairs` for NLI and PI, `Texts` for TOPIC, in the order of the
+    file.
 
     Raises LabelledError (a ValueError) for a task, split, source or language that there is not, for
     malformed files (with file and line) and for a shipped file that was changed; FileNotFoundError
@@ -397,7 +447,8 @@ def load(
 def _default_source(task: str, language: str | None) -> str:
     """The source of a task; of NER in a language, as far as it is shipped."""
     if task != "NER" or language is None:
-        return {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "TOPIC": "sib200"}[task]
+        names = {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "PI": "pawsx", "TOPIC": "sib200"}
+        return names[task]
     shipped = table()
     here = set(shipped.loc[shipped["language"] == language, "source"])
     return "uner" if "uner" in here and "wikiann" not in here else "wikiann"
@@ -435,8 +486,8 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
     lines = _lines(lzma.decompress(data), str(file))
     about = (task, source, language, split)
     licence = row[0]["licence"]
-    if task == "NLI":
-        return Pairs(*about, *_read_shipped_pairs(lines, str(file), split), licence)
+    if task in ("NLI", "PI"):
+        return Pairs(*about, *_read_shipped_pairs(lines, str(file), task, split), licence)
     if task == "TOPIC":
         return Texts(*about, *_read_shipped_texts(lines, str(file), split), licence)
     read = read_conllu if task == "POS" else read_iob2
@@ -456,12 +507,17 @@ def _load_local(
         "wikiann": rf"{part}-{language}\.tsv|(.*/)?{language}/{part}",
         "uner": rf"{language}_[a-z0-9]+-ud-{part}\.iob2",
         "xnli": rf"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
+        "pawsx": rf"{part}-{language}\.tsv|(.*/)?{language}/"
+        + (r"(translated_)?train\.tsv" if split == "train" else rf"{part}_2k\.tsv"),
     }[source]
     file = _find(path, names, about)
     lines, where = _lines(file.read_bytes(), str(file)), str(file)
     licence = _licence(source, language, file)
     if source == "xnli":
         return Pairs(*about, *_read_pairs(lines, where, language), licence)
+    if source == "pawsx":
+        columns, left_out = _read_paraphrases(lines, where)
+        return Pairs(*about, *columns, licence, left_out)
     if source in ("ud", "pud"):
         return _tagged(about, read_conllu(lines, where), licence)
     if source == "uner":
@@ -737,6 +793,7 @@ Columns = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ..
 def _pairs(
     rows: Iterable[tuple[int, list[str]]],
     where: str,
+    task: str,
     n_columns: int,
     cells: Callable[[int, list[str]], tuple[str, str, str, str] | None],
 ) -> Columns:
@@ -746,13 +803,16 @@ def _pairs(
         if len(row) != n_columns:
             raise LabelledError(
                 f"{where}, line {line}: {len(row)} columns, not {n_columns}, parted by tabs."
+                + " XTREME withholds the labels of its test files; the original sets have them."
+                * (n_columns == 3 and len(row) == 2)
             )
         if (taken := cells(line, row)) is None:
             continue
         name, first, second, label = taken
-        label = _FORMER_NLI.get(label, label)
-        if label not in NLI:
-            raise LabelledError(f"{where}, line {line}: {label!r} is none of {', '.join(NLI)}.")
+        label = _PUBLIC_LABELS.get(label, label)
+        if label not in LABELS[task]:
+            some = ", ".join(LABELS[task]) + " (0, 1)" * (task == "PI")
+            raise LabelledError(f"{where}, line {line}: {label!r} is none of {some}.")
         if not (first.strip() and second.strip()):
             raise LabelledError(f"{where}, line {line}: an empty sentence.")
         found.append((first, second, label, name))
@@ -766,9 +826,9 @@ def _read_pairs(lines: Sequence[str], where: str, language: str) -> Columns:
     rows = list(enumerate((line.split("\t") for line in lines), 1))
     header = rows[0][1]
     if header == ["premise", "hypo", "label"]:  # XNLI-MT-1.0
-        return _pairs(rows[1:], where, 3, lambda line, row: (str(line - 1), *row))
-    if "gold_label" not in header:  # three columns, no header
-        return _pairs(rows, where, 3, lambda line, row: (str(line), *row))
+        return _pairs(rows[1:], where, "NLI", 3, lambda line, row: (str(line - 1), *row))
+    if "gold_label" not in header:  # XTREME: three columns, no header
+        return _pairs(rows, where, "NLI", 3, lambda line, row: (str(line), *map(_unquoted, row)))
     wanted = ("language", "pairID", "sentence1", "sentence2", "gold_label")
     if missing := [name for name in wanted if name not in header]:
         raise LabelledError(f"{where}, line 1: the header lacks {', '.join(missing)}.")
@@ -778,13 +838,43 @@ def _read_pairs(lines: Sequence[str], where: str, language: str) -> Columns:
         code, *cells = (row[i] for i in at)
         return tuple(cells) if code == language else None
 
-    return _pairs(rows[1:], where, len(header), of_the_language)
+    return _pairs(rows[1:], where, "NLI", len(header), of_the_language)
 
 
-def _read_shipped_pairs(lines: Sequence[str], where: str, split: str) -> Columns:
+def _read_paraphrases(lines: Sequence[str], where: str) -> tuple[Columns, int]:
+    """The pairs of a file of PAWS-X or of XTREME's copy, and how many rows were left out.
+
+    PAWS-X has a header and an id a row. In XTREME's copy, without either, the id is the number of
+    the line, and sentences are written as the ``csv`` module writes them: that is undone.
+    """
+    rows = list(enumerate((line.split("\t") for line in lines), 1))
+    if rows[0][1] == ["id", "sentence1", "sentence2", "label"]:
+        n_columns, rows = 4, rows[1:]
+    else:
+        n_columns = 3
+        rows = [(line, [*map(_unquoted, row)]) for line, row in rows]
+    whole = [(line, row) for line, row in rows if len(row) != n_columns or not _has_gap(row)]
+    if rows and not whole:
+        raise LabelledError(f"{where}: no row has both sentences and a label.")
+    columns = _pairs(whole, where, "PI", n_columns, lambda line, row: (str(line), *row)[-4:])
+    return columns, len(rows) - len(whole)
+
+
+def _has_gap(row: Sequence[str]) -> bool:
+    *_, first, second, label = (cell.strip() for cell in row)
+    return label in _NO_LABEL or bool({first.casefold(), second.casefold()} & _NO_SENTENCE)
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the quotation marks of the ``csv`` module; as it is where they are its own."""
+    inner = re.fullmatch('"((?:[^"]|"")*)"', cell)
+    return inner[1].replace('""', '"') if inner else cell
+
+
+def _read_shipped_pairs(lines: Sequence[str], where: str, task: str, split: str) -> Columns:
     rows = [(number, line.split("\t")) for number, line in enumerate(lines[1:], 2)]
     rows = [(line, row) for line, row in rows if row[0] == split]
-    return _pairs(rows, where, 5, lambda _, row: tuple(row[1:]))
+    return _pairs(rows, where, task, 5, lambda _, row: tuple(row[1:]))
 
 
 #: sentences, labels, ids
