@@ -1,17 +1,22 @@
 """Labelled data: what is shipped, the public layouts, and every way a file can be malformed."""
 
+import csv
 import hashlib
+import io
 import re
 from collections import Counter
 from itertools import chain
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from xlx import corpora, labelled, languages, paths, pretraining_text
 from xlx.labelled import (
     LABELS,
     NER,
+    PI,
     SPLITS,
     UPOS,
     LabelledError,
@@ -55,6 +60,13 @@ FIVE = (
 )
 THREE = 'Er ging "heim.\tEr ging.\tentailment\nEr ging "heim.\tEr blieb.\tcontradiction\n'
 SIB = 'index_id\tcategory\ttext\n12\tpolitics\t"""Ja"", sagt sie."\n7\tsports\tEr \u2028läuft.\n'
+PAWS = (
+    "id\tsentence1\tsentence2\tlabel\n"
+    '3\t"Ja" ist ein Lied .\tEin Lied heißt "Ja"\t1\n'
+    "7\tA liegt in B .\tNS\t0\n"
+    "12\tA liegt in B .\tB liegt in A .\t0\n"
+    "20\tC\tD\tNA\n"
+)
 MNLI = "premise\thypo\tlabel\nEs regnet .\tEs ist trocken .\tcontradictory\n"
 XNLI = (
     "language\tgold_label\tsentence1_parse\tsentence1\tsentence2\tpromptID\tpairID\tmatch\n"
@@ -175,6 +187,86 @@ def test_xnli_in_its_three_layouts(tmp_path: Path) -> None:
         load("NLI", "fr", "test", path=tmp_path / "b")
     with pytest.raises(LabelledError, match=r"several test parts of xnli in de"):
         load("NLI", "de", "test", path=tmp_path)
+
+
+def test_xnli_is_read_in_its_fifteen_languages(tmp_path: Path) -> None:
+    codes = {*languages.for_task("NLI", "mono"), "sw", "th"}
+    assert len(codes) == 15
+    header = XNLI.split("\n")[0]
+    rows = [f"{code}\tneutral\t(\t{code} 1\t{code} 2\t1\t{code}\tTrue" for code in codes]
+    put(tmp_path, "whole/xnli.test.tsv", "\n".join([header, *rows]))
+    for code in codes:
+        put(tmp_path, f"xtreme/test-{code}.tsv", f"{code} 1\t{code} 2\tneutral\n")
+        for folder in ("whole", "xtreme"):
+            read = load("NLI", code, "test", path=tmp_path / folder)
+            assert (read.language, read.first, read.second) == (
+                code,
+                (f"{code} 1",),
+                (f"{code} 2",),
+            )
+
+
+def test_xtreme_quotes_sentences_of_xnli_too(tmp_path: Path) -> None:
+    put(tmp_path, "dev-de.tsv", '"Er sagt ""Ja""."\t"""Ja"""\tentailment\n')
+    read = load("NLI", "de", "validation", path=tmp_path)
+    assert (read.first, read.second) == (('Er sagt "Ja".',), ('"Ja"',))
+
+
+@pytest.mark.parametrize(
+    ("language", "split", "name"),
+    [
+        ("de", "validation", "x-final/de/dev_2k.tsv"),
+        ("de", "test", "x-final/de/test_2k.tsv"),
+        ("de", "train", "x-final/de/translated_train.tsv"),
+        ("en", "train", "x-final/en/train.tsv"),
+    ],
+)
+def test_pawsx_as_published(tmp_path: Path, language: str, split: str, name: str) -> None:
+    put(tmp_path, name, PAWS)
+    put(tmp_path, "x-final/fr/dev_2k.tsv", PAWS)
+    read = load("PI", language, split, path=tmp_path)
+    assert read.first == ('"Ja" ist ein Lied .', "A liegt in B .")
+    assert read.second == ('Ein Lied heißt "Ja"', "B liegt in A .")
+    assert (read.labels, read.ids) == (("paraphrase", "different"), ("3", "12"))
+    assert (read.task, read.source, read.language, read.split) == ("PI", "pawsx", language, split)
+    assert (len(read), read.left_out) == (2, 2)
+    assert "acknowledgement of Google" in read.licence
+    assert load("PI", language, split, path=tmp_path / "x-final" / language) == read
+
+
+@pytest.mark.parametrize("part", ["train", "dev", "test"])
+def test_pawsx_as_in_xtreme(tmp_path: Path, part: str) -> None:
+    rows = ['"""Ja"" ist ein Lied."\tEin Lied.\t1', "A\tns\t0", "A\tB\tNA", "A\tB\t", "A\tB\t0"]
+    put(tmp_path, f"{part}-de.tsv", "\r\n".join(rows))
+    read = load("PI", "de", "validation" if part == "dev" else part, path=tmp_path)
+    assert read.first == ('"Ja" ist ein Lied.', "A")
+    assert (read.labels, read.ids) == (("paraphrase", "different"), ("1", "5"))
+    assert read.left_out == 3
+
+
+def test_a_row_of_pawsx_that_was_not_translated_is_left_out(tmp_path: Path) -> None:
+    gaps = ["NS\tB\t0", "A\tNS\t1", "A\tNA\t1", " \tB\t0", "\t\t0", "NS\tNS\tNA", "A\tB\tNA"]
+    put(tmp_path, "dev-ko.tsv", "\n".join([*gaps, "NSA\tB NS\t1", ""]))
+    read = load("PI", "ko", "validation", path=tmp_path)
+    assert (read.first, read.second, read.ids) == (("NSA",), ("B NS",), ("8",))
+    assert read.left_out == len(gaps)
+
+
+SENTENCE = st.text(
+    st.characters(exclude_categories=("C", "Z"), include_characters=' "'), min_size=1
+).filter(lambda text: text.strip() and text.strip().casefold() not in ("ns", "na"))
+
+
+@given(st.lists(st.tuples(SENTENCE, SENTENCE, st.sampled_from("01")), min_size=1))
+def test_sentences_are_those_that_xtreme_gave_to_its_csv_writer(pairs) -> None:
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter="\t", lineterminator="\n").writerows(pairs)
+    columns, left_out = labelled._read_paraphrases(written.getvalue().split("\n")[:-1], "file")
+    first, second, labels, ids = columns
+    assert list(zip(first, second, labels, strict=True)) == [
+        (one, two, PI[int(label)]) for one, two, label in pairs
+    ]
+    assert (ids, left_out) == (tuple(str(i) for i in range(1, len(pairs) + 1)), 0)
 
 
 def test_topics_in_the_public_layout(tmp_path: Path) -> None:
@@ -306,6 +398,40 @@ def test_malformed_xnli(tmp_path: Path, name: str, text: str | bytes, message: s
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("de/dev_2k.tsv", "", "is empty"),
+        ("de/dev_2k.tsv", PAWS + "9\ta\tb\t2\n", r"line 6: '2' is none of different.*\(0, 1\)"),
+        ("de/dev_2k.tsv", PAWS + "9\ta\tb\tneutral\n", "line 6: 'neutral' is none of different"),
+        ("de/dev_2k.tsv", PAWS + "a\tb\t1\n", "line 6: 3 columns, not 4"),
+        ("de/dev_2k.tsv", PAWS + "\n", "line 6: 1 columns, not 4"),
+        ("de/dev_2k.tsv", PAWS.split("\n")[0], "no pair of this language and split"),
+        ("de/dev_2k.tsv", PAWS.replace("label", "gold", 1), "line 1: 4 columns, not 3"),
+        ("dev-de.tsv", "a\tb\t1\na\tb\t-1\n", "line 2: '-1' is none of different"),
+        ("dev-de.tsv", "a\tb\n", "line 1: 2 columns, not 3.*XTREME withholds the labels"),
+        ("dev-de.tsv", "a\tNS\t1\na\tb\tNA\n", "no row has both sentences and a label"),
+        ("dev-de.tsv", b"a\tb\xe4\t1\n", "line 1: byte 0xe4 is not UTF-8"),
+    ],
+)
+def test_malformed_pawsx(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
+    file = put(tmp_path, name, text)
+    with pytest.raises(LabelledError, match=message) as caught:
+        load("PI", "de", "validation", path=tmp_path)
+    assert str(caught.value).startswith(str(file))
+
+
+def test_a_part_of_pawsx_that_is_not_there_or_there_twice(tmp_path: Path) -> None:
+    put(tmp_path, "xtreme/dev-de.tsv", "a\tb\t1\n")
+    with pytest.raises(LabelledError, match=r"no test part of pawsx in de.*test_2k\.tsv"):
+        load("PI", "de", "test", path=tmp_path)
+    with pytest.raises(LabelledError, match=r"no train part of pawsx in de.*translated_train\.tsv"):
+        load("PI", "de", "train", path=tmp_path)
+    put(tmp_path, "x-final/de/dev_2k.tsv", PAWS)
+    with pytest.raises(LabelledError, match=r"several validation parts of pawsx in de"):
+        load("PI", "de", "validation", path=tmp_path)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "is empty"),
@@ -332,7 +458,7 @@ def test_malformed_sib200(tmp_path: Path, text: str | bytes, message: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("QA", "de", "test"), {}, "no task 'QA'; there are POS, NER, NLI"),
+        (("QA", "de", "test"), {}, "no task 'QA'; there are POS, NER, NLI, PI"),
         (("POS", "de", "dev"), {}, "no split 'dev'; there are train, validation, test"),
         (("POS", "xx-klingon", "test"), {}, "no language tag"),
         (("POS", "de", "test"), {"source": "xnli"}, "no source 'xnli' for POS; there is ud, pud"),
@@ -341,6 +467,13 @@ def test_malformed_sib200(tmp_path: Path, text: str | bytes, message: str) -> No
         (("NER", "ca", "test"), {}, "wikiann is shipped in ca.*train-de.tsv"),
         (("TOPIC", "de", "train"), {}, "No train part of sib200 is shipped in de, only in English"),
         (("TOPIC", "tlh", "test"), {}, "sib200 is shipped in tlh"),
+        (
+            ("PI", "sv", "test"),
+            {},
+            "pawsx is shipped in sv; there is de, en.*research-datasets/paws",
+        ),
+        (("PI", "de", "test"), {"source": "xnli"}, "no source 'xnli' for PI; there is pawsx"),
+        (("NLI", "sw", "test"), {}, "xnli is shipped in sw"),
         (("NLI", "sv", "test"), {}, "xnli is shipped in sv.*facebookresearch/XNLI"),
     ],
 )
@@ -389,9 +522,10 @@ def test_take_draws_whole_sentences_in_order() -> None:
         tagged(5).take(0, seed=0)
 
 
-def test_take_of_pairs_is_parallel() -> None:
-    one = load("NLI", "en", "validation").take(20, seed=1)
-    two = load("NLI", "de", "validation").take(20, seed=1)
+@pytest.mark.parametrize("task", ["NLI", "PI"])
+def test_take_of_pairs_is_parallel(task: str) -> None:
+    one = load(task, "en", "validation").take(20, seed=1)
+    two = load(task, "de", "validation").take(20, seed=1)
     assert len(one) == len(one.first) == len(one.second) == 20
     assert (one.ids, one.labels) == (two.ids, two.labels)
     assert one.first != two.first
@@ -411,6 +545,30 @@ def test_take_of_topics_is_parallel() -> None:
     assert texts_of.text_hash() == hashlib.sha256("ä\tsports\n".encode()).hexdigest()
     with pytest.raises(LabelledError, match="TOPIC sib200 de test: unequal numbers"):
         Texts("TOPIC", "sib200", "de", "test", ("ä",), (), ("1",), "CC0")
+
+
+def numbered(language: str, ids: list[int]) -> Pairs:
+    """Pairs whose sentences name their id and language."""
+    names = tuple(map(str, ids))
+    first, second = (tuple(f"{language} {part} {name}" for name in names) for part in "ab")
+    labels = tuple(PI[i % 2] for i in ids)
+    return Pairs("PI", "pawsx", language, "test", first, second, labels, names, "CC0", left_out=3)
+
+
+@given(st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=4))
+def test_shared_pairs_are_those_that_all_have(lists: list[list[int]]) -> None:
+    common = [i for i in lists[0] if all(i in each for each in lists)]
+    parts = [numbered(code, ids) for code, ids in zip("abcd", lists, strict=False)]
+    if not common:
+        with pytest.raises(LabelledError, match="No id is in all of PI pawsx a test"):
+            labelled.shared(parts)
+        return
+    assert labelled.shared(parts) == [numbered(part.language, common) for part in parts]
+
+
+def test_an_id_that_comes_twice_cannot_be_shared() -> None:
+    with pytest.raises(LabelledError, match="PI pawsx b test: some ids come twice"):
+        labelled.shared([numbered("a", [1, 2]), numbered("b", [2, 2])])
 
 
 def test_text_hash_is_that_of_a_file() -> None:
@@ -465,8 +623,9 @@ def test_the_languages_of_table_2_are_complete() -> None:
     assert of["xnli"] == languages.for_task("NLI", "mono")
     assert {source: len(codes) for source, codes in of.items()} == {
         **{"ud": 36, "pud": 18, "wikiann": 26},
-        **{"uner": 5, "xnli": 13, "sib200": 205},
+        **{"uner": 5, "xnli": 13, "pawsx": 7, "sib200": 205},
     }
+    assert of["pawsx"] == ("de", "en", "es", "fr", "ja", "ko", "zh")
     assert set(languages.ABX) <= set(of["sib200"])
     # The same languages by the same codes as the text of FLORES-200 that is shipped, and two more.
     assert set(of["sib200"]) - set(corpora.tags("flores200-100")) == {"nqo", "yue"}
@@ -491,8 +650,12 @@ def test_the_table_counts_what_is_there(shipped) -> None:
         )
         assert sum(1 for _ in words) == row.words
         # What was repaired when the files were made is in the table; they need none any more.
-        assert row.task in ("NLI", "TOPIC") or all(part.repaired == 0 for part in parts.values())
+        odd = [
+            getattr(part, "repaired", 0) + getattr(part, "left_out", 0) for part in parts.values()
+        ]
+        assert sum(odd) == 0
         full = {"ud": (300, 100, 300), "pud": (0, 0, 300), "xnli": (600, 150, 600)}
+        full["pawsx"] = (500, 100, 300)
         full["sib200"] = (701, 99, 204) if row.language == "en" else (0, 0, 204)
         sizes = full.get(row.source, (300, 100, 300))
         # Italian ParTUT has a test part of 153 sentences.
@@ -526,16 +689,38 @@ def test_no_sentence_is_in_two_splits_or_twice_in_one(shipped) -> None:
         keys = [letters(words) for part in parts.values() for words in texts(part)]
         if source == "sib200" and language != "en":
             continue  # whole as it is, whatever its translators wrote twice
-        if source != "xnli":
+        if source not in ("xnli", "pawsx"):
             assert len(set(keys)) == len(keys), (source, language)
             continue
         by_split = [set(map(letters, texts(part))) for part in parts.values()]
         assert len(set.union(*by_split)) == sum(map(len, by_split)), language
+        if source == "pawsx":
+            # A translation may make one sentence of a pair's two; no other pair has either.
+            pairs = [
+                {letters((one,)), letters((two,))}
+                for part in parts.values()
+                for one, two in zip(part.first, part.second, strict=True)
+            ]
+            assert len(set.union(*pairs)) == sum(map(len, pairs)), language
+            continue
         premises = [part.first for part in parts.values()]
         assert all(Counter(first).most_common(1)[0][1] == 3 for first in premises)
 
 
-@pytest.mark.parametrize("source", ["pud", "xnli", "sib200"])
+def test_labels_of_pawsx_are_nearly_balanced_and_no_sentence_is_a_placeholder(shipped) -> None:
+    counts = {"train": (275, 225), "validation": (58, 42), "test": (159, 141)}
+    for (source, _), parts in shipped.items():
+        if source == "pawsx":
+            for split, part in parts.items():
+                assert tuple(map(part.labels.count, PI)) == counts[split]
+                assert min(map(len, (*part.first, *part.second))) >= 12
+                # XTREME's doubled quotation marks are undone.
+                assert not any('""' in text for text in (*part.first, *part.second))
+                origin = "test" if split == "test" else "dev"
+                assert all(re.fullmatch(rf"{origin}:\d+", name) for name in part.ids)
+
+
+@pytest.mark.parametrize("source", ["pud", "xnli", "pawsx", "sib200"])
 def test_parallel_sources_have_the_same_ids_in_all_languages(shipped, source: str) -> None:
     found = [parts for (name, _), parts in shipped.items() if name == source]
     for split in set.intersection(*map(set, found)):

@@ -1,15 +1,16 @@
 """Make the shipped labelled data from the unpacked originals.
 
-    python data/labelled/make.py FOLDER [--only sib200]
+    python data/labelled/make.py FOLDER [--only pawsx]
 
 FOLDER holds ``ud/``, ``ud_pud/`` and ``uner/`` (folders of treebanks), ``panx/`` (``train-de.tsv``,
-``dev-de.tsv``), ``xnli/`` (``dev-de.tsv``, ``test-de.tsv``), ``sib200/`` (``deu_Latn/test.tsv``).
-``--only`` makes ``sib200`` and leaves the files and rows of the others as they are. Written beside
-this script:
+``dev-de.tsv``), ``xnli/`` and ``pawsx/`` (``dev-de.tsv``, ``test-de.tsv``), ``sib200/``
+(``deu_Latn/test.tsv``). ``--only`` makes ``pawsx`` or ``sib200`` and leaves the files and rows of
+the others as they are. Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: all columns of CoNLL-U;
 * ``wikiann/<lang>.iob2.xz``, ``uner/<lang>.iob2.xz``: word and tag;
 * ``xnli/<lang>.tsv.xz``: split, id, premise, hypothesis, label;
+* ``pawsx/<lang>.tsv.xz``: split, id, sentence1, sentence2, label;
 * ``sib200/<label>.tsv.xz``: split, id, topic, sentence;
 * ``licences/``: the licence files of the treebanks, each text once;
 * ``sources.tsv``: one row a file, read by `xlx.labelled.table`.
@@ -19,9 +20,10 @@ What is drawn, with a fixed seed: `SIZES` sentences (pairs) a language of the pu
 more than 60, and all that are the same as one drawn already for the language or as a line of the
 miniature models' pretraining text. Two sentences are the same when their letters and digits are
 (case, spaces and punctuation do not matter). A sentence that keeps nothing of these is out too.
-In PUD and XNLI a position is drawn for all languages at once, or for none. Of SIB-200, whose
-languages are parallel, nothing is drawn: the test part is whole, in English train and dev too; a
-line that is in the pretraining text stops the script.
+In PUD, XNLI and PAWS-X a position is drawn for all languages at once, or for none; of PAWS-X only
+one whose label is known and the same in all. Of SIB-200, whose languages are parallel, nothing is
+drawn: the test part is whole, in English train and dev too; a line that is in the pretraining text
+stops the script.
 """
 
 import argparse
@@ -43,9 +45,10 @@ sys.path.insert(0, str(HERE.parents[1]))
 from xlx import labelled, languages, pretraining_text  # noqa: E402
 
 SEED = 2025
-#: Sentences of train, validation and test; in XNLI, items of three pairs.
+#: Sentences of train, validation and test; in XNLI, items of three pairs; in PAWS-X, pairs.
 SIZES = {"train": 300, "validation": 100, "test": 300}
 ITEMS = {"train": 200, "validation": 50, "test": 200}
+PAIRS = {"train": 500, "validation": 100, "test": 300}
 PUD = 300
 SHORTEST, LONGEST = 3, 60
 
@@ -64,6 +67,9 @@ UNER_URL = "https://github.com/UniversalNER/{}"
 WIKIANN = "https://github.com/google-research/xtreme (PAN-X)"
 WIKIANN_LICENCE = "CC BY-SA 3.0 (text of Wikipedia; none stated for the tags)"
 XNLI = "https://github.com/facebookresearch/XNLI"
+PAWSX_LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
+PAWSX = "https://github.com/google-research-datasets/paws"
+PAWSX_LICENCE = "free use, with acknowledgement of Google LLC (its LICENSE)"
 SIB200 = "https://github.com/dadelani/sib-200"
 SIB_LICENCE = "CC BY-SA 4.0 (text of FLORES-200; labels: Apache-2.0)"
 
@@ -382,6 +388,52 @@ def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         )
 
 
+def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
+    """Pairs whose label is known and the same in all languages, at the same positions.
+
+    A sentence of fewer than three letters is a placeholder that its authors do not name ("WL").
+    """
+    pools: dict[str, list[Item]] = {}
+    pairs: dict[str, dict[str, dict[str, tuple[str, str, str]]]] = {}
+    for split, part in (("validation", "dev"), ("test", "test")):
+        read = {
+            code: labelled.load("PI", code, split, path=folder / "pawsx")
+            for code in PAWSX_LANGUAGES
+        }
+        pairs[part] = {
+            code: dict(zip(p.ids, zip(p.first, p.second, p.labels, strict=True), strict=True))
+            for code, p in read.items()
+        }
+        common = labelled.shared(list(read.values()))[0].ids
+        pools[part] = []
+        for name in common:
+            if len({pairs[part][code][name][2] for code in PAWSX_LANGUAGES}) > 1:
+                raise SystemExit(f"pawsx {part}: pair {name} has two labels")
+            texts = (
+                f"{code}{key}" if len(key) >= SHORTEST and key not in forbidden else ""
+                for code in PAWSX_LANGUAGES
+                for key in map(letters, pairs[part][code][name][:2])
+            )
+            pools[part].append(Item(0, frozenset(texts), (name,)))
+        print(f"pawsx {part}: {len(common)} pairs are whole in all languages")
+    parts, made_from = split_up(Drawing.of("pawsx", frozenset()), pools, PAIRS)
+    origin = dict(each.split(": ") for each in made_from.split(", "))
+    for code in PAWSX_LANGUAGES:
+        lines, words = ["split\tid\tsentence1\tsentence2\tlabel"], 0
+        for split, items in parts.items():
+            part = origin[split]
+            for name in (item.lines[0] for item in items):
+                first, second, label = pairs[part][code][name]
+                words += len(first.split()) + len(second.split())
+                lines.append(f"{split}\t{part}:{name}\t{first}\t{second}\t{label}")
+        file = write(f"pawsx/{code}.tsv.xz", lines)
+        sizes = (len(parts[split]) for split in labelled.SPLITS)
+        yield (
+            *("PI", "pawsx", code, "PAWS-X", "as in XTREME", *sizes, words, 0),
+            *(f"{made_from}, the same pairs in all languages", PAWSX_LICENCE, "", PAWSX, *file),
+        )
+
+
 def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     """The test part in all languages; train and dev in English, which is trained on."""
     names = [item.name for item in (folder / "sib200").iterdir() if item.is_dir()]
@@ -406,6 +458,12 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         )
 
 
+#: What ``--only`` can make: sources that depend on no other.
+ALONE = {"pawsx": pawsx, "sib200": sib200}
+#: The order of the table.
+SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE)
+
+
 def save_table(rows: list[tuple]) -> None:
     lines = ["\t".join(map(str, row)) + "\n" for row in [COLUMNS, *rows]]
     (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
@@ -413,12 +471,14 @@ def save_table(rows: list[tuple]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="with ud, ud_pud, panx, uner, xnli, sib200")
-    parser.add_argument("--only", choices=["sib200"], help="leave all others as they are")
+    parser.add_argument(
+        "folder", type=Path, help="with ud, ud_pud, panx, uner, xnli, pawsx, sib200"
+    )
+    parser.add_argument("--only", choices=ALONE, help="leave all others as they are")
     given = parser.parse_args()
     folder = given.folder
-    others = () if given.only else ("ud", "pud", "wikiann", "uner", "xnli", "licences")
-    for name in ("sib200", *others):
+    all_of_them = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE, "licences")
+    for name in (given.only,) if given.only else all_of_them:
         shutil.rmtree(HERE / name, ignore_errors=True)
     forbidden = frozenset(
         letters(line)
@@ -429,8 +489,12 @@ def main() -> None:
     print(f"{len(forbidden):,} lines of pretraining text")
     if given.only:
         table = labelled.table()
-        rows = list(table[table["source"] != "sib200"].itertuples(index=False, name=None))
-        save_table([*rows, *sib200(folder, forbidden)])
+        rows = {
+            source: list(rows.itertuples(index=False, name=None))
+            for source, rows in table.groupby("source", sort=False)
+        }
+        rows[given.only] = list(ALONE[given.only](folder, forbidden))
+        save_table([row for source in SOURCES for row in rows[source]])
         return
     licences = LicenceFiles()
     rows = list(ud(folder, forbidden, licences))
@@ -439,6 +503,7 @@ def main() -> None:
     rows += wikiann(folder, forbidden)
     rows += uner(folder, forbidden, licences)
     rows += xnli(folder, forbidden)
+    rows += pawsx(folder, forbidden)
     rows += sib200(folder, forbidden)
     save_table(rows)
     size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
