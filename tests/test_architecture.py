@@ -54,6 +54,7 @@ ORDER = (
     "plots",
     "probe_plots",
     "mexa_plots",
+    "igap_plots",
     "run",
 )
 NUMERIC = (
@@ -67,7 +68,7 @@ NUMERIC = (
     "probes",
     "selection",
 )
-DRAWS = ("plots", "probe_plots", "mexa_plots")
+DRAWS = ("plots", "probe_plots", "mexa_plots", "igap_plots")
 LOADS_OR_TRAINS = ("models", "pretraining", "finetuning", "sentence_encoders")
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).
