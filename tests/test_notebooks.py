@@ -98,6 +98,9 @@ def outputs(notebook: nbformat.NotebookNode) -> list[str]:
             found.append(f"ends with a semicolon {where}: nbval fails on it, end with None instead")
         if prints(cell.source) and not cell.outputs:
             found.append(f"has no output stored {where}, which prints or shows a value")
+        shown = sum("image/png" in output.get("data", {}) for output in cell.outputs)
+        if shown < cell.source.count("plots.save("):
+            found.append(f"saves a figure {where} and does not show it")
         for output in cell.outputs:
             if output.output_type == "error":
                 found.append(f"holds an error {where}: {output.ename}")
@@ -213,6 +216,10 @@ def output(kind: str, **fields: object) -> Callable[[nbformat.NotebookNode], obj
         (
             output("display_data", data={"application/vnd.jupyter.widget-view+json": {}}),
             "a widget in code cell 2",
+        ),
+        (
+            lambda n: n.cells[2].update(source="plots.save(figure, name)\n1"),
+            "saves a figure in code cell 2 and does not show it",
         ),
         (output("stream", text="saved in /" + "home/ada/xlx"), "a path of one machine"),
         (output("stream", text="C:\\Users\\ada"), "a path of one machine"),

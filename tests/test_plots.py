@@ -262,3 +262,18 @@ def test_saved_files_are_stable_and_whole(tmp_path, monkeypatch: pytest.MonkeyPa
 def test_tasks_differ_in_more_than_colour() -> None:
     for look in (plots.COLOURS, plots.MARKERS, plots.DASHES):
         assert len(set(look.values())) == len(look) == 3
+
+
+def test_drawing_leaves_it_to_the_backend_whether_figures_are_shown() -> None:
+    @plots.styled
+    def draw() -> plt.Figure:
+        matplotlib.interactive(True)  # as loading the backend of a notebook does
+        return plt.figure()
+
+    before = matplotlib.is_interactive()
+    try:
+        matplotlib.interactive(False)
+        draw()
+        assert matplotlib.is_interactive()
+    finally:
+        matplotlib.interactive(before)

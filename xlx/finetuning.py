@@ -26,6 +26,7 @@ if it had not been.
 import json
 import math
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -46,7 +47,7 @@ from xlx.store import Store, code_version
 
 ALGORITHMS = ("vanilla", "gaussian", "xtune")
 #: Tokens of a batch that is only predicted; it moves nothing but speed and the last digits.
-TOKENS = 8192
+TOKENS = 4096
 
 
 class FinetuningError(ValueError):
@@ -363,8 +364,11 @@ def finetune_all(
             bar.update()
     elif missing:
         pool = joblib.Parallel(n_jobs=min(n_jobs, len(missing)), return_as="generator_unordered")
-        for _ in pool(joblib.delayed(_stored)(job, options) for job in missing.values()):
-            bar.update()
+        with warnings.catch_warnings():
+            # joblib replaces a process whose memory has grown, which torch's does, and says so.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+            for _ in pool(joblib.delayed(_stored)(job, options) for job in missing.values()):
+                bar.update()
     bar.close()
     return [finetune(job, **options, progress=False) for job in jobs]
 

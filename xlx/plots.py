@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -42,7 +43,12 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @wraps(draw)
     def drawn(*arguments: object, **options: object) -> Figure:
         with plt.style.context(STYLE):
-            return draw(*arguments, **options)
+            figure = draw(*arguments, **options)
+            # The first figure loads the backend, and that of a notebook asks to be shown every
+            # figure of a cell; the context would take the wish back, and the later ones be hidden.
+            interactive = matplotlib.is_interactive()
+        matplotlib.interactive(interactive)
+        return figure
 
     return drawn
 
