@@ -45,7 +45,7 @@ _MAPS = (
 )
 _MISSING = "0.85"
 _HATCHED = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "////", "linewidth": 0}
-#: More languages than that leave no room for a decimal in a cell.
+#: More languages than that, in three panels, leave no room for a decimal in a cell.
 _WITH_DECIMALS = 8
 #: More sources than that leave no room for their names beside the points.
 _NAMED = 5
@@ -356,15 +356,21 @@ def _ink(colour: np.ndarray) -> str:
 def direction_maps(directions: pd.DataFrame) -> Figure:
     """Test accuracy, IGAP and transfer gap from source to target (Figures 2 and 4 to 6).
 
-    ``directions`` has ``source``, ``target``, ``accuracy``, ``igap`` and ``transfer_gap``, a row a
-    direction of one task. Languages stand as they are named, sources before targets. Cells have
-    their numbers, without decimals for more than 8 languages. Gaps of a language with itself are 0
-    by definition and hatched, whatever the table has; a number that is missing is a dash (no model
-    in the window), and a direction that the table does not have stays grey. A good accuracy and a
-    good IGAP are bright; the colours of the transfer gap are white at 0.
+    ``directions`` has ``source``, ``target`` and one or more of ``accuracy``, ``igap`` and
+    ``transfer_gap``, a panel each, and a row a direction of one task. Languages stand as they are
+    named, sources before targets. Cells have their numbers, in three panels without decimals for
+    more than 8 languages. Gaps of a language with itself are 0 by definition and hatched, whatever
+    the table has; a number that is missing is a dash (no model in the window), and a direction that
+    the table does not have stays grey. A good accuracy and a good IGAP are bright; the colours of
+    the transfer gap are white at 0.
 
-    Raises ValueError for a direction with more than one row.
+    Raises ValueError for a direction with more than one row, or none of the three.
     """
+    maps = [each for each in _MAPS if each[0] in directions]
+    if not maps:
+        raise ValueError(
+            f"there is no column to draw: one of {', '.join(each[0] for each in _MAPS)} is needed"
+        )
     twice = directions[directions.duplicated(["source", "target"])]
     if len(twice):
         first = twice.iloc[0]
@@ -375,14 +381,15 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     codes = list(dict.fromkeys([*directions["source"], *directions["target"]]))
     sources = [code for code in codes if code in set(directions["source"])]
     targets = [code for code in codes if code in set(directions["target"])]
-    decimals = 1 if len(targets) <= _WITH_DECIMALS else 0
-    width = min(max(3 * 0.36 * len(targets) + 0.9, 6.7), 10)
+    decimals = 1 if len(targets) * len(maps) <= 3 * _WITH_DECIMALS else 0
+    width = min(max(len(maps) * 0.36 * len(targets) + 0.9, 6.7), 10)
     figure, panels = plt.subplots(
-        1, len(_MAPS), sharey=True,
-        figsize=(width, (width - 0.7) / 3 * len(sources) / len(targets) + 1.6),
+        1, len(maps), sharey=True, squeeze=False,
+        figsize=(width, (width - 0.7) / len(maps) * len(sources) / len(targets) + 1.6),
     )  # fmt: skip
+    panels = panels[0]
     present = set(_directions(directions))
-    for axes, (column, title, unit, colours, centred) in zip(panels, _MAPS, strict=True):
+    for axes, (column, title, unit, colours, centred) in zip(panels, maps, strict=True):
         cells = 100 * directions.pivot(index="source", columns="target", values=column)
         cells = cells.reindex(index=sources, columns=targets).to_numpy(float, copy=True)
         same = np.array(sources)[:, None] == np.array(targets)
@@ -423,7 +430,7 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
         bar.outline.set_visible(False)
     panels[0].set_ylabel("source")
     handles = [Patch(label="same language: 0 by definition", **_HATCHED)]
-    if directions["igap"].isna().any():
+    if "igap" in directions and directions["igap"].isna().any():
         handles.append(Line2D([], [], linestyle="none", marker="$–$", color="black"))
         handles[-1].set_label(_NO_MODEL)
     if len(present) < len(sources) * len(targets):

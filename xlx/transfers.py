@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from xlx import abx, alignment, embeddings, examples, labelled, mexa, models, transferability
 from xlx.corpora import ParallelCorpus
@@ -445,6 +446,60 @@ def predictors(
     return table.sort_values("metric", key=lambda m: m.map(order), kind="stable").reset_index(
         drop=True
     ), layer
+
+
+def shared_subwords(name: str, task: Task, *, max_length: int | None = None) -> pd.DataFrame:
+    """How far the labels of a training set cross by the strings that translations share.
+
+    Nothing is learnt: a translated example gets the label of that training example of the source
+    language with which it has most subwords in common (cosine of the counts, the two texts of a
+    pair counted apart; the first of several as near). Names, numbers and signs alone do that much,
+    so it is what a gap must be below to speak of more than shared strings.
+
+    Parameters
+    ----------
+    name : str
+        A model, for its tokenizer.
+    task : Task
+        Its training set alone is looked at.
+    max_length : int, optional
+        Subwords of a text; None: what the model takes.
+
+    Returns
+    -------
+    DataFrame
+        One row per ``source`` and other ``target``: ``found``, the share of translations whose
+        nearest training example is their own; ``interlingual``, the share with a wrong label less
+        that of the training set itself (0 but where two examples have the same bag): Equation 4.
+    """
+    encoder = models.load(name)
+    first = next(iter(task.train.values()))
+    sides = ("first",) if first.second is None else ("first", "second")
+    empty = ("",) * task.n_train
+    bags = {code: [] for code in task.languages}
+    for side in sides:
+        texts = {code: getattr(one, side) for code, one in task.train.items()}
+        corpus = ParallelCorpus(f"{task.name}, {side}", texts, first.ids, empty, "", "")
+        counted = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
+        for code, bag in counted.items():
+            bags[code].append(bag)
+    joined = {code: sparse.hstack(both).tocsr() for code, both in bags.items()}
+    sizes = {code: np.sqrt(bag.multiply(bag).sum(axis=1)) for code, bag in joined.items()}
+    rows = []
+    for source in task.languages:
+        wrong, own = {}, {}
+        for target in task.languages:
+            # the size of a translation moves no maximum; that of a training example does
+            shared = (joined[target] @ joined[source].T).toarray() / sizes[source]
+            nearest = shared.argmax(axis=1)
+            own[target] = (nearest == np.arange(task.n_train)).mean()
+            wrong[target] = (first.labels[nearest] != first.labels).mean()
+        rows += [
+            (source, target, own[target], wrong[target] - wrong[source])
+            for target in task.languages
+            if target != source
+        ]
+    return pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
 
 
 def igap_predictor(found: Transfers, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
