@@ -12,7 +12,17 @@ from xlx import paths
 LENS = [
     path
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-    if path.stem.startswith(("abx-", "mexa-1", "mexa-2"))
+    if path.stem.startswith(("abx-", "mexa-1", "mexa-2", "igap-1", "igap-2", "igap-4"))
+]
+#: A member of the family, and a user's folder; only encoders are fine-tuned.
+CASES = [
+    (path, model)
+    for path in LENS
+    for model in (
+        ("mini-mbert", "encoder")
+        if path.stem.startswith("igap-")
+        else ("mini-llama-large", "decoder")
+    )
 ]
 SMALL = {
     "languages": ["de", "en", "fi", "fr", "ja", "nl"],
@@ -29,8 +39,29 @@ SMALL = {
     "context_languages": ["en", "fi"],
     "n_permutations": 99,
 }
+#: Fine-tuning of next to nothing.
+FINETUNING = {
+    "n_train": 12, "n_test": 6, "epochs": {"NLI": 4, "PI": 4, "random labels": 4}, "batch_size": 6,
+    "every": {"NLI": 2, "PI": 2, "random labels": 2}, "learning_rates": [1e-3], "seeds": [1, 2],
+    "tolerance": 0.3, "dtype": "float32",
+}  # fmt: skip
 #: What a notebook calls by the same name and means otherwise.
 OWN = {
+    "igap-1": FINETUNING
+    | {
+        "languages": {"PI": ["en", "de", "zh"]}, "sources": {"PI": ["en"]},
+        "levels": [0.4, 0.2, 0.0], "curve_tolerance": 0.3,
+    },
+    "igap-2": FINETUNING
+    | {
+        "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de", "zh"]},
+        "n_sentences": 12,
+    },
+    "igap-4": FINETUNING
+    | {
+        "languages": {"PI": ["en", "de", "zh"]}, "memory_languages": ["en", "de"],
+        "ratios": [0.0, 1.0],
+    },
     "mexa": {
         "n_test": 40, "n_seeds": 1, "n_draws": 400, "n_shifts": 2, "matrix_sizes": [5, 10],
         "n_verses": 40, "perplexity": 5, "tsne_sentences": 8,
@@ -39,25 +70,28 @@ OWN = {
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A decoder as a user's folder: one state, no history."""
-    last = sorted((paths.MODELS / "mini-llama").glob("step-*"))[-1]
-    folder = tmp_path_factory.mktemp("users") / "decoder"
-    folder.symlink_to(last)
-    return folder
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A decoder and an encoder as a user's folders: one state, no history."""
+    found = {}
+    for kind, series in (("decoder", "mini-llama"), ("encoder", "mini-xlmr")):
+        last = sorted((paths.MODELS / series).glob("step-*"))[-1]
+        found[kind] = tmp_path_factory.mktemp("users") / kind
+        found[kind].symlink_to(last)
+    return found
 
 
-@pytest.mark.parametrize("notebook", LENS, ids=[path.stem for path in LENS])
-@pytest.mark.parametrize("model", ["mini-llama-large", "plain"])
+@pytest.mark.parametrize(
+    ("notebook", "model"), CASES, ids=[f"{path.stem}-{model}" for path, model in CASES]
+)
 def test_a_notebook_runs_on_another_model(
     notebook: Path,
     model: str,
-    plain: Path,
+    folders: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(paths, "FIGURES", tmp_path)
-    run(notebook, models=[str(plain) if model == "plain" else model])
+    run(notebook, models=[str(folders.get(model, model))])
     assert list(tmp_path.glob("*.png"))
 
 
