@@ -54,8 +54,8 @@ OWN = {
     },
     "igap-2": FINETUNING
     | {
-        "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de", "zh"]},
-        "n_sentences": 12,
+        "languages": {"PI": ["en", "de", "zh"], "random labels": ["en", "de", "zh"]},
+        "gold_task": "PI", "n_sentences": 12,
     },
     "igap-4": FINETUNING
     | {
