@@ -511,3 +511,14 @@ def test_the_layer_is_chosen_by_retrieval(corpus: corpora.ParallelCorpus, tmp_pa
     directions = alignment.directions(states.states)
     hits = directions[directions["metric"] == "retrieval"].groupby("layer")["value"].mean()
     assert layer == hits.idxmax()
+
+
+def test_tasks_at_once_are_the_tasks_one_by_one(model: str, options: dict[str, object]) -> None:
+    tasks = [task().corrupted(ratio, 1) for ratio in (0.0, 1.0)]
+    rest = (["en"], [RECIPE], (1, 2))
+    both = transfers.transfer_each([model], tasks, *rest, **options)
+    assert [found.task for found in both] == tasks
+    for one, found in zip(tasks, both, strict=True):
+        alone = transfers.transfer([model], one, *rest, **options)
+        pd.testing.assert_frame_equal(found.points(), alone.points())
+    assert not both[0].points().equals(both[1].points())

@@ -16,6 +16,7 @@ Sections, equations and figures are those of Chi, Huang and Mao.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -325,6 +326,8 @@ def transfer(
 ) -> Transfers:
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
+    `transfer_each` does this for several tasks at once.
+
     Parameters
     ----------
     names : sequence of str
@@ -346,6 +349,52 @@ def transfer(
         A source that the task does not have, ``more`` for several sources or with other classes;
         as `finetuning.finetune`.
     """
+    options = {"more": more, "device": device, "n_jobs": n_jobs, "store": store}
+    return transfer_each(names, [task], sources, recipes, seeds, **options, progress=progress)[0]
+
+
+def transfer_each(
+    names: Sequence[str],
+    tasks: Sequence[Task],
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    more: Examples | None = None,
+    device: str | None = None,
+    n_jobs: int | None = None,
+    store: Store | None = None,
+    progress: bool = True,
+) -> list[Transfers]:
+    """`transfer` of several tasks, such as one with its labels corrupted at several ratios.
+
+    All runs of all tasks go side by side, where one task after another would leave a CPU idle.
+    Parameters and errors as there; one `Transfers` a task.
+    """
+    jobs = [_jobs(names, task, sources, recipes, seeds, more) for task in tasks]
+    runs = iter(
+        finetune_all(
+            [job for own in jobs for job in own],
+            device=device,
+            n_jobs=n_jobs,
+            store=store,
+            progress=progress,
+        )
+    )
+    return [
+        Transfers(task, tuple(islice(runs, len(own))))
+        for task, own in zip(tasks, jobs, strict=True)
+    ]
+
+
+def _jobs(
+    names: Sequence[str],
+    task: Task,
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    more: Examples | None,
+) -> list[Job]:
     for source in sources:
         if source not in task.train:
             raise ValueError(
@@ -363,7 +412,7 @@ def transfer(
         for part, by_language in (("train", task.train), ("test", task.test))
         for code, sets in by_language.items()
     }
-    jobs = [
+    return [
         Job(
             name,
             task.train[source] if more is None else examples.joined(task.train[source], more),
@@ -376,8 +425,6 @@ def transfer(
         for recipe in recipes
         for seed in seeds
     ]
-    runs = finetune_all(jobs, device=device, n_jobs=n_jobs, store=store, progress=progress)
-    return Transfers(task, tuple(runs))
 
 
 def predictors(
