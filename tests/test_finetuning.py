@@ -246,8 +246,8 @@ def test_gaussian_is_vanilla_without_noise(model: str, store: Store) -> None:
 # --- stopping and resuming ------------------------------------------------------------------------
 
 
-def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Let a run be killed in this step, once."""
+def killed(monkeypatch: pytest.MonkeyPatch, wanted: Job, store: Store, step: int = 8) -> Path:
+    """Start a run that keeps no weights and is killed in this step; the state that it leaves."""
     loss, count = finetuning.training_loss, [0]
 
     def stopped(*arguments):
@@ -260,6 +260,10 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(finetuning, "training_loss", stopped)
     # What a run depends on is hashed by its code, which a stand-in has not.
     monkeypatch.setattr(finetuning, "code_version", lambda *parts: "one")
+    with pytest.raises(KeyboardInterrupt):
+        run(wanted, store, save_seconds=0)
+    (state,) = store.root.rglob("*.pt")
+    return state
 
 
 @pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
@@ -268,11 +272,8 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
 ) -> None:
     wanted = job(model, algorithm=algorithm)
     whole = run(wanted, Store(tmp_path / "whole"))
-    stop_at(monkeypatch, 8)
     store = Store(tmp_path / "stopped")
-    with pytest.raises(KeyboardInterrupt):
-        run(wanted, store, save_seconds=0)
-    (state,) = store.root.rglob("*.pt")
+    state = killed(monkeypatch, wanted, store)
     steps = []
     loss = finetuning.training_loss
 
@@ -290,9 +291,7 @@ def test_a_stopped_run_keeps_all_its_weights(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "store")
-    stop_at(monkeypatch, 8)
-    with pytest.raises(KeyboardInterrupt):
-        run(job(model), store, save_seconds=0)  # keeps no weights
+    killed(monkeypatch, job(model), store)
     found = run(job(model), store, weights=tmp_path / "weights")
     for step in found.steps:
         assert (tmp_path / "weights" / f"step-{step:06d}" / "config.json").exists()
@@ -302,10 +301,7 @@ def test_a_state_of_another_run_is_refused(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "store")
-    stop_at(monkeypatch, 8)
-    with pytest.raises(KeyboardInterrupt):
-        run(job(model), store, save_seconds=0)
-    (state,) = store.root.rglob("*.pt")
+    state = killed(monkeypatch, job(model), store)
     left = torch.load(state, weights_only=True)
     left["key"] = json.dumps({"model": "another"})
     torch.save(left, state)
