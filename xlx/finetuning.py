@@ -270,7 +270,7 @@ def finetune(
     threads: int = 1,
     weights: str | Path | None = None,
     store: Store | None = None,
-    save_seconds: float = 60.0,
+    save_seconds: float = 600.0,
     progress: bool = True,
 ) -> Run:
     """Fine-tune one model; from the store if this was done before.
