@@ -1,4 +1,4 @@
-"""Fine-tune a whole model to classify sentences or pairs, and keep what every checkpoint predicts.
+"""Fine-tune a whole model to classify sentences or pairs, or to find answers, and keep predictions.
 
 The model learns in one language and is asked in others. What the measuring (`xlx.transferability`)
 needs of a run are its predictions on named sets at many checkpoints, so these are what is kept;
@@ -13,21 +13,24 @@ Three algorithms (Chi et al., section 5.2):
   units, so that the extra term measures the noise alone and is zero without it; xTune's own code
   leaves dropout to chance in both.
 
-The model is the one of `transformers` for sequence classification, with its own head and schedule;
-the loop is ours, since its Trainer seeds the whole process and keeps its state in pickles. Order of
-examples, dropout and noise depend on ``(seed, step)`` alone, so a run that was stopped goes on as
-if it had not been.
+Examples (`xlx.examples`) make it a classifier, questions (`xlx.questions`) a reader that finds
+where an answer starts and ends in a context, which is read in overlapping windows where it is long.
+
+The model is the one of `transformers` for the task, with its own head and schedule; the loop is
+ours, since its Trainer seeds the whole process and keeps its state in pickles. Order of examples,
+dropout and noise depend on ``(seed, step)`` alone, so a run that was stopped goes on as if it had
+not been.
 
     job = Job("mini-xlmr", train, {"de": translated}, Recipe(epochs=10))
     run = finetune(job)
-    run.predictions["de"]  # (n_checkpoints, n_examples)
+    run.predictions["de"]  # (n_checkpoints, n_examples); of a reader, (n_checkpoints, n, 2) places
 """
 
 import json
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -40,12 +43,14 @@ import transformers
 from torch.nn import functional
 from tqdm import tqdm
 
-from xlx import models
+from xlx import inputs, models
 from xlx.examples import Examples
 from xlx.pretraining import written_whole
+from xlx.questions import Questions
 from xlx.store import Store, code_version
 
 ALGORITHMS = ("vanilla", "gaussian", "xtune")
+SCHEDULES = ("constant", "linear")
 #: Tokens of a batch that is only predicted; it moves nothing but speed and the last digits.
 TOKENS = 4096
 
@@ -63,8 +68,11 @@ class Recipe:
     algorithm : {"vanilla", "gaussian", "xtune"}
     epochs, batch_size : int
     learning_rate : float
-        Of AdamW. Rises from zero over the first ``warmup`` (a share of all steps), then is fixed.
+        Of AdamW. Rises from zero over the first ``warmup`` (a share of all steps), then follows
+        the schedule.
     warmup, weight_decay : float
+    schedule : {"constant", "linear"}
+        After the warm-up: fixed, or falling to zero at the last step (`transformers`' default).
     clip : float
         Largest norm of the gradient. The paper does not say; 1 is the default of `transformers`.
     noise : float
@@ -75,7 +83,11 @@ class Recipe:
         Steps between checkpoints; the last step is one in any case.
     max_length : int, optional
         Tokens of an example, special ones included; longer ones are cut (and counted). None: what
-        the model takes.
+        the model takes. Questions are never cut: their contexts are read in windows.
+    stride : int
+        Tokens by which the windows of a context overlap (questions only).
+    longest_answer : int
+        Tokens of an answer that a reader may give (questions only).
     dtype : {"float32", "bfloat16"}
         Of the forward passes; weights are float32 in any case. bfloat16 is twice as fast where the
         processor has it.
@@ -93,6 +105,9 @@ class Recipe:
     every: int = 10
     max_length: int | None = 128
     dtype: str = "float32"
+    schedule: str = "constant"
+    stride: int = 128
+    longest_answer: int = 30
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
@@ -101,7 +116,11 @@ class Recipe:
             )
         if self.dtype not in models.DTYPES:
             raise FinetuningError(f"dtype {self.dtype!r} is not one of {', '.join(models.DTYPES)}")
-        for name in ("epochs", "batch_size", "every"):
+        if self.schedule not in SCHEDULES:
+            raise FinetuningError(
+                f"the schedule {self.schedule!r} is not one of {', '.join(SCHEDULES)}"
+            )
+        for name in ("epochs", "batch_size", "every", "stride", "longest_answer"):
             if getattr(self, name) < 1:
                 raise FinetuningError(f"{name} is {getattr(self, name)}: it must be 1 or more")
         for name in ("learning_rate", "clip"):
@@ -128,13 +147,13 @@ class Job:
     """One run: what is fine-tuned, on what, how, and what is predicted at every checkpoint.
 
     ``model`` is a name for `models.load`; ``evaluations`` names the sets to predict (their labels
-    are not looked at); ``seed`` is of the new head's weights, the order of examples, dropout and
-    noise.
+    or answers are not looked at); ``seed`` is of the new head's weights, the order of examples,
+    dropout and noise.
     """
 
     model: str
-    train: Examples
-    evaluations: Mapping[str, Examples]
+    train: Examples | Questions
+    evaluations: Mapping[str, Examples | Questions]
     recipe: Recipe = field(default_factory=Recipe)
     seed: int = 1
 
@@ -144,7 +163,10 @@ class Job:
 
     def check(self) -> None:
         """Raise FinetuningError where there is nothing to learn or to predict."""
-        if len(np.unique(self.train.labels)) < 2:
+        reading = isinstance(self.train, Questions)
+        if reading and not len(self.train):
+            raise FinetuningError(f"{self.train.name}: there is no question to learn from")
+        if not reading and len(np.unique(self.train.labels)) < 2:
             raise FinetuningError(
                 f"{self.train.name}: all {len(self.train)} examples are of one class, so there is "
                 "nothing to learn; two or more are needed"
@@ -154,7 +176,12 @@ class Job:
         for name, examples in self.evaluations.items():
             if not len(examples):
                 raise FinetuningError(f"{self.name}: the set {name} to predict is empty")
-            if (examples.second is None) != (self.train.second is None):
+            if reading != isinstance(examples, Questions):
+                raise FinetuningError(
+                    f"{self.name}: {name} and the training set are not both of questions or both "
+                    "of examples with classes"
+                )
+            if not reading and (examples.second is None) != (self.train.second is None):
                 raise FinetuningError(
                     f"{self.name}: {name} and the training set are not both of pairs or both of "
                     "sentences"
@@ -175,9 +202,12 @@ class Run:
     losses : np.ndarray
         float32 ``(n_steps,)``: the loss of every batch, in nats.
     predictions : dict
-        Name of a set → int16 ``(n_checkpoints, n)``, the class predicted for each example.
+        Name of a set → int16 ``(n_checkpoints, n)``, the class predicted for each example; of
+        questions int32 ``(n_checkpoints, n, 2)``, where the answer starts and ends in the context,
+        in characters ((0, 0): none).
     n_cut : dict
-        Name of a set (and "train") → how many of its examples were cut at the maximum length.
+        Name of a set (and "train") → how many of its examples were cut at the maximum length; of
+        questions, whose contexts are not cut, how many are read in several windows.
     """
 
     model: str
@@ -230,7 +260,11 @@ def training_loss(
     recipe: Recipe,
     entropy: tuple[int, ...],
 ) -> torch.Tensor:
-    """The loss of a batch by the recipe's algorithm; dropout and noise drawn from ``entropy``."""
+    """The loss of a batch by the recipe's algorithm; dropout and noise drawn from ``entropy``.
+
+    ``labels`` are classes ``(n,)``, or of a reader the places of first and last token ``(n, 2)``,
+    whose two cross-entropies are averaged.
+    """
     device = labels.device
     dropout, noise = np.random.SeedSequence(entropy).generate_state(2).tolist()
     generator = torch.Generator(device).manual_seed(noise)
@@ -240,8 +274,9 @@ def training_loss(
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(dropout)
             with _autocast(device, recipe.dtype):
-                return model(**inputs).logits.float()
+                return _logits(model(**inputs))
 
+    labels = labels.T.reshape(-1)
     if recipe.algorithm == "gaussian":
         with gaussian_noise(model.get_input_embeddings(), recipe.noise, generator):
             return functional.cross_entropy(logits(), labels)
@@ -252,6 +287,13 @@ def training_loss(
             noisy = logits()
         loss = loss + recipe.consistency * consistency(clean, noisy)
     return loss
+
+
+def _logits(output: Any) -> torch.Tensor:
+    """Of a classifier ``(n, classes)``; of a reader ``(2n, length)``, starts before ends."""
+    if "start_logits" in output:
+        return torch.cat([output.start_logits, output.end_logits]).float()
+    return output.logits.float()
 
 
 def _autocast(device: torch.device, dtype: str) -> Any:
@@ -309,7 +351,7 @@ def finetune(
     if arrays is None or (folder is not None and not _complete(folder, arrays["steps"].tolist())):
         state = store.path("finetuning-states", key, ".pt")
         where = models.device_of(device)
-        with _threads(threads if where.type == "cpu" else None):
+        with threads_of(where, threads):
             arrays = _train(job, key, state, where, folder, save_seconds, progress)
         store.save_arrays("finetuning", key, arrays)
         state.unlink(missing_ok=True)
@@ -332,6 +374,7 @@ def finetune_all(
     device: str | None = None,
     n_jobs: int | None = None,
     threads: int = 1,
+    weights: bool = False,
     store: Store | None = None,
     progress: bool = True,
 ) -> list[Run]:
@@ -339,7 +382,8 @@ def finetune_all(
 
     ``n_jobs`` None: as many as the CPU has cores for, or one after another on a GPU. The number
     changes nothing but the time. Each run is stored by itself, so what was stopped goes on at the
-    next one. Errors as `finetune`; all jobs are checked before the first starts.
+    next one. With ``weights``, the checkpoints are kept in the store too (`weights_folder`). Errors
+    as `finetune`; all jobs are checked before the first starts.
     """
     store = store or Store()
     for job in jobs:
@@ -347,12 +391,15 @@ def finetune_all(
     missing = {}
     for job in jobs:
         key = run_key(job, device=device, threads=threads)
-        if store.load_arrays("finetuning", key) is None:
+        arrays = store.load_arrays("finetuning", key)
+        if arrays is None or (
+            weights and not _complete(weights_folder(key, store), arrays["steps"].tolist())
+        ):
             missing.setdefault(str(store.path("finetuning", key)), job)
     if n_jobs is None:
         cpu = models.device_of(device).type == "cpu"
         n_jobs = max(1, joblib.cpu_count() // threads) if cpu else 1
-    options = {"device": device, "threads": threads, "store": store}
+    options = {"device": device, "threads": threads, "store": store, "keep": weights}
     alone = min(n_jobs, len(missing)) < 2
     bar = tqdm(
         total=len(missing), desc="fine-tuning", unit=" runs",
@@ -360,7 +407,7 @@ def finetune_all(
     )  # fmt: skip
     if alone:
         for job in missing.values():
-            finetune(job, **options, progress=progress and len(missing) == 1)
+            _kept(job, **options, progress=progress and len(missing) == 1)
             bar.update()
     elif missing:
         pool = joblib.Parallel(n_jobs=min(n_jobs, len(missing)), return_as="generator_unordered")
@@ -370,12 +417,27 @@ def finetune_all(
             for _ in pool(joblib.delayed(_stored)(job, options) for job in missing.values()):
                 bar.update()
     bar.close()
-    return [finetune(job, **options, progress=False) for job in jobs]
+    return [_kept(job, **options, progress=False) for job in jobs]
 
 
 def _stored(job: Job, options: dict[str, Any]) -> None:
     """In a process of its own: the result goes by way of the store."""
-    finetune(job, **options, progress=False)
+    _kept(job, **options, progress=False)
+
+
+def _kept(
+    job: Job, *, device: str | None, threads: int, store: Store, keep: bool, progress: bool
+) -> Run:
+    """`finetune`, with or without its weights in the store."""
+    folder = weights_folder(run_key(job, device=device, threads=threads), store) if keep else None
+    return finetune(
+        job, device=device, threads=threads, store=store, weights=folder, progress=progress
+    )
+
+
+def weights_folder(key: Mapping[str, Any], store: Store) -> Path:
+    """Where the store has the checkpoints of the run with this `run_key`, if they were kept."""
+    return store.path("finetuned", key, "")
 
 
 def run_key(job: Job, *, device: str | None = None, threads: int = 1) -> dict[str, object]:
@@ -390,8 +452,9 @@ def run_key(job: Job, *, device: str | None = None, threads: int = 1) -> dict[st
         "seed": job.seed,
         "device": where.type,
         "threads": threads if where.type == "cpu" else None,
-        "code": code_version(_train, _tokenized, _batches, _predict, training_loss, consistency,
-                             gaussian_noise, models.classifier),
+        "code": code_version(_train, _classification, _reading, laid_out, _tokenized, _batches,
+                             predicted_classes, predicted_spans, training_loss, _logits,
+                             consistency, gaussian_noise, models.with_new_head, inputs),
         "torch": torch.__version__.split("+")[0],
         "transformers": transformers.__version__,
     }  # fmt: skip
@@ -407,28 +470,17 @@ def _train(
     progress: bool,
 ) -> dict[str, np.ndarray]:
     """All that is kept of a run, as arrays."""
-    recipe, n = job.recipe, len(job.train)
-    model, tokenizer, limit = models.classifier(
-        job.model, len(job.train.classes), job.seed, recipe.max_length
-    )
-    model.to(device)
-    # The fused attention of a CPU is several times slower backwards than plain products.
-    model.set_attn_implementation("eager" if device.type == "cpu" else "sdpa")
-    sets = {"train": job.train, **job.evaluations}
-    rows, n_cut = {}, []
-    for name, examples in sets.items():
-        rows[name], cut = _tokenized(tokenizer, examples, limit)
-        n_cut.append(cut)
-    asked = [row for name in job.evaluations for row in rows[name]]
-    ends = np.cumsum([len(rows[name]) for name in job.evaluations])[:-1]
-    labels = torch.from_numpy(job.train.labels)
+    lesson = (_reading if isinstance(job.train, Questions) else _classification)(job, device)
+    recipe, model, tokenizer, n = job.recipe, lesson.model, lesson.tokenizer, len(lesson.rows)
+    labels = torch.from_numpy(lesson.labels)
     n_steps, checkpoints = recipe.n_steps(n), recipe.checkpoint_steps(n)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
     )
-    schedule = transformers.get_constant_schedule_with_warmup(
-        optimiser, round(recipe.warmup * n_steps)
-    )
+    schedule = transformers.get_scheduler(
+        "linear" if recipe.schedule == "linear" else "constant_with_warmup",
+        optimiser, round(recipe.warmup * n_steps), n_steps,
+    )  # fmt: skip
     done, losses, predicted = 0, [], []
     if state.exists() and (folder is None or _weights_until(state, folder, checkpoints)):
         done, losses, predicted = _resume(state, key, model, optimiser, schedule, device)
@@ -439,7 +491,7 @@ def _train(
         epoch, batch = divmod(step - 1, per_epoch)
         order = np.random.default_rng([job.seed, epoch]).permutation(n)
         chosen = order[batch * recipe.batch_size : (batch + 1) * recipe.batch_size].tolist()
-        inputs = _padded(tokenizer, [rows["train"][i] for i in chosen], device)
+        inputs = _padded(tokenizer, [lesson.rows[i] for i in chosen], device)
         model.train()
         rate = schedule.get_last_lr()[0]
         loss = training_loss(model, inputs, labels[chosen].to(device), recipe, (job.seed, step))
@@ -456,20 +508,99 @@ def _train(
         optimiser.zero_grad(set_to_none=True)
         bar.update()
         if step in checkpoints:
-            predicted.append(_predict(model, tokenizer, asked, device, recipe.dtype))
+            predicted.append(lesson.predict())
             if folder is not None:
                 _save_weights(model, tokenizer, folder / f"step-{step:06d}")
         if step < n_steps and time.monotonic() - saved >= save_seconds:
             _save_state(state, key, step, losses, predicted, model, optimiser, schedule)
             saved = time.monotonic()
     bar.close()
-    split = np.split(np.array(predicted, dtype=np.int16), ends, axis=1)
+    ends = np.cumsum([len(sets) for sets in job.evaluations.values()])[:-1]
+    split = np.split(np.array(predicted), ends, axis=1)
     return {
         "steps": np.array(checkpoints),
         "losses": np.array(losses, dtype=np.float32),
-        "n_cut": np.array(n_cut),
+        "n_cut": np.array(lesson.n_cut),
         **{f"predicted {name}": part for name, part in zip(job.evaluations, split, strict=True)},
     }
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """A model with its new head, what it is trained on, and how it is asked."""
+
+    model: Any
+    tokenizer: Any
+    rows: list[dict[str, list[int]]]
+    labels: np.ndarray
+    predict: Callable[[], np.ndarray]  # of all evaluations, one behind the other
+    n_cut: list[int]  # of the training set, then of each evaluation
+
+
+def placed(model: Any, device: torch.device) -> Any:
+    """The model on its device, with the attention that is fast there."""
+    # The fused attention of a CPU is several times slower backwards than plain products.
+    model.set_attn_implementation("eager" if device.type == "cpu" else "sdpa")
+    return model.to(device)
+
+
+def _classification(job: Job, device: torch.device) -> _Lesson:
+    recipe = job.recipe
+    model, tokenizer, limit = models.classifier(
+        job.model, len(job.train.classes), job.seed, recipe.max_length
+    )
+    placed(model, device)
+    rows, n_cut = {}, []
+    for name, examples in {"train": job.train, **job.evaluations}.items():
+        rows[name], cut = _tokenized(tokenizer, examples, limit)
+        n_cut.append(cut)
+    asked = [row for name in job.evaluations for row in rows[name]]
+
+    def predict() -> np.ndarray:
+        return predicted_classes(model, tokenizer, asked, device, recipe.dtype)
+
+    return _Lesson(model, tokenizer, rows["train"], job.train.labels, predict, n_cut)
+
+
+def _reading(job: Job, device: torch.device) -> _Lesson:
+    recipe = job.recipe
+    model, tokenizer, limit = models.reader(job.model, job.seed, recipe.max_length)
+    placed(model, device)
+    sets = [job.train, *job.evaluations.values()]
+    laid = [laid_out(tokenizer, questions, limit, recipe.stride) for questions in sets]
+    n_cut = [int((np.bincount([window.example for window in own]) > 1).sum()) for own, _ in laid]
+    learnt, contexts = laid[0]
+    labels = [
+        inputs.answer_places(
+            window, contexts[window.example].spans, answer.start, answer.start + len(answer.text)
+        )
+        for window in learnt
+        for answer in job.train.answers[window.example][:1]
+    ]
+
+    def predict() -> np.ndarray:
+        return np.concatenate(
+            [predicted_spans(model, tokenizer, *asked, device, recipe) for asked in laid[1:]]
+        )
+
+    return _Lesson(
+        model, tokenizer, [window.row for window in learnt], np.array(labels), predict, n_cut
+    )
+
+
+def laid_out(
+    tokenizer: Any, questions: Questions, limit: int | None, stride: int
+) -> tuple[list[inputs.Window], list[inputs.Text]]:
+    """The windows of all questions, and the tokenised context of each."""
+    pattern = inputs.Pattern.of(tokenizer)
+    asked = inputs.tokenised(tokenizer, questions.questions)
+    read = inputs.tokenised(tokenizer, questions.contexts, spans=True)
+    contexts = [read[text] for text in questions.contexts]
+    found = []
+    for i, (question, context) in enumerate(zip(questions.questions, contexts, strict=True)):
+        ids = asked[question].ids
+        found += inputs.windows(pattern, i, ids, context.ids, limit, stride)
+    return found, contexts
 
 
 def _tokenized(
@@ -511,10 +642,10 @@ def _batches(lengths: np.ndarray) -> list[np.ndarray]:
     return [*batches, np.array(batch)]
 
 
-def _predict(
+def predicted_classes(
     model: torch.nn.Module,
     tokenizer: Any,
-    rows: list[dict[str, list[int]]],
+    rows: Sequence[dict[str, list[int]]],
     device: torch.device,
     dtype: str,
 ) -> np.ndarray:
@@ -526,6 +657,42 @@ def _predict(
             logits = model(**_padded(tokenizer, [rows[i] for i in batch], device)).logits
             found[batch] = logits.float().argmax(dim=-1).cpu().numpy()
     return found
+
+
+def predicted_spans(
+    model: torch.nn.Module,
+    tokenizer: Any,
+    windows: Sequence[inputs.Window],
+    contexts: Sequence[inputs.Text],
+    device: torch.device,
+    recipe: Recipe,
+) -> np.ndarray:
+    """Where the answers start and end in their contexts, in characters: int32 ``(n, 2)``."""
+    scores = np.empty(len(windows))
+    places = np.empty((len(windows), 2), dtype=np.int64)
+    model.eval()
+    with torch.inference_mode(), _autocast(device, recipe.dtype):
+        for batch in _batches(np.array([len(window.row["input_ids"]) for window in windows])):
+            chosen = [windows[i] for i in batch]
+            padded = _padded(tokenizer, [window.row for window in chosen], device)
+            output = model(**padded)
+            place = torch.arange(padded["input_ids"].shape[1], device=device)
+            low = torch.tensor([[window.offset] for window in chosen], device=device)
+            high = torch.tensor([[window.offset + window.n] for window in chosen], device=device)
+            score, first, last = inputs.best_spans(
+                output.start_logits.float(), output.end_logits.float(),
+                (place >= low) & (place < high), recipe.longest_answer,
+            )  # fmt: skip
+            scores[batch] = score.cpu().numpy()
+            places[batch] = torch.stack([first, last], dim=1).cpu().numpy()
+    best = inputs.best_of_windows(windows, scores, places[:, 0], places[:, 1], len(contexts))
+    return np.array(
+        [
+            (context.spans[first][0], context.spans[last][1]) if first >= 0 else (0, 0)
+            for context, (first, last) in zip(contexts, best, strict=True)
+        ],
+        dtype=np.int32,
+    )
 
 
 # --- what is written ------------------------------------------------------------------------------
@@ -608,11 +775,11 @@ def _save_weights(model: torch.nn.Module, tokenizer: Any, folder: Path) -> None:
 
 
 @contextmanager
-def _threads(n: int | None) -> Iterator[None]:
-    """Within, torch computes with n threads on the CPU; None: as it does anyway."""
+def threads_of(device: torch.device, n: int) -> Iterator[None]:
+    """Within, torch computes with n threads on the CPU; elsewhere as it does anyway."""
     before = torch.get_num_threads()
     try:
-        if n is not None:
+        if device.type == "cpu":
             torch.set_num_threads(n)
         yield
     finally:

@@ -316,7 +316,8 @@ def classifier(
 
     The head is that of the architecture's class for sequence classification in `transformers`; its
     new weights are normal with the variance of BERT's at a width of 768 (0.02 ** 2), times
-    768 / width, and come from ``seed``. Weights are float32, on the CPU.
+    768 / width, and come from ``seed``. Weights are float32, on the CPU. A model that was
+    fine-tuned already comes with its own head, if that is for ``n_classes``.
 
     Returns the model, its tokenizer and how many tokens an input may have: ``max_length``, or where
     that is None what the model takes (None: no limit).
@@ -327,9 +328,44 @@ def classifier(
         As `load`; a model that is no encoder or that `transformers` has no classifier for; a
         ``max_length`` beyond what the model takes, or without room for text.
     """
+    from transformers import AutoModelForSequenceClassification as Kind
+
+    return with_new_head(name, Kind, seed, max_length, num_labels=n_classes)
+
+
+def reader(
+    name: str | os.PathLike[str] | Checkpoint, seed: int, max_length: int | None = None
+) -> tuple[Any, Any, int | None]:
+    """An encoder with a new head that finds where in a text an answer starts and ends.
+
+    As `classifier`, with the class for extractive question answering.
+    """
+    from transformers import AutoModelForQuestionAnswering as Kind
+
+    return with_new_head(name, Kind, seed, max_length)
+
+
+def tokenizer(name: str | os.PathLike[str] | Checkpoint) -> Any:
+    """The tokenizer of a model alone. Raises as `load`."""
+    label, folder, _ = _find(name)
+    _check_folder(label, folder)
+    return _load_tokenizer(label, folder)
+
+
+def with_new_head(
+    name: str | os.PathLike[str] | Checkpoint,
+    kind_of_model: Any,
+    seed: int,
+    max_length: int | None,
+    **options: Any,
+) -> tuple[Any, Any, int | None]:
+    """An encoder as one of `transformers`' classes for a task: what `classifier`, `reader` share.
+
+    ``options`` are of the class's configuration, such as ``num_labels``.
+    """
     label, folder, step = _find(name)
     weights, words = _check_folder(label, folder)
-    from transformers import AutoConfig, AutoModelForSequenceClassification
+    from transformers import AutoConfig
 
     with _quiet(), _load_errors(label, folder):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
@@ -338,9 +374,9 @@ def classifier(
     # The weights that are missing are drawn at once, from everybody's random numbers: ours replace
     # them.
     with _quiet(), _load_errors(label, folder), torch.random.fork_rng(devices=[]):
-        model, report = AutoModelForSequenceClassification.from_pretrained(
+        model, report = kind_of_model.from_pretrained(
             folder,
-            num_labels=n_classes,
+            **options,
             dtype=torch.float32,
             trust_remote_code=False,
             local_files_only=True,

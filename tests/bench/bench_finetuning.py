@@ -77,7 +77,7 @@ def predicting(train: dict[str, examples.Examples]) -> dict[str, float]:
     cpu = torch.device("cpu")
 
     def by_length(dtype: str) -> np.ndarray:
-        return finetuning._predict(model, tokenizer, rows, cpu, dtype)
+        return finetuning.predicted_classes(model, tokenizer, rows, cpu, dtype)
 
     @torch.inference_mode()
     def in_order() -> np.ndarray:
@@ -144,7 +144,7 @@ def run() -> list[dict[str, object]]:
     train = training_sets()
     one, two, starting = together(train)
     n_examples = len(SEEDS) * RECIPE.epochs * N_TRAIN
-    with finetuning._threads(1):  # as `finetune` has it
+    with finetuning.threads_of(torch.device("cpu"), 1):  # as `finetune` has it
         found = predicting(train)
     ours, theirs = curves()
     n_runs = f"{len(SEEDS)} runs"

@@ -1,0 +1,387 @@
+"""Grids: a fine-tuned model asked about every pair of languages of a two-part task.
+
+Rajaee and Monz fine-tune on one language and ask about inputs whose parts are in two: premise and
+hypothesis, two sentences, context and question. `evaluate` fine-tunes (or finds fine-tuned) models
+and has one `Grid` for each; `xlx.mixing` measures it.
+
+    sets = {code: of_part(labelled.load("NLI", code, "test")) for code in ("en", "de", "ru")}
+    job = Job("mini-xlmr", train, {"validation": validation}, Recipe(epochs=10))
+    grid = evaluate([job], sets)[0]
+    mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups)
+
+Each distinct text is tokenised once for the whole grid; the inputs of a row of cells are batched
+together by length; every cell is stored by itself, so that a stopped grid goes on; cells with the
+same text (of a model that sees one part only) are computed once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from xlx import examples, finetuning, inputs, models, questions
+from xlx.examples import Examples
+from xlx.finetuning import Job
+from xlx.questions import Questions
+from xlx.store import Store, code_version
+
+#: What the parts of a task are called, in the order of the input's (Tables 1 to 3).
+PARTS: dict[str, tuple[str, str]] = {
+    "NLI": ("premise", "hypothesis"),
+    "PI": ("sentence 1", "sentence 2"),
+    "QA": ("context", "question"),
+}
+
+Sets = Mapping[str, Examples] | Mapping[str, Questions]
+
+
+class GridError(ValueError):
+    """A grid that cannot be; says which language or cell, and what to do."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Answers of one model to all pairs of languages.
+
+    Attributes
+    ----------
+    model : str
+    train : str
+        The name of the training set.
+    seed : int
+        Of the fine-tuning; -1 for a mean over several.
+    languages : tuple of str
+        Of both parts: rows are the first part (premise, sentence 1, context), columns the second.
+    predictions : np.ndarray
+        int16 ``(L, L, n)``, classes; of questions int32 ``(L, L, n, 2)``, places in the context.
+        Empty in a mean.
+    scores : dict
+        Name of a measure → float ``(L, L, n)`` in [0, 1]: "accuracy", or "F1" and "EM".
+    labels : np.ndarray
+        int64 ``(n,)``; empty for questions.
+    groups : np.ndarray
+        int64 ``(n,)``: examples that share a premise or a context are of one group, and resampled
+        together.
+    """
+
+    model: str
+    train: str
+    seed: int
+    languages: tuple[str, ...]
+    predictions: np.ndarray
+    scores: dict[str, np.ndarray]
+    labels: np.ndarray
+    groups: np.ndarray
+
+    def __repr__(self) -> str:
+        n = len(self.groups)
+        return f"Grid({self.model}, {self.train}: {' '.join(self.languages)}, {n} examples a cell)"
+
+
+def averaged(grids: Sequence[Grid]) -> Grid:
+    """The mean of the scores over seeds; GridError where models, languages or examples differ."""
+    if not grids:
+        raise GridError("there is no grid to average")
+    first = grids[0]
+    for other in grids[1:]:
+        alike = (
+            other.model == first.model
+            and other.languages == first.languages
+            and np.array_equal(other.labels, first.labels)
+            and np.array_equal(other.groups, first.groups)
+        )
+        if not alike:
+            raise GridError(f"{other!r} is not a grid of the same model and examples as {first!r}")
+    scores = {name: np.mean([grid.scores[name] for grid in grids], axis=0) for name in first.scores}
+    return Grid(
+        first.model, first.train, -1, first.languages, np.empty(0), scores, first.labels,
+        first.groups,
+    )  # fmt: skip
+
+
+def evaluate(
+    jobs: Sequence[Job],
+    sets: Sets,
+    *,
+    part: int = 1,
+    device: str | None = None,
+    n_jobs: int | None = None,
+    threads: int = 1,
+    store: Store | None = None,
+    progress: bool = True,
+) -> list[Grid]:
+    """Fine-tune every model and ask its last checkpoint about every pair of languages.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What is fine-tuned, on what, how; see `finetuning.finetune`. Its recipe is also that of the
+        asking (length, windows, precision).
+    sets : mapping
+        Language → parallel examples (or questions) to ask, aligned; two languages or more.
+    part : {0, 1}
+        Which part the sentences are, where the sets are of single sentences (hypothesis-only: 1).
+        The other part's language then changes nothing.
+    device, n_jobs, threads, store, progress
+        As for `finetuning.finetune_all`.
+
+    Raises
+    ------
+    GridError
+        Fewer than two languages, or none of a set's examples.
+    ExamplesError, QuestionsError
+        Sets that are not parallel, with the language and the place.
+    FinetuningError, ValueError
+        As `finetuning.finetune`; as `inputs.windows` for a question that leaves no room.
+    """
+    for job in jobs:
+        _check_kind(job, sets)
+    languages = tuple(sets)
+    store = store or Store()
+    cells, places = _cells(sets, part)
+    own = {"device": device, "threads": threads}
+    runs = finetuning.finetune_all(
+        jobs, **own, n_jobs=n_jobs, weights=True, store=store, progress=progress
+    )
+    keys, missing = [], []
+    for job, run in zip(jobs, runs, strict=True):
+        key = finetuning.run_key(job, **own)
+        keys.append({name: _cell_key(key, cell) for name, cell in cells.items()})
+        left = [name for name in cells if store.load_arrays("grids", keys[-1][name]) is None]
+        folder = finetuning.weights_folder(key, store) / f"step-{run.steps[-1]:06d}"
+        if left:
+            missing += _rows_of_cells(job, folder, cells, keys[-1], left, places)
+    _fill(missing, models.device_of(device), n_jobs, threads, store, progress)
+    found = []
+    for job, own_keys in zip(jobs, keys, strict=True):
+        answers = {
+            name: store.load_arrays("grids", key)["predicted"] for name, key in own_keys.items()
+        }
+        found.append(_grid(job, sets, cells, places, answers, languages))
+    return found
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def _check_kind(job: Job, sets: Sets) -> None:
+    one = next(iter(sets.values()), None)
+    if type(one) is not type(job.train):
+        raise GridError(f"{job.name} is not trained on what the grid asks: examples or questions")
+    if isinstance(one, Examples):
+        if one.classes != job.train.classes:
+            raise GridError(f"{one.name} and {job.train.name} have different classes")
+        if (one.second is None) != (job.train.second is None):
+            raise GridError(f"{one.name} and {job.train.name} are not both of pairs or sentences")
+
+
+def _cells(sets: Sets, part: int) -> tuple[dict[str, Any], np.ndarray]:
+    """Each distinct cell by its text's hash, and which stands where: str ``(L, L)``."""
+    if len(sets) < 2:
+        raise GridError(
+            f"a grid needs two languages or more, and the sets are of {', '.join(sets) or 'none'}"
+        )
+    one = next(iter(sets.values()))
+    reading = isinstance(one, Questions)
+    (questions.aligned if reading else examples.aligned)(sets)
+    if not len(one):
+        raise GridError(f"{one.name} has no examples: every cell would be empty")
+    found, places = {}, np.empty((len(sets), len(sets)), dtype=object)
+    for i, first in enumerate(sets.values()):
+        for j, second in enumerate(sets.values()):
+            if reading:
+                cell = questions.crossed(first, second)
+            elif one.second is None:
+                cell = (first, second)[part]
+            else:
+                cell = examples.crossed(first, second)
+            # answers are not part of what is asked, and so not of what is stored
+            places[i, j] = name = cell.text_hash()
+            found.setdefault(name, cell)
+    return found, places
+
+
+def _cell_key(run: Mapping[str, Any], cell: Examples | Questions) -> dict[str, Any]:
+    """What the predictions of a cell depend on, besides what those of the run do."""
+    return {"run": run, "cell": cell.text_hash(), "code": code_version(_asked, _pairs)}
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Cells that are asked together: their texts are tokenised already."""
+
+    job: Job
+    folder: Path
+    cells: list[Any]
+    keys: list[dict[str, Any]]
+    texts: dict[str, inputs.Text]
+    pattern: inputs.Pattern
+
+
+def _rows_of_cells(
+    job: Job,
+    folder: Path,
+    cells: Mapping[str, Any],
+    keys: Mapping[str, dict[str, Any]],
+    missing: Sequence[str],
+    places: np.ndarray,
+) -> list[_Block]:
+    """The missing cells of a model, a row of the grid at a time."""
+    tokenizer = models.tokenizer(str(folder))
+    pattern = inputs.Pattern.of(tokenizer)
+    reading = isinstance(job.train, Questions)
+    asked = [text for name in missing for text in _texts(cells[name])]
+    texts = inputs.tokenised(tokenizer, asked)
+    if reading:  # contexts with the places of their tokens
+        read = [text for name in missing for text in cells[name].contexts]
+        texts |= inputs.tokenised(tokenizer, read, spans=True)
+    blocks, left = [], set(missing)
+    for row in places:
+        own = [name for name in dict.fromkeys(row) if name in left]
+        left -= set(own)
+        if own:
+            needed = {text for name in own for text in _texts(cells[name])}
+            blocks.append(
+                _Block(
+                    job,
+                    folder,
+                    [cells[name] for name in own],
+                    [keys[name] for name in own],
+                    {text: texts[text] for text in needed},
+                    pattern,
+                )
+            )
+    return blocks
+
+
+def _texts(cell: Examples | Questions) -> Iterable[str]:
+    """The texts of a cell; one may come more than once."""
+    if isinstance(cell, Questions):
+        return (*cell.contexts, *cell.questions)
+    return cell.first if cell.second is None else (*cell.first, *cell.second)
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def _fill(
+    blocks: Sequence[_Block],
+    device: torch.device,
+    n_jobs: int | None,
+    threads: int,
+    store: Store,
+    progress: bool,
+) -> None:
+    """Ask all blocks, side by side on a CPU, and store every cell."""
+    if n_jobs is None:
+        n_jobs = max(1, joblib.cpu_count() // threads) if device.type == "cpu" else 1
+    total = sum(len(block.cells) for block in blocks)
+    disable = None if progress and total else True
+    with tqdm(total=total, desc="asking", unit=" cells", disable=disable) as bar:
+        if min(n_jobs, len(blocks)) < 2:
+            done = (_answer(block, device, threads, store) for block in blocks)
+        else:
+            pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+            done = pool(joblib.delayed(_answer)(block, device, threads, store) for block in blocks)
+        for n in done:
+            bar.update(n)
+
+
+def _answer(block: _Block, device: torch.device, threads: int, store: Store) -> int:
+    """Ask one block and store its cells; how many they are."""
+    with finetuning.threads_of(device, threads):
+        for key, predicted in zip(block.keys, _asked(block, device), strict=True):
+            store.save_arrays("grids", key, {"predicted": predicted})
+    return len(block.cells)
+
+
+@lru_cache(maxsize=1)
+def _loaded(folder: Path, n_classes: int | None, limit: int | None, device: str) -> tuple:
+    """The last fine-tuned model that was asked: the blocks of one come one behind the other."""
+    if n_classes is None:
+        model, tokenizer, limit = models.reader(folder, 0, limit)
+    else:
+        model, tokenizer, limit = models.classifier(folder, n_classes, 0, limit)
+    return finetuning.placed(model, torch.device(device)), tokenizer, limit
+
+
+def _asked(block: _Block, device: torch.device) -> list[np.ndarray]:
+    """Predictions of each cell of a block; the inputs of all of them are batched by length."""
+    recipe, train = block.job.recipe, block.job.train
+    n_classes = None if isinstance(train, Questions) else len(train.classes)
+    model, tokenizer, limit = _loaded(block.folder, n_classes, recipe.max_length, str(device))
+    ends = np.cumsum([len(cell) for cell in block.cells])[:-1]
+    if n_classes is not None:
+        rows = [row for cell in block.cells for row in _pairs(cell, block, limit)]
+        found = finetuning.predicted_classes(model, tokenizer, rows, device, recipe.dtype)
+        return np.split(found, ends)
+    laid, contexts = [], []
+    for cell in block.cells:
+        for context, question in zip(cell.contexts, cell.questions, strict=True):
+            read, asked = block.texts[context], block.texts[question].ids
+            laid += inputs.windows(
+                block.pattern, len(contexts), asked, read.ids, limit, recipe.stride
+            )
+            contexts.append(read)
+    found = finetuning.predicted_spans(model, tokenizer, laid, contexts, device, recipe)
+    return np.split(found, ends)
+
+
+def _pairs(cell: Examples, block: _Block, limit: int | None) -> Iterable[dict[str, list[int]]]:
+    """Model inputs of a cell, put together from tokenised texts and cut as the tokenizer would."""
+    if cell.second is None:
+        room = None if limit is None else limit - sum(map(len, block.pattern.alone))
+        for text in cell.first:
+            yield block.pattern.row(block.texts[text].ids[:room], None)
+        return
+    for one, other in zip(cell.first, cell.second, strict=True):
+        first, second = block.texts[one].ids, block.texts[other].ids
+        if limit is not None:
+            n, m = inputs.kept(len(first), len(second), limit - block.pattern.n_special)
+            first, second = first[:n], second[:m]
+        yield block.pattern.row(first, second)
+
+
+# --- what is answered -----------------------------------------------------------------------------
+
+
+def _grid(
+    job: Job,
+    sets: Sets,
+    cells: Mapping[str, Any],
+    places: np.ndarray,
+    answers: Mapping[str, np.ndarray],
+    languages: tuple[str, ...],
+) -> Grid:
+    one = next(iter(sets.values()))
+    predictions = np.array([[answers[name] for name in row] for row in places])
+    if isinstance(one, Questions):
+        labels = np.empty(0, dtype=np.int64)
+        by_name = {name: _reading_scores(cells[name], found) for name, found in answers.items()}
+        scores = {
+            measure: np.array([[by_name[name][k] for name in row] for row in places])
+            for k, measure in enumerate(("F1", "EM"))
+        }
+        groups = one.paragraphs
+    else:
+        labels = one.labels
+        scores = {"accuracy": (predictions == labels).astype(np.float64)}
+        groups = np.unique(one.first, return_inverse=True)[1]
+    return Grid(job.model, job.train.name, job.seed, languages, predictions, scores, labels, groups)
+
+
+def _reading_scores(cell: Questions, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """F1 and exact match of each answer: two of ``(n,)``."""
+    language = cell.language.split("-")[0]  # answers are in the language of the context
+    said = [text[start:end] for text, (start, end) in zip(cell.contexts, found, strict=True)]
+    gold = [[answer.text for answer in own] for own in cell.answers]
+    return tuple(
+        np.array([score(one, own, language) for one, own in zip(said, gold, strict=True)])
+        for score in (questions.f1, questions.exact_match)
+    )
