@@ -64,6 +64,7 @@ NUMERIC = (
     "mexa",
     "alignment",
     "transferability",
+    "mixing",
     "statistics",
     "probes",
     "selection",
