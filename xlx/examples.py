@@ -6,9 +6,14 @@ language. `aligned` holds sets of examples to that; `common` makes it so, leavin
 compared. Where no task has labels, `random_labels` invents some for parallel sentences (section
 3.2), and `corrupted` replaces a share of those that there are (section 5.4, after Zhang et al.
 2017).
+
+Pairs can also be mixed over languages (`crossed`), have the words of a part put in random order
+(`shuffled`, the control tasks) or lose a part (`only`, a baseline): Rajaee and Monz.
 """
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +24,10 @@ from xlx.corpora import ParallelCorpus
 
 #: The classes of random labels.
 RANDOM: tuple[str, ...] = ("0", "1")
+#: What an example may consist of.
+PARTS: tuple[str, ...] = ("first", "second")
+#: Languages written without spaces between words, which are shuffled by characters.
+UNSPACED: frozenset[str] = frozenset({"zh", "ja", "th"})
 
 
 class ExamplesError(ValueError):
@@ -155,33 +164,39 @@ def aligned(by_language: Mapping[str, Examples]) -> dict[str, Examples]:
     """
     if not by_language:
         raise ExamplesError("there are no examples in any language")
-    first, reference = next(iter(by_language.items()))
+    reference = next(iter(by_language.values()))
     for language, examples in by_language.items():
         if examples.language != language:
             raise ExamplesError(f"{examples.name} is given as the examples in {language}")
-        if len(examples) != len(reference):
-            raise ExamplesError(
-                f"{examples.name} has {len(examples)} examples and {reference.name} "
-                f"{len(reference)}: they are no translations of each other; `common` keeps what "
-                "all have"
-            )
-        if examples.classes != reference.classes:
-            raise ExamplesError(f"{examples.name} and {reference.name} have different classes")
-        for i, (one, other) in enumerate(zip(examples.ids, reference.ids, strict=True)):
-            if one != other:
-                raise ExamplesError(
-                    f"position {i} is example {one} in {language} and {other} in {first}: "
-                    f"{examples.name} is not aligned with {reference.name}; `common` brings both "
-                    "into one order"
-                )
-        if (differ := np.flatnonzero(examples.labels != reference.labels)).size:
-            i = int(differ[0])
-            raise ExamplesError(
-                f"example {examples.ids[i]} is {examples.classes[examples.labels[i]]} in "
-                f"{language} and {reference.classes[reference.labels[i]]} in {first}, and so for "
-                f"{differ.size} examples: leave them out with `common`"
-            )
+        _check_same(examples, reference)
     return dict(by_language)
+
+
+def _check_same(examples: Examples, reference: Examples) -> None:
+    """Raise ExamplesError where two sets are not of the same examples in the same order."""
+    language, first = examples.language, reference.language
+    if len(examples) != len(reference):
+        raise ExamplesError(
+            f"{examples.name} has {len(examples)} examples and {reference.name} "
+            f"{len(reference)}: they are no translations of each other; `common` keeps what "
+            "all have"
+        )
+    if examples.classes != reference.classes:
+        raise ExamplesError(f"{examples.name} and {reference.name} have different classes")
+    for i, (one, other) in enumerate(zip(examples.ids, reference.ids, strict=True)):
+        if one != other:
+            raise ExamplesError(
+                f"position {i} is example {one} in {language} and {other} in {first}: "
+                f"{examples.name} is not aligned with {reference.name}; `common` brings both "
+                "into one order"
+            )
+    if (differ := np.flatnonzero(examples.labels != reference.labels)).size:
+        i = int(differ[0])
+        raise ExamplesError(
+            f"example {examples.ids[i]} is {examples.classes[examples.labels[i]]} in "
+            f"{language} and {reference.classes[reference.labels[i]]} in {first}, and so for "
+            f"{differ.size} examples: leave them out with `common`"
+        )
 
 
 def common(by_language: Mapping[str, Examples]) -> tuple[dict[str, Examples], dict[str, int]]:
@@ -264,3 +279,111 @@ def joined(one: Examples, other: Examples) -> Examples:
         labels=np.concatenate([one.labels, other.labels]),
         ids=tuple(f"1:{name}" for name in one.ids) + tuple(f"2:{name}" for name in other.ids),
     )
+
+
+# --- pairs mixed over languages, out of order, and by halves --------------------------------------
+
+
+def crossed(first: Examples, second: Examples) -> Examples:
+    """The first texts of one language with the second texts of another (Rajaee and Monz, 3.1).
+
+    The language is named "en-de", and so in the name ("xnli en-de test"); where both are of one
+    language, that language. ExamplesError for sentences without a second part, and where the two
+    are not the same examples: another number, id, classes or label, as in `aligned`.
+    """
+    for examples in (first, second):
+        _parts_of(examples, ("second",))
+    _check_same(second, first)
+    if first.language == second.language:
+        return replace(first, second=second.second)
+    language = f"{first.language}-{second.language}"
+    # the language as a word of its own: the "en" of "xnli en test", not that of "sentences"
+    name, found = re.subn(
+        rf"(?<![\w-]){re.escape(first.language)}(?![\w-])", language, first.name, count=1
+    )
+    return replace(
+        first,
+        name=name if found else f"{first.name} and {second.name}",
+        language=language,
+        second=second.second,
+    )
+
+
+def shuffled(
+    examples: Examples, seed: int, *, parts: Sequence[str] = ("first", "second")
+) -> Examples:
+    """The words of each named part in random order, for the control tasks (Rajaee and Monz, 5).
+
+    Words are what stands between spaces; in Chinese, Japanese and Thai (`UNSPACED`) characters,
+    spaces among them, with their combining marks. The words stay the same, and so do ids, labels
+    and a part that is not named. A text that occurs several times in a part (a premise) has one new
+    order in all places. The order depends on the seed and on where the text occurs first, not on
+    the other texts. A short text may, by chance, keep its old order.
+
+    Of single sentences ``parts`` may name "second" too, which is then nothing to shuffle.
+    ExamplesError for another part, or where there is none to shuffle.
+    """
+    parts = list(parts)
+    if examples.second is None and "first" in parts:
+        parts = [part for part in parts if part != "second"]
+    _parts_of(examples, parts)
+    changed = {
+        part: _shuffled(getattr(examples, part), language, (seed, number))
+        for number, (part, language) in enumerate(zip(PARTS, _languages_of(examples), strict=True))
+        if part in parts
+    }
+    return replace(examples, name=f"{examples.name}, {' and '.join(changed)} shuffled", **changed)
+
+
+def only(examples: Examples, part: str) -> Examples:
+    """One part of each example as a sentence alone: "second" is the hypothesis without a premise.
+
+    A baseline that cannot compare. ExamplesError for a part that there is not.
+    """
+    _parts_of(examples, (part,))
+    return replace(
+        examples,
+        name=f"{examples.name}, {part} only",
+        language=_languages_of(examples)[PARTS.index(part)],
+        first=getattr(examples, part),
+        second=None,
+    )
+
+
+def _parts_of(examples: Examples, parts: Sequence[str]) -> None:
+    """Raise ExamplesError for parts that an example does not have, or for none."""
+    if not parts or (strange := [part for part in parts if part not in PARTS]):
+        named = ", ".join(map(repr, strange)) if parts else "none"
+        raise ExamplesError(f"parts of an example are {' and '.join(PARTS)}; given: {named}")
+    if "second" in parts and examples.second is None:
+        raise ExamplesError(f"{examples.name}: these are single sentences, without a second part")
+
+
+def _languages_of(examples: Examples) -> tuple[str, str]:
+    """The languages of both parts: "en-de" is English, then German."""
+    first, _, second = examples.language.partition("-")
+    return first, second or first
+
+
+def _shuffled(texts: Sequence[str], language: str, seed: tuple[int, int]) -> tuple[str, ...]:
+    """Each text with its words in an order drawn for the place where it first occurs."""
+    new: dict[str, str] = {}
+    for position, text in enumerate(texts):
+        if text not in new:
+            words, space = _words(text, language)
+            order = np.random.default_rng((*seed, position)).permutation(len(words))
+            new[text] = space.join(words[i] for i in order)
+    return tuple(new[text] for text in texts)
+
+
+def _words(text: str, language: str) -> tuple[list[str], str]:
+    """The words of a text, or its characters with their marks, and what joins them."""
+    if language.split("_")[0] not in UNSPACED:
+        return text.split(), " "
+    words: list[str] = []
+    for character in text:
+        if words and unicodedata.category(character).startswith("M"):
+            words[-1] += character
+        else:
+            words.append(character)
+    return words, ""
