@@ -1,5 +1,6 @@
 """Examples: the same in every language, or an error; random and corrupted labels."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -167,3 +168,203 @@ def test_labels_out_of_the_classes_are_an_error() -> None:
 
 def test_class_counts_name_absent_classes_too() -> None:
     assert examples.class_counts(some(labels=np.zeros(4, int))) == {"no": 4, "yes": 0}
+
+
+def pairs(language: str = "en", name: str = "made en test", **changes: object) -> Examples:
+    return some(
+        language, name=name, second=tuple(f"{language} no {i} of four" for i in range(4)), **changes
+    )
+
+
+def test_crossed_pairs_have_a_part_of_each_language() -> None:
+    english, german = pairs(), pairs("de", "made de test")
+    mixed = examples.crossed(english, german)
+    assert mixed.first == english.first
+    assert mixed.second == german.second
+    assert (mixed.labels == english.labels).all()
+    assert mixed.ids == english.ids
+    assert (mixed.language, mixed.name) == ("en-de", "made en-de test")
+    back = examples.crossed(german, english)
+    assert (back.first, back.second) == (german.first, english.second)
+    assert (back.language, back.name) == ("de-en", "made de-en test")
+
+
+def test_crossed_with_itself_is_what_it_was() -> None:
+    mixed = examples.crossed(pairs(), pairs())
+    assert mixed.text_hash() == pairs().text_hash()
+    assert (mixed.language, mixed.name) == ("en", "made en test")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("xnli en test", "xnli en-de test"),
+        ("men en", "men en-de"),
+        ("sentences", "sentences and made de test"),
+        ("men-en x_en", "men-en x_en and made de test"),
+    ],
+)
+def test_only_the_language_in_a_name_is_changed(name: str, expected: str) -> None:
+    assert examples.crossed(pairs(name=name), pairs("de", "made de test")).name == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ids": ("0", "2", "1", "3")}, "position 1 is example 2 in de and 1 in en"),
+        ({"labels": np.array([0, 1, 1, 1])}, "example 2 is yes in de and no in en"),
+        ({"classes": ("a", "b")}, "different classes"),
+    ],
+)
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_what_is_not_parallel_is_not_crossed(language: str, changes: dict, message: str) -> None:
+    other = pairs(language, "other", **changes)
+    with pytest.raises(ExamplesError, match=message.replace("in de", f"in {language}")):
+        examples.crossed(pairs(), other)
+
+
+def test_sets_of_another_size_or_without_pairs_are_not_crossed() -> None:
+    with pytest.raises(ExamplesError, match="other has 3 examples and made en test 4"):
+        examples.crossed(pairs(), replace(pairs("de"), name="other").at(range(3)))
+    for one, other in ((some(), pairs("de")), (pairs(), some("de"))):
+        with pytest.raises(ExamplesError, match=r"made \w\w: .* without a second part"):
+            examples.crossed(one, other)
+
+
+LONG = tuple(" ".join(f"w{i}.{k}" for k in range(12)) for i in range(4))
+
+
+@pytest.mark.parametrize("parts", [["first"], ["second"], ["second", "first"]])
+def test_shuffling_touches_the_named_part_alone_and_keeps_its_words(parts: list) -> None:
+    whole = pairs(first=LONG, ids=tuple("abcd"))
+    whole = replace(whole, second=tuple(text.upper() for text in LONG))
+    found = examples.shuffled(whole, 3, parts=parts)
+    for part in examples.PARTS:
+        before, after = getattr(whole, part), getattr(found, part)
+        if part in parts:
+            assert all(x != y for x, y in zip(before, after, strict=True))
+            assert [Counter(x.split()) for x in before] == [Counter(x.split()) for x in after]
+        else:
+            assert before == after
+    assert found.ids == whole.ids
+    assert (found.labels == whole.labels).all()
+    assert (found.language, found.classes) == (whole.language, whole.classes)
+    assert found.name == f"made en test, {' and '.join(sorted(parts))} shuffled"
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=6), st.integers(0, 9))
+def test_shuffling_keeps_the_multiset_of_words(texts: list[str], seed: int) -> None:
+    ids = tuple(map(str, range(len(texts))))
+    made = Examples(
+        "made", "en", tuple(texts), tuple(texts), np.zeros(len(texts), int), ("a",), ids
+    )
+    found = examples.shuffled(made, seed)
+    for side in (found.first, found.second):
+        assert [sorted(x.split()) for x in side] == [sorted(x.split()) for x in texts]
+    for language in ("zh", "ja", "th"):
+        found = examples.shuffled(replace(made, language=language), seed)
+        assert [sorted(x) for x in found.first] == [sorted(x) for x in texts]
+
+
+def test_an_order_depends_on_the_seed_and_the_place_alone() -> None:
+    one = pairs(first=LONG)
+    found = examples.shuffled(one, 3)
+    assert found.first == examples.shuffled(one, 3).first
+    assert all(x != y for x, y in zip(found.first, examples.shuffled(one, 4).first, strict=True))
+    # another text before it changes nothing, nor does leaving the other part alone
+    changed = replace(one, first=("of another length", *LONG[1:]))
+    assert examples.shuffled(changed, 3).first[1:] == found.first[1:]
+    assert examples.shuffled(one, 3, parts=["first"]).first == found.first
+    # the same text in both parts is not put in the same order
+    twice = examples.shuffled(replace(one, second=LONG), 3)
+    assert all(x != y for x, y in zip(twice.first, twice.second, strict=True))
+
+
+def test_a_text_that_comes_again_has_one_new_order() -> None:
+    premises = (LONG[0], LONG[1], LONG[0], LONG[1])
+    found = examples.shuffled(pairs(first=premises), 1)
+    assert found.first[:2] == found.first[2:]
+    assert found.first[0] != found.first[1]
+
+
+def test_all_orders_of_a_text_are_drawn_alike() -> None:
+    orders = Counter(
+        examples.shuffled(some(first=("a b c", "", "", "")), seed).first[0] for seed in range(600)
+    )
+    assert len(orders) == 6
+    assert all(abs(count - 100) < 4 * np.sqrt(600 * 5 / 36) for count in orders.values())
+
+
+def test_languages_without_spaces_are_shuffled_by_characters() -> None:
+    text = "今天天气很好我们去公园散步吧"
+    made = some("zh", first=(text,) * 4)
+    (found,) = set(examples.shuffled(made, 0).first)
+    assert found != text
+    assert sorted(found) == sorted(text)
+    # of a mixed pair each part is of its own language
+    mixed = pairs("en-zh", first=LONG)
+    mixed = examples.shuffled(replace(mixed, second=(text,) * 4), 0)
+    assert sorted(mixed.first[0].split()) == sorted(LONG[0].split())
+    assert set(mixed.second) != {text}
+    assert sorted(mixed.second[0]) == sorted(text)
+    # to a language with spaces it is one word
+    assert examples.shuffled(replace(made, language="ko"), 0).first == made.first
+
+
+def test_marks_of_thai_stay_with_their_characters() -> None:
+    text = "ที่นี่มีน้ำ"
+    assert "ที่" in text
+    (found,) = set(examples.shuffled(some("th", first=(text,) * 4), 2).first)
+    assert found != text
+    for unit in ("ที่", "นี่", "มี", "น้"):
+        assert unit in found
+
+
+def test_sentences_are_shuffled_but_not_their_second_part() -> None:
+    found = examples.shuffled(some(first=LONG), 0)
+    assert found.second is None
+    assert found.name == "made en, first shuffled"
+    assert all(x != y for x, y in zip(found.first, LONG, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("made", "parts", "message"),
+    [
+        (some(), ["second"], "made en: these are single sentences, without a second part"),
+        (pairs(), ["premise"], "parts of an example are first and second; given: 'premise'"),
+        (pairs(), [], "given: none"),
+        (some(), ["first", "third"], "given: 'third'"),
+    ],
+)
+def test_parts_that_there_are_not_are_not_shuffled(made, parts: list, message: str) -> None:
+    with pytest.raises(ExamplesError, match=message):
+        examples.shuffled(made, 0, parts=parts)
+
+
+def test_one_part_alone_is_a_sentence() -> None:
+    mixed = examples.crossed(pairs(), pairs("de", "made de test"))
+    found = examples.only(mixed, "second")
+    assert found.first == mixed.second
+    assert found.second is None
+    assert (found.language, found.name) == ("de", "made en-de test, second only")
+    assert found.ids == mixed.ids
+    assert (found.labels == mixed.labels).all()
+    assert examples.only(mixed, "first").first == mixed.first
+    assert examples.only(mixed, "first").language == "en"
+    assert examples.only(pairs(), "second").language == "en"
+    assert examples.only(some(), "first").first == some().first
+
+
+def test_only_a_part_that_there_is() -> None:
+    with pytest.raises(ExamplesError, match="without a second part"):
+        examples.only(some(), "second")
+    with pytest.raises(ExamplesError, match="given: 'hypothesis'"):
+        examples.only(pairs(), "hypothesis")
+
+
+def test_parts_of_xnli_can_be_crossed() -> None:
+    sets = {code: examples.of_part(labelled.load("NLI", code, "train")) for code in ("en", "de")}
+    sets, _ = examples.common(sets)
+    mixed = examples.crossed(sets["en"], sets["de"])
+    assert "en-de" in mixed.name
+    assert mixed.second == sets["de"].second
