@@ -55,6 +55,7 @@ ORDER = (
     "probe_plots",
     "mexa_plots",
     "igap_plots",
+    "mixing_plots",
     "run",
 )
 NUMERIC = (
@@ -69,7 +70,7 @@ NUMERIC = (
     "probes",
     "selection",
 )
-DRAWS = ("plots", "probe_plots", "mexa_plots", "igap_plots")
+DRAWS = ("plots", "probe_plots", "mexa_plots", "igap_plots", "mixing_plots")
 LOADS_OR_TRAINS = ("models", "pretraining", "finetuning", "sentence_encoders")
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).
