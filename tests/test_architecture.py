@@ -45,6 +45,7 @@ ORDER = (
     "probing",
     "topics",
     "examples",
+    "questions",
     "finetuning",
     "transferability",
     "transfers",
