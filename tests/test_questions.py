@@ -4,6 +4,7 @@ import json
 import lzma
 import re
 import string
+import time
 import unicodedata
 from collections import Counter
 from dataclasses import replace
@@ -14,8 +15,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from xlx import questions
+from xlx import paths, pretraining_text, questions
 from xlx.questions import Answer, Questions, QuestionsError
+
+FOLDER = paths.DATA / "questions"
 
 CONTEXT = "Rome is in Italy. Oslo is not in Italy, said Ann."
 
@@ -620,3 +623,153 @@ def test_the_overlap_baseline_on_examples() -> None:
     assert questions.overlap_answers(made, 900)[0] == context  # as it is written
     with pytest.raises(QuestionsError, match="an answer of 0 words is none"):
         questions.overlap_answers(made, 0)
+
+
+# --- what is shipped ------------------------------------------------------------------------------
+
+XQUAD = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi", "th")
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[tuple[str, str, str], Questions]:
+    """Everything, by source, language and split."""
+    rows = questions.table().itertuples()
+    return {
+        (row.source, row.language, row.split): questions.load(row.source, row.language, row.split)
+        for row in rows
+    }
+
+
+def letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def grams(text: str) -> set[tuple[str, ...]]:
+    split = re.findall(r"\w+", text.casefold())
+    return {tuple(split[i : i + 13]) for i in range(len(split) - 12)}
+
+
+def test_the_table_counts_what_is_there(shipped) -> None:
+    assert list(shipped) == [
+        *(("xquad", code, "test") for code in XQUAD),
+        *(("tydiqa", "en", split) for split in ("train", "validation")),
+    ]
+    for row in questions.table().itertuples():
+        part = shipped[row.source, row.language, row.split]
+        assert (len(part), len(set(part.contexts))) == (row.questions, row.contexts)
+        assert sum(map(len, part.answers)) == row.answers == len(part)  # one each
+        assert part.dropped == ()
+        assert sum(part.left_out[reason] for reason in questions.REASONS) == 0
+        sizes = {"test": (1190, 240), "train": (3000, 2791), "validation": (300, 281)}
+        assert (row.questions, row.contexts) == sizes[row.split]
+
+
+def test_every_answer_is_in_its_context(shipped) -> None:
+    for part in shipped.values():
+        for context, answers in zip(part.contexts, part.answers, strict=True):
+            for answer in answers:
+                assert context[answer.start : answer.end] == answer.text
+        assert len(set(part.ids)) == len(part)
+        assert all(map(str.strip, part.questions))
+
+
+def test_xquad_is_parallel(shipped) -> None:
+    sets = {code: shipped["xquad", code, "test"] for code in XQUAD}
+    assert questions.aligned(sets) == sets
+    assert len({part.paragraphs.tobytes() for part in sets.values()}) == 1
+    assert len({part.text_hash() for part in sets.values()}) == len(XQUAD)
+    pair = questions.crossed(sets["zh"], sets["el"])
+    assert (pair.name, pair.language) == ("xquad zh-el test", "zh-el")
+    assert 0 < questions.distances(pair).mean() <= 384
+
+
+def test_tydiqa_says_what_was_left_out(shipped) -> None:
+    for split in ("train", "validation"):
+        part = shipped["tydiqa", "en", split]
+        left_out = {reason: n for reason, n in part.left_out.items() if n}
+        assert left_out == {
+            "long context": 84,
+            "cut answer": 10,
+            "in the pretraining text": 2,
+            "quoted in xquad": 1,
+            "not drawn": 299,
+        }
+        assert sum(left_out.values()) + 3300 == 3696
+        assert max(map(len, part.contexts)) <= 1500
+        assert all(re.fullmatch(r"train:\d+", key) for key in part.ids)
+
+
+def test_no_context_or_question_is_in_two_parts(shipped) -> None:
+    train, validation = (shipped["tydiqa", "en", split] for split in ("train", "validation"))
+    test = shipped["xquad", "en", "test"]
+    for one, other in ((train, validation), (train, test), (validation, test)):
+        for name in ("contexts", "questions"):
+            there = set(map(letters, getattr(other, name)))
+            assert not there & set(map(letters, getattr(one, name)))
+        quoted = set().union(*map(grams, set(one.contexts)))
+        assert len(quoted) > 10_000
+        assert not quoted & set().union(*map(grams, set(other.contexts)))
+    assert not set(train.ids) & set(validation.ids)
+
+
+def test_nothing_is_in_the_pretraining_text(shipped) -> None:
+    seen = set()
+    for source in pretraining_text.SOURCES:
+        for by_id in pretraining_text.read_source(source).values():
+            # All lines at once: a million calls would take half of the time.
+            seen.update(
+                re.sub(r"[^\w\n]+|_+", "", "\n".join(by_id.values())).casefold().split("\n")
+            )
+    assert len(seen) > 1_000_000
+    texts = {
+        text
+        for part in shipped.values()
+        for context in part.contexts
+        for text in (context, *context.splitlines())
+    }
+    for part in shipped.values():
+        texts.update(part.questions, (answer.text for each in part.answers for answer in each))
+    keys = {key for key in map(letters, texts) if len(key) >= 12}
+    assert len(keys) > 15_000
+    assert not keys & seen
+
+
+def test_files_are_small_named_with_their_licence_and_no_other_is_there() -> None:
+    table = questions.table()
+    files = {file.relative_to(FOLDER).as_posix(): file for file in FOLDER.rglob("*.*")}
+    files = {name: file for name, file in files.items() if "__pycache__" not in name}
+    assert set(files) == {*table["file"], "make.py", "sources.tsv", "README.md"}
+    assert sum(file.stat().st_size for file in files.values()) < 2_000_000
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for row in table.itertuples():
+        assert row.licence in readme
+        assert row.url in readme
+        assert row.made_from
+
+
+def test_a_shipped_file_that_was_changed_or_lost(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(questions, "_FOLDER", tmp_path)
+    with pytest.raises(QuestionsError, match=r"sources\.tsv is missing; restore data/questions"):
+        questions.load("xquad", "de")
+    (tmp_path / "sources.tsv").write_bytes((FOLDER / "sources.tsv").read_bytes())
+    with pytest.raises(QuestionsError, match=r"de\.json\.xz is missing; restore data/questions"):
+        questions.load("xquad", "de")
+    (tmp_path / "xquad").mkdir()
+    (tmp_path / "xquad" / "de.json.xz").write_bytes(b"other")
+    with pytest.raises(QuestionsError, match=r"is not the file on record in sources\.tsv"):
+        questions.load("xquad", "de")
+    (tmp_path / "sources.tsv").write_text("source\tlanguage\nxquad\n", encoding="utf-8")
+    with pytest.raises(QuestionsError, match="line 2: 1 cells under a header of 2"):
+        questions.table()
+
+
+def test_the_metric_is_fast_enough_for_a_grid(shipped) -> None:
+    """121 cells of 1,190 questions are to take less than 20 s; here two cells less than 2 s."""
+    part = shipped["xquad", "ru", "test"]
+    began = time.process_time()
+    for cell in range(2):
+        for context, answers in zip(part.contexts, part.answers, strict=True):
+            prediction = context[cell * 7 : cell * 7 + 30]
+            questions.exact_match(prediction, answers, "ru")
+            questions.f1(prediction, answers, "ru")
+    assert time.process_time() - began < 2

@@ -1,7 +1,7 @@
 """Questions answered by a span of a paragraph: reading, pairing languages, scoring, baselines.
 
 Rajaee & Monz test question answering with the context in one language and the question in another
-(section 3.1): the answer is a span of the context, scored by exact match and F1 as SQuAD v1.1
+(section 3.3): the answer is a span of the context, scored by exact match and F1 as SQuAD v1.1
 defines them (Rajpurkar et al. 2016). `load` reads what is shipped in ``data/questions`` or, with
 ``path=``, a local copy in its public layout:
 
@@ -96,9 +96,9 @@ class Questions:
     every language. ``language`` is a code such as "de"; "en-de" is a context in English with a
     question in German (`crossed`). ``name`` says in messages what this is: "xquad de test".
 
-    ``left_out`` counts what was not read, by reason (`REASONS`; in the shipped part of TyDi QA,
-    what of the public file `table` says was left out); ``dropped`` are the ids of the questions
-    that were not read.
+    ``left_out`` counts what was not read, by reason (`REASONS`, and in what is shipped the reasons
+    of `table`, for which a question of the public file is not here); ``dropped`` are the ids of the
+    questions that were not read.
     """
 
     name: str
@@ -482,7 +482,7 @@ def common(by_language: Mapping[str, Questions]) -> tuple[dict[str, Questions], 
 
 
 def crossed(context_side: Questions, question_side: Questions) -> Questions:
-    """Contexts and answers of one language with the questions of the other (section 3.1).
+    """Contexts and answers of one language with the questions of the other (section 3.3).
 
     Both must have the same questions in one order. The language is "en-de" for English contexts
     with German questions, and "en" where both are English. ``left_out`` and ``dropped`` are those
@@ -686,17 +686,21 @@ class _Located(NamedTuple):
     ends: tuple[int, ...]
 
 
+def _compared(word: str) -> str:
+    return word.lower().translate(_without_punctuation())
+
+
 @lru_cache(maxsize=2**13)
 def _located(context: str, language: str) -> _Located:
     spans = word_spans(context, language)
-    plain = (word.lower().translate(_without_punctuation()) for word, _, _ in spans)
-    return _Located(tuple(plain), tuple(s for _, s, _ in spans), tuple(e for _, _, e in spans))
+    plain = tuple(_compared(word) for word, _, _ in spans)
+    return _Located(plain, tuple(s for _, s, _ in spans), tuple(e for _, _, e in spans))
 
 
 @lru_cache(maxsize=2**15)
 def _asked(question: str, language: str) -> frozenset[str]:
     """The words of a question as they are compared; of punctuation alone, none."""
-    return frozenset(_located(question, language).compared) - {""}
+    return frozenset(map(_compared, words(question, language))) - {""}
 
 
 def _occurrences(asked: frozenset[str], located: _Located) -> np.ndarray:
@@ -714,7 +718,7 @@ def word_distance(
     question_language: str | None = None,
     max_distance: float = 384,
 ) -> float:
-    """How far from the answer the question's words stand in the context, in words (section 4.2).
+    """How far from the answer the question's words stand in the context, in words (section 4).
 
     The mean, over all positions of the context whose word is one of the question's, of the
     distance to the centre of the answer: the position halfway between its first and last word (a

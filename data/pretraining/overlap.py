@@ -4,11 +4,11 @@
 
 ``--evaluation`` names the folders of the originals, unpacked, as in ``make.py``: one row each, by
 the name of the folder. Rows of their own have the evaluation text that the repository ships
-(``data/wmt24pp``, ``data/flores200``, ``data/new_testament``, ``data/labelled``) and the parts that
-stay out of training: the last documents of NTREX-128 and, where one of the folders is ``bible_nt``,
-the books of `HELD_OUT_BOOKS` in it. The corpus ``new-testament`` has no row: all its lines are
-pretraining lines, on purpose. Written beside this script: ``overlap.tsv``, one row a set; the
-README has it as a table. The matches are printed.
+(``data/wmt24pp``, ``data/flores200``, ``data/new_testament``, ``data/labelled``,
+``data/questions``) and the parts that stay out of training: the last documents of NTREX-128 and,
+where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it. The corpus
+``new-testament`` has no row: all its lines are pretraining lines, on purpose. Written beside this
+script: ``overlap.tsv``, one row a set; the README has it as a table. The matches are printed.
 
 Pretraining text is every line of the four archives; for the held-out documents of NTREX, which are
 in the archive and not trained on, it is all the others. All languages are compared with all.
@@ -47,7 +47,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from make import SHORT, letters, texts_of  # noqa: E402
 
-from xlx import corpora, labelled  # noqa: E402
+from xlx import corpora, labelled, questions  # noqa: E402
 from xlx.pretraining_text import (  # noqa: E402
     HELD_OUT_BOOKS,
     SOURCES,
@@ -281,6 +281,17 @@ def labelled_lines() -> Iterator[str]:
                     yield from map(" ".join, part.sentences)
 
 
+def question_lines() -> Iterator[str]:
+    """The text of ``data/questions``: contexts, every line of them, questions, answers."""
+    for row in questions.table().itertuples():
+        part = questions.load(row.source, row.language, row.split)
+        yield from part.questions
+        for context, answers in zip(part.contexts, part.answers, strict=True):
+            yield context
+            yield from context.splitlines()
+            yield from (answer.text for answer in answers)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--evaluation", type=Path, nargs="+", required=True)
@@ -296,6 +307,7 @@ def main() -> None:
     for folder, name in SHIPPED.items():
         add(f"data/{folder}", text, shipped_lines(name))
     add("data/labelled", text, labelled_lines())
+    add("data/questions", text, question_lines())
     for folder in originals:
         if folder.name == "bible_nt":
             add("bible_nt, held-out books", text, held_out_verses(folder))

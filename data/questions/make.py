@@ -1,0 +1,210 @@
+"""Make the shipped questions from the unpacked originals.
+
+    python data/questions/make.py FOLDER
+
+FOLDER holds ``xquad/`` (``xquad.de.json``) and ``tydiqa_goldp/`` (``tydiqa.goldp.en.train.json``).
+Written beside this script, in the JSON of SQuAD v1.1 without spaces, in UTF-8, packed with xz:
+
+* ``xquad/<lang>.json.xz``: the whole file, in the 11 languages of the paper;
+* ``tydiqa/en.train.json.xz``, ``tydiqa/en.validation.json.xz``: `SIZES` questions of the public
+  train part, drawn with a fixed seed, in its order; ids are "train:" and the place in it;
+* ``sources.tsv``: one row a file, read by `xlx.questions.table`.
+
+Of TyDi QA are left out, in this order, and counted in ``sources.tsv``: contexts of more than
+`LONGEST` characters; answers that begin or end with white space, which were cut at the wrong place;
+what is in the miniature models' pretraining text (a context or a line of it, a question, an answer
+of `SHORT` letters and digits or more); contexts that share `N` words in a row with one of XQuAD.
+Two texts are the same when their letters and digits are (case, spaces and punctuation do not
+matter). Questions with the same text or context, or with contexts that share `N` words in a row, go
+to one part. A line of XQuAD that is in the pretraining text stops the script.
+"""
+
+import argparse
+import hashlib
+import json
+import lzma
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from xlx import pretraining_text, questions  # noqa: E402
+from xlx.questions import Questions  # noqa: E402
+
+SEED = 2024
+SIZES = {"validation": 300, "train": 3000}
+LONGEST = 1500
+SHORT = 12  # as in data/pretraining/make.py
+N = 13  # as in data/pretraining/overlap.py
+
+#: In the order of the paper (Table 3).
+XQUAD_LANGUAGES = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi", "th")
+
+COLUMNS = (
+    *("source", "language", "split", "questions", "contexts", "answers", "left_out", "made_from"),
+    *("licence", "url", "file", "sha256"),
+)
+XQUAD = ("CC BY-SA 4.0", "https://github.com/google-deepmind/xquad")
+TYDIQA = ("Apache-2.0", "https://github.com/google-research-datasets/tydiqa")
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a text, in lower case: what makes two texts the same."""
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def grams(text: str) -> set[tuple[str, ...]]:
+    """The sequences of `N` words."""
+    words = re.findall(r"\w+", text.casefold())
+    return {tuple(words[i : i + N]) for i in range(len(words) - N + 1)}
+
+
+def keys(context: str, question: str, answers: Iterable[questions.Answer]) -> set[str]:
+    """What of a question may not be in the pretraining text."""
+    texts = [context, *context.splitlines(), question, *(answer.text for answer in answers)]
+    return {key for key in map(letters, texts) if len(key) >= SHORT}
+
+
+def rows_of(part: Questions) -> list[tuple]:
+    return list(zip(part.contexts, part.questions, part.answers, part.ids, strict=True))
+
+
+def encode(part: Questions) -> bytes:
+    """A part as SQuAD v1.1 writes it: a paragraph for each run of questions with one context."""
+    paragraphs: list[dict] = []
+    for context, question, answers, key in rows_of(part):
+        if not paragraphs or paragraphs[-1]["context"] != context:
+            paragraphs.append({"context": context, "qas": []})
+        spans = [{"text": answer.text, "answer_start": answer.start} for answer in answers]
+        paragraphs[-1]["qas"].append({"id": key, "question": question, "answers": spans})
+    return packed({"version": "1.1", "data": [{"title": part.name, "paragraphs": paragraphs}]})
+
+
+def packed(whole: object) -> bytes:
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+
+
+def row(
+    part: Questions, data: bytes, file: str, left_out: str, made_from: str, about: tuple
+) -> tuple:
+    """Write a part, check that it is read as it was, and its row of the table."""
+    if questions.read_squad(data, part.name, part.language).text_hash() != part.text_hash():
+        raise SystemExit(f"{file} is not read as it was written")
+    path = HERE / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
+    source, language, split = part.name.split(" ")
+    counts = (len(part), len(set(part.contexts)), sum(map(len, part.answers)))
+    sha256 = hashlib.sha256(data).hexdigest()
+    return (source, language, split, *counts, left_out, made_from, *about, file, sha256)
+
+
+def xquad(folder: Path, forbidden: set[str]) -> Iterable[tuple]:
+    parts = {code: questions.load("xquad", code, path=folder) for code in XQUAD_LANGUAGES}
+    questions.aligned(parts)
+    for code, part in parts.items():
+        if part.dropped:
+            raise SystemExit(f"xquad {code}: {part.left_out}")
+        if any(keys(*each[:3]) & forbidden for each in rows_of(part)):
+            raise SystemExit(f"xquad {code}: a line is in the pretraining text")
+        original = f"xquad.{code}.json"
+        data = packed(json.loads((folder / original).read_text("utf-8")))
+        yield row(part, data, f"xquad/{code}.json.xz", "", f"{original}, all", XQUAD)
+
+
+def reasons(part: Questions, forbidden: set[str], seen: set[tuple[str, ...]]) -> list[str]:
+    """Why each question is left out; "" where it is not."""
+    found = []
+    for context, question, answers, _ in rows_of(part):
+        if len(context) > LONGEST:
+            found.append("long context")
+        elif any(answer.text != answer.text.strip() for answer in answers):
+            found.append("cut answer")
+        elif keys(context, question, answers) & forbidden:
+            found.append("in the pretraining text")
+        elif grams(context) & seen:
+            found.append("quoted in xquad")
+        else:
+            found.append("")
+    return found
+
+
+def groups(part: Questions) -> list[list[int]]:
+    """Positions of questions that belong together, each group ascending."""
+    parent = list(range(len(part)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            i = parent[i]
+        return i
+
+    first: dict[object, int] = {}
+    for i, (context, question, _, _) in enumerate(rows_of(part)):
+        for key in (("c", letters(context)), ("q", letters(question)), *grams(context)):
+            one, other = root(i), root(first.setdefault(key, i))
+            parent[max(one, other)] = min(one, other)
+    together: dict[int, list[int]] = {}
+    for i in range(len(part)):
+        together.setdefault(root(i), []).append(i)
+    return list(together.values())
+
+
+def draw(part: Questions) -> dict[str, list[int]]:
+    """Positions of each split, ascending, whole groups; validation first, and exactly its size."""
+    together = groups(part)
+    drawn: dict[str, list[int]] = {split: [] for split in SIZES}
+    order = np.random.default_rng(SEED).permutation(len(together)).tolist()
+    for group in (together[i] for i in order):
+        for split, size in SIZES.items():
+            if len(drawn[split]) + len(group) <= size:
+                drawn[split] += group
+                break
+    return {split: sorted(positions) for split, positions in drawn.items()}
+
+
+def tydiqa(folder: Path, forbidden: set[str], english: Questions) -> Iterable[tuple]:
+    part = questions.load("tydiqa", "en", "train", path=folder)
+    if part.dropped:
+        raise SystemExit(f"tydiqa: {part.left_out}")
+    why = reasons(part, forbidden, set().union(*map(grams, english.contexts)))
+    kept = part.at(i for i, reason in enumerate(why) if not reason)
+    drawn = draw(kept)
+    counts = Counter(filter(None, why))
+    counts["not drawn"] = len(kept) - sum(map(len, drawn.values()))
+    left_out = "; ".join(f"{reason}: {n}" for reason, n in counts.items())
+    for split in ("train", "validation"):
+        chosen = replace(kept.at(drawn[split]), name=f"tydiqa en {split}")
+        made_from = f"tydiqa.goldp.en.train.json, {len(part)} questions"
+        file = f"tydiqa/en.{split}.json.xz"
+        yield row(chosen, encode(chosen), file, left_out, made_from, TYDIQA)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="with xquad and tydiqa_goldp")
+    folder = parser.parse_args().folder
+    forbidden = {
+        letters(line)
+        for source in pretraining_text.SOURCES
+        for by_id in pretraining_text.read_source(source).values()
+        for line in by_id.values()
+    }
+    english = questions.load("xquad", "en", path=folder / "xquad")
+    rows = list(xquad(folder / "xquad", forbidden))
+    rows += tydiqa(folder / "tydiqa_goldp", forbidden, english)
+    lines = ["\t".join(map(str, each)) + "\n" for each in [COLUMNS, *rows]]
+    (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+    size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
+    print(f"{len(rows)} files, {size / 1e6:.2f} MB; {rows[-1][6]}")
+
+
+if __name__ == "__main__":
+    main()
