@@ -474,6 +474,24 @@ def test_malformed_sib200(tmp_path: Path, text: str | bytes, message: str) -> No
         ),
         (("PI", "de", "test"), {"source": "xnli"}, "no source 'xnli' for PI; there is pawsx"),
         (("NLI", "sw", "test"), {}, "xnli is shipped in sw"),
+        (
+            ("NLI", "de", "test"),
+            {"source": "xnli-dev"},
+            "xnli-dev has no test part, only train; .* test on source='xnli'",
+        ),
+        (("NLI", "de", "validation"), {"source": "xnli-dev"}, "xnli-dev has no validation part"),
+        (
+            ("NLI", "fr", "train"),
+            {"source": "xnli-dev"},
+            "xnli-dev is shipped in fr; there is ar, de, el, en, es, tr.*Get xnli from",
+        ),
+        (
+            ("NLI", "de", "train"),
+            {"source": "xnli-dev", "path": "."},
+            "selection of xnli that is shipped alone; leave path= out.*source='xnli'",
+        ),
+        (("PI", "de", "train"), {"source": "xnli-dev"}, "no source 'xnli-dev' for PI"),
+        (("NLI", "de", "train"), {"source": "mnli"}, "no source 'mnli' .*xnli, xnli-dev"),
         (("NLI", "sv", "test"), {}, "xnli is shipped in sv.*facebookresearch/XNLI"),
     ],
 )
@@ -623,8 +641,9 @@ def test_the_languages_of_table_2_are_complete() -> None:
     assert of["xnli"] == languages.for_task("NLI", "mono")
     assert {source: len(codes) for source, codes in of.items()} == {
         **{"ud": 36, "pud": 18, "wikiann": 26},
-        **{"uner": 5, "xnli": 13, "pawsx": 7, "sib200": 205},
+        **{"uner": 5, "xnli": 13, "xnli-dev": 6, "pawsx": 7, "sib200": 205},
     }
+    assert of["xnli-dev"] == ("ar", "de", "el", "en", "es", "tr")
     assert of["pawsx"] == ("de", "en", "es", "fr", "ja", "ko", "zh")
     assert set(languages.ABX) <= set(of["sib200"])
     # The same languages by the same codes as the text of FLORES-200 that is shipped, and two more.
@@ -655,7 +674,7 @@ def test_the_table_counts_what_is_there(shipped) -> None:
         ]
         assert sum(odd) == 0
         full = {"ud": (300, 100, 300), "pud": (0, 0, 300), "xnli": (600, 150, 600)}
-        full["pawsx"] = (500, 100, 300)
+        full |= {"xnli-dev": (2325, 0, 0), "pawsx": (500, 100, 300)}
         full["sib200"] = (701, 99, 204) if row.language == "en" else (0, 0, 204)
         sizes = full.get(row.source, (300, 100, 300))
         # Italian ParTUT has a test part of 153 sentences.
@@ -689,7 +708,7 @@ def test_no_sentence_is_in_two_splits_or_twice_in_one(shipped) -> None:
         keys = [letters(words) for part in parts.values() for words in texts(part)]
         if source == "sib200" and language != "en":
             continue  # whole as it is, whatever its translators wrote twice
-        if source not in ("xnli", "pawsx"):
+        if source not in ("xnli", "xnli-dev", "pawsx"):
             assert len(set(keys)) == len(keys), (source, language)
             continue
         by_split = [set(map(letters, texts(part))) for part in parts.values()]
@@ -707,6 +726,35 @@ def test_no_sentence_is_in_two_splits_or_twice_in_one(shipped) -> None:
         assert all(Counter(first).most_common(1)[0][1] == 3 for first in premises)
 
 
+def test_more_of_xnli_to_train_on_shares_nothing_with_what_is_held_out(shipped) -> None:
+    codes = [code for source, code in shipped if source == "xnli-dev"]
+    for code in codes:
+        assert load("NLI", code, "train") == shipped["xnli", code]["train"]  # as the default
+        more, xnli = shipped["xnli-dev", code]["train"], shipped["xnli", code]
+        lines = [int(name.removeprefix("dev:")) - 1 for name in more.ids]
+        items = list(dict.fromkeys(line // 3 for line in lines))
+        assert lines == [3 * item + k for item in items for k in range(3)]  # whole
+        assert items == sorted(items)  # in the public order
+        assert len(items) == 775
+        assert max(items) < 830
+        # One premise and each label, and no sentence of an item in another.
+        keys = []
+        for at in range(0, len(more), 3):
+            assert len(set(more.first[at : at + 3])) == 1
+            assert set(more.labels[at : at + 3]) == set(labelled.NLI)
+            keys.append({letters((t,)) for t in (more.first[at], *more.second[at : at + 3])})
+        assert len(set.union(*keys)) == sum(map(len, keys))
+        held_out = chain(texts(xnli["validation"]), texts(xnli["test"]))
+        assert not set.union(*keys) & set(map(letters, held_out))
+        assert not set(more.ids) & set(xnli["validation"].ids)
+        # The train part of xnli is within: the same ids, texts and labels.
+        pairs, small = (
+            set(zip(part.ids, part.first, part.second, part.labels, strict=True))
+            for part in (more, xnli["train"])
+        )
+        assert small < pairs
+
+
 def test_labels_of_pawsx_are_nearly_balanced_and_no_sentence_is_a_placeholder(shipped) -> None:
     counts = {"train": (275, 225), "validation": (58, 42), "test": (159, 141)}
     for (source, _), parts in shipped.items():
@@ -720,14 +768,15 @@ def test_labels_of_pawsx_are_nearly_balanced_and_no_sentence_is_a_placeholder(sh
                 assert all(re.fullmatch(rf"{origin}:\d+", name) for name in part.ids)
 
 
-@pytest.mark.parametrize("source", ["pud", "xnli", "pawsx", "sib200"])
+@pytest.mark.parametrize("source", ["pud", "xnli", "xnli-dev", "pawsx", "sib200"])
 def test_parallel_sources_have_the_same_ids_in_all_languages(shipped, source: str) -> None:
     found = [parts for (name, _), parts in shipped.items() if name == source]
     for split in set.intersection(*map(set, found)):
         assert len({parts[split].ids for parts in found}) == 1
         if source != "pud":
             assert len({parts[split].labels for parts in found}) == 1
-    assert len({parts["test"].text_hash() for parts in found}) == len(found)
+        hashes = {parts[split].text_hash() for parts in found}
+        assert len(hashes) == len(found)
 
 
 def test_pud_sentences_are_not_in_train_or_validation_of_ud(shipped) -> None:
@@ -770,7 +819,7 @@ def test_files_are_small_and_no_other_file_is_there() -> None:
     licences = set(table["licence_file"]) - {""}
     assert set(files) == {*table["file"], *licences, "make.py", "sources.tsv", "README.md"}
     assert max(file.stat().st_size for file in files.values()) < 5_000_000
-    assert sum(file.stat().st_size for file in files.values()) < 12_000_000
+    assert sum(file.stat().st_size for file in files.values()) < 12_600_000
     assert sum(file.stat().st_size for file in (FOLDER / "sib200").iterdir()) < 3_000_000
 
 

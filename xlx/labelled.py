@@ -3,21 +3,22 @@
 `load` is the one way in. A subset of each source is shipped in ``data/labelled`` (`table` says what
 it holds); ``path=`` reads a local copy of the full set in its public layout:
 
-=========== ===== =================================================== ==============================
-source      task  what                                                files of a local copy
-=========== ===== =================================================== ==============================
-``ud``      POS   Universal Dependencies (Nivre et al. 2020)          ``de_gsd-ud-train.conllu``
-``pud``     POS   Parallel UD: the same sentences in all, test only   ``de_pud-ud-test.conllu``
-``wikiann`` NER   WikiAnn (Pan et al. 2017; Rahimi et al. 2019)       ``train-de.tsv``, ``de/train``
-``uner``    NER   Universal NER (Mayhew et al. 2024)                  ``hr_set-ud-train.iob2``
-``xnli``    NLI   XNLI (Conneau et al. 2018)                          ``xnli.dev.tsv``,
+============ ===== ================================================== ==============================
+source       task  what                                               files of a local copy
+============ ===== ================================================== ==============================
+``ud``       POS   Universal Dependencies (Nivre et al. 2020)         ``de_gsd-ud-train.conllu``
+``pud``      POS   Parallel UD: the same sentences in all, test only  ``de_pud-ud-test.conllu``
+``wikiann``  NER   WikiAnn (Pan et al. 2017; Rahimi et al. 2019)      ``train-de.tsv``, ``de/train``
+``uner``     NER   Universal NER (Mayhew et al. 2024)                 ``hr_set-ud-train.iob2``
+``xnli``     NLI   XNLI (Conneau et al. 2018)                         ``xnli.dev.tsv``,
                                                                       ``dev-de.tsv``,
                                                                       ``multinli.train.de.tsv``
-``pawsx``   PI    PAWS-X (Yang et al. 2019)                           ``dev-de.tsv``,
+``xnli-dev`` NLI   more of XNLI's dev part to train on, shipped alone
+``pawsx``    PI    PAWS-X (Yang et al. 2019)                          ``dev-de.tsv``,
                                                                       ``de/dev_2k.tsv``,
                                                                       ``de/translated_train.tsv``
-``sib200``  TOPIC SIB-200 (Adelani et al. 2024), of FLORES-200        ``deu_Latn/train.tsv``
-=========== ===== =================================================== ==============================
+``sib200``   TOPIC SIB-200 (Adelani et al. 2024), of FLORES-200       ``deu_Latn/train.tsv``
+============ ===== ================================================== ==============================
 
 A local copy is a folder that holds these files at any depth; UD's former names
 (``de-ud-dev.OLD201604.conllu``) are read too. "validation" is what the public sets call ``dev``.
@@ -98,12 +99,17 @@ class LabelledError(ValueError):
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a source comes from, and how the files of a local copy are called."""
+    """Where a source comes from, and how the files of a local copy are called.
+
+    ``selected_from`` names the source whose public files it was selected from, where it has none of
+    its own: it is shipped alone, and not read by ``path=``.
+    """
 
     task: str
     url: str
     licence: str
     layout: str
+    selected_from: str = ""
 
 
 _SOURCES = {
@@ -138,6 +144,13 @@ _SOURCES = {
         "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); to "
         "train, multinli.train.de.tsv (XNLI-MT-1.0)",
     ),
+    "xnli-dev": _Source(
+        "NLI",
+        "github.com/facebookresearch/XNLI",
+        "CC BY-NC 4.0",
+        "dev-de.tsv (XTREME)",
+        selected_from="xnli",
+    ),
     "pawsx": _Source(
         "PI",
         "github.com/google-research-datasets/paws",
@@ -150,6 +163,15 @@ _SOURCES = {
         "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
         "Apache-2.0; text of FLORES-200, CC BY-SA 4.0",
         "deu_Latn/train.tsv, dev.tsv and test.tsv",
+    ),
+}
+
+#: Sources with one split alone: which, and what to say where another is asked for.
+_ONE_SPLIT = {
+    "pud": ("test", "Parallel UD has no {} part, only test; train on source='ud'."),
+    "xnli-dev": (
+        "train",
+        "xnli-dev has no {} part, only train; validate and test on source='xnli'.",
     ),
 }
 
@@ -408,12 +430,12 @@ def load(
     language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200, such as
         "arb_Latn".
     split : "train", "validation" or "test"; PUD has "test" only, and so has what is shipped of
-        SIB-200 in languages other than English.
-    source : "ud", "pud", "wikiann", "uner", "xnli", "pawsx", "sib200"; None for "ud", "xnli",
-        "pawsx", "sib200", "wikiann" (of the shipped subset "uner" in languages that it has from
-        there alone).
+        SIB-200 in languages other than English; "xnli-dev" has "train" only.
+    source : "ud", "pud", "wikiann", "uner", "xnli", "xnli-dev", "pawsx", "sib200"; None for "ud",
+        "xnli", "pawsx", "sib200", "wikiann" (of the shipped subset "uner" in languages that it has
+        from there alone).
     path : a folder with a local copy of the full set (see the table at the top); None for the
-        shipped subset.
+        shipped subset. There is none of "xnli-dev", a selection that is shipped alone.
 
     Returns `Tagged` for POS and NER, `Pairs` for NLI and PI, `Texts` for TOPIC, in the order of the
     file.
@@ -435,13 +457,25 @@ def load(
     if source not in _SOURCES or _SOURCES[source].task != task:
         some = ", ".join(name for name, each in _SOURCES.items() if each.task == task)
         raise LabelledError(f"There is no source {source!r} for {task}; there is {some}.")
-    if source == "pud" and split != "test":
-        raise LabelledError(f"Parallel UD has no {split} part, only test; train on source='ud'.")
+    _check_there_is(source, split, path)
     if path is None:
         return _load_shipped(task, source, language, split)
     if not Path(path).is_dir():
         raise FileNotFoundError(f"There is no folder {path}. {_how(source)}")
     return _load_local(task, source, language, split, Path(path))
+
+
+def _check_there_is(source: str, split: str, path: str | Path | None) -> None:
+    """A source has the split, and files of its own where a local copy is asked for."""
+    only, message = _ONE_SPLIT.get(source, (split, ""))
+    if split != only:
+        raise LabelledError(message.format(split))
+    whole = _SOURCES[source].selected_from
+    if path is not None and whole:
+        raise LabelledError(
+            f"{source} is a selection of {whole} that is shipped alone; leave path= out, or read a "
+            f"local copy as source={whole!r}."
+        )
 
 
 def _default_source(task: str, language: str | None) -> str:
@@ -457,6 +491,8 @@ def _default_source(task: str, language: str | None) -> str:
 def _how(source: str) -> str:
     """What to do where something is not shipped or not found."""
     known = _SOURCES[source]
+    if known.selected_from:
+        return f"It is a selection of {known.selected_from}. {_how(known.selected_from)}"
     return f"Get {source} from {known.url}; path= is a folder with {known.layout}."
 
 

@@ -1,15 +1,15 @@
 """Make the shipped labelled data from the unpacked originals.
 
-    python data/labelled/make.py FOLDER [--only pawsx]
+    python data/labelled/make.py FOLDER [--only xnli-dev]
 
 FOLDER holds ``ud/``, ``ud_pud/`` and ``uner/`` (folders of treebanks), ``panx/`` (``train-de.tsv``,
 ``dev-de.tsv``), ``xnli/`` and ``pawsx/`` (``dev-de.tsv``, ``test-de.tsv``), ``sib200/``
-(``deu_Latn/test.tsv``). ``--only`` makes ``pawsx`` or ``sib200`` and leaves the files and rows of
-the others as they are. Written beside this script:
+(``deu_Latn/test.tsv``). ``--only`` makes ``xnli-dev``, ``pawsx`` or ``sib200`` and leaves the files
+and rows of the others as they are. Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: all columns of CoNLL-U;
 * ``wikiann/<lang>.iob2.xz``, ``uner/<lang>.iob2.xz``: word and tag;
-* ``xnli/<lang>.tsv.xz``: split, id, premise, hypothesis, label;
+* ``xnli/<lang>.tsv.xz``, ``xnli_dev/<lang>.tsv.xz``: split, id, premise, hypothesis, label;
 * ``pawsx/<lang>.tsv.xz``: split, id, sentence1, sentence2, label;
 * ``sib200/<label>.tsv.xz``: split, id, topic, sentence;
 * ``licences/``: the licence files of the treebanks, each text once;
@@ -21,8 +21,10 @@ more than 60, and all that are the same as one drawn already for the language or
 miniature models' pretraining text. Two sentences are the same when their letters and digits are
 (case, spaces and punctuation do not matter). A sentence that keeps nothing of these is out too.
 In PUD, XNLI and PAWS-X a position is drawn for all languages at once, or for none; of PAWS-X only
-one whose label is known and the same in all. Of SIB-200, whose languages are parallel, nothing is
-drawn: the test part is whole, in English train and dev too; a line that is in the pretraining text
+one whose label is known and the same in all. For xnli-dev nothing is drawn: it is every item of
+XNLI's dev part that shares no sentence, in any of its languages, with the validation and test items
+of ``xnli`` or with the pretraining text. Of SIB-200, whose languages are parallel, nothing is drawn
+either: the test part is whole, in English train and dev too; a line that is in the pretraining text
 stops the script.
 """
 
@@ -67,6 +69,9 @@ UNER_URL = "https://github.com/UniversalNER/{}"
 WIKIANN = "https://github.com/google-research/xtreme (PAN-X)"
 WIKIANN_LICENCE = "CC BY-SA 3.0 (text of Wikipedia; none stated for the tags)"
 XNLI = "https://github.com/facebookresearch/XNLI"
+XNLI_LICENCE = "CC BY-NC 4.0"
+#: The languages that Rajaee and Monz (2024) fine-tune across (Table 9).
+XNLI_DEV_LANGUAGES = ("ar", "de", "el", "en", "es", "tr")
 PAWSX_LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
 PAWSX = "https://github.com/google-research-datasets/paws"
 PAWSX_LICENCE = "free use, with acknowledgement of Google LLC (its LICENSE)"
@@ -349,42 +354,85 @@ def uner(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Ite
         )
 
 
+#: The rows of a public file of XNLI: premise, hypothesis, label; three in a row are an item.
+Rows = list[list[str]]
+
+
+def xnli_rows(folder: Path, part: str, codes: Iterable[str]) -> dict[str, Rows]:
+    """The rows of a public part in each language."""
+    rows = {}
+    for code in codes:
+        text = (folder / "xnli" / f"{part}-{code}.tsv").read_text(encoding="utf-8")
+        rows[code] = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+    return rows
+
+
+def xnli_items(rows: dict[str, Rows], part: str, forbidden: frozenset[str]) -> list[Item]:
+    """Items of one premise and three hypotheses in all languages; ``lines`` is their number."""
+    items = []
+    for item in range(len(rows["en"]) // 3):
+        three = {code: rows[code][3 * item : 3 * item + 3] for code in rows}
+        if any(len({first for first, _, _ in pairs}) > 1 for pairs in three.values()):
+            raise SystemExit(f"xnli {part}: item {item} has not one premise")
+        texts = (
+            f"{code}{letters(text)}" if letters(text) not in forbidden else ""
+            for code, pairs in three.items()
+            for first, second, _ in pairs
+            for text in (first, second)
+        )
+        items.append(Item(0, frozenset(texts), (str(item),)))
+    return items
+
+
+def write_xnli(
+    name: str, rows: dict[str, Rows], parts: dict[str, list[Item]], origin: dict[str, str]
+) -> tuple[int, tuple[str, str]]:
+    """Write the items of a language, whose rows are given by public part: words, name and hash."""
+    lines, words = ["split\tid\tpremise\thypothesis\tlabel"], 0
+    for split, items in parts.items():
+        part = origin[split]
+        for at in (3 * int(item.lines[0]) + k for item in items for k in range(3)):
+            first, second, label = rows[part][at]
+            words += len(first.split()) + len(second.split())
+            lines.append(f"{split}\t{part}:{at + 1}\t{first}\t{second}\t{label}")
+    return words, write(name, lines)
+
+
 def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     """Items of one premise and three hypotheses, the same in all languages."""
     codes = languages.for_task("NLI", "mono")
-    pools: dict[str, list[Item]] = {}
-    rows: dict[str, dict[str, list[list[str]]]] = {code: {} for code in codes}
-    for part in ("dev", "test"):
-        for code in codes:
-            text = (folder / "xnli" / f"{part}-{code}.tsv").read_text(encoding="utf-8")
-            rows[code][part] = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
-        pools[part] = []
-        for item in range(len(rows["en"][part]) // 3):
-            three = {code: rows[code][part][3 * item : 3 * item + 3] for code in codes}
-            if any(len({first for first, _, _ in pairs}) > 1 for pairs in three.values()):
-                raise SystemExit(f"xnli {part}: item {item} has not one premise")
-            texts = (
-                f"{code}{letters(text)}" if letters(text) not in forbidden else ""
-                for code, pairs in three.items()
-                for first, second, _ in pairs
-                for text in (first, second)
-            )
-            pools[part].append(Item(0, frozenset(texts), (str(item),)))
+    rows = {part: xnli_rows(folder, part, codes) for part in ("dev", "test")}
+    pools = {part: xnli_items(rows[part], part, forbidden) for part in rows}
     parts, made_from = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
     origin = dict(each.split(": ") for each in made_from.split(", "))
     for code in codes:
-        lines, words = ["split\tid\tpremise\thypothesis\tlabel"], 0
-        for split, items in parts.items():
-            part = origin[split]
-            for at in (3 * int(item.lines[0]) + k for item in items for k in range(3)):
-                first, second, label = rows[code][part][at]
-                words += len(first.split()) + len(second.split())
-                lines.append(f"{split}\t{part}:{at + 1}\t{first}\t{second}\t{label}")
-        file = write(f"xnli/{code}.tsv.xz", lines)
+        of_code = {part: rows[part][code] for part in rows}
+        words, file = write_xnli(f"xnli/{code}.tsv.xz", of_code, parts, origin)
         sizes = (3 * len(parts[split]) for split in labelled.SPLITS)
         yield (
             *("NLI", "xnli", code, "XNLI", "XNLI 1.0", *sizes, words, 0),
-            *(f"{made_from}, the same items in all languages", "CC BY-NC 4.0", "", XNLI, *file),
+            *(f"{made_from}, the same items in all languages", XNLI_LICENCE, "", XNLI, *file),
+        )
+
+
+def xnli_dev(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
+    """All items of dev that share no sentence with what is validated and tested on."""
+    held_out = set()
+    for code in XNLI_DEV_LANGUAGES:
+        for split in ("validation", "test"):
+            part = labelled.load("NLI", code, split, source="xnli")
+            held_out |= {f"{code}{letters(text)}" for text in (*part.first, *part.second)}
+    rows = xnli_rows(folder, "dev", XNLI_DEV_LANGUAGES)
+    pool = xnli_items(rows, "dev", forbidden)
+    parts = {"train": Drawing.of("xnli-dev", frozenset(held_out)).draw(pool, len(pool))}
+    print(f"xnli-dev: {len(parts['train'])} of {len(pool)} items share nothing with others")
+    for code in XNLI_DEV_LANGUAGES:
+        of_code, origin = {"dev": rows[code]}, {"train": "dev"}
+        words, file = write_xnli(f"xnli_dev/{code}.tsv.xz", of_code, parts, origin)
+        sizes = (3 * len(parts.get(split, ())) for split in labelled.SPLITS)
+        yield (
+            *("NLI", "xnli-dev", code, "XNLI", "XNLI 1.0", *sizes, words, 0),
+            *("train: dev, the same items in all languages", XNLI_LICENCE, "", XNLI, *file),
         )
 
 
@@ -458,8 +506,8 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         )
 
 
-#: What ``--only`` can make: sources that depend on no other.
-ALONE = {"pawsx": pawsx, "sib200": sib200}
+#: What ``--only`` can make: sources on which no other depends.
+ALONE = {"xnli-dev": xnli_dev, "pawsx": pawsx, "sib200": sib200}
 #: The order of the table.
 SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE)
 
@@ -479,7 +527,7 @@ def main() -> None:
     folder = given.folder
     all_of_them = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE, "licences")
     for name in (given.only,) if given.only else all_of_them:
-        shutil.rmtree(HERE / name, ignore_errors=True)
+        shutil.rmtree(HERE / name.replace("-", "_"), ignore_errors=True)
     forbidden = frozenset(
         letters(line)
         for source in pretraining_text.SOURCES
@@ -503,6 +551,8 @@ def main() -> None:
     rows += wikiann(folder, forbidden)
     rows += uner(folder, forbidden, licences)
     rows += xnli(folder, forbidden)
+    save_table(rows)  # xnli-dev looks at what was drawn for xnli
+    rows += xnli_dev(folder, forbidden)
     rows += pawsx(folder, forbidden)
     rows += sib200(folder, forbidden)
     save_table(rows)
