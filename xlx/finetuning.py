@@ -276,7 +276,8 @@ def training_loss(
             with _autocast(device, recipe.dtype):
                 return _logits(model(**inputs))
 
-    labels = labels.T.reshape(-1)
+    if labels.ndim == 2:
+        labels = labels.T.reshape(-1)  # as `_logits` has them: starts before ends
     if recipe.algorithm == "gaussian":
         with gaussian_noise(model.get_input_embeddings(), recipe.noise, generator):
             return functional.cross_entropy(logits(), labels)
@@ -446,7 +447,7 @@ def run_key(job: Job, *, device: str | None = None, threads: int = 1) -> dict[st
     return {
         "model": models.fingerprint(job.model),
         "train": job.train.text_hash(),
-        "classes": list(job.train.classes),
+        "classes": None if isinstance(job.train, Questions) else list(job.train.classes),
         "evaluations": {name: sets.text_hash() for name, sets in job.evaluations.items()},
         "recipe": asdict(job.recipe),
         "seed": job.seed,
@@ -769,7 +770,7 @@ def _weights_until(state: Path, folder: Path, checkpoints: list[int]) -> bool:
 def _save_weights(model: torch.nn.Module, tokenizer: Any, folder: Path) -> None:
     if folder.exists():
         return
-    with written_whole(folder) as beside:
+    with written_whole(folder) as beside, models.quiet():
         model.save_pretrained(beside)
         tokenizer.save_pretrained(beside)
 

@@ -363,25 +363,49 @@ def _grid(
     predictions = np.array([[answers[name] for name in row] for row in places])
     if isinstance(one, Questions):
         labels = np.empty(0, dtype=np.int64)
-        by_name = {name: _reading_scores(cells[name], found) for name, found in answers.items()}
+        by_name = {
+            name: reading_scores(cells[name], _said(cells[name], found))
+            for name, found in answers.items()
+        }
         scores = {
             measure: np.array([[by_name[name][k] for name in row] for row in places])
             for k, measure in enumerate(("F1", "EM"))
         }
-        groups = one.paragraphs
     else:
         labels = one.labels
         scores = {"accuracy": (predictions == labels).astype(np.float64)}
-        groups = np.unique(one.first, return_inverse=True)[1]
-    return Grid(job.model, job.train.name, job.seed, languages, predictions, scores, labels, groups)
+    return Grid(
+        model=job.model,
+        train=job.train.name,
+        seed=job.seed,
+        languages=languages,
+        predictions=predictions,
+        scores=scores,
+        labels=labels,
+        groups=groups_of(one),
+    )
 
 
-def _reading_scores(cell: Questions, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """F1 and exact match of each answer: two of ``(n,)``."""
-    language = cell.language.split("-")[0]  # answers are in the language of the context
-    said = [text[start:end] for text, (start, end) in zip(cell.contexts, found, strict=True)]
-    gold = [[answer.text for answer in own] for own in cell.answers]
-    return tuple(
-        np.array([score(one, own, language) for one, own in zip(said, gold, strict=True)])
-        for score in (questions.f1, questions.exact_match)
+def groups_of(one: Examples | Questions) -> np.ndarray:
+    """Which examples hang together, int64 ``(n,)``: those with the same first text or context."""
+    if isinstance(one, Questions):
+        return one.paragraphs
+    return np.unique(one.first, return_inverse=True)[1]
+
+
+def _said(cell: Questions, found: np.ndarray) -> list[str]:
+    """The answers at places ``(n, 2)`` in the contexts."""
+    return [text[start:end] for text, (start, end) in zip(cell.contexts, found, strict=True)]
+
+
+def reading_scores(cell: Questions, said: Sequence[str]) -> np.ndarray:
+    """F1 and exact match of each answer, ``(2, n)``, by the words of the context's language."""
+    return np.array(
+        [
+            [
+                score(one, own, cell.context_language)
+                for one, own in zip(said, cell.answers, strict=True)
+            ]
+            for score in (questions.f1, questions.exact_match)
+        ]
     )

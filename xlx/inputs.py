@@ -109,7 +109,10 @@ def kept(n_first: int, n_second: int, room: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Text:
-    """A tokenised text: ids, and where in the text each token starts and ends (may be empty)."""
+    """A tokenised text: ids, and where in the text each token's own characters start and end.
+
+    White space does not count, so a token of nothing else ends before it starts.
+    """
 
     ids: list[int]
     spans: list[tuple[int, int]]
@@ -118,7 +121,7 @@ class Text:
 def tokenised(tokenizer: Any, texts: Sequence[str], *, spans: bool = False) -> dict[str, Text]:
     """Each distinct text → its tokens, without special ones; every text is tokenised once.
 
-    ``spans``: also places of tokens, in characters, without white space at their start (some
+    ``spans``: also places of tokens, in characters, without white space at their ends (some
     tokenizers count the space before a word in). Raises InputError for a tokenizer that cannot say.
     """
     distinct = list(dict.fromkeys(texts))
@@ -142,9 +145,12 @@ def tokenised(tokenizer: Any, texts: Sequence[str], *, spans: bool = False) -> d
 
 def _trimmed(text: str, place: tuple[int, int]) -> tuple[int, int]:
     start, end = place
-    while start < end and text[start].isspace():
-        start += 1
-    return start, end
+    first, last = start, end
+    while first < end and text[first].isspace():
+        first += 1
+    while last > start and text[last - 1].isspace():
+        last -= 1
+    return first, last
 
 
 # --- windows --------------------------------------------------------------------------------------

@@ -367,13 +367,13 @@ def with_new_head(
     weights, words = _check_folder(label, folder)
     from transformers import AutoConfig
 
-    with _quiet(), _load_errors(label, folder):
+    with quiet(), _load_errors(label, folder):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     if (kind := _kind(config)) != "encoder":
         raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
     # The weights that are missing are drawn at once, from everybody's random numbers: ours replace
     # them.
-    with _quiet(), _load_errors(label, folder), torch.random.fork_rng(devices=[]):
+    with quiet(), _load_errors(label, folder), torch.random.fork_rng(devices=[]):
         model, report = kind_of_model.from_pretrained(
             folder,
             **options,
@@ -632,7 +632,7 @@ def _check_local_code(label: str, content: dict[str, Any], file: str) -> None:
 def _load_model(label: str, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
 
-    with _quiet(), _load_errors(label, folder):
+    with quiet(), _load_errors(label, folder):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         config.use_cache = False  # keys and values are for generating; they would only take memory
         options = {}
@@ -671,7 +671,7 @@ def _lacks(label: str, missing: list[str]) -> str:
 def _load_tokenizer(label: str, folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with _quiet(), _load_errors(label, folder):
+    with quiet(), _load_errors(label, folder):
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 
 
@@ -705,7 +705,7 @@ def _first_line(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep transformers' progress bars and loading reports out of notebooks; we check ourselves."""
     from transformers.utils import logging
 
