@@ -368,3 +368,12 @@ def test_parts_of_xnli_can_be_crossed() -> None:
     mixed = examples.crossed(sets["en"], sets["de"])
     assert "en-de" in mixed.name
     assert mixed.second == sets["de"].second
+
+
+def test_parallel_parts_have_the_same_examples_in_one_order() -> None:
+    sets, left_out = examples.parallel("NLI", ["en", "de"], "test", 20)
+    assert sets["en"].ids == sets["de"].ids
+    assert len(sets["en"]) == 20
+    assert left_out == {"missing": 0, "other label": 0}
+    with pytest.raises(ValueError, match="named twice"):
+        examples.parallel("NLI", ["en", "en"], "test")

@@ -773,3 +773,20 @@ def test_the_metric_is_fast_enough_for_a_grid(shipped) -> None:
             questions.exact_match(prediction, answers, "ru")
             questions.f1(prediction, answers, "ru")
     assert time.process_time() - began < 2
+
+
+def test_the_shortest_are_those_of_all_languages() -> None:
+    sets, lacking = questions.parallel("xquad", ["en", "zh"], n=30)
+    assert lacking == {"en": 0, "zh": 0}
+    assert sets["en"].ids == sets["zh"].ids
+    whole = {code: questions.load("xquad", code) for code in ("en", "zh")}
+    sizes = {
+        name: len(one) + len(other)
+        for name, one, other in zip(
+            whole["en"].ids, whole["en"].contexts, whole["zh"].contexts, strict=True
+        )
+    }
+    assert max(sizes[name] for name in sets["en"].ids) <= sorted(sizes.values())[29]
+    assert list(sets["en"].ids) == [name for name in whole["en"].ids if name in sets["en"].ids]
+    with pytest.raises(questions.QuestionsError, match="at least one"):
+        questions.shortest(whole, 0)

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -111,6 +112,31 @@ def of_part(part: labelled.Pairs | labelled.Texts) -> Examples:
         classes=classes,
         ids=part.ids,
     )
+
+
+def parallel(
+    task: str,
+    languages: Sequence[str],
+    split: str,
+    n: int | None = None,
+    *,
+    source: str | None = None,
+    path: str | Path | None = None,
+) -> tuple[dict[str, Examples], dict[str, int]]:
+    """A part of a task of `labelled` in several languages: what all of them have, n of it at most.
+
+    ``n`` takes the `shortest`; None: all. Returns the sets and how many examples `common` left out.
+    Raises ValueError for a language named twice and as `labelled.load` (whose ``source`` and
+    ``path`` these are), ExamplesError where nothing is in all languages.
+    """
+    if len(set(languages)) < len(languages):
+        raise ValueError(f"a language is named twice: {', '.join(languages)}")
+    loaded = {
+        code: of_part(labelled.load(task, code, split, source=source, path=path))
+        for code in languages
+    }
+    sets, left_out = common(loaded)
+    return select(sets, shortest(sets, n)), left_out
 
 
 def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:

@@ -481,6 +481,38 @@ def common(by_language: Mapping[str, Questions]) -> tuple[dict[str, Questions], 
     return aligned(sets), lacks
 
 
+def parallel(
+    source: str,
+    languages: Sequence[str],
+    split: str = "test",
+    n: int | None = None,
+    *,
+    path: str | Path | None = None,
+) -> tuple[dict[str, Questions], dict[str, int]]:
+    """A part of a source in several languages: what all of them have, n of it at most.
+
+    ``n`` takes the `shortest`; None: all. Returns the sets and how many questions `common` found
+    each language to lack. Errors as `load` and `common`.
+    """
+    loaded = {code: load(source, code, split, path=path) for code in languages}
+    sets, lacking = common(loaded)
+    kept = shortest(sets, n)
+    return {code: one.at(kept) for code, one in sets.items()}, lacking
+
+
+def shortest(by_language: Mapping[str, Questions], n: int | None) -> list[int]:
+    """Positions of the n questions with the shortest contexts, summed over languages; None: all.
+
+    As `examples.shortest`: ascending, ties to the earlier position; who uses it says so.
+    """
+    if n is not None and n < 1:
+        raise QuestionsError(f"cannot take {n} questions: take at least one")
+    sizes = np.sum(
+        [[len(text) for text in one.contexts] for one in aligned(by_language).values()], axis=0
+    )
+    return sorted(np.argsort(sizes, kind="stable")[:n].tolist())
+
+
 def crossed(context_side: Questions, question_side: Questions) -> Questions:
     """Contexts and answers of one language with the questions of the other (section 3.3).
 

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xlx import abx, alignment, embeddings, examples, labelled, mexa, models, transferability
+from xlx import abx, alignment, embeddings, examples, mexa, models, transferability
 from xlx.corpora import ParallelCorpus
 from xlx.examples import Examples
 from xlx.finetuning import Job, Recipe, Run, finetune_all
@@ -122,16 +122,9 @@ def labelled_task(
     ValueError
         As `labelled.load`; a language twice; nothing that all languages have with one label.
     """
-    if len(set(languages)) < len(languages):
-        raise ValueError(f"a language is named twice: {', '.join(languages)}")
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
-        loaded = {
-            code: examples.of_part(labelled.load(name, code, split, path=path))
-            for code in languages
-        }
-        sets, left_out[part] = examples.common(loaded)
-        parts[part] = examples.select(sets, examples.shortest(sets, n))
+        parts[part], left_out[part] = examples.parallel(name, languages, split, n, path=path)
     return Task(name, parts["train"], parts["test"], left_out)
 
 
