@@ -363,6 +363,14 @@ def test_where_the_other_class_gains_across() -> None:
     assert gains["InfoXLM", "PI"] == {"ja"}
 
 
+def test_the_mean_of_both_classes_falls_too() -> None:
+    found = [
+        (one + other).mean(axis=1).div(2).round(1).tolist()
+        for one, other, _ in (by_label(model, "PI") for model in MODELS)
+    ]
+    assert found == [[82.0, 67.0], [84.9, 66.5], [86.5, 77.6]]
+
+
 def test_classes_do_not_contribute_equally_within() -> None:
     one, other, share = by_label("mBERT", "NLI")
     gap = one.loc["within"] - other.loc["within"]
