@@ -377,3 +377,19 @@ def test_parallel_parts_have_the_same_examples_in_one_order() -> None:
     assert left_out == {"missing": 0, "other label": 0}
     with pytest.raises(ValueError, match="named twice"):
         examples.parallel("NLI", ["en", "en"], "test")
+
+
+def test_same_or_other_is_balanced_and_parallel() -> None:
+    corpus = corpora.load("flores200-100").select(["en", "de"])
+    sets = examples.aligned(examples.same_or_other(corpus, seed=3))
+    english = sets["en"]
+    assert len(english) == 2 * len(corpus)
+    same = english.labels == 1
+    for one, other, label in zip(english.first, english.second, english.labels, strict=True):
+        assert (one == other) == (label == 1)
+    assert Counter(np.array(english.second)[same]) == Counter(np.array(english.second)[~same])
+    german = corpus.sentences["de"]
+    places = [corpus.sentences["en"].index(text) for text in english.second]
+    assert sets["de"].second == tuple(german[i] for i in places)
+    assert english.text_hash() == examples.same_or_other(corpus, 3)["en"].text_hash()
+    assert english.text_hash() != examples.same_or_other(corpus, 4)["en"].text_hash()

@@ -156,6 +156,42 @@ def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
     }
 
 
+#: The classes of `same_or_other`.
+SAME: tuple[str, ...] = ("other", "same")
+
+
+def same_or_other(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
+    """Each parallel sentence with itself and with another one: a task of overlap alone.
+
+    Two pairs a sentence: "same" has it on both sides, "other" has the next one of a random round
+    through all sentences, so that every sentence is as often first as second, same as other. The
+    same pairs in every language; crossed, "same" means a translation. Raises ExamplesError for
+    fewer than two sentences.
+    """
+    n = len(corpus)
+    if n < 2:
+        raise ExamplesError(f"{corpus.name} has {n} sentences: another one needs two or more")
+    round_ = np.random.default_rng(seed).permutation(n)
+    following = np.empty(n, dtype=np.int64)
+    following[round_] = np.roll(round_, -1)
+    return {
+        language: Examples(
+            name=f"{corpus.name} {language}, same or other",
+            language=language,
+            first=tuple(text for text in sentences for _ in SAME),
+            second=tuple(
+                other
+                for i, text in enumerate(sentences)
+                for other in (sentences[following[i]], text)
+            ),
+            labels=np.tile([0, 1], n),
+            classes=SAME,
+            ids=tuple(f"{name}:{label}" for name in corpus.ids for label in SAME),
+        )
+        for language, sentences in corpus.sentences.items()
+    }
+
+
 def random_labels(n: int, seed: int) -> np.ndarray:
     """n labels of Bernoulli(1/2), int64 (section 3.2)."""
     return np.random.default_rng(seed).integers(0, 2, n)
