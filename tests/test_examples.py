@@ -393,3 +393,14 @@ def test_same_or_other_is_balanced_and_parallel() -> None:
     assert sets["de"].second == tuple(german[i] for i in places)
     assert english.text_hash() == examples.same_or_other(corpus, 3)["en"].text_hash()
     assert english.text_hash() != examples.same_or_other(corpus, 4)["en"].text_hash()
+
+
+def test_no_sentence_of_same_or_other_is_in_both_parts() -> None:
+    corpus = corpora.load("flores200-100").select(["en", "de"])
+    train, test = examples.same_or_other_parts(corpus, "en", 40, 20, seed=1)
+    assert (len(train["de"]), len(test["de"])) == (40, 20)
+    assert not {*train["en"].first, *train["en"].second} & {*test["en"].first, *test["en"].second}
+    longest = max(len(text) for text in train["en"].first + test["en"].first)
+    assert longest == sorted(len(text) for text in corpus.sentences["en"])[29]
+    with pytest.raises(ExamplesError, match="need 150"):
+        examples.same_or_other_parts(corpus, "en", 200, 100, seed=1)

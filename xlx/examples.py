@@ -192,6 +192,31 @@ def same_or_other(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
     }
 
 
+def same_or_other_parts(
+    corpus: ParallelCorpus, language: str, n_train: int, n_test: int, seed: int
+) -> tuple[dict[str, Examples], dict[str, Examples]]:
+    """`same_or_other` to learn from and to test on: no sentence is in both.
+
+    The sentences are those that are shortest in ``language``, from 20 characters on, dealt out at
+    random; ``n_train`` and ``n_test`` count pairs, two a sentence. Raises ExamplesError where the
+    corpus has too few.
+    """
+    lengths = np.array([len(text) for text in corpus.sentences[language]])
+    long_enough = [i for i in np.argsort(lengths, kind="stable") if lengths[i] >= 20]
+    wanted = n_train // 2 + n_test // 2
+    if len(long_enough) < wanted:
+        raise ExamplesError(
+            f"{corpus.name} has {len(long_enough)} sentences of 20 characters or more in "
+            f"{language}, and {n_train} and {n_test} pairs need {wanted}"
+        )
+    dealt = np.random.default_rng(seed).permutation(long_enough[:wanted])
+    parts = np.split(dealt, [n_train // 2])
+    return tuple(
+        same_or_other(corpus.drop(set(range(len(corpus))) - set(part.tolist())), seed)
+        for part in parts
+    )
+
+
 def random_labels(n: int, seed: int) -> np.ndarray:
     """n labels of Bernoulli(1/2), int64 (section 3.2)."""
     return np.random.default_rng(seed).integers(0, 2, n)
