@@ -124,6 +124,51 @@ def test_a_reader_learns_its_training_set(model: str, store: Store) -> None:
     assert run.losses[-10:].mean() < run.losses[:10].mean() / 2
 
 
+def test_a_stopped_reader_goes_on_as_if_it_had_not_been(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what a run depends on is hashed by its code, which a stand-in has not
+    monkeypatch.setattr(finetuning, "code_version", lambda *parts: "one")
+    wanted = job(model, ASKED, every=3, epochs=4, max_length=48)
+    stopped, loss, steps = Store(tmp_path / "stopped"), finetuning.training_loss, []
+
+    def counting(*arguments: object) -> object:
+        steps.append(arguments[-1][1])
+        if steps == [1, 2, 3, 4, 5]:
+            raise KeyboardInterrupt
+        return loss(*arguments)
+
+    monkeypatch.setattr(finetuning, "training_loss", counting)
+    options = {"device": "cpu", "progress": False}
+    with pytest.raises(KeyboardInterrupt):
+        finetuning.finetune(wanted, store=stopped, save_seconds=0, **options)
+    found = finetuning.finetune(wanted, store=stopped, **options)
+    last = int(found.steps[-1])
+    assert steps == [*range(1, 6), *range(5, last + 1)]
+    whole = finetuning.finetune(wanted, store=Store(tmp_path / "whole"), **options)
+    assert found.predictions["en"].shape == (len(found.steps), len(ASKED["en"]), 2)
+    np.testing.assert_array_equal(found.losses, whole.losses)
+    np.testing.assert_array_equal(found.predictions["en"], whole.predictions["en"])
+
+
+def test_the_rate_of_a_linear_schedule_falls_to_zero(
+    model: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates, before = [], finetuning.torch.optim.AdamW.step
+
+    def spy(optimiser: object, *arguments: object, **named: object) -> object:
+        rates.append(optimiser.param_groups[0]["lr"])
+        return before(optimiser, *arguments, **named)
+
+    monkeypatch.setattr(finetuning.torch.optim.AdamW, "step", spy)
+    one = job(model, PAIRS, schedule="linear", warmup=0.0, learning_rate=0.1)
+    finetuning.finetune(one, store=store, device="cpu", progress=False)
+    n = len(rates)
+    np.testing.assert_allclose(rates, [0.1 * (n - k) / n for k in range(n)])
+    with pytest.raises(FinetuningError, match="schedule"):
+        replace(RECIPE, schedule="cosine")
+
+
 def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     model: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
