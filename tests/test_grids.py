@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests import tiny
-from xlx import baselines, examples, finetuning, grids, questions
+from xlx import baselines, examples, finetuning, grids, mixing, questions
 from xlx.examples import Examples, ExamplesError
 from xlx.finetuning import FinetuningError, Job, Recipe
 from xlx.grids import GridError, averaged, evaluate
@@ -357,3 +357,11 @@ def test_the_nearest_span_needs_shared_words() -> None:
     accuracy = grid.scores["EM"].mean(axis=2)
     assert accuracy[0, 0] == accuracy[1, 1] == 1
     assert accuracy[0, 1] == accuracy[1, 0] == 0
+
+
+def test_measured_tables_name_their_models(model: str, store: Store) -> None:
+    grid = asked_of([job(model, PAIRS)], PAIRS, store)[0]
+    both = grids.measured([grid, replace(grid, model="other")], mixing.summary, seed=1)
+    assert both["model"].unique().tolist() == [model, "other"]
+    alone = mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups, seed=1)
+    np.testing.assert_array_equal(both["score"].to_numpy()[: len(alone)], alone["score"])

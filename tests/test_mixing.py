@@ -585,3 +585,23 @@ def test_tails_of_what_has_nothing_to_do_with_the_score_are_alike() -> None:
 def test_tails_that_there_are_not(score, distance, options: dict, message: str) -> None:
     with pytest.raises(MixingError, match=message):
         mixing.tails(score, distance, **options)
+
+
+def test_tables_are_shown_in_points_and_in_order() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random((3, 3, 20)).round(2)
+    tables = [mixing.summary(scores, ("en", "de", "ru")).assign(model=name) for name in ("z", "a")]
+    table = pd.concat(tables)
+    found = mixing.by_setting(table, "model")
+    assert found.index.tolist() == ["z", "a"]
+    assert found.columns.tolist() == ["within", "across", "drop"]
+    row = tables[0].query("language == 'mean' and setting == 'within'").iloc[0]
+    assert found.loc["z", "within"] == (
+        f"{100 * row.score:.1f} ({100 * row.low:.1f} to {100 * row.high:.1f})"
+    )
+    german = mixing.by_setting(table, "model", language="de")
+    assert german.loc["z", "within"].startswith(f"{100 * scores[1, 1].mean():.1f} (")
+    gains = pd.DataFrame({"gain": [-0.0001], "gain_low": [-0.1], "gain_high": [0.05]})
+    assert mixing.in_points(gains, "gain").tolist() == ["0.0 (-10.0 to 5.0)"]
+    with pytest.raises(mixing.MixingError, match="no language 'fi'"):
+        mixing.by_setting(table, "model", language="fi")

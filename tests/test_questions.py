@@ -790,3 +790,13 @@ def test_the_shortest_are_those_of_all_languages() -> None:
     assert list(sets["en"].ids) == [name for name in whole["en"].ids if name in sets["en"].ids]
     with pytest.raises(questions.QuestionsError, match="at least one"):
         questions.shortest(whole, 0)
+
+
+def test_of_a_context_so_many_questions_are_taken() -> None:
+    sets, _ = questions.parallel("xquad", ["en", "zh"], n=30, per_context=2)
+    counts = Counter(sets["en"].contexts)
+    assert len(sets["en"]) == 30
+    assert max(counts.values()) == 2
+    assert len(counts) >= 15
+    with pytest.raises(questions.QuestionsError, match="a context"):
+        questions.shortest(sets, None, 0)

@@ -410,15 +410,24 @@ def finetune_all(
         for job in missing.values():
             _kept(job, **options, progress=progress and len(missing) == 1)
             bar.update()
-    elif missing:
-        pool = joblib.Parallel(n_jobs=min(n_jobs, len(missing)), return_as="generator_unordered")
-        with warnings.catch_warnings():
-            # joblib replaces a process whose memory has grown, which torch's does, and says so.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-            for _ in pool(joblib.delayed(_stored)(job, options) for job in missing.values()):
-                bar.update()
+    else:
+        for _ in side_by_side(_stored, [(job, options) for job in missing.values()], n_jobs):
+            bar.update()
     bar.close()
     return [_kept(job, **options, progress=False) for job in jobs]
+
+
+def side_by_side(
+    function: Callable[..., Any], calls: Sequence[tuple], n_jobs: int
+) -> Iterator[Any]:
+    """What a function returns for each tuple of arguments, in n_jobs processes, as they end."""
+    if not calls:
+        return
+    pool = joblib.Parallel(n_jobs=min(n_jobs, len(calls)), return_as="generator_unordered")
+    with warnings.catch_warnings():
+        # joblib replaces a process whose memory has grown, which torch's does, and says so.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        yield from pool(joblib.delayed(function)(*call) for call in calls)
 
 
 def _stored(job: Job, options: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ together by length; every cell is stored by itself, so that a stopped grid goes 
 same text (of a model that sees one part only) are computed once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import torch
 from tqdm import tqdm
 
@@ -103,6 +104,28 @@ def averaged(grids: Sequence[Grid]) -> Grid:
         first.model, first.train, -1, first.languages, np.empty(0), scores, first.labels,
         first.groups,
     )  # fmt: skip
+
+
+def measured(
+    grids: Iterable[Grid],
+    measure: Callable[..., pd.DataFrame],
+    score: str = "accuracy",
+    **options: Any,
+) -> pd.DataFrame:
+    """A table of `xlx.mixing` for each grid, one below the other, with its ``model``.
+
+    ``measure`` is `mixing.cells`, `summary` or another that takes scores, ``languages`` and
+    ``groups``; ``options`` go to it.
+    """
+    return pd.concat(
+        [
+            measure(
+                grid.scores[score], languages=grid.languages, groups=grid.groups, **options
+            ).assign(model=grid.model)
+            for grid in grids
+        ],
+        ignore_index=True,
+    )
 
 
 def evaluate(
@@ -284,11 +307,11 @@ def _fill(
     total = sum(len(block.cells) for block in blocks)
     disable = None if progress and total else True
     with tqdm(total=total, desc="asking", unit=" cells", disable=disable) as bar:
+        calls = [(block, device, threads, store) for block in blocks]
         if min(n_jobs, len(blocks)) < 2:
-            done = (_answer(block, device, threads, store) for block in blocks)
+            done = (_answer(*call) for call in calls)
         else:
-            pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-            done = pool(joblib.delayed(_answer)(block, device, threads, store) for block in blocks)
+            done = finetuning.side_by_side(_answer, calls, n_jobs)
         for n in done:
             bar.update(n)
 

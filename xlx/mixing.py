@@ -383,6 +383,36 @@ def by_label(
     return pd.concat(tables, ignore_index=True)
 
 
+def in_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
+    """Numbers of a table with their intervals as text, in points: "47.3 (39.9 to 54.6)".
+
+    The ends are in ``low`` and ``high``, of another value in ``<value>_low`` and ``<value>_high``.
+    """
+    ends = ("low", "high") if value == "score" else (f"{value}_low", f"{value}_high")
+    points = [(100 * table[name]).round(1) + 0.0 for name in (value, *ends)]  # + 0.0: no "-0.0"
+    return pd.Series(
+        [f"{one:.1f} ({low:.1f} to {high:.1f})" for one, low, high in zip(*points, strict=True)],
+        index=table.index,
+    )
+
+
+def by_setting(table: pd.DataFrame, *index: str, language: str = MEAN) -> pd.DataFrame:
+    """A language's rows of tables like `summary`'s, settings side by side, as text `in_points`.
+
+    ``index`` names the columns that tell the rows apart, such as "model"; rows and settings keep
+    the order of the table. MixingError for a language that it lacks.
+    """
+    own = table[table["language"] == language]
+    if own.empty:
+        raise MixingError(f"the table has no language {language!r}")
+    own = own.assign(said=in_points(own))
+    found = own.pivot(index=list(index), columns="setting", values="said")
+    rows = pd.MultiIndex.from_frame(own[list(index)].drop_duplicates())
+    return found.loc[
+        rows if len(index) > 1 else rows.get_level_values(0), list(own["setting"].unique())
+    ]
+
+
 def _label_masks(
     labels: Sequence[int], groups_of_labels: Mapping[str, Sequence[int]], n: int
 ) -> dict[str, np.ndarray]:

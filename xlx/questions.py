@@ -487,30 +487,41 @@ def parallel(
     split: str = "test",
     n: int | None = None,
     *,
+    per_context: int | None = None,
     path: str | Path | None = None,
 ) -> tuple[dict[str, Questions], dict[str, int]]:
     """A part of a source in several languages: what all of them have, n of it at most.
 
-    ``n`` takes the `shortest`; None: all. Returns the sets and how many questions `common` found
-    each language to lack. Errors as `load` and `common`.
+    ``n`` takes the `shortest`, ``per_context`` of a context at most; None: all. Returns the sets
+    and how many questions `common` found each language to lack. Errors as `load` and `common`.
     """
     loaded = {code: load(source, code, split, path=path) for code in languages}
     sets, lacking = common(loaded)
-    kept = shortest(sets, n)
+    kept = shortest(sets, n, per_context)
     return {code: one.at(kept) for code, one in sets.items()}, lacking
 
 
-def shortest(by_language: Mapping[str, Questions], n: int | None) -> list[int]:
+def shortest(
+    by_language: Mapping[str, Questions], n: int | None, per_context: int | None = None
+) -> list[int]:
     """Positions of the n questions with the shortest contexts, summed over languages; None: all.
 
-    As `examples.shortest`: ascending, ties to the earlier position; who uses it says so.
+    As `examples.shortest`: ascending, ties to the earlier position; who uses it says so. With
+    ``per_context``, the first so many questions of a context (of the first language) alone: what
+    varies between paragraphs varies more than between questions on one.
     """
-    if n is not None and n < 1:
-        raise QuestionsError(f"cannot take {n} questions: take at least one")
-    sizes = np.sum(
-        [[len(text) for text in one.contexts] for one in aligned(by_language).values()], axis=0
-    )
-    return sorted(np.argsort(sizes, kind="stable")[:n].tolist())
+    for what, number in (("questions", n), ("questions a context", per_context)):
+        if number is not None and number < 1:
+            raise QuestionsError(f"cannot take {number} {what}: take at least one")
+    sets = list(aligned(by_language).values())
+    sizes = np.sum([[len(text) for text in one.contexts] for one in sets], axis=0)
+    paragraphs, taken = sets[0].paragraphs, Counter()
+    kept = []
+    for i in np.argsort(sizes, kind="stable").tolist():
+        taken[paragraphs[i]] += 1
+        if per_context is None or taken[paragraphs[i]] <= per_context:
+            kept.append(i)
+    return sorted(kept[:n])
 
 
 def crossed(context_side: Questions, question_side: Questions) -> Questions:
