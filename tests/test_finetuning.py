@@ -432,3 +432,8 @@ def test_a_gpu_learns_too(algorithm: str, model: str, store: Store) -> None:
     wanted = job(model, train=train, epochs=40, every=120, algorithm=algorithm)
     found = finetuning.finetune(wanted, device="cuda", store=store, progress=False)
     assert (found.predictions["en"][-1] == train.labels).mean() > 0.7
+
+
+def test_a_set_to_predict_is_not_called_train(model: str, store: Store) -> None:
+    with pytest.raises(FinetuningError, match='"train" names the training set'):
+        run(job(model, evaluations={"train": made("de", 5)}), store)

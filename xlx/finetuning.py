@@ -173,6 +173,11 @@ class Job:
             )
         if not self.evaluations:
             raise FinetuningError(f"{self.name}: there is no set to predict")
+        if "train" in self.evaluations:
+            raise FinetuningError(
+                f'{self.name}: "train" names the training set itself: call the set to predict '
+                "something else"
+            )
         for name, examples in self.evaluations.items():
             if not len(examples):
                 raise FinetuningError(f"{self.name}: the set {name} to predict is empty")
