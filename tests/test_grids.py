@@ -71,7 +71,7 @@ def asked_of(jobs: list[Job], sets: dict, store: Store, **options: object) -> li
     return evaluate(jobs, sets, device="cpu", store=store, progress=False, **options)
 
 
-@pytest.mark.parametrize("limit", [24, 9])
+@pytest.mark.parametrize("limit", [100, 9])
 def test_cells_are_those_of_the_pair_asked_alone(model: str, store: Store, limit: int) -> None:
     one = job(model, PAIRS, max_length=limit)
     grid = asked_of([one], PAIRS, store)[0]
@@ -82,8 +82,9 @@ def test_cells_are_those_of_the_pair_asked_alone(model: str, store: Store, limit
     np.testing.assert_array_equal(grid.scores["accuracy"], wanted == PAIRS["en"].labels)
     assert grid.languages == LANGUAGES
     assert grid.groups.tolist() == np.unique(PAIRS["en"].first, return_inverse=True)[1].tolist()
-    if limit == 9:
-        assert all(n > 0 for n in alone.n_cut.values())
+    cut = [[alone.n_cut[f"{a} {b}"] for b in LANGUAGES] for a in LANGUAGES]
+    assert grid.n_cut.tolist() == cut
+    assert (grid.n_cut > 0).all() == (limit == 9)
 
 
 @pytest.mark.parametrize("limit", [48, 20])
@@ -106,8 +107,9 @@ def test_answers_are_those_of_the_questions_asked_alone(
                 assert grid.scores["F1"][i, j, k] == questions.f1(said, gold, a)
                 assert grid.scores["EM"][i, j, k] == questions.exact_match(said, gold, a)
     assert grid.groups.tolist() == [0, 0, 1, 1, 2, 2]
-    if limit == 20:
-        assert alone.n_cut["train"] > 0  # read in windows
+    windows = [[alone.n_cut[f"{a} {b}"] for b in LANGUAGES] for a in LANGUAGES]
+    assert grid.n_cut.tolist() == windows
+    assert limit == 48 or (grid.n_cut > 0).all()
 
 
 def test_a_reader_learns_its_training_set(model: str, store: Store) -> None:

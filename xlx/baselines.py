@@ -95,6 +95,7 @@ def bag_of_subwords(
         scores={"accuracy": (predictions == one.labels).astype(np.float64)},
         labels=one.labels,
         groups=groups_of(one),
+        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
     )
 
 
@@ -138,4 +139,5 @@ def nearest_span(sets: Mapping[str, Questions], length: int) -> Grid:
         scores={"F1": scores[:, :, 0], "EM": scores[:, :, 1]},
         labels=np.empty(0, dtype=np.int64),
         groups=groups_of(one),
+        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
     )

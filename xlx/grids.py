@@ -69,6 +69,9 @@ class Grid:
     groups : np.ndarray
         int64 ``(n,)``: examples that share a premise or a context are of one group, and resampled
         together.
+    n_cut : np.ndarray
+        int64 ``(L, L)``: how many pairs of a cell were cut at the maximum length; of questions,
+        which are not cut, how many have a context that is read in several windows.
     """
 
     model: str
@@ -79,6 +82,7 @@ class Grid:
     scores: dict[str, np.ndarray]
     labels: np.ndarray
     groups: np.ndarray
+    n_cut: np.ndarray
 
     def __repr__(self) -> str:
         n = len(self.groups)
@@ -102,7 +106,7 @@ def averaged(grids: Sequence[Grid]) -> Grid:
     scores = {name: np.mean([grid.scores[name] for grid in grids], axis=0) for name in first.scores}
     return Grid(
         first.model, first.train, -1, first.languages, np.empty(0), scores, first.labels,
-        first.groups,
+        first.groups, first.n_cut,
     )  # fmt: skip
 
 
@@ -183,9 +187,7 @@ def evaluate(
     _fill(missing, models.device_of(device), n_jobs, threads, store, progress)
     found = []
     for job, own_keys in zip(jobs, keys, strict=True):
-        answers = {
-            name: store.load_arrays("grids", key)["predicted"] for name, key in own_keys.items()
-        }
+        answers = {name: store.load_arrays("grids", key) for name, key in own_keys.items()}
         found.append(_grid(job, sets, cells, places, answers, languages))
     return found
 
@@ -319,8 +321,8 @@ def _fill(
 def _answer(block: _Block, device: torch.device, threads: int, store: Store) -> int:
     """Ask one block and store its cells; how many they are."""
     with finetuning.threads_of(device, threads):
-        for key, predicted in zip(block.keys, _asked(block, device), strict=True):
-            store.save_arrays("grids", key, {"predicted": predicted})
+        for key, (predicted, n_cut) in zip(block.keys, _asked(block, device), strict=True):
+            store.save_arrays("grids", key, {"predicted": predicted, "n_cut": np.array(n_cut)})
     return len(block.cells)
 
 
@@ -334,16 +336,23 @@ def _loaded(folder: Path, n_classes: int | None, limit: int | None, device: str)
     return finetuning.placed(model, torch.device(device)), tokenizer, limit
 
 
-def _asked(block: _Block, device: torch.device) -> list[np.ndarray]:
-    """Predictions of each cell of a block; the inputs of all of them are batched by length."""
+def _asked(block: _Block, device: torch.device) -> list[tuple[np.ndarray, int]]:
+    """Predictions of each cell of a block, and how many of its inputs were too long.
+
+    The inputs of all cells are batched by length together.
+    """
     recipe, train = block.job.recipe, block.job.train
     n_classes = None if isinstance(train, Questions) else len(train.classes)
     model, tokenizer, limit = _loaded(block.folder, n_classes, recipe.max_length, str(device))
     ends = np.cumsum([len(cell) for cell in block.cells])[:-1]
     if n_classes is not None:
-        rows = [row for cell in block.cells for row in _pairs(cell, block, limit)]
+        rows, too_long = [], []
+        for cell in block.cells:
+            own, cut = _pairs(cell, block, limit)
+            rows += own
+            too_long.append(cut)
         found = finetuning.predicted_classes(model, tokenizer, rows, device, recipe.dtype)
-        return np.split(found, ends)
+        return list(zip(np.split(found, ends), too_long, strict=True))
     laid, contexts = [], []
     for cell in block.cells:
         for context, question in zip(cell.contexts, cell.questions, strict=True):
@@ -353,22 +362,30 @@ def _asked(block: _Block, device: torch.device) -> list[np.ndarray]:
             )
             contexts.append(read)
     found = finetuning.predicted_spans(model, tokenizer, laid, contexts, device, recipe)
-    return np.split(found, ends)
+    several = np.bincount([window.example for window in laid], minlength=len(contexts)) > 1
+    too_long = [int(own.sum()) for own in np.split(several, ends)]
+    return list(zip(np.split(found, ends), too_long, strict=True))
 
 
-def _pairs(cell: Examples, block: _Block, limit: int | None) -> Iterable[dict[str, list[int]]]:
-    """Model inputs of a cell, put together from tokenised texts and cut as the tokenizer would."""
-    if cell.second is None:
-        room = None if limit is None else limit - sum(map(len, block.pattern.alone))
-        for text in cell.first:
-            yield block.pattern.row(block.texts[text].ids[:room], None)
-        return
-    for one, other in zip(cell.first, cell.second, strict=True):
-        first, second = block.texts[one].ids, block.texts[other].ids
-        if limit is not None:
-            n, m = inputs.kept(len(first), len(second), limit - block.pattern.n_special)
-            first, second = first[:n], second[:m]
-        yield block.pattern.row(first, second)
+def _pairs(
+    cell: Examples, block: _Block, limit: int | None
+) -> tuple[list[dict[str, list[int]]], int]:
+    """Model inputs of a cell, put together from tokenised texts and cut as the tokenizer would.
+
+    With how many were cut.
+    """
+    alone = cell.second is None
+    special = sum(map(len, block.pattern.alone)) if alone else block.pattern.n_special
+    rows, n_cut = [], 0
+    for one, other in zip(cell.first, cell.first if alone else cell.second, strict=True):
+        first, second = block.texts[one].ids, None if alone else block.texts[other].ids
+        sizes = len(first), 0 if alone else len(second)
+        if limit is not None and sum(sizes) > limit - special:
+            n, m = inputs.kept(*sizes, limit - special)
+            first, second = first[:n], None if alone else second[:m]
+            n_cut += 1
+        rows.append(block.pattern.row(first, second))
+    return rows, n_cut
 
 
 # --- what is answered -----------------------------------------------------------------------------
@@ -379,15 +396,18 @@ def _grid(
     sets: Sets,
     cells: Mapping[str, Any],
     places: np.ndarray,
-    answers: Mapping[str, np.ndarray],
+    answers: Mapping[str, Mapping[str, np.ndarray]],
     languages: tuple[str, ...],
 ) -> Grid:
     one = next(iter(sets.values()))
-    predictions = np.array([[answers[name] for name in row] for row in places])
+    predictions, n_cut = (
+        np.array([[answers[name][what] for name in row] for row in places])
+        for what in ("predicted", "n_cut")
+    )
     if isinstance(one, Questions):
         labels = np.empty(0, dtype=np.int64)
         by_name = {
-            name: reading_scores(cells[name], _said(cells[name], found))
+            name: reading_scores(cells[name], _said(cells[name], found["predicted"]))
             for name, found in answers.items()
         }
         scores = {
@@ -406,6 +426,7 @@ def _grid(
         scores=scores,
         labels=labels,
         groups=groups_of(one),
+        n_cut=n_cut,
     )
 
 
