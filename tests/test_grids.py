@@ -71,7 +71,7 @@ def asked_of(jobs: list[Job], sets: dict, store: Store, **options: object) -> li
     return evaluate(jobs, sets, device="cpu", store=store, progress=False, **options)
 
 
-@pytest.mark.parametrize("limit", [100, 9])
+@pytest.mark.parametrize("limit", [64, 9])
 def test_cells_are_those_of_the_pair_asked_alone(model: str, store: Store, limit: int) -> None:
     one = job(model, PAIRS, max_length=limit)
     grid = asked_of([one], PAIRS, store)[0]
@@ -84,7 +84,7 @@ def test_cells_are_those_of_the_pair_asked_alone(model: str, store: Store, limit
     assert grid.groups.tolist() == np.unique(PAIRS["en"].first, return_inverse=True)[1].tolist()
     cut = [[alone.n_cut[f"{a} {b}"] for b in LANGUAGES] for a in LANGUAGES]
     assert grid.n_cut.tolist() == cut
-    assert (grid.n_cut > 0).all() == (limit == 9)
+    assert limit != 9 or (grid.n_cut > 0).all()
 
 
 @pytest.mark.parametrize("limit", [48, 20])
