@@ -1,15 +1,19 @@
-"""The profile `paper` of the IGAP notebooks against the settings that the paper prints."""
+"""The profile `paper` of the notebooks that fine-tune, against the settings that papers print."""
 
+import json
 import re
+from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
 import yaml
 
-from xlx import paths, run
+from xlx import labelled, paths, run
 from xlx.finetuning import Recipe
 
 FOLDER = paths.DATA / "published" / "igap"
+MIXING = paths.DATA / "published" / "within_across"
 #: Task of the notebooks → data set of Table 4.
 PRINTED = {"NLI": "XNLI", "PI": "PAWS-X", "random labels": "FLORES-101"}
 
@@ -107,3 +111,175 @@ def test_windows_are_those_of_the_figure_and_the_tables(
     assert curves["curve_tolerance"] == figure["epsilon"]
     for name in ("igap-2-ranking", "igap-3-models", "igap-4-directions"):
         assert profile[name]["tolerance"] == tables["epsilon"]
+
+
+# --- within/across --------------------------------------------------------------------------------
+
+#: Models of Rajaee and Monz → on the hub.
+ON_HUB = {
+    "mBERT": "google-bert/bert-base-multilingual-cased",
+    "XLM-R": "FacebookAI/xlm-roberta-base",
+    "InfoXLM": "microsoft/infoxlm-base",
+}
+#: Notebook → the tasks of the paper in it.
+TASKS = {
+    "mixing-1-nli": ["NLI"], "mixing-2-paraphrase": ["PI"], "mixing-3-qa": ["QA"],
+    "mixing-4-controls": ["NLI", "PI", "QA"], "mixing-6-pairs": ["NLI"],
+}  # fmt: skip
+#: Of a full copy: a folder for what is learnt, and one for what is tested; XQuAD is shipped whole.
+LOCAL = {"NLI": ("xnli", "xnli"), "PI": ("pawsx", "pawsx"), "QA": ("squad", None)}
+
+
+@pytest.fixture(scope="module")
+def mixed() -> dict[str, dict]:
+    """Notebook and task → parameters, of those by task the task's own."""
+    read = run.read_profile("paper")["notebooks"]
+    found = {}
+    for name, tasks in TASKS.items():
+        for task in tasks:
+            own = {
+                key: value.get(task) if isinstance(value, dict) else value
+                for key, value in read[name].items()
+            }
+            if "train_sources" in own:  # of several tasks
+                own["train_source"] = own.pop("train_sources")
+            found[f"{name} {task}"] = {**own, "task": task}
+    return found
+
+
+@pytest.fixture(scope="module")
+def printed() -> dict:
+    return yaml.safe_load((MIXING / "settings.yaml").read_text(encoding="utf-8"))
+
+
+def test_all_notebooks_that_fine_tune_are_set() -> None:
+    there = {path.stem for path in paths.NOTEBOOKS.glob("mixing-*.ipynb")} - {"mixing-5-printed"}
+    assert set(TASKS) == there
+    controls = run.read_profile("paper")["notebooks"]["mixing-4-controls"]
+    assert list(controls["languages"]) == TASKS["mixing-4-controls"]
+
+
+def test_fine_tuning_is_that_of_the_appendix(mixed: dict[str, dict], printed: dict) -> None:
+    for name, values in mixed.items():
+        own = printed["fine_tuning"][values["task"]]
+        assert values["batch_size"] == own["batch_size"], name
+        assert values["max_length"] == own["max_length"], name
+        assert values["learning_rate"] == float(own["learning_rate"]), name
+        assert len(set(values["seeds"])) == printed["fine_tuning"]["seeds"], name
+    # not stated for QA: as for the others
+    stated = [own["epochs"] for own in printed["fine_tuning"].values() if isinstance(own, dict)]
+    assert stated == [3, 3, "not stated"]
+    assert {values["epochs"] for values in mixed.values()} == {3}
+
+
+def test_models_and_languages_are_those_of_the_tables(
+    mixed: dict[str, dict], printed: dict
+) -> None:
+    assert list(ON_HUB) == list(printed["models"])
+    for name, values in mixed.items():
+        assert values["languages"] == printed["languages"][values["task"]], name
+        assert len(values["languages"]) == printed["data"][values["task"]]["languages"]
+    for name in ("mixing-1-nli NLI", "mixing-2-paraphrase PI", "mixing-3-qa QA"):
+        assert mixed[name]["models"] == list(ON_HUB.values())
+    assert mixed["mixing-6-pairs NLI"]["model"] == ON_HUB[printed["across_fine_tuning"]["model"]]
+    for table, model in (("table7_control_tasks_mbert", 0), ("table14_control_tasks_xlmr", 1)):
+        (named,) = set(pd.read_csv(MIXING / f"{table}.csv")["model"])
+        assert mixed["mixing-4-controls NLI"]["models"][model] == ON_HUB[named]
+
+
+def test_pairs_are_those_of_table_9(mixed: dict[str, dict], printed: dict) -> None:
+    table = pd.read_csv(MIXING / "table9_across_finetuning.csv")
+    rows = table[["l1_premise", "l2_hypothesis"]].drop_duplicates()
+    values = mixed["mixing-6-pairs NLI"]
+    assert values["pairs"] == rows.to_numpy().tolist()
+    assert len(values["pairs"]) == printed["across_fine_tuning"]["pairs"] == 30
+    used = {code for pair in values["pairs"] for code in pair}
+    assert used == set(printed["across_fine_tuning"]["languages"])
+    assert "-".join(values["baseline"]) in printed["across_fine_tuning"]["baseline"]
+
+
+def test_all_of_the_full_sets_is_taken(mixed: dict[str, dict]) -> None:
+    for name, values in mixed.items():
+        assert values["n_train"] is values["n_test"] is None, name
+        folders = [f"../cache/{own}" if own else None for own in LOCAL[values["task"]]]
+        assert [values["train_data"], values["test_data"]] == folders, name
+        source = "squad" if values["task"] == "QA" else None
+        assert values.get("train_source") == source, name
+        if values["task"] == "QA":
+            assert values["per_context"] is None, name
+    reading = mixed["mixing-3-qa QA"]
+    assert reading["max_distance"] == reading["max_length"]
+
+
+def put(folder: Path, name: str, *rows: tuple[str, ...]) -> None:
+    """Write a table parted by tabs."""
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder for a repository, whose cache has next to nothing of the full sets as published."""
+    read = run.read_profile("paper")["notebooks"]
+    xnli, pawsx = tmp_path / "cache/xnli", tmp_path / "cache/pawsx"
+    codes = read["mixing-1-nli"]["languages"]
+    for part in ("dev", "test"):
+        put(
+            xnli,
+            f"XNLI-1.0/xnli.{part}.tsv",
+            ("language", "gold_label", "sentence1", "sentence2", "pairID"),
+            *((code, label, code, label, label) for code in codes for label in labelled.NLI),
+        )
+    for code in codes:
+        put(
+            xnli,
+            f"XNLI-MT-1.0/multinli/multinli.train.{code}.tsv",
+            ("premise", "hypo", "label"),
+            (f"{code} a", "b", "neutral"),
+            (f"{code} c", "d", "contradictory"),
+        )
+    for code in read["mixing-2-paraphrase"]["languages"]:
+        for name in ("dev_2k", "test_2k", "train" if code == "en" else "translated_train"):
+            put(
+                pawsx,
+                f"x-final/{code}/{name}.tsv",
+                ("id", "sentence1", "sentence2", "label"),
+                ("1", f"{code} a", "b", "0"),
+                ("2", f"{code} c", "d", "1"),
+            )
+    question = {"id": "1", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]}
+    squad = {"data": [{"title": "", "paragraphs": [{"context": "Ada did.", "qas": [question]}]}]}
+    (tmp_path / "cache/squad").mkdir()
+    for name in ("train-v1.1.json", "dev-v1.1.json"):
+        (tmp_path / "cache/squad" / name).write_text(json.dumps(squad), encoding="utf-8")
+    (tmp_path / "notebooks").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [*TASKS, "igap-1-decomposition", "igap-3-models"])
+def test_a_notebook_finds_the_full_sets(
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Run where notebooks run; the first cell after the parameters reads the data.
+    monkeypatch.chdir(root / "notebooks")
+    monkeypatch.setattr(paths, "ROOT", root)
+    cells = nbformat.read(run.notebook_path(name), as_version=4).cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
+    scope: dict[str, object] = {}
+    exec(code[at].source, scope)
+    scope |= run.values_for(name, "paper", notebooks=paths.NOTEBOOKS, profiles=paths.PROFILES)
+    exec(code[at + 1].source, scope)
+    said = capsys.readouterr().out
+    if name == "mixing-3-qa":
+        assert "to learn: 1 questions" in said
+        assert "1190 questions on 240 paragraphs in 11 languages" in said
+    elif name == "mixing-4-controls":
+        assert set(scope["data"]) == {"NLI", "PI", "QA"}
+        assert [len(learnt) for learnt, _, _ in scope["data"].values()] == [2, 2, 1]
+    elif name.startswith("mixing-"):
+        assert "to learn: 2 pairs" in said
+        assert f"in {len(scope['languages'])} languages" in said
+    else:
+        assert {task.n_train for task in scope["tasks"].values()} <= {2, 3}
