@@ -5,7 +5,14 @@ import os
 import pandas as pd
 import torch
 
-from tests.bench import bench_abx, bench_embeddings, bench_finetuning, bench_mexa, bench_probes
+from tests.bench import (
+    bench_abx,
+    bench_embeddings,
+    bench_finetuning,
+    bench_grids,
+    bench_mexa,
+    bench_probes,
+)
 
 
 def main() -> None:
@@ -13,7 +20,14 @@ def main() -> None:
     # ABX first: its peak memory is seen only in a process that has nothing freed to use again.
     rows = [
         row
-        for part in (bench_abx, bench_embeddings, bench_probes, bench_mexa, bench_finetuning)
+        for part in (
+            bench_abx,
+            bench_embeddings,
+            bench_probes,
+            bench_mexa,
+            bench_finetuning,
+            bench_grids,
+        )
         for row in part.run()
     ]
     table = pd.DataFrame(rows, columns=["name", "value", "unit", "aim"]).fillna({"aim": ""})
