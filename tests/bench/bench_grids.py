@@ -1,11 +1,11 @@
 """Asking a fine-tuned shipped model (6 x 128) about every pair of languages, and its intervals.
 
 `grids.evaluate` from a store that has the fine-tuned model and no cell, against the loop that one
-would write first: for each cell, batches of 32 in the order of the file, tokenised and padded as
-they come, to the longest of a batch or, as run_xnli.py and run_qa.py of transformers' examples do
-by default, to the longest allowed. All on one thread; storing the cells and scoring the answers count on our side only. As
-the notebooks ask, in bfloat16 and two processes, is compared with the same loop in float32. The
-model's head has seen a step: speed does not depend on it.
+would write first: for each cell, batches of 32 in the order of the file, tokenised as they come and
+padded to the longest of the batch or, as run_xnli.py and run_qa.py of transformers' examples do by
+default, to the longest allowed. All on one thread; storing the cells and scoring the answers count
+on our side only. As the notebooks ask, in bfloat16 and two processes, is compared with the same
+loop in float32. The model's head has seen a step: speed does not depend on it.
 
 The bootstrap of `mixing.summary` from products against a loop over resamples, of a few of them.
 """
