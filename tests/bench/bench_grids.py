@@ -254,76 +254,31 @@ def run() -> list[dict[str, object]]:
     ):
         asked, read = pairs(first), reading(second)
     ours, theirs = bootstrap()
-    n_cells, n_reading = len(PAIR_LANGUAGES) ** 2, len(READING_LANGUAGES) ** 2
-    return [
-        {
-            "name": f"grids: {n_cells} cells of {N_PAIRS} pairs, float32",
-            "value": round(asked["examples"]),
-            "unit": "pairs a second",
-            "aim": None,
-        },
-        {
-            "name": "grids: pairs, faster than cell by cell, one thread",
-            "value": round(asked["loop"], 2),
-            "unit": "times",
-            "aim": "> 2",
-        },
-        {
-            "name": "grids: pairs, faster than cell by cell padded to the longest allowed",
-            "value": round(asked["script"], 2),
-            "unit": "times",
-            "aim": "> 2",
-        },
-        {
-            "name": "grids: pairs, tokens of cell by cell over ours",
-            "value": round(asked["padded"], 2),
-            "unit": "times",
-            "aim": None,
-        },
-        {
-            "name": "grids: pairs, bfloat16 in two processes, faster than float32 cell by cell",
-            "value": round(asked["several"], 2),
-            "unit": "times",
-            "aim": None,
-        },
-        {
-            "name": f"grids: {n_reading} cells of {N_QUESTIONS} questions, float32",
-            "value": round(read["examples"]),
-            "unit": "questions a second",
-            "aim": None,
-        },
-        {
-            "name": "grids: questions, faster than cell by cell, one thread",
-            "value": round(read["loop"], 2),
-            "unit": "times",
-            "aim": "> 2",
-        },
-        {
-            "name": "grids: questions, faster than cell by cell padded to the longest allowed",
-            "value": round(read["script"], 2),
-            "unit": "times",
-            "aim": "> 2",
-        },
-        {
-            "name": "grids: questions, bfloat16 in two processes, faster than float32 cell by cell",
-            "value": round(read["several"], 2),
-            "unit": "times",
-            "aim": None,
-        },
-        {
-            "name": f"mixing: summary of {N_LANGUAGES} languages, {N_EXAMPLES} pairs, "
-            f"{N_RESAMPLES:,} resamples",
-            "value": round(ours, 2),
-            "unit": "s",
-            "aim": None,
-        },
-        {
-            "name": "mixing: faster than a loop over resamples",
-            "value": round(theirs / ours),
-            "unit": "times",
-            "aim": None,
-        },
-    ]
+    rows: list[tuple[str, float, str, str | None]] = []
+    for what, found, languages, n in (
+        ("pairs", asked, PAIR_LANGUAGES, N_PAIRS),
+        ("questions", read, READING_LANGUAGES, N_QUESTIONS),
+    ):
+        cells, said = f"{len(languages) ** 2} cells of {n} {what}", f"grids: {what}, faster than"
+        rows += [
+            (f"grids: {cells}, float32", round(found["examples"]), f"{what} a second", None),
+            (f"{said} cell by cell, one thread", round(found["loop"], 2), "times", "> 2"),
+            (f"{said} if padded to the longest allowed", round(found["script"], 2), "times", "> 2"),
+            (
+                f"grids: {what}, bfloat16 in two processes, faster than float32 cell by cell",
+                round(found["several"], 2), "times", None,
+            ),
+        ]  # fmt: skip
+    bootstrapped = f"{N_LANGUAGES} languages, {N_EXAMPLES} pairs, {N_RESAMPLES:,} resamples"
+    rows += [
+        (
+            "grids: pairs, tokens of cell by cell over ours",
+            round(asked["padded"], 2), "times", None,
+        ),
+        (f"mixing: summary of {bootstrapped}", round(ours, 2), "s", None),
+        ("mixing: faster than a loop over resamples", round(theirs / ours), "times", None),
+    ]  # fmt: skip
+    return [dict(zip(("name", "value", "unit", "aim"), row, strict=True)) for row in rows]
 
 
 if __name__ == "__main__":
