@@ -101,7 +101,7 @@ def test_conda_environment_has_the_versions_of_the_lock() -> None:
     wrong, named = [], set()
     for spec in [s for s in CONDA["dependencies"] if isinstance(s, str)]:
         name, version = re.fullmatch(
-            r"([a-z0-9_-]+)(?:=([0-9][0-9a-z.]*)|>=[0-9.]+)?", spec
+            r"([a-z0-9._-]+)(?:=([0-9][0-9a-z.]*)|>=[0-9.]+)?", spec
         ).groups()
         if name in CONDA_ONLY:
             continue

@@ -52,6 +52,7 @@ def by_hand(
     k: int,
     *,
     hidden: int | None,
+    activation: str = "relu",
     seed: int,
     order: int = 0,
     learning_rate: float = 0.02,
@@ -73,9 +74,8 @@ def by_hand(
         for layer, weight in zip(layers, initial, strict=True):
             layer.weight.copy_(weight[:, :-1])
             layer.bias.copy_(weight[:, -1])
-    model = (
-        layers[0] if hidden is None else torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1])
-    )
+    between = {"relu": torch.nn.ReLU(), "sigmoid": torch.nn.Sigmoid()}[activation]
+    model = layers[0] if hidden is None else torch.nn.Sequential(layers[0], between, layers[1])
     decay = weight_decay / len(x) ** 0.5
     optimizer = torch.optim.AdamW(
         [
@@ -110,13 +110,18 @@ def by_hand(
 # --- the same as one at a time --------------------------------------------------------------------
 
 
-@HIDDEN
+@pytest.mark.parametrize(
+    ("hidden", "activation"),
+    [(None, "relu"), (5, "relu"), (5, "sigmoid")],
+    ids=["linear", "hidden", "sigmoid"],
+)
 @pytest.mark.parametrize(("weight_decay", "anneal"), [(0.0, 1.0), (4.0, 0.5)])
 def test_a_stack_trains_as_a_plain_loop_does(
-    hidden: int | None, weight_decay: float, anneal: float
+    hidden: int | None, activation: str, weight_decay: float, anneal: float
 ) -> None:
     train, validation = toy([50, 37, 200, 270]), toy([20, 30, 9, 30], seed=1)
     options = {"hidden": hidden, "order": 4, "weight_decay": weight_decay, "anneal": anneal}
+    options["activation"] = activation
     fitted = probes.fit(train, validation, 3, seeds=[3, 8], **options, **FEW)
     for group in range(4):
         for index, seed in enumerate([3, 8]):
@@ -574,6 +579,8 @@ def test_shapes_have_to_fit() -> None:
     for name, value in (("patience", 0), ("hidden", 0), ("seeds", []), ("max_epochs", 0)):
         with pytest.raises(ValueError, match="has to be at least 1"):
             probes.fit(train, validation, 3, **(FEW | {name: value}))
+    with pytest.raises(ValueError, match="activation is 'tanh': choose from relu, sigmoid"):
+        probes.fit(train, validation, 3, hidden=4, activation="tanh", **FEW)
 
 
 def test_predictions_need_states_like_those_of_training() -> None:

@@ -45,6 +45,8 @@ WEIGHT_DECAY = 32.0
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 """Shares of the training set at which a block of the online code ends (Voita and Titov 2020)."""
 
+ACTIVATIONS = ("relu", "sigmoid")
+
 SMALLEST_BLOCK = 8
 """Examples a block of the online code has at least; a smaller one is joined to the next."""
 
@@ -89,6 +91,8 @@ class Probes:
     validation_loss : numpy.ndarray
         ``(g, s)``: mean cross-entropy on the validation split at that epoch, in nats.
     seeds : tuple of int
+    activation : str
+        Of the hidden layer, if there is one.
     """
 
     weights: tuple[torch.Tensor, ...]
@@ -97,6 +101,7 @@ class Probes:
     epochs: np.ndarray
     validation_loss: np.ndarray
     seeds: tuple[int, ...]
+    activation: str = "relu"
 
     def take(self, groups: Sequence[int]) -> "Probes":
         """The probes of some groups (one may occur often), for states of another set of groups."""
@@ -154,7 +159,7 @@ class Probes:
                 group = start + row
                 own = _as_floats(states[group]).to(device)
                 x[row, :, :-1] = (own - self.mean[group]) / self.scale[group]
-            yield at, _forward([weight[at] for weight in self.weights], x)[0]
+            yield at, _forward([weight[at] for weight in self.weights], x, self.activation)[0]
 
 
 # --- training -------------------------------------------------------------------------------------
@@ -169,6 +174,7 @@ class _Recipe:
     patience: int
     weight_decay: float
     order: int
+    activation: str
 
 
 @dataclass(frozen=True)
@@ -199,6 +205,7 @@ def fit(
     n_classes: int,
     *,
     hidden: int | None = None,
+    activation: str = "relu",
     seeds: Sequence[int] = SEEDS,
     order: int = 0,
     learning_rate: float = LEARNING_RATE,
@@ -223,7 +230,9 @@ def fit(
     n_classes : int
         K; that a class has no example is fine.
     hidden : int, optional
-        Width of a hidden layer of rectified units. Default: none, a linear probe.
+        Width of a hidden layer. Default: none, a linear probe.
+    activation : str
+        Of the hidden units: "relu", or "sigmoid" as in X-Probe (section 5.3, Table 2).
     seeds : sequence of int
         Each draws the initial weights, and nothing else: the same for every group.
     order : int
@@ -258,6 +267,7 @@ def fit(
         n_classes,
         np.arange(len(training.sizes)),
         hidden=hidden,
+        activation=activation,
         seeds=seeds,
         order=order,
         learning_rate=learning_rate,
@@ -278,6 +288,7 @@ def _fit(
     chosen: np.ndarray,
     *,
     hidden: int | None = None,
+    activation: str = "relu",
     seeds: Sequence[int] = SEEDS,
     order: int = 0,
     learning_rate: float = LEARNING_RATE,
@@ -299,6 +310,8 @@ def _fit(
     ):
         if value < 1:
             raise ValueError(f"{name} is {value}: it has to be at least 1")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation is {activation!r}: choose from {', '.join(ACTIVATIONS)}")
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(device)
@@ -314,8 +327,18 @@ def _fit(
         np.zeros((groups, len(seeds)), dtype=np.int64),
         np.full((groups, len(seeds)), np.inf),
         tuple(seeds),
+        activation,
     )
-    recipe = _Recipe(learning_rate, anneal, batch_size, max_epochs, patience, weight_decay, order)
+    recipe = _Recipe(
+        learning_rate,
+        anneal,
+        batch_size,
+        max_epochs,
+        patience,
+        weight_decay,
+        order,
+        activation,
+    )
     # Groups of like size train together, those with most steps first: see `_train`.
     sizes = training.sizes[chosen]
     by_steps = chosen[np.lexsort((-sizes, -_batches(sizes, batch_size)[1]))]
@@ -499,7 +522,8 @@ def _train(
         rates = recipe.learning_rate * recipe.anneal**slack
         _epoch(weights, adam, rates, x, y, rows, sizes, epoch, recipe)
         held = torch.as_tensor(rows, device=device)
-        loss = _loss(weights, x_held[held], y_held[held], sizes_held[held]).cpu().numpy()
+        loss = _loss(weights, x_held[held], y_held[held], sizes_held[held], recipe.activation)
+        loss = loss.cpu().numpy()
         columns = groups[rows][:, None], slots
         # A slot may hold a seed that has finished, if its group still trains others: not counted.
         better = (loss < probes.validation_loss[columns]) & (waited < recipe.patience)
@@ -602,6 +626,7 @@ def _epoch(
             states.index_select(0, picked).view(*batch.shape, -1),
             labels.index_select(0, picked).view(batch.shape),
             counts,
+            recipe.activation,
         )
         taken = (epoch - 1) * steps[:active] + step + 1
         adam.step(weights, gradients, taken, rates[:active], decay[:active])
@@ -614,7 +639,7 @@ def _batches(n: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _forward(
-    weights: Sequence[torch.Tensor], x: torch.Tensor
+    weights: Sequence[torch.Tensor], x: torch.Tensor, activation: str
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Logits ``(g, s, K, n)`` of states ``(g, n, d + 1)``, and the hidden layer.
 
@@ -624,19 +649,24 @@ def _forward(
     first = torch.bmm(weights[0].flatten(1, 2), x.mT).view(g, s, outputs, -1)
     if len(weights) == 1:
         return first, None
-    units = torch.cat([first.relu_(), torch.ones_like(first[:, :, :1])], dim=2)
+    units = first.relu_() if activation == "relu" else first.sigmoid_()
+    units = torch.cat([units, torch.ones_like(first[:, :, :1])], dim=2)
     return torch.matmul(weights[1], units), units
 
 
 def _gradients(
-    weights: Sequence[torch.Tensor], x: torch.Tensor, y: torch.Tensor, counts: np.ndarray
+    weights: Sequence[torch.Tensor],
+    x: torch.Tensor,
+    y: torch.Tensor,
+    counts: np.ndarray,
+    activation: str,
 ) -> list[torch.Tensor]:
     """Gradients of the mean cross-entropy over the first `counts` examples of each group's batch.
 
     Of the logits it is softmax - onehot, and the rest are products; autograd would do the same
     with more copies.
     """
-    logits, units = _forward(weights, x)
+    logits, units = _forward(weights, x, activation)
     g, s, _, n = logits.shape
     error = logits.softmax(dim=2)
     minus_one = error.new_full((1,), -1.0).expand(g, s, 1, n)
@@ -647,15 +677,21 @@ def _gradients(
     if len(weights) == 1:
         return [torch.bmm(error.flatten(1, 2), x).view_as(weights[0])]
     last = torch.matmul(error, units.mT)
-    back = torch.matmul(weights[1][..., :-1].mT, error) * (units[:, :, :-1] > 0)
+    inner = units[:, :, :-1]
+    slope = inner > 0 if activation == "relu" else inner * (1 - inner)
+    back = torch.matmul(weights[1][..., :-1].mT, error) * slope
     return [torch.bmm(back.flatten(1, 2), x).view_as(weights[0]), last]
 
 
 def _loss(
-    weights: Sequence[torch.Tensor], x: torch.Tensor, y: torch.Tensor, sizes: torch.Tensor
+    weights: Sequence[torch.Tensor],
+    x: torch.Tensor,
+    y: torch.Tensor,
+    sizes: torch.Tensor,
+    activation: str,
 ) -> torch.Tensor:
     """Mean cross-entropy of each probe in nats, ``(g, s)``."""
-    logits, _ = _forward(weights, x)
+    logits, _ = _forward(weights, x, activation)
     there = torch.arange(x.shape[1], device=x.device) < sizes[:, None]
     return (_surprise(logits, y) * there[:, None]).sum(dim=2) / sizes[:, None]
 
@@ -851,7 +887,9 @@ def _bits(probes: Probes, split: _Checked, group: int) -> np.ndarray:
     device = probes.mean.device
     states, labels = (part.to(device) for part in split.examples(group))
     x, y, _ = _stack([((states - probes.mean[group]) / probes.scale[group], labels)], device)
-    logits, _ = _forward([weight[group : group + 1] for weight in probes.weights], x)
+    logits, _ = _forward(
+        [weight[group : group + 1] for weight in probes.weights], x, probes.activation
+    )
     return _surprise(logits, y)[0].double().sum(dim=1).cpu().numpy() / np.log(2)
 
 
