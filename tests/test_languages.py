@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xlx import paths
-from xlx.languages import ABX, LANGUAGES, TASKS, base_code, for_task, parse_tag
+from xlx.languages import ABX, LANGUAGES, TASKS, base_code, for_task, lowered, parse_tag
 
 
 def table2():
@@ -162,3 +162,28 @@ def test_spelling_of_a_tag_does_not_matter(code, script, region, joint, upper):
     parts = [part for part in (code, script, region) if part]
     tag = joint.join(parts)
     assert parse_tag(tag.upper() if upper else tag) == "_".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "small"),
+    [
+        ("IŞIK İstanbul", "tr", "ışık istanbul"),
+        ("IŞIK İstanbul", "tr_TR", "ışık istanbul"),
+        ("IŞIK I\u0307stanbul", "tur", "ışık istanbul"),
+        ("BAKI", "az", "bakı"),
+        ("I LIKE İstanbul", "en", "i like istanbul"),
+        ("I LIKE I\u0307stanbul", "en", "i like istanbul"),
+        ("Das STRASSENÄQUATOR", "de", "das strassenäquator"),
+        ("ΟΔΟΣ ΟΔΟΣ", "el", "οδος οδος".replace("σ", "ς")),
+        ("ДЕЛО", "ru", "дело"),
+        ("वह घर", "hi", "वह घर"),
+        ("", "tr", ""),
+    ],
+)
+def test_small_letters_are_those_of_the_language(text, code, small):
+    assert lowered(text, code) == small
+
+
+def test_small_letters_of_no_language():
+    with pytest.raises(ValueError, match=r"'klingon!' is no language tag"):
+        lowered("A", "klingon!")

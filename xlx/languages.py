@@ -22,6 +22,7 @@ English    the source text         what all the others are translated from
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from langcodes import Language as _Tag
 from langcodes import LanguageTagError
@@ -31,6 +32,9 @@ TASKS = ("ABX", "POS mono", "POS CL", "NER mono", "NER CL", "NLI mono", "NLI CL"
 
 #: CLDR reads these as Akan and Filipino; ISO 639 has both of each, and so do corpora.
 _KEPT = {"tw": "tw", "twi": "tw", "tl": "tl", "tgl": "tl"}
+
+#: Languages that write an i without a dot as a letter of its own, whose capital is I.
+_TWO_I = {"tr", "az"}
 
 #: Codes of ISO 639 that name no language: undetermined, several, uncoded, no linguistic content.
 _NO_LANGUAGE = {"und", "mul", "mis", "zxx"}
@@ -173,3 +177,25 @@ def parse_tag(tag: str) -> str:
 def base_code(tag: str) -> str:
     """The language of a tag without script and region: "pt_BR" gives "pt", "eng_Latn" "en"."""
     return parse_tag(tag).split("_")[0]
+
+
+def lowered(text: str, code: str) -> str:
+    """The text in small letters, as the language has them.
+
+    In Turkish and Azerbaijani, I is the capital of ı and İ that of i: "IŞIK" gives "ışık", where
+    other languages have "işik". İ in a text of another language, say in a Turkish name, gives a
+    plain i as well, and not the two characters of ``str.lower`` (an i and a combining dot), so that
+    the name is one string in all languages.
+
+    Raises ValueError where `code` is no language tag (`parse_tag`).
+    """
+    text = text.replace("I\u0307", "İ").replace("İ", "i")
+    if _has_two_i(code):
+        text = text.replace("I", "ı")
+    return text.lower()
+
+
+@lru_cache(maxsize=1024)
+def _has_two_i(code: str) -> bool:
+    """Kept, as `lowered` may be called word by word and reading a tag takes longer."""
+    return base_code(code) in _TWO_I
