@@ -58,6 +58,7 @@ ORDER = (
     "baselines",
     "probing_tasks",
     "sentence_encoders",
+    "encoder_training",
     "plots",
     "probe_plots",
     "mexa_plots",

@@ -1,0 +1,553 @@
+"""Train sentence encoders on natural language inference and map them to another language.
+
+Sections 5.1 and 5.2 of Ravishankar, Øvrelid and Velldal (2019). An English encoder learns to tell
+entailment, neutral and contradiction apart (`train_nli`). Then an encoder of the same kind for
+another language, from random weights, learns to give the translations of English sentences the
+vectors of these (`align`), with word vectors that were mapped into one space before. `run` does
+many of either side by side and keeps them in the store.
+
+    english = train_nli("rnn-max", premises, hypotheses, labels, held_out, sizes=MINI, epochs=8)
+    german = align(english, english_lines, german_lines, german_held_out)
+    encode("rnn-max", MINI, german.state, german_sentences)
+"""
+
+import hashlib
+import inspect
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+from torch.nn import functional
+from tqdm import tqdm
+
+from xlx import labelled, models, sentence_encoders
+from xlx.finetuning import side_by_side, threads_of
+from xlx.sentence_encoders import (
+    Encoder,
+    EncoderError,
+    Sentences,
+    Sizes,
+    Table,
+    encode,
+    encoder,
+    pieces_encoded,
+    vectors_of,
+    weights,
+)
+from xlx.store import Store, code_version
+
+#: Sentences of like length that are encoded at once in training; moves speed and the last digits.
+PIECE = 16
+
+#: Premises, hypotheses, and classes (places in ``labelled.NLI``), int64 ``(n,)``.
+LabelledPairs = tuple[Sentences, Sentences, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Nli:
+    """An encoder that was trained on inference, with its classifier.
+
+    Attributes
+    ----------
+    name, sizes
+        Of the encoder, one of `ENCODERS`.
+    state, classifier : dict
+        Weights of both after the best epoch, float32.
+    history : pd.DataFrame
+        A row an epoch: ``epoch`` (from 1), ``loss`` (mean cross-entropy of the training pairs in
+        nats), ``accuracy`` (of the validation pairs, 0 to 1).
+    """
+
+    name: str
+    sizes: Sizes
+    state: dict[str, np.ndarray]
+    classifier: dict[str, np.ndarray]
+    history: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """An encoder that was mapped to another language.
+
+    Attributes
+    ----------
+    state : dict
+        Weights after the best epoch, float32.
+    history : pd.DataFrame
+        A row an epoch: ``epoch`` (from 1), ``loss`` (mean of the training pairs), ``cosine`` (mean
+        of theirs between the two languages, while training), ``accuracy`` (on inference in the
+        target language, validation pairs, 0 to 1).
+    """
+
+    state: dict[str, np.ndarray]
+    history: pd.DataFrame
+
+
+# --- inference ------------------------------------------------------------------------------------
+
+
+def pair_features(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """[u, v, u ∗ v, |u − v|] ``(n, 4 * width)`` of premises and hypotheses ``(n, width)``."""
+    return torch.cat([u, v, u * v, (u - v).abs()], dim=-1)
+
+
+def train_nli(
+    name: str,
+    premises: Sentences,
+    hypotheses: Sentences,
+    labels: np.ndarray,
+    validation: LabelledPairs,
+    *,
+    sizes: Sizes,
+    seed: int = 1,
+    epochs: int = 20,
+    batch_size: int = 10,
+    learning_rate: float = 1e-3,
+    patience: int = 2,
+    device: str | None = None,
+) -> Nli:
+    """Train an encoder and a classifier of its vectors on inference, word vectors held fixed.
+
+    One encoder for premises and hypotheses (Conneau et al. 2017). The classifier is one linear
+    layer over `pair_features` and a softmax over the three classes: the paper names no hidden
+    layer (InferSent has two of 512 before it, without a non-linearity between them).
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        Classes ``(n,)``, places in ``labelled.NLI`` (0 entailment, 1 neutral, 2 contradiction).
+    validation : tuple
+        Premises, hypotheses and classes by which the best epoch is chosen (the first of equals).
+    seed : int
+        Of the weights, the order of pairs, and what is dropped out.
+    epochs : int
+        At most; training ends after ``patience`` epochs in a row without a better accuracy.
+    batch_size : int
+        The last batches of an epoch take the pairs left over, so that none is smaller.
+    learning_rate : float
+        Of Adam, constant.
+    device : str, optional
+        "cpu", "cuda" ...; default: CUDA where there is one. A CPU works with one thread.
+
+    Raises
+    ------
+    EncoderError
+        Parts of different lengths; labels that are no classes; options out of range; a loss that
+        is no longer a number.
+    """
+    _check_pairs((premises, hypotheses, labels), "training")
+    _check_pairs(validation, "validation")
+    _check_options(epochs, batch_size, learning_rate, patience)
+    where = models.device_of(device)
+    net = encoder(name, sizes, seed).to(where)
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        head = nn.Linear(4 * net.width, len(labelled.NLI)).to(where)
+    first, second = (Table(_apart(side), sizes, where) for side in (premises, hypotheses))
+    of_first, of_second = (_which(side) for side in (premises, hypotheses))
+    held_out = [Table(side, sizes, where) for side in validation[:2]]
+    classes = torch.from_numpy(np.asarray(labels, np.int64)).to(where)
+
+    def loss(rows: np.ndarray, rng: np.random.Generator) -> tuple[torch.Tensor, dict[str, float]]:
+        u, v = (_encoded(net, *side, rows) for side in ((first, of_first), (second, of_second)))
+        return functional.cross_entropy(head(pair_features(u, v)), classes[rows]), {}
+
+    def accuracy() -> float:
+        u, v = (vectors_of(net, side) for side in held_out)
+        return _accuracy(_classified(head, u, v), validation[2])
+
+    with threads_of(where, 1):
+        best, history = _train(
+            nn.ModuleList([net, head]), len(labels), loss, accuracy, f"{name}, inference",
+            seed, epochs, batch_size, learning_rate, patience, where,
+        )  # fmt: skip
+    parts = [
+        {key.removeprefix(start): x for key, x in best.items() if key.startswith(start)}
+        for start in ("0.", "1.")
+    ]
+    return Nli(name, sizes, *parts, history)
+
+
+def nli_predictions(
+    nli: Nli,
+    premises: Sentences,
+    hypotheses: Sentences,
+    *,
+    state: Mapping[str, np.ndarray] | None = None,
+    device: str | None = None,
+) -> np.ndarray:
+    """Classes of pairs, int64 ``(n,)``, places in ``labelled.NLI``.
+
+    ``state``: the weights of an encoder that was aligned with this one, for pairs of its language;
+    the classifier is the English one in any case. Raises EncoderError where the word vectors have
+    not the width of the encoder or one part is longer than the other.
+    """
+    _check_same(len(premises), len(hypotheses), "premises", "hypotheses", "asked")
+    own = nli.state if state is None else state
+    u, v = (
+        torch.from_numpy(encode(nli.name, nli.sizes, own, side, device=device))
+        for side in (premises, hypotheses)
+    )
+    return _classified(_head(nli, torch.device("cpu")), u, v)
+
+
+# --- mapping --------------------------------------------------------------------------------------
+
+
+def alignment_loss(
+    x: torch.Tensor, y: torch.Tensor, x_c: torch.Tensor, y_c: torch.Tensor, lam: float = 0.25
+) -> torch.Tensor:
+    """‖x − y‖² − λ(‖x_c − y‖² + ‖x − y_c‖²), the mean over a batch (section 5.2).
+
+    Rows of x and y ``(n, width)`` are vectors of translations of one another; x_c and y_c are
+    vectors of other sentences of the two languages.
+
+    **The best y is not x.** Let x_c and y_c be drawn from all sentences, with the means x̄ and ȳ.
+    Then the expected loss is, but for a constant, ‖x − y‖² − λ‖y − x̄‖² − λ‖y − x̄‖² (each y is as
+    often the other sentence as it has one), and its minimum lies, where 2λ < 1, at
+
+        y = x̄ + (x − x̄) / (1 − 2λ),
+
+    so at the paper's λ = 0.25 mapped vectors are to stand apart from their mean twice as far as
+    the English ones, in the same directions: cosines about the mean tell of success, norms and the
+    loss itself (below zero) do not. Where 2λ ≥ 1 there is no minimum. A vector that is bounded,
+    such as the states of an LSTM, gets there only within its bounds. With n sentences of which each
+    is drawn but the own, the factor is (1 + 2λ / (n − 1)) / (1 − 2λ), a little more.
+
+    (The squares are those of the paper, which speaks of a mean-squared error. Conneau et al. 2018,
+    whom it follows, have the distances themselves, of which y = x is the best where 2λ < 1.)
+    """
+    near = (x - y).square().sum(dim=-1)
+    far = (x_c - y).square().sum(dim=-1) + (x - y_c).square().sum(dim=-1)
+    return (near - lam * far).mean()
+
+
+def align(
+    nli: Nli,
+    source: Sentences | np.ndarray,
+    target: Sentences,
+    validation: LabelledPairs,
+    *,
+    lam: float = 0.25,
+    seed: int = 1,
+    max_epochs: int = 20,
+    patience: int = 2,
+    batch_size: int = 10,
+    learning_rate: float = 1e-3,
+    device: str | None = None,
+) -> Aligned:
+    """Map an English encoder to another language by translations.
+
+    A target encoder of the same kind, from random weights, learns with `alignment_loss`. The
+    English one is held fixed, so its vectors are computed once. The other sentences x_c and y_c of
+    a pair are others of the same batch (batches are drawn at random), for each language another
+    ring through the batch, so that each sentence is the other of one and none its own.
+
+    Parameters
+    ----------
+    nli : Nli
+        The English encoder and the classifier that judges the target encoder after each epoch.
+    source : Sentences or np.ndarray
+        English sentences, or their vectors by this encoder (of `encode`), float32 ``(n, width)``,
+        which mappings to several languages can share.
+    target : Sentences
+        Their translations, with word vectors in the space of the English ones.
+    validation : tuple
+        Premises, hypotheses and classes of the target language. Training ends after ``patience``
+        epochs in a row without gain in accuracy; the weights are those of the best epoch (the first
+        of equals).
+    lam : float
+        λ, at least 0 and below 0.5, where the loss ceases to have a minimum.
+    seed, max_epochs, batch_size, learning_rate, device
+        As in `train_nli`.
+
+    Raises
+    ------
+    EncoderError
+        Parts of different lengths, fewer than two pairs, word vectors of another width; labels that
+        are no classes; options out of range; a loss that is no longer a number.
+    """
+    _check_same(len(source), len(target), "source sentences", "target sentences", "parallel")
+    if len(target) < 2:
+        raise EncoderError("one pair of sentences: a mapping needs others, so two or more")
+    if not 0 <= lam < 0.5:
+        raise EncoderError(f"lam is {lam}: below 0 or from 0.5 on, the loss has no use or minimum")
+    _check_pairs(validation, "validation")
+    _check_options(max_epochs, max(batch_size, 1), learning_rate, patience)
+    if batch_size < 2:
+        raise EncoderError(f"batch_size is {batch_size}: a mapping needs others in a batch")
+    where = models.device_of(device)
+    x = source
+    if isinstance(source, Sentences):
+        x = encode(nli.name, nli.sizes, nli.state, source, device=device)
+    x = torch.from_numpy(np.asarray(x, np.float32)).to(where)
+    net = encoder(nli.name, nli.sizes, seed).to(where)
+    if x.shape[1:] != (net.width,):
+        raise EncoderError(f"source vectors {tuple(x.shape)}: the encoder's are {net.width} wide")
+    head = _head(nli, where)
+    own = Table(target, nli.sizes, where)
+    held_out = [Table(side, nli.sizes, where) for side in validation[:2]]
+
+    def loss(rows: np.ndarray, rng: np.random.Generator) -> tuple[torch.Tensor, dict[str, float]]:
+        english, y = x[rows], pieces_encoded(net, own, rows, PIECE)
+        others = [torch.from_numpy(_ring(len(rows), rng)).to(where) for _ in range(2)]
+        value = alignment_loss(english, y, english[others[0]], y[others[1]], lam)
+        cosine = functional.cosine_similarity(english, y.detach()).mean()
+        return value, {"cosine": float(cosine)}
+
+    def accuracy() -> float:
+        u, v = (vectors_of(net, side) for side in held_out)
+        return _accuracy(_classified(head, u, v), validation[2])
+
+    with threads_of(where, 1):
+        best, history = _train(
+            net, len(target), loss, accuracy, f"{nli.name}, mapping",
+            seed, max_epochs, batch_size, learning_rate, patience, where,
+        )  # fmt: skip
+    return Aligned(best, history)
+
+
+def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
+    """int64 ``(n,)``: for each of n another one, all along one random ring."""
+    order = rng.permutation(n)
+    found = np.empty(n, np.int64)
+    found[order] = np.roll(order, 1)
+    return found
+
+
+# --- training -------------------------------------------------------------------------------------
+
+
+def _train(
+    module: nn.Module,
+    n: int,
+    loss: Callable[[np.ndarray, np.random.Generator], tuple[torch.Tensor, dict[str, float]]],
+    accuracy: Callable[[], float],
+    what: str,
+    seed: int,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    patience: int,
+    device: torch.device,
+) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
+    """Weights of the best epoch, and the history. ``loss`` takes rows and has further figures."""
+    optimiser = torch.optim.Adam(module.parameters(), lr=learning_rate)
+    best: dict[str, np.ndarray] = {}
+    rows_of_history: list[dict[str, float]] = []
+    best_accuracy, waited = -math.inf, 0
+    for epoch in range(1, epochs + 1):
+        module.train()
+        rng = np.random.default_rng([seed, epoch])
+        sums: dict[str, float] = {}
+        # Dropout has no generator of its own; fork_rng leaves that of the process as it was.
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(int(rng.integers(2**63)))
+            for rows in np.array_split(rng.permutation(n), max(1, n // batch_size)):
+                value, figures = loss(rows, rng)
+                value.backward()
+                optimiser.step()
+                optimiser.zero_grad(set_to_none=True)
+                for key, number in {"loss": float(value.detach()), **figures}.items():
+                    sums[key] = sums.get(key, 0.0) + number * len(rows) / n
+        if not math.isfinite(sums["loss"]):
+            raise EncoderError(
+                f"{what}: the loss is no longer a number in epoch {epoch} (learning rate "
+                f"{learning_rate:g}): lower the learning rate"
+            )
+        reached = accuracy()
+        rows_of_history.append({"epoch": epoch, **sums, "accuracy": reached})
+        waited += 1
+        if reached > best_accuracy:
+            best, best_accuracy, waited = weights(module), reached, 0
+        if waited == patience:
+            break
+    return best, pd.DataFrame(rows_of_history)
+
+
+def _apart(side: Sentences) -> Sentences:
+    """Each different sentence once, in order of first occurrence."""
+    _, first = np.unique(_which(side), return_index=True)
+    return side.take(first)
+
+
+def _which(side: Sentences) -> np.ndarray:
+    """For each sentence its place among the different ones: XNLI has each premise three times."""
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(words.tobytes(), len(seen)) for words in side.ids])
+
+
+def _encoded(net: Encoder, table: Table, which: np.ndarray, rows: np.ndarray) -> torch.Tensor:
+    """Vectors of some of the sentences, each different one encoded once."""
+    different, places = np.unique(which[rows], return_inverse=True)
+    found = pieces_encoded(net, table, different, PIECE)
+    return found[torch.from_numpy(places).to(found.device)]
+
+
+def _head(nli: Nli, device: torch.device) -> nn.Linear:
+    n_classes, width = nli.classifier["weight"].shape
+    head = nn.Linear(width, n_classes)
+    head.load_state_dict({key: torch.from_numpy(x) for key, x in nli.classifier.items()})
+    return head.to(device)
+
+
+@torch.inference_mode()
+def _classified(head: nn.Linear, u: torch.Tensor, v: torch.Tensor) -> np.ndarray:
+    return head(pair_features(u, v)).argmax(dim=1).cpu().numpy()
+
+
+def _accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
+    return float(np.mean(predicted == np.asarray(labels)))
+
+
+def _check_same(n: int, other: int, what: str, others: str, part: str) -> None:
+    if n != other:
+        raise EncoderError(f"{part} pairs: {n} {what} and {other} {others}; one of each a pair")
+
+
+def _check_pairs(pairs: LabelledPairs, part: str) -> None:
+    premises, hypotheses, labels = pairs
+    _check_same(len(premises), len(hypotheses), "premises", "hypotheses", part)
+    _check_same(len(premises), len(labels), "premises", "labels", part)
+    if not len(premises):
+        raise EncoderError(f"there are no {part} pairs")
+    if strange := set(np.asarray(labels).tolist()) - set(range(len(labelled.NLI))):
+        raise EncoderError(
+            f"{part} pairs: the label {min(strange, key=str)!r} is none of 0, 1, 2, the places of "
+            f"{', '.join(labelled.NLI)}"
+        )
+
+
+def _check_options(epochs: int, batch_size: int, learning_rate: float, patience: int) -> None:
+    named = {"epochs": epochs, "batch_size": batch_size, "patience": patience}
+    for name, value in named.items():
+        if value < 1:
+            raise EncoderError(f"{name} is {value}: it must be 1 or more")
+    if not learning_rate > 0:
+        raise EncoderError(f"learning_rate is {learning_rate}: it must be positive")
+
+
+# --- many -----------------------------------------------------------------------------------------
+
+
+def run(
+    function: Callable[..., Nli | Aligned],
+    calls: Mapping[Any, Mapping[str, Any]],
+    *,
+    n_jobs: int = 2,
+    store: Store | None = None,
+    progress: bool = True,
+) -> dict[Any, Nli | Aligned]:
+    """Many trainings in processes of their own; those that the store has are not done again.
+
+        run(train_nli, {name: {"name": name, "premises": premises, ...} for name in ENCODERS})
+        run(align, {("rnn-max", "de"): {"nli": english["rnn-max"], "source": ..., ...}, ...})
+
+    Parameters
+    ----------
+    function : train_nli or align
+    calls : dict
+        Any name of a training → its arguments by name.
+    n_jobs : int
+        Processes at a time.
+    progress : bool
+        Show a bar on standard error, where that is a terminal.
+
+    Returns
+    -------
+    dict
+        The names → results, in the order of the calls.
+
+    Raises
+    ------
+    ValueError
+        Another function.
+    EncoderError
+        As the function; what was finished before is in the store.
+    """
+    if function not in (train_nli, align):
+        raise ValueError("only train_nli and align are run here")
+    store = store or Store()
+    keys = {name: _key(function, dict(call)) for name, call in calls.items()}
+    # Equal keys may stand under several names; one of them does the work.
+    missing = {
+        str(keys[name]): (function, dict(call), keys[name], store)
+        for name, call in calls.items()
+        if store.load_arrays(_KIND, keys[name]) is None
+    }
+    what = "encoders trained" if function is train_nli else "encoders mapped"
+    with tqdm(total=len(calls), desc=what, disable=None if progress else True) as bar:
+        bar.update(len(calls) - len(missing))
+        for _ in side_by_side(_stored, list(missing.values()), n_jobs):
+            bar.update()
+    return {name: _loaded(function, dict(call), keys[name], store) for name, call in calls.items()}
+
+
+_KIND = "sentence-encoders"
+
+
+def _stored(
+    function: Callable[..., Nli | Aligned], call: dict[str, Any], key: dict[str, Any], store: Store
+) -> None:
+    """In a process of its own: the result goes by way of the store."""
+    found = function(**call)
+    parts = {"state": found.state, "history": {x: y.to_numpy() for x, y in found.history.items()}}
+    if isinstance(found, Nli):
+        parts["classifier"] = found.classifier
+    arrays = {f"{part} {name}": x for part, own in parts.items() for name, x in own.items()}
+    store.save_arrays(_KIND, key, arrays)
+
+
+def _loaded(
+    function: Callable[..., Nli | Aligned], call: dict[str, Any], key: dict[str, Any], store: Store
+) -> Nli | Aligned:
+    arrays = store.load_arrays(_KIND, key)
+    if arrays is None:
+        raise EncoderError(f"{store.path(_KIND, key)} could not be read back: check the disk")
+    parts: dict[str, dict[str, np.ndarray]] = {"state": {}, "history": {}, "classifier": {}}
+    for name, x in arrays.items():
+        part, _, own = name.partition(" ")
+        parts[part][own] = x
+    columns = [x for x in ("epoch", "loss", "cosine", "accuracy") if x in parts["history"]]
+    history = pd.DataFrame(parts["history"])[columns]
+    if function is align:
+        return Aligned(parts["state"], history)
+    return Nli(call["name"], call["sizes"], parts["state"], parts["classifier"], history)
+
+
+def _key(function: Callable[..., Any], call: dict[str, Any]) -> dict[str, Any]:
+    """All that a result depends on: arguments (defaults too), what computes, and with what."""
+    bound = inspect.signature(function).bind(**call)
+    bound.apply_defaults()
+    device = models.device_of(bound.arguments.pop("device"))
+    return {
+        "function": function.__name__,
+        "arguments": {name: _plain(value) for name, value in bound.arguments.items()},
+        "device": device.type,
+        "code": code_version(sys.modules[__name__], sentence_encoders),
+        "torch": torch.__version__.split("+")[0],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """An argument in what a key can hold: data by their hash."""
+    if isinstance(value, Sentences):
+        return value.hash()
+    if isinstance(value, np.ndarray):
+        about = repr((value.shape, value.dtype.str)).encode()
+        return hashlib.sha256(about + np.ascontiguousarray(value).tobytes()).hexdigest()
+    if isinstance(value, Nli):
+        return _plain([value.name, asdict(value.sizes), value.state, value.classifier])
+    if isinstance(value, Sizes):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(x) for name, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    return value
