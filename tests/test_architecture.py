@@ -56,6 +56,7 @@ ORDER = (
     "mixing",
     "grids",
     "baselines",
+    "xprobe",
     "probing_tasks",
     "sentence_encoders",
     "encoder_training",
@@ -64,6 +65,7 @@ ORDER = (
     "mexa_plots",
     "igap_plots",
     "mixing_plots",
+    "xprobe_plots",
     "run",
 )
 NUMERIC = (
@@ -78,8 +80,9 @@ NUMERIC = (
     "statistics",
     "probes",
     "selection",
+    "xprobe",
 )
-DRAWS = ("plots", "probe_plots", "mexa_plots", "igap_plots", "mixing_plots")
+DRAWS = ("plots", "probe_plots", "mexa_plots", "igap_plots", "mixing_plots", "xprobe_plots")
 LOADS_OR_TRAINS = ("models", "pretraining", "finetuning", "sentence_encoders")
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).
