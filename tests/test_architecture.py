@@ -20,6 +20,7 @@ ORDER = (
     "origins",
     "corpora",
     "labelled",
+    "trees",
     "downstream",
     "fairseq",
     "models",

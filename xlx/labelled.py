@@ -74,7 +74,7 @@ _PARTS = {"train": "train", "validation": "dev", "test": "test"}
 _FOLDER = paths.DATA / "labelled"
 
 #: UD 1 said CONJ for what is CCONJ since UD 2.
-_FORMER_UPOS = {"CONJ": "CCONJ"}
+FORMER_UPOS: dict[str, str] = {"CONJ": "CCONJ"}
 
 #: Entities of UNER that are none of WikiAnn's three.
 _NO_ENTITY = {"B-OTH", "I-OTH", "B-OTHER", "I-OTHER"}
@@ -667,7 +667,7 @@ def _lines(data: bytes, where: str) -> list[str]:
     return lines
 
 
-def _blocks(lines: Sequence[str], split: str | None) -> Iterator[tuple[int, list[str], list[str]]]:
+def blocks(lines: Sequence[str], split: str | None) -> Iterator[tuple[int, list[str], list[str]]]:
     """Sentences of a file whose sentences end at empty lines: (first line, comments, rows).
 
     A comment starts with ``#`` and has no tab; ``first line`` is the number of the first row (from
@@ -690,10 +690,10 @@ def _blocks(lines: Sequence[str], split: str | None) -> Iterator[tuple[int, list
         start = number + 1
 
 
-def _comment(comments: Iterable[str], key: str) -> str | None:
+def comment(comments: Iterable[str], key: str) -> str | None:
     """The value of ``# key = value``. UD 1's ``# sent_id value`` is none: not unique in a file."""
-    for comment in comments:
-        if match := re.fullmatch(rf"#\s*{key}\s*=\s*(\S.*?)\s*", comment):
+    for line in comments:
+        if match := re.fullmatch(rf"#\s*{key}\s*=\s*(\S.*?)\s*", line):
             return match[1]
     return None
 
@@ -711,7 +711,7 @@ def read_conllu(
     and for a file without sentences.
     """
     seen: dict[str, int] = {}
-    for number, (first, comments, rows) in enumerate(_blocks(lines, split), 1):
+    for number, (first, comments, rows) in enumerate(blocks(lines, split), 1):
         words: list[str] = []
         tags: list[str] = []
         for line, row in enumerate(rows, first):
@@ -723,7 +723,7 @@ def read_conllu(
                     f"{where}, line {line}: word {token['id']} follows word {len(words)}; words "
                     "are numbered 1, 2, 3 and so on."
                 )
-            tag = _FORMER_UPOS.get(token["upos"], token["upos"])
+            tag = FORMER_UPOS.get(token["upos"], token["upos"])
             if tag not in UPOS:
                 raise LabelledError(
                     f"{where}, line {line}: {token['form']!r} has the tag {token['upos']!r}, which "
@@ -733,7 +733,7 @@ def read_conllu(
             tags.append(tag)
         if not words:
             raise LabelledError(f"{where}, line {first}: a sentence without words.")
-        name = _comment(comments, "sent_id") or str(number)
+        name = comment(comments, "sent_id") or str(number)
         if seen.setdefault(name, first) != first:
             raise LabelledError(
                 f"{where}, line {first}: sentence {name} is also at line {seen[name]}."
@@ -787,7 +787,7 @@ def read_iob2(
     rows_of_words = [line for line in lines if line.strip()] if language else [""]
     prefixed = all(line.startswith(prefix) for line in rows_of_words)
     n = 0
-    for n, (first, comments, rows) in enumerate(_blocks(lines, split), 1):
+    for n, (first, comments, rows) in enumerate(blocks(lines, split), 1):
         if language:  # nothing is a comment there: a line that looks like one lacks its tag
             first, rows, comments = first - len(comments), [*comments, *rows], []
         words: list[str] = []
@@ -817,7 +817,7 @@ def read_iob2(
             tags.append(tag)
         if not words:
             raise LabelledError(f"{where}, line {first}: a sentence without words.")
-        name = _comment(comments, "sent_id") or _comment(comments, "id") or str(n)
+        name = comment(comments, "sent_id") or comment(comments, "id") or str(n)
         yield name, tuple(words), tuple(tags), repaired
     _some(n, where, split)
 

@@ -1,0 +1,177 @@
+"""Make the shipped dependency trees from the unpacked originals.
+
+    python data/trees/make.py FOLDER
+
+FOLDER holds ``ud/`` and ``ud_pud/``, folders of treebanks, as for ``data/labelled/make.py``.
+Written beside this script:
+
+* ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: ID, FORM, LEMMA, UPOS, FEATS, HEAD and DEPREL
+  of CoNLL-U; XPOS, DEPS and MISC are ``_``, empty nodes and all comments but ``sent_id`` are gone;
+* ``sources.tsv``: one row a file, read by `xlx.trees.table`.
+
+Every sentence of the treebanks' files is taken but those of fewer than 3 words or more than 60, a
+line of the miniature models' pretraining text, and one that the language has already (in ``ud``
+before ``pud``). Two sentences are the same when their letters and digits are (case, spaces and
+punctuation do not matter); both the tokens and ``# text`` are compared. Nothing is drawn.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+import lzma
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from xlx import labelled, pretraining_text, trees  # noqa: E402
+from xlx.trees import letters  # noqa: E402
+
+LANGUAGES = ("en", "de", "es", "fr", "ru", "tr", "hi")
+SHORTEST, LONGEST = 3, 60
+REASONS = (
+    *("no tree", "fewer than 3 words", "more than 60 words", "in the pretraining text"),
+    "repeated",
+)
+#: Forms of the past tense of Hindi's auxiliary; its habitual participle has the same feature.
+WAS = {"था", "थी", "थे", "थीं"}
+
+COLUMNS = (
+    *("source", "language", "treebank", "version", "sentences", "words", "tokens", "left_out"),
+    *("made_from", "licence", "licence_file", "url", "file", "sha256"),
+)
+
+
+def beside() -> ModuleType:
+    """The script of ``data/labelled``, which knows the treebanks' files, versions and licences."""
+    file = HERE.parent / "labelled" / "make.py"
+    spec = importlib.util.spec_from_file_location("make_labelled", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make_labelled"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def plain(rows: Iterable[str]) -> list[list[str]]:
+    """The cells of the rows that are kept, without those that are not."""
+    cells = [row.split("\t") for row in rows]
+    return [[*c[:4], "_", *c[5:8], "_", "_"] for c in cells if "." not in c[0]]
+
+
+def with_tense(rows: list[list[str]]) -> None:
+    """Put the tense of Hindi's UD 1, which has none, into FEATS, where UD 2 and PUD have it.
+
+    UD 1 has the form's ending instead: ``Aspect=He`` (है) is the present, ``Ga`` the future, ``Wa``
+    the past of the auxiliary (था) or a habitual participle, which has no tense; ``Ya`` and ``Ya1``
+    a perfective form, past unless the verb or an auxiliary of it shows its tense: किया, but not
+    किया है. So it is in PUD.
+    """
+    shown: dict[str, str] = {}
+    for cells in rows:
+        ending = dict(each.split("=") for each in cells[5].split("|") if "=" in each).get("Aspect")
+        if cells[3] not in ("VERB", "AUX"):
+            continue
+        if ending == "Wa" and cells[1] in WAS:
+            shown[cells[0]] = "Past"
+        elif ending in ("He", "Ga"):
+            shown[cells[0]] = {"He": "Pres", "Ga": "Fut"}[ending]
+    verb = {c[0]: c[6] if c[7].startswith(("aux", "cop")) else c[0] for c in rows}
+    groups = {verb[number] for number in shown}
+    for cells in rows:
+        perfective = {"Aspect=Ya", "Aspect=Ya1"} & set(cells[5].split("|"))
+        tense = shown.get(cells[0])
+        if perfective and cells[3] in ("VERB", "AUX") and verb[cells[0]] not in groups:
+            tense = "Past"
+        if tense:
+            cells[5] += f"|Tense={tense}"
+
+
+def sentences(file: Path, part: str, hindi: bool) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Id, rows and the text as written of every sentence of a file."""
+    lines = file.read_text(encoding="utf-8").split("\n")
+    for number, (_, comments, rows) in enumerate(labelled.blocks(lines, None), 1):
+        name = labelled.comment(comments, "sent_id") or f"{part}-{number}"
+        texts = [labelled.comment(comments, "text") or ""]
+        cells = plain(rows)
+        if hindi:
+            with_tense(cells)
+        yield name, ["\t".join(each) for each in cells], texts
+
+
+def chosen(
+    files: dict[str, Path], language: str, hindi: bool, seen: set[str], forbidden: frozenset[str]
+) -> tuple[list[str], Counter[str]]:
+    """Lines of the sentences that are shipped, and how many are not, by reason."""
+    kept: list[str] = []
+    why: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
+    for part, file in files.items():
+        for name, rows, texts in sentences(file, part, hindi):
+            lines = [f"# sent_id = {name}", *rows]
+            read = trees.read_conllu(lines, f"{file}, {name}", language)
+            (tree,) = read.trees or (None,)
+            keys = {tree.key, *map(letters, filter(None, texts))} if tree else set()
+            if tree is None:
+                why["no tree"] += 1
+            elif len(tree) < SHORTEST:
+                why["fewer than 3 words"] += 1
+            elif len(tree) > LONGEST:
+                why["more than 60 words"] += 1
+            elif keys & forbidden:
+                why["in the pretraining text"] += 1
+            elif keys & seen or "" in keys:
+                why["repeated"] += 1
+            else:
+                seen |= keys
+                kept += [*lines, ""]
+    return kept, why
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="with ud and ud_pud")
+    folder: Path = parser.parse_args().folder
+    make = beside()
+    forbidden = frozenset(
+        letters([line])
+        for source in pretraining_text.SOURCES
+        for by_id in pretraining_text.read_source(source).values()
+        for line in by_id.values()
+    ) - {""}
+    licences = labelled.table().set_index("treebank")["licence_file"].to_dict()
+    rows = []
+    seen: dict[str, set[str]] = {code: set() for code in LANGUAGES}
+    for source, name in (("ud", "ud"), ("pud", "ud_pud")):
+        treebanks = make.by_language(folder / name)
+        for language in LANGUAGES:
+            treebank = treebanks[language]
+            files = make.treebank_files(treebank)
+            version = make.version(files)
+            hindi = language == "hi" and version.startswith("UD 1")
+            kept, why = chosen(files, language, hindi, seen[language], forbidden)
+            data = lzma.compress("\n".join(kept).encode() + b"\n", preset=9 | lzma.PRESET_EXTREME)
+            file = HERE / source / f"{language}.conllu.xz"
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(data)
+            made = trees.read_conllu(kept, str(file), language, strict=True)
+            sizes = (len(made), made.n_words, sum(len(tree.tokens) for tree in made))
+            rows.append(
+                (
+                    *(source, language, treebank.name, version, *sizes),
+                    "; ".join(f"{reason}: {n}" for reason, n in why.items()),
+                    ", ".join(each.name for each in files.values()),
+                    *(make.licence(treebank), f"labelled/{licences[treebank.name]}"),
+                    *(make.UD_URL.format(treebank.name), f"{source}/{language}.conllu.xz"),
+                    hashlib.sha256(data).hexdigest(),
+                )
+            )
+            print(*rows[-1][:8], f"{len(data) / 1e3:.0f} kB", sep="  ")
+    lines = ["\t".join(map(str, row)) + "\n" for row in [COLUMNS, *rows]]
+    (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
