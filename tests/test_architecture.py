@@ -61,6 +61,7 @@ ORDER = (
     "probing_tasks",
     "sentence_encoders",
     "encoder_training",
+    "sentence_probing",
     "plots",
     "probe_plots",
     "mexa_plots",
