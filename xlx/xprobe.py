@@ -240,10 +240,10 @@ def distances(table: pd.DataFrame) -> pd.DataFrame:
     table = _checked(table, KEYS)
     names = list(dict.fromkeys(table["encoder"]))
     cells = table.pivot(index="encoder", columns=["language", "task"], values="accuracy").loc[names]
-    if cells.isna().to_numpy().any():
-        name, place = cells.isna().stack(["language", "task"]).idxmax(), None
-        encoder, *place = name
-        raise ValueError(f"{encoder} has no accuracy of {place[1]} in {place[0]}, and another has")
+    missing = np.argwhere(cells.isna().to_numpy())
+    if len(missing):
+        encoder, (language, task) = names[missing[0][0]], cells.columns[missing[0][1]]
+        raise ValueError(f"{encoder} has no accuracy of {task} in {language}, and another has")
     values = cells.to_numpy()
     apart = np.sqrt(((values[:, None] - values[None]) ** 2).mean(axis=-1))
     return pd.DataFrame(apart, index=names, columns=names)

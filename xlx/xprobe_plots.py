@@ -25,7 +25,7 @@ from xlx.plots import styled
 
 _MISSING = "0.85"
 _MAJORITY = {"color": "0.35", "linewidth": 1.1, "linestyle": (0, (1, 1))}
-#: The sides of a cell in inches: room for "−0.34" in 7 points; for two lines; for "0.57".
+#: The sides of a cell in inches: room for the name of a task; for two lines; for one.
 _WIDE, _HIGH, _LOW = 0.6, 0.36, 0.21
 #: Ratios further than this from 1 all have the deepest colour: one of 0.00 to 0.01 is no scale.
 _REACH = 0.5
@@ -150,7 +150,7 @@ def correlations(table: pd.DataFrame) -> Figure:
         for value in ("rho", "low", "high")
     )
     figure, axes = plt.subplots(
-        figsize=(1.2 * _WIDE * len(tasks) + 2.1, _HIGH * len(languages) + 1.0)
+        figsize=(1.4 * _WIDE * len(tasks) + 2.1, _HIGH * len(languages) + 1.0)
     )
 
     def written(row: int, column: int) -> str:
