@@ -1,4 +1,4 @@
-"""What X-Probe reports of probing accuracies (Ravishankar, Øvrelid and Velldal 2019, sections 7, 8).
+"""What X-Probe reports of probing accuracies (Ravishankar, Øvrelid and Velldal 2019, section 7).
 
 Tables are tidy: ``language`` (a code, or a setting such as "fr-UN"), ``encoder``, ``task`` and
 ``accuracy`` in [0, 1], a row for each. The same functions serve our results and the printed ones.
@@ -109,10 +109,10 @@ def spearman(
     takes encoders for exchangeable, which two variants of one architecture are not.
 
     The interval is Fisher's on the scale of atanh, with the variance (1 + ρ²/2) / (n - 3) of Bonett
-    and Wright (2000). That scale has no end at ρ = ±1, where the interval would be a point. So above
-    the largest ρ that an order with a fault can have, 1 - 12 / (n (n² - 1)) or 0.943 for six (two
-    neighbours changed), the end nearer to 0 is the one that it has there: a perfect order of few
-    points does not say that there is nothing else to come.
+    and Wright (2000). That scale has no end at ρ = ±1, where the interval would be a point. So
+    above the largest ρ that an order with a fault can have (two neighbours changed: 0.943 of six),
+    the end nearer to 0 is the one that it has there: a perfect order of few points does not say
+    that there is nothing else to come.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def _rho(ranks: np.ndarray, orders: np.ndarray) -> np.ndarray:
 def _interval(rho: float, n: int, level: float) -> tuple[float, float]:
     """Ends of the interval that `spearman` describes."""
     quantile = stats.norm.ppf((1 + level) / 2)
-    faulty = 1 - 12 / (n * (n**2 - 1))
+    faulty = 1 - 12 / (n * (n**2 - 1))  # without ties, changing neighbours costs 6 · 2 / (n³ - n)
     ends = []
     for sign in (-1, 1):  # low, high
         inner = sign * rho < 0  # the end nearer to 0
@@ -231,7 +231,7 @@ def correlations(
 
 
 def distances(table: pd.DataFrame) -> pd.DataFrame:
-    """How far apart encoders are: root mean square difference of accuracy over all cells they share.
+    """How far apart encoders are: root mean square difference of accuracy over all cells.
 
     Returns a square DataFrame, encoder by encoder in the order of the table, 0 on the diagonal
     (section 8.3: variants of an encoder are nearer to each other than to the others). Raises

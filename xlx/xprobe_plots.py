@@ -284,7 +284,7 @@ def _lane(
             markerfacecolor="white", markersize=3, markeredgewidth=0.7, zorder=2.5,
         )  # fmt: skip
     value = rows["accuracy"]
-    ends = [rows[key] if key in rows else value for key in ("low", "high")]
+    ends = [rows.get(key, value) for key in ("low", "high")]
     # rounding may put an end past its point
     bars = 100 * np.maximum([value - ends[0], ends[1] - value], 0)
     axes.errorbar(
