@@ -55,10 +55,14 @@ class Dictionary:
 
 
 def _made(
-    source: WordVectors, target: WordVectors, pairs: list, origin: str, **missing: int
+    source: WordVectors,
+    target: WordVectors,
+    pairs: list[tuple[int, int]],
+    origin: str,
+    missing: dict[str, int] | None = None,
 ) -> Dictionary:
     at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Dictionary(source.language, target.language, at, origin, missing)
+    return Dictionary(source.language, target.language, at, origin, missing or {})
 
 
 def identical(source: WordVectors, target: WordVectors, *, min_length: int = 1) -> Dictionary:
@@ -117,7 +121,7 @@ def read_muse(path: str | Path, source: WordVectors, target: WordVectors) -> Dic
                 missing["both"] += 1
             else:
                 missing["source" if places[0] is None else "target"] += 1
-    return _made(source, target, list(pairs), path.name, **missing)
+    return _made(source, target, list(pairs), path.name, missing)
 
 
 def induced(
@@ -127,7 +131,7 @@ def induced(
     target: WordVectors,
     *,
     n: int = 5000,
-    min_count: int = 3,
+    min_count: int = 2,
 ) -> Dictionary:
     """Words that go together in parallel lines: the strongest links, each word in one at most.
 

@@ -1,0 +1,402 @@
+"""Words of a text, vectors that are looked up, trained, kept and read from fastText's files."""
+
+import gzip
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gensim.models.fasttext import FastText, save_facebook_model
+
+from xlx import word_vectors
+from xlx.store import Store
+from xlx.word_vectors import Ngrams, WordVectors, WordVectorsError, tokenize
+
+#: Lines of a few words in which each of the first list goes with one of the second.
+LINES = [
+    f"{a} {b} {c}."
+    for a, b, c in itertools.product(
+        ["the house", "a castle", "no tower"], ["stands", "falls", "burns"], ["today", "slowly"]
+    )
+]
+FEW = {"dim": 8, "epochs": 2, "buckets": 50, "progress": False}
+
+
+def vectors(ngrams: Ngrams | None = None) -> WordVectors:
+    return WordVectors("en", ("the", "cat"), np.array([[1, 2], [3, 4]], np.float32), ngrams)
+
+
+def bucket(ngram: str, n: int) -> int:
+    """fastText's hash, FNV-1a with bytes read as signed, as its source has it."""
+    found = 2166136261
+    for byte in ngram.encode("utf-8"):
+        found ^= byte if byte < 128 else byte | 0xFFFFFF00
+        found = found * 16777619 % 2**32
+    return found % n
+
+
+# --- words of a text ---
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("The house. The man's cat...", "en", "the house . the man 's cat ..."),
+        ("Dr. No said: “Yes” & [left] <b>", "en", "dr. no said : “ yes ” & [ left ] < b >"),
+        ("L'homme n'est pas là!", "fr", "l' homme n' est pas là !"),
+        ("Am 3. Mai kam Dr. Müller.", "de", "am 3. mai kam dr. müller ."),
+        ("İstanbul'da IŞIK yandı. Evet.", "tr", "istanbul ' da ışık yandı . evet ."),
+        ("वह घर गया। कहाँ?", "hi", "वह घर गया । कहाँ ?"),
+        ("Он ушёл. Потом…", "rus", "он ушёл . потом …"),
+        ("", "en", ""),
+    ],
+)
+def test_words_are_those_of_moses_in_small_letters(text, language, words) -> None:
+    assert tokenize(text, language) == words.split()
+
+
+def test_capitals_stay_where_asked() -> None:
+    assert tokenize("The House.", "en", lower=False) == ["The", "House", "."]
+
+
+def test_no_word_has_a_blank_in_it() -> None:
+    text = "a\u00a0b\u2028c\u3000d\te\u200bf"
+    assert all(word.split() == [word] for word in tokenize(text, "en"))
+    assert "".join(tokenize(text, "en")).replace("\u200b", "") == "abcdef"
+
+
+TEXT = {
+    "ntrex": {
+        "en": {"0": "One.", "1": "Two", "2": "Three"},
+        "de": {"2": "Drei", "0": "Eins."},
+        "tr": {"0": "BİR"},
+    },
+    "bible_nt": {"en": {"Mark 1:1": "The beginning"}, "de": {"Mark 1:1": "Der Anfang"}},
+    "tatoeba": {"en": {"0": "Hello"}, "de": {"0": "Nein"}},
+}
+
+
+def test_parallel_lines_go_together_by_their_ids() -> None:
+    ours, theirs = word_vectors.parallel_lines("en", "de", text=TEXT)
+    assert ours == [["one", "."], ["three"], ["the", "beginning"]]
+    assert theirs == [["eins", "."], ["drei"], ["der", "anfang"]]
+    assert word_vectors.parallel_lines("de", "en", ["ntrex"], text=TEXT, lower=False) == (
+        [["Drei"], ["Eins", "."]],
+        [["Three"], ["One", "."]],
+    )
+    assert word_vectors.parallel_lines("tr", "en", text=TEXT) == ([["bir"]], [["one", "."]])
+
+
+def test_lines_that_are_not_parallel_are_refused() -> None:
+    with pytest.raises(WordVectorsError, match=r"no line of tr is translated into en in bible_nt"):
+        word_vectors.parallel_lines("tr", "en", ["bible_nt"], text=TEXT)
+    with pytest.raises(WordVectorsError, match=r"'tatoeba' is no aligned .* ntrex, bible_nt"):
+        word_vectors.parallel_lines("en", "de", ["tatoeba"], text=TEXT)
+
+
+# --- vectors of words ---
+
+
+def test_lookup_of_words_with_a_vector() -> None:
+    own = vectors()
+    assert own.dim == 2
+    assert own.lookup(["cat", "the", "cat"]).tolist() == [[3, 4], [1, 2], [3, 4]]
+    assert own.lookup([]).shape == (0, 2)
+    assert own.knows(["cat", "dog"]).tolist() == [True, False]
+    assert own.index == {"the": 0, "cat": 1}
+
+
+def test_a_word_without_a_vector_is_zero_or_the_mean_of_its_ngrams() -> None:
+    assert vectors().lookup(["dog"]).tolist() == [[0, 0]]
+    table = np.random.default_rng(0).normal(size=(7, 2)).astype(np.float32)
+    found = vectors(Ngrams(table, 3, 4)).lookup(["dög", "cat", ""])
+    expected = [table[bucket(ngram, 7)] for ngram in ("<dö", "<dög", "dög", "dög>", "ög>")]
+    np.testing.assert_allclose(found[0], np.mean(expected, axis=0), rtol=1e-6)
+    assert found[1].tolist() == [3, 4]
+    assert found[2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "rows", "ngrams", "message"),
+    [
+        (("a", "b"), np.ones((3, 2)), None, r"en: there are 2 words and vectors of shape \(3, 2\)"),
+        ((), np.ones((0, 2)), None, r"one or more words with a row each are needed"),
+        (("a", "b"), np.ones(2), None, r"vectors of shape \(2,\)"),
+        (("a", "a"), np.ones((2, 2)), None, r"the word 'a' comes twice"),
+        (("a", "b"), np.array([[1, 2], [np.nan, 0]]), None, r"vector of 'b' holds NaN"),
+        (("a",), np.ones((1, 2)), Ngrams(np.ones((5, 3)), 3, 6), r"have 2 .*shape \(5, 3\)"),
+    ],
+)
+def test_vectors_that_do_not_fit_their_words_are_refused(words, rows, ngrams, message) -> None:
+    with pytest.raises(WordVectorsError, match=message):
+        WordVectors("en", words, rows, ngrams)
+
+
+# --- training ---
+
+
+def test_trained_vectors_are_those_of_the_common_words() -> None:
+    trained = word_vectors.train([*LINES, "once"], "en", **FEW)
+    counts = Counter(word for line in LINES for word in tokenize(line, "en"))
+    assert [counts[word] for word in trained.words] == sorted(counts.values(), reverse=True)
+    assert set(trained.words) == set(counts)
+    assert trained.vectors.dtype == np.float32
+    assert trained.vectors.shape == (len(trained.words), 8)
+    assert trained.lookup(["once"]).any()
+
+
+def test_the_same_seed_gives_the_same_vectors_and_another_does_not() -> None:
+    first, again, other = (
+        word_vectors.train(LINES, "en", seed=seed, **FEW).vectors for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.allclose(first, other)
+
+
+def test_the_vector_of_a_word_comes_from_its_ngrams_too() -> None:
+    trained = word_vectors.train(LINES, "en", **FEW)
+    # (word + sum of n-grams) / (number + 1), so what is left over is the word's own part.
+    ngrams = trained.ngrams.of("castle")
+    assert len(ngrams) == sum(9 - n for n in (5, 6))
+    rest = trained.lookup(["castle"])[0] * (len(ngrams) + 1)
+    rest -= trained.ngrams.vectors[ngrams].sum(axis=0)
+    assert 0 < np.abs(rest).max() < 1
+
+
+def test_words_alone_have_no_ngrams() -> None:
+    trained = word_vectors.train(LINES, "en", **FEW, ngrams=None)
+    assert trained.ngrams is None
+    assert trained.vectors.any(axis=1).all()
+    assert not trained.lookup(["castles"]).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_count": 99}, r"en: no word comes 99 times in 18 lines; give more text"),
+        ({"dim": 0}, r"dim is 0: it must be 1 or more"),
+        ({"epochs": 0}, r"epochs is 0"),
+        ({"buckets": 0}, r"buckets is 0"),
+        ({"ngrams": (5, 3)}, r"n-grams of \(5, 3\) characters: give the shortest, the longest"),
+        ({"ngrams": (0, 3)}, r"n-grams of \(0, 3\)"),
+    ],
+)
+def test_training_that_cannot_be_done(options, message) -> None:
+    with pytest.raises(WordVectorsError, match=message):
+        word_vectors.train(LINES, "en", **{**FEW, **options})
+
+
+# --- counts ---
+
+
+def information_in_words(window: int) -> tuple[list[str], np.ndarray]:
+    """The matrix that is decomposed, entry by entry."""
+    lines = [tokenize(line, "en") for line in LINES]
+    words = [word for word, _ in Counter(itertools.chain.from_iterable(lines)).most_common()]
+    near = np.zeros((len(words), len(words)))
+    for line in lines:
+        for (i, a), (j, b) in itertools.permutations(enumerate(line), 2):
+            if abs(i - j) <= window:
+                near[words.index(a), words.index(b)] += (window + 1 - abs(i - j)) / window
+    found = np.zeros_like(near)
+    smooth = near.sum(axis=0) ** 0.75 / (near.sum(axis=0) ** 0.75).sum()
+    for a, b in itertools.product(range(len(words)), repeat=2):
+        if near[a, b]:
+            p_of_b_near_a = near[a, b] / near[a].sum()
+            found[a, b] = max(0, np.log(p_of_b_near_a / smooth[b]))
+    return words, found
+
+
+@pytest.mark.parametrize("window", [1, 3])
+def test_vectors_from_counts_against_a_loop(window: int) -> None:
+    words, information = information_in_words(window)
+    found = word_vectors.factorised(LINES, "en", dim=4, window=window, ngrams=None)
+    assert found.words == tuple(words)
+    u, s, _ = np.linalg.svd(information)
+    expected = u[:, :4] * np.sqrt(s[:4])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    # Components are open up to a rotation among equal ones, and cosines are not.
+    assert s[3] - s[4] > 1e-3
+    np.testing.assert_allclose(found.vectors @ found.vectors.T, expected @ expected.T, atol=1e-4)
+    assert found.ngrams is None
+
+
+def test_a_rare_word_is_no_neighbour_but_keeps_its_place() -> None:
+    lines = ["a b c d", "a b c d", "a x b"]
+    words, near = ["a", "b", "c", "d"], [[0, 2, 0, 0], [2, 0, 2, 0], [0, 2, 0, 2], [0, 0, 2, 0]]
+    counted = word_vectors._neighbours([line.split() for line in lines], words, 1)
+    assert counted.toarray().tolist() == near
+
+
+def test_words_that_were_not_in_the_text_are_near_those_that_look_like_them() -> None:
+    found = word_vectors.factorised(LINES, "en", dim=4, ngrams=(3, 4), buckets=2000)
+    assert found.ngrams.vectors.shape == (2000, 4)
+    castles, burnt = found.lookup(["castles", "burnt"])
+    castle, burns, today = found.lookup(["castle", "burns", "today"])
+    assert castles @ castle > max(castles @ burns, castles @ today)
+    assert burnt @ burns > max(burnt @ castle, burnt @ today)
+
+
+def test_means_of_ngrams_are_as_near_to_the_words_as_least_squares_has_them(monkeypatch) -> None:
+    monkeypatch.setattr(word_vectors, "_STEPS", 100)
+    words, vectors = ["ab", "abc", "bcd"], np.random.default_rng(0).normal(size=(3, 2))
+    found = word_vectors._fitted_ngrams(words, vectors, (2, 3), 9).vectors
+    means = np.zeros((3, 9))
+    for row, word in enumerate(words):
+        framed = f"<{word}>"
+        ngrams = [framed[at : at + n] for n in (2, 3) for at in range(len(framed) - n + 1)]
+        for ngram in ngrams:
+            means[row, bucket(ngram, 9)] += 1 / len(ngrams)
+    penalty = word_vectors._DAMPING**2 * np.eye(9)
+    expected = np.linalg.solve(means.T @ means + penalty, means.T @ vectors)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_count": 99}, r"en: no word comes 99 times in 18 lines"),
+        ({"dim": 12}, r"en: 12 words and \d+ pairs .* too few for 12 components; give more text"),
+        ({"window": 0}, r"window is 0: it must be 1 or more"),
+        ({"ngrams": (5, 3)}, r"n-grams of \(5, 3\)"),
+    ],
+)
+def test_counting_that_cannot_be_done(options, message) -> None:
+    with pytest.raises(WordVectorsError, match=message):
+        word_vectors.factorised(LINES, "en", **{"dim": 4, **options})
+
+
+# --- the text of the compendium ---
+
+SHORT = {"a": {"en": dict(enumerate(LINES[:9]))}, "b": {"en": dict(enumerate(LINES[9:]))}}
+SHORT["a"]["tr"] = {"0": "IŞIK yandı ışık evde", "1": "ışık IŞIK evde yandı"}
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("counts", {"dim": 2, "buckets": 50}), ("fasttext", {"dim": 2, "buckets": 50, "epochs": 1})],
+)
+def test_vectors_of_the_text_are_kept_and_read_again(tmp_path: Path, method, options) -> None:
+    store = Store(tmp_path)
+    wanted = {"method": method, "store": store, "text": SHORT, "n_jobs": 1, "progress": False}
+    first = word_vectors.of_pretraining_text(["tr", "en"], **wanted, **options)
+    assert list(first) == ["tr", "en"]
+    assert set(first["tr"].words) == {"ışık", "yandı", "evde"}
+    plain = word_vectors.METHODS[method](LINES, "en", **options)
+    assert first["en"].words == plain.words
+    np.testing.assert_array_equal(first["en"].vectors, plain.vectors)
+
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
+    assert len(files) == 2
+    again = word_vectors.of_pretraining_text(["en", "tr"], **wanted, **options)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == files
+    for code, kept in again.items():
+        assert kept.words == first[code].words
+        np.testing.assert_array_equal(kept.vectors, first[code].vectors)
+        np.testing.assert_array_equal(kept.lookup(["xyz"]), first[code].lookup(["xyz"]))
+    word_vectors.of_pretraining_text(["en"], **wanted, **options, seed=1)
+    word_vectors.of_pretraining_text(["en"], **wanted, **options, seed=0)
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 3
+
+
+def test_two_processes_train_what_one_does(tmp_path: Path) -> None:
+    options = {"dim": 2, "ngrams": None, "text": SHORT, "progress": False}
+    one, two = (
+        word_vectors.of_pretraining_text(
+            ["en", "tr"], store=Store(tmp_path / str(n)), n_jobs=n, **options
+        )
+        for n in (1, 2)
+    )
+    for code in ("en", "tr"):
+        np.testing.assert_array_equal(one[code].vectors, two[code].vectors)
+        assert two[code].ngrams is None
+
+
+def test_a_language_that_the_text_lacks() -> None:
+    with pytest.raises(WordVectorsError, match=r"no line of 'xx': choose among bible|de, en, tr"):
+        word_vectors.of_pretraining_text(["xx"], text=TEXT)
+    with pytest.raises(WordVectorsError, match=r"no method 'glove': choose among counts, fasttext"):
+        word_vectors.of_pretraining_text(["en"], method="glove", text=TEXT)
+    with pytest.raises(TypeError, match=r"epochs"):
+        word_vectors.of_pretraining_text(["en"], epochs=3, text=TEXT)
+
+
+# --- files of fastText ---
+
+
+def vec(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8", newline="\n")
+    return path
+
+
+def test_vectors_of_a_text_file(tmp_path: Path) -> None:
+    content = "3 2\nder 0.5 -1e-3 \na\u00a0b 1 2\nÖl 3 4\n"
+    found = word_vectors.pretrained(vec(tmp_path / "a.vec", content), "de")
+    assert found.words == ("der", "a\u00a0b", "Öl")
+    np.testing.assert_allclose(found.vectors, [[0.5, -1e-3], [1, 2], [3, 4]], rtol=1e-6)
+    assert found.ngrams is None
+    zipped = tmp_path / "b.vec.gz"
+    zipped.write_bytes(gzip.compress(content.encode("utf-8")))
+    assert word_vectors.pretrained(zipped, "de", limit=2).words == found.words[:2]
+
+
+def test_words_that_are_no_whole_utf8_and_fall_together_count_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.vec"
+    path.write_bytes(b"3 1\n\xff 1\n\xfe 2\nb 3\n")
+    found = word_vectors.pretrained(path, "de")
+    assert found.words == ("\ufffd", "b")
+    assert found.vectors.tolist() == [[1], [3]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("der 1 2\n", r"a\.vec, line 1: .*found 'der 1 2'"),
+        ("", r"line 1: a \.vec file begins with the number of words"),
+        ("0 2\n", r"line 1: .*found '0 2'"),
+        ("2 2\nder 1 2\ndie 1\n", r"a\.vec, line 3: 1 numbers after 'die', and the header says 2"),
+        ("2 2\nder 1 2\ndie 1 2 3\n", r"line 3: 3 numbers after 'die'"),
+        ("2 2\nder 1 2\ndie 1 x\n", r"a\.vec, line 3: could not convert string to float: 'x'"),
+        ("2 2\nder 1 2\n", r"a\.vec ends after 1 words and its header says 2: it is torn"),
+        ("1 2\nder 1 nan\n", r"vector of 'der' holds NaN"),
+    ],
+)
+def test_a_malformed_text_file_is_reported_by_its_line(tmp_path: Path, content, message) -> None:
+    with pytest.raises(WordVectorsError, match=message):
+        word_vectors.pretrained(vec(tmp_path / "a.vec", content), "de")
+
+
+def test_lines_past_the_limit_are_not_read(tmp_path: Path) -> None:
+    path = vec(tmp_path / "a.vec", "9 1\nder 1\ndie x\n")
+    assert word_vectors.pretrained(path, "de", limit=1).words == ("der",)
+
+
+def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
+    model = FastText(
+        [line.split() for line in LINES], vector_size=4, min_count=1, bucket=30, min_n=2, max_n=3,
+        epochs=1, workers=1,
+    )  # fmt: skip
+    path = tmp_path / "a.bin"
+    save_facebook_model(model, str(path))
+    found = word_vectors.pretrained(path, "en", limit=5)
+    assert found.words == tuple(model.wv.index_to_key[:5])
+    np.testing.assert_allclose(found.vectors, model.wv.vectors[:5], atol=1e-6)
+    np.testing.assert_allclose(found.lookup(["castles"])[0], model.wv["castles"], atol=1e-6)
+
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(WordVectorsError, match=r"a\.bin is no whole model of fastText"):
+        word_vectors.pretrained(path, "en")
+    path.write_bytes(b"not a model at all, but some text that is long enough to be read as one")
+    with pytest.raises(WordVectorsError, match=r"a\.bin is no whole model of fastText"):
+        word_vectors.pretrained(path, "en")
+
+
+def test_what_is_no_file_of_vectors(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"cc\.de\.300\.vec are not there: download"):
+        word_vectors.pretrained(tmp_path / "cc.de.300.vec", "de")
+    with pytest.raises(WordVectorsError, match=r"a\.txt is neither a \.vec nor a \.bin"):
+        word_vectors.pretrained(vec(tmp_path / "a.txt", "1 1\na 1\n"), "de")
+    with pytest.raises(WordVectorsError, match=r"limit is 0"):
+        word_vectors.pretrained(vec(tmp_path / "a.vec", "1 1\na 1\n"), "de", limit=0)
