@@ -116,7 +116,7 @@ def train_nli(
 
     One encoder for premises and hypotheses (Conneau et al. 2017). The classifier is one linear
     layer over `pair_features` and a softmax over the three classes: the paper names no hidden
-    layer (InferSent has two of 512 before it, without a non-linearity between them).
+    layer (InferSent has one of 512).
 
     Parameters
     ----------
@@ -129,7 +129,9 @@ def train_nli(
     epochs : int
         At most; training ends after ``patience`` epochs in a row without a better accuracy.
     batch_size : int
-        The last batches of an epoch take the pairs left over, so that none is smaller.
+        Pairs of a batch; those left over at the end of an epoch are shared out, so that none is
+        smaller. Batches are random, but the pairs of one premise come one after another (XNLI and
+        MultiNLI have three), so that it is encoded once a batch.
     learning_rate : float
         Of Adam, constant.
     device : str, optional
@@ -143,7 +145,7 @@ def train_nli(
     """
     _check_pairs((premises, hypotheses, labels), "training")
     _check_pairs(validation, "validation")
-    _check_options(epochs, batch_size, learning_rate, patience)
+    options = _Options(seed, epochs, batch_size, learning_rate, patience)
     where = models.device_of(device)
     net = encoder(name, sizes, seed).to(where)
     with torch.random.fork_rng([]):
@@ -164,9 +166,8 @@ def train_nli(
 
     with threads_of(where, 1):
         best, history = _train(
-            nn.ModuleList([net, head]), len(labels), loss, accuracy, f"{name}, inference",
-            seed, epochs, batch_size, learning_rate, patience, where,
-        )  # fmt: skip
+            f"{name}, inference", nn.ModuleList([net, head]), of_first, loss, accuracy, options
+        )
     parts = [
         {key.removeprefix(start): x for key, x in best.items() if key.startswith(start)}
         for start in ("0.", "1.")
@@ -277,9 +278,9 @@ def align(
     if len(target) < 2:
         raise EncoderError("one pair of sentences: a mapping needs others, so two or more")
     if not 0 <= lam < 0.5:
-        raise EncoderError(f"lam is {lam}: below 0 or from 0.5 on, the loss has no use or minimum")
+        raise EncoderError(f"lam is {lam}: at least 0, and below 0.5, where minima end")
     _check_pairs(validation, "validation")
-    _check_options(max_epochs, max(batch_size, 1), learning_rate, patience)
+    options = _Options(seed, max_epochs, batch_size, learning_rate, patience)
     if batch_size < 2:
         raise EncoderError(f"batch_size is {batch_size}: a mapping needs others in a batch")
     where = models.device_of(device)
@@ -307,9 +308,8 @@ def align(
 
     with threads_of(where, 1):
         best, history = _train(
-            net, len(target), loss, accuracy, f"{nli.name}, mapping",
-            seed, max_epochs, batch_size, learning_rate, patience, where,
-        )  # fmt: skip
+            f"{nli.name}, mapping", net, np.arange(len(target)), loss, accuracy, options
+        )
     return Aligned(best, history)
 
 
@@ -324,32 +324,50 @@ def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
 # --- training -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Options:
+    seed: int
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    patience: int
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "patience"):
+            if getattr(self, name) < 1:
+                raise EncoderError(f"{name} is {getattr(self, name)}: it must be 1 or more")
+        if not self.learning_rate > 0:
+            raise EncoderError(f"learning_rate is {self.learning_rate}: it must be positive")
+
+
+#: Rows of a batch and a generator → loss, and further figures of the batch.
+_Loss = Callable[[np.ndarray, np.random.Generator], tuple[torch.Tensor, dict[str, float]]]
+
+
 def _train(
-    module: nn.Module,
-    n: int,
-    loss: Callable[[np.ndarray, np.random.Generator], tuple[torch.Tensor, dict[str, float]]],
-    accuracy: Callable[[], float],
     what: str,
-    seed: int,
-    epochs: int,
-    batch_size: int,
-    learning_rate: float,
-    patience: int,
-    device: torch.device,
+    module: nn.Module,
+    groups: np.ndarray,
+    loss: _Loss,
+    accuracy: Callable[[], float],
+    options: _Options,
 ) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
-    """Weights of the best epoch, and the history. ``loss`` takes rows and has further figures."""
-    optimiser = torch.optim.Adam(module.parameters(), lr=learning_rate)
+    """Weights of the best epoch, and the history. Rows of a group ``(n,)`` go into one batch."""
+    n = len(groups)
+    device = next(module.parameters()).device
+    optimiser = torch.optim.Adam(module.parameters(), lr=options.learning_rate)
     best: dict[str, np.ndarray] = {}
-    rows_of_history: list[dict[str, float]] = []
-    best_accuracy, waited = -math.inf, 0
-    for epoch in range(1, epochs + 1):
+    history: list[dict[str, float]] = []
+    reached, waited = -math.inf, 0
+    for epoch in range(1, options.epochs + 1):
         module.train()
-        rng = np.random.default_rng([seed, epoch])
+        rng = np.random.default_rng([options.seed, epoch])
+        order = np.argsort(rng.permutation(groups.max() + 1)[groups], kind="stable")
         sums: dict[str, float] = {}
         # Dropout has no generator of its own; fork_rng leaves that of the process as it was.
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(int(rng.integers(2**63)))
-            for rows in np.array_split(rng.permutation(n), max(1, n // batch_size)):
+            for rows in np.array_split(order, max(1, n // options.batch_size)):
                 value, figures = loss(rows, rng)
                 value.backward()
                 optimiser.step()
@@ -359,16 +377,15 @@ def _train(
         if not math.isfinite(sums["loss"]):
             raise EncoderError(
                 f"{what}: the loss is no longer a number in epoch {epoch} (learning rate "
-                f"{learning_rate:g}): lower the learning rate"
+                f"{options.learning_rate:g}): lower the learning rate"
             )
-        reached = accuracy()
-        rows_of_history.append({"epoch": epoch, **sums, "accuracy": reached})
+        history.append({"epoch": epoch, **sums, "accuracy": accuracy()})
         waited += 1
-        if reached > best_accuracy:
-            best, best_accuracy, waited = weights(module), reached, 0
-        if waited == patience:
+        if history[-1]["accuracy"] > reached:
+            best, reached, waited = weights(module), history[-1]["accuracy"], 0
+        if waited == options.patience:
             break
-    return best, pd.DataFrame(rows_of_history)
+    return best, pd.DataFrame(history)
 
 
 def _apart(side: Sentences) -> Sentences:
@@ -422,15 +439,6 @@ def _check_pairs(pairs: LabelledPairs, part: str) -> None:
             f"{part} pairs: the label {min(strange, key=str)!r} is none of 0, 1, 2, the places of "
             f"{', '.join(labelled.NLI)}"
         )
-
-
-def _check_options(epochs: int, batch_size: int, learning_rate: float, patience: int) -> None:
-    named = {"epochs": epochs, "batch_size": batch_size, "patience": patience}
-    for name, value in named.items():
-        if value < 1:
-            raise EncoderError(f"{name} is {value}: it must be 1 or more")
-    if not learning_rate > 0:
-        raise EncoderError(f"learning_rate is {learning_rate}: it must be positive")
 
 
 # --- many -----------------------------------------------------------------------------------------

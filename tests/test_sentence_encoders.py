@@ -1,0 +1,506 @@
+"""Sentence encoders against literal ones; what training on inference and mapping must do."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from xlx import encoder_training, sentence_encoders
+from xlx.encoder_training import (
+    Aligned,
+    LabelledPairs,
+    Nli,
+    align,
+    alignment_loss,
+    nli_predictions,
+    run,
+    train_nli,
+)
+from xlx.sentence_encoders import (
+    ENCODERS,
+    MINI,
+    NAMES,
+    EncoderError,
+    Sentences,
+    Sizes,
+    encode,
+    encoder,
+    sentences,
+    weights,
+)
+from xlx.store import Store
+
+TINY = Sizes(
+    words=6, hidden=4, layers=2, dropout=0.1, channels=5, projection=8, attention=3, heads=2
+)
+#: Lengths from one word, below every filter, to many.
+LENGTHS = (1, 2, 9, 3, 4, 1, 6)
+
+
+def some(lengths: Sequence[int] = LENGTHS, width: int = 6, seed: int = 0) -> Sentences:
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(20, width)).astype(np.float32)
+    return Sentences(vectors, tuple(rng.integers(0, 20, n) for n in lengths))
+
+
+def padded(of: Sentences, beyond: float, more: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Word vectors of all sentences in one batch, with ``beyond`` behind their ends."""
+    found = np.full((len(of), max(of.lengths) + more, of.vectors.shape[1]), beyond, np.float32)
+    for row, words in enumerate(of.ids):
+        found[row, : len(words)] = of.vectors[words]
+    return torch.from_numpy(found), torch.from_numpy(of.lengths)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm_by_hand(x: np.ndarray, own: dict[str, np.ndarray], start: str) -> np.ndarray:
+    """States of one LSTM, word by word."""
+    into, again = own[f"{start}.weight_ih_l0"], own[f"{start}.weight_hh_l0"]
+    bias = own[f"{start}.bias_ih_l0"] + own[f"{start}.bias_hh_l0"]
+    h = c = np.zeros(again.shape[1])
+    states = []
+    for word in x:
+        i, f, g, o = np.split(into @ word + again @ h + bias, 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        states.append(h)
+    return np.array(states)
+
+
+def by_hand(name: str, x: np.ndarray, own: dict[str, np.ndarray], sizes: Sizes) -> np.ndarray:
+    """The vector of one sentence ``(n_words, words)``, by the definitions."""
+    if name.startswith("cnn"):
+        pooled = []
+        for number, (width, padding) in enumerate(zip(sizes.filters, sizes.padding, strict=True)):
+            zeros = np.zeros((padding, x.shape[1]))
+            rows = np.concatenate([zeros, x, zeros])
+            rows = np.concatenate([rows, np.zeros((max(width - len(rows), 0), x.shape[1]))])
+            kernel, bias = own[f"filters.{number}.weight"], own[f"filters.{number}.bias"]
+            places = [
+                np.einsum("cwk,kw->c", kernel, rows[place : place + width]) + bias
+                for place in range(len(rows) - width + 1)
+            ]
+            places = np.maximum(places, 0)
+            pooled.append(places.mean(axis=0) if name == "cnn-mean" else places.max(axis=0))
+        return own["projection.weight"] @ np.concatenate(pooled) + own["projection.bias"]
+    for layer in range(sizes.layers):
+        ahead = lstm_by_hand(x, own, f"lstm.forwards.{layer}")
+        back = lstm_by_hand(x[::-1], own, f"lstm.backwards.{layer}")[::-1]
+        x = np.concatenate([ahead, back], axis=1)
+    if name == "rnn-max":
+        return x.max(axis=0)
+    if name == "rnn-last":
+        return np.concatenate([ahead[-1], back[0]])
+    scores = own["second.weight"] @ np.tanh(own["first.weight"] @ x.T)
+    attention = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return (attention @ x)[-1] if name == "attention-last" else (attention @ x).max(axis=0)
+
+
+# --- sentences ---
+
+
+def test_sentences_number_their_words_and_look_each_up_once() -> None:
+    asked = []
+
+    def lookup(words: Sequence[str]) -> np.ndarray:
+        asked.append(list(words))
+        return np.array([[len(word), 1.0] for word in words])
+
+    found = sentences([["a", "dog", "a"], ["dog"]], lookup)
+    assert asked == [["a", "dog"]]
+    assert [ids.tolist() for ids in found.ids] == [[0, 1, 0], [1]]
+    assert found.vectors.tolist() == [[1, 1], [3, 1]]
+    assert found.vectors.dtype == np.float32
+    assert found.lengths.tolist() == [3, 1]
+    assert [ids.tolist() for ids in found.take([1, 0]).ids] == [[1], [0, 1, 0]]
+
+
+def test_sentences_that_an_encoder_sees_alike_have_one_hash_and_others_another() -> None:
+    one = some()
+    assert one.hash() == some().hash()
+    others = [one.take(range(6)), some(seed=1), some(LENGTHS[::-1])]
+    assert len({one.hash(), *(other.hash() for other in others)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "vectors", "message"),
+    [
+        ([], [], r"there are no sentences"),
+        ([["a"], []], [[1.0]], r"sentence 1 \(counted from 0\) has no words: leave it out"),
+        ([["a", "b"]], [[1.0]], r"an array \(1, 1\) for 2 words"),
+        ([["a", "b"]], [[1.0], [math.nan]], r"the vector of 'b' is not finite"),
+    ],
+)
+def test_sentences_that_cannot_be_encoded_are_told(words: list, vectors: list, message: str):
+    with pytest.raises(EncoderError, match=message):
+        sentences(words, lambda _: np.array(vectors))
+
+
+# --- encoders ---
+
+
+def test_encoders_are_what_their_definitions_say() -> None:
+    for sizes in (TINY, replace(TINY, padding=(0, 0, 3)), replace(TINY, layers=1)):
+        for name in ENCODERS:
+            own = weights(encoder(name, sizes, seed=3))
+            found = encode(name, sizes, own, some(), device="cpu")
+            expected = [by_hand(name, some().vectors[ids], own, sizes) for ids in some().ids]
+            np.testing.assert_allclose(found, expected, atol=2e-6, err_msg=f"{name} {sizes}")
+
+
+def test_padding_changes_nothing_whatever_it_holds() -> None:
+    for name in ENCODERS:
+        net = encoder(name, TINY, seed=1).eval()
+        with torch.inference_mode():
+            plain = net(*padded(some(), 0.0))
+            np.testing.assert_allclose(net(*padded(some(), 77.0, more=5)), plain, atol=2e-6)
+            alone = torch.cat([net(*padded(some().take([row]), 0.0)) for row in range(7)])
+        np.testing.assert_allclose(alone, plain, atol=2e-6)
+
+
+def test_size_of_batches_changes_nothing() -> None:
+    for name in ENCODERS:
+        own = weights(encoder(name, TINY, seed=1))
+        one, all_at_once = (
+            encode(name, TINY, own, some(), batch_tokens=tokens, device="cpu") for tokens in (1, 99)
+        )
+        np.testing.assert_allclose(one, all_at_once, atol=2e-6)
+
+
+def test_vectors_have_the_widths_of_the_paper_and_of_the_small_sizes() -> None:
+    assert set(NAMES) == set(ENCODERS)
+    for sizes, width in ((MINI, 128), (TINY, 8)):
+        of = some(width=sizes.words)
+        for name in ENCODERS:
+            found = encode(name, sizes, weights(encoder(name, sizes, 1)), of, device="cpu")
+            assert found.shape == (7, width)
+            assert found.dtype == np.float32
+    nets = {name: encoder(name, Sizes(), 1) for name in ("rnn-max", "cnn-max", "attention-max")}
+    assert {net.width for net in nets.values()} == {1024}
+    millions = {
+        name: round(sum(x.numel() for x in net.parameters()) / 1e6, 1) for name, net in nets.items()
+    }
+    assert millions["rnn-max"] == 9.6
+    assert millions["cnn-max"] == 5.3
+
+
+def test_weights_are_those_of_the_seed_and_leave_the_generator_alone() -> None:
+    before = torch.random.get_rng_state()
+    one, again, other = (weights(encoder("rnn-max", TINY, seed)) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert all(np.array_equal(one[name], again[name]) for name in one)
+    assert not any(np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"heads": 0}, r"heads is 0: it must be 1 or more"),
+        ({"dropout": 1.0}, r"dropout is 1.0: it is a share, below 1"),
+        ({"padding": (1, 2)}, r"3 filters and 2 paddings"),
+        ({"filters": (0, 1, 2)}, r"filters are 1 word wide or more"),
+    ],
+)
+def test_sizes_that_are_none_are_told(options: dict, message: str) -> None:
+    with pytest.raises(EncoderError, match=message):
+        Sizes(**options)
+
+
+def test_what_an_encoder_cannot_take_is_told() -> None:
+    own = weights(encoder("rnn-max", TINY, 1))
+    with pytest.raises(EncoderError, match=r"'rnn-min' is none of rnn-max, rnn-last"):
+        encoder("rnn-min", TINY, 1)
+    with pytest.raises(EncoderError, match=r"word vectors are 5 wide, the encoder takes 6"):
+        encode("rnn-max", TINY, own, some(width=5), device="cpu")
+    with pytest.raises(EncoderError, match=r"these are not the weights of cnn-max"):
+        encode("cnn-max", TINY, own, some(), device="cpu")
+
+
+# --- inference ---
+
+
+def inference(n: int, seed: int, turn: np.ndarray | None = None) -> LabelledPairs:
+    """Pairs whose class is told by the hypothesis: a word of group 0, 1 or 2 among neutral ones.
+
+    With ``turn``, the word vectors of another language: the same, turned.
+    """
+    rng = np.random.default_rng(seed)
+    vectors = np.random.default_rng(9).normal(size=(12, 6))
+    vectors = (vectors if turn is None else vectors @ turn).astype(np.float32)
+    labels = rng.integers(0, 3, n)
+    # Three pairs of each premise, as XNLI has them.
+    premises = [rng.integers(3, 12, 2 + i % 3) for i in range(math.ceil(n / 3))]
+    hypotheses = [rng.permutation([label, *rng.integers(3, 12, 2)]) for label in labels]
+    return (
+        Sentences(vectors, tuple(premises[i // 3] for i in range(n))),
+        Sentences(vectors, tuple(hypotheses)),
+        labels,
+    )
+
+
+FAST = {"sizes": TINY, "batch_size": 12, "learning_rate": 2e-2, "device": "cpu"}
+
+
+def trained(name: str, **options) -> Nli:
+    return train_nli(
+        name,
+        *inference(180, 0),
+        inference(60, 1),
+        **{**FAST, "epochs": 5, "patience": 5} | options,
+    )
+
+
+def test_all_encoders_learn_inference_and_give_the_weights_of_their_best_epoch() -> None:
+    held_out = inference(60, 1)
+    for name in ENCODERS:
+        nli = trained(name)
+        predicted = nli_predictions(nli, *held_out[:2], device="cpu")
+        reached = float(np.mean(predicted == held_out[2]))
+        assert reached == nli.history["accuracy"].max() > 0.7
+        assert nli.history["loss"].iloc[-1] < nli.history["loss"].iloc[0]
+        assert nli.history["epoch"].tolist() == list(range(1, len(nli.history) + 1))
+
+
+def test_training_ends_after_epochs_without_gain() -> None:
+    history = trained("cnn-mean", learning_rate=1e-12, patience=2).history
+    assert history["epoch"].tolist() == [1, 2, 3]
+    assert trained("cnn-mean", learning_rate=1e-12, patience=3, epochs=2).history.shape == (2, 3)
+
+
+def test_training_is_that_of_its_seed_and_leaves_the_generator_alone() -> None:
+    before = torch.random.get_rng_state()
+    one, again, other = (trained("rnn-max", epochs=2, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert one.history.equals(again.history)
+    assert all(np.array_equal(one.state[name], again.state[name]) for name in one.state)
+    assert not one.history.equals(other.history)
+
+
+def test_dropout_takes_part_in_training_only() -> None:
+    dropped, whole = (
+        trained("rnn-max", epochs=1, sizes=replace(TINY, dropout=share)) for share in (0.5, 0.0)
+    )
+    assert dropped.history["loss"][0] != whole.history["loss"][0]
+    vectors = [encode("rnn-max", dropped.sizes, dropped.state, some(), device="cpu")] * 2
+    assert np.array_equal(*vectors)
+
+
+def test_pair_features_by_hand() -> None:
+    u, v = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 4.0]])
+    found = encoder_training.pair_features(u, v)
+    assert found.tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
+
+
+#: Six sentences whose products are beyond all numbers.
+HUGE = Sentences(np.full((1, 6), 1e30, np.float32), (np.zeros(2, np.int64),) * 6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": np.array([0, 1])}, r"training pairs: 6 premises and 2 labels"),
+        (
+            {"labels": np.array([0, 1, 2, 3, 0, 1])},
+            r"the label 3 is none of 0, 1, 2, the places of",
+        ),
+        ({"hypotheses": some([2])}, r"training pairs: 6 premises and 1 hypotheses"),
+        ({"epochs": 0}, r"epochs is 0: it must be 1 or more"),
+        ({"learning_rate": -1.0}, r"learning_rate is -1.0: it must be positive"),
+        ({"premises": HUGE, "hypotheses": HUGE}, r"inference: the loss is no longer a number in"),
+    ],
+)
+def test_training_that_cannot_be_is_told(change: dict, message: str) -> None:
+    premises, hypotheses, labels = inference(6, 0)
+    call = {"premises": premises, "hypotheses": hypotheses, "labels": labels}
+    with pytest.raises(EncoderError, match=message):
+        train_nli(
+            "cnn-max", **{**call, "validation": inference(6, 1), **FAST, "batch_size": 2} | change
+        )
+
+
+# --- mapping ---
+
+
+def test_alignment_loss_on_a_worked_example() -> None:
+    x, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([[1.0, 1.0], [0.0, 0.0]])
+    # ||x - y||²: 1 and 4. The other is the other row: ||x_c - y||²: (0 - 1)² + (2 - 1)² = 2 and
+    # 1; ||x - y_c||²: 1 and 1 + 1 = 2. So (1 - (2 + 1) / 4 + 4 - (1 + 2) / 4) / 2.
+    assert alignment_loss(x, y, x.flip(0), y.flip(0)).item() == pytest.approx((0.25 + 3.25) / 2)
+    assert alignment_loss(x, y, x.flip(0), y.flip(0), lam=0).item() == pytest.approx(2.5)
+
+
+def test_best_vectors_of_the_alignment_loss_are_the_english_ones_drawn_apart() -> None:
+    n, width, lam = 6, 3, 0.25
+    x = torch.randn(n, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = x - x.mean(dim=0) + 5.0
+    y = x.clone().requires_grad_()
+    optimiser = torch.optim.SGD([y], lr=0.5)
+    shifts = range(1, n)  # each sentence meets each other one once
+    for _ in range(300):
+        optimiser.zero_grad()
+        losses = [alignment_loss(x, y, x.roll(i, 0), y.roll(i, 0), lam) for i in shifts]
+        (sum(losses) / len(losses)).backward()
+        optimiser.step()
+    apart = (1 + 2 * lam / (n - 1)) / (1 - 2 * lam)
+    assert apart == pytest.approx(2.2)  # with many sentences, 2
+    torch.testing.assert_close(y.detach(), 5.0 + apart * (x - 5.0))
+
+
+def test_others_of_a_batch_are_all_others_once_and_never_the_own() -> None:
+    rng = np.random.default_rng(0)
+    met = set()
+    for _ in range(200):
+        ring = encoder_training._ring(4, rng)
+        assert sorted(ring) == [0, 1, 2, 3]
+        met |= set(enumerate(ring.tolist()))
+    assert met == {(i, j) for i in range(4) for j in range(4) if i != j}
+
+
+def parallel(n: int, turn: np.ndarray) -> tuple[Sentences, Sentences]:
+    """Sentences of two languages with the same words, whose vectors are turned in the second."""
+    _, first, _ = inference(n, 5)
+    return first, Sentences((first.vectors @ turn).astype(np.float32), first.ids)
+
+
+TURN = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
+
+
+def mapped(nli: Nli, n: int = 200, **options) -> Aligned:
+    call = {"max_epochs": 8, "batch_size": 8, "learning_rate": 1e-2, "patience": 8}
+    return align(
+        nli, *parallel(n, TURN), inference(60, 2, TURN), device="cpu", **{**call, **options}
+    )
+
+
+def test_mapped_encoders_give_translations_like_vectors_and_classes() -> None:
+    for name in ("rnn-max", "cnn-mean", "attention-last"):
+        nli = trained(name)
+        found = mapped(nli)
+        assert set(found.history) == {"epoch", "loss", "cosine", "accuracy"}
+        assert found.history["cosine"].iloc[-1] > max(0.8, found.history["cosine"][0])
+        english, turned = inference(60, 2), inference(60, 2, TURN)
+        predicted = nli_predictions(nli, *turned[:2], state=found.state, device="cpu")
+        reached = float(np.mean(predicted == turned[2]))
+        assert reached == found.history["accuracy"].max()
+        # The English encoder does not know the turned vectors, the mapped one does.
+        unmapped = nli_predictions(nli, *turned[:2], device="cpu")
+        assert reached > np.mean(unmapped == turned[2]) + 0.1
+        assert (
+            reached > np.mean(nli_predictions(nli, *english[:2], device="cpu") == turned[2]) - 0.2
+        )
+
+
+def test_mapping_takes_vectors_for_sentences_and_leaves_the_english_encoder_alone() -> None:
+    nli = trained("cnn-max", epochs=1)
+    before = {name: x.copy() for name, x in nli.state.items()}
+    source, _ = parallel(200, TURN)
+    vectors = encode(nli.name, nli.sizes, nli.state, source, device="cpu")
+    one, other = mapped(nli, max_epochs=2), align(
+        nli, vectors, parallel(200, TURN)[1], inference(60, 2, TURN),
+        max_epochs=2, batch_size=8, learning_rate=1e-2, device="cpu",
+    )  # fmt: skip
+    assert one.history.equals(other.history)
+    assert all(np.array_equal(one.state[name], other.state[name]) for name in one.state)
+    assert all(np.array_equal(before[name], nli.state[name]) for name in before)
+
+
+def test_mapping_is_that_of_its_seed_and_ends_after_epochs_without_gain() -> None:
+    nli = trained("rnn-last", epochs=1)
+    one, again, other = (mapped(nli, max_epochs=2, seed=seed) for seed in (1, 1, 2))
+    assert one.history.equals(again.history)
+    assert not one.history.equals(other.history)
+    still = mapped(nli, learning_rate=1e-12, patience=2)
+    assert still.history["epoch"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": some()}, r"parallel pairs: 3 source sentences and 7 target sentences"),
+        ({"lam": 0.5}, r"lam is 0.5: at least 0, and below 0.5, where minima end"),
+        ({"lam": -0.1}, r"lam is -0.1"),
+        ({"batch_size": 1}, r"batch_size is 1: a mapping needs others in a batch"),
+        ({"source": some([1]), "target": some([1])}, r"one pair of sentences"),
+        ({"source": np.zeros((3, 5))}, r"source vectors \(3, 5\): the encoder's are 8 wide"),
+        ({"target": some([1, 2, 3], width=5)}, r"word vectors are 5 wide, the encoder takes 6"),
+        ({"validation": (some(), some(), np.zeros(6))}, r"validation pairs: 7 premises and 6 lab"),
+    ],
+)
+def test_mappings_that_cannot_be_are_told(change: dict, message: str) -> None:
+    own = weights(encoder("cnn-max", TINY, 1))
+    head = {"weight": np.zeros((3, 32), np.float32), "bias": np.zeros(3, np.float32)}
+    nli = Nli("cnn-max", TINY, own, head, trained("cnn-max", epochs=1).history)
+    call = {"source": some([1, 2, 3]), "target": some([1, 2, 3]), "validation": inference(6, 1)}
+    with pytest.raises(EncoderError, match=message):
+        align(nli, **call | change, device="cpu")
+
+
+# --- many ---
+
+
+def calls() -> dict[str, dict]:
+    premises, hypotheses, labels = inference(30, 0)
+    own = {"premises": premises, "hypotheses": hypotheses, "labels": labels, "epochs": 1}
+    own |= {"validation": inference(6, 1), **FAST}
+    return {
+        "a": {"name": "cnn-max", **own},
+        "b": {"name": "rnn-max", **own},
+        "again": {"name": "cnn-max", **own, "seed": 1},
+    }
+
+
+def same(one: Nli | Aligned, other: Nli | Aligned) -> bool:
+    parts = ("state", "classifier") if isinstance(one, Nli) else ("state",)
+    return one.history.equals(other.history) and all(
+        np.array_equal(x, getattr(other, part)[name])
+        for part in parts
+        for name, x in getattr(one, part).items()
+    )
+
+
+def test_trainings_side_by_side_are_those_alone_and_are_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    found = run(train_nli, calls(), n_jobs=2, store=store, progress=False)
+    assert list(found) == ["a", "b", "again"]
+    assert [found[name].name for name in found] == ["cnn-max", "rnn-max", "cnn-max"]
+    assert all(same(found[name], train_nli(**call)) for name, call in calls().items())
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 2
+    source, target = parallel(20, TURN)
+    own = {"source": source, "target": target, "validation": inference(6, 2, TURN)}
+    asked = {("de", name): {"nli": found[name], **own, "max_epochs": 1} for name in ("a", "b")}
+    to_german = run(align, asked, n_jobs=1, store=store, progress=False)
+    assert all(same(to_german[name], align(**call)) for name, call in asked.items())
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("done again")
+
+    monkeypatch.setattr(encoder_training, "_stored", fail)
+    once_more = run(align, asked, n_jobs=1, store=store, progress=False)
+    assert all(same(once_more[name], to_german[name]) for name in asked)
+
+
+def test_all_that_moves_a_result_is_in_its_key() -> None:
+    call = calls()["a"]
+    key = encoder_training._key(train_nli, call)
+    assert key == encoder_training._key(train_nli, {**call, "seed": 1, "patience": 2})
+    premises, hypotheses, labels = inference(30, 3)
+    changes = [
+        {"seed": 2}, {"epochs": 2}, {"sizes": replace(TINY, dropout=0.0)}, {"name": "cnn-mean"},
+        {"premises": premises}, {"hypotheses": hypotheses}, {"labels": labels},
+        {"validation": inference(6, 2)},
+    ]  # fmt: skip
+    keys = [str(encoder_training._key(train_nli, call | change)) for change in changes]
+    assert len({str(key), *keys}) == 1 + len(changes)
+
+
+def test_only_trainings_are_run() -> None:
+    with pytest.raises(ValueError, match=r"only train_nli and align are run here"):
+        run(sentence_encoders.encode, {})
