@@ -5,10 +5,10 @@
 ``--evaluation`` names the folders of the originals, unpacked, as in ``make.py``: one row each, by
 the name of the folder. Rows of their own have the evaluation text that the repository ships
 (``data/wmt24pp``, ``data/flores200``, ``data/new_testament``, ``data/labelled``,
-``data/questions``) and the parts that stay out of training: the last documents of NTREX-128 and,
-where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it. The corpus
-``new-testament`` has no row: all its lines are pretraining lines, on purpose. Written beside this
-script: ``overlap.tsv``, one row a set; the README has it as a table. The matches are printed.
+``data/questions``, ``data/trees``) and the parts that stay out of training: the last documents of
+NTREX-128 and, where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it. The
+corpus ``new-testament`` has no row: all its lines are pretraining lines, on purpose. Written beside
+this script: ``overlap.tsv``, one row a set; the README has it as a table. The matches are printed.
 
 Pretraining text is every line of the four archives; for the held-out documents of NTREX, which are
 in the archive and not trained on, it is all the others. All languages are compared with all.
@@ -47,7 +47,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from make import SHORT, letters, texts_of  # noqa: E402
 
-from xlx import corpora, labelled, questions  # noqa: E402
+from xlx import corpora, labelled, questions, trees  # noqa: E402
 from xlx.pretraining_text import (  # noqa: E402
     HELD_OUT_BOOKS,
     SOURCES,
@@ -292,6 +292,14 @@ def question_lines() -> Iterator[str]:
             yield from (answer.text for answer in answers)
 
 
+def tree_lines() -> Iterator[str]:
+    """The sentences of ``data/trees``, tokens joined by spaces and words joined by spaces."""
+    for row in trees.table().itertuples():
+        for tree in trees.load(row.language, row.source):
+            yield " ".join(tree.tokens)
+            yield " ".join(tree.words)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--evaluation", type=Path, nargs="+", required=True)
@@ -308,6 +316,7 @@ def main() -> None:
         add(f"data/{folder}", text, shipped_lines(name))
     add("data/labelled", text, labelled_lines())
     add("data/questions", text, question_lines())
+    add("data/trees", text, tree_lines())
     for folder in originals:
         if folder.name == "bible_nt":
             add("bible_nt, held-out books", text, held_out_verses(folder))

@@ -1,0 +1,557 @@
+"""Probing tasks: each rule on hand-written trees, balance, disjoint parts, seeds, released data."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xlx import probing_tasks, trees
+from xlx.probing_tasks import (
+    CHANGED,
+    PARTS,
+    TASKS,
+    Part,
+    Rules,
+    Task,
+    TooFewSentencesError,
+    build,
+    clauses,
+    counts,
+    largest,
+    overlaps,
+    read_senteval,
+    sizes_of,
+)
+from xlx.trees import Tree, Trees, letters, read_conllu
+
+ANY = Rules(lengths=(1, 99))
+
+
+def tree(text: str, name: str = "1", language: str = "en") -> Tree:
+    """A tree of "form/UPOS/head/relation/Features" words; "=form=" opens a token of two words."""
+    lines, n = [f"# sent_id = {name}"], 0
+    for each in text.split():
+        if each.startswith("="):
+            lines.append("\t".join((f"{n + 1}-{n + 2}", each.strip("="), *"________")))
+            continue
+        n += 1
+        form, tag, head, relation, *feats = each.split("/")
+        lines.append(
+            "\t".join((str(n), form, "_", tag, "_", *(feats or "_"), head, relation, "_", "_"))
+        )
+    (made,) = read_conllu(lines, "made", language, strict=True)
+    return made
+
+
+def some(*texts: str, language: str = "en") -> Trees:
+    made = (tree(text, str(i), language) for i, text in enumerate(texts))
+    return Trees(language, "made", tuple(made))
+
+
+def labels_of(name: str, *texts: str, rules: Rules = ANY, language: str = "en") -> list[str]:
+    """The class of each sentence, "" where it is not usable: one at a time."""
+    found = []
+    for text in texts:
+        rows = counts(name, some(text, language=language), rules)
+        rows = rows[rows["sentences"] > 0]
+        assert len(rows) <= 1
+        found.append("".join(rows["class"]))
+    return found
+
+
+# --- each rule, right and wrong -------------------------------------------------------------------
+
+
+def flat(n: int, *, first: str = "w0") -> str:
+    """A sentence of n tokens whose first is the root."""
+    words = [f"{first}/X/0/root", *(f"w{i}/X/1/dep" for i in range(1, n))]
+    return " ".join(words)
+
+
+def chain(depth: int, n: int, word: str = "w") -> str:
+    """A sentence of n tokens and a depth."""
+    heads = [*range(depth + 1), *[1] * (n - depth - 1)]
+    return " ".join(
+        f"{word}{i}/X/{head}/{'dep' if head else 'root'}" for i, head in enumerate(heads)
+    )
+
+
+def test_sentlen_bins_the_number_of_tokens() -> None:
+    made = labels_of("SentLen", *(flat(n) for n in (4, 5, 8, 9, 16, 17, 25, 26, 28, 29)))
+    assert made == ["", "5-8", "5-8", "9-12", "13-16", "17-20", "21-25", "26-28", "26-28", ""]
+    rules = Rules(length_edges=(1, 3, 4))
+    two_tokens = "=im= in/ADP/0/root dem/DET/1/det a/X/1/dep"
+    assert labels_of("SentLen", two_tokens, flat(3), flat(4), rules=rules) == ["1-2", "3-3", ""]
+
+
+def test_wc_takes_sentences_with_exactly_one_of_the_words_exactly_once() -> None:
+    # By frequency: the (6), old (5), dog (4), cat (3), a (2).
+    texts = (
+        "the old cat",
+        "the old dog",
+        "The cat dog",
+        "the CAT",
+        "dog the old dog",
+        "the old old a a",
+    )
+    rows = [
+        " ".join(f"{w}/X/{i and 1}/{'dep' if i else 'root'}" for i, w in enumerate(t.split()))
+        for t in texts
+    ]
+    made = counts("WC", some(*rows), replace(ANY, n_words=2, first_rank=2))
+    # "dog the old dog" has dog twice, "The cat dog" has both
+    assert dict(zip(made["class"], made["sentences"], strict=True)) == {"dog": 1, "cat": 2}
+    with pytest.raises(TooFewSentencesError, match=r"WC in en: the text has 5 words, and 9 are"):
+        counts("WC", some(*rows), replace(ANY, n_words=5, first_rank=4))
+
+
+def test_wc_words_have_a_letter_and_no_digit() -> None:
+    made = counts(
+        "WC",
+        some("2a/X/0/root ,/PUNCT/1/punct हाँ/X/1/dep é/X/1/dep"),
+        replace(ANY, n_words=2, first_rank=0),
+    )
+    assert made["class"].tolist() == ["é", "हाँ"]
+
+
+def test_treedepth_is_the_depth_within_a_bin_of_lengths() -> None:
+    rules = replace(ANY, depths=(2, 3), depth_edges=(5, 7, 9))
+    made = [
+        chain(2, 5),
+        chain(3, 5),
+        chain(3, 6),
+        chain(3, 8),
+        chain(2, 9),
+        chain(4, 6),
+        chain(1, 6),
+    ]
+    assert labels_of("TreeDepth", *made, rules=rules) == ["2", "3", "3", "3", "", "", ""]
+    words = [
+        chain(depth, n, f"{'ab'[i % 2]}{i}")
+        for i, (depth, n) in enumerate([*[(2, 5)] * 4, *[(3, 6)] * 2, *[(2, 7)] * 3, *[(3, 8)] * 9])
+    ]
+    table = counts("TreeDepth", some(*words), rules)
+    assert table[["class", "bin", "sentences"]].to_numpy().tolist() == [
+        ["2", "5-6", 4], ["3", "5-6", 2], ["2", "7-8", 3], ["3", "7-8", 9],
+    ]  # fmt: skip
+    assert largest("TreeDepth", some(*words), rules) == 2 * (2 + 3)
+
+
+ENGLISH = "Anna/PROPN/2/{0}/{1} sees/{2}/0/root/Tense=Pres old/ADJ/4/amod cats/NOUN/2/{3}/{4}"
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "object_"),
+    [
+        (ENGLISH.format("nsubj", "Number=Sing", "VERB", "obj", "Number=Plur"), "Sing", "Plur"),
+        (ENGLISH.format("nsubj:pass", "Number=Plur", "AUX", "obj", "Number=Sing"), "Plur", "Sing"),
+        (ENGLISH.format("nsubj", "Number=Dual", "VERB", "obj", "Number=Ptan"), "", ""),
+        (ENGLISH.format("nsubj", "_", "VERB", "obj", "Case=Acc"), "", ""),
+        (ENGLISH.format("nsubj", "Number=Sing", "NOUN", "obj", "Number=Plur"), "", ""),
+        (ENGLISH.format("nsubj", "Number=Sing", "VERB", "nsubj", "Number=Sing"), "", ""),
+        (ENGLISH.format("obj", "Number=Sing", "VERB", "obj", "Number=Sing"), "", ""),
+        (ENGLISH.format("csubj", "Number=Sing", "VERB", "iobj", "Number=Sing"), "", ""),
+        ("He/PRON/2/nsubj/Number=Sing says/VERB/0/root cats/NOUN/4/nsubj/Number=Plur "
+         "sleep/VERB/2/ccomp", "Sing", ""),
+    ],
+)  # fmt: skip
+def test_number_is_that_of_the_only_subject_or_object_of_the_root_verb(
+    text: str, subject: str, object_: str
+) -> None:
+    assert labels_of("SubjNum", text) == [subject]
+    assert labels_of("ObjNum", text) == [object_]
+
+
+@pytest.mark.parametrize(
+    ("text", "alone", "with_auxiliaries"),
+    [
+        ("It/PRON/2/nsubj slept/VERB/0/root/Tense=Past|VerbForm=Fin", "Past", "Past"),
+        ("It/PRON/2/nsubj sleeps/VERB/0/root/Tense=Pres", "Pres", "Pres"),
+        ("Es/PRON/2/nsubj será/AUX/0/root/Tense=Fut", "", ""),
+        ("Es/PRON/2/nsubj era/VERB/0/root/Tense=Imp", "", ""),
+        ("did/AUX/2/aux/Tense=Past sleep/VERB/0/root/VerbForm=Inf", "", "Past"),
+        ("may/AUX/3/aux has/AUX/3/aux/Tense=Pres slept/VERB/0/root", "", "Pres"),
+        ("was/AUX/2/aux/Tense=Past sleeping/VERB/0/root/Tense=Pres", "Pres", "Pres"),
+        ("It/PRON/3/nsubj was/AUX/3/cop/Tense=Past old/ADJ/0/root", "", ""),
+        ("He/PRON/2/nsubj come/VERB/0/root was/VERB/2/ccomp/Tense=Past", "", ""),
+    ],
+)
+def test_tense_is_that_of_the_root_verb_or_of_its_auxiliary(
+    text: str, alone: str, with_auxiliaries: str
+) -> None:
+    assert labels_of("Tense", text, rules=replace(ANY, auxiliaries=False)) == [alone]
+    assert labels_of("Tense", text) == [with_auxiliaries]
+
+
+COORDINATED = (
+    "Anna/PROPN/2/nsubj sleeps/VERB/0/root today/ADV/2/advmod ,/PUNCT/7/punct and/CCONJ/7/cc "
+    "Tom/PROPN/7/nsubj eats/VERB/2/conj =im= in/ADP/10/case dem/DET/10/det Haus/NOUN/7/obl "
+    "./PUNCT/2/punct"
+)
+
+
+def test_coordinv_changes_the_places_of_two_main_clauses() -> None:
+    made = some(COORDINATED)
+    assert clauses(made.trees[0]) == (3, 5, 9)
+    assert largest("CoordInv", some(COORDINATED, COORDINATED.replace("Tom", "Jim"))) == 2
+    assert " ".join(inverted(COORDINATED)) == "tom eats im haus , and anna sleeps today ."
+
+
+def inverted(text: str) -> tuple[str, ...]:
+    """The sentence with its clauses inverted; empty where it has not two."""
+    pool = probing_tasks._Pool.of(some(text), lower=True)
+    forms = list(probing_tasks._coordination_inversions(pool, ANY)(0, None))
+    assert len(forms) <= 1
+    return forms[0] if forms else ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("eats/VERB/2/conj", "eats/NOUN/2/conj"),  # not a clause
+        ("eats/VERB/2/conj", "eats/VERB/2/ccomp"),  # not coordinated
+        ("and/CCONJ/7/cc", "and/CCONJ/7/mark"),  # no conjunction
+        ("and/CCONJ/7/cc", "and/CCONJ/7/cc but/CCONJ/7/cc"),  # two
+        ("today/ADV/2/advmod", "today/ADV/7/advmod"),  # the second clause reaches into the first
+        ("Haus/NOUN/7/obl", "Haus/NOUN/2/obl"),  # the first clause goes on after the second
+        ("today/ADV/2/advmod", "goes/VERB/2/conj"),  # three conjuncts
+        ("sleeps/VERB/0/root", "sleep/NOUN/0/root"),  # no verb
+    ],
+)
+def test_coordinv_leaves_out_what_is_not_two_main_clauses(old: str, new: str) -> None:
+    text = COORDINATED.replace(old, new)
+    if "but" in new:  # one word more: heads after it move
+        text = text.replace("/10/", "/11/").replace("/7/", "/8/")
+    assert text != COORDINATED
+    assert clauses(tree(text)) is None
+    assert inverted(text) == ()
+
+
+def test_coordinv_reads_ud_1_and_asks_for_subjects_on_request() -> None:
+    ud_1 = COORDINATED.replace("and/CCONJ/7/cc", "and/CONJ/2/cc")
+    assert clauses(tree(ud_1)) == (3, 5, 9)
+    assert clauses(tree(COORDINATED), own_subjects=True) == (3, 5, 9)
+    one_subject = COORDINATED.replace("Tom/PROPN/7/nsubj", "soon/ADV/7/advmod")
+    assert clauses(tree(one_subject)) == (3, 5, 9)
+    assert clauses(tree(one_subject), own_subjects=True) is None
+    two = some(one_subject, one_subject.replace("Anna", "Tom"))
+    assert largest("CoordInv", two, replace(ANY, own_subjects=True)) == 0
+    assert largest("CoordInv", two, ANY) == 2
+
+
+def test_bishift_swaps_one_pair_of_unlike_neighbours_before_the_end() -> None:
+    text = "A/X/0/root b/X/1/dep b/X/1/dep c/X/1/dep !/PUNCT/1/punct ./PUNCT/1/punct"
+    pool = probing_tasks._Pool.of(some(text), lower=True)
+    forms = set(probing_tasks._bigram_shifts(pool)(0, np.random.default_rng(0)))
+    assert {" ".join(form) for form in forms} == {"b a b c ! .", "a b c b ! ."}
+    unusable = ("a/X/0/root a/X/1/dep ./PUNCT/1/punct", "a/X/0/root ./PUNCT/1/punct")
+    unusable += ("?/PUNCT/0/root !/PUNCT/1/punct", "A/X/0/root a/X/1/dep")
+    assert labels_of("BiShift", text, *unusable) == ["usable", "", "", "", ""]
+
+
+def nouns(text: str) -> str:
+    """A sentence whose capitalised words are nouns."""
+    return " ".join(
+        f"{word}/{'NOUN' if word[0].isupper() else 'X'}/{i and 1}/{'dep' if i else 'root'}"
+        for i, word in enumerate(text.split())
+    )
+
+
+def test_somo_replaces_by_a_word_whose_two_bigrams_are_as_frequent() -> None:
+    made = some(
+        nouns("the Cat of x"), nouns("the Dog of y"), nouns("the so of z"), nouns("the Cow w")
+    )
+    # (the, cat) is there 4 times, (the, dog) twice, (the, cow) once: log 4/2 < 1 < log 4/1
+    lines = [["the", "cat", "of"]] * 4 + [["the", "dog"]] * 2 + [["the", "so", "of"]] * 4
+    lines += [["dog", "of"]] * 2 + [["the", "cow", "of"]]
+    pool = probing_tasks._Pool.of(made, lower=True)
+    change = probing_tasks._odd_words(pool, ANY, lines)
+    assert [list(change(i, None)) for i in range(4)] == [
+        [("the", "dog", "of", "x")],  # not the cow, too rare; not so, no noun
+        [("the", "cat", "of", "y"), ("the", "cow", "of", "y")],
+        [],  # only nouns and verbs are replaced
+        [],  # the bigram (cow, w) is unseen
+    ]
+    wide = probing_tasks._odd_words(pool, replace(ANY, max_log_difference=math.log(4)), lines)
+    assert len(list(wide(0, None))) == 2
+    none = probing_tasks._odd_words(pool, replace(ANY, odd_tags=("VERB",)), lines)
+    assert not any(list(none(i, None)) for i in range(4))
+
+
+def test_somo_counts_bigrams_in_the_trees_by_default() -> None:
+    made = some(nouns("the Cat of x"), nouns("the Dog of y"), nouns("a Cow of z"))
+    assert counts("SOMO", made, ANY)["sentences"].tolist() == [2]
+    lines = [["the", "cat", "of"], ["the", "dog", "by"]]
+    assert counts("SOMO", made, ANY, frequencies=lines)["sentences"].tolist() == [0]
+    with pytest.raises(ValueError, match=r"BiShift asks for no frequencies"):
+        counts("BiShift", made, ANY, frequencies=lines)
+
+
+def test_a_sentence_of_another_length_is_not_used() -> None:
+    assert labels_of("BiShift", *(flat(n) for n in (4, 5, 50, 51)), rules=Rules()) == [
+        *("", "usable", "usable", ""),
+    ]
+
+
+def test_small_letters_are_those_of_the_language() -> None:
+    turkish = some("IŞIK/X/0/root İyi/X/1/dep", language="tr")
+    pool = probing_tasks._Pool.of(turkish, lower=True)
+    assert pool.tokens[0] == ("ışık", "iyi")
+    assert probing_tasks._Pool.of(turkish, lower=False).tokens[0] == ("IŞIK", "İyi")
+
+
+# --- every task on shipped trees ------------------------------------------------------------------
+
+RULES = Rules(n_words=8, first_rank=60, depths=(3, 5))
+
+
+@pytest.fixture(scope="module")
+def german() -> list[Trees]:
+    return [trees.load("de"), trees.load("de", "pud")]
+
+
+@pytest.fixture(scope="module")
+def tasks(german: list[Trees]) -> dict[str, Task]:
+    made = {}
+    for name in TASKS:
+        total = largest(name, german, RULES)
+        made[name] = build(name, german, sizes=sizes_of(total, (8, 1, 1)), rules=RULES, seed=3)
+    return made
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_parts_are_balanced_and_of_their_sizes(tasks, german, name: str) -> None:
+    task = tasks[name]
+    sizes = sizes_of(largest(name, german, RULES), (8, 1, 1))
+    for size, part in zip(sizes, task.parts().values(), strict=True):
+        n = size // len(task.classes)
+        assert np.bincount(part.labels).tolist() == [n] * len(task.classes)
+        assert part.labels.dtype == np.int64
+        assert len(part) == len(part.tokens) == len(part.bases)
+    assert task.majority == pytest.approx(1 / len(task.classes))
+    assert task.n_candidates >= sum(len(part) for part in task.parts().values())
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_parts_share_no_sentence_and_no_base(tasks, name: str) -> None:
+    parts = tasks[name].parts().values()
+    for one, other in combinations(parts, 2):
+        assert not set(one.keys) & set(other.keys)
+        assert not set(one.bases) & set(other.bases)
+    for part in parts:
+        assert len(set(part.keys)) == len(set(part.bases)) == len(part)
+    shared = overlaps(tasks[name])
+    assert shared[["sentences", "bases", "bags"]].to_numpy().sum() == 0
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_labels_hold_for_the_sentences(tasks, german, name: str) -> None:
+    task = tasks[name]
+    by_base = {f"{source.source}:{tree.id}": tree for source in german for tree in source}
+    for part in task.parts().values():
+        for tokens, label, base in zip(part.tokens, part.labels, part.bases, strict=True):
+            tree_, class_ = by_base[base], task.classes[label]
+            original = tuple(token.lower() for token in tree_.tokens)
+            if name in CHANGED:
+                assert (tokens == original) == (class_ == "original")
+            else:
+                assert tokens == original
+            match name:
+                case "SentLen":
+                    low, high = map(int, class_.split("-"))
+                    assert low <= len(tokens) <= high
+                case "WC":
+                    assert [token for token in tokens if token in task.classes] == [class_]
+                case "TreeDepth":
+                    assert tree_.depth == int(class_)
+                case "BiShift" | "CoordInv":
+                    assert sorted(tokens) == sorted(original)
+                case "SOMO" if class_ == "replaced":
+                    assert sum(a != b for a, b in zip(tokens, original, strict=True)) == 1
+
+
+def test_replaced_words_have_bigrams_as_frequent_as_those_they_replace(tasks, german) -> None:
+    everything = {t.key: tuple(token.lower() for token in t.tokens) for s in german for t in s}
+    bigrams = Counter(pair for tokens in everything.values() for pair in pairwise(tokens))
+    by_base = {f"{s.source}:{t.id}": everything[t.key] for s in german for t in s}
+    part = tasks["SOMO"].test
+    for tokens, label, base in zip(part.tokens, part.labels, part.bases, strict=True):
+        original = by_base[base]
+        for new, old in zip(pairwise(tokens), pairwise(original), strict=True):
+            assert bigrams[new] > 0
+            assert abs(math.log(bigrams[new]) - math.log(bigrams[old])) <= 1
+            assert label or new == old
+
+
+def test_every_depth_comes_equally_often_within_every_bin(tasks) -> None:
+    edges = RULES.depth_edges
+    for part in tasks["TreeDepth"].parts().values():
+        bins = np.digitize([len(tokens) for tokens in part.tokens], edges)
+        cells = Counter(zip(bins.tolist(), part.labels.tolist(), strict=True))
+        for bin_ in set(bins.tolist()):
+            assert len({cells[bin_, label] for label in range(3)}) == 1
+        assert 0 not in bins
+        assert len(edges) not in bins
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_seed_decides_what_is_drawn(german, name: str) -> None:
+    sizes = sizes_of(largest(name, german, RULES) // 2, (8, 1, 1))
+    one = build(name, german, sizes=sizes, rules=RULES, seed=1)
+    assert build(name, german, sizes=sizes, rules=RULES, seed=1).text_hash() == one.text_hash()
+    assert build(name, german, sizes=sizes, rules=RULES, seed=2).text_hash() != one.text_hash()
+
+
+def test_the_largest_is_the_largest(german) -> None:
+    for name in ("SubjNum", "TreeDepth", "CoordInv"):
+        n_classes = 3 if name == "TreeDepth" else 2
+        each = largest(name, german, RULES) // n_classes
+        sizes = (n_classes * (each - 2), n_classes, n_classes)
+        assert sum(map(len, build(name, german, sizes=sizes, rules=RULES).parts().values())) == (
+            n_classes * each
+        )
+        with pytest.raises(TooFewSentencesError) as error:
+            build(name, german, sizes=(sizes[0] + n_classes, *sizes[1:]), rules=RULES)
+        assert (error.value.found, error.value.needed) == (each, each + 1)
+
+
+# --- too few, and other errors --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("SentLen", r"SentLen in de: 19998 sentences of each class are needed, and .*26-28: \d+"),
+        ("SubjNum", r"SubjNum in de: 60000 sentences of each class are needed, and .*Plur: \d+"),
+        ("TreeDepth", r"TreeDepth in de: 39999 .*; \d+ of each class have equals in length"),
+        ("BiShift", r"BiShift in de: \d+ sentences are usable, and 120000 are needed"),
+        ("WC", r"WC in de: 15000 .* and 3 more"),
+    ],
+)
+def test_a_language_with_too_few_sentences_says_how_many(german, name: str, message: str) -> None:
+    with pytest.raises(TooFewSentencesError, match=message):
+        build(name, german, rules=RULES)
+
+
+def test_what_cannot_be_built_is_an_error(german) -> None:
+    with pytest.raises(ValueError, match=r"no task 'TopConst'; there are SentLen, WC"):
+        build("TopConst", german)
+    with pytest.raises(ValueError, match=r"trees are of de, tr: a task is built in one"):
+        build("Tense", [german[0], replace(german[0], language="tr")])
+    with pytest.raises(ValueError, match=r"trees are of no language"):
+        build("Tense", [])
+    with pytest.raises(ValueError, match=r"Tense: parts of 10, 1, 10 .* each of|its 2 classes"):
+        build("Tense", german, sizes=(10, 1, 10))
+    with pytest.raises(ValueError, match=r"length_edges are \(5, 5\)"):
+        Rules(length_edges=(5, 5))
+    with pytest.raises(ValueError, match=r"depths are 4 to 3"):
+        Rules(depths=(4, 3))
+    with pytest.raises(ValueError, match=r"n_words is 1"):
+        Rules(n_words=1)
+    with pytest.raises(ValueError, match=r"leave a part empty"):
+        sizes_of(5, (8, 1, 1))
+    assert sizes_of(100, (8, 1, 1)) == (80, 10, 10)
+    assert sum(sizes_of(107, (8, 1, 1))) == 107
+
+
+def test_a_sentence_that_comes_twice_is_taken_once(german) -> None:
+    again = replace(german[0], source="again")
+    assert counts("Tense", [german[0], again]).equals(counts("Tense", german[0]))
+
+
+def test_changed_sentences_that_are_alike_are_not_taken_twice() -> None:
+    # Swapping neighbours of "a b c" gives "b a c" and "a c b", which are there as sentences.
+    texts = ["a b c", "b a c", "a c b", "x y z", "x z y", "y x z"]
+    made = some(*(nouns(text) for text in texts))
+    assert largest("BiShift", made, ANY) == 6
+    task = build("BiShift", made, sizes=(2, 2, 2), rules=ANY)
+    keys = [key for part in task.parts().values() for key in part.keys]
+    assert len(set(keys)) == 6
+    bases = {letters(t.tokens) for t in made}
+    changed = [
+        key
+        for part in task.parts().values()
+        for key, label in zip(part.keys, part.labels, strict=True)
+        if label
+    ]
+    assert not set(changed) & bases
+    with pytest.raises(TooFewSentencesError, match=r"too many changed sentences are alike"):
+        build("BiShift", some("a/X/0/root b/X/1/dep", "b/X/0/root a/X/1/dep",
+                              "c/X/0/root d/X/1/dep", "d/X/0/root c/X/1/dep",
+                              "e/X/0/root f/X/1/dep", "f/X/0/root e/X/1/dep"),
+              sizes=(2, 2, 2), rules=ANY)  # fmt: skip
+
+
+# --- released data --------------------------------------------------------------------------------
+
+RELEASED = """tr\tO\tAnna sleeps .
+tr\tI\tsleeps Anna .
+tr\tO\tTom eats , he says
+va\tO\tAnna sleeps !
+va\tI\tA B
+te\tI\the says , Tom eats
+te\tO\tA B
+te\tO\ta b .
+"""
+
+
+def test_released_data_are_read_and_their_overlaps_seen(tmp_path: Path) -> None:
+    file = tmp_path / "bigram_shift.txt"
+    file.write_text(RELEASED, encoding="utf-8")
+    task = read_senteval(file, "BiShift", "en")
+    assert task.classes == ("I", "O")
+    assert task.train.labels.tolist() == [1, 0, 1]
+    assert task.test.tokens[0] == ("he", "says", ",", "Tom", "eats")
+    assert task.train.bases[1] == "bigram_shift.txt:2"
+    assert (task.n_candidates, task.majority) == (8, pytest.approx(2 / 3))
+    found = overlaps(task).set_index(["first", "second"])
+    assert found.loc[("train", "validation"), ["sentences", "bags"]].tolist() == [1, 0]
+    assert found.loc[("train", "test"), ["sentences", "bags"]].tolist() == [0, 1]
+    assert found.loc[("validation", "test"), ["sentences", "bags"]].tolist() == [1, 1]
+    assert found.loc[("test", "test"), ["sentences", "bags"]].tolist() == [1, 0]
+    assert found.loc[("train", "train"), ["sentences", "bags"]].tolist() == [0, 1]
+    assert found["bases"].sum() == 0
+    assert found["n_second"].tolist() == [3, 2, 3, 2, 3, 3]
+
+
+def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) -> None:
+    for part in ("tr", "va", "te"):
+        (tmp_path / f"{part}.txt").write_text("10\ta b\n2\tc d\n", encoding="utf-8")
+    task = read_senteval(tmp_path, "TreeDepth", "de")
+    assert task.classes == ("2", "10")
+    assert [part.labels.tolist() for part in task.parts().values()] == [[1, 0]] * 3
+    (tmp_path / "te.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"te.txt; give the file"):
+        read_senteval(tmp_path, "TreeDepth", "de")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (RELEASED + "tx\tO\tA\n", r"a.txt, line 9: not tr, va or te"),
+        (RELEASED.replace("va\tI\tA B", "va\tI"), r"a.txt, line 5: not tr, va"),
+        (RELEASED.replace("va\tI\tA B", "va\t\tA B"), r"a.txt, line 5: not tr, va"),
+        (RELEASED.replace("va\tI\tA B", "va\tI\t "), r"a.txt, line 5: not tr, va"),
+        (RELEASED.replace("va\t", "te\t"), r"a.txt has no sentences of va"),
+        (RELEASED.replace("\tI\t", "\tO\t"), r"all sentences have the label O"),
+    ],
+)
+def test_malformed_released_data_are_an_error(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_senteval(file, "BiShift", "en")
+
+
+def test_the_majority_is_the_commonest_class_of_train() -> None:
+    def part(*labels: int) -> Part:
+        return Part((("a",),) * len(labels), np.array(labels), ("b",) * len(labels))
+
+    task = Task("SOMO", "en", ("x", "y"), part(1, 1, 0), part(0), part(0, 0, 0, 1), 8)
+    assert task.majority == 0.25
+    assert list(task.parts()) == list(PARTS)
+    assert repr(task) == "Task(SOMO en: 2 classes, 3 / 1 / 4)"
