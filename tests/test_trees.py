@@ -216,7 +216,7 @@ def test_files_that_cannot_be_read_say_so(tmp_path: Path) -> None:
     with pytest.raises(TreesError, match=r"line 1: byte 0xff is not UTF-8"):
         load("de", path=file)
     file.write_bytes(lzma.compress("\n".join(GERMAN).encode())[:-20])
-    with pytest.raises(TreesError, match=r"not a whole xz file"):
+    with pytest.raises(TreesError, match=r"a.conllu: not a whole packed file"):
         load("de", path=file)
     with pytest.raises(TreesError, match=r"No trees of ud are shipped in ja; there is en, de"):
         load("ja")
@@ -422,6 +422,9 @@ def test_a_malformed_dump_is_an_error_with_its_line(
 
 
 def test_no_dump_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "cut").write_bytes(bz2.compress(WIKI.encode())[:-8])
+    with pytest.raises(TreesError, match=r"cut: not a whole packed file"):
+        list(trees.read_wiki(tmp_path / "cut"))
     with pytest.raises(FileNotFoundError, match=r"nothing at"):
         list(trees.read_wiki(tmp_path / "no"))
     with pytest.raises(TreesError, match=r"no files such as AA/wiki_00"):

@@ -281,13 +281,16 @@ def _conllu_files(path: Path) -> list[Path]:
 
 
 def _lines(data: bytes, where: str) -> list[str]:
-    """Lines of UTF-8 text, plain or packed with xz."""
+    """Lines of UTF-8 text, plain or packed with xz or bzip2."""
     try:
         if data.startswith(_XZ):
             data = lzma.decompress(data)
+        elif data.startswith(_BZ2):
+            data = bz2.decompress(data)
+    except (lzma.LZMAError, OSError, EOFError, ValueError) as error:
+        raise TreesError(f"{where}: not a whole packed file ({error}); fetch it again.") from None
+    try:
         return origins.decode(data, where)
-    except (lzma.LZMAError, EOFError) as error:
-        raise TreesError(f"{where}: not a whole xz file ({error}); fetch it again.") from None
     except origins.CorpusError as error:
         raise TreesError(str(error)) from None
 
@@ -554,8 +557,7 @@ def _wiki_files(path: Path) -> list[Path]:
 
 
 def _wiki_documents(file: Path) -> Iterator[str]:
-    data = file.read_bytes()
-    lines = _lines(bz2.decompress(data) if data.startswith(_BZ2) else data, str(file))
+    lines = _lines(file.read_bytes(), str(file))
     as_json = next((line for line in lines if line.strip()), "").startswith("{")
     documents = _json_documents(lines, str(file)) if as_json else _doc_documents(lines, str(file))
     for title, paragraphs in documents:
