@@ -15,7 +15,7 @@ import hashlib
 import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -37,10 +37,12 @@ from xlx.sentence_encoders import (
     encode,
     encoder,
     pieces_encoded,
+    sentences,
     vectors_of,
     weights,
 )
 from xlx.store import Store, code_version
+from xlx.word_vectors import tokenize
 
 #: Sentences of like length that are encoded at once in training; moves speed and the last digits.
 PIECE = 16
@@ -90,6 +92,26 @@ class Aligned:
 
 
 # --- inference ------------------------------------------------------------------------------------
+
+
+def inference(
+    parts: Sequence[labelled.Pairs], lookup: Callable[[Sequence[str]], np.ndarray]
+) -> LabelledPairs:
+    """Premises, hypotheses and classes of pairs, in the words of `word_vectors.tokenize`.
+
+    Several parts of one language are joined.
+
+    ``lookup`` gives the vectors of words ``(n, dim)``. Raises EncoderError as
+    `sentence_encoders.sentences`, and ValueError where the labels are not those of inference.
+    """
+    sides = [
+        sentences(
+            [tokenize(x, part.language) for part in parts for x in getattr(part, side)], lookup
+        )
+        for side in ("first", "second")
+    ]
+    classes = [labelled.NLI.index(label) for part in parts for label in part.labels]
+    return (*sides, np.array(classes))
 
 
 def pair_features(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

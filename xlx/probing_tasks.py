@@ -48,7 +48,7 @@ import hashlib
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement, pairwise
 from pathlib import Path
@@ -72,6 +72,18 @@ CHANGED: dict[str, tuple[str, str]] = {
     "SOMO": ("original", "replaced"),
 }
 PARTS: tuple[str, ...] = ("train", "validation", "test")
+#: Names of the tasks' files or folders in SentEval and X-Probe.
+RELEASED: dict[str, str] = {
+    "SentLen": "sentence_length",
+    "WC": "word_content",
+    "TreeDepth": "tree_depth",
+    "BiShift": "bigram_shift",
+    "SubjNum": "subj_number",
+    "ObjNum": "obj_number",
+    "CoordInv": "coordination_inversion",
+    "SOMO": "odd_man_out",
+    "Tense": "past_present",
+}
 #: Sentences of train, validation and test in the paper (section 6.1).
 SIZES = (100_000, 10_000, 10_000)
 
@@ -560,6 +572,11 @@ class _Candidates:
             found[bin_] = min(found.get(bin_, len(positions)), len(positions))
         return found
 
+    @property
+    def largest(self) -> int:
+        """The most sentences of a balanced task."""
+        return len(self.classes) * sum(self.capacity.values())
+
 
 def counts(
     name: str,
@@ -602,8 +619,7 @@ def largest(
     `build` succeeds with any sizes that sum to no more (`sizes_of`) and give each part a sentence
     a class. Parameters and errors as in `build`.
     """
-    found = _Candidates.of(name, trees, rules or Rules(), lower, frequencies)
-    return len(found.classes) * sum(found.capacity.values())
+    return _Candidates.of(name, trees, rules or Rules(), lower, frequencies).largest
 
 
 def sizes_of(total: int, proportions: tuple[int, int, int] = SIZES) -> tuple[int, int, int]:
@@ -653,6 +669,11 @@ def build(
     trees of several languages, or a part of fewer sentences than there are classes.
     """
     found = _Candidates.of(name, trees, rules or Rules(), lower, frequencies)
+    return _drawn(name, found, sizes, seed)
+
+
+def _drawn(name: str, found: _Candidates, sizes: tuple[int, int, int], seed: int) -> Task:
+    """A task of what is usable."""
     n_classes = len(found.classes)
     each = [size // n_classes for size in sizes]
     if min(each) < 1:
@@ -775,17 +796,92 @@ def _draw_changed(
     return parts
 
 
+def alike(
+    trees: Mapping[str, Trees | Sequence[Trees]],
+    names: Sequence[str] = TASKS,
+    *,
+    most: int = sum(SIZES),
+    least: int = 0,
+    proportions: tuple[int, int, int] = SIZES,
+    n_test: int = 0,
+    max_draws: int = 1,
+    seed: int = 0,
+    rules: Rules | None = None,
+) -> tuple[dict[str, list[Task]], pd.DataFrame]:
+    """Tasks of one size in all languages, so that accuracies compare languages and not sizes.
+
+    The size of a task is the greatest that every language can have, `most` at most. A language that
+    cannot have `least` does not have the task.
+
+    Parameters
+    ----------
+    trees : by language, as `build` takes them.
+    names : of `TASKS`.
+    most, least : sentences of all parts together.
+    proportions : of train, validation and test.
+    n_test, max_draws : a task with fewer test sentences than `n_test` is drawn again with other
+        seeds, until there are so many in all draws or `max_draws` are done. Draws are of one stock
+        and may share sentences.
+    seed : of the first draw; the next ones count up.
+    rules : see `Rules`.
+
+    Returns
+    -------
+    tasks : dict
+        By language a list of tasks, the draws of one after another.
+    table : DataFrame
+        A row a task and language: ``task``, ``language``, ``usable`` (the largest size that the
+        language could have), ``train``, ``validation``, ``test``, ``draws``; zeros where a language
+        has not the task.
+
+    Raises TooFewSentencesError where no language has `least`, and as `build`.
+    """
+    tasks: dict[str, list[Task]] = {language: [] for language in trees}
+    rows = []
+    for name in names:
+        found = {language: _found(name, own, rules or Rules()) for language, own in trees.items()}
+        usable = {language: own.largest if own else 0 for language, own in found.items()}
+        there = [language for language, total in usable.items() if total >= max(least, 1)]
+        if not there:
+            total = max(usable.values())
+            raise TooFewSentencesError(
+                f"{name}: {least} sentences are needed, and no language has more than {total}; "
+                "lower `least`, change the rules or add text",
+                total,
+                least,
+            )
+        sizes = sizes_of(min(most, *(usable[language] for language in there)), proportions)
+        draws = min(max_draws, max(1, -(-n_test // sizes[2])))
+        for language, total in usable.items():
+            own = [
+                _drawn(name, found[language], sizes, seed + draw)
+                for draw in range(draws if language in there else 0)
+            ]
+            tasks[language] += own
+            parts = [len(part) for part in own[0].parts().values()] if own else [0, 0, 0]
+            rows.append((name, language, total, *parts, len(own)))
+    return tasks, pd.DataFrame(rows, columns=["task", "language", "usable", *PARTS, "draws"])
+
+
+def _found(name: str, trees: Trees | Sequence[Trees], rules: Rules) -> _Candidates | None:
+    """What is usable for a task, or nothing where not even its classes are there."""
+    try:
+        return _Candidates.of(name, trees, rules, True, None)
+    except TooFewSentencesError:
+        return None
+
+
 # --- released data --------------------------------------------------------------------------------
 
 
-def read_senteval(path: str | Path, name: str, language: str) -> Task:
+def read_senteval(path: str | Path, name: str, language: str, *, lower: bool = False) -> Task:
     """A probing task in the format in which SentEval and X-Probe release theirs.
 
     ``path`` is a file of lines ``part<TAB>label<TAB>sentence``, parts ``tr``, ``va`` and ``te``
     (more columns between label and sentence are passed over), or a folder with ``tr.txt``,
     ``va.txt`` and ``te.txt`` of lines ``label<TAB>sentence`` or of the former. Sentences are
     split at spaces. Classes are the labels in order, numbers by value; a base is the file and line,
-    as what a sentence was made from is not said.
+    as what a sentence was made from is not said. ``lower``: in small letters, as `build` has them.
 
     Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), a
     part without sentences, a single class.
@@ -808,8 +904,24 @@ def read_senteval(path: str | Path, name: str, language: str) -> Task:
                     f"{file}, line {number}: not tr, va or te, a label and a sentence, parted by "
                     "tabs"
                 )
-            rows[part].append((tuple(cells[-1].split()), cells[0], f"{file.name}:{number}"))
+            text = lowered(cells[-1], language) if lower else cells[-1]
+            rows[part].append((tuple(text.split()), cells[0], f"{file.name}:{number}"))
     return _released(path, name, language, rows)
+
+
+def read_released(
+    folder: str | Path, language: str, names: Sequence[str] = TASKS, *, lower: bool = True
+) -> list[Task]:
+    """The released tasks of a language: a folder with a file or folder of `RELEASED` for each.
+
+    Parameters and errors as in `read_senteval`.
+    """
+    found = []
+    for name in names:
+        place = Path(folder) / RELEASED[name]
+        place = place if place.is_dir() else place.with_suffix(".txt")
+        found.append(read_senteval(place, name, language, lower=lower))
+    return found
 
 
 def _released(

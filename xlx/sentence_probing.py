@@ -14,10 +14,11 @@ vectors that hold the word. Labels are dealt out so that each comes about equall
 is accuracy less control accuracy: what is read off a vector beyond what the probe can look up.
 """
 
+import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,16 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from xlx import embeddings, models, probes, statistics
+from xlx import embeddings, models, probes, sentence_encoders, statistics
 from xlx.finetuning import side_by_side, threads_of
 from xlx.probing_tasks import Task
 from xlx.store import Store, code_version
 
 #: Units of the probe's hidden layer, and what they apply (Table 2).
 HIDDEN, ACTIVATION = 150, "sigmoid"
+
+#: Words → their vectors ``(n, dim)``.
+Lookup = Callable[[Sequence[str]], np.ndarray]
 
 #: Tokenised sentences → vectors ``(n, dim)``.
 Encode = Callable[[Sequence[tuple[str, ...]]], np.ndarray]
@@ -66,6 +70,33 @@ class Subject:
     encode: Encode = field(repr=False)
 
 
+@dataclass(frozen=True)
+class WordTable:
+    """The vectors of the words that some tasks have: little to send to another process.
+
+    ``place`` has the row of each word in ``vectors``, float32 ``(n, dim)``. It is a lookup itself.
+    """
+
+    place: Mapping[str, int] = field(repr=False)
+    vectors: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], lookup: Lookup) -> "WordTable":
+        """The words of all parts of some tasks, with the vectors that a lookup has for them."""
+        parts = [part for task in tasks for part in task.parts().values()]
+        words = sorted({token for part in parts for tokens in part.tokens for token in tokens})
+        vectors = np.asarray(lookup(words), dtype=np.float32)
+        return cls({word: row for row, word in enumerate(words)}, vectors)
+
+    def __call__(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words, ``(n, dim)``. Raises KeyError for a word that no task has."""
+        return self.vectors[[self.place[word] for word in words]]
+
+    def hash(self) -> str:
+        """SHA-256 of words and vectors."""
+        return _digest({"\n".join(self.place): self.vectors})
+
+
 def of_model(
     name: str, language: str, layer: int, *, pooling: str = "mean", dtype: str = "float32"
 ) -> Subject:
@@ -74,35 +105,70 @@ def of_model(
     It reads the tokens with spaces between them, as it was not trained on them; words cut by the
     tokeniser are its own business.
     """
-    encoder = models.load(name, dtype=getattr(torch, dtype))
+    encoder = models.load(name, dtype=dtype)
     if not 0 <= layer <= encoder.n_layers:
         raise ValueError(f"{name} has the layers 0 to {encoder.n_layers}, and not {layer}")
     key = embeddings.states_key(encoder, pooling=pooling) | {"layer": layer}
 
+    # Sent to another process, a model of transformers forgets to keep its hidden states: so each
+    # loads its own.
     def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
         texts = [" ".join(tokens) for tokens in sentences]
-        return embeddings.embed(encoder, texts, pooling=pooling, progress=False).states[layer]
+        own = models.load(name, dtype=dtype)
+        return embeddings.embed(own, texts, pooling=pooling, progress=False).states[layer]
 
     return Subject(f"{name}, layer {layer}", "pretrained", language, key, encode)
 
 
-def of_mean(
-    lookup: Callable[[Sequence[str]], np.ndarray],
+def of_encoder(
+    name: str,
+    sizes: sentence_encoders.Sizes,
+    state: Mapping[str, np.ndarray],
+    words: WordTable,
     language: str,
-    key: Mapping[str, object],
-    *,
-    encoder: str = "mean of words",
+    condition: str,
 ) -> Subject:
-    """The mean of a sentence's word vectors: an encoder that knows no order and is not trained."""
+    """One of `sentence_encoders.ENCODERS` with some weights, over word vectors."""
+    key = {
+        "encoder": name,
+        "sizes": asdict(sizes),
+        "state": _digest(state),
+        "words": words.hash(),
+        "code": code_version(sentence_encoders),
+    }
 
     def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
-        words = sorted({token for tokens in sentences for token in tokens})
-        place = {word: index for index, word in enumerate(words)}
-        vectors = lookup(words)
-        means = [vectors[[place[token] for token in tokens]].mean(axis=0) for tokens in sentences]
-        return np.array(means, dtype=np.float32)
+        found = sentence_encoders.sentences(sentences, words)
+        return sentence_encoders.encode(name, sizes, state, found)
 
-    return Subject(encoder, "not trained", language, key, encode)
+    return Subject(sentence_encoders.NAMES[name], condition, language, key, encode)
+
+
+def of_mean(words: WordTable, language: str) -> Subject:
+    """The mean of a sentence's word vectors: an encoder that knows no order and is not trained."""
+    key = {"mean": words.hash(), "code": code_version(_mean)}
+
+    def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
+        return _mean(sentences, words)
+
+    return Subject("mean of words", "not trained", language, key, encode)
+
+
+def _mean(sentences: Sequence[tuple[str, ...]], lookup: Lookup) -> np.ndarray:
+    words = sorted({token for tokens in sentences for token in tokens})
+    place = {word: index for index, word in enumerate(words)}
+    vectors = lookup(words)
+    means = [vectors[[place[token] for token in tokens]].mean(axis=0) for tokens in sentences]
+    return np.array(means, dtype=np.float32)
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 of named arrays."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(repr((name, arrays[name].shape, arrays[name].dtype.str)).encode())
+        digest.update(np.ascontiguousarray(arrays[name]))
+    return digest.hexdigest()
 
 
 def of_random_words(language: str, *, dim: int = 128, seed: int = 0) -> Subject:
@@ -116,8 +182,11 @@ def of_random_words(language: str, *, dim: int = 128, seed: int = 0) -> Subject:
         draws = (np.random.default_rng([seed, zlib.crc32(word.encode())]) for word in words)
         return np.array([draw.standard_normal(dim) for draw in draws], dtype=np.float32)
 
-    key = {"random words": dim, "seed": seed, "code": code_version(of_random_words, of_mean)}
-    return of_mean(lookup, language, key, encoder="bag of words")
+    def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
+        return _mean(sentences, lookup)
+
+    key = {"random words": dim, "seed": seed, "code": code_version(of_random_words, _mean)}
+    return Subject("bag of words", "not trained", language, key, encode)
 
 
 def of_length(language: str) -> Subject:

@@ -74,10 +74,16 @@ def tokenize(text: str, language: str, *, lower: bool = True) -> list[str]:
 
     Raises ValueError where `language` is no language tag.
     """
+    return list(_tokenized(text, language, lower))
+
+
+# Moses takes a tenth of a millisecond a line, and English is read again for each of its partners.
+@lru_cache(maxsize=100_000)
+def _tokenized(text: str, language: str, lower: bool) -> tuple[str, ...]:
     tokens = _tokenizer(base_code(language)).tokenize(text, escape=False)
     # A line separator or a no-break space that Moses left in place parts words all the same.
     tokens = [word for token in tokens for word in token.split()]
-    return [lowered(token, language) for token in tokens] if lower else tokens
+    return tuple(lowered(token, language) for token in tokens) if lower else tuple(tokens)
 
 
 @lru_cache(maxsize=64)
@@ -565,8 +571,8 @@ def _key(
         "text": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
         "options": dict(list(bound.arguments.items())[2:]),
         "code": code_version(
-            lowered, tokenize, function, _of_gensim, _neighbours, _information, _of_length_1,
-            _fitted_ngrams, _least_squares,
+            lowered, tokenize, _tokenized, function, _of_gensim, _neighbours, _information,
+            _of_length_1, _fitted_ngrams, _least_squares,
         ),
         "libraries": {name: version(name) for name in ("gensim", "sacremoses", "scipy")},
         "fit": [_DAMPING, _STEPS],
