@@ -18,11 +18,13 @@ from xlx.probing_tasks import (
     Rules,
     Task,
     TooFewSentencesError,
+    alike,
     build,
     clauses,
     counts,
     largest,
     overlaps,
+    read_released,
     read_senteval,
     sizes_of,
 )
@@ -486,6 +488,96 @@ def test_changed_sentences_that_are_alike_are_not_taken_twice() -> None:
               sizes=(2, 2, 2), rules=ANY)  # fmt: skip
 
 
+# --- several languages ----------------------------------------------------------------------------
+
+
+def spoken(n: int, language: str, *, depth: int = 1) -> Trees:
+    """n sentences of five tokens that no two share; half with a verb in the past, half present."""
+    texts = []
+    for i in range(n):
+        tense = ("Past", "Pres")[i % 2]
+        rest = " ".join(f"{language}{i}x{j}/NOUN/{j if depth > 1 else 1}/obl" for j in range(1, 5))
+        texts.append(f"{language}{i}/VERB/0/root/Tense={tense} {rest}")
+    return some(*texts, language=language)
+
+
+def test_tasks_of_several_languages_have_the_size_that_all_of_them_can_have() -> None:
+    stock = {"de": spoken(70, "de"), "tr": [spoken(30, "tr")], "hi": spoken(50, "hi")}
+    made, table = alike(stock, ("Tense", "BiShift"), proportions=(8, 1, 1), rules=ANY)
+    assert list(made) == list(stock)
+    for language, tasks in made.items():
+        assert [task.name for task in tasks] == ["Tense", "BiShift"]
+        assert {task.language for task in tasks} == {language}
+        for task in tasks:
+            assert [len(part) for part in task.parts().values()] == [24, 2, 2]
+    assert table["task"].tolist() == ["Tense"] * 3 + ["BiShift"] * 3
+    assert table["language"].tolist() == ["de", "tr", "hi"] * 2
+    assert table["usable"].tolist() == [70, 30, 50] * 2
+    for own in table.itertuples():
+        assert own.usable == largest(own.task, stock[own.language], ANY)
+    assert table[["train", "validation", "test"]].to_numpy().tolist() == [[24, 2, 2]] * 6
+    assert table["draws"].tolist() == [1] * 6
+    fewer, _ = alike(stock, ("Tense",), most=20, proportions=(6, 2, 2), rules=ANY, seed=4)
+    alone = build("Tense", stock["hi"], sizes=(12, 4, 4), rules=ANY, seed=4)
+    assert fewer["hi"][0].text_hash() == alone.text_hash()
+
+
+def test_a_language_with_too_few_sentences_does_not_have_the_task() -> None:
+    stock = {"de": spoken(40, "de"), "tr": spoken(39, "tr"), "hi": spoken(60, "hi")}
+    made, table = alike(stock, ("Tense",), least=40, proportions=(2, 1, 1), rules=ANY)
+    assert made["tr"] == []
+    assert [len(part) for part in made["hi"][0].parts().values()] == [20, 10, 10]
+    rows = table.set_index("language")
+    assert rows.loc["tr", ["usable", "train", "validation", "test", "draws"]].tolist() == [
+        38, 0, 0, 0, 0,
+    ]  # fmt: skip
+    assert rows.loc["de", "train"] == rows.loc["hi", "train"] == 20
+    with pytest.raises(
+        TooFewSentencesError, match=r"Tense: 61 sentences .* no .* more than 60"
+    ) as e:
+        alike(stock, ("Tense",), least=61, rules=ANY)
+    assert (e.value.found, e.value.needed) == (60, 61)
+    nouns_only = {"de": some(nouns("a b c d e"))}
+    with pytest.raises(TooFewSentencesError, match=r"Tense: 1 sentences .* more than 0"):
+        alike(nouns_only, ("Tense",), rules=ANY)
+
+
+def test_a_language_without_the_words_of_a_task_has_none_of_it() -> None:
+    rules = replace(ANY, n_words=2, first_rank=0)
+    german = some(*(nouns(f"{'ab'[i % 2]} x{i} y{i} z{i}") for i in range(12)), language="de")
+    # One word (what has a digit is none), so that not even the classes are there.
+    turkish = some(*(nouns(f"a x{i} y{i}") for i in range(12)), language="tr")
+    stock = {"de": german, "tr": turkish}
+    made, table = alike(stock, ("WC", "BiShift"), proportions=(1, 1, 1), rules=rules)
+    assert [task.name for task in made["de"]] == ["WC", "BiShift"]
+    assert made["de"][0].classes == ("a", "b")
+    assert [task.name for task in made["tr"]] == ["BiShift"]
+    assert table["usable"].tolist() == [12, 0, 12, 12]
+    with pytest.raises(TooFewSentencesError, match=r"WC: 13 sentences .* more than 12"):
+        alike(stock, ("WC",), least=13, rules=rules)
+
+
+def test_small_tasks_are_drawn_until_enough_sentences_are_tested_on() -> None:
+    stock = {"de": spoken(40, "de"), "tr": spoken(44, "tr")}
+    call = {"names": ("Tense",), "proportions": (6, 2, 2), "rules": ANY, "seed": 5}
+    made, table = alike(stock, n_test=20, max_draws=9, **call)
+    assert table["test"].tolist() == [8, 8]
+    assert table["draws"].tolist() == [3, 3]  # 2 x 8 are fewer than 20
+    for language, tasks in made.items():
+        alone = [
+            build("Tense", stock[language], sizes=(24, 8, 8), rules=ANY, seed=5 + i)
+            for i in range(3)
+        ]
+        assert [task.text_hash() for task in tasks] == [task.text_hash() for task in alone]
+    for options, draws in (
+        ({"n_test": 20, "max_draws": 2}, 2),
+        ({"n_test": 8, "max_draws": 9}, 1),
+        ({"n_test": 9, "max_draws": 9}, 2),
+        ({"max_draws": 9}, 1),
+    ):
+        assert alike(stock, **options, **call)[1]["draws"].tolist() == [draws] * 2
+
+
 # --- released data --------------------------------------------------------------------------------
 
 RELEASED = """tr\tO\tAnna sleeps .
@@ -527,6 +619,41 @@ def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) ->
     (tmp_path / "te.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"te.txt; give the file"):
         read_senteval(tmp_path, "TreeDepth", "de")
+
+
+def test_released_sentences_are_in_small_letters_on_request(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("tr\tI\tIŞIK İyi\nva\tO\tA\nte\tI\tB\n", encoding="utf-8")
+    assert read_senteval(file, "BiShift", "tr").train.tokens == (("IŞIK", "İyi"),)
+    task = read_senteval(file, "BiShift", "tr", lower=True)
+    assert task.train.tokens == (("ışık", "iyi"),)
+    assert task.classes == ("I", "O")  # labels are no text
+    english = read_senteval(file, "BiShift", "en", lower=True)
+    assert english.train.tokens[0][0] == "işik"
+
+
+def test_released_tasks_are_found_by_their_names_as_files_or_folders(tmp_path: Path) -> None:
+    assert list(probing_tasks.RELEASED) == list(TASKS)
+    for i, name in enumerate(TASKS):
+        rows = {part: f"{i}\tA b\n{i + 1}\tC d\n" for part in ("tr", "va", "te")}
+        place = tmp_path / probing_tasks.RELEASED[name]
+        if i % 2:
+            place.mkdir()
+            for part, text in rows.items():
+                (place / f"{part}.txt").write_text(text, encoding="utf-8")
+        else:
+            lines = [f"{part}\t{row}" for part, text in rows.items() for row in text.splitlines()]
+            place.with_suffix(".txt").write_text("\n".join(lines), encoding="utf-8")
+    found = read_released(tmp_path, "de")
+    assert [task.name for task in found] == list(TASKS)
+    assert [task.classes for task in found] == [(str(i), str(i + 1)) for i in range(9)]
+    assert {task.language for task in found} == {"de"}
+    assert {task.train.tokens for task in found} == {(("a", "b"), ("c", "d"))}
+    (kept,) = read_released(tmp_path, "de", ["Tense"], lower=False)
+    assert kept.train.tokens == (("A", "b"), ("C", "d"))
+    (tmp_path / "past_present.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"past_present.txt; give the file"):
+        read_released(tmp_path, "de")
 
 
 @pytest.mark.parametrize(

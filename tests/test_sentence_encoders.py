@@ -1,7 +1,8 @@
 """Sentence encoders against literal ones; what training on inference and mapping must do."""
 
 import math
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from xlx import encoder_training, sentence_encoders
+from xlx import encoder_training, labelled, sentence_encoders
 from xlx.encoder_training import (
     Aligned,
     LabelledPairs,
@@ -297,6 +298,36 @@ def test_pair_features_by_hand() -> None:
     assert found.tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
 
 
+def pairs(language: str, *rows: tuple[str, str, str], task: str = "NLI") -> labelled.Pairs:
+    ids = tuple(f"{language}:{number}" for number in range(len(rows)))
+    return labelled.Pairs(task, "made", language, "train", *zip(*rows, strict=True), ids, "none")
+
+
+def test_pairs_of_inference_are_tokenised_looked_up_and_joined() -> None:
+    asked = []
+
+    def lookup(words: Sequence[str]) -> np.ndarray:
+        asked.append(list(words))
+        return np.array([[len(word), 0.0] for word in words])
+
+    parts = [
+        pairs("tr", ("Işık iyi.", "iyi", "neutral"), ("Evet, iyi", "Hayır", "contradiction")),
+        pairs("tr", ("iyi", "Işık", "entailment")),
+    ]
+    premises, hypotheses, labels = encoder_training.inference(parts, lookup)
+    assert labels.tolist() == [1, 2, 0]
+    assert asked == [["ışık", "iyi", ".", "evet", ","], ["iyi", "hayır", "ışık"]]
+    assert [ids.tolist() for ids in premises.ids] == [[0, 1, 2], [3, 4, 1], [1]]
+    assert [ids.tolist() for ids in hypotheses.ids] == [[0], [1], [2]]
+    assert hypotheses.vectors[:, 0].tolist() == [3, 5, 4]
+    with pytest.raises(ValueError, match=r"paraphrase|not in tuple"):
+        encoder_training.inference([pairs("en", ("a", "b", "paraphrase"), task="PI")], lookup)
+    with pytest.raises(EncoderError, match=r"sentence 1 \(counted from 0\) has no words"):
+        encoder_training.inference(
+            [pairs("en", ("a", "b", "neutral"), (" ", "b", "neutral"))], lookup
+        )
+
+
 #: Six sentences whose products are beyond all numbers.
 HUGE = Sentences(np.full((1, 6), 1e30, np.float32), (np.zeros(2, np.int64),) * 6)
 
@@ -464,11 +495,21 @@ def same(one: Nli | Aligned, other: Nli | Aligned) -> bool:
     )
 
 
+def as_processes(function: Callable, calls: Sequence[tuple], n_jobs: int) -> Iterator:
+    """What is sent to another process and comes back, here; that takes seconds to start."""
+    assert n_jobs == 2
+    for call in reversed(calls):
+        sent, arguments = pickle.loads(pickle.dumps((function, call)))
+        yield pickle.loads(pickle.dumps(sent(*arguments)))
+
+
 def test_trainings_side_by_side_are_those_alone_and_are_not_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path)
-    found = run(train_nli, calls(), n_jobs=2, store=store, progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(encoder_training, "side_by_side", as_processes)
+        found = run(train_nli, calls(), n_jobs=2, store=store, progress=False)
     assert list(found) == ["a", "b", "again"]
     assert [found[name].name for name in found] == ["cnn-max", "rnn-max", "cnn-max"]
     assert all(same(found[name], train_nli(**call)) for name, call in calls().items())

@@ -96,6 +96,59 @@ def test_a_ratio_to_nothing_is_infinite_or_missing() -> None:
     assert math.isnan(second)
 
 
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_gains_are_means_over_languages_with_the_interval_of_a_t_test(level: float) -> None:
+    cells = pd.concat([table(), of(table(7), language="tr").assign(language="hi")])
+    cells = cells.sample(frac=1, random_state=3)
+    found = xprobe.gains(cells, level=level)
+    others = ["tr", "fr-UN", "hi"]
+    assert sorted(found["task"]) == sorted(TASKS)
+    for row in found.itertuples():
+        own = []
+        for language in others:
+            differences = []
+            for encoder in ENCODERS:
+                pair = [
+                    of(cells, language=each, encoder=encoder, task=row.task)["accuracy"].item()
+                    for each in (language, "en")
+                ]
+                differences.append(pair[0] - pair[1])
+            own.append(sum(differences) / len(differences))
+        interval = stats.ttest_1samp(own, 0).confidence_interval(level)
+        assert row.gain == pytest.approx(sum(own) / 3)
+        assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
+        assert (row.n, row.better) == (3, sum(each > 0 for each in own))
+
+
+def test_gains_are_in_the_order_of_the_table_and_over_any_reference() -> None:
+    assert xprobe.gains(table())["task"].tolist() == list(TASKS)
+    assert xprobe.gains(table()[::-1])["task"].tolist() == list(TASKS[::-1])
+    assert len(xprobe.gains(of(table(), language="en"))) == 0
+    # A language that has fewer encoders counts as much as the others.
+    rows = [
+        ("en", "a", 0.5),
+        ("en", "b", 0.5),
+        ("tr", "a", 0.7),
+        ("hi", "a", 0.5),
+        ("hi", "b", 0.3),
+    ]
+    few = pd.DataFrame(rows, columns=["language", "encoder", "accuracy"]).assign(task="WC")
+    found = xprobe.gains(few).iloc[0]
+    assert (found["gain"], found["n"], found["better"]) == (pytest.approx(0.05), 2, 1)
+    two = table().query("language != 'fr-UN'")
+    there, back = (xprobe.gains(two, reference=each)["gain"] for each in ("en", "tr"))
+    assert there.tolist() == pytest.approx((-back).tolist())
+
+
+def test_the_gain_of_one_language_has_no_interval() -> None:
+    found = xprobe.gains(table().query("language != 'tr'"))
+    assert found["n"].tolist() == [1, 1]
+    assert found[["low", "high"]].isna().all(axis=None)
+    assert found["gain"].notna().all()
+    with pytest.raises(ValueError, match=r"tr has no accuracy of rnn-max on SentLen"):
+        xprobe.gains(table().query("language != 'tr'"), reference="tr")
+
+
 # --- Figure 3 ---
 
 

@@ -837,11 +837,12 @@ def alike(
     Raises TooFewSentencesError where no language has `least`, and as `build`.
     """
     tasks: dict[str, list[Task]] = {language: [] for language in trees}
+    least = max(least, 1)
     rows = []
     for name in names:
         found = {language: _found(name, own, rules or Rules()) for language, own in trees.items()}
         usable = {language: own.largest if own else 0 for language, own in found.items()}
-        there = [language for language, total in usable.items() if total >= max(least, 1)]
+        there = [language for language, total in usable.items() if total >= least]
         if not there:
             total = max(usable.values())
             raise TooFewSentencesError(

@@ -1,0 +1,471 @@
+"""Encoders before tasks: the probes called by hand, what is stored, control labels, intervals."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.tables import of
+from xlx import embeddings, models, probes, sentence_encoders, sentence_probing
+from xlx.probing_tasks import Part, Task
+from xlx.sentence_encoders import Sizes
+from xlx.sentence_probing import (
+    CELL,
+    Subject,
+    WordTable,
+    cells,
+    dealt_labels,
+    of_encoder,
+    of_length,
+    of_mean,
+    of_model,
+    of_random_words,
+    probe,
+)
+from xlx.store import Store
+
+Tokens = tuple[str, ...]
+#: A random sentence and its label.
+Draw = Callable[[np.random.Generator], tuple[Tokens, int]]
+
+
+def noise(rng: np.random.Generator, n: int) -> list[str]:
+    return [f"w{word}" for word in rng.integers(0, 8, n)]
+
+
+def length(rng: np.random.Generator) -> tuple[Tokens, int]:
+    """Is it long?"""
+    n = int(rng.integers(3, 11))
+    return tuple(noise(rng, n)), int(n > 6)
+
+
+def word(rng: np.random.Generator) -> tuple[Tokens, int]:
+    """Which of two words is in it? Both kinds are equally long."""
+    label = int(rng.integers(2))
+    return tuple(rng.permutation([*noise(rng, 4), ("no", "yes")[label]]).tolist()), label
+
+
+def order(rng: np.random.Generator) -> tuple[Tokens, int]:
+    """Which of two words comes first?"""
+    tokens = tuple(rng.permutation([*noise(rng, 3), "no", "yes"]).tolist())
+    return tokens, int(tokens.index("yes") < tokens.index("no"))
+
+
+def made(
+    draw: Draw,
+    sizes: tuple[int, int, int] = (60, 20, 30),
+    *,
+    language: str = "en",
+    seed: int = 0,
+    start: int = 0,
+) -> Task:
+    """A task of random sentences; its bases are numbers, those of the test part from `start`."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for n, first in zip(sizes, (10_000, 20_000, start), strict=True):
+        tokens, labels = zip(*(draw(rng) for _ in range(n)), strict=True)
+        bases = tuple(f"made:{first + i}" for i in range(n))
+        parts.append(Part(tokens, np.array(labels), bases))
+    return Task(draw.__name__, language, ("0", "1"), *parts, n_candidates=sum(sizes))
+
+
+def words_of(n: int = 6, seed: int = 0) -> WordTable:
+    """Random vectors of all words of the tasks."""
+    words = [*(f"w{i}" for i in range(8)), "no", "yes"]
+    vectors = np.random.default_rng(seed).normal(size=(len(words), n)).astype(np.float32)
+    return WordTable({each: row for row, each in enumerate(words)}, vectors)
+
+
+FAST = {"hidden": 7, "seeds": (0, 4), "max_epochs": 4, "n_jobs": 1, "progress": False}
+
+
+def counting(subject: Subject, encoded: list[int]) -> Subject:
+    """A subject that notes how many sentences it was asked for, each time."""
+
+    def encode(sentences: Sequence[Tokens]) -> np.ndarray:
+        assert len(set(sentences)) == len(sentences)
+        encoded.append(len(sentences))
+        return subject.encode(sentences)
+
+    return replace(subject, encode=encode)
+
+
+def by_hand(subject: Subject, task: Task, **options: object) -> pd.DataFrame:
+    """`probes.evaluate` for one subject and one task."""
+    splits = [
+        probes.Split(subject.encode(part.tokens)[None], part.labels)
+        for part in task.parts().values()
+    ]
+    return probes.evaluate(*splits, len(task.classes), progress=False, **options)
+
+
+# --- probe ----------------------------------------------------------------------------------------
+
+
+def test_results_are_those_of_probes_called_by_hand(tmp_path: Path) -> None:
+    subjects = [of_mean(words_of(), "en"), of_mean(words_of(seed=1), "de")]
+    tasks = {
+        "en": [made(length), made(word, (40, 10, 25))],
+        "de": [made(length, (33, 9, 14), language="de", seed=2)],
+    }
+    options = {"hidden": 7, "seeds": (0, 4), "max_epochs": 4, "activation": "sigmoid", "order": 3}
+    found = probe(subjects, tasks, **FAST | {"order": 3}, store=Store(tmp_path))
+    assert len(found) == 3 * 2
+    for subject in subjects:
+        for task in tasks[subject.language]:
+            own = of(found, language=subject.language, task=task.name)
+            alone = by_hand(subject, task, **options)
+            columns = ["seed", "n_train", "n_test", "accuracy", "majority"]
+            for name in columns:
+                assert own[name].tolist() == pytest.approx(alone[name].tolist())
+            dealt = dealt_labels(task, 3)
+            parts = {name: replace(part, labels=dealt[name]) for name, part in task.parts().items()}
+            control = by_hand(subject, replace(task, **parts), **options)["accuracy"]
+            assert own["control_accuracy"].tolist() == pytest.approx(control.tolist())
+            assert own["selectivity"].tolist() == pytest.approx(
+                (alone["accuracy"] - control).tolist()
+            )
+            assert set(own["classes"]) == {2}
+            assert set(own["encoder"]) == {"mean of words"}
+            assert own["n_distinct"].tolist() == [len(task.test)] * 2
+
+
+def test_probes_have_150_sigmoid_units_unless_told_otherwise(tmp_path: Path) -> None:
+    subject, task = of_mean(words_of(), "en"), made(word)
+    found = probe(
+        [subject], {"en": [task]}, control=False, n_jobs=1, progress=False, store=Store(tmp_path)
+    )
+    alone = by_hand(subject, task, hidden=150, activation="sigmoid", seeds=(0, 1, 2))
+    assert found["accuracy"].tolist() == pytest.approx(alone["accuracy"].tolist())
+    assert "control_accuracy" not in found
+    assert "selectivity" not in found
+
+
+def test_a_subject_does_not_depend_on_those_beside_it(tmp_path: Path) -> None:
+    subject = of_mean(words_of(), "en")
+    others = [
+        of_mean(words_of(seed=2), "de"),
+        of_random_words("en", dim=6),  # trains in the same stack
+        of_length("de"),
+    ]
+    tasks = {
+        "en": [made(word)],
+        "de": [made(word, (90, 30, 50), language="de", seed=5), made(length, language="de")],
+    }
+    alone = probe([subject], tasks, **FAST, store=Store(tmp_path / "a"))
+    beside = probe([*others, subject], tasks, **FAST, store=Store(tmp_path / "b"))
+    own = of(beside, encoder="mean of words", language="en").reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, own)
+
+
+def test_results_do_not_depend_on_the_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As many stacks as for two processes, in this one.
+    subjects = [of_mean(words_of(seed=seed), language) for seed, language in enumerate("abc")]
+    tasks = {language: [made(length), made(word)] for language in "abc"}
+    one = probe(subjects, tasks, **FAST, store=Store(tmp_path / "a"))
+    side_by_side = sentence_probing.side_by_side
+    asked: list[int] = []
+
+    def here(function: Callable, calls: Sequence[tuple], n_jobs: int):
+        asked.append(n_jobs)
+        # Results of processes come in any order.
+        return side_by_side(function, list(calls)[::-1], 1)
+
+    monkeypatch.setattr(sentence_probing, "side_by_side", here)
+    three = probe(subjects, tasks, **FAST | {"n_jobs": 3}, store=Store(tmp_path / "b"))
+    assert asked == [3, 3]
+    pd.testing.assert_frame_equal(one, three)
+
+
+def test_rows_are_in_the_order_of_subjects_and_tasks_and_draws_are_numbered(
+    tmp_path: Path,
+) -> None:
+    tasks = {
+        "en": [
+            made(length, start=0),
+            made(length, seed=1, start=20),  # ten of its thirty bases were in the first draw
+            made(word),
+            made(length, seed=2, start=50),
+        ]
+    }
+    subjects = [of_random_words("en", dim=3), of_length("en")]
+    options = FAST | {"seeds": (0,), "control": False}
+    found = probe(subjects, tasks, **options, store=Store(tmp_path))
+    assert found["encoder"].tolist() == ["bag of words"] * 4 + ["length alone"] * 4
+    assert found["task"].tolist() == ["length", "length", "word", "length"] * 2
+    assert found["draw"].tolist() == [0, 1, 0, 2] * 2
+    assert found["n_test"].tolist() == [30] * 8
+    assert found["n_distinct"].tolist() == [80, 80, 30, 80] * 2
+    first = [*CELL, "draw", "seed", "n_train", "n_test", "n_distinct", "classes"]
+    assert list(found) == [*first, "accuracy", "majority"]
+
+
+def test_what_is_stored_is_not_computed_again_and_a_change_is(tmp_path: Path) -> None:
+    store, encoded = Store(tmp_path), []
+    subject = counting(of_mean(words_of(), "en"), encoded)
+    tasks = {"en": [made(length, (20, 8, 9)), made(word, (20, 8, 9))]}
+    first = probe([subject], tasks, **FAST, store=store)
+    distinct = {t for task in tasks["en"] for part in task.parts().values() for t in part.tokens}
+    assert encoded == [len(distinct)]
+    pd.testing.assert_frame_equal(probe([subject], tasks, **FAST, store=store), first)
+    assert len(encoded) == 1
+
+    # Another name of the same vectors is another row, and nothing to compute.
+    renamed = replace(subject, condition="again")
+    again = probe([renamed], tasks, **FAST, store=store)
+    assert set(again["condition"]) == {"again"}
+    assert again["accuracy"].tolist() == first["accuracy"].tolist()
+    assert len(encoded) == 1
+
+    # A new task, and another draw of the second, cost their own sentences only.
+    more = {"en": [*tasks["en"], made(order, (20, 8, 9))]}
+    probe([subject], more, **FAST, store=store)
+    new = {t for part in more["en"][2].parts().values() for t in part.tokens}
+    assert encoded[1:] == [len(new)]
+
+    # One label of a task, the key of the subject, an option: each is computed again.
+    labels = tasks["en"][1].train.labels.copy()
+    labels[0] = 1 - labels[0]
+    changed = replace(tasks["en"][1], train=replace(tasks["en"][1].train, labels=labels))
+    probe([subject], {"en": [tasks["en"][0], changed]}, **FAST, store=store)
+    assert len(encoded) == 3
+    other = replace(subject, key={"other": 1})
+    probe([other], tasks, **FAST, store=store)
+    assert len(encoded) == 4
+    for option in (
+        {"hidden": 5},
+        {"seeds": (0,)},
+        {"order": 1},
+        {"control": False},
+        {"patience": 1},
+    ):
+        before = len(encoded)
+        probe([subject], tasks, **FAST | option, store=store)
+        assert len(encoded) == before + 1
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    def fail(_: Sequence[Tokens]) -> np.ndarray:
+        raise RuntimeError("stopped")
+
+    tasks = {language: [made(word, language=language)] for language in ("en", "de")}
+    good = of_length("en")
+    store = Store(tmp_path)
+    probe([good], tasks, **FAST, store=store)
+    stored = replace(good, encode=fail)  # not asked
+    found = probe([stored, of_length("de")], tasks, **FAST, store=store)
+    assert found["language"].tolist() == ["en", "en", "de", "de"]
+    with pytest.raises(RuntimeError, match=r"stopped"):
+        probe([replace(stored, key={})], tasks, **FAST, store=store)
+
+
+def test_what_cannot_be_probed_is_told(tmp_path: Path) -> None:
+    tasks, store = {"en": [made(word)], "de": [made(word)]}, Store(tmp_path)
+
+    def call(*subjects: Subject) -> pd.DataFrame:
+        return probe(subjects, tasks, **FAST, store=store)
+
+    with pytest.raises(ValueError, match=r"two encoders are called length alone, not trained, en"):
+        call(of_length("en"), of_length("de"), of_length("en"))
+    with pytest.raises(ValueError, match=r"there are no tasks in fr, but de, en"):
+        call(of_length("en"), of_length("fr"))
+    n = len({tokens for part in tasks["en"][0].parts().values() for tokens in part.tokens})
+    short = Subject("short", "made", "en", {"a": 1}, lambda x: np.zeros((len(x) - 1, 2)))
+    with pytest.raises(ValueError, match=rf"{n} sentences gave {n - 1} vectors"):
+        call(short)
+    void = Subject("void", "made", "en", {"a": 2}, lambda x: np.full((len(x), 2), np.nan))
+    with pytest.raises(ValueError, match=r"there is a NaN or an infinite number in its states"):
+        call(void)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+# --- control --------------------------------------------------------------------------------------
+
+
+def test_control_labels_are_dealt_to_first_words_evenly() -> None:
+    rng = np.random.default_rng(0)
+
+    def some(n: int) -> Part:
+        # Some words begin many sentences, most begin few.
+        firsts = [f"w{int(each)}" for each in np.minimum(rng.zipf(1.6, n), 60)]
+        return Part(tuple((each, "x") for each in firsts), np.zeros(n, int), ("b",) * n)
+
+    task = Task("SOMO", "en", ("a", "b", "c"), some(200), some(40), some(70), 310)
+    dealt = dealt_labels(task, 0)
+    assert {name: len(own) for name, own in dealt.items()} == {
+        "train": 200, "validation": 40, "test": 70,
+    }  # fmt: skip
+    given: dict[str, set[int]] = {}
+    sizes: Counter[str] = Counter()
+    for name, part in task.parts().items():
+        for tokens, label in zip(part.tokens, dealt[name].tolist(), strict=True):
+            given.setdefault(tokens[0], set()).add(label)
+            sizes[tokens[0]] += 1
+    assert all(len(labels) == 1 for labels in given.values())
+    counts = np.bincount(np.concatenate(list(dealt.values())), minlength=3)
+    assert counts.sum() == 310
+    assert counts.max() - counts.min() <= max(sizes.values())
+    # Nothing but the commonest word can keep them apart: the others fill up behind it.
+    without = sizes.most_common()[1][1]
+    assert np.sort(counts)[1] - counts.min() <= without
+
+
+def test_control_labels_are_those_of_the_seed_and_of_no_sentence() -> None:
+    task = made(lambda rng: ((f"w{rng.integers(50)}", "x"), int(rng.integers(2))))
+    one, again, other = (dealt_labels(task, seed) for seed in (1, 1, 2))
+    assert all(np.array_equal(one[name], again[name]) for name in one)
+    assert not all(np.array_equal(one[name], other[name]) for name in one)
+    turned = replace(task, train=replace(task.train, labels=1 - task.train.labels))
+    assert all(np.array_equal(one[name], own) for name, own in dealt_labels(turned, 1).items())
+
+
+def test_vectors_that_hold_the_first_word_learn_the_control_task(tmp_path: Path) -> None:
+    def first(sentences: Sequence[Tokens]) -> np.ndarray:
+        words = [f"w{i}" for i in range(8)]
+        return np.array([[tokens[0] == each for each in words] for tokens in sentences], np.float32)
+
+    knows = Subject("first word", "made", "en", {"first": 1}, first)
+    tasks = {"en": [made(length, (300, 60, 100))]}
+    found = probe([knows, of_length("en")], tasks, n_jobs=1, progress=False, store=Store(tmp_path))
+    table = cells(found).set_index("encoder")
+    assert table.loc["first word", "control_accuracy"] == 1
+    assert table.loc["length alone", "control_accuracy"] < 0.7
+    assert table.loc["length alone", "selectivity"] > 0.3
+    assert table.loc["first word", "selectivity"] < -0.3
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def test_a_cell_is_the_mean_of_its_draws_and_seeds_with_an_interval_over_sentences() -> None:
+    common = {"condition": "c", "n_train": 8, "n_test": 10, "classes": 2, "majority": 0.5}
+    rows = [
+        {"encoder": encoder, "language": "de", "task": "WC", "draw": draw, "seed": seed,
+         "n_distinct": 16, "accuracy": accuracy, "control_accuracy": 0.25,
+         "selectivity": accuracy - 0.25, **common}
+        for encoder, shift in (("b", 0.0), ("a", 0.1))
+        for draw, seed, accuracy in [(0, 0, 0.6 + shift), (0, 1, 0.7 + shift),
+                                     (1, 0, 0.8 + shift), (1, 1, 0.9 + shift)]
+    ]  # fmt: skip
+    found = cells(pd.DataFrame(rows))
+    assert found["encoder"].tolist() == ["b", "a"]
+    assert found["accuracy"].tolist() == pytest.approx([0.75, 0.85])
+    assert found["selectivity"].tolist() == pytest.approx([0.5, 0.6])
+    assert found["n_distinct"].tolist() == [16, 16]
+    assert found["n_test"].dtype == found["n_distinct"].dtype == int
+    assert not {"draw", "seed"} & set(found)
+    z, n = 1.959964, 16
+    for row in found.itertuples():
+        p = row.accuracy
+        middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        assert (row.low, row.high) == pytest.approx((middle - half, middle + half))
+    columns = list(found)
+    place = columns.index("accuracy")
+    assert columns[place : place + 3] == ["accuracy", "low", "high"]
+
+
+# --- subjects -------------------------------------------------------------------------------------
+
+
+def test_length_alone_solves_a_task_of_length_and_words_one_of_words_and_neither_one_of_order(
+    tmp_path: Path,
+) -> None:
+    sizes = (300, 80, 150)
+    tasks = {"en": [made(length, sizes), made(word, sizes), made(order, sizes)]}
+    subjects = [of_length("en"), of_random_words("en", dim=32)]
+    options = {"seeds": (0,), "control": False, "n_jobs": 1, "progress": False}
+    found = cells(probe(subjects, tasks, **options, store=Store(tmp_path)))
+    reached = found.pivot(index="encoder", columns="task", values="accuracy")
+    assert reached.loc["length alone", "length"] == 1
+    assert reached.loc["bag of words", "word"] > 0.95
+    assert abs(reached.loc["length alone", ["word", "order"]] - 0.5).max() < 0.15
+    assert abs(reached.loc["bag of words", "order"] - 0.5) < 0.15
+
+
+def test_random_words_are_the_same_for_a_word_wherever_it_is() -> None:
+    subject = of_random_words("en", dim=5)
+    one, other = subject.encode([("a", "b")]), subject.encode([("z", "b"), ("b", "a", "a", "b")])
+    assert one.dtype == np.float32
+    np.testing.assert_allclose(other[1], one[0], atol=1e-6)
+    apart = of_random_words("en", dim=5, seed=1)
+    assert not np.allclose(apart.encode([("a", "b")]), one)
+    assert apart.key != subject.key != of_random_words("en", dim=6).key
+
+
+def test_the_mean_of_words_counts_each_as_often_as_it_stands_there() -> None:
+    table = words_of()
+    no, yes = table(["no", "yes"])
+    found = of_mean(table, "en").encode([("yes",), ("no", "yes", "no")])
+    np.testing.assert_allclose(found, [yes, (2 * no + yes) / 3], rtol=1e-6)
+    assert of_mean(words_of(), "en").key == of_mean(table, "de").key
+    assert of_mean(words_of(seed=1), "en").key != of_mean(table, "en").key
+
+
+def test_a_table_of_words_looks_each_word_of_the_tasks_up_once() -> None:
+    asked = []
+
+    def lookup(words: Sequence[str]) -> np.ndarray:
+        asked.append(list(words))
+        return np.array([[len(each), 1.0] for each in words])
+
+    tasks = [made(word, (4, 2, 2)), made(length, (4, 2, 2))]
+    table = WordTable.of(tasks, lookup)
+    parts = [part for task in tasks for part in task.parts().values()]
+    words = sorted({token for part in parts for tokens in part.tokens for token in tokens})
+    assert asked == [words]
+    assert table.vectors.dtype == np.float32
+    assert table(["yes", "w1"]).tolist() == [[3, 1], [2, 1]]
+    with pytest.raises(KeyError, match=r"never"):
+        table(["yes", "never"])
+    assert table.hash() == WordTable.of(tasks, lookup).hash()
+    assert table.hash() != WordTable.of(tasks, lambda x: lookup(x) + 1).hash()
+    assert table.hash() != WordTable.of(tasks[:1], lookup).hash()
+
+
+TINY = Sizes(
+    words=6, hidden=4, layers=1, dropout=0.0, channels=5, projection=8, attention=3, heads=2
+)
+
+
+def test_an_encoder_over_word_vectors_gives_its_vectors() -> None:
+    texts, table = [("no", "w1", "yes"), ("w2",)], words_of()
+    keys = []
+    for name in ("cnn-max", "rnn-last"):
+        state = sentence_encoders.weights(sentence_encoders.encoder(name, TINY, 1))
+        subject = of_encoder(name, TINY, state, table, "de", "random")
+        assert (subject.condition, subject.language) == ("random", "de")
+        assert subject.encoder == sentence_encoders.NAMES[name]
+        own = sentence_encoders.sentences(texts, table)
+        np.testing.assert_array_equal(
+            subject.encode(texts), sentence_encoders.encode(name, TINY, state, own)
+        )
+        other = sentence_encoders.weights(sentence_encoders.encoder(name, TINY, 2))
+        keys += [
+            str(of_encoder(name, TINY, *each, "de", "random").key)
+            for each in ((state, table), (other, table), (state, words_of(seed=1)))
+        ]
+        assert str(subject.key) == keys[-3]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_layer_of_a_model_reads_tokens_with_spaces_between() -> None:
+    texts = [("the", "dog", "barks", "."), ("a", "cat"), ("im", "haus", "!")]
+    subject = of_model("mini-xlmr", "en", 2)
+    assert (subject.encoder, subject.condition) == ("mini-xlmr, layer 2", "pretrained")
+    own = embeddings.embed(
+        models.load("mini-xlmr"), [" ".join(tokens) for tokens in texts], progress=False
+    )
+    np.testing.assert_allclose(subject.encode(texts), own.states[2], atol=1e-6)
+    others = [of_model("mini-xlmr", "en", 1), of_model("mini-xlmr", "en", 2, pooling="cls")]
+    assert len({str(each.key) for each in (subject, *others)}) == 3
+    for layer in (-1, 7):
+        with pytest.raises(ValueError, match=rf"mini-xlmr has the layers 0 to 6, and not {layer}"):
+            of_model("mini-xlmr", "en", layer)
