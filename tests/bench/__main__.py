@@ -8,6 +8,7 @@ import torch
 from tests.bench import (
     bench_abx,
     bench_embeddings,
+    bench_encoders,
     bench_finetuning,
     bench_grids,
     bench_mexa,
@@ -27,6 +28,7 @@ def main() -> None:
             bench_mexa,
             bench_finetuning,
             bench_grids,
+            bench_encoders,
         )
         for row in part.run()
     ]
