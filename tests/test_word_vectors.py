@@ -77,6 +77,21 @@ TEXT = {
 }
 
 
+def test_parallel_lines_of_a_folder_are_those_of_two_files(tmp_path: Path) -> None:
+    (tmp_path / "europarl.de-en.de").write_text("Ein Haus.\n\nDrei!\nVier\n", encoding="utf-8")
+    (tmp_path / "europarl.de-en.en").write_text("One house.\nTwo\nThree!\n \n", encoding="utf-8")
+    ours, theirs = word_vectors.parallel_lines("en", "de", [str(tmp_path)], text={})
+    assert ours == [["one", "house", "."], ["three", "!"]]
+    assert theirs == [["ein", "haus", "."], ["drei", "!"]]
+    first = word_vectors.parallel_lines("en", "de", [str(tmp_path)], text={}, limit=1)
+    assert first == (ours[:1], theirs[:1])
+    with pytest.raises(word_vectors.WordVectorsError, match=r"end in \.en and \.fr"):
+        word_vectors.parallel_lines("en", "fr", [str(tmp_path)], text={})
+    (tmp_path / "europarl.de-en.en").write_text("One house.\n", encoding="utf-8")
+    with pytest.raises(word_vectors.WordVectorsError, match=r"one ends before line 2"):
+        word_vectors.parallel_lines("en", "de", [str(tmp_path)], text={})
+
+
 def test_parallel_lines_go_together_by_their_ids() -> None:
     ours, theirs = word_vectors.parallel_lines("en", "de", text=TEXT)
     assert ours == [["one", "."], ["three"], ["the", "beginning"]]

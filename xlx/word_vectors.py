@@ -98,6 +98,7 @@ def parallel_lines(
     *,
     text: pretraining_text.Text | None = None,
     lower: bool = True,
+    limit: int | None = None,
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Lines of two languages that translate one another, in words.
 
@@ -106,12 +107,17 @@ def parallel_lines(
     language_a, language_b : str
         Codes as in the text.
     sources : sequence of str
-        Aligned sources of the pretraining text; one that lacks either language is left out.
+        Aligned sources of the pretraining text; one that lacks either language is left out. Or
+        folders of two files of as many lines that are named alike but for the language at the end,
+        as those of Europarl and MultiUN: ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines
+        that are empty in either are left out.
     text : mapping, optional
         What `xlx.pretraining_text.read` gives, where it has been read already. Its held-out lines
         are not in it.
     lower : bool
         As in `tokenize`.
+    limit : int, optional
+        Lines of a folder that are read at most, the first ones; 2,000,000 of MultiUN in the paper.
 
     Returns
     -------
@@ -121,16 +127,23 @@ def parallel_lines(
     Raises
     ------
     WordVectorsError
-        No source has both languages; a source that is not aligned or not in the text.
+        No source has both languages; a source that is not aligned or not in the text; a folder
+        without such files, or whose files have different numbers of lines.
     """
     if text is None:
         text, _ = pretraining_text.read(progress=False)
     lines_a, lines_b = [], []
     for source in sources:
+        if Path(source).is_dir():
+            pairs = _of_folder(Path(source), language_a, language_b, limit)
+            lines_a += [tokenize(ours, language_a, lower=lower) for ours, _ in pairs]
+            lines_b += [tokenize(theirs, language_b, lower=lower) for _, theirs in pairs]
+            continue
         if source not in pretraining_text.ALIGNED or source not in text:
             raise WordVectorsError(
                 f"{source!r} is no aligned source of the text: choose among "
-                f"{', '.join(own for own in pretraining_text.ALIGNED if own in text)}"
+                f"{', '.join(own for own in pretraining_text.ALIGNED if own in text)}, or name a "
+                "folder"
             )
         ours, theirs = (text[source].get(code, {}) for code in (language_a, language_b))
         both = [name for name in ours if name in theirs]
@@ -142,6 +155,35 @@ def parallel_lines(
             "choose other languages or another source"
         )
     return lines_a, lines_b
+
+
+def _of_folder(
+    folder: Path, language_a: str, language_b: str, limit: int | None
+) -> list[tuple[str, str]]:
+    """Pairs of lines of the files of two languages in a folder."""
+    files = [
+        (file, file.with_suffix(f".{language_b}"))
+        for file in sorted(folder.glob(f"*.{language_a}"))
+        if file.with_suffix(f".{language_b}").is_file()
+    ]
+    if not files:
+        raise WordVectorsError(
+            f"{folder} has no two files that are named alike and end in .{language_a} and "
+            f".{language_b}"
+        )
+    pairs: list[tuple[str, str]] = []
+    for names in files:
+        with names[0].open(encoding="utf-8") as ours, names[1].open(encoding="utf-8") as theirs:
+            lines = itertools.zip_longest(ours, theirs)
+            for number, pair in enumerate(itertools.islice(lines, limit), start=1):
+                if None in pair:
+                    raise WordVectorsError(
+                        f"{names[0].name} and {names[1].name} in {folder} have not as many lines: "
+                        f"one ends before line {number}"
+                    )
+                if all(line.strip() for line in pair):
+                    pairs.append((pair[0].strip(), pair[1].strip()))
+    return pairs
 
 
 # --- vectors of words -----------------------------------------------------------------------------
