@@ -253,7 +253,7 @@ def trained(name: str, **options) -> Nli:
         name,
         *inference(180, 0),
         inference(60, 1),
-        **{**FAST, "epochs": 5, "patience": 5} | options,
+        **{**FAST, "epochs": 4, "patience": 4} | options,
     )
 
 
@@ -403,7 +403,7 @@ TURN = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
 
 
 def mapped(nli: Nli, n: int = 200, **options) -> Aligned:
-    call = {"max_epochs": 8, "batch_size": 8, "learning_rate": 1e-2, "patience": 8}
+    call = {"max_epochs": 5, "batch_size": 8, "learning_rate": 1e-2, "patience": 5}
     return align(
         nli, *parallel(n, TURN), inference(60, 2, TURN), device="cpu", **{**call, **options}
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,6 +54,12 @@ def order(rng: np.random.Generator) -> tuple[Tokens, int]:
     """Which of two words comes first?"""
     tokens = tuple(rng.permutation([*noise(rng, 3), "no", "yes"]).tolist())
     return tokens, int(tokens.index("yes") < tokens.index("no"))
+
+
+def first(rng: np.random.Generator) -> tuple[Tokens, int]:
+    """Is the first word one of some?"""
+    tokens = tuple(noise(rng, 4))
+    return tokens, int(tokens[0] < "w4")
 
 
 def made(
@@ -108,30 +114,40 @@ def by_hand(subject: Subject, task: Task, **options: object) -> pd.DataFrame:
 
 
 def test_results_are_those_of_probes_called_by_hand(tmp_path: Path) -> None:
-    subjects = [of_mean(words_of(), "en"), of_mean(words_of(seed=1), "de")]
+    # Sixteen cells of one shape: stacks of four, of tasks of unlike sizes.
+    subjects = [
+        subject
+        for seed, language in enumerate(("en", "de"))
+        for subject in (of_mean(words_of(seed=seed), language), of_random_words(language, dim=6))
+    ]
     tasks = {
-        "en": [made(length), made(word, (40, 10, 25))],
-        "de": [made(length, (33, 9, 14), language="de", seed=2)],
+        language: [
+            made(draw, sizes, language=language, seed=seed)
+            for draw, sizes in zip(
+                (length, word, order, first),
+                ((60, 20, 53), (40, 10, 67), (33, 9, 71), (50, 20, 59)),
+                strict=True,
+            )
+        ]
+        for seed, language in enumerate(("en", "de"))
     }
     options = {"hidden": 7, "seeds": (0, 4), "max_epochs": 4, "activation": "sigmoid", "order": 3}
     found = probe(subjects, tasks, **FAST | {"order": 3}, store=Store(tmp_path))
-    assert len(found) == 3 * 2
+    assert len(found) == 16 * 2
     for subject in subjects:
         for task in tasks[subject.language]:
-            own = of(found, language=subject.language, task=task.name)
+            own = of(found, encoder=subject.encoder, language=subject.language, task=task.name)
             alone = by_hand(subject, task, **options)
-            columns = ["seed", "n_train", "n_test", "accuracy", "majority"]
-            for name in columns:
+            for name in ("seed", "n_train", "n_test", "accuracy", "majority"):
                 assert own[name].tolist() == pytest.approx(alone[name].tolist())
             dealt = dealt_labels(task, 3)
             parts = {name: replace(part, labels=dealt[name]) for name, part in task.parts().items()}
             control = by_hand(subject, replace(task, **parts), **options)["accuracy"]
             assert own["control_accuracy"].tolist() == pytest.approx(control.tolist())
-            assert own["selectivity"].tolist() == pytest.approx(
-                (alone["accuracy"] - control).tolist()
-            )
+            less = (alone["accuracy"] - control).tolist()
+            assert own["selectivity"].tolist() == pytest.approx(less)
             assert set(own["classes"]) == {2}
-            assert set(own["encoder"]) == {"mean of words"}
+            assert set(own["condition"]) == {"not trained"}
             assert own["n_distinct"].tolist() == [len(task.test)] * 2
 
 
@@ -148,39 +164,37 @@ def test_probes_have_150_sigmoid_units_unless_told_otherwise(tmp_path: Path) -> 
 
 def test_a_subject_does_not_depend_on_those_beside_it(tmp_path: Path) -> None:
     subject = of_mean(words_of(), "en")
-    others = [
-        of_mean(words_of(seed=2), "de"),
-        of_random_words("en", dim=6),  # trains in the same stack
-        of_length("de"),
-    ]
-    tasks = {
-        "en": [made(word)],
-        "de": [made(word, (90, 30, 50), language="de", seed=5), made(length, language="de")],
+    others = [of_mean(words_of(seed=seed), language) for seed, language in enumerate("abcdefg", 1)]
+    others.append(of_length("a"))  # of another width
+    tasks = {"en": [made(word)]} | {
+        language: [made(word, (50 + 9 * seed, 20, 40), language=language, seed=seed)]
+        for seed, language in enumerate("abcdefg", 1)
     }
     alone = probe([subject], tasks, **FAST, store=Store(tmp_path / "a"))
     beside = probe([*others, subject], tasks, **FAST, store=Store(tmp_path / "b"))
-    own = of(beside, encoder="mean of words", language="en").reset_index(drop=True)
+    own = of(beside, language="en").reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, own)
+    assert beside["accuracy"].nunique() > 5
 
 
 def test_results_do_not_depend_on_the_number_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As many stacks as for two processes, in this one.
-    subjects = [of_mean(words_of(seed=seed), language) for seed, language in enumerate("abc")]
-    tasks = {language: [made(length), made(word)] for language in "abc"}
+    # Twelve cells: stacks of three for one process, of one for three.
+    subjects = [of_mean(words_of(seed=seed), each) for seed, each in enumerate("abcdef")]
+    tasks = {language: [made(length), made(word)] for language in "abcdef"}
     one = probe(subjects, tasks, **FAST, store=Store(tmp_path / "a"))
     side_by_side = sentence_probing.side_by_side
-    asked: list[int] = []
+    asked: list[tuple[int, int]] = []
 
-    def here(function: Callable, calls: Sequence[tuple], n_jobs: int):
-        asked.append(n_jobs)
+    def here(function: Callable, calls: Sequence[tuple], n_jobs: int) -> Iterator:
+        asked.append((len(calls), n_jobs))
         # Results of processes come in any order.
         return side_by_side(function, list(calls)[::-1], 1)
 
     monkeypatch.setattr(sentence_probing, "side_by_side", here)
     three = probe(subjects, tasks, **FAST | {"n_jobs": 3}, store=Store(tmp_path / "b"))
-    assert asked == [3, 3]
+    assert asked == [(6, 3), (12, 3)]
     pd.testing.assert_frame_equal(one, three)
 
 
@@ -211,17 +225,17 @@ def test_what_is_stored_is_not_computed_again_and_a_change_is(tmp_path: Path) ->
     store, encoded = Store(tmp_path), []
     subject = counting(of_mean(words_of(), "en"), encoded)
     tasks = {"en": [made(length, (20, 8, 9)), made(word, (20, 8, 9))]}
-    first = probe([subject], tasks, **FAST, store=store)
+    once = probe([subject], tasks, **FAST, store=store)
     distinct = {t for task in tasks["en"] for part in task.parts().values() for t in part.tokens}
     assert encoded == [len(distinct)]
-    pd.testing.assert_frame_equal(probe([subject], tasks, **FAST, store=store), first)
+    pd.testing.assert_frame_equal(probe([subject], tasks, **FAST, store=store), once)
     assert len(encoded) == 1
 
     # Another name of the same vectors is another row, and nothing to compute.
     renamed = replace(subject, condition="again")
     again = probe([renamed], tasks, **FAST, store=store)
     assert set(again["condition"]) == {"again"}
-    assert again["accuracy"].tolist() == first["accuracy"].tolist()
+    assert again["accuracy"].tolist() == once["accuracy"].tolist()
     assert len(encoded) == 1
 
     # A new task, and another draw of the second, cost their own sentences only.
@@ -312,9 +326,25 @@ def test_control_labels_are_dealt_to_first_words_evenly() -> None:
     counts = np.bincount(np.concatenate(list(dealt.values())), minlength=3)
     assert counts.sum() == 310
     assert counts.max() - counts.min() <= max(sizes.values())
-    # Nothing but the commonest word can keep them apart: the others fill up behind it.
-    without = sizes.most_common()[1][1]
-    assert np.sort(counts)[1] - counts.min() <= without
+
+
+def test_control_labels_go_to_frequent_words_first() -> None:
+    firsts = "a" * 10 + "b" * 5 + "c" * 5 + "d" * 3 + "e" * 2 + "f"
+
+    def part(letters: str) -> Part:
+        return Part(tuple((each,) for each in letters), np.zeros(len(letters), int), ("b",))
+
+    for seed in range(5):
+        # The parts count together: "a" is the commonest in all, and in none but train.
+        task = Task(
+            "x", "en", ("0", "1", "2"), *map(part, (firsts[:12], firsts[12:20], firsts[20:])), 26
+        )
+        labels = np.concatenate(list(dealt_labels(task, seed).values())).tolist()
+        of_word = dict(zip(firsts, labels, strict=True))
+        # 10 | 5 | 5, then 3 to one of these, 2 and 1 to the other: 10 | 8 | 8.
+        assert sorted(Counter(labels).values()) == [8, 8, 10]
+        assert of_word["a"] not in {of_word[each] for each in "bcdef"}
+        assert of_word["e"] == of_word["f"] != of_word["d"]
 
 
 def test_control_labels_are_those_of_the_seed_and_of_no_sentence() -> None:
@@ -327,11 +357,11 @@ def test_control_labels_are_those_of_the_seed_and_of_no_sentence() -> None:
 
 
 def test_vectors_that_hold_the_first_word_learn_the_control_task(tmp_path: Path) -> None:
-    def first(sentences: Sequence[Tokens]) -> np.ndarray:
+    def encode(sentences: Sequence[Tokens]) -> np.ndarray:
         words = [f"w{i}" for i in range(8)]
         return np.array([[tokens[0] == each for each in words] for tokens in sentences], np.float32)
 
-    knows = Subject("first word", "made", "en", {"first": 1}, first)
+    knows = Subject("first word", "made", "en", {"first": 1}, encode)
     tasks = {"en": [made(length, (300, 60, 100))]}
     found = probe([knows, of_length("en")], tasks, n_jobs=1, progress=False, store=Store(tmp_path))
     table = cells(found).set_index("encoder")
