@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from xlx import labelled, paths, run
+from xlx import labelled, paths, run, sentence_probing
 from xlx.finetuning import Recipe
+from xlx.probing_tasks import Rules, sizes_of
+from xlx.sentence_encoders import Sizes
 
 FOLDER = paths.DATA / "published" / "igap"
 MIXING = paths.DATA / "published" / "within_across"
@@ -283,3 +285,51 @@ def test_a_notebook_finds_the_full_sets(
         assert f"in {len(scope['languages'])} languages" in said
     else:
         assert {task.n_train for task in scope["tasks"].values()} <= {2, 3}
+
+
+def test_x_probe_has_the_sizes_of_its_paper() -> None:
+    folder = paths.PUBLISHED / "xprobe"
+    table = pd.read_csv(folder / "table2_hyperparameters.csv").set_index(["component", "layer"])
+    printed = table["value"].str.replace("10−3", "1e-3")
+    settings = yaml.safe_load((folder / "settings.yaml").read_text(encoding="utf-8"))
+    values = run.read_profile("paper")["notebooks"]
+    mapping, tasks = values["xprobe-2-mapping"], values["xprobe-1-tasks"]
+    sizes = Sizes(**mapping["sizes"])
+    assert sizes == Sizes()
+    for kind in ("RNN", "Attention"):
+        assert int(printed[kind, "biLSTM dim"]) == sizes.hidden
+        assert int(printed[kind, "biLSTM layers"]) == sizes.layers
+        assert float(printed[kind, "Dropout"].rstrip("%")) / 100 == sizes.dropout
+    assert printed["Global", "Embeddings"] == f"{sizes.words} (FastText)"
+    assert printed["CNN", "Filter sizes"] == str(sizes.filters)
+    assert printed["CNN", "Padding"] == str(sizes.padding)
+    assert int(printed["CNN", "Channels"]) == sizes.channels
+    assert int(printed["CNN", "Projection dim"]) == sizes.projection
+    assert int(printed["Attention", "MLP dim"]) == sizes.attention
+    assert int(printed["Attention", "Attn. heads"]) == sizes.heads
+    assert int(printed["Global", "Batch size"]) == mapping["batch_size"]
+    assert float(printed["Global", "Learning rate"]) == mapping["learning_rate"]
+    assert int(printed["Probe classifier", "Hidden dim"]) == sentence_probing.HIDDEN
+    assert sentence_probing.ACTIVATION == "sigmoid"  # σ in the table
+    # Left to the defaults of the notebook and of the rules.
+    rules = Rules(**mapping["rules"])
+    assert settings["probing"]["classes"]["WC"] == rules.n_words
+    assert settings["probing"]["classes"]["SentLen"] == len(rules.length_edges) - 1
+    assert settings["probing"]["somo_max_log_frequency_difference"] == rules.max_log_difference
+    assert settings["mapping"]["lambda"] == declared("xprobe-2-mapping")["lam"]
+    sentences = settings["probing"]["sentences_per_task"]
+    for own in (mapping, tasks):
+        total = own["most"]
+        assert f"{total // 1000}k" == sentences["total"]
+        found = sizes_of(total, tuple(own["proportions"]))
+        names = ("train", "validation", "test")
+        assert [f"{n // 1000}k" for n in found] == [sentences[name] for name in names]
+    assert ["en", *mapping["languages"]] == tasks["languages"] == list(settings["languages"])
+
+
+def declared(name: str) -> dict[str, object]:
+    """The parameters of a notebook, as its cell has them."""
+    cells = nbformat.read(run.notebook_path(name), as_version=4).cells
+    scope: dict[str, object] = {}
+    exec(next(c for c in cells if "parameters" in c.metadata.get("tags", [])).source, scope)
+    return scope

@@ -265,7 +265,7 @@ def probe(
     fitting |= options
     common = {
         "control": control,
-        "code": code_version(probes, _stack, _scores, dealt_labels),
+        "code": code_version(probes, _encoded, _stack, _scores, _evaluated, dealt_labels),
     } | fitting
     hashes = {language: [task.text_hash() for task in own] for language, own in tasks.items()}
     cells = {
