@@ -35,7 +35,7 @@ import inspect
 import itertools
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -107,17 +107,17 @@ def parallel_lines(
     language_a, language_b : str
         Codes as in the text.
     sources : sequence of str
-        Aligned sources of the pretraining text; one that lacks either language is left out. Or
-        folders of two files of as many lines that are named alike but for the language at the end,
-        as those of Europarl and MultiUN: ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines
-        that are empty in either are left out.
+        Aligned sources of the pretraining text, or folders of two files of as many lines that are
+        named alike but for the language at the end, as those of Europarl and MultiUN:
+        ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines that are empty in either are left
+        out, and so is a source or folder that lacks either language.
     text : mapping, optional
         What `xlx.pretraining_text.read` gives, where it has been read already. Its held-out lines
         are not in it.
     lower : bool
         As in `tokenize`.
     limit : int, optional
-        Lines of a folder that are read at most, the first ones; 2,000,000 of MultiUN in the paper.
+        Lines of two files that are read at most, the first ones; 2,000,000 of MultiUN in the paper.
 
     Returns
     -------
@@ -127,8 +127,8 @@ def parallel_lines(
     Raises
     ------
     WordVectorsError
-        No source has both languages; a source that is not aligned or not in the text; a folder
-        without such files, or whose files have different numbers of lines.
+        No source has both languages; a source that is neither an aligned one of the text nor a
+        folder; files with different numbers of lines, or that are not UTF-8.
     """
     if text is None:
         text, _ = pretraining_text.read(progress=False)
@@ -141,9 +141,9 @@ def parallel_lines(
             continue
         if source not in pretraining_text.ALIGNED or source not in text:
             raise WordVectorsError(
-                f"{source!r} is no aligned source of the text: choose among "
+                f"{source!r} is neither an aligned source of the text nor a folder: choose among "
                 f"{', '.join(own for own in pretraining_text.ALIGNED if own in text)}, or name a "
-                "folder"
+                "folder that is there"
             )
         ours, theirs = (text[source].get(code, {}) for code in (language_a, language_b))
         both = [name for name in ours if name in theirs]
@@ -152,7 +152,8 @@ def parallel_lines(
     if not lines_a:
         raise WordVectorsError(
             f"no line of {language_a} is translated into {language_b} in {', '.join(sources)}: "
-            "choose other languages or another source"
+            "choose other languages or another source; a folder has two files that are named alike "
+            f"and end in .{language_a} and .{language_b}"
         )
     return lines_a, lines_b
 
@@ -166,24 +167,28 @@ def _of_folder(
         for file in sorted(folder.glob(f"*.{language_a}"))
         if file.with_suffix(f".{language_b}").is_file()
     ]
-    if not files:
-        raise WordVectorsError(
-            f"{folder} has no two files that are named alike and end in .{language_a} and "
-            f".{language_b}"
-        )
     pairs: list[tuple[str, str]] = []
     for names in files:
-        with names[0].open(encoding="utf-8") as ours, names[1].open(encoding="utf-8") as theirs:
-            lines = itertools.zip_longest(ours, theirs)
-            for number, pair in enumerate(itertools.islice(lines, limit), start=1):
-                if None in pair:
-                    raise WordVectorsError(
-                        f"{names[0].name} and {names[1].name} in {folder} have not as many lines: "
-                        f"one ends before line {number}"
-                    )
-                if all(line.strip() for line in pair):
-                    pairs.append((pair[0].strip(), pair[1].strip()))
+        lines = itertools.zip_longest(*map(_text_lines, names))
+        for number, pair in enumerate(itertools.islice(lines, limit), start=1):
+            if None in pair:
+                raise WordVectorsError(
+                    f"{names[0].name} and {names[1].name} in {folder} have not as many lines: "
+                    f"one ends before line {number}"
+                )
+            if all(pair):
+                pairs.append(pair)
     return pairs
+
+
+def _text_lines(file: Path) -> Iterator[str]:
+    """The lines of a file, which only \\n ends (a carriage return may stand within one), stripped."""
+    with file.open("rb") as read:
+        for number, line in enumerate(read, start=1):
+            try:
+                yield line.decode("utf-8").strip()
+            except UnicodeDecodeError as error:
+                raise WordVectorsError(f"{file}, line {number}: not UTF-8 ({error})") from None
 
 
 # --- vectors of words -----------------------------------------------------------------------------
@@ -646,7 +651,9 @@ def _unpacked(language: str, arrays: dict[str, np.ndarray] | None) -> WordVector
 # --- files of fastText ----------------------------------------------------------------------------
 
 
-def pretrained(path: str | Path, language: str, *, limit: int = 200_000) -> WordVectors:
+def pretrained(
+    path: str | Path, language: str, *, limit: int = 200_000, dim: int | None = None
+) -> WordVectors:
     """Vectors from a file of fastText, as it is published or gzipped (``cc.de.300.vec.gz``).
 
     ``.vec`` is text: a line ``n dim``, then a word and its numbers a line, by falling frequency;
@@ -660,6 +667,8 @@ def pretrained(path: str | Path, language: str, *, limit: int = 200_000) -> Word
     limit : int
         Words that are kept, the first of the file; the paper does not say how many it took, and
         VecMap and MUSE take 200,000.
+    dim : int, optional
+        Numbers that a word is to have, as what reads the vectors takes so many.
 
     Raises
     ------
@@ -668,7 +677,7 @@ def pretrained(path: str | Path, language: str, *, limit: int = 200_000) -> Word
     WordVectorsError
         Another kind of file; a header that is none; a line with more or fewer numbers than the
         header says, or with something that is no number, by its line; fewer words than the header
-        says and `limit` asks for.
+        says and `limit` asks for; words of other than `dim` numbers.
     """
     path = Path(path)
     if not path.is_file():
@@ -681,18 +690,31 @@ def pretrained(path: str | Path, language: str, *, limit: int = 200_000) -> Word
     kind = path.name.removesuffix(".gz").rpartition(".")[2]
     if kind == "bin":
         try:
-            return _of_gensim(load_facebook_vectors(str(path)), language, limit)
+            found = _of_gensim(load_facebook_vectors(str(path)), language, limit)
         except _NO_MODEL as error:
             raise WordVectorsError(f"{path} is no whole model of fastText: {error}") from None
+        _check_width(found.dim, dim, str(path))
+        return found
     if kind != "vec":
         raise WordVectorsError(f"{path} is neither a .vec nor a .bin file of fastText")
     opened = gzip.open if path.suffix == ".gz" else open
     # A few words of the published files are no whole UTF-8.
     with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
-        return _read_vec(file, str(path), language, limit)
+        return _read_vec(file, str(path), language, limit, dim)
 
 
-def _read_vec(file: IO[str], where: str, language: str, limit: int) -> WordVectors:
+def _check_width(found: int, wanted: int | None, where: str) -> None:
+    if wanted not in (None, found):
+        raise WordVectorsError(
+            f"{where}: its vectors have {found} numbers, and {wanted} are needed: read other "
+            f"vectors, or set the width of what reads them (`words` in the sizes of encoders) to "
+            f"{found}"
+        )
+
+
+def _read_vec(
+    file: IO[str], where: str, language: str, limit: int, wanted: int | None
+) -> WordVectors:
     header = file.readline().split()
     if len(header) != 2 or not all(part.isdecimal() and int(part) for part in header):
         raise WordVectorsError(
@@ -700,6 +722,7 @@ def _read_vec(file: IO[str], where: str, language: str, limit: int) -> WordVecto
             f"found {' '.join(header)[:60]!r}"
         )
     n, dim = min(int(header[0]), limit), int(header[1])
+    _check_width(dim, wanted, where)
     vectors = np.empty((n, dim), dtype=np.float32)
     words: dict[str, int] = {}
     number = 1
