@@ -1,4 +1,4 @@
-"""The notebooks on X-Probe run on files of one's own, in the places that the profile `paper` has."""
+"""The notebooks on X-Probe run on files of one's own, where the profile `paper` has them."""
 
 import itertools
 import lzma
@@ -10,7 +10,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
-import pandas as pd
 import pytest
 
 from xlx import labelled, paths, run, trees
@@ -43,7 +42,7 @@ def write(file: Path, lines: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose cache has a little of all that the profile names, in the public formats."""
+    """A repository whose cache has a little of all that the profile names, in public formats."""
     root = tmp_path_factory.mktemp("own")
     cache = root / "cache"
     texts, words = {}, {}

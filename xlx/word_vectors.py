@@ -182,7 +182,7 @@ def _of_folder(
 
 
 def _text_lines(file: Path) -> Iterator[str]:
-    """The lines of a file, which only \\n ends (a carriage return may stand within one), stripped."""
+    """The lines of a file, stripped; only a line feed ends one, as others may stand within it."""
     with file.open("rb") as read:
         for number, line in enumerate(read, start=1):
             try:
