@@ -1,4 +1,4 @@
-"""The notebooks on X-Probe run on files of one's own, where the profile `paper` has them."""
+"""The notebooks on X-Probe run on one's own files, in the places that the profile `paper` names."""
 
 import itertools
 import lzma
@@ -14,6 +14,7 @@ import pytest
 
 from xlx import labelled, paths, run, trees
 from xlx import probing_tasks as tasks
+from xlx.word_vectors import WordVectorsError, parallel_lines
 
 #: French is mapped by Europarl and MultiUN, Russian by MultiUN, as in the paper.
 CODES = ("en", "fr", "ru")
@@ -42,7 +43,7 @@ def write(file: Path, lines: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose cache has a little of all that the profile names, in public formats."""
+    """A repository whose cache has a little of what the profile names, in the public formats."""
     root = tmp_path_factory.mktemp("own")
     cache = root / "cache"
     texts, words = {}, {}
@@ -61,14 +62,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(cache / f"fasttext/wiki.{code}.vec", [f"{len(lines)} {DIM}", *lines])
     for code in CODES[1:]:
         pairs = [f"{a} {b}" for a, b in zip(words[code][:300], words["en"][:300], strict=True)]
-        write(cache / f"muse/{code}-en.txt", [*pairs, "lost lost", f"{words[code][0]} lost"])
-    for name, partners in {
-        "europarl/europarl-v7.{}": ["fr"],
-        "multiun/MultiUN.{}": CODES[1:],
-    }.items():
-        for partner in partners:
-            for code in (partner, "en"):
-                write(cache / f"{name.format(f'{partner}-en')}.{code}", texts[code][:60])
+        write(cache / f"muse/{code}-en.txt", [*pairs, "??? ???", f"{words[code][0]} ???"])
+    for name, partner in (("europarl-v7", "fr"), ("MultiUN", "fr"), ("MultiUN", "ru")):
+        folder = {"europarl-v7": "europarl", "MultiUN": "multiun"}[name]
+        for code in (partner, "en"):
+            write(cache / folder / f"{name}.{partner}-en.{code}", texts[code][:60])
     write_inference(cache / "xnli", texts)
     own = trees.load("en", "own", path=cache / "wiki/en")
     rules = tasks.Rules(**{k: tuple(v) if isinstance(v, list) else v for k, v in RULES.items()})
@@ -145,8 +143,56 @@ def test_encoders_are_mapped_by_ones_own_files(
 ) -> None:
     scope = execute("xprobe-2-mapping", **MAPPING)
     said = capsys.readouterr().out
+    assert "ru-en.txt: 300 pairs)" in said
+    assert "{'source': 0, 'target': 1, 'both': 1}" in said
     assert "60 pairs to learn from, 30 to stop by, 30 to test on" in said
     assert {x[1] for x in scope["mapped"]} == {"en", "fr", "ru", "fr-UN"}
     assert set(scope["cells"]["language"]) == {"en", "en-mapped", "fr", "ru", "fr-UN"}
     assert set(scope["two"]["language"]) == {"ours", "released"}
     assert len(list((tmp_path / "figures").rglob("*.png"))) == 4
+
+
+def test_a_language_without_a_dictionary_has_one_induced(root: Path) -> None:
+    # Europarl has no Russian: MultiUN alone is read.
+    scope = execute("xprobe-2-mapping", until="labelled.load", **MAPPING | {"dictionaries": {}})
+    assert scope["pairs"].origin == "induced from 40 parallel lines"
+    assert scope["codes"] == ["en", "fr", "ru"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"sizes": {"words": 10}},
+            WordVectorsError,
+            r"wiki\.en\.vec: its vectors have 8 numbers, and 10 are needed",
+        ),
+        ({"sizes": None}, WordVectorsError, r"have 8 numbers, and 100 are needed"),
+        (
+            {"word_vectors": dict.fromkeys(CODES, "none.vec")},
+            FileNotFoundError,
+            r"none\.vec are not there",
+        ),
+        ({"dictionaries": {"fr": "none.txt"}}, FileNotFoundError, r"none\.txt is not there"),
+        (
+            {"parallel": {"UN": "none"}, "dictionaries": {}},
+            WordVectorsError,
+            r"'none' is no aligned source of the text and no folder",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    changes: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        execute("xprobe-2-mapping", until="labelled.load", **MAPPING | changes)
+
+
+def test_lines_of_a_corpus_end_at_line_feeds_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.fr").write_bytes(b"un\rdeux\r\ntrois\n")
+    (tmp_path / "a.en").write_bytes(b"one two\nthree\n")
+    found = parallel_lines("fr", "en", [str(tmp_path)], text={})
+    assert found == ([["un", "deux"], ["trois"]], [["one", "two"], ["three"]])
+    (tmp_path / "a.en").write_bytes(b"one two\nthr\xe9e\n")
+    with pytest.raises(WordVectorsError, match=r"a\.en, line 2: not UTF-8"):
+        parallel_lines("fr", "en", [str(tmp_path)], text={})

@@ -141,7 +141,7 @@ def parallel_lines(
             continue
         if source not in pretraining_text.ALIGNED or source not in text:
             raise WordVectorsError(
-                f"{source!r} is neither an aligned source of the text nor a folder: choose among "
+                f"{source!r} is no aligned source of the text and no folder: choose among "
                 f"{', '.join(own for own in pretraining_text.ALIGNED if own in text)}, or name a "
                 "folder that is there"
             )
@@ -182,7 +182,7 @@ def _of_folder(
 
 
 def _text_lines(file: Path) -> Iterator[str]:
-    """The lines of a file, stripped; only a line feed ends one, as others may stand within it."""
+    """The stripped lines of a file; a carriage return may stand within one."""
     with file.open("rb") as read:
         for number, line in enumerate(read, start=1):
             try:
