@@ -105,25 +105,31 @@ def accuracies(table: pd.DataFrame) -> Figure:
     """
     _once(table, "encoder", "task", "corpus")
     _some(table, "accuracy")
-    corpora, encoders, tasks = (_ordered(table, key) for key in ("corpus", "encoder", "task"))
+    return _maps(table, "corpus", "accuracy", "probing accuracy", "cividis", Normalize(0, 1), 30)
+
+
+def _maps(
+    table: pd.DataFrame, by: str, value: str, label: str, colours: str, norm: Normalize,
+    aspect: int, extend: str = "neither",
+) -> Figure:  # fmt: skip
+    """A map of encoders and tasks for each of `by`, one below the other, one bar for all."""
+    parts, encoders, tasks = (_ordered(table, key) for key in (by, "encoder", "task"))
     figure, panels = plt.subplots(
-        len(corpora), 1, sharex=True, squeeze=False,
-        figsize=(_WIDE * len(tasks) + 2.3, len(corpora) * (_LOW * len(encoders) + 0.3) + 0.6),
+        len(parts), 1, sharex=True, squeeze=False,
+        figsize=(_WIDE * len(tasks) + 2.3, len(parts) * (_LOW * len(encoders) + 0.3) + 0.6),
     )  # fmt: skip
     empty = False
-    for corpus, axes in zip(corpora, panels[:, 0], strict=True):
-        own = _of(table, corpus=corpus)
-        values = _grid(own, "encoder", "task", "accuracy", encoders, tasks)
+    for part, axes in zip(parts, panels[:, 0], strict=True):
+        values = _grid(_of(table, **{by: part}), "encoder", "task", value, encoders, tasks)
         empty |= bool(np.isnan(values).any())
         mesh = _cells(
-            axes, values, lambda row, column, own=values: _number(own[row, column]), "cividis",
-            Normalize(0, 1),
-        )  # fmt: skip
-        axes.set_title(_setting(corpus), fontsize=9)
+            axes, values, lambda row, column, own=values: _number(own[row, column]), colours, norm
+        )
+        axes.set_title(_setting(part), fontsize=9)
         axes.set_yticks(np.arange(len(encoders)) + 0.5, encoders)
     _upright(panels[-1, 0], tasks)
-    bar = figure.colorbar(mesh, ax=panels, fraction=0.03, pad=0.01, aspect=30)
-    bar.set_label("probing accuracy")
+    bar = figure.colorbar(mesh, ax=panels, fraction=0.03, pad=0.01, aspect=aspect, extend=extend)
+    bar.set_label(label)
     bar.outline.set_visible(False)
     if empty:
         handles = [Patch(color=_MISSING, label="not measured")]
@@ -185,30 +191,10 @@ def relative(table: pd.DataFrame) -> Figure:
     _once(table, "language", "encoder", "task")
     table = table.assign(ratio=table["ratio"].replace(np.inf, np.nan))
     _some(table, "ratio")
-    languages, encoders, tasks = (_ordered(table, key) for key in ("language", "encoder", "task"))
-    figure, panels = plt.subplots(
-        len(languages), 1, sharex=True, squeeze=False,
-        figsize=(_WIDE * len(tasks) + 2.3, len(languages) * (_LOW * len(encoders) + 0.3) + 0.6),
-    )  # fmt: skip
-    empty = False
-    for language, axes in zip(languages, panels[:, 0], strict=True):
-        own = _of(table, language=language)
-        values = _grid(own, "encoder", "task", "ratio", encoders, tasks)
-        empty |= bool(np.isnan(values).any())
-        mesh = _cells(
-            axes, values, lambda row, column, own=values: _number(own[row, column]), "PuOr",
-            Normalize(1 - _REACH, 1 + _REACH),
-        )  # fmt: skip
-        axes.set_title(_setting(language), fontsize=9)
-        axes.set_yticks(np.arange(len(encoders)) + 0.5, encoders)
-    _upright(panels[-1, 0], tasks)
-    bar = figure.colorbar(mesh, ax=panels, fraction=0.03, pad=0.01, aspect=40, extend="both")
-    bar.set_label("accuracy relative to English")
-    bar.outline.set_visible(False)
-    if empty:
-        handles = [Patch(color=_MISSING, label="not measured")]
-        figure.legend(handles=handles, loc="outside lower center")
-    return figure
+    norm = Normalize(1 - _REACH, 1 + _REACH)
+    return _maps(
+        table, "language", "ratio", "accuracy relative to English", "PuOr", norm, 40, "both"
+    )
 
 
 @styled
