@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "data"
 MODELS = DATA / "models"
 PUBLISHED = DATA / "published"
+RESULTS = DATA / "results"
 
 NOTEBOOKS = ROOT / "notebooks"
 PROFILES = NOTEBOOKS / "profiles"

@@ -45,6 +45,8 @@ from xlx import paths
 _FORMAT = 1  # of the files; a change makes all earlier ones foreign
 _SEAL = b"xlx-seal:"
 _DIGITS = 64  # hexadecimal digits of a SHA-256
+#: Goes into a file's metadata before it is sealed.
+EMPTY_SEAL = _SEAL + b"0" * _DIGITS
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -56,8 +58,8 @@ class StoreError(OSError):
     """A value could not be written, say because the disk is full; no half of it is left behind."""
 
 
-class _Damaged(Exception):
-    """Why a file is not trusted; becomes a StoreWarning."""
+class Damaged(Exception):
+    """Why a file is not trusted; becomes a warning."""
 
 
 class Store:
@@ -112,7 +114,7 @@ class Store:
                 raise TypeError(f"array {name!r} holds Python objects: only numbers can be stored")
         content = bytearray(safetensors.numpy.save(dense, metadata=metadata))
         path = self.path(kind, key, ".safetensors")
-        _write(path, _sealed(content, first=True))
+        write_whole(path, sealed(content, first=True))
         return path
 
     def load_table(self, kind: str, key: Mapping[str, Any]) -> pd.DataFrame | None:
@@ -132,7 +134,7 @@ class Store:
         buffer = io.BytesIO()
         pq.write_table(arrow.replace_schema_metadata(metadata), buffer)
         path = self.path(kind, key, ".parquet")
-        _write(path, _sealed(bytearray(buffer.getbuffer()), first=False))
+        write_whole(path, sealed(bytearray(buffer.getbuffer()), first=False))
         return path
 
     def cached_arrays(
@@ -183,12 +185,12 @@ class Store:
             )
             return None
         try:
-            _check_seal(content, first=suffix == ".safetensors")
+            check_seal(content, first=suffix == ".safetensors")
             value, found = unpack(content)
             expected = _metadata(kind, key)
             if any(found.get(name) != expected[name] for name in ("xlx_kind", "xlx_key")):
-                raise _Damaged("it belongs to another key")
-        except _Damaged as damage:
+                raise Damaged("it belongs to another key")
+        except Damaged as damage:
             warnings.warn(
                 f"{path} is not used: {damage}; computing its value again",
                 StoreWarning,
@@ -219,7 +221,12 @@ def _code(part: ModuleType | Callable[..., Any] | type) -> str:
 
 
 def _identity(kind: str, key: Mapping[str, Any]) -> str:
-    plain = {"format": _FORMAT, "kind": kind, "key": _plain(key, "key")}
+    return plain_json({"format": _FORMAT, "kind": kind, "key": key})
+
+
+def plain_json(value: Any) -> str:
+    """A value as JSON that is written in exactly one way; TypeError for what JSON cannot say."""
+    plain = _plain(value, "key")
     return json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
@@ -242,16 +249,15 @@ def _plain(value: Any, where: str) -> Any:
 
 
 def _metadata(kind: str, key: Mapping[str, Any]) -> dict[str, str]:
-    identity = json.dumps(_plain(key, "key"), sort_keys=True, ensure_ascii=False)
-    seal = (_SEAL + b"0" * _DIGITS).decode()
-    return {"xlx_kind": kind, "xlx_key": identity, "xlx_seal": seal}
+    identity = plain_json(key)
+    return {"xlx_kind": kind, "xlx_key": identity, "xlx_seal": EMPTY_SEAL.decode()}
 
 
 def _find_seal(content: bytes | bytearray, first: bool) -> int:
     """Where the seal's digits begin: after the first mark (safetensors) or the last (parquet)."""
     start = content.find(_SEAL) if first else content.rfind(_SEAL)
     if start < 0 or len(content) < start + len(_SEAL) + _DIGITS:
-        raise _Damaged("it is torn or was not written by this store")
+        raise Damaged("it is torn or was not written by this store")
     return start + len(_SEAL)
 
 
@@ -263,16 +269,16 @@ def _digest(content: bytes | bytearray, digits: int) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _sealed(content: bytearray, first: bool) -> bytearray:
+def sealed(content: bytearray, first: bool) -> bytearray:
     digits = _find_seal(content, first)
     content[digits : digits + _DIGITS] = _digest(content, digits)
     return content
 
 
-def _check_seal(content: bytes, first: bool) -> None:
+def check_seal(content: bytes, first: bool) -> None:
     digits = _find_seal(content, first)
     if content[digits : digits + _DIGITS] != _digest(content, digits):
-        raise _Damaged("its bytes do not match its seal (torn or altered)")
+        raise Damaged("its bytes do not match its seal (torn or altered)")
 
 
 def _unpack_arrays(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -281,7 +287,7 @@ def _unpack_arrays(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str
         metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
         arrays = safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
-        raise _Damaged(f"it is no safetensors file ({error})") from None
+        raise Damaged(f"it is no safetensors file ({error})") from None
     return arrays, metadata
 
 
@@ -296,10 +302,10 @@ def _unpack_table(content: bytes) -> tuple[pd.DataFrame, dict[str, str]]:
         return arrow.to_pandas(), metadata
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise _Damaged(f"it is no parquet file ({reason})") from None
+        raise Damaged(f"it is no parquet file ({reason})") from None
 
 
-def _write(path: Path, content: bytes | bytearray) -> None:
+def write_whole(path: Path, content: bytes | bytearray) -> None:
     """Put `content` at `path`, whole or not at all."""
     mark = f"{socket.gethostname()}.{os.getpid()}"
     beside = path.with_name(f".{path.name}.{mark}.{uuid.uuid4().hex}.tmp")
