@@ -15,7 +15,13 @@ from xlx.paths import NOTEBOOKS, ROOT
 # retrieval off the same similarity block as its own scores, so alignment comes before it.
 ORDER = (
     "paths",
+    "settings",
+    "progress",
     "store",
+    "provenance",
+    "ledger",
+    "executors",
+    "work",
     "languages",
     "origins",
     "corpora",

@@ -29,10 +29,12 @@ import torch
 
 from xlx import paths
 from xlx.fairseq import convert_fairseq
+from xlx.settings import current
 
 __all__ = [
     "Checkpoint",
     "Encoder",
+    "Identity",
     "ModelNotFoundError",
     "NoHistoryError",
     "checkpoints",
@@ -40,6 +42,7 @@ __all__ = [
     "convert_fairseq",
     "device_of",
     "fingerprint",
+    "identify",
     "load",
 ]
 
@@ -211,7 +214,7 @@ def load(
     step: int | None = None,
     revision: str | None = None,
     device: str | torch.device | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     local_only: bool | None = None,
 ) -> Encoder:
     """Load a model for looking into its hidden states.
@@ -226,9 +229,9 @@ def load(
     revision : str, optional
         Branch, tag or commit of a hub repository.
     device : str, optional
-        "cpu", "cuda", "cuda:1". Default: CUDA where there is one.
-    dtype : {"float32", "bfloat16"}
-        Of weights and arithmetic. bfloat16 is faster where the processor has it, and keeps about
+        "cpu", "cuda", "cuda:1". Default: as in `xlx.settings`, CUDA where there is one.
+    dtype : {"float32", "bfloat16"}, optional
+        Of weights and arithmetic. Default: as in `xlx.settings`. bfloat16 is faster where the processor has it, and keeps about
         two and a half decimal digits; pooled vectors are float32 in any case.
     local_only : bool, optional
         Don't ask the hub, only its local cache. Default: ask where it can be reached
@@ -241,6 +244,7 @@ def load(
     ValueError
         If it cannot be used: needs code of its own, lacks weights or a tokenizer, unknown step.
     """
+    dtype = dtype or current().dtype
     if dtype not in DTYPES:
         raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
     torch_device = device_of(device)
@@ -299,11 +303,28 @@ def _find(
     return label, folder, step
 
 
+@dataclass(frozen=True)
+class Identity:
+    """What is known of a model without loading it: ``name``, ``step`` and ``fingerprint``.
+
+    As of the `Encoder` that `load` gives.
+    """
+
+    name: str
+    step: int | None
+    fingerprint: str
+
+
+def identify(name: str | os.PathLike[str] | Checkpoint) -> Identity:
+    """Find a model and hash its files; arguments and errors as `load`."""
+    label, folder, step = _find(name)
+    weights, words = _check_folder(label, folder)
+    return Identity(label, step, _fingerprint([folder / "config.json", *weights, *words]))
+
+
 def fingerprint(name: str | os.PathLike[str] | Checkpoint) -> str:
     """SHA-256 of a model's files, as `Encoder.fingerprint`; arguments and errors as `load`."""
-    label, folder, _ = _find(name)
-    weights, words = _check_folder(label, folder)
-    return _fingerprint([folder / "config.json", *weights, *words])
+    return identify(name).fingerprint
 
 
 def classifier(
@@ -417,7 +438,11 @@ def with_new_head(
 
 
 def device_of(device: str | torch.device | None) -> torch.device:
-    """The device that a name means; None: CUDA where there is one. ValueError if there is none."""
+    """The device that a name means; None: that of the settings, or CUDA where there is one.
+
+    ValueError if there is none.
+    """
+    device = current().device if device is None else device
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
