@@ -29,28 +29,24 @@ in the last digits of float32; equal strings get equal vectors, bit for bit.
 
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import version
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import torch
 from scipy import sparse
-from tqdm import tqdm
 
-from xlx.models import Encoder
-from xlx.store import Store, code_version
+from xlx import progress, provenance
+from xlx.models import Checkpoint, Encoder, identify
+from xlx.settings import current
+from xlx.store import Store
 
 POOLINGS = ("mean", "weighted_mean", "last", "cls")
 
 TOKEN_BUDGET = 4096
 """Most tokens in a batch, padding included; what it costs in memory, not how fast it is."""
-
-_version = lru_cache(version)
-"""Version of a library; reading it from the disk for each of a thousand keys takes seconds."""
 
 _BATCH_COST = 96
 """What a batch costs beyond its tokens, in tokens: it sets how much padding may save a batch."""
@@ -177,7 +173,6 @@ def embed(
     special_tokens: bool = False,
     max_length: int | None = None,
     token_budget: int = TOKEN_BUDGET,
-    progress: bool = True,
 ) -> SentenceStates:
     """Pooled hidden states of all layers for a list of sentences.
 
@@ -196,8 +191,6 @@ def embed(
         Default: what the model takes.
     token_budget : int
         Tokens a batch may hold, padding included. A sentence longer than it goes alone.
-    progress : bool
-        A bar on the terminal, counting sentences.
 
     Raises
     ------
@@ -212,7 +205,6 @@ def embed(
         special_tokens=special_tokens,
         max_length=max_length,
         token_budget=token_budget,
-        progress=progress,
     ).values()
     return states
 
@@ -225,7 +217,6 @@ def embed_poolings(
     special_tokens: bool = False,
     max_length: int | None = None,
     token_budget: int = TOKEN_BUDGET,
-    progress: bool = True,
 ) -> dict[str, SentenceStates]:
     """`embed` with several poolings, for which the model reads each sentence once.
 
@@ -236,8 +227,8 @@ def embed_poolings(
     poolings = tuple(dict.fromkeys(poolings))
     plan = _plan(encoder, poolings, special_tokens, max_length, token_budget)
     _note(plan)
-    with _bar(len(sentences), "embedding", progress) as advance:
-        return dict(zip(poolings, _embed(plan, sentences, "", advance), strict=True))
+    with progress.bar(what="embedding", total=len(sentences), unit="sentences") as bar:
+        return dict(zip(poolings, _embed(plan, sentences, "", bar.update), strict=True))
 
 
 def embed_corpus(
@@ -248,10 +239,8 @@ def embed_corpus(
     special_tokens: bool = False,
     max_length: int | None = None,
     token_budget: int = TOKEN_BUDGET,
-    store: Store | None = None,
-    progress: bool = True,
 ) -> CorpusStates:
-    """Pooled hidden states of all languages of a parallel corpus, kept in the store.
+    """Pooled hidden states of all languages of a parallel corpus, kept in this machine's cache.
 
     Each language is a file of its own, so a run that was stopped goes on at the next language, and
     a corpus with a language more computes that one alone.
@@ -262,11 +251,9 @@ def embed_corpus(
 
     Parameters
     ----------
-    encoder, pooling, special_tokens, max_length, token_budget, progress
+    encoder, pooling, special_tokens, max_length, token_budget
         As for `embed`.
     corpus : ParallelCorpus
-    store : Store, optional
-        Where the files are. Default: the one in `xlx.paths.CACHE`.
 
     Raises
     ------
@@ -277,55 +264,71 @@ def embed_corpus(
         _check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
     plan = _plan(encoder, (pooling,), special_tokens, max_length, token_budget)
     _note(plan)
-    store = Store() if store is None else store
+    store = Store(current().cache)
+    made_by = plan.key()
     states, cut = {}, {}
     total = sum(len(corpus.sentences[language]) for language in corpus.languages)
-    with _bar(total, encoder.name, progress) as advance:
+    with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
         for language in corpus.languages:
-            key = plan.key(pooling) | {"text": corpus.text_hash(language)}
+            key = made_by | {"text": corpus.text_hash(language)}
             stored = store.load_arrays("embeddings", key)
             if stored is None:
                 sentences = corpus.sentences[language]
                 (result,) = _embed(
-                    plan, sentences, f"language {language!r} of {corpus.name!r}, ", advance
+                    plan, sentences, f"language {language!r} of {corpus.name!r}, ", bar.update
                 )
                 stored = {"states": result.states, "n_cut": np.array(result.n_cut)}
                 store.save_arrays("embeddings", key, stored)
             else:
-                advance(len(corpus.sentences[language]))
+                bar.update(len(corpus.sentences[language]))
             states[language], cut[language] = stored["states"], int(stored["n_cut"])
     _share_vectors(corpus, states)
     result = CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
     return result.check()
 
 
-def corpus_key(
-    encoder: Encoder,
+def corpus_about(
+    name: str | Path | Checkpoint,
     corpus: Corpus,
     *,
     pooling: str = "mean",
     special_tokens: bool = False,
     max_length: int | None = None,
 ) -> dict[str, object]:
-    """What the vectors of `embed_corpus` depend on, for the keys of results computed from them.
+    """What decides the vectors of `embed_corpus`, without loading the model: see `states_about`.
 
-    Model, text of each language (in order), pooling, maximum length, precision, device, code.
+    With the text of each language, in order: a repeated string has the vector of its first.
     """
     options = {"special_tokens": special_tokens, "max_length": max_length}
     texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
-    return states_key(encoder, pooling=pooling, **options) | {"texts": texts}
+    return states_about(name, pooling=pooling, **options) | {"texts": texts}
 
 
-def states_key(
-    encoder: Encoder,
+def states_about(
+    name: str | Path | Checkpoint,
     *,
     pooling: str = "mean",
     special_tokens: bool = False,
     max_length: int | None = None,
 ) -> dict[str, object]:
-    """What the vectors of `embed` depend on, but for the sentences."""
-    plan = _plan(encoder, (pooling,), special_tokens, max_length, TOKEN_BUDGET)
-    return plan.key(pooling)
+    """What decides the vectors of `embed` but for the sentences, without loading the model.
+
+    Part of the identity of results computed from them (`xlx.work`): the content hash of the model,
+    the options as asked for, the precision that the settings name.
+
+    Raises
+    ------
+    ModelNotFoundError, ValueError
+        As `xlx.models.identify`; for a pooling that there is not.
+    """
+    _check_poolings((pooling,))
+    return {
+        "model": identify(name).fingerprint,
+        "pooling": pooling,
+        "special_tokens": special_tokens,
+        "max_length": max_length,
+        "dtype": current().dtype,
+    }
 
 
 def bag_of_subwords(
@@ -410,8 +413,13 @@ class _Plan:
     max_length: int | None
     token_budget: int
 
-    def key(self, pooling: str) -> dict[str, object]:
-        """What the vectors depend on, but for the text (the budget only moves the last digits)."""
+    def key(self) -> dict[str, object]:
+        """What the vectors of this machine depend on, but for the text.
+
+        The budget only moves the last digits.
+        """
+        (pooling,) = self.poolings
+        made_by = provenance.environment()
         return {
             "model": self.encoder.fingerprint,
             "pooling": pooling,
@@ -419,9 +427,9 @@ class _Plan:
             "max_length": self.max_length,
             "dtype": str(self.encoder.dtype).removeprefix("torch."),
             "device": self.encoder.device.type,
-            "code": code_version(_pooling_weights, _apply, _embed, _tokenize, _forward),
-            "torch": _version("torch"),
-            "transformers": _version("transformers"),
+            "code": provenance.code_hash(_embed),
+            "torch": made_by["torch"],
+            "transformers": made_by["transformers"],
         }
 
 
@@ -432,11 +440,7 @@ def _plan(
     max_length: int | None,
     token_budget: int,
 ) -> _Plan:
-    if not poolings:
-        raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
-    for pooling in poolings:
-        if pooling not in POOLINGS:
-            raise ValueError(f"pooling {pooling!r} is not one of {', '.join(POOLINGS)}")
+    _check_poolings(poolings)
     if token_budget < 1:
         raise ValueError(f"token_budget is {token_budget}: a batch needs at least one token")
     tokenizer = encoder.tokenizer
@@ -457,6 +461,14 @@ def _plan(
             "special ones: no room is left for the sentence"
         )
     return _Plan(encoder, poolings, special_tokens, max_length, token_budget)
+
+
+def _check_poolings(poolings: tuple[str, ...]) -> None:
+    if not poolings:
+        raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
+    for pooling in poolings:
+        if pooling not in POOLINGS:
+            raise ValueError(f"pooling {pooling!r} is not one of {', '.join(POOLINGS)}")
 
 
 def _note(plan: _Plan) -> None:
@@ -480,13 +492,6 @@ def _check_strings(sentences: Sequence[str], what: str) -> None:
     for position, sentence in enumerate(sentences):
         if not isinstance(sentence, str):
             raise ValueError(f"{what}, position {position}: {sentence!r} is no string")
-
-
-@contextmanager
-def _bar(total: int, what: str, progress: bool) -> Iterator[Callable[[int], object]]:
-    # disable=None: silent where no one watches (a notebook's record, a log file).
-    with tqdm(total=total, desc=what, unit=" sentences", disable=None if progress else True) as bar:
-        yield bar.update
 
 
 def _embed(

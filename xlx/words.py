@@ -38,15 +38,16 @@ equal vectors, bit for bit.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from xlx import progress
 from xlx.embeddings import (
     TOKEN_BUDGET,
     _apply,
-    _bar,
     _batches,
     _check_numbers,
     _check_strings,
@@ -55,9 +56,9 @@ from xlx.embeddings import (
     _plan,
     _pooling_weights,
     _tokenize,
+    states_about,
 )
-from xlx.models import Encoder
-from xlx.store import code_version
+from xlx.models import Checkpoint, Encoder
 
 SUBWORDS = ("first", "mean")
 FORMS = ("joint", "concatenated")
@@ -113,7 +114,6 @@ def embed_words(
     subword: str = "first",
     max_length: int | None = None,
     token_budget: int = TOKEN_BUDGET,
-    progress: bool = True,
 ) -> WordStates:
     """Hidden states of all layers for the words of a list of sentences.
 
@@ -130,8 +130,6 @@ def embed_words(
         Default: what the model takes.
     token_budget : int
         Tokens a batch may hold, padding included. A sentence longer than it goes alone.
-    progress : bool
-        A bar on the terminal, counting sentences.
 
     Raises
     ------
@@ -156,13 +154,13 @@ def embed_words(
     lengths = np.array([len(piece.ids) for piece in pieces], dtype=np.intp)
     occurrences = np.bincount(of, minlength=len(unique))
     filled = np.flatnonzero(n_words)
-    with _bar(len(sentences), "embedding words", progress) as advance:
-        advance(int(occurrences[n_words == 0].sum()))
+    with progress.bar(what="embedding words", total=len(sentences), unit="sentences") as bar:
+        bar.update(int(occurrences[n_words == 0].sum()))
         for batch in _batches(lengths[filled], plan.token_budget):
             batch = filled[batch]
             places = [np.arange(n_words[u]) + starts[first[u]] for u in batch]
             states[:, np.concatenate(places)] = _forward_words(plan, [pieces[u] for u in batch])
-            advance(int(occurrences[batch].sum()))
+            bar.update(int(occurrences[batch].sum()))
     for i in np.flatnonzero(first[of] != np.arange(len(of))):
         source = starts[first[of[i]]]
         states[:, starts[i] : ends[i]] = states[:, source : source + n_words[of[i]]]
@@ -189,7 +187,6 @@ def embed_pairs(
     pooling: str = "mean",
     max_length: int | None = None,
     token_budget: int = TOKEN_BUDGET,
-    progress: bool = True,
 ) -> PairStates:
     """Hidden states of all layers for pairs of sentences (premise and hypothesis).
 
@@ -208,8 +205,6 @@ def embed_pairs(
         A joint pair loses tokens of its longer sentence first. Default: what the model takes.
     token_budget : int
         Tokens a batch may hold, padding included. A pair longer than it goes alone.
-    progress : bool
-        A bar on the terminal, counting sentences.
 
     Raises
     ------
@@ -226,56 +221,53 @@ def embed_pairs(
         )
     plan = _pairs_plan(encoder, form, pooling, max_length, token_budget)
     embed = {"joint": _joint, "concatenated": _concatenated}[form]
-    with _bar(2 * len(first), "embedding pairs", progress) as advance:
-        return embed(plan, first, second, advance)
+    with progress.bar(what="embedding pairs", total=2 * len(first), unit="sentences") as bar:
+        return embed(plan, first, second, bar.update)
 
 
-def words_key(
-    encoder: Encoder, text_hash: str, *, subword: str = "first", max_length: int | None = None
+def words_about(
+    name: str | Path | Checkpoint,
+    text_hash: str,
+    *,
+    subword: str = "first",
+    max_length: int | None = None,
 ) -> dict[str, object]:
-    """What the vectors of `embed_words` depend on, for the keys of results computed from them.
+    """What decides the vectors of `embed_words`, without loading the model.
 
-    Model, text (`text_hash`, words and all), options, precision, device, code, libraries.
+    As `embeddings.states_about`; ``text_hash`` is of the sentences, split into words.
     """
-    key = _words_plan(encoder, subword, max_length, TOKEN_BUDGET).key("mean")
-    del key["pooling"], key["special_tokens"]
-    code = code_version(
-        embed_words, _distinct, _pieces, _spaced, _choose, _owners, _owners_slow, _needs_spaces,
-        _forward_words, _hidden_states,
-    )  # fmt: skip
-    return key | {"text": text_hash, "subword": subword, "marks": _MARKS, "code": code}
+    _check_subword(subword)
+    about = states_about(name, max_length=max_length) | {"text": text_hash, "subword": subword}
+    del about["pooling"], about["special_tokens"]
+    return about
 
 
-def pairs_key(
-    encoder: Encoder,
+def pairs_about(
+    name: str | Path | Checkpoint,
     text_hash: str,
     *,
     form: str = "joint",
     pooling: str = "mean",
     max_length: int | None = None,
 ) -> dict[str, object]:
-    """What the vectors of `embed_pairs` depend on, for the keys of results computed from them.
+    """What decides the vectors of `embed_pairs`, without loading the model.
 
-    Model, text (`text_hash`, of both sides), options, precision, device, code, libraries.
+    As `embeddings.states_about`; ``text_hash`` is of both sides.
     """
-    key = _pairs_plan(encoder, form, pooling, max_length, TOKEN_BUDGET).key(pooling)
-    own = code_version(
-        _distinct, _joint, _tokenize_pairs, _has_token_types, _hidden_states, _concatenated
-    )
-    return key | {"text": text_hash, "form": form, "code": [key["code"], own]}
+    _check_form(form)
+    about = states_about(name, pooling=pooling, max_length=max_length)
+    return about | {"text": text_hash, "form": form}
 
 
 def _words_plan(encoder: Encoder, subword: str, max_length: int | None, token_budget: int) -> _Plan:
-    if subword not in SUBWORDS:
-        raise ValueError(f"subword {subword!r} is not one of {', '.join(SUBWORDS)}")
+    _check_subword(subword)
     return _plan(encoder, ("mean",), False, max_length, token_budget)
 
 
 def _pairs_plan(
     encoder: Encoder, form: str, pooling: str, max_length: int | None, token_budget: int
 ) -> _Plan:
-    if form not in FORMS:
-        raise ValueError(f"form {form!r} is not one of {', '.join(FORMS)}")
+    _check_form(form)
     plan = _plan(encoder, (pooling,), False, max_length, token_budget)
     n_special = encoder.tokenizer.num_special_tokens_to_add(pair=True)
     if form == "joint" and plan.max_length is not None and plan.max_length < n_special + 2:
@@ -284,6 +276,16 @@ def _pairs_plan(
             f"ones with {encoder.name!r}: no room is left for two sentences"
         )
     return plan
+
+
+def _check_subword(subword: str) -> None:
+    if subword not in SUBWORDS:
+        raise ValueError(f"subword {subword!r} is not one of {', '.join(SUBWORDS)}")
+
+
+def _check_form(form: str) -> None:
+    if form not in FORMS:
+        raise ValueError(f"form {form!r} is not one of {', '.join(FORMS)}")
 
 
 def _check_words(sentences: Sequence[Sequence[str]]) -> None:
