@@ -1,5 +1,6 @@
 """Embeddings against a literal oracle: one sentence, one token at a time, no padding."""
 
+import contextlib
 import dataclasses
 import hashlib
 import re
@@ -14,15 +15,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModel, AutoTokenizer
 
+import xlx
 from tests import tiny
-from xlx import embeddings, models
+from xlx import embeddings, models, progress, provenance
 from xlx.embeddings import POOLINGS, embed, embed_corpus, embed_poolings
-from xlx.store import Store, StoreWarning
+from xlx.store import StoreWarning
 
 # Every pooling is tried with every kind of model here.
 pytestmark = pytest.mark.filterwarnings("ignore::xlx.embeddings.PoolingWarning")
 
 SENTENCES = tiny.SENTENCES
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path):
+    with xlx.settings(cache=tmp_path, ledger=tmp_path / "ledger", device="cpu"):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -364,7 +372,7 @@ def test_numbers_that_are_none_are_named(folders, value) -> None:
     with pytest.raises(ValueError, match=r"position 0 .*layer 2: the vector holds NaN or infinity"):
         embed(encoder, SENTENCES)
     with pytest.raises(ValueError, match=r"language 'en' of 'tiny', position 0"):
-        embed_corpus(encoder, CORPUS, progress=False)
+        embed_corpus(encoder, CORPUS)
 
 
 @pytest.mark.parametrize("name", tiny.KINDS)
@@ -385,33 +393,28 @@ def test_results_do_not_hold_gradients_or_change_the_model(encoder) -> None:
 def test_progress_counts_sentences(encoder, monkeypatch) -> None:
     seen = []
 
-    class Bar:
-        def __init__(self, *, total, disable, **_):
+    class Bar(contextlib.nullcontext):
+        def __init__(self, *_, total, disable, **__):
+            super().__init__(self)
             seen.append((total, disable))
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            return None
 
         def update(self, count):
             seen.append(count)
 
-    monkeypatch.setattr(embeddings, "tqdm", Bar)
+    monkeypatch.setattr(progress, "tqdm", Bar)
     embed(encoder, [*SENTENCES, SENTENCES[0]], token_budget=60)
-    assert seen[0] == (len(SENTENCES) + 1, None)
+    assert seen[0] == (len(SENTENCES) + 1, True)
     assert sum(seen[1:]) == len(SENTENCES) + 1
-    seen.clear()
-    embed(encoder, SENTENCES, progress=False)
-    assert seen[0] == (len(SENTENCES), True)
+    with xlx.settings(progress=True):
+        embed(encoder, SENTENCES)
+    assert (len(SENTENCES), False) in seen
 
 
-# A corpus, with the store
+# A corpus, with the cache
 
 
 def test_corpus_equals_its_languages(encoder, tmp_path) -> None:
-    found = embed_corpus(encoder, CORPUS, store=Store(tmp_path))
+    found = embed_corpus(encoder, CORPUS)
     assert found.languages == ("en", "de", "fr")
     assert (found.n_layers, found.n_sentences, found.dim) == (2, 4, 32)
     assert found.cut == {"en": 0, "de": 0, "fr": 0}
@@ -447,9 +450,7 @@ def test_no_pooling_is_refused(encoder) -> None:
 
 def test_weights_by_position_are_noted_where_the_model_sees_both_ways(encoders, tmp_path) -> None:
     with pytest.warns(embeddings.PoolingWarning, match="is no causal model"):
-        found = embed_corpus(
-            encoders["xlm-roberta"], CORPUS, pooling="weighted_mean", store=Store(tmp_path)
-        )
+        found = embed_corpus(encoders["xlm-roberta"], CORPUS, pooling="weighted_mean")
     assert found.pooling == "weighted_mean"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -459,18 +460,18 @@ def test_weights_by_position_are_noted_where_the_model_sees_both_ways(encoders, 
 
 def test_equal_strings_anywhere_share_a_vector(encoder, tmp_path) -> None:
     # Other neighbours in the batch move the last digits, so each language alone is not enough.
-    states = embed_corpus(encoder, CORPUS, store=Store(tmp_path)).states
+    states = embed_corpus(encoder, CORPUS).states
     assert (states["en"][:, 1] == states["de"][:, 1]).all()
     assert (states["en"][:, 3] == states["fr"][:, 2]).all()
     assert (states["fr"][:, 1] == states["fr"][:, 3]).all()
-    again = embed_corpus(encoder, CORPUS, store=Store(tmp_path)).states
+    again = embed_corpus(encoder, CORPUS).states
     assert all((again[language] == states[language]).all() for language in states)
 
 
 @pytest.fixture
 def fixed_code(monkeypatch) -> None:
     """Keys name the code, and the tests below change it to count what is computed."""
-    monkeypatch.setattr(embeddings, "code_version", lambda *_: "fixed")
+    monkeypatch.setattr(provenance, "code_hash", lambda _: "fixed")
 
 
 def count_computed(monkeypatch) -> list[str]:
@@ -498,21 +499,21 @@ def test_stopped_run_goes_on_at_the_next_language(encoder, tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(embeddings, "_embed", stop)
         with pytest.raises(KeyboardInterrupt):
-            embed_corpus(encoder, CORPUS, store=Store(tmp_path))
+            embed_corpus(encoder, CORPUS)
     computed = count_computed(monkeypatch)
-    embed_corpus(encoder, CORPUS, store=Store(tmp_path))
+    embed_corpus(encoder, CORPUS)
     assert computed == ["Il fait beau."]
     computed.clear()
-    embed_corpus(encoder, CORPUS, store=Store(tmp_path))
+    embed_corpus(encoder, CORPUS)
     assert computed == []
 
 
 @pytest.mark.usefixtures("fixed_code")
 def test_stored_language_is_used_in_another_corpus(encoder, tmp_path, monkeypatch) -> None:
-    embed_corpus(encoder, CORPUS, store=Store(tmp_path))
+    embed_corpus(encoder, CORPUS)
     computed = count_computed(monkeypatch)
     other = Corpus({"de": CORPUS.sentences["de"], "it": ("Piove.", "Sì", "pioggia", "il paese")})
-    embed_corpus(encoder, other, store=Store(tmp_path))
+    embed_corpus(encoder, other)
     assert computed == ["Piove."]
 
 
@@ -522,40 +523,59 @@ def test_stored_language_is_used_in_another_corpus(encoder, tmp_path, monkeypatc
 )
 @pytest.mark.usefixtures("fixed_code")
 def test_options_are_part_of_the_key(encoder, tmp_path, monkeypatch, options) -> None:
-    embed_corpus(encoder, CORPUS, store=Store(tmp_path))
+    embed_corpus(encoder, CORPUS)
     computed = count_computed(monkeypatch)
-    embed_corpus(encoder, CORPUS, store=Store(tmp_path), **options)
+    embed_corpus(encoder, CORPUS, **options)
     assert len(computed) == 3
 
 
-def test_model_precision_and_text_are_part_of_the_key(folders, encoder, tmp_path) -> None:
-    other = dataclasses.replace(encoder, fingerprint="other")
-    low = dataclasses.replace(encoder, dtype=torch.bfloat16)
-    longer = Corpus(CORPUS.sentences | {"en": ("a", "b", "c", "d")})
-    fewer = Corpus({code: CORPUS.sentences[code] for code in ("en", "fr")})
-    keys = [
-        str(embeddings.corpus_key(*pair))
-        for pair in (
-            (encoder, CORPUS),
-            (other, CORPUS),
-            (low, CORPUS),
-            (encoder, longer),
-            (encoder, fewer),
-        )
+@pytest.mark.parametrize("change", [{"fingerprint": "other"}, {"dtype": torch.bfloat16}])
+@pytest.mark.usefixtures("fixed_code")
+def test_model_and_precision_are_part_of_the_key(encoder, monkeypatch, change) -> None:
+    embed_corpus(encoder, CORPUS)
+    computed = count_computed(monkeypatch)
+    embed_corpus(dataclasses.replace(encoder, **change), CORPUS)
+    assert len(computed) == 3
+
+
+def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeypatch) -> None:
+    folder, other = folders["xlm-roberta"], folders["gpt2"]
+    fingerprint = models.load(folder).fingerprint
+    monkeypatch.setattr("transformers.AutoModel.from_pretrained", None)
+    about = embeddings.corpus_about(folder, CORPUS)
+    assert about == {
+        "model": fingerprint,
+        "pooling": "mean",
+        "special_tokens": False,
+        "max_length": None,
+        "dtype": "float32",
+        "texts": [[code, CORPUS.text_hash(code)] for code in ("en", "de", "fr")],
+    }
+    others = [
+        embeddings.corpus_about(other, CORPUS),
+        embeddings.corpus_about(folder, Corpus(CORPUS.sentences | {"en": tuple("abcd")})),
+        embeddings.corpus_about(folder, Corpus({c: CORPUS.sentences[c] for c in ("en", "fr")})),
+        embeddings.corpus_about(folder, CORPUS, pooling="cls"),
+        embeddings.corpus_about(folder, CORPUS, special_tokens=True),
+        embeddings.corpus_about(folder, CORPUS, max_length=20),
     ]
-    assert len(set(keys)) == 5
-    assert str(embeddings.corpus_key(encoder, CORPUS)) == keys[0]
+    with xlx.settings(dtype="bfloat16"):
+        others.append(embeddings.corpus_about(folder, CORPUS))
+    with xlx.settings(device="cuda"):
+        assert embeddings.corpus_about(folder, CORPUS) == about
+    assert len({str(each) for each in [about, *others]}) == len(others) + 1
+    with pytest.raises(ValueError, match="is not one of mean"):
+        embeddings.states_about(folder, pooling="max")
 
 
 @pytest.mark.usefixtures("fixed_code")
 def test_damaged_file_is_computed_again(encoder, tmp_path, monkeypatch) -> None:
-    store = Store(tmp_path)
-    expected = embed_corpus(encoder, CORPUS, store=store)
+    expected = embed_corpus(encoder, CORPUS)
     path = next(tmp_path.rglob("*.safetensors"))
     path.write_bytes(path.read_bytes()[:-5])
     computed = count_computed(monkeypatch)
     with pytest.warns(StoreWarning):
-        found = embed_corpus(encoder, CORPUS, store=store)
+        found = embed_corpus(encoder, CORPUS)
     assert len(computed) == 1
     for language in CORPUS.languages:
         assert_close(found.states[language], expected.states[language])
@@ -564,7 +584,7 @@ def test_damaged_file_is_computed_again(encoder, tmp_path, monkeypatch) -> None:
 def test_language_with_an_empty_sentence_is_named(encoder, tmp_path) -> None:
     corpus = Corpus(CORPUS.sentences | {"de": ("Ja", "", "Regen", "Dorf")})
     with pytest.raises(ValueError, match=r"^language 'de' of 'tiny', position 1 .*drop"):
-        embed_corpus(encoder, corpus, store=Store(tmp_path))
+        embed_corpus(encoder, corpus)
 
 
 def states(**changes: np.ndarray) -> embeddings.CorpusStates:

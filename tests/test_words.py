@@ -1,5 +1,6 @@
 """Words and pairs against a literal oracle: one sentence at a time, each word cut by itself."""
 
+import contextlib
 import dataclasses
 import json
 from functools import lru_cache
@@ -19,11 +20,12 @@ from transformers import (
     XLMRobertaTokenizer,
 )
 
+import xlx
 from tests import tiny
-from xlx import embeddings, paths, vocabulary, words
+from xlx import paths, progress, vocabulary, words
 from xlx.embeddings import POOLINGS, TOKEN_BUDGET, embed
 from xlx.models import Encoder, load
-from xlx.words import FORMS, SUBWORDS, embed_pairs, embed_words, pairs_key, words_key
+from xlx.words import FORMS, SUBWORDS, embed_pairs, embed_words, pairs_about, words_about
 
 # Every pooling is tried with every kind of model here.
 pytestmark = pytest.mark.filterwarnings("ignore::xlx.embeddings.PoolingWarning")
@@ -590,20 +592,15 @@ def test_cls_of_a_pair_needs_a_first_special_token(encoders) -> None:
 def test_progress_counts_sentences(encoder, monkeypatch) -> None:
     seen = []
 
-    class Bar:
-        def __init__(self, *, total, **_):
+    class Bar(contextlib.nullcontext):
+        def __init__(self, *_, total, **__):
+            super().__init__(self)
             seen.append(total)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            return None
 
         def update(self, count):
             seen.append(count)
 
-    monkeypatch.setattr(embeddings, "tqdm", Bar)
+    monkeypatch.setattr(progress, "tqdm", Bar)
     embed_words(encoder, [*SENTENCES, SENTENCES[0], ("",)], token_budget=40)
     assert seen[0] == sum(seen[1:]) == len(SENTENCES) + 2
     for form in FORMS:
@@ -612,38 +609,30 @@ def test_progress_counts_sentences(encoder, monkeypatch) -> None:
         assert seen[0] == sum(seen[1:]) == 2 * (len(FIRST) + 1)
 
 
-def test_keys_hold_what_the_vectors_depend_on(encoder) -> None:
-    other = dataclasses.replace(encoder, fingerprint="other")
-    low = dataclasses.replace(encoder, dtype=torch.bfloat16)
-    keys = [
-        words_key(encoder, "text"),
-        words_key(other, "text"),
-        words_key(low, "text"),
-        words_key(encoder, "another"),
-        words_key(encoder, "text", subword="mean"),
-        words_key(encoder, "text", max_length=20),
-        pairs_key(encoder, "text"),
-        pairs_key(other, "text"),
-        pairs_key(encoder, "another"),
-        pairs_key(encoder, "text", form="concatenated"),
-        pairs_key(encoder, "text", pooling="cls"),
-        pairs_key(encoder, "text", max_length=20),
+def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeypatch) -> None:
+    folder, other = folders["xlm-roberta"], folders["gpt2"]
+    monkeypatch.setattr("transformers.AutoModel.from_pretrained", None)
+    abouts = [
+        words_about(folder, "text"),
+        words_about(other, "text"),
+        words_about(folder, "another"),
+        words_about(folder, "text", subword="mean"),
+        words_about(folder, "text", max_length=20),
+        pairs_about(folder, "text"),
+        pairs_about(other, "text"),
+        pairs_about(folder, "another"),
+        pairs_about(folder, "text", form="concatenated"),
+        pairs_about(folder, "text", pooling="cls"),
+        pairs_about(folder, "text", max_length=20),
     ]
-    assert len({str(key) for key in keys}) == len(keys)
-    assert keys[0] == words_key(encoder, "text", subword="first", max_length=encoder.max_length)
-    assert keys[6] == pairs_key(encoder, "text", form="joint", pooling="mean")
-    assert {"model", "text", "dtype", "device", "code", "torch", "transformers"} <= set(keys[0])
-    assert {"model", "text", "dtype", "device", "code", "torch", "transformers"} <= set(keys[6])
-
-
-@pytest.mark.parametrize("make", [words_key, pairs_key])
-def test_keys_can_be_stored_and_refuse_what_embedding_would(encoder, tmp_path, make) -> None:
-    from xlx.store import Store
-
-    assert Store(tmp_path).path("probes", make(encoder, "text")).parent.parent.name == "probes"
-    wrong = {"subword": "last"} if make is words_key else {"form": "sum"}
+    with xlx.settings(dtype="bfloat16"):
+        abouts += [words_about(folder, "text"), pairs_about(folder, "text")]
+    assert len({str(about) for about in abouts}) == len(abouts)
+    assert set(abouts[0]) == {"model", "text", "subword", "max_length", "dtype"}
     with pytest.raises(ValueError, match="is not one of"):
-        make(encoder, "text", **wrong)
+        words_about(folder, "text", subword="last")
+    with pytest.raises(ValueError, match="is not one of"):
+        pairs_about(folder, "text", form="sum")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
