@@ -305,25 +305,28 @@ def _unpack_table(content: bytes) -> tuple[pd.DataFrame, dict[str, str]]:
         raise Damaged(f"it is no parquet file ({reason})") from None
 
 
-def write_whole(path: Path, content: bytes | bytearray) -> None:
-    """Put `content` at `path`, whole or not at all."""
+def write_whole(path: Path, content: bytes | bytearray, *, durable: bool = True) -> None:
+    """Put `content` at `path`, whole or not at all; if `durable`, a power cut does not undo it."""
     mark = f"{socket.gethostname()}.{os.getpid()}"
-    beside = path.with_name(f".{path.name}.{mark}.{uuid.uuid4().hex}.tmp")
+    beside = path.parent / f".{path.name}.{mark}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
+        if durable:
+            _sweep(path)
         try:
             with beside.open("wb") as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(beside, path)
         except BaseException:
             # Also on an interrupt: nothing half-written may stay.
             with contextlib.suppress(OSError):
                 beside.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        if durable:
+            _sync_folder(path.parent)
     except OSError as error:
         size = f"{len(content) / 2**20:.1f} MB"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

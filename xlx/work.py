@@ -259,14 +259,13 @@ def _computed(
 def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
     """Keep a computed value and give it as it is read back, so that a second run has the same."""
     try:
-        cache().put(ask, value, made)
+        entry = cache().put(ask, value, made)
     except StoreError as error:
         warnings.warn(f"a result is not stored: {error.strerror or error}", StoreWarning, 3)
         _journal.add(ask, "unsaved", None)
         return value
-    entry = cache().get(ask)
     _journal.add(ask, "computed", entry)
-    return value if entry is None else entry.value
+    return entry.value
 
 
 # --- computing again ------------------------------------------------------------------------------

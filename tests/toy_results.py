@@ -1,0 +1,68 @@
+"""Kinds of results that cost nothing, for the tests of the loop, the ledger and the cluster."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from xlx import work
+
+
+def squares(*numbers: int) -> Iterator[dict[str, np.ndarray]]:
+    """The square of each number."""
+    for number in numbers:
+        yield {"square": np.array([number**2])}
+
+
+def table(rows: int) -> pd.DataFrame:
+    """Rows of several types."""
+    numbers = np.arange(rows)
+    return pd.DataFrame(
+        {
+            "name": [f"row {i}" for i in numbers],
+            "count": numbers,
+            "share": np.where(numbers == 0, np.nan, numbers / max(rows, 1)),
+            "even": numbers % 2 == 0,
+        }
+    )
+
+
+def counted(folder: str, number: int) -> dict[str, np.ndarray]:
+    """The number; each call leaves a file, so that a test can count them."""
+    (Path(folder) / f"{number}-{time.monotonic_ns()}").touch()
+    return {"number": np.array([number])}
+
+
+def slow(number: int, seconds: float) -> dict[str, np.ndarray]:
+    """The number and the process, after a while."""
+    time.sleep(seconds)
+    return {"number": np.array([number])}
+
+
+def dying(folder: str, number: int) -> dict[str, np.ndarray]:
+    """The number; the first process to be asked dies."""
+    mark = Path(folder) / "died"
+    if not mark.exists():
+        mark.touch()
+        os._exit(1)
+    return {"number": np.array([number])}
+
+
+def failing(number: int) -> dict[str, np.ndarray]:
+    """The number, but for 3."""
+    if number == 3:
+        raise ValueError("3 cannot be had")
+    return {"number": np.array([number])}
+
+
+SQUARES = work.Kind("toy-squares", squares)
+TABLE = work.Kind("toy-table", table)
+COUNTED = work.Kind("toy-counted", counted)
+SIDE = work.Kind("toy-side", counted, side_by_side=True)
+SLOW = work.Kind("toy-slow", slow)
+DYING = work.Kind("toy-dying", dying, side_by_side=True)
+FAILING = work.Kind("toy-failing", failing)
+MEANS = work.Kind("toy-means", counted, shipped=False)
