@@ -10,15 +10,22 @@ machine to about a hundredth, not to the last printed digit.
 ends as good, but with other errors: of a hundred examples several, and a minimum over checkpoints
 comes from another one. Such numbers hold as far as their prose does: a quarter is no half.
 
+Before a kernel starts it is told, as by `xlx.run`, its notebook's name and where to note what that
+asks for (``build/test/asks/``, which `xlx.audit` reads), but not where figures are committed.
+
 Words, signs of the layout and how many numbers there are must be the same under both tags. All
 other cells are compared exactly.
 """
 
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import nbformat
 import pytest
+
+from xlx import paths, run
 
 #: How far a number may be from the reference, given that and how many decimals are printed.
 Allowance = Callable[[float, int], float]
@@ -71,11 +78,26 @@ def settle(test: object, reference: object, allowance: Allowance) -> object:
     return test
 
 
+def tell(notebook: Path) -> None:
+    """Set what the next kernel learns about its notebook."""
+    journal = run.fresh_journal(notebook.stem, paths.BUILD / "test")
+    os.environ["XLX_NOTEBOOK"] = notebook.stem
+    os.environ["XLX_JOURNAL"] = str(journal.parent)
+    os.environ.pop("XLX_FIGURES", None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the cells that are tagged so compare their outputs by `settle`."""
+    """Tell kernels of their notebooks; let cells that are tagged so compare by `settle`."""
     from nbval import plugin
 
+    for file in {item.parent for item in items if isinstance(item, plugin.IPyNbCell)}:
+
+        def setup(file=file, start=file.setup) -> None:
+            tell(file.path)
+            start()
+
+        file.setup = setup
     for item in items:
         if not isinstance(item, plugin.IPyNbCell):
             continue

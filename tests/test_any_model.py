@@ -95,7 +95,7 @@ def test_a_notebook_runs_on_another_model(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(paths, "FIGURES", tmp_path)
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
     own = str(folders.get(model, model))
     # Baselines are of one of the models; of one model alone there is a notebook.
     run(notebook, models=[own], model=own, one_part=[own], without_question=[own])
@@ -105,7 +105,7 @@ def test_a_notebook_runs_on_another_model(
 def test_estimation_takes_the_results_of_a_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "FIGURES", tmp_path)
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
     scores = {"en": 0.8, "de": 0.6, "fi": 0.4, "fr": 0.7, "nl": 0.5, "ja": ""}
     rows = [f"Belebele,mini-llama,{code},{score}" for code, score in scores.items()]
     (tmp_path / "own.csv").write_text("task,model,language,score\n" + "\n".join(rows) + "\n")

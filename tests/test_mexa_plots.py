@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.tables import banded, of, rows
-from xlx import mexa, mexa_plots, paths, plots
+from xlx import mexa, mexa_plots, plots
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -483,7 +483,7 @@ def test_text_stays_inside_and_the_picture_is_the_same_twice(name: str) -> None:
 
 
 def test_saved_files_are_the_same_bytes(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "FIGURES", tmp_path)
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
     for copy in ("one", "two"):
         plots.save(DRAWN["differences"](), copy)
     for suffix in (".pdf", ".png"):

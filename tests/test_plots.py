@@ -248,7 +248,7 @@ def test_paired_differences_put_a_pair_on_a_row() -> None:
 
 
 def test_saved_files_are_stable_and_whole(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "FIGURES", tmp_path)
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
     before = plt.rcParams["axes.titlelocation"]
     plots.save(plots.dynamics(scores()), "one")
     plots.save(plots.dynamics(scores()), "two", profile="paper")
@@ -257,6 +257,45 @@ def test_saved_files_are_stable_and_whole(tmp_path, monkeypatch: pytest.MonkeyPa
         one, two = (tmp_path / name for name in (f"one{suffix}", f"paper/two{suffix}"))
         assert one.read_bytes() == two.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.pdf", "one.png", "paper"]
+
+
+def blot(axes: plt.Axes, size: float, grey: float) -> None:
+    """A square of that share of the panel's width and height."""
+    axes.add_patch(
+        plt.Rectangle((0.7, 0.7), size, size, color=str(grey), lw=0, transform=axes.transAxes)
+    )
+
+
+def test_a_picture_that_looks_the_same_is_left_as_it_is(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
+
+    def saved(size: float, grey: float) -> list[bytes]:
+        figure, axes = plt.subplots(figsize=(4, 3))
+        blot(axes, size, grey)
+        plots.save(figure, "one")
+        return [(tmp_path / f"one{suffix}").read_bytes() for suffix in (".pdf", ".png")]
+
+    first = saved(0.1, 0.5)
+    assert saved(0.1, 0.505) == first  # a grey level of 255
+    assert saved(0.1, 0.7) != first  # a visible shade
+    first = saved(0.1, 0.5)
+    assert saved(0.2, 0.5) != first  # a visible move
+    (tmp_path / "one.png").write_bytes(first[1][:100])  # torn
+    assert saved(0.1, 0.5)[1] == first[1]
+    (tmp_path / "one.pdf").unlink()
+    assert saved(0.1, 0.5) == first
+
+
+def test_without_make_figures_no_committed_figure_is_written(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
+    plots.save(plots.dynamics(scores()), "one")
+    assert (tmp_path / "build" / "figures" / "one.png").is_file()
+    assert not (tmp_path / "figures").exists()
 
 
 def test_tasks_differ_in_more_than_colour() -> None:

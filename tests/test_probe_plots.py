@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx import paths, plots, probe_plots
+from xlx import plots, probe_plots
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -334,7 +334,7 @@ def test_win_rates_have_a_column_a_task_and_the_mean_beside_it() -> None:
 def test_saved_files_are_the_same_bytes(
     name: str, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "FIGURES", tmp_path)
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
     before = plt.rcParams["axes.titlelocation"]
     for copy in ("one", "two"):
         plots.save(DRAWN[name](), copy)

@@ -5,6 +5,8 @@ Colours are those of Okabe and Ito, which the colour-blind can tell apart, and e
 marker and dash too, so that a grey print can be read.
 """
 
+import io
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -53,18 +55,54 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
-def save(figure: Figure, name: str, profile: str = "mini") -> None:
-    """Write ``figures/<name>.pdf`` and ``.png`` (``figures/<profile>/`` for another than mini).
+#: Two pictures look the same if no pixel differs by more than the first number (of 255 levels),
+#: and no larger share of them than the second by more than `FAINT` levels: another processor moves
+#: an edge by a fraction of a pixel, while a digit changes whole pixels.
+VISIBLE = (24, 0.005)
+FAINT = 2
 
-    The files depend on the figure alone: no dates inside.
+
+def save(figure: Figure, name: str, profile: str = "mini") -> None:
+    """Write ``<name>.pdf`` and ``.png`` where ``make figures`` says, else to ``build/figures/``.
+
+    So a notebook that is only played with changes no committed figure (`xlx.run` sets
+    ``XLX_FIGURES``). Another profile than mini has a folder within. The files depend on the
+    figure alone, and stay as they are where the picture in them looks the same (`VISIBLE`).
     """
-    folder = paths.FIGURES if profile == "mini" else paths.FIGURES / profile
+    folder = Path(os.environ.get("XLX_FIGURES") or paths.BUILD / "figures")
+    folder = folder if profile == "mini" else folder / profile
     folder.mkdir(parents=True, exist_ok=True)
+    drawn = {}
     with plt.style.context(STYLE):
         for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {"Software": None})):
-            beside = folder / f".{name}{suffix}"
-            figure.savefig(beside, format=suffix[1:], metadata=metadata)
-            beside.replace(folder / f"{name}{suffix}")
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=suffix[1:], metadata=metadata)
+            drawn[folder / f"{name}{suffix}"] = buffer.getvalue()
+    png = folder / f"{name}.png"
+    if all(path.is_file() for path in drawn) and _same(png.read_bytes(), drawn[png]):
+        return
+    for path, content in drawn.items():
+        beside = path.with_name(f".{path.name}")
+        beside.write_bytes(content)
+        beside.replace(path)
+
+
+def _same(before: bytes, now: bytes) -> bool:
+    """Whether two PNG files look the same."""
+    if before == now:
+        return True
+    try:
+        one, other = (
+            np.rint(255 * plt.imread(io.BytesIO(content), format="png"))
+            for content in (before, now)
+        )
+    except (OSError, ValueError, SyntaxError):  # the file there is torn
+        return False
+    if one.shape != other.shape:
+        return False
+    apart = np.abs(one - other).reshape(*one.shape[:2], -1).max(axis=2)
+    most, share = VISIBLE
+    return bool(apart.max() <= most and (apart > FAINT).mean() <= share)
 
 
 def _panels(n: int, width: float, height: float, **options: object) -> tuple[Figure, np.ndarray]:

@@ -18,24 +18,31 @@ A notebook learns which profile it runs under from a parameter ``profile = "mini
 module sets and no profile file may. By convention figures of ``mini`` go to ``figures/``
 (committed) and those of any other profile to ``figures/<profile>/``.
 
+The kernel is told the notebook's name (``XLX_NOTEBOOK``), where to note what it asks for
+(``XLX_JOURNAL``, ``build/<profile>/asks/``; see `xlx.work`), and where figures are committed
+(``XLX_FIGURES``): so only a run from here writes them. ``XLX_FIGURES`` set outside sends them
+elsewhere; ``XLX_POLICY`` and the other settings reach the kernel as they are.
+
 The executed notebook appears at ``build/<profile>/<name>.ipynb`` only when every cell has run. A
 notebook that fails is kept as ``<name>.failed.ipynb`` beside it, with its traceback; a run that is
 killed leaves neither. The kernel runs in the notebook's own folder, as in JupyterLab and nbval.
 
 ``--store`` copies the outputs of such a run back into the notebook, so that it can be committed
-executed.
+executed. ``--play`` lays copies of the notebooks in ``playground/``, where no change is committed.
 """
 
 import argparse
 import ast
 import contextlib
 import difflib
+import hashlib
+import json
 import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -216,17 +223,23 @@ def execute(
         stale.unlink(missing_ok=True)
     # papermill reports on every run through its logger; what matters is printed here.
     logging.getLogger("papermill").setLevel(logging.ERROR)
+    environment = {
+        "XLX_NOTEBOOK": stem,
+        "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
+        "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
+    }
     try:
-        papermill.execute_notebook(
-            source,
-            running,
-            parameters=values,
-            kernel_name="python3",
-            cwd=source.parent,
-            progress_bar=sys.stderr.isatty(),
-            # Without it ipykernel warns, at every start, that others on this machine could listen.
-            config=Config(KernelManager={"transport_encryption": "auto"}),
-        )
+        with _environment(environment):
+            papermill.execute_notebook(
+                source,
+                running,
+                parameters=values,
+                kernel_name="python3",
+                cwd=source.parent,
+                progress_bar=sys.stderr.isatty(),
+                # Without it ipykernel warns, at every start, that others here could listen.
+                config=Config(KernelManager={"transport_encryption": "auto"}),
+            )
         os.replace(running, done)
     except PapermillExecutionError as error:
         os.replace(running, failed)
@@ -244,6 +257,28 @@ def execute(
     finally:
         running.unlink(missing_ok=True)
     return done
+
+
+def journal(stem: str, folder: Path) -> Path:
+    """Where the run of a notebook into ``build/<profile>`` notes what it asks for."""
+    return folder / "asks" / f"{stem}.jsonl"
+
+
+def fresh_journal(stem: str, folder: Path) -> Path:
+    """The same, made empty: also a notebook that asks for nothing has one."""
+    path = journal(stem, folder).absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    return path
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """What a notebook asked for, a line an ask; a last line that is being written is left out."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return found
 
 
 def store_outputs(
@@ -287,17 +322,57 @@ def store_outputs(
     return source
 
 
+def play(
+    notebooks: Path = paths.NOTEBOOKS, playground: Path = paths.ROOT / "playground"
+) -> tuple[list[str], list[str]]:
+    """Lay working copies of the notebooks beside their folder; those laid, and those kept.
+
+    A copy is renewed when its notebook has changed since. One that was changed itself is kept, and
+    named if its notebook has changed too.
+    """
+    playground.mkdir(parents=True, exist_ok=True)
+    record = playground / ".copied.json"
+    try:
+        copied = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        copied = {}
+    laid, kept = [], []
+    for source in sorted(notebooks.glob("*.ipynb")):
+        content, copy = source.read_bytes(), playground / source.name
+        digest, before = hashlib.sha256(content).hexdigest(), copied.get(source.stem)
+        there = hashlib.sha256(copy.read_bytes()).hexdigest() if copy.is_file() else None
+        if there is None or (there == before and there != digest):
+            copy.write_bytes(content)
+            laid.append(source.stem)
+            copied[source.stem] = digest
+        elif there != before and before != digest and there != digest:
+            kept.append(source.stem)
+    record.write_text(json.dumps(copied, indent=1), encoding="utf-8")
+    return laid, kept
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return 0, 1 (a notebook failed) or 2 (it could not be run)."""
     parser = argparse.ArgumentParser(prog="python -m xlx.run", description="Execute one notebook.")
-    parser.add_argument("notebook", help="its name in notebooks/, e.g. abx-2-dynamics")
+    parser.add_argument("notebook", nargs="?", help="its name in notebooks/: abx-2-dynamics")
     parser.add_argument("--profile", default="mini", help="a name in notebooks/profiles/")
     parser.add_argument(
         "--store",
         action="store_true",
         help="do not run, but copy the outputs of the last run into the notebook",
     )
+    parser.add_argument("--build", type=Path, default=paths.BUILD, help="where the copy goes")
+    parser.add_argument("--play", action="store_true", help="lay working copies in playground/")
     options = parser.parse_args(argv)
+    if options.play:
+        for name in play()[1]:
+            print(
+                f"playground/{name}.ipynb was changed by you and notebooks/{name}.ipynb has "
+                "changed since: delete your copy to have the new one"
+            )
+        return 0
+    if options.notebook is None:
+        parser.error("name a notebook")
     stem = options.notebook.removeprefix("notebooks/").removesuffix(".ipynb")
     began = time.monotonic()
     try:
@@ -305,7 +380,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{stem}: outputs stored in {_shown(store_outputs(stem))}")
             return 0
         with _stopped_by_sigterm():
-            path = execute(stem, options.profile)
+            path = execute(stem, options.profile, build=options.build)
     except NotebookFailed as error:
         print(error, file=sys.stderr)
         return 1
@@ -442,6 +517,21 @@ def _joined_streams(outputs: list) -> list:
         else:
             joined.append(output)
     return joined
+
+
+@contextlib.contextmanager
+def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Variables for the kernels that start within."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager
