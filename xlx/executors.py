@@ -134,15 +134,13 @@ def _on_cluster(
     lost: dict[int, int] = {}
 
     def submit(number: int, arguments: tuple) -> Any:
-        # a large call (text of many languages) is sent once, not with every message of it
         future = client.submit(
-            _on_worker, function, number, client.scatter(arguments, hash=False), alone, own, ours,
-            pure=False, resources=needed, retries=0,
-        )  # fmt: skip
+            _on_worker, function, number, arguments, alone, own, ours, pure=False, resources=needed
+        )
         waiting[future] = number, arguments
         return future
 
-    ended = distributed.as_completed([submit(*call) for call in calls])
+    ended = distributed.as_completed([submit(*call) for call in calls], loop=client.loop)
     try:
         for future in ended:
             number, arguments = waiting.pop(future)
@@ -191,8 +189,7 @@ def _client(distributed: Any) -> Any:
 def _is_lost(distributed: Any, error: BaseException) -> bool:
     """Whether a call failed with its worker rather than by itself."""
     kinds = (distributed.scheduler.KilledWorker, distributed.comm.CommClosedError)
-    # arguments that lay on the worker that was lost
-    return isinstance(error, (*kinds, distributed.client.FutureCancelledError, TimeoutError))
+    return isinstance(error, (*kinds, distributed.client.FutureCancelledError))
 
 
 def versions() -> dict[str, str]:
