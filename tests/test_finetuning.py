@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import torch
 from torch.nn import functional
 
 from tests import tiny
-from xlx import finetuning, models
+from xlx import finetuning, models, provenance, work
 from xlx.examples import Examples
-from xlx.finetuning import FinetuningError, Job, Recipe
-from xlx.store import Store
+from xlx.finetuning import FinetuningError, Job, Recipe, finetune, finetune_all
+from xlx.settings import settings
 
 RECIPE = Recipe(epochs=4, batch_size=3, learning_rate=3e-3, every=2, max_length=32)
 
@@ -39,9 +40,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.save(folder, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.3))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path) -> Iterator[Path]:
+    """A cache of its own, and no ledger."""
+    with own_cache(tmp_path):
+        yield tmp_path
+
+
+def own_cache(folder: Path) -> settings:
+    return settings(cache=folder / "cache", ledger=folder / "ledger", device="cpu", workers=1)
 
 
 def job(model: str, **changes: object) -> Job:
@@ -50,10 +57,6 @@ def job(model: str, **changes: object) -> Job:
     train = own.pop("train", made())
     sets = own.pop("evaluations", {"en": train, "de": made("de", 5)})
     return Job(model, train, sets, replace(RECIPE, **recipe), **own)
-
-
-def run(job: Job, store: Store, **options: object) -> finetuning.Run:
-    return finetuning.finetune(job, store=store, device="cpu", progress=False, **options)
 
 
 def same(one: finetuning.Run, other: finetuning.Run) -> bool:
@@ -65,8 +68,8 @@ def same(one: finetuning.Run, other: finetuning.Run) -> bool:
 # --- what a run keeps -----------------------------------------------------------------------------
 
 
-def test_predictions_of_every_checkpoint_are_kept(model: str, store: Store) -> None:
-    found = run(job(model, max_length=None), store)
+def test_predictions_of_every_checkpoint_are_kept(model: str) -> None:
+    found = finetune(job(model, max_length=None))
     # 8 examples in batches of 3: 3 steps an epoch, 12 in all.
     assert found.steps.tolist() == [2, 4, 6, 8, 10, 12]
     assert found.losses.shape == (12,)
@@ -85,18 +88,16 @@ def test_the_last_step_is_a_checkpoint_in_any_case() -> None:
     assert replace(RECIPE, every=6).checkpoint_steps(8) == [6, 12]
 
 
-def test_a_model_learns_its_training_set(model: str, store: Store) -> None:
+def test_a_model_learns_its_training_set(model: str) -> None:
     train = made()
-    found = run(job(model, train=train, epochs=40, every=120), store)
+    found = finetune(job(model, train=train, epochs=40, every=120))
     assert (found.predictions["en"][-1] == train.labels).all()
     assert found.losses[-5:].mean() < 0.5 * found.losses[:5].mean()
 
 
-def test_predictions_are_those_of_the_kept_weights(
-    model: str, store: Store, tmp_path: Path
-) -> None:
+def test_predictions_are_those_of_the_kept_weights(model: str, tmp_path: Path) -> None:
     folder = tmp_path / "weights"
-    found = run(job(model), store, weights=folder)
+    found = finetune(job(model), weights=folder)
     assert sorted(path.name for path in folder.glob("step-*")) == [
         f"step-{step:06d}" for step in found.steps
     ]
@@ -114,23 +115,23 @@ def test_predictions_are_those_of_the_kept_weights(
         assert labels == found.predictions["de"][k].tolist()
 
 
-def test_kept_weights_are_a_series_to_look_into(model: str, store: Store, tmp_path: Path) -> None:
-    run(job(model), store, weights=tmp_path / "weights")
+def test_kept_weights_are_a_series_to_look_into(model: str, tmp_path: Path) -> None:
+    finetune(job(model), weights=tmp_path / "weights")
     assert [item.step for item in models.checkpoints(str(tmp_path / "weights"))][-1] == 12
     assert models.load(tmp_path / "weights", device="cpu").kind == "encoder"
 
 
-def test_pairs_are_read_with_both_sides(model: str, store: Store) -> None:
+def test_pairs_are_read_with_both_sides(model: str) -> None:
     train = made(pairs=True)
     other = replace(train, second=train.second[::-1])
-    one = run(job(model, train=train, evaluations={"en": train}), store)
-    two = run(job(model, train=other, evaluations={"en": train}), store)
+    one = finetune(job(model, train=train, evaluations={"en": train}))
+    two = finetune(job(model, train=other, evaluations={"en": train}))
     assert (one.losses != two.losses).any()
 
 
-def test_long_texts_are_cut_and_counted(model: str, store: Store) -> None:
+def test_long_texts_are_cut_and_counted(model: str) -> None:
     sets = {"de": made("de", 5)}
-    found = run(job(model, max_length=15, evaluations=sets), store)
+    found = finetune(job(model, max_length=15, evaluations=sets))
     tokenizer = models.load(model, device="cpu").tokenizer
     long = {
         name: sum(len(ids) > 15 for ids in tokenizer(list(part.first))["input_ids"])
@@ -140,24 +141,25 @@ def test_long_texts_are_cut_and_counted(model: str, store: Store) -> None:
     assert 0 < found.n_cut["de"] < 5
 
 
-def test_predictions_do_not_depend_on_what_else_is_predicted(model: str, store: Store) -> None:
-    alone = run(job(model, evaluations={"de": made("de", 5)}), store)
-    together = run(job(model), store)
+def test_predictions_do_not_depend_on_what_else_is_predicted(model: str) -> None:
+    alone = finetune(job(model, evaluations={"de": made("de", 5)}))
+    together = finetune(job(model))
     assert (alone.predictions["de"] == together.predictions["de"]).all()
 
 
 def test_seeds_differ_and_each_repeats(model: str, tmp_path: Path) -> None:
-    first = run(job(model), Store(tmp_path / "a"))
-    again = run(job(model), Store(tmp_path / "b"))
-    other = run(job(model, seed=2), Store(tmp_path / "a"))
+    first = finetune(job(model))
+    other = finetune(job(model, seed=2))
+    with own_cache(tmp_path / "other"):
+        again = finetune(job(model))
     assert same(first, again)
     assert (first.losses != other.losses).any()
 
 
-def test_the_random_numbers_of_the_process_are_left_alone(model: str, store: Store) -> None:
+def test_the_random_numbers_of_the_process_are_left_alone(model: str) -> None:
     before = torch.get_rng_state()
     threads = torch.get_num_threads()
-    run(job(model, algorithm="xtune"), store)
+    finetune(job(model, algorithm="xtune"))
     assert (torch.get_rng_state() == before).all()
     assert torch.get_num_threads() == threads
 
@@ -166,7 +168,7 @@ def test_the_random_numbers_of_the_process_are_left_alone(model: str, store: Sto
 
 
 def test_the_rate_rises_over_the_first_tenth_and_is_fixed(
-    model: str, store: Store, monkeypatch: pytest.MonkeyPatch
+    model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = []
     step = torch.optim.AdamW.step
@@ -177,7 +179,7 @@ def test_the_rate_rises_over_the_first_tenth_and_is_fixed(
         return step(self, *arguments, **options)
 
     monkeypatch.setattr(torch.optim.AdamW, "step", spy)
-    run(job(model, epochs=10, learning_rate=1e-3), store)  # 30 steps
+    finetune(job(model, epochs=10, learning_rate=1e-3))  # 30 steps
     assert rates == pytest.approx([0, 1e-3 / 3, 2e-3 / 3, *[1e-3] * 27])
 
 
@@ -237,16 +239,16 @@ def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(
     assert loss("xtune") > loss("vanilla")
 
 
-def test_gaussian_is_vanilla_without_noise(model: str, store: Store) -> None:
-    vanilla = run(job(model), store)
-    assert same(vanilla, run(job(model, algorithm="gaussian", noise=0.0), store))
-    assert not same(vanilla, run(job(model, algorithm="gaussian"), store))
+def test_gaussian_is_vanilla_without_noise(model: str) -> None:
+    vanilla = finetune(job(model))
+    assert same(vanilla, finetune(job(model, algorithm="gaussian", noise=0.0)))
+    assert not same(vanilla, finetune(job(model, algorithm="gaussian")))
 
 
 # --- stopping and resuming ------------------------------------------------------------------------
 
 
-def killed(monkeypatch: pytest.MonkeyPatch, wanted: Job, store: Store, step: int = 8) -> Path:
+def killed(monkeypatch: pytest.MonkeyPatch, wanted: Job, cache: Path, step: int = 8) -> Path:
     """Start a run that keeps no weights and is killed in this step; the state that it leaves."""
     loss, count = finetuning.training_loss, [0]
 
@@ -258,22 +260,23 @@ def killed(monkeypatch: pytest.MonkeyPatch, wanted: Job, store: Store, step: int
         return loss(*arguments)
 
     monkeypatch.setattr(finetuning, "training_loss", stopped)
-    # What a run depends on is hashed by its code, which a stand-in has not.
-    monkeypatch.setattr(finetuning, "code_version", lambda *parts: "one")
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
+    # A state is of the code that left it, and a stand-in is other code.
+    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
     with pytest.raises(KeyboardInterrupt):
-        run(wanted, store, save_seconds=0)
-    (state,) = store.root.rglob("*.pt")
+        finetune(wanted)
+    (state,) = cache.rglob("*.pt")
     return state
 
 
 @pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(
-    algorithm: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    algorithm: str, model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = job(model, algorithm=algorithm)
-    whole = run(wanted, Store(tmp_path / "whole"))
-    store = Store(tmp_path / "stopped")
-    state = killed(monkeypatch, wanted, store)
+    with own_cache(cache / "whole"):
+        whole = finetune(wanted)
+    state = killed(monkeypatch, wanted, cache)
     steps = []
     loss = finetuning.training_loss
 
@@ -282,96 +285,137 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
         return loss(*arguments)
 
     monkeypatch.setattr(finetuning, "training_loss", spy)
-    assert same(run(wanted, store), whole)
+    assert same(finetune(wanted), whole)
     assert steps == [8, 9, 10, 11, 12]
     assert not state.exists()
 
 
 def test_a_stopped_run_keeps_all_its_weights(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path / "store")
-    killed(monkeypatch, job(model), store)
-    found = run(job(model), store, weights=tmp_path / "weights")
+    killed(monkeypatch, job(model), cache)
+    folder = cache / "weights"
+    found = finetune(job(model), weights=folder)
     for step in found.steps:
-        assert (tmp_path / "weights" / f"step-{step:06d}" / "config.json").exists()
+        assert (folder / f"step-{step:06d}" / "config.json").exists()
+
+
+def test_weights_are_there_as_a_whole_or_not_at_all(
+    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, wanted, save = cache / "weights", job(model), finetuning._save_weights
+
+    def stopped(*arguments: object) -> None:
+        if arguments[-1].name == "step-000008":
+            raise KeyboardInterrupt
+        save(*arguments)
+
+    monkeypatch.setattr(finetuning, "_save_weights", stopped)
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        finetune(wanted, weights=folder)
+    assert not folder.exists()
+    monkeypatch.setattr(finetuning, "_save_weights", save)
+    found = finetune(wanted, weights=folder)
+    assert len(list(folder.glob("step-*"))) == len(found.steps)
+    assert [path.name for path in cache.iterdir() if "weights" in path.name] == ["weights"]
 
 
 def test_a_state_of_another_run_is_refused(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path / "store")
-    state = killed(monkeypatch, job(model), store)
+    state = killed(monkeypatch, job(model), cache)
     left = torch.load(state, weights_only=True)
     left["key"] = json.dumps({"model": "another"})
     torch.save(left, state)
     with pytest.raises(FinetuningError, match=r"left by another run: delete the file"):
-        run(job(model), store)
+        finetune(job(model))
 
 
-def test_a_folder_of_another_run_is_refused(model: str, store: Store, tmp_path: Path) -> None:
-    run(job(model), store, weights=tmp_path / "weights")
+def test_a_folder_of_another_run_is_refused(model: str, tmp_path: Path) -> None:
+    finetune(job(model), weights=tmp_path / "weights")
     with pytest.raises(FinetuningError, match=r"holds the checkpoints of another run"):
-        run(job(model, seed=2), store, weights=tmp_path / "weights")
-    run(job(model), store, weights=tmp_path / "weights")  # the same run may come back
+        finetune(job(model, seed=2), weights=tmp_path / "weights")
+    finetune(job(model), weights=tmp_path / "weights")  # the same run may come back
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(FinetuningError, match=r"is not empty and holds no run"):
-        run(job(model), store, weights=tmp_path / "other")
+        finetune(job(model), weights=tmp_path / "other")
 
 
-def test_what_was_done_is_not_done_again(
-    model: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = run(job(model), store)
+def test_what_was_done_is_not_done_again(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = finetune(job(model))
 
     def never(*arguments):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(finetuning, "_train", never)
-    # The key names the code of the training loop, which is now another.
+    assert same(finetune(job(model)), first)
+    # whatever the sets are called
+    renamed = finetune(job(model, evaluations={"a": made(), "b": made("de", 5)}))
+    assert (renamed.predictions["b"] == first.predictions["de"]).all()
     with pytest.raises(AssertionError):
-        run(job(model), store)
-    monkeypatch.undo()
-    assert same(run(job(model), store), first)
+        finetune(job(model, evaluations={"en": made()}))
 
 
 def test_runs_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:
     jobs = [job(model, seed=seed) for seed in (1, 2, 1)]
-    options = {"device": "cpu", "progress": False}
-    alone = finetuning.finetune_all(jobs, n_jobs=1, store=Store(tmp_path / "a"), **options)
-    both = finetuning.finetune_all(jobs, n_jobs=2, store=Store(tmp_path / "b"), **options)
+    alone = finetune_all(jobs)
+    with settings(cache=tmp_path / "both", workers=2):
+        both = finetune_all(jobs, weights=True)
+        folders = [finetuning.weights_folder(one) for one in jobs[:2]]
     assert [run.seed for run in both] == [1, 2, 1]
     assert all(same(one, other) for one, other in zip(alone, both, strict=True))
-    assert len(list((tmp_path / "b").rglob("*.safetensors"))) == 2
+    assert len(list((tmp_path / "both" / "results").rglob("*.parquet"))) == 2
+    assert all((folder / "step-000012").exists() for folder in folders)
+
+
+def test_logits_are_those_of_the_predictions(model: str) -> None:
+    found = finetune(job(model))
+    assert found.logits["de"].shape == (6, 5, 2)
+    assert found.logits["de"].dtype == np.float16
+    for name, logits in found.logits.items():
+        assert (logits.argmax(axis=2) == found.predictions[name]).all()
+
+
+def test_runs_are_as_far_apart_as_their_scores(model: str) -> None:
+    train = made()
+    sets = {"en": train, "de": made("de", 5)}
+    finetune(job(model, evaluations=sets))
+    value = work.result(finetuning.RUN, finetuning.about(job(model, evaluations=sets)))
+    right = np.mean(value["predicted"][:, 8:] == sets["de"].labels, axis=1)
+    np.testing.assert_allclose(value["score"][:, 1], right)
+    other = value | {"score": value["score"] + [[0.1, 0.2]]}
+    assert finetuning.RUN.difference(value, other) == pytest.approx(0.15)
+    assert finetuning.RUN.difference(value, value | {"steps": value["steps"][1:]}) == np.inf
 
 
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def test_one_class_is_nothing_to_learn(model: str, store: Store) -> None:
+def test_one_class_is_nothing_to_learn(model: str, cache: Path) -> None:
     train = made().relabelled(np.ones(8, int))
     with pytest.raises(FinetuningError, match=r"made en: all 8 examples are of one class"):
-        run(job(model, train=train), store)
+        finetune(job(model, train=train))
     with pytest.raises(FinetuningError, match=r"one class"):
-        finetuning.finetune_all([job(model), job(model, train=train)], store=store)
-    assert not list(store.root.rglob("*.safetensors"))  # told before the first starts
+        finetune_all([job(model), job(model, train=train)])
+    assert not list(cache.rglob("*.parquet"))  # told before the first starts
 
 
-def test_a_loss_that_is_no_number_stops_with_step_and_rate(model: str, store: Store) -> None:
+def test_a_loss_that_is_no_number_stops_with_step_and_rate(model: str, cache: Path) -> None:
     wanted = job(model, learning_rate=1e12, warmup=0.0, clip=1e30, epochs=20)
     with pytest.raises(FinetuningError, match=r"no longer a number at step \d+ \(learning rate 1e"):
-        run(wanted, store)
-    assert not list(store.root.rglob("*.safetensors"))
+        finetune(wanted)
+    assert not list(cache.rglob("*.parquet"))
 
 
-def test_sets_to_predict_must_be_of_the_same_kind(model: str, store: Store) -> None:
+def test_sets_to_predict_must_be_of_the_same_kind(model: str) -> None:
     with pytest.raises(FinetuningError, match=r"not both of pairs or both of sentences"):
-        run(job(model, evaluations={"de": made("de", pairs=True)}), store)
+        finetune(job(model, evaluations={"de": made("de", pairs=True)}))
     with pytest.raises(FinetuningError, match=r"there is no set to predict"):
-        run(job(model, evaluations={}), store)
+        finetune(job(model, evaluations={}))
     with pytest.raises(FinetuningError, match=r"the set de to predict is empty"):
-        run(job(model, evaluations={"de": made("de", 0)}), store)
+        finetune(job(model, evaluations={"de": made("de", 0)}))
 
 
 @pytest.mark.parametrize(
@@ -390,15 +434,15 @@ def test_a_recipe_that_makes_no_sense_is_refused(changes: dict, message: str) ->
         replace(RECIPE, **changes)
 
 
-def test_a_decoder_is_refused(tmp_path: Path, store: Store) -> None:
+def test_a_decoder_is_refused(tmp_path: Path) -> None:
     folder = tiny.save(tmp_path / "decoder", "llama")
     with pytest.raises(ValueError, match=r"kind decoder: only encoders are fine-tuned"):
-        run(job(str(folder)), store)
+        finetune(job(str(folder)))
 
 
-def test_a_length_beyond_the_model_is_refused(model: str, store: Store) -> None:
+def test_a_length_beyond_the_model_is_refused(model: str) -> None:
     with pytest.raises(ValueError, match=r"max_length is 65, but .* takes 64 tokens"):
-        run(job(model, max_length=65), store)
+        finetune(job(model, max_length=65))
 
 
 # --- the head -------------------------------------------------------------------------------------
@@ -427,13 +471,14 @@ def test_only_the_head_is_new(architecture: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
-def test_a_gpu_learns_too(algorithm: str, model: str, store: Store) -> None:
+def test_a_gpu_learns_too(algorithm: str, model: str) -> None:
     train = made()
     wanted = job(model, train=train, epochs=40, every=120, algorithm=algorithm)
-    found = finetuning.finetune(wanted, device="cuda", store=store, progress=False)
+    with settings(device="cuda"):
+        found = finetune(wanted)
     assert (found.predictions["en"][-1] == train.labels).mean() > 0.7
 
 
-def test_a_set_to_predict_is_not_called_train(model: str, store: Store) -> None:
+def test_a_set_to_predict_is_not_called_train(model: str) -> None:
     with pytest.raises(FinetuningError, match='"train" names the training set'):
-        run(job(model, evaluations={"train": made("de", 5)}), store)
+        finetune(job(model, evaluations={"train": made("de", 5)}))

@@ -1,8 +1,8 @@
 """Fine-tune a whole model to classify sentences or pairs, or to find answers, and keep predictions.
 
 The model learns in one language and is asked in others. What the measuring (`xlx.transferability`)
-needs of a run are its predictions on named sets at many checkpoints, so these are what is kept;
-weights are written on request.
+needs of a run are its predictions on named sets at many checkpoints, so these are what is kept,
+with their logits; weights are written on request.
 
 Three algorithms (Chi et al., section 5.2):
 
@@ -28,6 +28,8 @@ not been.
 
 import json
 import math
+import os
+import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,18 +43,20 @@ import numpy as np
 import torch
 import transformers
 from torch.nn import functional
-from tqdm import tqdm
 
-from xlx import inputs, models
+from xlx import executors, inputs, models, progress, provenance, work
 from xlx.examples import Examples
 from xlx.pretraining import written_whole
-from xlx.questions import Questions
-from xlx.store import Store, code_version
+from xlx.questions import Questions, f1
+from xlx.settings import current
+from xlx.store import Store
 
 ALGORITHMS = ("vanilla", "gaussian", "xtune")
 SCHEDULES = ("constant", "linear")
 #: Tokens of a batch that is only predicted; it moves nothing but speed and the last digits.
 TOKENS = 4096
+#: Between two states of a run that is under way.
+SAVE_SECONDS = 600.0
 
 
 class FinetuningError(ValueError):
@@ -210,6 +214,9 @@ class Run:
         Name of a set → int16 ``(n_checkpoints, n)``, the class predicted for each example; of
         questions int32 ``(n_checkpoints, n, 2)``, where the answer starts and ends in the context,
         in characters ((0, 0): none).
+    logits : dict
+        Name of a set → float16 ``(n_checkpoints, n, classes)``; of questions
+        ``(n_checkpoints, n)``, the score of the answer, the sum of the logits of its ends.
     n_cut : dict
         Name of a set (and "train") → how many of its examples were cut at the maximum length; of
         questions, whose contexts are not cut, how many are read in several windows.
@@ -223,6 +230,7 @@ class Run:
     steps: np.ndarray
     losses: np.ndarray
     predictions: dict[str, np.ndarray]
+    logits: dict[str, np.ndarray]
     n_cut: dict[str, int]
 
 
@@ -311,180 +319,179 @@ def _autocast(device: torch.device, dtype: str) -> Any:
 # --- a run ----------------------------------------------------------------------------------------
 
 
-def finetune(
-    job: Job,
-    *,
-    device: str | None = None,
-    threads: int = 1,
-    weights: str | Path | None = None,
-    store: Store | None = None,
-    save_seconds: float = 600.0,
-    progress: bool = True,
-) -> Run:
-    """Fine-tune one model; from the store if this was done before.
+def finetune(job: Job, *, weights: str | Path | None = None) -> Run:
+    """Fine-tune one model, or find what was kept of it.
 
     Parameters
     ----------
     job : Job
-    device : str, optional
-        "cpu", "cuda" ...; default: CUDA where there is one.
-    threads : int
-        Of a CPU. The order in which they add up moves last digits, and with them predictions, so
-        it is fixed rather than taken from the machine.
     weights : str or Path, optional
         A folder that gets every checkpoint as an ordinary Hugging Face folder ``step-000010``, so
-        that it can be named as a model. Default: no weights are kept.
-    store : Store, optional
-        Keeps predictions, and the state of a run every ``save_seconds`` so that it can go on.
-    progress : bool
-        Show a bar on standard error, where that is a terminal.
+        that it can be named as a model. It is there when the run has ended, or not at all.
 
     Raises
     ------
     FinetuningError
         A training set of one class; a model that is no encoder; a loss that is no longer a number
-        (with step and learning rate); a folder ``weights`` that holds another run.
+        (with step and learning rate); a folder ``weights`` that holds something else.
     ModelNotFoundError, ValueError
         As `models.load`.
     """
     job.check()
-    store = store or Store()
-    key = run_key(job, device=device, threads=threads)
     folder = None if weights is None else Path(weights)
     if folder is not None:
-        _claim(folder, key)
-    arrays = store.load_arrays("finetuning", key)
-    if arrays is None or (folder is not None and not _complete(folder, arrays["steps"].tolist())):
-        state = store.path("finetuning-states", key, ".pt")
-        where = models.device_of(device)
-        with threads_of(where, threads):
-            arrays = _train(job, key, state, where, folder, save_seconds, progress)
-        store.save_arrays("finetuning", key, arrays)
-        state.unlink(missing_ok=True)
+        _check_folder(folder, job)
+    value = work.result(RUN, about(job), job, folder)
+    if folder is not None and not _filled(folder):
+        _run(job, folder)
+    return _as_run(job, value)
+
+
+def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
+    """Many runs, side by side on a CPU, each on one thread; errors as `finetune`.
+
+    All jobs are checked before the first starts; a run that was stopped goes on at the next call.
+    With ``weights``, what is fine-tuned leaves its weights in the cache of the machine, where
+    `xlx.grids` looks for them.
+    """
+    for job in jobs:
+        job.check()
+    values = work.results(
+        RUN,
+        [about(job) for job in jobs],
+        lambda missing: [([i], (jobs[i], weights)) for i in missing],
+        what="fine-tuning",
+        alone=True,
+    )
+    return [_as_run(job, value) for job, value in zip(jobs, values, strict=True)]
+
+
+def learning(job: Job) -> dict[str, Any]:
+    """What decides the weights of a run: all of a job but what is predicted."""
+    return {
+        "model": models.fingerprint(job.model),
+        "train": job.train.text_hash(),
+        "classes": None if isinstance(job.train, Questions) else list(job.train.classes),
+        "recipe": asdict(job.recipe),
+        "seed": job.seed,
+    }
+
+
+def about(job: Job) -> dict[str, Any]:
+    """What decides what is kept of a run; evaluations in their order, whatever they are called."""
+    return {
+        **learning(job),
+        "evaluations": [sets.text_hash() for sets in job.evaluations.values()],
+    }
+
+
+def _as_run(job: Job, value: Mapping[str, np.ndarray]) -> Run:
+    ends = np.cumsum([len(sets) for sets in job.evaluations.values()])[:-1]
+    predictions, logits = (
+        dict(zip(job.evaluations, np.split(value[name], ends, axis=1), strict=True))
+        for name in ("predicted", "logits")
+    )
     return Run(
         model=job.model,
         source=job.train.language,
         algorithm=job.recipe.algorithm,
         seed=job.seed,
         learning_rate=job.recipe.learning_rate,
-        steps=arrays["steps"],
-        losses=arrays["losses"],
-        predictions={name: arrays[f"predicted {name}"] for name in job.evaluations},
-        n_cut=dict(zip(["train", *job.evaluations], arrays["n_cut"].tolist(), strict=True)),
+        steps=value["steps"],
+        losses=value["losses"],
+        predictions=predictions,
+        logits=logits,
+        n_cut=dict(zip(["train", *job.evaluations], value["n_cut"].tolist(), strict=True)),
     )
 
 
-def finetune_all(
-    jobs: Sequence[Job],
-    *,
-    device: str | None = None,
-    n_jobs: int | None = None,
-    threads: int = 1,
-    weights: bool = False,
-    store: Store | None = None,
-    progress: bool = True,
-) -> list[Run]:
-    """Many runs, side by side on a CPU: processes of ``threads`` threads each, n_jobs at a time.
+def _run(job: Job, weights: Path | bool | None = None) -> dict[str, np.ndarray]:
+    """The cut point: all that is kept of a run.
 
-    ``n_jobs`` None: as many as the CPU has cores for, or one after another on a GPU. The number
-    changes nothing but the time. Each run is stored by itself, so what was stopped goes on at the
-    next one. With ``weights``, the checkpoints are kept in the store too (`weights_folder`). Errors
-    as `finetune`; all jobs are checked before the first starts.
+    ``steps``, ``losses``, ``n_cut`` (of the training set and each evaluation), and of all
+    evaluations, one behind the other: ``predicted`` and ``logits`` as `Run` has them, ``score``
+    ``(n_checkpoints, n_sets)``, see `score`. Weights go to a folder; True: to `weights_folder`.
     """
-    store = store or Store()
-    for job in jobs:
-        job.check()
-    missing = {}
-    for job in jobs:
-        key = run_key(job, device=device, threads=threads)
-        arrays = store.load_arrays("finetuning", key)
-        if arrays is None or (
-            weights and not _complete(weights_folder(key, store), arrays["steps"].tolist())
-        ):
-            missing.setdefault(str(store.path("finetuning", key)), job)
-    if n_jobs is None:
-        cpu = models.device_of(device).type == "cpu"
-        n_jobs = max(1, joblib.cpu_count() // threads) if cpu else 1
-    options = {"device": device, "threads": threads, "store": store, "keep": weights}
-    alone = min(n_jobs, len(missing)) < 2
-    bar = tqdm(
-        total=len(missing), desc="fine-tuning", unit=" runs",
-        disable=None if progress and not (alone and len(missing) == 1) else True,
-    )  # fmt: skip
-    if alone:
-        for job in missing.values():
-            _kept(job, **options, progress=progress and len(missing) == 1)
-            bar.update()
-    else:
-        for _ in side_by_side(_stored, [(job, options) for job in missing.values()], n_jobs):
-            bar.update()
-    bar.close()
-    return [_kept(job, **options, progress=False) for job in jobs]
+    folder = weights_folder(job) if weights is True else weights or None
+    if folder is not None and _filled(folder):
+        folder = None
+    key = {"run": about(job), **_made_with()}
+    state = Store(current().cache).path("finetuning-states", key, ".pt")
+    with executors.one_thread():
+        if folder is None:
+            value = _train(job, key, state, None)
+        else:
+            # Steps of a stopped run lie beside the folder, which is theirs when all are there.
+            part = folder.with_name(f".{folder.name}.part")
+            value = _train(job, key, state, part)
+            _describe(part, job)
+            try:
+                os.replace(part, folder)
+            except OSError:  # another process was faster
+                if not _filled(folder):
+                    raise
+                shutil.rmtree(part, ignore_errors=True)
+    state.unlink(missing_ok=True)
+    return value
 
 
-def side_by_side(
-    function: Callable[..., Any], calls: Sequence[tuple], n_jobs: int
-) -> Iterator[Any]:
-    """What a function returns for each tuple of arguments, in n_jobs processes, as they end."""
-    if not calls:
-        return
-    pool = joblib.Parallel(n_jobs=min(n_jobs, len(calls)), return_as="generator_unordered")
-    with warnings.catch_warnings():
-        # joblib replaces a process whose memory has grown, which torch's does, and says so.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        yield from pool(joblib.delayed(function)(*call) for call in calls)
-
-
-def _stored(job: Job, options: dict[str, Any]) -> None:
-    """In a process of its own: the result goes by way of the store."""
-    _kept(job, **options, progress=False)
-
-
-def _kept(
-    job: Job, *, device: str | None, threads: int, store: Store, keep: bool, progress: bool
-) -> Run:
-    """`finetune`, with or without its weights in the store."""
-    folder = weights_folder(run_key(job, device=device, threads=threads), store) if keep else None
-    return finetune(
-        job, device=device, threads=threads, store=store, weights=folder, progress=progress
+def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
+    """Share of the classes that are right; of places ``(n, 2)`` in contexts the mean F1."""
+    if isinstance(asked, Examples):
+        return float((predicted == asked.labels).mean())
+    said = [text[start:end] for text, (start, end) in zip(asked.contexts, predicted, strict=True)]
+    return float(
+        np.mean(
+            [
+                f1(one, own, asked.context_language)
+                for one, own in zip(said, asked.answers, strict=True)
+            ]
+        )
     )
 
 
-def weights_folder(key: Mapping[str, Any], store: Store) -> Path:
-    """Where the store has the checkpoints of the run with this `run_key`, if they were kept."""
-    return store.path("finetuned", key, "")
+def _apart(stored: work.Value, computed: work.Value) -> float:
+    """By how much the scores of two runs differ: mean over sets, the largest of a checkpoint."""
+    for name in ("steps", "n_cut"):
+        if not np.array_equal(stored[name], computed[name]):
+            return np.inf
+    if stored["predicted"].shape != computed["predicted"].shape:
+        return np.inf
+    return float(np.abs(stored["score"] - computed["score"]).mean(axis=1).max())
 
 
-def run_key(job: Job, *, device: str | None = None, threads: int = 1) -> dict[str, object]:
-    """What the predictions of a job depend on."""
-    where = models.device_of(device)
+#: A run. Its way parts from that of another processor at the first differing digit; what stays is
+#: how good it gets.
+RUN = work.Kind("finetuning", _run, version=1, tolerance=0.15, difference=_apart, side_by_side=True)
+
+
+def _made_with() -> dict[str, str]:
+    """What else moves the weights of a run by more than nothing: they never leave the machine."""
     return {
-        "model": models.fingerprint(job.model),
-        "train": job.train.text_hash(),
-        "classes": None if isinstance(job.train, Questions) else list(job.train.classes),
-        "evaluations": {name: sets.text_hash() for name, sets in job.evaluations.items()},
-        "recipe": asdict(job.recipe),
-        "seed": job.seed,
-        "device": where.type,
-        "threads": threads if where.type == "cpu" else None,
-        "code": code_version(_train, _classification, _reading, laid_out, _tokenized, _batches,
-                             predicted_classes, predicted_spans, training_loss, _logits,
-                             consistency, gaussian_noise, models.with_new_head, inputs),
+        "code": provenance.code_hash(_run),
         "torch": torch.__version__.split("+")[0],
         "transformers": transformers.__version__,
-    }  # fmt: skip
+    }
+
+
+def weights_folder(job: Job) -> Path:
+    """Where this machine keeps the checkpoints of a job, if it does."""
+    return Store(current().cache).path("finetuned", {**learning(job), **_made_with()}, "")
+
+
+def kept_weights(job: Job) -> Path:
+    """The folder of the last checkpoint: of the cache, where the job is fine-tuned if need be."""
+    folder = weights_folder(job)
+    if not _filled(folder):
+        _run(job, folder)
+    return max(folder.glob("step-*"))
 
 
 def _train(
-    job: Job,
-    key: dict[str, object],
-    state: Path,
-    device: torch.device,
-    folder: Path | None,
-    save_seconds: float,
-    progress: bool,
+    job: Job, key: dict[str, Any], state: Path, folder: Path | None
 ) -> dict[str, np.ndarray]:
-    """All that is kept of a run, as arrays."""
+    """All that is kept of a run, as arrays; its weights in a folder."""
+    device = models.device_of(None)
     lesson = (_reading if isinstance(job.train, Questions) else _classification)(job, device)
     recipe, model, tokenizer, n = job.recipe, lesson.model, lesson.tokenizer, len(lesson.rows)
     labels = torch.from_numpy(lesson.labels)
@@ -496,11 +503,12 @@ def _train(
         "linear" if recipe.schedule == "linear" else "constant_with_warmup",
         optimiser, round(recipe.warmup * n_steps), n_steps,
     )  # fmt: skip
-    done, losses, predicted = 0, [], []
+    done, losses, predicted, logits = 0, [], [], []
     if state.exists() and (folder is None or _weights_until(state, folder, checkpoints)):
-        done, losses, predicted = _resume(state, key, model, optimiser, schedule, device)
+        done, losses, predicted, logits = _resume(state, key, model, optimiser, schedule, device)
     per_epoch = n_steps // recipe.epochs
-    bar = tqdm(total=n_steps, initial=done, desc=job.name, disable=None if progress else True)
+    bar = progress.bar(what=job.name, total=n_steps)
+    bar.update(done)
     saved = time.monotonic()
     for step in range(done + 1, n_steps + 1):
         epoch, batch = divmod(step - 1, per_epoch)
@@ -523,20 +531,28 @@ def _train(
         optimiser.zero_grad(set_to_none=True)
         bar.update()
         if step in checkpoints:
-            predicted.append(lesson.predict())
+            for kept, found in zip((predicted, logits), lesson.predict(), strict=True):
+                kept.append(found)
             if folder is not None:
                 _save_weights(model, tokenizer, folder / f"step-{step:06d}")
-        if step < n_steps and time.monotonic() - saved >= save_seconds:
-            _save_state(state, key, step, losses, predicted, model, optimiser, schedule)
+        if step < n_steps and time.monotonic() - saved >= SAVE_SECONDS:
+            _save_state(state, key, step, losses, predicted, logits, model, optimiser, schedule)
             saved = time.monotonic()
     bar.close()
-    ends = np.cumsum([len(sets) for sets in job.evaluations.values()])[:-1]
-    split = np.split(np.array(predicted), ends, axis=1)
+    sets = list(job.evaluations.values())
+    ends = np.cumsum([len(one) for one in sets])[:-1]
     return {
         "steps": np.array(checkpoints),
         "losses": np.array(losses, dtype=np.float32),
         "n_cut": np.array(lesson.n_cut),
-        **{f"predicted {name}": part for name, part in zip(job.evaluations, split, strict=True)},
+        "predicted": np.array(predicted),
+        "logits": np.array(logits),
+        "score": np.array(
+            [
+                [score(one, said) for one, said in zip(sets, np.split(row, ends), strict=True)]
+                for row in predicted
+            ]
+        ),
     }
 
 
@@ -548,7 +564,7 @@ class _Lesson:
     tokenizer: Any
     rows: list[dict[str, list[int]]]
     labels: np.ndarray
-    predict: Callable[[], np.ndarray]  # of all evaluations, one behind the other
+    predict: Callable[[], tuple[np.ndarray, np.ndarray]]  # of all evaluations, with logits
     n_cut: list[int]  # of the training set, then of each evaluation
 
 
@@ -571,7 +587,7 @@ def _classification(job: Job, device: torch.device) -> _Lesson:
         n_cut.append(cut)
     asked = [row for name in job.evaluations for row in rows[name]]
 
-    def predict() -> np.ndarray:
+    def predict() -> tuple[np.ndarray, np.ndarray]:
         return predicted_classes(model, tokenizer, asked, device, recipe.dtype)
 
     return _Lesson(model, tokenizer, rows["train"], job.train.labels, predict, n_cut)
@@ -593,10 +609,10 @@ def _reading(job: Job, device: torch.device) -> _Lesson:
         for answer in job.train.answers[window.example][:1]
     ]
 
-    def predict() -> np.ndarray:
-        return np.concatenate(
-            [predicted_spans(model, tokenizer, *asked, device, recipe) for asked in laid[1:]]
-        )
+    def predict() -> tuple[np.ndarray, np.ndarray]:
+        found = [predicted_spans(model, tokenizer, *asked, device, recipe) for asked in laid[1:]]
+        places, scores = map(np.concatenate, zip(*found, strict=True))
+        return places, scores
 
     return _Lesson(
         model, tokenizer, [window.row for window in learnt], np.array(labels), predict, n_cut
@@ -663,15 +679,20 @@ def predicted_classes(
     rows: Sequence[dict[str, list[int]]],
     device: torch.device,
     dtype: str,
-) -> np.ndarray:
-    """The class of each row, int16: without dropout or noise."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The class of each row, int16 ``(n,)``, and the logits, float16 ``(n, classes)``.
+
+    Without dropout or noise.
+    """
     found = np.empty(len(rows), dtype=np.int16)
+    kept = np.empty((len(rows), model.config.num_labels), dtype=np.float16)
     model.eval()
     with torch.inference_mode(), _autocast(device, dtype):
         for batch in _batches(np.array([len(row["input_ids"]) for row in rows])):
-            logits = model(**_padded(tokenizer, [rows[i] for i in batch], device)).logits
-            found[batch] = logits.float().argmax(dim=-1).cpu().numpy()
-    return found
+            logits = model(**_padded(tokenizer, [rows[i] for i in batch], device)).logits.float()
+            found[batch] = logits.argmax(dim=-1).cpu().numpy()
+            kept[batch] = logits.cpu().numpy()
+    return found, kept
 
 
 def predicted_spans(
@@ -681,8 +702,11 @@ def predicted_spans(
     contexts: Sequence[inputs.Text],
     device: torch.device,
     recipe: Recipe,
-) -> np.ndarray:
-    """Where the answers start and end in their contexts, in characters: int32 ``(n, 2)``."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the answers start and end in their contexts, in characters: int32 ``(n, 2)``.
+
+    And the score of each, the sum of the logits of its ends: float16 ``(n,)``, -inf for none.
+    """
     scores = np.empty(len(windows))
     places = np.empty((len(windows), 2), dtype=np.int64)
     model.eval()
@@ -701,13 +725,16 @@ def predicted_spans(
             scores[batch] = score.cpu().numpy()
             places[batch] = torch.stack([first, last], dim=1).cpu().numpy()
     best = inputs.best_of_windows(windows, scores, places[:, 0], places[:, 1], len(contexts))
-    return np.array(
+    highest = np.full(len(contexts), -np.inf)
+    np.maximum.at(highest, [window.example for window in windows], scores)
+    found = np.array(
         [
             (context.spans[first][0], context.spans[last][1]) if first >= 0 else (0, 0)
             for context, (first, last) in zip(contexts, best, strict=True)
         ],
         dtype=np.int32,
     )
+    return found, highest.astype(np.float16)
 
 
 # --- what is written ------------------------------------------------------------------------------
@@ -719,6 +746,7 @@ def _save_state(
     step: int,
     losses: list[float],
     predicted: list[np.ndarray],
+    logits: list[np.ndarray],
     model: torch.nn.Module,
     optimiser: torch.optim.Optimizer,
     schedule: Any,
@@ -729,6 +757,7 @@ def _save_state(
         "step": step,
         "losses": losses,
         "predicted": [torch.from_numpy(row) for row in predicted],
+        "logits": [torch.from_numpy(row) for row in logits],
         "model": model.state_dict(),
         "optimiser": optimiser.state_dict(),
         "schedule": schedule.state_dict(),
@@ -744,31 +773,43 @@ def _resume(
     optimiser: torch.optim.Optimizer,
     schedule: Any,
     device: torch.device,
-) -> tuple[int, list[float], list[np.ndarray]]:
+) -> tuple[int, list[float], list[np.ndarray], list[np.ndarray]]:
     left = torch.load(path, map_location=device, weights_only=True)
     if left["key"] != json.dumps(key, sort_keys=True):
         raise FinetuningError(f"{path} was left by another run: delete the file to start anew")
     model.load_state_dict(left["model"])
     optimiser.load_state_dict(left["optimiser"])
     schedule.load_state_dict(left["schedule"])
-    return left["step"], left["losses"], [row.cpu().numpy() for row in left["predicted"]]
+    predicted, logits = ([row.cpu().numpy() for row in left[k]] for k in ("predicted", "logits"))
+    return left["step"], left["losses"], predicted, logits
 
 
-def _claim(folder: Path, key: dict[str, object]) -> None:
-    """Mark a folder for weights as this run's, or say that it is another's."""
-    described = json.dumps(key, sort_keys=True, indent=1) + "\n"
-    file = folder / "run.json"
-    if file.exists():
-        if file.read_text("utf-8") != described:
-            raise FinetuningError(
-                f"{folder} holds the checkpoints of another run (run.json): name another folder"
-            )
+def _described(job: Job) -> str:
+    return json.dumps({**learning(job), **_made_with()}, sort_keys=True, indent=1) + "\n"
+
+
+def _describe(folder: Path, job: Job) -> None:
+    """Say in a folder of weights whose they are."""
+    with written_whole(folder / "run.json") as beside:
+        beside.write_text(_described(job), encoding="utf-8")
+
+
+def _filled(folder: Path) -> bool:
+    """Whether a folder for weights is there; it is so only with all of them."""
+    return folder.exists() and any(folder.iterdir())
+
+
+def _check_folder(folder: Path, job: Job) -> None:
+    """Raise where a folder holds the weights of another run, or something else."""
+    if not _filled(folder):
         return
-    if folder.exists() and any(folder.iterdir()):
+    file = folder / "run.json"
+    if not file.exists():
         raise FinetuningError(f"{folder} is not empty and holds no run: name another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(file) as beside:
-        beside.write_text(described, encoding="utf-8")
+    if file.read_text("utf-8") != _described(job):
+        raise FinetuningError(
+            f"{folder} holds the checkpoints of another run (run.json): name another folder"
+        )
 
 
 def _complete(folder: Path, steps: Sequence[int]) -> bool:
@@ -784,6 +825,7 @@ def _weights_until(state: Path, folder: Path, checkpoints: list[int]) -> bool:
 def _save_weights(model: torch.nn.Module, tokenizer: Any, folder: Path) -> None:
     if folder.exists():
         return
+    folder.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as beside, models.quiet():
         model.save_pretrained(beside)
         tokenizer.save_pretrained(beside)
@@ -799,3 +841,16 @@ def threads_of(device: torch.device, n: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def side_by_side(
+    function: Callable[..., Any], calls: Sequence[tuple], n_jobs: int
+) -> Iterator[Any]:
+    """What a function returns for each tuple of arguments, in n_jobs processes, as they end."""
+    if not calls:
+        return
+    pool = joblib.Parallel(n_jobs=min(n_jobs, len(calls)), return_as="generator_unordered")
+    with warnings.catch_warnings():
+        # joblib replaces a process whose memory has grown, which torch's does, and says so.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        yield from pool(joblib.delayed(function)(*call) for call in calls)

@@ -10,27 +10,24 @@ and has one `Grid` for each; `xlx.mixing` measures it.
     mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups)
 
 Each distinct text is tokenised once for the whole grid; the inputs of a row of cells are batched
-together by length; every cell is stored by itself, so that a stopped grid goes on; cells with the
-same text (of a model that sees one part only) are computed once.
+together by length; every cell is a result by itself, and cells with the same text (of a model that
+sees one part only) are computed once.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import torch
-from tqdm import tqdm
 
-from xlx import examples, finetuning, inputs, models, questions
+from xlx import examples, executors, finetuning, inputs, models, questions, work
 from xlx.examples import Examples
 from xlx.finetuning import Job
 from xlx.questions import Questions
-from xlx.store import Store, code_version
 
 #: What the parts of a task are called, in the order of the input's (Tables 1 to 3).
 PARTS: dict[str, tuple[str, str]] = {
@@ -62,6 +59,9 @@ class Grid:
     predictions : np.ndarray
         int16 ``(L, L, n)``, classes; of questions int32 ``(L, L, n, 2)``, places in the context.
         Empty in a mean.
+    logits : np.ndarray
+        float16 ``(L, L, n, classes)``; of questions ``(L, L, n)``, the score of the answer. Empty
+        in a mean.
     scores : dict
         Name of a measure → float ``(L, L, n)`` in [0, 1]: "accuracy", or "F1" and "EM".
     labels : np.ndarray
@@ -79,6 +79,7 @@ class Grid:
     seed: int
     languages: tuple[str, ...]
     predictions: np.ndarray
+    logits: np.ndarray
     scores: dict[str, np.ndarray]
     labels: np.ndarray
     groups: np.ndarray
@@ -105,8 +106,8 @@ def averaged(grids: Sequence[Grid]) -> Grid:
             raise GridError(f"{other!r} is not a grid of the same model and examples as {first!r}")
     scores = {name: np.mean([grid.scores[name] for grid in grids], axis=0) for name in first.scores}
     return Grid(
-        first.model, first.train, -1, first.languages, np.empty(0), scores, first.labels,
-        first.groups, first.n_cut,
+        first.model, first.train, -1, first.languages, np.empty(0), np.empty(0), scores,
+        first.labels, first.groups, first.n_cut,
     )  # fmt: skip
 
 
@@ -132,18 +133,11 @@ def measured(
     )
 
 
-def evaluate(
-    jobs: Sequence[Job],
-    sets: Sets,
-    *,
-    part: int = 1,
-    device: str | None = None,
-    n_jobs: int | None = None,
-    threads: int = 1,
-    store: Store | None = None,
-    progress: bool = True,
-) -> list[Grid]:
+def evaluate(jobs: Sequence[Job], sets: Sets, *, part: int = 1) -> list[Grid]:
     """Fine-tune every model and ask its last checkpoint about every pair of languages.
+
+    What was asked before is found without the model: nothing is fine-tuned where no cell is
+    missing.
 
     Parameters
     ----------
@@ -155,8 +149,6 @@ def evaluate(
     part : {0, 1}
         Which part the sentences are, where the sets are of single sentences (hypothesis-only: 1).
         The other part's language then changes nothing.
-    device, n_jobs, threads, store, progress
-        As for `finetuning.finetune_all`.
 
     Raises
     ------
@@ -167,29 +159,35 @@ def evaluate(
     FinetuningError, ValueError
         As `finetuning.finetune`; as `inputs.windows` for a question that leaves no room.
     """
-    for job in jobs:
-        _check_kind(job, sets)
-    languages = tuple(sets)
-    store = store or Store()
-    cells, places = _cells(sets, part)
-    own = {"device": device, "threads": threads}
-    runs = finetuning.finetune_all(
-        jobs, **own, n_jobs=n_jobs, weights=True, store=store, progress=progress
-    )
-    keys, missing = [], []
-    for job, run in zip(jobs, runs, strict=True):
-        key = finetuning.run_key(job, **own)
-        keys.append({name: _cell_key(key, cell) for name, cell in cells.items()})
-        left = [name for name in cells if store.load_arrays("grids", keys[-1][name]) is None]
-        folder = finetuning.weights_folder(key, store) / f"step-{run.steps[-1]:06d}"
-        if left:
-            missing += _rows_of_cells(job, folder, cells, keys[-1], left, places)
-    _fill(missing, models.device_of(device), n_jobs, threads, store, progress)
-    found = []
-    for job, own_keys in zip(jobs, keys, strict=True):
-        answers = {name: store.load_arrays("grids", key) for name, key in own_keys.items()}
-        found.append(_grid(job, sets, cells, places, answers, languages))
-    return found
+    return evaluate_each([(jobs, sets)], part=part)[0]
+
+
+def evaluate_each(
+    tasks: Sequence[tuple[Sequence[Job], Sets]], *, part: int = 1
+) -> list[list[Grid]]:
+    """`evaluate` of several tasks, each its jobs and its sets, whose models go side by side."""
+    asked: list[_Asked] = []
+    for jobs, sets in tasks:
+        for job in jobs:
+            _check_kind(job, sets)
+        cells, places = _cells(sets, part)
+        for job in jobs:
+            job.check()
+            asked.append(_Asked(job, sets, cells, places))
+    abouts = [about for one in asked for about in one.abouts()]
+    owners = [(number, name) for number, one in enumerate(asked) for name in one.cells]
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        for number, positions in groupby(missing, lambda position: owners[position][0]):
+            of_name = {owners[position][1]: position for position in positions}
+            one = asked[number]
+            rows = one.rows(set(of_name))
+            cells = [[one.cells[name] for name in row] for row in rows]
+            yield [of_name[name] for row in rows for name in row], (one.job, cells)
+
+    values = iter(work.results(CELL, abouts, calls, what="asking"))
+    grids = iter([_grid(one, dict(zip(one.cells, values, strict=False))) for one in asked])
+    return [list(islice(grids, len(jobs))) for jobs, _ in tasks]
 
 
 # --- cells ----------------------------------------------------------------------------------------
@@ -232,57 +230,27 @@ def _cells(sets: Sets, part: int) -> tuple[dict[str, Any], np.ndarray]:
     return found, places
 
 
-def _cell_key(run: Mapping[str, Any], cell: Examples | Questions) -> dict[str, Any]:
-    """What the predictions of a cell depend on, besides what those of the run do."""
-    return {"run": run, "cell": cell.text_hash(), "code": code_version(_asked, _pairs)}
-
-
 @dataclass(frozen=True)
-class _Block:
-    """Cells that are asked together: their texts are tokenised already."""
+class _Asked:
+    """A job, and the distinct cells that it is asked about: `_cells`."""
 
     job: Job
-    folder: Path
-    cells: list[Any]
-    keys: list[dict[str, Any]]
-    texts: dict[str, inputs.Text]
-    pattern: inputs.Pattern
+    sets: Sets
+    cells: dict[str, Any]
+    places: np.ndarray
 
+    def abouts(self) -> list[dict[str, Any]]:
+        """What decides the answers of each cell: what decides the weights, and its text."""
+        learnt = finetuning.learning(self.job)
+        return [{"learnt": learnt, "cell": name} for name in self.cells]
 
-def _rows_of_cells(
-    job: Job,
-    folder: Path,
-    cells: Mapping[str, Any],
-    keys: Mapping[str, dict[str, Any]],
-    missing: Sequence[str],
-    places: np.ndarray,
-) -> list[_Block]:
-    """The missing cells of a model, a row of the grid at a time."""
-    tokenizer = models.tokenizer(str(folder))
-    pattern = inputs.Pattern.of(tokenizer)
-    reading = isinstance(job.train, Questions)
-    asked = [text for name in missing for text in _texts(cells[name])]
-    texts = inputs.tokenised(tokenizer, asked)
-    if reading:  # contexts with the places of their tokens
-        read = [text for name in missing for text in cells[name].contexts]
-        texts |= inputs.tokenised(tokenizer, read, spans=True)
-    blocks, left = [], set(missing)
-    for row in places:
-        own = [name for name in dict.fromkeys(row) if name in left]
-        left -= set(own)
-        if own:
-            needed = {text for name in own for text in _texts(cells[name])}
-            blocks.append(
-                _Block(
-                    job,
-                    folder,
-                    [cells[name] for name in own],
-                    [keys[name] for name in own],
-                    {text: texts[text] for text in needed},
-                    pattern,
-                )
-            )
-    return blocks
+    def rows(self, wanted: set[str]) -> list[list[str]]:
+        """The wanted cells by the row of the grid in which they come first."""
+        rows, left = [], set(wanted)
+        for row in self.places:
+            rows.append([name for name in dict.fromkeys(row) if name in left])
+            left -= set(rows[-1])
+        return [row for row in rows if row]
 
 
 def _texts(cell: Examples | Questions) -> Iterable[str]:
@@ -295,115 +263,120 @@ def _texts(cell: Examples | Questions) -> Iterable[str]:
 # --- asking ---------------------------------------------------------------------------------------
 
 
-def _fill(
-    blocks: Sequence[_Block],
-    device: torch.device,
-    n_jobs: int | None,
-    threads: int,
-    store: Store,
-    progress: bool,
-) -> None:
-    """Ask all blocks, side by side on a CPU, and store every cell."""
-    if n_jobs is None:
-        n_jobs = max(1, joblib.cpu_count() // threads) if device.type == "cpu" else 1
-    total = sum(len(block.cells) for block in blocks)
-    disable = None if progress and total else True
-    with tqdm(total=total, desc="asking", unit=" cells", disable=disable) as bar:
-        calls = [(block, device, threads, store) for block in blocks]
-        if min(n_jobs, len(blocks)) < 2:
-            done = (_answer(*call) for call in calls)
-        else:
-            done = finetuning.side_by_side(_answer, calls, n_jobs)
-        for n in done:
-            bar.update(n)
+@dataclass(frozen=True)
+class _Model:
+    """A fine-tuned model, and the texts that it is asked about, tokenised."""
+
+    model: Any
+    tokenizer: Any
+    limit: int | None
+    pattern: inputs.Pattern
+    texts: dict[str, inputs.Text]
+    device: torch.device
 
 
-def _answer(block: _Block, device: torch.device, threads: int, store: Store) -> int:
-    """Ask one block and store its cells; how many they are."""
-    with finetuning.threads_of(device, threads):
-        for key, (predicted, n_cut) in zip(block.keys, _asked(block, device), strict=True):
-            store.save_arrays("grids", key, {"predicted": predicted, "n_cut": np.array(n_cut)})
-    return len(block.cells)
+def _answered(job: Job, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, np.ndarray]]:
+    """The cut point: the answers to the cells of each row, cell by cell.
+
+    ``predicted`` and ``logits`` as of the last checkpoint in `finetuning.Run`, ``n_cut`` (1,) as in
+    `Grid`, ``score`` (1,) of `finetuning.score`. The inputs of a row are batched together.
+    """
+    with executors.one_thread():
+        asked = _loaded(finetuning.kept_weights(job), job, [cell for row in rows for cell in row])
+        for row in rows:
+            yield from _row(asked, job, row)
 
 
-@lru_cache(maxsize=1)
-def _loaded(folder: Path, n_classes: int | None, limit: int | None, device: str) -> tuple:
-    """The last fine-tuned model that was asked: the blocks of one come one behind the other."""
-    if n_classes is None:
+def _apart(stored: work.Value, computed: work.Value) -> float:
+    """By how much the scores of two cells differ; inf where they are not of the same inputs."""
+    alike = stored["predicted"].shape == computed["predicted"].shape
+    if not alike or not np.array_equal(stored["n_cut"], computed["n_cut"]):
+        return np.inf
+    return float(np.abs(stored["score"] - computed["score"]).max())
+
+
+#: A cell of a grid; its tolerance is that of what was fine-tuned.
+CELL = work.Kind(
+    "grids", _answered, version=1, tolerance=0.15, difference=_apart, side_by_side=True
+)
+
+
+def _loaded(folder: Path, job: Job, cells: Sequence[Any]) -> _Model:
+    limit = job.recipe.max_length
+    if reading := isinstance(job.train, Questions):
         model, tokenizer, limit = models.reader(folder, 0, limit)
     else:
-        model, tokenizer, limit = models.classifier(folder, n_classes, 0, limit)
-    return finetuning.placed(model, torch.device(device)), tokenizer, limit
+        model, tokenizer, limit = models.classifier(folder, len(job.train.classes), 0, limit)
+    device = models.device_of(None)
+    texts = inputs.tokenised(tokenizer, [text for cell in cells for text in _texts(cell)])
+    if reading:  # contexts with the places of their tokens
+        read = [text for cell in cells for text in cell.contexts]
+        texts |= inputs.tokenised(tokenizer, read, spans=True)
+    pattern = inputs.Pattern.of(tokenizer)
+    return _Model(finetuning.placed(model, device), tokenizer, limit, pattern, texts, device)
 
 
-def _asked(block: _Block, device: torch.device) -> list[tuple[np.ndarray, int]]:
-    """Predictions of each cell of a block, and how many of its inputs were too long.
-
-    The inputs of all cells are batched by length together.
-    """
-    recipe, train = block.job.recipe, block.job.train
-    n_classes = None if isinstance(train, Questions) else len(train.classes)
-    model, tokenizer, limit = _loaded(block.folder, n_classes, recipe.max_length, str(device))
-    ends = np.cumsum([len(cell) for cell in block.cells])[:-1]
-    if n_classes is not None:
-        rows, too_long = [], []
-        for cell in block.cells:
-            own, cut = _pairs(cell, block, limit)
+def _row(asked: _Model, job: Job, cells: Sequence[Any]) -> Iterator[dict[str, np.ndarray]]:
+    ends = np.cumsum([len(cell) for cell in cells])[:-1]
+    if isinstance(job.train, Questions):
+        laid, contexts = [], []
+        for cell in cells:
+            for context, question in zip(cell.contexts, cell.questions, strict=True):
+                read, said = asked.texts[context], asked.texts[question].ids
+                laid += inputs.windows(
+                    asked.pattern, len(contexts), said, read.ids, asked.limit, job.recipe.stride
+                )
+                contexts.append(read)
+        found = finetuning.predicted_spans(
+            asked.model, asked.tokenizer, laid, contexts, asked.device, job.recipe
+        )
+        several = np.bincount([window.example for window in laid], minlength=len(contexts)) > 1
+        n_cut = [int(own.sum()) for own in np.split(several, ends)]
+    else:
+        rows, n_cut = [], []
+        for cell in cells:
+            own, cut = _pairs(cell, asked)
             rows += own
-            too_long.append(cut)
-        found = finetuning.predicted_classes(model, tokenizer, rows, device, recipe.dtype)
-        return list(zip(np.split(found, ends), too_long, strict=True))
-    laid, contexts = [], []
-    for cell in block.cells:
-        for context, question in zip(cell.contexts, cell.questions, strict=True):
-            read, asked = block.texts[context], block.texts[question].ids
-            laid += inputs.windows(
-                block.pattern, len(contexts), asked, read.ids, limit, recipe.stride
-            )
-            contexts.append(read)
-    found = finetuning.predicted_spans(model, tokenizer, laid, contexts, device, recipe)
-    several = np.bincount([window.example for window in laid], minlength=len(contexts)) > 1
-    too_long = [int(own.sum()) for own in np.split(several, ends)]
-    return list(zip(np.split(found, ends), too_long, strict=True))
+            n_cut.append(cut)
+        found = finetuning.predicted_classes(
+            asked.model, asked.tokenizer, rows, asked.device, job.recipe.dtype
+        )
+    parts = (np.split(array, ends) for array in found)
+    for cell, cut, predicted, logits in zip(cells, n_cut, *parts, strict=True):
+        yield {
+            "predicted": predicted,
+            "logits": logits,
+            "n_cut": np.array([cut]),
+            "score": np.array([finetuning.score(cell, predicted)]),
+        }
 
 
-def _pairs(
-    cell: Examples, block: _Block, limit: int | None
-) -> tuple[list[dict[str, list[int]]], int]:
+def _pairs(cell: Examples, asked: _Model) -> tuple[list[dict[str, list[int]]], int]:
     """Model inputs of a cell, put together from tokenised texts and cut as the tokenizer would.
 
     With how many were cut.
     """
     alone = cell.second is None
-    special = sum(map(len, block.pattern.alone)) if alone else block.pattern.n_special
-    rows, n_cut = [], 0
+    special = sum(map(len, asked.pattern.alone)) if alone else asked.pattern.n_special
+    rows, n_cut, limit = [], 0, asked.limit
     for one, other in zip(cell.first, cell.first if alone else cell.second, strict=True):
-        first, second = block.texts[one].ids, None if alone else block.texts[other].ids
+        first, second = asked.texts[one].ids, None if alone else asked.texts[other].ids
         sizes = len(first), 0 if alone else len(second)
         if limit is not None and sum(sizes) > limit - special:
             n, m = inputs.kept(*sizes, limit - special)
             first, second = first[:n], None if alone else second[:m]
             n_cut += 1
-        rows.append(block.pattern.row(first, second))
+        rows.append(asked.pattern.row(first, second))
     return rows, n_cut
 
 
 # --- what is answered -----------------------------------------------------------------------------
 
 
-def _grid(
-    job: Job,
-    sets: Sets,
-    cells: Mapping[str, Any],
-    places: np.ndarray,
-    answers: Mapping[str, Mapping[str, np.ndarray]],
-    languages: tuple[str, ...],
-) -> Grid:
-    one = next(iter(sets.values()))
-    predictions, n_cut = (
-        np.array([[answers[name][what] for name in row] for row in places])
-        for what in ("predicted", "n_cut")
-    )
+def _grid(asked: _Asked, answers: Mapping[str, Mapping[str, np.ndarray]]) -> Grid:
+    job, cells, places = asked.job, asked.cells, asked.places
+    one = next(iter(asked.sets.values()))
+    predictions = np.array([[answers[name]["predicted"] for name in row] for row in places])
     if isinstance(one, Questions):
         labels = np.empty(0, dtype=np.int64)
         by_name = {
@@ -421,12 +394,13 @@ def _grid(
         model=job.model,
         train=job.train.name,
         seed=job.seed,
-        languages=languages,
+        languages=tuple(asked.sets),
         predictions=predictions,
+        logits=np.array([[answers[name]["logits"] for name in row] for row in places]),
         scores=scores,
         labels=labels,
         groups=groups_of(one),
-        n_cut=n_cut,
+        n_cut=np.array([[answers[name]["n_cut"][0] for name in row] for row in places]),
     )
 
 

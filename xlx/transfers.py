@@ -23,11 +23,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xlx import abx, alignment, embeddings, examples, mexa, models, transferability
+from xlx import abx, alignment, embeddings, examples, mexa, models, transferability, work
 from xlx.corpora import ParallelCorpus
 from xlx.examples import Examples
 from xlx.finetuning import Job, Recipe, Run, finetune_all
-from xlx.store import Store
 from xlx.transferability import FITTED, LEVELS, TOLERANCE
 
 #: What `predictors` scores directions by: metric → what of it is good, high (1) or low (-1).
@@ -312,10 +311,6 @@ def transfer(
     seeds: Sequence[int],
     *,
     more: Examples | None = None,
-    device: str | None = None,
-    n_jobs: int | None = None,
-    store: Store | None = None,
-    progress: bool = True,
 ) -> Transfers:
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
@@ -333,8 +328,6 @@ def transfer(
     more : Examples, optional
         Further examples of the source language to train on, which have no translations: the paper
         adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training set.
-    device, n_jobs, store, progress
-        As for `finetuning.finetune_all`.
 
     Raises
     ------
@@ -342,8 +335,7 @@ def transfer(
         A source that the task does not have, ``more`` for several sources or with other classes;
         as `finetuning.finetune`.
     """
-    options = {"more": more, "device": device, "n_jobs": n_jobs, "store": store}
-    return transfer_each(names, [task], sources, recipes, seeds, **options, progress=progress)[0]
+    return transfer_each(names, [task], sources, recipes, seeds, more=more)[0]
 
 
 def transfer_each(
@@ -354,10 +346,6 @@ def transfer_each(
     seeds: Sequence[int],
     *,
     more: Examples | None = None,
-    device: str | None = None,
-    n_jobs: int | None = None,
-    store: Store | None = None,
-    progress: bool = True,
 ) -> list[Transfers]:
     """`transfer` of several tasks, such as one with its labels corrupted at several ratios.
 
@@ -365,15 +353,7 @@ def transfer_each(
     Parameters and errors as there; one `Transfers` a task.
     """
     jobs = [_jobs(names, task, sources, recipes, seeds, more) for task in tasks]
-    runs = iter(
-        finetune_all(
-            [job for own in jobs for job in own],
-            device=device,
-            n_jobs=n_jobs,
-            store=store,
-            progress=progress,
-        )
-    )
+    runs = iter(finetune_all([job for own in jobs for job in own]))
     return [
         Transfers(task, tuple(islice(runs, len(own))))
         for task, own in zip(tasks, jobs, strict=True)
@@ -421,15 +401,7 @@ def _jobs(
 
 
 def predictors(
-    name: str,
-    corpus: ParallelCorpus,
-    *,
-    layer: int | None = None,
-    max_length: int | None = None,
-    device: str | None = None,
-    dtype: str = "float32",
-    store: Store | None = None,
-    progress: bool = True,
+    name: str, corpus: ParallelCorpus, *, layer: int | None = None, max_length: int | None = None
 ) -> tuple[pd.DataFrame, int]:
     """What frozen states say of every transfer direction, without any fine-tuning (section 4.2).
 
@@ -449,11 +421,17 @@ def predictors(
     ValueError
         As `embeddings.embed_corpus` and `alignment.directions`.
     """
-    encoder = models.load(name, device=device, dtype=dtype)
-    options = {"pooling": "mean", "max_length": max_length}
-    states = embeddings.embed_corpus(
-        encoder, corpus, **options, store=store, progress=progress
-    ).states
+    about = embeddings.corpus_about(name, corpus, max_length=max_length) | {"layer": layer}
+    table = work.result(PREDICTORS, about, name, corpus, layer, max_length)
+    return table.drop(columns="layer"), int(table["layer"].iloc[0])
+
+
+def _predictors(
+    name: str, corpus: ParallelCorpus, layer: int | None, max_length: int | None
+) -> pd.DataFrame:
+    """The table of `predictors`, with a column ``layer``."""
+    encoder = models.load(name)
+    states = embeddings.embed_corpus(encoder, corpus, pooling="mean", max_length=max_length).states
     if layer is None:
         layer = alignment.best_aligned_layer(states)
     tables = [alignment.directions(states, layers=[layer]).rename(columns={"value": "score"})]
@@ -483,9 +461,21 @@ def predictors(
     table = pd.concat([one[columns] for one in tables], ignore_index=True)
     table["score"] *= table["metric"].map(METRICS)
     order = {metric: i for i, metric in enumerate(METRICS)}
-    return table.sort_values("metric", key=lambda m: m.map(order), kind="stable").reset_index(
-        drop=True
-    ), layer
+    table = table.sort_values("metric", key=lambda m: m.map(order), kind="stable")
+    return table.reset_index(drop=True).assign(layer=layer)
+
+
+def _relative(stored: work.Value, computed: work.Value) -> float:
+    """The largest difference of two scores, as a share of those above 1."""
+    if not stored.drop(columns="score").equals(computed.drop(columns="score")):
+        return np.inf
+    return float(
+        ((stored["score"] - computed["score"]).abs() / stored["score"].abs().clip(lower=1)).max()
+    )
+
+
+#: In bfloat16 a similarity has two digits and a half, and a neighbour may change.
+PREDICTORS = work.Kind("predictors", _predictors, version=1, tolerance=0.03, difference=_relative)
 
 
 def shared_subwords(name: str, task: Task, *, max_length: int | None = None) -> pd.DataFrame:
@@ -512,34 +502,46 @@ def shared_subwords(name: str, task: Task, *, max_length: int | None = None) -> 
         nearest training example is their own; ``interlingual``, the share with a wrong label less
         that of the training set itself (0 but where two examples have the same bag): Equation 4.
     """
+    about = {
+        "model": models.fingerprint(name),
+        "train": [[code, one.text_hash()] for code, one in task.train.items()],
+        "max_length": max_length,
+    }
+    return work.result(SHARED, about, name, task.train, max_length)
+
+
+def _shared_subwords(name: str, train: dict[str, Examples], max_length: int | None) -> pd.DataFrame:
     encoder = models.load(name)
-    first = next(iter(task.train.values()))
+    first = next(iter(train.values()))
     sides = ("first",) if first.second is None else ("first", "second")
-    empty = ("",) * task.n_train
-    bags = {code: [] for code in task.languages}
+    empty = ("",) * len(first)
+    bags = {code: [] for code in train}
     for side in sides:
-        texts = {code: getattr(one, side) for code, one in task.train.items()}
-        corpus = ParallelCorpus(f"{task.name}, {side}", texts, first.ids, empty, "", "")
+        texts = {code: getattr(one, side) for code, one in train.items()}
+        corpus = ParallelCorpus(side, texts, first.ids, empty, "", "")
         counted = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
         for code, bag in counted.items():
             bags[code].append(bag)
     joined = {code: sparse.hstack(both).tocsr() for code, both in bags.items()}
     sizes = {code: np.sqrt(bag.multiply(bag).sum(axis=1)) for code, bag in joined.items()}
     rows = []
-    for source in task.languages:
+    for source in train:
         wrong, own = {}, {}
-        for target in task.languages:
+        for target in train:
             # the size of a translation moves no maximum; that of a training example does
             shared = (joined[target] @ joined[source].T).toarray() / sizes[source]
             nearest = shared.argmax(axis=1)
-            own[target] = (nearest == np.arange(task.n_train)).mean()
+            own[target] = (nearest == np.arange(len(first))).mean()
             wrong[target] = (first.labels[nearest] != first.labels).mean()
         rows += [
             (source, target, own[target], wrong[target] - wrong[source])
-            for target in task.languages
+            for target in train
             if target != source
         ]
     return pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
+
+
+SHARED = work.Kind("shared_subwords", _shared_subwords, version=1)
 
 
 def igap_predictor(found: Transfers, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
