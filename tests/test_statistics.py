@@ -96,10 +96,12 @@ def test_correlation_is_scipys_and_holds_it_in_its_interval(method: str) -> None
 def test_the_weighted_correlation_is_that_of_repeated_rows() -> None:
     rng = np.random.default_rng(7)
     x, y = rng.integers(0, 6, size=(2, 15)).astype(float)
-    weight = rng.integers(0, 4, size=15)
+    weight = rng.integers(0, 4, size=(20, 15))
+    nothing = np.array([np.eye(15)[0] + np.eye(15)[1], (x == 3) * 2, (y == 1) * 1, x * 0])
     for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-        repeated = test(np.repeat(x, weight), np.repeat(y, weight))[0]
-        assert statistics._weighted(x, y, weight, method) == pytest.approx(repeated)
+        repeated = [test(np.repeat(x, each), np.repeat(y, each))[0] for each in weight]
+        assert statistics._resampled(x, y, weight, method) == pytest.approx(repeated)
+        assert np.isnan(statistics._resampled(x, y, nothing, method)).all()
 
 
 def test_unrelated_languages_seldom_look_related() -> None:

@@ -330,9 +330,12 @@ def _by_chance(outcome: np.ndarray, total: float) -> float:
     sums, mass = np.zeros(1), np.ones(1)
     for column in outcome.T:
         values = column[~np.isnan(column)]
-        sums, index = np.unique(np.add.outer(sums, values).round(9), return_inverse=True)
-        mass = np.bincount(index.ravel(), np.repeat(mass, len(values))) / len(values)
-    return float(min(mass[sums >= total - 1e-6].sum(), 1))  # the sums are rounded ones
+        longer = np.add.outer(sums, values).ravel()
+        # What rounding tells apart is merged, but kept as it is: rounded sums would drift apart.
+        _, first, index = np.unique(longer.round(9), return_index=True, return_inverse=True)
+        sums = longer[first]
+        mass = np.bincount(index, np.repeat(mass, len(values))) / len(values)
+    return float(min(mass[sums >= total - 1e-6].sum(), 1))
 
 
 def _permuted(
@@ -348,13 +351,15 @@ def _permuted(
     complete = list(score.index) == list(score.columns) and np.isnan(values).sum() == n
     if not complete or not n_permutations:
         return {}
-    stacked = np.nan_to_num(np.stack(list(outcomes.values())))
-    totals = np.empty((n_permutations, len(stacked)))
-    for index in range(n_permutations):
-        order = rng.permutation(n)
-        weight = _shared(_best_row(values[np.ix_(order, order)], lowest))
-        totals[index] = np.einsum("st,kst->k", weight, stacked)
-    return dict(zip(outcomes, totals.T, strict=True))
+    weight = _shared(_best_row(values, lowest))
+    source, target = np.nonzero(weight)  # mostly one source a target
+    orders = np.stack([rng.permutation(n) for _ in range(n_permutations)])
+    place = np.argsort(orders, axis=1)  # where each language of the score goes
+    moved = place[:, source], place[:, target]
+    return {
+        name: np.nan_to_num(outcome)[moved] @ weight[source, target]
+        for name, outcome in outcomes.items()
+    }
 
 
 def _matrix(table: pd.DataFrame, rows: str, columns: str, values: str) -> pd.DataFrame:

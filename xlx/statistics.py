@@ -195,32 +195,49 @@ def correlation(
     rng = np.random.default_rng(seed)
     rows, n = _codes(pairs, languages)
     draws = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
-    found = np.empty(n_resamples)
-    for index, drawn in enumerate(draws):
-        found[index] = _weighted(first, second, drawn[rows].prod(axis=1), method)
-    low, high = np.nanquantile(found, [(1 - level) / 2, (1 + level) / 2])
+    found = [
+        _resampled(first, second, some[:, rows].prod(axis=2), method)
+        for some in np.array_split(draws, max(1, n_resamples * len(pairs) // 1_000_000))
+    ]
+    low, high = np.nanquantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
     return Correlation(method, float(value), float(low), float(high), float(p_value), len(pairs))
 
 
-def _weighted(x: np.ndarray, y: np.ndarray, weight: np.ndarray, method: str) -> float:
-    """Correlation of rows that count ``weight`` times each; NaN where too few are left."""
-    kept = weight > 0
-    if kept.sum() < 3:
-        return np.nan
-    x, y, weight = x[kept], y[kept], weight[kept].astype(float)
+def _resampled(x: np.ndarray, y: np.ndarray, weight: np.ndarray, method: str) -> np.ndarray:
+    """Correlations of rows that count ``weight`` times each, ``(k, n)`` → ``(k,)``.
+
+    NaN where fewer than three rows are left, or the same number in all of them.
+    """
+    weight = weight.astype(float)
+    varies = (weight > 0).sum(axis=1) > 2
+    for values in (x, y):
+        varies &= _varies(values, weight)
+    weight = weight[varies]
     if method == "spearman":
         x, y = _weighted_ranks(x, weight), _weighted_ranks(y, weight)
-    weight /= weight.sum()
-    x, y = x - weight @ x, y - weight @ y
-    scale = np.sqrt((weight @ x**2) * (weight @ y**2))
-    return float(weight @ (x * y) / scale) if scale > 0 else np.nan
+    weight /= weight.sum(axis=1, keepdims=True)
+    x, y = (values - (weight * values).sum(axis=1, keepdims=True) for values in (x, y))
+    scale = np.sqrt((weight * x**2).sum(axis=1) * (weight * y**2).sum(axis=1))
+    found = np.full(len(varies), np.nan)
+    found[varies] = (weight * x * y).sum(axis=1) / scale
+    return found
+
+
+def _varies(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Whether two of the rows that count have different numbers, ``(k, n)`` → ``(k,)``."""
+    kept = weight > 0
+    highest = np.where(kept, values, -np.inf).max(axis=1)
+    return highest > np.where(kept, values, np.inf).min(axis=1)
 
 
 def _weighted_ranks(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Mean rank of each value if it stood there ``weight`` times."""
-    unique, inverse = np.unique(values, return_inverse=True)
-    mass = np.bincount(inverse, weights=weight, minlength=len(unique))
-    return (np.cumsum(mass) - mass / 2)[inverse]
+    """Mean rank of each value if it stood there ``weight`` times, ``(k, n)``."""
+    order = np.argsort(values, kind="stable")
+    first = np.r_[0, 1 + np.flatnonzero(np.diff(values[order]))]  # of each run of equal values
+    mass = np.add.reduceat(weight[:, order], first, axis=1)
+    rank = np.empty(len(values), dtype=int)
+    rank[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(values)]))
+    return (np.cumsum(mass, axis=1) - mass / 2)[:, rank]
 
 
 #: Below this share of their size, numbers that differ are taken for equal.
@@ -484,24 +501,28 @@ def permutation_regression(
     rng = np.random.default_rng(seed)
     orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
     exog = fit.model.exog
+    own, others, rest, observed = [], [], [], []
+    for index in range(1, 1 + len(predictors)):
+        basis, _ = np.linalg.qr(np.delete(exog, index, axis=1))
+        own.append(exog[:, index] - basis @ (basis.T @ exog[:, index]))
+        others.append(basis)
+        rest.append(fit.model.endog - basis @ (basis.T @ fit.model.endog))
+        # |t| grows with the partial correlation, and that needs no further fit
+        observed.append(abs(_partial(own[-1][None], basis, rest[-1])[0]))
+    larger = np.zeros(len(predictors), dtype=int)
+    for order in np.array_split(orders, max(1, len(orders) * len(table) // 1_000_000)):
+        moved = row[order[:, first[once]], order[:, second[once]]]
+        for index, of_term in enumerate(zip(own, others, rest, strict=True)):
+            partial = _partial(of_term[0][moved], *of_term[1:])
+            larger[index] += (np.abs(partial) >= observed[index] - ROUNDING).sum()
     found = []
     for index, term in enumerate(predictors):
-        others, _ = np.linalg.qr(np.delete(exog, 1 + index, axis=1))
-        own = exog[:, 1 + index] - others @ (others.T @ exog[:, 1 + index])
-        rest = fit.model.endog - others @ (others.T @ fit.model.endog)
-        # |t| grows with the partial correlation, and that needs no further fit
-        observed = abs(_partial(own[None], others, rest)[0])
-        larger = 0
-        for order in np.array_split(orders, max(1, len(orders) * len(table) // 1_000_000)):
-            moved = row[order[:, first[once]], order[:, second[once]]]
-            permuted = own[moved]
-            larger += (np.abs(_partial(permuted, others, rest)) >= observed - ROUNDING).sum()
         found.append(
             {
                 "term": term,
                 "coefficient": fit.params[1 + index],
                 "t": fit.tvalues[1 + index],
-                "p_value": (1 + larger) / (1 + n_permutations),
+                "p_value": (1 + larger[index]) / (1 + n_permutations),
                 "n_permutations": n_permutations,
                 "n_languages": n,
             }
@@ -511,8 +532,11 @@ def permutation_regression(
 
 def _partial(x: np.ndarray, others: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """Correlation of ``(k, n)`` vectors, cleared of an orthonormal basis, with a cleared one."""
-    x = x - (x @ others) @ others.T
-    scale = np.linalg.norm(x, axis=1) * np.linalg.norm(rest)
+    within = x @ others
+    left = np.einsum("kn,kn->k", x, x)
+    # What is left of a vector within the basis is rounding, and has no direction.
+    left = np.where(left * ROUNDING < (away := left - (within**2).sum(axis=1)), away, 0)
+    scale = np.sqrt(left) * np.linalg.norm(rest)
     return np.divide(x @ rest, scale, out=np.zeros(len(x)), where=scale > 0)
 
 
