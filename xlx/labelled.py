@@ -37,6 +37,7 @@ import lzma
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -406,8 +407,13 @@ def table() -> pd.DataFrame:
     file = _FOLDER / "sources.tsv"
     if not file.exists():
         raise LabelledError(f"{file} is missing; restore data/labelled from the repository.")
+    return _table(file.read_bytes(), str(file)).copy()
+
+
+@lru_cache(maxsize=1)
+def _table(data: bytes, where: str) -> pd.DataFrame:
     try:
-        shipped = origins.table(file.read_bytes(), str(file))
+        shipped = origins.table(data, where)
     except origins.CorpusError as error:
         raise LabelledError(str(error)) from None
     counts = [*SPLITS, "words", "repaired"]
@@ -444,6 +450,27 @@ def load(
     malformed files (with file and line) and for a shipped file that was changed; FileNotFoundError
     where there is no folder ``path``.
     """
+    language, source = _checked(task, language, split, source, path)
+    if path is None:
+        return _load_shipped(task, source, language, split)
+    if not Path(path).is_dir():
+        raise FileNotFoundError(f"There is no folder {path}. {_how(source)}")
+    return _load_local(task, source, language, split, Path(path))
+
+
+def about(task: str, language: str, split: str, *, source: str | None = None) -> dict[str, str]:
+    """What names a shipped split without reading it: the file by its hash, and the split.
+
+    Part of the identity of results computed from it (`xlx.work`). Parameters and errors as `load`.
+    """
+    language, source = _checked(task, language, split, source, None)
+    return {"file": _shipped(task, source, language, split)["sha256"], "split": split}
+
+
+def _checked(
+    task: str, language: str, split: str, source: str | None, path: str | Path | None
+) -> tuple[str, str]:
+    """Code of the language and source that `load` is asked for; its errors."""
     if task not in LABELS:
         raise LabelledError(f"There is no task {task!r}; there are {', '.join(LABELS)}.")
     if split not in SPLITS:
@@ -458,11 +485,7 @@ def load(
         some = ", ".join(name for name, each in _SOURCES.items() if each.task == task)
         raise LabelledError(f"There is no source {source!r} for {task}; there is {some}.")
     _check_there_is(source, split, path)
-    if path is None:
-        return _load_shipped(task, source, language, split)
-    if not Path(path).is_dir():
-        raise FileNotFoundError(f"There is no folder {path}. {_how(source)}")
-    return _load_local(task, source, language, split, Path(path))
+    return language, source
 
 
 def _check_there_is(source: str, split: str, path: str | Path | None) -> None:
@@ -496,7 +519,8 @@ def _how(source: str) -> str:
     return f"Get {source} from {known.url}; path= is a folder with {known.layout}."
 
 
-def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Pairs | Texts:
+def _shipped(task: str, source: str, language: str, split: str) -> dict[str, object]:
+    """The row of `table` that has a split."""
     shipped = table()
     shipped = shipped[shipped["source"] == source]
     if task == "TOPIC" and language not in set(shipped["language"]):
@@ -512,16 +536,21 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
         raise LabelledError(
             f"No {split} part of {source} is shipped in {language}, only in English. {_how(source)}"
         )
-    file = _FOLDER / row[0]["file"]
+    return row[0]
+
+
+def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Pairs | Texts:
+    row = _shipped(task, source, language, split)
+    file = _FOLDER / row["file"]
     remedy = "restore data/labelled from the repository."
     if not file.exists():
         raise LabelledError(f"{file} is missing; {remedy}")
     data = file.read_bytes()
-    if hashlib.sha256(data).hexdigest() != row[0]["sha256"]:
+    if hashlib.sha256(data).hexdigest() != row["sha256"]:
         raise LabelledError(f"{file} is not the file on record in sources.tsv; {remedy}")
     lines = _lines(lzma.decompress(data), str(file))
-    about = (task, source, language, split)
-    licence = row[0]["licence"]
+    about = (task, source, row["language"], split)
+    licence = row["licence"]
     if task in ("NLI", "PI"):
         return Pairs(*about, *_read_shipped_pairs(lines, str(file), task, split), licence)
     if task == "TOPIC":

@@ -1,33 +1,34 @@
 """The probes of the ABX paper (section 5): what can be read off a model's frozen states.
 
 `monolingual` trains probes on one language and tests them on it; `transfer` tests them on every
-other language as well. Both look into the store first, language by language, so a run that was
-stopped goes on where it was. `xlx.series.history` gives the checkpoints to call them with.
+other language as well. Both keep a result for every model and language (`xlx.work`), so a run that
+was stopped goes on where it was. `xlx.series.history` gives the checkpoints to call them with.
 
 How many examples: `Setup` counts what a probe learns from, words for POS and NER and pairs for NLI,
 the same number in every language, so that a language is not better because its treebank is larger.
 Sentences are drawn whole until there are enough.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 from seqeval.metrics import f1_score
-from tqdm import tqdm
 
-from xlx import labelled, languages, models, probes, words
-from xlx.series import series_name
-from xlx.store import Store, code_version
+from xlx import embeddings, labelled, languages, models, probes, words, work
+from xlx.series import Name, series_name
 
 Part = labelled.Tagged | labelled.Pairs
 
 #: Bytes of states probed in one go: languages together train faster than alone.
 _MEMORY = 2**29
+
+_OF_PAIRS = ("NLI", "PI")
 
 #: The source that tests transfer where it is not the one that probes are trained on: parallel text.
 TRANSFER_SOURCES = {"POS": "pud"}
@@ -102,8 +103,17 @@ class Setup:
 
         Kept in memory, so that the checkpoints of a series do not read it anew.
         """
-        wanted = {"train": self.n_train, "validation": self.n_validation, "test": self.n_test}
-        return _load(self.task, language, split, source, self.path, wanted[split], self.seed)
+        return _load(self.task, language, split, source, self.path, self._size(split), self.seed)
+
+    def about(self, language: str, split: str, source: str | None = None) -> dict[str, object]:
+        """What names that split, without reading it where it is shipped."""
+        if self.path is not None:
+            return {"text": self.load(language, split, source).text_hash()}
+        drawn = {"n": self._size(split), "seed": self.seed} if self._size(split) is not None else {}
+        return labelled.about(self.task, language, split, source=source) | drawn
+
+    def _size(self, split: str) -> int | None:
+        return {"train": self.n_train, "validation": self.n_validation, "test": self.n_test}[split]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -139,13 +149,12 @@ def examples(encoder: models.Encoder, part: Part, setup: Setup) -> Examples:
     label = {name: index for index, name in enumerate(setup.labels)}
     if isinstance(part, labelled.Pairs):
         found = words.embed_pairs(
-            encoder, part.first, part.second, form=setup.form, max_length=setup.max_length,
-            progress=False,
+            encoder, part.first, part.second, form=setup.form, max_length=setup.max_length
         )  # fmt: skip
         labels = np.array([label[name] for name in part.labels])
         return Examples(found.states, labels, part.ids, [], found.n_cut)
     found = words.embed_words(
-        encoder, part.sentences, subword=setup.subword, max_length=setup.max_length, progress=False
+        encoder, part.sentences, subword=setup.subword, max_length=setup.max_length
     )
     places = list(zip(found.sentence.tolist(), found.word.tolist(), strict=True))
     return Examples(
@@ -178,24 +187,20 @@ def languages_of(
 
 
 def monolingual(
-    name: str | Path | models.Checkpoint,
+    names: Name | Sequence[Name],
     setup: Setup,
     codes: Sequence[str] | None = None,
     *,
     control: bool = False,
     online: bool = False,
     entity_layers: Sequence[int] = (),
-    device: str | None = None,
-    dtype: str = "float32",
-    store: Store | None = None,
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
     Parameters
     ----------
-    name : str, Path or Checkpoint
-        A model, or one checkpoint of a series.
+    names : str, Path or Checkpoint, or several
+        Models, or checkpoints of a series.
     setup : Setup
     codes : sequence of str, optional
         Languages; None for `languages_of` the task.
@@ -204,15 +209,13 @@ def monolingual(
     entity_layers : sequence of int
         NER: layers (negative ones count from the last) at which the F1 of whole entities is
         computed, by seqeval; it takes longer than the probe.
-    device, dtype
-        As for `models.load`.
 
     Returns
     -------
     DataFrame
-        A row per language, layer and seed: ``model``, ``checkpoint``, ``task``, ``language``,
-        ``layer``, the columns of `probes.evaluate`, ``f1`` (entities; missing where it is not
-        asked for) and ``n_lost`` (examples that could not be embedded whole).
+        A row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
+        ``language``, ``layer``, the columns of `probes.evaluate`, ``f1`` (entities; missing where
+        it is not asked for) and ``n_lost`` (examples that could not be embedded whole).
 
     Raises
     ------
@@ -222,42 +225,18 @@ def monolingual(
     """
     if len(entity_layers) and setup.task != "NER":
         raise ValueError(f"entity_layers are for NER: {setup.task} has no entities to score")
-    store = store or Store()
-    encoder = models.load(name, device=device, dtype=dtype)
     codes = _languages(codes, setup, "mono")
-    layers = [range(encoder.n_layers + 1)[layer] for layer in entity_layers]
-    options = {"control": control, "online": online, "entity_layers": layers}
-    parts = {code: _splits(setup, code) for code in codes}
-    keys = {
-        code: _key(encoder, setup, parts[code].values())
-        | {"options": options, "code": code_version(probes, examples, _probe, _stacked, _entity_f1)}
-        for code in codes
-    }
-    found = {code: store.load_table("probes", keys[code]) for code in codes}
-    missing = [code for code in codes if found[code] is None]
-    with _bar(len(missing), f"{encoder.name}, {setup.task}", progress) as bar:
-        for chunk in _chunks(missing, parts, encoder, setup):
-            embedded = {
-                code: {split: examples(encoder, part, setup) for split, part in parts[code].items()}
-                for code in chunk
-            }
-            rows = _probe(embedded, parts, setup, control, online, layers, encoder.device)
-            for code in chunk:
-                found[code] = rows[rows["language"] == code].reset_index(drop=True)
-                store.save_table("probes", keys[code], found[code])
-                bar.update()
-    return _named(encoder, setup, [found[code] for code in codes])
+    options = {"control": control, "online": online, "entity_layers": list(entity_layers)}
+    abouts = [
+        {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
+    ]
+    found = _results(PROBES, names, setup, codes, abouts, **options)
+    tables = [pd.DataFrame({**head, "language": code} | dict(table)) for head, code, table in found]
+    return pd.concat(tables, ignore_index=True)
 
 
 def transfer(
-    name: str | Path | models.Checkpoint,
-    setup: Setup,
-    codes: Sequence[str] | None = None,
-    *,
-    device: str | None = None,
-    dtype: str = "float32",
-    store: Store | None = None,
-    progress: bool = True,
+    names: Name | Sequence[Name], setup: Setup, codes: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Probes trained in each language and tested in all of them (section 5.3).
 
@@ -268,52 +247,163 @@ def transfer(
     ----------
     codes : sequence of str, optional
         Languages, sources and targets alike; None for `languages_of` the task, "CL".
-    name, setup, device, dtype
+    names, setup
         As for `monolingual`.
 
     Returns
     -------
     DataFrame
-        A row per source, target, layer and seed: ``model``, ``checkpoint``, ``task``, ``source``,
-        ``target``, ``layer``, ``seed``, ``n_test``, ``accuracy``, ``majority`` (of the commonest
-        class of the source on the target).
+        A row per model, source, target, layer and seed: ``model``, ``checkpoint``, ``task``,
+        ``source``, ``target``, ``layer``, ``seed``, ``n_test``, ``accuracy``, ``majority`` (of the
+        commonest class of the source on the target).
 
     Raises
     ------
     ValueError
         As for `monolingual`.
     """
-    store = store or Store()
-    encoder = models.load(name, device=device, dtype=dtype)
     codes = _languages(codes, setup, "CL")
-    tests = {code: setup.load(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes}
-    trained = {
+    tests = [setup.about(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes]
+    abouts = [
+        {split: setup.about(code, split) for split in ("train", "validation")} | {"tests": tests}
+        for code in codes
+    ]
+    rows = []
+    for head, source, value in _results(TRANSFER, names, setup, codes, abouts, targets=codes):
+        target, layer, seed = np.indices(value["right"].shape).reshape(3, -1)
+        n_test = value["n_test"][target]
+        columns = {
+            "source": source,
+            "target": np.array(codes)[target],
+            "layer": layer,
+            "seed": np.array(setup.seeds)[seed],
+            "n_test": n_test,
+            "accuracy": value["right"].ravel() / n_test,
+            "majority": value["majority"][target],
+        }
+        rows.append(pd.DataFrame(head | columns))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _results(
+    kind: work.Kind,
+    names: Name | Sequence[Name],
+    setup: Setup,
+    codes: Sequence[str],
+    abouts: Sequence[Mapping[str, object]],
+    **options: object,
+) -> Iterator[tuple[dict[str, object], str, work.Value]]:
+    """Of each model and language what names the model in tables, the language and the value.
+
+    ``abouts`` are of the languages; a model is loaded once for all of them that are missing.
+    """
+    names = [names] if isinstance(names, Name) else list(names)
+    own = {"task": setup.task, "hidden": setup.hidden, "seeds": list(setup.seeds)}
+    if setup.task in _OF_PAIRS:
+        own["form"] = setup.form
+    else:
+        own["subword"] = setup.subword
+    of_models = [
+        {"states": embeddings.states_about(name, max_length=setup.max_length)} | own
+        for name in names
+    ]
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        for number, positions in groupby(missing, lambda position: position // len(codes)):
+            positions = list(positions)
+            wanted = [codes[position % len(codes)] for position in positions]
+            yield positions, (names[number], setup, wanted, options)
+
+    values = work.results(
+        kind,
+        [of_model | about for of_model in of_models for about in abouts],
+        calls,
+        what=f"{setup.task}, {kind.name}",
+    )
+    for number, name in enumerate(names):
+        identity = models.identify(name)
+        head = {
+            "model": series_name(identity), "checkpoint": identity.step or 0, "task": setup.task
+        }  # fmt: skip
+        for code, value in zip(codes, values[number * len(codes) :], strict=False):
+            yield head, code, value
+
+
+def _probes(
+    name: Name, setup: Setup, codes: Sequence[str], options: Mapping[str, object]
+) -> Iterator[pd.DataFrame]:
+    """`monolingual` of some languages, one table each."""
+    encoder = models.load(name)
+    layers = [range(encoder.n_layers + 1)[layer] for layer in options["entity_layers"]]
+    parts = {code: {split: setup.load(code, split) for split in labelled.SPLITS} for code in codes}
+    for chunk in _chunks(codes, parts, encoder, setup):
+        embedded = _embedded(encoder, parts, chunk, setup)
+        rows = _probe(
+            embedded, parts, setup, options["control"], options["online"], layers, encoder.device
+        )
+        for code in chunk:
+            own = rows[rows["language"] == code]
+            yield own.drop(columns="language").reset_index(drop=True)
+
+
+def _transfers(
+    name: Name, setup: Setup, codes: Sequence[str], options: Mapping[str, object]
+) -> Iterator[dict[str, np.ndarray]]:
+    """`transfer` from some sources, arrays each.
+
+    ``right``, test examples ``(n_targets, n_layers + 1, n_seeds)``; ``n_test`` and ``majority``,
+    ``(n_targets,)``.
+    """
+    encoder = models.load(name)
+    parts = {
         code: {split: setup.load(code, split) for split in ("train", "validation")}
         for code in codes
     }
-    keys = {
-        code: _key(encoder, setup, [*trained[code].values(), *tests.values()])
-        | {"targets": codes, "code": code_version(probes, examples, _transfer, _stacked)}
+    source = TRANSFER_SOURCES.get(setup.task)
+    targets = [
+        examples(encoder, setup.load(code, "test", source), setup) for code in options["targets"]
+    ]
+    for chunk in _chunks(codes, parts, encoder, setup):
+        embedded = _embedded(encoder, parts, chunk, setup)
+        yield from _transfer(list(embedded.values()), targets, setup, encoder.device)
+
+
+def _embedded(
+    encoder: models.Encoder,
+    parts: Mapping[str, Mapping[str, Part]],
+    codes: Sequence[str],
+    setup: Setup,
+) -> dict[str, dict[str, Examples]]:
+    return {
+        code: {split: examples(encoder, part, setup) for split, part in parts[code].items()}
         for code in codes
     }
-    found = {code: store.load_table("transfer", keys[code]) for code in codes}
-    missing = [code for code in codes if found[code] is None]
-    if missing:
-        targets = {code: examples(encoder, part, setup) for code, part in tests.items()}
-    with _bar(len(missing), f"{encoder.name}, {setup.task}, transfer", progress) as bar:
-        for chunk in _chunks(missing, trained, encoder, setup):
-            embedded = {
-                code: {
-                    split: examples(encoder, part, setup) for split, part in trained[code].items()
-                }
-                for code in chunk
-            }
-            rows = _transfer(embedded, targets, setup, encoder.device)
-            for code in chunk:
-                found[code] = rows[rows["source"] == code].reset_index(drop=True)
-                store.save_table("transfer", keys[code], found[code])
-                bar.update()
-    return _named(encoder, setup, [found[code] for code in codes])
+
+
+def _apart(stored: work.Value, computed: work.Value) -> float:
+    """The largest difference of an accuracy, the mean over seeds, or of a code's length.
+
+    Infinite where other examples were counted. Single probes differ by more: one may stop an epoch
+    earlier on another processor.
+    """
+    if isinstance(stored, dict):
+        if not all(np.array_equal(stored[k], computed[k]) for k in ("n_test", "majority")):
+            return np.inf
+        shares = [value["right"].mean(axis=-1).T / value["n_test"] for value in (stored, computed)]
+        return float(np.abs(shares[0] - shares[1]).max())
+    counts = ["layer", "seed", "n_train", "n_test", "n_lost", "majority"]
+    if list(stored) != list(computed) or not stored[counts].equals(computed[counts]):
+        return np.inf
+    scores = [name for name in ("accuracy", "control_accuracy", "f1") if name in stored]
+    one, other = (value.groupby("layer").mean(numeric_only=True) for value in (stored, computed))
+    largest = float(np.nan_to_num((one[scores] - other[scores]).abs().to_numpy()).max())
+    if "bits" in stored:
+        largest = max(largest, float((other["bits"] / one["bits"] - 1).abs().max()))
+    return largest
+
+
+PROBES = work.Kind("probes", _probes, version=1, tolerance=0.05, difference=_apart)
+TRANSFER = work.Kind("transfer", _transfers, version=1, tolerance=0.05, difference=_apart)
 
 
 def _languages(codes: Sequence[str] | None, setup: Setup, table_2: str) -> tuple[str, ...]:
@@ -321,10 +411,6 @@ def _languages(codes: Sequence[str] | None, setup: Setup, table_2: str) -> tuple
     if not codes:
         raise ValueError(f"{setup.task}: there is no language to probe; name at least one")
     return codes
-
-
-def _splits(setup: Setup, code: str) -> dict[str, Part]:
-    return {split: setup.load(code, split) for split in labelled.SPLITS}
 
 
 def _chunks(
@@ -355,30 +441,6 @@ def _width(part: Part, encoder: models.Encoder, setup: Setup) -> int:
     if isinstance(part, labelled.Tagged):
         return part.n_words * encoder.dim
     return len(part) * encoder.dim * (4 if setup.form == "concatenated" else 1)
-
-
-def _named(encoder: models.Encoder, setup: Setup, tables: list[pd.DataFrame]) -> pd.DataFrame:
-    rows = pd.concat(tables, ignore_index=True)
-    rows.insert(0, "model", series_name(encoder))
-    rows.insert(1, "checkpoint", encoder.step or 0)
-    rows.insert(2, "task", setup.task)
-    return rows
-
-
-def _key(encoder: models.Encoder, setup: Setup, parts: Iterable[Part]) -> dict[str, object]:
-    """What the probes of a language depend on, besides options and code of this module."""
-    options = {"max_length": setup.max_length}
-    keys = [
-        words.pairs_key(encoder, part.text_hash(), form=setup.form, **options)
-        if isinstance(part, labelled.Pairs)
-        else words.words_key(encoder, part.text_hash(), subword=setup.subword, **options)
-        for part in parts
-    ]
-    return {"states": keys, "hidden": setup.hidden, "seeds": list(setup.seeds)}
-
-
-def _bar(total: int, what: str, progress: bool) -> tqdm:
-    return tqdm(total=total, desc=what, unit=" languages", disable=None if progress else True)
 
 
 def _stacked(embedded: Sequence[Examples]) -> tuple[probes.Split, np.ndarray]:
@@ -461,30 +523,27 @@ def _entity_f1(test: Examples, predicted: np.ndarray, part: labelled.Tagged) -> 
 
 
 def _transfer(
-    embedded: dict[str, dict[str, Examples]],
-    targets: dict[str, Examples],
+    sources: Sequence[dict[str, Examples]],
+    targets: Sequence[Examples],
     setup: Setup,
     device: torch.device,
-) -> pd.DataFrame:
-    """`transfer` from a few sources at once."""
-    codes = list(embedded)
-    splits = [_stacked([embedded[c][split] for c in codes])[0] for split in ("train", "validation")]
+) -> Iterator[dict[str, np.ndarray]]:
+    """`_transfers` from a few sources at once."""
+    splits = [_stacked([own[split] for own in sources])[0] for split in ("train", "validation")]
     n_classes = len(setup.labels)
     fitted = probes.fit(
         *splits, n_classes, hidden=setup.hidden, seeds=setup.seeds, device=device, progress=False
     )
-    n_layers = len(splits[0].states) // len(codes)
-    rows = []
-    for at, source in enumerate(codes):
-        layers = range(n_layers)
-        own = fitted.take([at * n_layers + layer for layer in layers])
-        for target, test in targets.items():
-            scores = probes.accuracy(own.predict(test.states), test.labels)
-            majority = probes.majority(embedded[source]["train"].labels, test.labels, n_classes)
-            rows += [
-                (source, target, layer, seed, len(test.labels), scores[layer, s], majority[0])
-                for layer in layers
-                for s, seed in enumerate(setup.seeds)
-            ]
-    columns = ["source", "target", "layer", "seed", "n_test", "accuracy", "majority"]
-    return pd.DataFrame(rows, columns=columns)
+    n_layers = len(splits[0].states) // len(sources)
+    n_test = np.array([len(test.labels) for test in targets])
+    for at, source in enumerate(sources):
+        own = fitted.take([at * n_layers + layer for layer in range(n_layers)])
+        right = [(own.predict(test.states) == test.labels).sum(axis=-1) for test in targets]
+        commonest = [
+            probes.majority(source["train"].labels, test.labels, n_classes)[0] for test in targets
+        ]
+        yield {
+            "right": np.array(right, dtype=np.int32),
+            "n_test": n_test,
+            "majority": np.array(commonest),
+        }

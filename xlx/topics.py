@@ -17,19 +17,18 @@ commonest topic has. The second takes the language's own offset out, which needs
 no labels (Libovický, Rosa and Fraser 2020), and asks for what is left.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
-from xlx import embeddings, labelled, models, probes
+from xlx import embeddings, labelled, models, probes, work
 from xlx.downstream import COLUMNS
 from xlx.languages import parse_tag
-from xlx.series import series_name
-from xlx.store import Store, code_version
+from xlx.series import Name, series_name
 
 #: The name of the task in tables of downstream scores.
 TASK = "SIB-200"
@@ -91,37 +90,29 @@ def languages_of(path: str | Path | None = None) -> tuple[str, ...]:
 
 
 def transfer(
-    name: str | Path | models.Checkpoint,
-    setup: Setup,
-    languages: Sequence[str] | None = None,
-    *,
-    device: str | None = None,
-    dtype: str = "float32",
-    store: Store | None = None,
-    progress: bool = True,
+    names: Name | Sequence[Name], setup: Setup, languages: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Probes of every layer trained on the source language, tested on every language.
 
-    Each language is stored by itself, so a run that was stopped goes on at the next one.
+    Each model and language is a result of its own (`xlx.work`), so a run that was stopped goes on
+    at the next one.
 
     Parameters
     ----------
-    name : str, Path or Checkpoint
-        A model, or one checkpoint of a series.
+    names : str, Path or Checkpoint, or several
+        Models, or checkpoints of a series.
     setup : Setup
     languages : sequence of str, optional
         Where to test, by code or label. Default: `languages_of` the data.
-    device, dtype
-        As for `models.load`.
 
     Returns
     -------
     DataFrame
-        A row per language, layer, seed and ``centred`` (False, True): ``model``, ``checkpoint``,
-        ``source``, ``language``, ``layer``, ``seed``, ``n`` (test sentences), ``accuracy``, in
-        [0, 1], of all, and as ``even`` and ``odd`` of every other sentence, ``majority`` (accuracy
-        of the source's commonest topic), ``validation_loss`` (nats, in the source language),
-        ``n_cut`` (test sentences cut at the maximum length).
+        A row per model, language, layer, seed and ``centred`` (False, True): ``model``,
+        ``checkpoint``, ``source``, ``language``, ``layer``, ``seed``, ``n`` (test sentences),
+        ``accuracy``, in [0, 1], of all, and as ``even`` and ``odd`` of every other sentence,
+        ``majority`` (accuracy of the source's commonest topic), ``validation_loss`` (nats, in the
+        source language), ``n_cut`` (test sentences cut at the maximum length).
 
     Raises
     ------
@@ -132,9 +123,7 @@ def transfer(
     languages = languages_of(setup.path) if languages is None else tuple(languages)
     if not languages:
         raise ValueError("there is no language to test on")
-    store = store or Store()
-    encoder = models.load(name, device=device, dtype=dtype)
-    parts = {split: setup.load(setup.source, split) for split in ("train", "validation")}
+    names = [names] if isinstance(names, Name) else list(names)
     tests = {test.language: test for test in (setup.load(x, "test") for x in languages)}
     languages = tuple(tests)  # by code, each once, as the other tables of scores have them
     source = setup.load(setup.source, "test")
@@ -143,35 +132,58 @@ def transfer(
             f"the test sentences in {odd[0]} are not those in {source.language} (other ids or "
             "another order), so that scores could not be compared"
         )
-    options = {"pooling": setup.pooling, "max_length": setup.max_length}
-    common = embeddings.states_key(encoder, **options) | {
-        "train": [part.text_hash() for part in parts.values()],
+    own = {
+        "train": [setup.load(setup.source, split).text_hash() for split in ("train", "validation")],
         "hidden": setup.hidden,
         "seeds": list(setup.seeds),
-        "code": code_version(probes, _split, _score, _labels),
     }
-    keys = {x: common | {"test": test.text_hash()} for x, test in tests.items()}
-    found = {x: store.load_table("topics", key) for x, key in keys.items()}
-    missing = [language for language in languages if found[language] is None]
-    if missing:
-        trained = [_split(encoder, part, options) for part in parts.values()]
-        fitted = probes.fit(
-            *trained, len(labelled.LABELS["TOPIC"]), hidden=setup.hidden, seeds=setup.seeds,
-            device=encoder.device, progress=False,
-        )  # fmt: skip
-        bar = tqdm(missing, encoder.name, unit=" languages", disable=None if progress else True)
-        for language in bar:
-            found[language] = _score(encoder, fitted, parts["train"], tests[language], options)
-            store.save_table("topics", keys[language], found[language])
-    rows = [found[x].assign(source=source.language, language=x) for x in languages]
-    table = pd.concat(rows, ignore_index=True)
-    table.insert(0, "model", series_name(encoder))
-    table.insert(1, "checkpoint", encoder.step or 0)
-    columns = [
-        "model", "checkpoint", "source", "language", "layer", "seed", "centred", "n", "accuracy",
-        "even", "odd", "majority", "validation_loss", "n_cut",
-    ]  # fmt: skip
-    return table[columns]
+    options = {"pooling": setup.pooling, "max_length": setup.max_length}
+    of_models = [{"states": embeddings.states_about(name, **options)} | own for name in names]
+    texts = [{"test": test.text_hash()} for test in tests.values()]
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        for number, positions in groupby(missing, lambda position: position // len(tests)):
+            positions = list(positions)
+            wanted = [languages[position % len(tests)] for position in positions]
+            yield positions, (names[number], setup, wanted)
+
+    values = work.results(
+        TOPICS, [of_model | text for of_model in of_models for text in texts], calls, what=TASK
+    )
+    rows = []
+    for number, name in enumerate(names):
+        identity = models.identify(name)
+        head = {"model": series_name(identity), "checkpoint": identity.step or 0}
+        head["source"] = source.language
+        for language, value in zip(languages, values[number * len(tests) :], strict=False):
+            rows.append(pd.DataFrame(head | {"language": language} | dict(value)))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _tested(name: Name, setup: Setup, languages: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """`transfer` to some languages, one table each."""
+    encoder = models.load(name)
+    parts = [setup.load(setup.source, split) for split in ("train", "validation")]
+    fitted = probes.fit(
+        *(_split(encoder, part, setup) for part in parts), len(labelled.LABELS["TOPIC"]),
+        hidden=setup.hidden, seeds=setup.seeds, device=encoder.device, progress=False,
+    )  # fmt: skip
+    for language in languages:
+        yield _score(encoder, fitted, parts[0], setup.load(language, "test"), setup)
+
+
+def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
+    """The largest difference of an accuracy, the mean over seeds; infinite for other sentences."""
+    counts = ["layer", "seed", "centred", "n", "majority", "n_cut"]
+    if not stored[counts].equals(computed[counts]):
+        return np.inf
+    one, other = (
+        value.groupby(["layer", "centred"])["accuracy"].mean() for value in (stored, computed)
+    )
+    return float((one - other).abs().max())
+
+
+TOPICS = work.Kind("topics", _tested, version=1, tolerance=0.05, difference=_apart)
 
 
 def chosen_layer(table: pd.DataFrame) -> dict[str, int]:
@@ -275,11 +287,16 @@ def _labels(texts: labelled.Texts) -> np.ndarray:
     return np.array([index[label] for label in texts.labels])
 
 
-def _split(
-    encoder: models.Encoder, texts: labelled.Texts, options: dict[str, object]
-) -> probes.Split:
+def _embed(
+    encoder: models.Encoder, texts: labelled.Texts, setup: Setup
+) -> embeddings.SentenceStates:
+    options = {"pooling": setup.pooling, "max_length": setup.max_length}
+    return embeddings.embed(encoder, texts.sentences, **options)
+
+
+def _split(encoder: models.Encoder, texts: labelled.Texts, setup: Setup) -> probes.Split:
     """All layers as groups."""
-    states = embeddings.embed(encoder, texts.sentences, **options, progress=False).states
+    states = _embed(encoder, texts, setup).states
     return probes.Split(states, _labels(texts), [f"layer {i}" for i in range(len(states))])
 
 
@@ -288,10 +305,10 @@ def _score(
     fitted: probes.Probes,
     train: labelled.Texts,
     test: labelled.Texts,
-    options: dict[str, object],
+    setup: Setup,
 ) -> pd.DataFrame:
     """One language: a row per layer and seed, as they are and centred."""
-    embedded = embeddings.embed(encoder, test.sentences, **options, progress=False)
+    embedded = _embed(encoder, test, setup)
     states, labels = embedded.states, _labels(test)
     own = states.mean(axis=1, keepdims=True)
     commonest = np.bincount(_labels(train)).argmax()
