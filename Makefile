@@ -6,6 +6,9 @@ PROFILE = mini
 ONLY =
 MODEL =
 DEVICE =
+WORKERS =
+SCHEDULER =
+RESTAMP =
 # The longest first, so that two side by side end together.
 MEMBERS := mini-llama-large mini-xlmr-large mini-llama mini-llama-en80 mini-llama-en95 mini-infoxlm \
 	mini-mbert mini-xlm mini-xlmr
@@ -15,17 +18,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Notebooks that take longest: first, so that two side by side end together.
+LONGEST := xprobe-2-mapping mixing-4-controls mixing-3-qa igap-2-ranking igap-3-models abx-5-probing \
+	igap-4-directions mixing-1-nli abx-6-transfer
+
 ALL := $(sort $(basename $(notdir $(wildcard notebooks/*.ipynb))))
 PROFILES := $(sort $(basename $(notdir $(wildcard notebooks/profiles/*.yaml))))
 CHOSEN := $(if $(ONLY),$(basename $(notdir $(ONLY))),$(ALL))
-BUILT := $(CHOSEN:%=build/$(PROFILE)/%.ipynb)
+ORDERED := $(filter $(CHOSEN),$(LONGEST)) $(filter-out $(LONGEST),$(CHOSEN))
+BUILT := $(ORDERED:%=build/$(PROFILE)/%.ipynb)
 
-# What every notebook depends on, besides itself and its profile. Results tables under data/results
-# are written by notebooks, so they are no reason to run one; xlx/run.py only starts them.
-SOURCES := $(filter-out xlx/run.py,$(wildcard xlx/*.py xlx/*.mplstyle))
+# What every notebook depends on, besides itself, its profile, the modules that it reaches
+# (xlx/needs.py) and the results of its lens.
 SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/dev/null)
 
-ifneq ($(filter figures store,$(MAKECMDGOALS)),)
+ifneq ($(filter figures store results,$(MAKECMDGOALS)),)
   ifeq ($(ALL),)
     $(error there is no notebook in notebooks/)
   endif
@@ -35,6 +42,14 @@ ifneq ($(filter figures store,$(MAKECMDGOALS)),)
   ifneq ($(words $(filter $(PROFILES),$(PROFILE))),1)
     $(error no profile '$(PROFILE)' (PROFILE=...); there are: $(PROFILES))
   endif
+endif
+
+ifneq ($(filter build/%,$(MAKECMDGOALS)),)
+  COMMA := ,
+  $(foreach line,$(shell $(PYTHON) -I xlx/needs.py),$(eval \
+    build/$(PROFILE)/$(subst :,: ,$(subst $(COMMA), ,$(line)))))
+  $(foreach name,$(ALL),$(eval build/$(PROFILE)/$(name).ipynb: \
+    $(wildcard data/results/$(firstword $(subst -, ,$(name)))/*.parquet)))
 endif
 
 # mini needs nothing from the network, and says so to the libraries: a slip fails at once.
@@ -58,28 +73,41 @@ unexport MPLBACKEND PYTHONHOME PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures test lab pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 	@echo "notebooks: $(or $(ALL),none yet)"
 	@echo "profiles:  $(or $(PROFILES),none yet)"
 
-figures: $(BUILT) ## execute the notebooks, write figures/ [ONLY=abx-2-dynamics] [PROFILE=paper]
+# Two at once where models are small; those of another profile need the whole machine.
+figures: $(READY) | $(TOOLS) ## execute the notebooks, write figures/ [ONLY=abx-2-dynamics] [PROFILE=paper]
+	@$(MAKE) --no-print-directory $(if $(filter mini,$(PROFILE)),-j2) $(BUILT)
 	@echo "figures are up to date (profile $(PROFILE): $(CHOSEN))"
 
 build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
-		$(SOURCES) $(SHIPPED) requirements.lock | $(READY) $(TOOLS)
+		$(SHIPPED) requirements.lock | $(READY) $(TOOLS)
 	@echo "$*: running (profile $(PROFILE))"
 	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m xlx.run $* --profile $(PROFILE)
 
-test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks and compare outputs
+# The notebooks take their results from the ledger alone; a sample of these is computed again.
+test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [AUDIT_SEED=2]
 	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
-	$(OFFLINE) $(BIN)/python -m pytest -q -p no:xdist -p tests.approximate --nbval --nbval-cell-timeout 900 \
-		notebooks/*.ipynb
+	$(BIN)/python -m xlx.audit sample build/test/sample
+	$(OFFLINE) XLX_POLICY=only XLX_AUDIT="$(CURDIR)/build/test/sample" $(BIN)/python -m pytest -q \
+		-p no:xdist -p tests.approximate --nbval --nbval-cell-timeout 900 notebooks/*.ipynb
+	$(BIN)/python -m xlx.audit report
 
-lab: $(READY) | $(TOOLS) ## open JupyterLab in notebooks/ [LAB="--no-browser"]
-	$(BIN)/jupyter-lab --ServerApp.root_dir=notebooks $(LAB)
+results: figures ## put the results that the notebooks ask for into data/results, and no others [RESTAMP=1]
+	$(OFFLINE) $(BIN)/python -m xlx.reproduction results $(if $(RESTAMP),--restamp)
+
+reproduce: $(READY) | $(TOOLS) ## compute all results from nothing and compare; resumes [ONLY=notebook or kind] [WORKERS=n] [SCHEDULER=tcp://host:8786]
+	@$(OFFLINE) XLX_WORKERS=$(WORKERS) XLX_SCHEDULER=$(SCHEDULER) \
+		$(BIN)/python -m xlx.reproduction reproduce --only $(ONLY)
+
+lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playground/ [LAB="--no-browser"]
+	@$(BIN)/python -m xlx.run --play
+	$(BIN)/jupyter-lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/playground $(LAB)
 
 # One thread each, two side by side: the shipped members were made so, and another number of threads
 # adds up in another order. MODEL=base-xlmr DEVICE=cuda trains the large-scale version on a GPU.

@@ -1,6 +1,7 @@
 """pyproject.toml, requirements.lock and environment.yml agree; make says clearly what is wrong."""
 
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
@@ -20,7 +21,7 @@ import xlx
 from xlx.paths import ROOT
 
 # conda-forge's name → the name in the lock, where they differ
-CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "dask-core": "dask"}
 # what conda brings and pip does not
 CONDA_ONLY = {"python", "make", "pip"}
 
@@ -38,7 +39,8 @@ def wanted() -> list[Requirement]:
     """Every direct dependency of pyproject.toml."""
     return [
         Requirement(line)
-        for line in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+        for lines in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
+        for line in lines
     ]
 
 
@@ -160,7 +162,7 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
 def test_make_alone_prints_the_targets() -> None:
     result = make(ROOT)
     assert result.returncode == 0
-    for target in ("figures", "test", "lab", "pretrain", "bench", "clean"):
+    for target in ("figures", "test", "results", "reproduce", "lab", "pretrain", "bench"):
         assert f"make {target} " in result.stdout
 
 
@@ -184,37 +186,58 @@ def test_make_names_an_unknown_notebook_or_profile(
     assert not (tmp_path / ".venv").exists()
 
 
+ALL_THREE = ["abx-1-a", "abx-2-b", "mexa-1-c"]
+
+
 @pytest.mark.parametrize(
     ("touched", "rerun"),
     [
         ([], []),
         (["notebooks/abx-2-b.ipynb"], ["abx-2-b"]),
-        (["notebooks/profiles/mini.yaml"], ["abx-1-a", "abx-2-b"]),
+        (["notebooks/profiles/mini.yaml"], ALL_THREE),
         (["notebooks/profiles/paper.yaml"], []),
         (["xlx/abx.py"], ["abx-1-a", "abx-2-b"]),
-        (["data/wmt24pp/en.txt"], ["abx-1-a", "abx-2-b"]),
-        (["requirements.lock"], ["abx-1-a", "abx-2-b"]),
-        (["xlx/run.py", "data/results/abx-1-a.csv", "pyproject.toml", ".venv/.ready"], []),
+        (["xlx/mexa_plots.py"], ["mexa-1-c"]),
+        (["xlx/mexa.py"], ["abx-2-b", "mexa-1-c"]),  # which abx-2-b reaches through another
+        (["data/results/mexa/kind.parquet"], ["mexa-1-c"]),
+        (["data/wmt24pp/en.txt"], ALL_THREE),
+        (["requirements.lock"], ALL_THREE),
+        (["xlx/run.py", "xlx/needs.py", "pyproject.toml", ".venv/.ready"], []),
     ],
 )
 def test_make_reruns_what_depends_on_a_change(
     tmp_path: Path, touched: list[str], rerun: list[str]
 ) -> None:
     now = time.time()
-    sources = (
-        *("notebooks/abx-1-a.ipynb", "notebooks/abx-2-b.ipynb", "xlx/abx.py", "xlx/run.py"),
-        *("notebooks/profiles/mini.yaml", "notebooks/profiles/paper.yaml", "data/wmt24pp/en.txt"),
-        *("data/results/abx-1-a.csv", "requirements.lock", "pyproject.toml"),
-    )
-    built = ("build/mini/abx-1-a.ipynb", "build/mini/abx-2-b.ipynb")
-    for age, names in ((300, sources), (200, [".venv/.ready"]), (100, built), (0, touched)):
+    code = {
+        "xlx/__init__.py": "", "xlx/abx.py": "", "xlx/mexa.py": "", "xlx/run.py": "import xlx.abx",
+        "xlx/mexa_plots.py": "from xlx import mexa", "xlx/series.py": "from xlx.mexa import hits",
+        "xlx/needs.py": (ROOT / "xlx" / "needs.py").read_text(encoding="utf-8"),
+        "notebooks/abx-1-a.ipynb": notebook("from xlx import abx"),
+        "notebooks/abx-2-b.ipynb": notebook("%matplotlib inline\nfrom xlx import (\nabx, series)"),
+        "notebooks/mexa-1-c.ipynb": notebook("import xlx.mexa_plots", "from xlx import"),
+        "notebooks/profiles/mini.yaml": "", "notebooks/profiles/paper.yaml": "",
+        "data/wmt24pp/en.txt": "", "data/results/mexa/kind.parquet": "",
+        "requirements.lock": "", "pyproject.toml": "",
+    }  # fmt: skip
+    for name, text in code.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    built = [f"build/mini/{stem}.ipynb" for stem in ("abx-1-a", "abx-2-b", "mexa-1-c")]
+    for age, names in ((300, code), (200, [".venv/.ready"]), (100, built), (0, touched)):
         for name in names:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).touch()
             os.utime(tmp_path / name, (now - age, now - age))
+    (tmp_path / "Makefile").symlink_to(ROOT / "Makefile")  # for the make that this one calls
     result = make(tmp_path, "--dry-run", "figures")
     assert result.returncode == 0, result.stderr
-    assert re.findall(r"xlx\.run (\S+)", result.stdout) == rerun
+    assert sorted(re.findall(r"xlx\.run (\S+)", result.stdout)) == rerun
+
+
+def notebook(*cells: str) -> str:
+    """A notebook of code cells."""
+    return json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]})
 
 
 def test_make_refuses_an_old_python_in_one_sentence(tmp_path: Path) -> None:
