@@ -14,7 +14,7 @@ from xlx import probes
 from xlx.probes import Probes, Split
 
 HIDDEN = pytest.mark.parametrize("hidden", [None, 5], ids=["linear", "hidden"])
-FEW = {"batch_size": 16, "learning_rate": 0.02, "progress": False, "device": "cpu"}
+FEW = {"batch_size": 16, "learning_rate": 0.02, "device": "cpu"}
 
 
 def toy(
@@ -257,7 +257,7 @@ def test_cuda_trains_as_the_processor_does(hidden: int | None) -> None:
     on_cpu = probes.fit(train, validation, 3, **options, **FEW)
     on_cuda = probes.fit(train, validation, 3, **options, **(FEW | {"device": "cuda"}))
     np.testing.assert_allclose(on_cuda.validation_loss, on_cpu.validation_loss, rtol=1e-3)
-    again = probes.evaluate(train, validation, validation, 3, progress=False, online=True)
+    again = probes.evaluate(train, validation, validation, 3, online=True)
     assert again["accuracy"].between(0, 1).all()
 
 

@@ -28,7 +28,8 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike
-from tqdm import tqdm
+
+from xlx.models import device_of
 
 SEEDS = tuple(range(6))
 """The six runs of ABX section 5.1."""
@@ -215,7 +216,6 @@ def fit(
     patience: int = PATIENCE,
     weight_decay: float = WEIGHT_DECAY,
     device: str | torch.device | None = None,
-    progress: bool = True,
 ) -> Probes:
     """Train one probe a group and seed with Adam on the cross-entropy, each until it is best.
 
@@ -252,7 +252,7 @@ def fit(
         A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
         AdamW, with less decay for more data, as Loshchilov and Hutter (2019, appendix B.1) advise.
     device : str or torch.device, optional
-        Default: a GPU if there is one.
+        Default: as in `xlx.settings`, a GPU if there is one.
 
     Raises
     ------
@@ -277,7 +277,6 @@ def fit(
         patience=patience,
         weight_decay=weight_decay,
         device=device,
-        progress=progress,
     )
 
 
@@ -298,7 +297,6 @@ def _fit(
     patience: int = PATIENCE,
     weight_decay: float = WEIGHT_DECAY,
     device: str | torch.device | None = None,
-    progress: bool = True,
 ) -> Probes:
     """`fit` for splits already checked, of the groups `chosen`; the others stay untrained."""
     for name, value in (
@@ -312,9 +310,7 @@ def _fit(
             raise ValueError(f"{name} is {value}: it has to be at least 1")
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation is {activation!r}: choose from {', '.join(ACTIVATIONS)}")
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    device = torch.device(device)
+    device = device_of(device)
     groups, dim = len(training.sizes), training.states.shape[2]
     initial = [initial_weights(dim, n_classes, hidden, seed) for seed in seeds]
     weights = tuple(
@@ -342,10 +338,8 @@ def _fit(
     # Groups of like size train together, those with most steps first: see `_train`.
     sizes = training.sizes[chosen]
     by_steps = chosen[np.lexsort((-sizes, -_batches(sizes, batch_size)[1]))]
-    with tqdm(total=len(chosen), desc="probes", unit="group", disable=not progress) as bar:
-        for chunk in _chunks(by_steps, training.sizes, held_out.sizes, weights, device):
-            _train(probes, training, held_out, chunk, recipe)
-            bar.update(len(chunk))
+    for chunk in _chunks(by_steps, training.sizes, held_out.sizes, weights, device):
+        _train(probes, training, held_out, chunk, recipe)
     lost = chosen[~np.isfinite(probes.validation_loss[chosen]).all(axis=1)]
     if len(lost):
         group = lost[0]
@@ -813,7 +807,6 @@ def code_length(
     fractions: Sequence[float] = FRACTIONS,
     seeds: Sequence[int] = SEEDS,
     order: int = 0,
-    progress: bool = True,
     **options: object,
 ) -> CodeLength:
     """Online (prequential) code of the training labels (Blier and Ollivier 2018, Voita and Titov
@@ -851,7 +844,7 @@ def code_length(
         place[group, training.labels[group] >= 0] = np.argsort(batch_order(n, order, 0))
     bits = np.repeat([[own[0] * np.log2(n_classes)] for own in ends], len(seeds), axis=1)
     n_blocks = max(len(own) for own in ends)
-    for stage in tqdm(range(n_blocks - 1), desc="online code", disable=not progress):
+    for stage in range(n_blocks - 1):
         groups = np.array([group for group, own in enumerate(ends) if stage + 1 < len(own)])
         start, end = (
             np.array([own[number] if number < len(own) else 0 for own in ends])[:, None]
@@ -859,9 +852,7 @@ def code_length(
         )
         known = _only(training, (place >= 0) & (place < start))
         sent = _only(training, (place >= start) & (place < end))
-        probes = _fit(
-            known, held_out, n_classes, groups, seeds=seeds, order=order, progress=False, **options
-        )
+        probes = _fit(known, held_out, n_classes, groups, seeds=seeds, order=order, **options)
         for group in groups:
             bits[group] += _bits(probes, sent, group)
     return CodeLength(bits, training.sizes * np.log2(n_classes), ends)
@@ -904,7 +895,6 @@ def evaluate(
     fitted: Probes | None = None,
     seeds: Sequence[int] = SEEDS,
     order: int = 0,
-    progress: bool = True,
     **options: object,
 ) -> pd.DataFrame:
     """Train probes, score them on the test split, and give what the score is to be held against.
@@ -942,7 +932,7 @@ def evaluate(
     """
     training, held_out, tested = _checked(train, validation, test, n_classes=n_classes)
     everything = np.arange(len(training.sizes))
-    options |= {"seeds": seeds, "order": order, "progress": progress}
+    options |= {"seeds": seeds, "order": order}
     probes = fitted or _fit(training, held_out, n_classes, everything, **options)
     if probes.seeds != tuple(seeds) or len(probes.epochs) != len(everything):
         raise ValueError(

@@ -479,7 +479,7 @@ def _probe(
     stacks = {split: _stacked([embedded[c][split] for c in codes]) for split in labelled.SPLITS}
     splits = [stacks[split][0] for split in labelled.SPLITS]
     options = {
-        "hidden": setup.hidden, "seeds": setup.seeds, "device": device, "progress": False
+        "hidden": setup.hidden, "seeds": setup.seeds, "device": device
     }  # fmt: skip
     fitted = probes.fit(*splits[:2], len(setup.labels), **options)
     rows = probes.evaluate(
@@ -531,9 +531,7 @@ def _transfer(
     """`_transfers` from a few sources at once."""
     splits = [_stacked([own[split] for own in sources])[0] for split in ("train", "validation")]
     n_classes = len(setup.labels)
-    fitted = probes.fit(
-        *splits, n_classes, hidden=setup.hidden, seeds=setup.seeds, device=device, progress=False
-    )
+    fitted = probes.fit(*splits, n_classes, hidden=setup.hidden, seeds=setup.seeds, device=device)
     n_layers = len(splits[0].states) // len(sources)
     n_test = np.array([len(test.labels) for test in targets])
     for at, source in enumerate(sources):

@@ -166,7 +166,7 @@ def _tested(name: Name, setup: Setup, languages: Sequence[str]) -> Iterator[pd.D
     parts = [setup.load(setup.source, split) for split in ("train", "validation")]
     fitted = probes.fit(
         *(_split(encoder, part, setup) for part in parts), len(labelled.LABELS["TOPIC"]),
-        hidden=setup.hidden, seeds=setup.seeds, device=encoder.device, progress=False,
+        hidden=setup.hidden, seeds=setup.seeds, device=encoder.device,
     )  # fmt: skip
     for language in languages:
         yield _score(encoder, fitted, parts[0], setup.load(language, "test"), setup)

@@ -103,7 +103,7 @@ def one_by_one(parts: list[probes.Split]) -> float:
 def as_one_stack(parts: list[probes.Split]) -> float:
     """Mean test accuracy of all probes."""
     options = {"hidden": HIDDEN, "activation": "sigmoid", "seeds": SEEDS, "device": "cpu"}
-    table = probes.evaluate(*parts, N_CLASSES, progress=False, **options)
+    table = probes.evaluate(*parts, N_CLASSES, **options)
     return float(table["accuracy"].mean())
 
 

@@ -33,7 +33,7 @@ def splits() -> list[probes.Split]:
         states, labels = [], []
         for language in LANGUAGES:
             part = labelled.load("POS", language, name)
-            embedded = embed_words(encoder, part.sentences, progress=False)
+            embedded = embed_words(encoder, part.sentences)
             tags = [
                 labelled.UPOS.index(part.tags[sentence][word])
                 for sentence, word in zip(embedded.sentence, embedded.word, strict=True)
@@ -87,7 +87,7 @@ def run() -> list[dict[str, object]]:
     ours, theirs = [], []
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        fitted = probes.fit(train, validation, n_classes, device="cpu", progress=False)
+        fitted = probes.fit(train, validation, n_classes, device="cpu")
         ours.append(time.perf_counter() - start)
         reference, seconds = one_by_one(train, validation, test)
         theirs.append(seconds * len(probes.SEEDS))
