@@ -382,7 +382,7 @@ def neighbourhoods(
     pooling: str = POOLINGS[0],
     max_length: int | None = None,
 ) -> pd.DataFrame:
-    """The sentences of all languages in a plane, by t-SNE of their directions (Figure 5).
+    """The sentences of all languages in a plane, by t-SNE of their directions (Figure 4).
 
     The first `n_sentences` of the corpus, layer by layer. Returns a row per layer and sentence:
     ``layer``, ``language``, ``sentence``, ``x``, ``y``, ``nearest`` (language of the nearest other

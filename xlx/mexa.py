@@ -24,6 +24,7 @@ import pandas as pd
 import torch
 from scipy import special, stats
 
+from xlx import work
 from xlx.alignment import check_pivot
 from xlx.similarity import BLOCK_NUMBERS, unit_vectors
 from xlx.statistics import LEVEL, Correlation, correlation, numbers, share_interval
@@ -381,7 +382,7 @@ def chance_simulation(
     n: int,
     dim: int,
     n_draws: int,
-    seed: int | np.random.Generator = 0,
+    seed: int = 0,
     *,
     anisotropy: float = 0.0,
 ) -> ChanceSimulation:
@@ -411,6 +412,16 @@ def chance_simulation(
         )
     if not 0 <= anisotropy < 1:
         raise ValueError(f"an anisotropy of {anisotropy} is outside [0, 1)")
+    anisotropy = float(anisotropy)
+    about = {"n": n, "dim": dim, "n_draws": n_draws, "seed": seed, "anisotropy": anisotropy}
+    counts = work.result(CHANCE, about, n, dim, n_draws, seed, anisotropy)["counts"]
+    return ChanceSimulation(n, dim, counts.astype(int))
+
+
+def _chance_hits(
+    n: int, dim: int, n_draws: int, seed: int, anisotropy: float
+) -> dict[str, np.ndarray]:
+    """Number of hits of each draw, ``counts`` ``(n_draws,)``."""
     rng = np.random.default_rng(seed)
     common = np.zeros(dim)
     common[0] = np.sqrt(dim * anisotropy / (1 - anisotropy))
@@ -424,7 +435,10 @@ def chance_simulation(
         own = np.diagonal(across, axis1=1, axis2=2).copy()
         across[:, np.arange(n), np.arange(n)] = -np.inf
         part[:] = (own > np.maximum(across.max(axis=1), across.max(axis=2))).sum(axis=1)
-    return ChanceSimulation(n, dim, counts)
+    return {"counts": counts.astype(np.min_scalar_type(n))}
+
+
+CHANCE = work.Kind("mexa-chance", _chance_hits, version=1)
 
 
 # --- from scores to tasks -------------------------------------------------------------------------

@@ -6,6 +6,7 @@ the New Testaments by verse. Held out of training are the New Testament books of
 by language.
 """
 
+import hashlib
 import io
 import tarfile
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pandas as pd
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from xlx import paths
+from xlx import paths, work
 from xlx.vocabulary import EOS
 
 #: New Testament books that no miniature model is trained on: text that is new to them, beside
@@ -103,6 +104,26 @@ def by_language(text: Text) -> dict[str, list[str]]:
         for language, by_id in source.items():
             lines.setdefault(language, []).extend(by_id.values())
     return lines
+
+
+def characters(folder: Path | None = None) -> pd.Series:
+    """How many characters members are trained on, by language, all sources together.
+
+    Raises FileNotFoundError where an archive is missing.
+    """
+    files = [_archive(source, folder) for source in SOURCES]
+    about = {"files": [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]}
+    table = work.result(CHARACTERS, about | {"held_out": HELD_OUT_LINES}, folder)
+    return table.set_index("language")["characters"]
+
+
+def _characters(folder: Path | None) -> pd.DataFrame:
+    text, _ = read(folder, progress=False)
+    counts = {code: sum(map(len, lines)) for code, lines in by_language(text).items()}
+    return pd.DataFrame({"language": list(counts), "characters": list(counts.values())})
+
+
+CHARACTERS = work.Kind("pretraining-characters", _characters, version=1, tolerance=0)
 
 
 @dataclass(frozen=True)
