@@ -44,6 +44,7 @@ ORDER = (
     "triplets",
     "similarity",
     "word_mapping",
+    "word_spaces",
     "alignment",
     "statistics",
     "abx",

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from xlx import probing_tasks, trees
@@ -24,11 +25,12 @@ from xlx.probing_tasks import (
     counts,
     largest,
     overlaps,
+    planned,
     read_released,
     read_senteval,
     sizes_of,
 )
-from xlx.trees import Tree, Trees, letters, read_conllu
+from xlx.trees import Tree, Treebank, Trees, letters, read_conllu
 
 ANY = Rules(lengths=(1, 99))
 
@@ -576,6 +578,55 @@ def test_small_tasks_are_drawn_until_enough_sentences_are_tested_on() -> None:
         ({"max_draws": 9}, 1),
     ):
         assert alike(stock, **options, **call)[1]["draws"].tolist() == [draws] * 2
+
+
+# --- planned ---
+
+
+def test_planned_tasks_are_those_that_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"proportions": (4, 1, 2), "n_test": 50, "max_draws": 2, "seed": 3}
+    rules = Rules(n_words=20, first_rank=100, depths=(3, 5))
+    own = {code: [trees.load(code, "pud")] for code in ("en", "de")}
+    names = ["SentLen", "WC", "Tense"]
+    built, table = alike(own, names, most=140, least=130, rules=rules, **options)
+    banks = {code: [Treebank(code, "pud")] for code in own}
+    found, sizes = planned(banks, names, most=140, least=130, rules=rules, **options)
+    pd.testing.assert_frame_equal(sizes, table)
+    for code, tasks_of in built.items():
+        assert [task.name for task in found[code]] == [task.name for task in tasks_of]
+        for plan, task in zip(found[code], tasks_of, strict=True):
+            assert plan.text_hash() == task.text_hash() == plan.built().text_hash()
+            assert (plan.n_classes, plan.majority) == (len(task.classes), task.majority)
+            draws = [other for other in tasks_of if other.name == task.name]
+            assert plan.n_distinct == probing_tasks.n_distinct(draws) > 0
+            shared = overlaps(task).query("first != second")
+            assert plan.overlaps == shared[["sentences", "bags", "bases"]].sum().to_dict()
+            assert set(plan.examples) == {task.classes[0], task.classes[-1]}
+            for label, text in plan.examples.items():
+                row = task.test.tokens.index(tuple(text.split()))
+                assert task.classes[task.test.labels[row]] == label
+
+    def fail(*_: object) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(trees, "load", fail)
+    again, _ = planned(banks, names, most=140, least=130, rules=rules, **options)
+    assert [task.hash for task in again["de"]] == [task.hash for task in found["de"]]
+    with pytest.raises(AssertionError, match=r"read again"):
+        planned({"en": [Treebank("en", "pud")]}, names, rules=rules, **options | {"seed": 4})
+
+
+def test_a_treebank_is_named_by_what_is_in_its_files(tmp_path: Path) -> None:
+    one, other = tmp_path / "a", tmp_path / "b"
+    line = "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "x.conllu").write_text(line)
+    assert Treebank("en", "own", one).about == Treebank("en", "own", other).about
+    before = Treebank("en", "own", one).about
+    (one / "x.conllu").write_text(line * 2)
+    assert Treebank("en", "own", one).about != before != Treebank("de", "own", other).about
+    assert len(Treebank("en", "own", one).trees) == 2
 
 
 # --- released data --------------------------------------------------------------------------------

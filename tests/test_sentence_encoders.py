@@ -1,25 +1,31 @@
 """Sentence encoders against literal ones; what training on inference and mapping must do."""
 
 import math
-import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from xlx import encoder_training, labelled, sentence_encoders
+import xlx
+from xlx import encoder_training, labelled, word_spaces, word_vectors
+from xlx.dictionaries import OfFile
 from xlx.encoder_training import (
     Aligned,
+    Inference,
+    Inferred,
     LabelledPairs,
+    Mapped,
     Nli,
     align,
     alignment_loss,
+    answered,
     nli_predictions,
-    run,
     train_nli,
+    trained,
 )
 from xlx.sentence_encoders import (
     ENCODERS,
@@ -33,7 +39,8 @@ from xlx.sentence_encoders import (
     sentences,
     weights,
 )
-from xlx.store import Store
+from xlx.word_spaces import Lookup
+from xlx.word_vectors import Parallel
 
 TINY = Sizes(
     words=6, hidden=4, layers=2, dropout=0.1, channels=5, projection=8, attention=3, heads=2
@@ -122,13 +129,6 @@ def test_sentences_number_their_words_and_look_each_up_once() -> None:
     assert [ids.tolist() for ids in found.take([1, 0]).ids] == [[1], [0, 1, 0]]
 
 
-def test_sentences_that_an_encoder_sees_alike_have_one_hash_and_others_another() -> None:
-    one = some()
-    assert one.hash() == some().hash()
-    others = [one.take(range(6)), some(seed=1), some(LENGTHS[::-1])]
-    assert len({one.hash(), *(other.hash() for other in others)}) == 4
-
-
 @pytest.mark.parametrize(
     ("words", "vectors", "message"),
     [
@@ -150,7 +150,7 @@ def test_encoders_are_what_their_definitions_say() -> None:
     for sizes in (TINY, replace(TINY, padding=(0, 0, 3)), replace(TINY, layers=1)):
         for name in ENCODERS:
             own = weights(encoder(name, sizes, seed=3))
-            found = encode(name, sizes, own, some(), device="cpu")
+            found = encode(name, sizes, own, some())
             expected = [by_hand(name, some().vectors[ids], own, sizes) for ids in some().ids]
             np.testing.assert_allclose(found, expected, atol=2e-6, err_msg=f"{name} {sizes}")
 
@@ -169,7 +169,7 @@ def test_size_of_batches_changes_nothing() -> None:
     for name in ENCODERS:
         own = weights(encoder(name, TINY, seed=1))
         one, all_at_once = (
-            encode(name, TINY, own, some(), batch_tokens=tokens, device="cpu") for tokens in (1, 99)
+            encode(name, TINY, own, some(), batch_tokens=tokens) for tokens in (1, 99)
         )
         np.testing.assert_allclose(one, all_at_once, atol=2e-6)
 
@@ -179,7 +179,7 @@ def test_vectors_have_the_widths_of_the_paper_and_of_the_small_sizes() -> None:
     for sizes, width in ((MINI, 128), (TINY, 8)):
         of = some(width=sizes.words)
         for name in ENCODERS:
-            found = encode(name, sizes, weights(encoder(name, sizes, 1)), of, device="cpu")
+            found = encode(name, sizes, weights(encoder(name, sizes, 1)), of)
             assert found.shape == (7, width)
             assert found.dtype == np.float32
     nets = {name: encoder(name, Sizes(), 1) for name in ("rnn-max", "cnn-max", "attention-max")}
@@ -218,9 +218,9 @@ def test_what_an_encoder_cannot_take_is_told() -> None:
     with pytest.raises(EncoderError, match=r"'rnn-min' is none of rnn-max, rnn-last"):
         encoder("rnn-min", TINY, 1)
     with pytest.raises(EncoderError, match=r"word vectors are 5 wide, the encoder takes 6"):
-        encode("rnn-max", TINY, own, some(width=5), device="cpu")
+        encode("rnn-max", TINY, own, some(width=5))
     with pytest.raises(EncoderError, match=r"these are not the weights of cnn-max"):
-        encode("cnn-max", TINY, own, some(), device="cpu")
+        encode("cnn-max", TINY, own, some())
 
 
 # --- inference ---
@@ -245,10 +245,10 @@ def inference(n: int, seed: int, turn: np.ndarray | None = None) -> LabelledPair
     )
 
 
-FAST = {"sizes": TINY, "batch_size": 12, "learning_rate": 2e-2, "device": "cpu"}
+FAST = {"sizes": TINY, "batch_size": 12, "learning_rate": 2e-2}
 
 
-def trained(name: str, **options) -> Nli:
+def taught(name: str, **options) -> Nli:
     return train_nli(
         name,
         *inference(180, 0),
@@ -260,8 +260,8 @@ def trained(name: str, **options) -> Nli:
 def test_all_encoders_learn_inference_and_give_the_weights_of_their_best_epoch() -> None:
     held_out = inference(60, 1)
     for name in ENCODERS:
-        nli = trained(name)
-        predicted = nli_predictions(nli, *held_out[:2], device="cpu")
+        nli = taught(name)
+        predicted = nli_predictions(nli, *held_out[:2])
         reached = float(np.mean(predicted == held_out[2]))
         assert reached == nli.history["accuracy"].max() > 0.7
         assert nli.history["loss"].iloc[-1] < nli.history["loss"].iloc[0]
@@ -269,14 +269,14 @@ def test_all_encoders_learn_inference_and_give_the_weights_of_their_best_epoch()
 
 
 def test_training_ends_after_epochs_without_gain() -> None:
-    history = trained("cnn-mean", learning_rate=1e-12, patience=2).history
+    history = taught("cnn-mean", learning_rate=1e-12, patience=2).history
     assert history["epoch"].tolist() == [1, 2, 3]
-    assert trained("cnn-mean", learning_rate=1e-12, patience=3, epochs=2).history.shape == (2, 3)
+    assert taught("cnn-mean", learning_rate=1e-12, patience=3, epochs=2).history.shape == (2, 3)
 
 
 def test_training_is_that_of_its_seed_and_leaves_the_generator_alone() -> None:
     before = torch.random.get_rng_state()
-    one, again, other = (trained("rnn-max", epochs=2, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (taught("rnn-max", epochs=2, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(before, torch.random.get_rng_state())
     assert one.history.equals(again.history)
     assert all(np.array_equal(one.state[name], again.state[name]) for name in one.state)
@@ -285,10 +285,10 @@ def test_training_is_that_of_its_seed_and_leaves_the_generator_alone() -> None:
 
 def test_dropout_takes_part_in_training_only() -> None:
     dropped, whole = (
-        trained("rnn-max", epochs=1, sizes=replace(TINY, dropout=share)) for share in (0.5, 0.0)
+        taught("rnn-max", epochs=1, sizes=replace(TINY, dropout=share)) for share in (0.5, 0.0)
     )
     assert dropped.history["loss"][0] != whole.history["loss"][0]
-    vectors = [encode("rnn-max", dropped.sizes, dropped.state, some(), device="cpu")] * 2
+    vectors = [encode("rnn-max", dropped.sizes, dropped.state, some())] * 2
     assert np.array_equal(*vectors)
 
 
@@ -411,30 +411,28 @@ def mapped(nli: Nli, n: int = 200, **options) -> Aligned:
 
 def test_mapped_encoders_give_translations_like_vectors_and_classes() -> None:
     for name in ("rnn-max", "cnn-mean", "attention-last"):
-        nli = trained(name)
+        nli = taught(name)
         found = mapped(nli)
         assert set(found.history) == {"epoch", "loss", "cosine", "accuracy"}
         assert found.history["cosine"].iloc[-1] > max(0.8, found.history["cosine"][0])
         english, turned = inference(60, 2), inference(60, 2, TURN)
-        predicted = nli_predictions(nli, *turned[:2], state=found.state, device="cpu")
+        predicted = nli_predictions(nli, *turned[:2], state=found.state)
         reached = float(np.mean(predicted == turned[2]))
         assert reached == found.history["accuracy"].max()
         # The English encoder does not know the turned vectors, the mapped one does.
-        unmapped = nli_predictions(nli, *turned[:2], device="cpu")
+        unmapped = nli_predictions(nli, *turned[:2])
         assert reached > np.mean(unmapped == turned[2]) + 0.1
-        assert (
-            reached > np.mean(nli_predictions(nli, *english[:2], device="cpu") == turned[2]) - 0.2
-        )
+        assert reached > np.mean(nli_predictions(nli, *english[:2]) == turned[2]) - 0.2
 
 
 def test_mapping_takes_vectors_for_sentences_and_leaves_the_english_encoder_alone() -> None:
-    nli = trained("cnn-max", epochs=1)
+    nli = taught("cnn-max", epochs=1)
     before = {name: x.copy() for name, x in nli.state.items()}
     source, _ = parallel(200, TURN)
-    vectors = encode(nli.name, nli.sizes, nli.state, source, device="cpu")
+    vectors = encode(nli.name, nli.sizes, nli.state, source)
     one, other = mapped(nli, max_epochs=2), align(
         nli, vectors, parallel(200, TURN)[1], inference(60, 2, TURN),
-        max_epochs=2, batch_size=8, learning_rate=1e-2, device="cpu",
+        max_epochs=2, batch_size=8, learning_rate=1e-2,
     )  # fmt: skip
     assert one.history.equals(other.history)
     assert all(np.array_equal(one.state[name], other.state[name]) for name in one.state)
@@ -442,7 +440,7 @@ def test_mapping_takes_vectors_for_sentences_and_leaves_the_english_encoder_alon
 
 
 def test_mapping_is_that_of_its_seed_and_ends_after_epochs_without_gain() -> None:
-    nli = trained("rnn-last", epochs=1)
+    nli = taught("rnn-last", epochs=1)
     one, again, other = (mapped(nli, max_epochs=2, seed=seed) for seed in (1, 1, 2))
     assert one.history.equals(again.history)
     assert not one.history.equals(other.history)
@@ -466,82 +464,146 @@ def test_mapping_is_that_of_its_seed_and_ends_after_epochs_without_gain() -> Non
 def test_mappings_that_cannot_be_are_told(change: dict, message: str) -> None:
     own = weights(encoder("cnn-max", TINY, 1))
     head = {"weight": np.zeros((3, 32), np.float32), "bias": np.zeros(3, np.float32)}
-    nli = Nli("cnn-max", TINY, own, head, trained("cnn-max", epochs=1).history)
+    nli = Nli("cnn-max", TINY, own, head, taught("cnn-max", epochs=1).history)
     call = {"source": some([1, 2, 3]), "target": some([1, 2, 3]), "validation": inference(6, 1)}
     with pytest.raises(EncoderError, match=message):
-        align(nli, **call | change, device="cpu")
+        align(nli, **call | change)
 
 
-# --- many ---
+# --- recipes ---
 
 
-def calls() -> dict[str, dict]:
-    premises, hypotheses, labels = inference(30, 0)
-    own = {"premises": premises, "hypotheses": hypotheses, "labels": labels, "epochs": 1}
-    own |= {"validation": inference(6, 1), **FAST}
-    return {
-        "a": {"name": "cnn-max", **own},
-        "b": {"name": "rnn-max", **own},
-        "again": {"name": "cnn-max", **own, "seed": 1},
-    }
+@pytest.fixture
+def lookups(tmp_path: Path) -> dict[str, Lookup]:
+    """Words in two languages, turned into one space by a dictionary of all of them."""
+    rng = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(30)]
+    vectors = rng.normal(size=(30, 6))
+    for code, own in (("en", vectors), ("de", vectors @ TURN)):
+        rows = [" ".join([word, *map(str, row)]) for word, row in zip(words, own, strict=True)]
+        (tmp_path / f"{code}.vec").write_text("\n".join(["30 6", *rows, ""]))
+    (tmp_path / "muse.txt").write_text("".join(f"{word} {word}\n" for word in words))
+    files = {code: word_vectors.of_file(tmp_path / f"{code}.vec", code) for code in ("en", "de")}
+    dictionary = OfFile(tmp_path / "muse.txt")
+    return {"en": Lookup(files["en"]), "de": Lookup(files["de"], files["en"], dictionary)}
+
+
+def questions(lookup: Lookup, n: int, seed: int) -> Inference:
+    rng = np.random.default_rng(seed)
+    rows = [
+        (*(" ".join(f"w{i}" for i in rng.integers(0, 30, 4)) for _ in range(2)), label)
+        for label in rng.choice(labelled.NLI, n)
+    ]
+    return Inference((pairs(lookup.language, *rows),), lookup)
+
+
+def recipes(lookups: dict[str, Lookup], folder: Path, **options) -> tuple[Inferred, Mapped]:
+    """An encoder, and one mapped by as many lines."""
+    call = {"batch_size": 12, "learning_rate": 2e-2, **options}
+    own = questions(lookups["en"], 30, 0), questions(lookups["en"], 6, 1)
+    english = Inferred("cnn-max", TINY, *own, {**call, "epochs": 1})
+    rng = np.random.default_rng(2)
+    lines = "".join(" ".join(f"w{i}" for i in rng.integers(0, 30, 3)) + "\n" for _ in range(20))
+    (folder / "text").mkdir(exist_ok=True)
+    for code in ("en", "de"):
+        (folder / "text" / f"a.{code}").write_text(lines)
+    parallel = Parallel("en", "de", (str(folder / "text"),))
+    both = lookups["en"], lookups["de"]
+    validation = questions(lookups["de"], 6, 2)
+    return english, Mapped(english, parallel, *both, validation, {**call, "max_epochs": 1})
 
 
 def same(one: Nli | Aligned, other: Nli | Aligned) -> bool:
-    parts = ("state", "classifier") if isinstance(one, Nli) else ("state",)
     return one.history.equals(other.history) and all(
-        np.array_equal(x, getattr(other, part)[name])
-        for part in parts
-        for name, x in getattr(one, part).items()
+        np.array_equal(x, other.state[name]) for name, x in one.state.items()
     )
 
 
-def as_processes(function: Callable, calls: Sequence[tuple], n_jobs: int) -> Iterator:
-    """What is sent to another process and comes back, here; that takes seconds to start."""
-    assert n_jobs == 2
-    for call in reversed(calls):
-        sent, arguments = pickle.loads(pickle.dumps((function, call)))
-        yield pickle.loads(pickle.dumps(sent(*arguments)))
-
-
-def test_trainings_side_by_side_are_those_alone_and_are_not_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_recipes_give_what_training_gives_and_are_not_done_again(
+    tmp_path: Path, lookups: dict[str, Lookup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(encoder_training, "side_by_side", as_processes)
-        found = run(train_nli, calls(), n_jobs=2, store=store, progress=False)
-    assert list(found) == ["a", "b", "again"]
-    assert [found[name].name for name in found] == ["cnn-max", "rnn-max", "cnn-max"]
-    assert all(same(found[name], train_nli(**call)) for name, call in calls().items())
-    assert len(list(tmp_path.rglob("*.safetensors"))) == 2
-    source, target = parallel(20, TURN)
-    own = {"source": source, "target": target, "validation": inference(6, 2, TURN)}
-    asked = {("de", name): {"nli": found[name], **own, "max_epochs": 1} for name in ("a", "b")}
-    to_german = run(align, asked, n_jobs=1, store=store, progress=False)
-    assert all(same(to_german[name], align(**call)) for name, call in asked.items())
+    english, german = recipes(lookups, tmp_path)
+    (mapped,) = trained([german])  # trains the English one first
+    (nli,) = trained([english])
+    options = {"batch_size": 12, "learning_rate": 2e-2}
+    loaded, held_out = english.pairs.loaded, english.validation.loaded
+    alone = train_nli("cnn-max", *loaded, held_out, sizes=TINY, epochs=1, **options)
+    assert same(nli, alone)
+    assert all(np.array_equal(x, nli.classifier[name]) for name, x in alone.classifier.items())
+    found = align(alone, *german.sides(), german.validation.loaded, max_epochs=1, **options)
+    assert same(mapped, found)
+    asked = questions(lookups["de"], 9, 3)
+    (answers,) = answered([german], [asked])
+    predicted = nli_predictions(alone, *asked.loaded[:2], state=found.state)
+    np.testing.assert_array_equal(answers.predicted, predicted)
+    assert answers.accuracy == np.mean(predicted == asked.loaded[2])
+    pd.testing.assert_frame_equal(answers.history, found.history)
 
-    def fail(*_: object, **__: object) -> None:
+    def fail(*_: object) -> None:
         raise AssertionError("done again")
 
-    monkeypatch.setattr(encoder_training, "_stored", fail)
-    once_more = run(align, asked, n_jobs=1, store=store, progress=False)
-    assert all(same(once_more[name], to_german[name]) for name in asked)
+    monkeypatch.setattr(word_spaces, "load", fail)
+    monkeypatch.setattr(word_spaces.Lookup, "load", fail)
+    monkeypatch.setattr(Parallel, "lines", property(fail))
+    assert answered([german], [asked])[0].accuracy == answers.accuracy
+    assert same(trained([recipes(lookups, tmp_path)[1]])[0], mapped)
 
 
-def test_all_that_moves_a_result_is_in_its_key() -> None:
-    call = calls()["a"]
-    key = encoder_training._key(train_nli, call)
-    assert key == encoder_training._key(train_nli, {**call, "seed": 1, "patience": 2})
-    premises, hypotheses, labels = inference(30, 3)
+def test_trainings_side_by_side_are_those_alone(tmp_path: Path, lookups: dict[str, Lookup]) -> None:
+    found = []
+    for workers in (1, 2):
+        own = [recipes(lookups, tmp_path, seed=seed)[0] for seed in (1, 2, 1)]
+        with xlx.settings(workers=workers, cache=tmp_path / str(workers)):
+            found.append(trained(own))
+        assert same(found[-1][0], found[-1][2])
+        kept = list((tmp_path / str(workers)).rglob("sentence-encoders/*/*.parquet"))
+        assert len(kept) == 2
+    assert all(same(*pair) for pair in zip(*found, strict=True))
+
+
+def test_all_that_moves_a_result_is_in_its_ask(tmp_path: Path, lookups: dict[str, Lookup]) -> None:
+    english, german = recipes(lookups, tmp_path)
+    assert english.ask == recipes(lookups, tmp_path, patience=2)[0].ask
     changes = [
-        {"seed": 2}, {"epochs": 2}, {"sizes": replace(TINY, dropout=0.0)}, {"name": "cnn-mean"},
-        {"premises": premises}, {"hypotheses": hypotheses}, {"labels": labels},
-        {"validation": inference(6, 2)},
+        {"name": "cnn-mean"}, {"sizes": replace(TINY, dropout=0.0)},
+        {"pairs": questions(lookups["en"], 30, 1)}, {"pairs": questions(lookups["de"], 30, 0)},
+        {"validation": questions(lookups["en"], 6, 2)}, {"options": {"seed": 2}},
     ]  # fmt: skip
-    keys = [str(encoder_training._key(train_nli, call | change)) for change in changes]
-    assert len({str(key), *keys}) == 1 + len(changes)
+    others = [replace(english, **change) for change in changes]
+    assert len({own.ask for own in (english, *others)}) == 1 + len(changes)
+    changes = [
+        {"nli": others[0]}, {"target": None}, {"source": lookups["de"]}, {"options": {"lam": 0.1}},
+        {"parallel": replace(german.parallel, most=3)},
+        {"validation": questions(lookups["de"], 6, 3)},
+    ]  # fmt: skip
+    asks = {own.ask for own in (german, *(replace(german, **change) for change in changes))}
+    assert len(asks) == 1 + len(changes)
+    with pytest.raises(TypeError, match=r"train_nli has no option 'speed'"):
+        _ = replace(english, options={"speed": 1}).ask
 
 
-def test_only_trainings_are_run() -> None:
-    with pytest.raises(ValueError, match=r"only train_nli and align are run here"):
-        run(sentence_encoders.encode, {})
+def test_recipes_of_one_type_are_trained_at_a_time(
+    tmp_path: Path, lookups: dict[str, Lookup]
+) -> None:
+    with pytest.raises(ValueError, match=r"recipes are of two types"):
+        trained([*recipes(lookups, tmp_path)])
+    with pytest.raises(EncoderError, match=r"asked pairs: 1 encoders and 0 parts of pairs"):
+        answered([recipes(lookups, tmp_path)[0]], [])
+
+
+# --- words in one space ---
+
+
+def test_a_map_is_measured_and_finds_the_words_that_it_was_made_of(
+    lookups: dict[str, Lookup],
+) -> None:
+    (row,) = word_spaces.measured([lookups["de"]], seed=0).to_dict("records")
+    assert row["language"] == "de"
+    assert (row["words"], row["pairs"], row["held_out"], row["found"]) == (30, 30, 3, 1.0)
+    assert (row["origin"], row["no_source"], row["neither"]) == ("muse.txt", 0, 0)
+    near = word_spaces.nearest(lookups["de"], "w3", 2)
+    assert (near["word"].tolist(), near["near"][0]) == (["w3", "w3"], "w3")
+    assert near["cosine"][0] == pytest.approx(1, abs=1e-4) > near["cosine"][1]
+    assert word_spaces.nearest(lookups["de"], "never")["word"][0] == "w29"
+    both = lookups["en"].load()(["w3"]), lookups["de"].load()(["w3"])
+    np.testing.assert_allclose(*both, atol=1e-3)

@@ -437,7 +437,7 @@ def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) 
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(WIKI, encoding="utf-8")
     out = tmp_path / "out"
-    files = trees.parse_wiki(tmp_path / "dump", model, "en", out, progress=False)
+    files = trees.parse_wiki(tmp_path / "dump", model, "en", out)
     assert [file.name for file in files] == ["AA_wiki_00.conllu", "AA_wiki_01.conllu"]
     assert sorted(out.iterdir()) == files
     made = load("en", "wiki", path=out)
@@ -447,7 +447,7 @@ def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) 
     }
     files[0].write_text("\n".join(GERMAN), encoding="utf-8")
     files[1].unlink()
-    trees.parse_wiki(tmp_path / "dump", model, "en", out, progress=False)
+    trees.parse_wiki(tmp_path / "dump", model, "en", out)
     assert files[0].read_text("utf-8") == "\n".join(GERMAN)  # what is there is not made again
     assert files[1].exists()
 
@@ -455,5 +455,5 @@ def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) 
 def test_a_dump_without_a_sentence_leaves_no_file(tmp_path: Path, model: Path) -> None:
     (tmp_path / "wiki_00").write_text('<doc id="2" title="Empty">\nEmpty\n</doc>\n', "utf-8")
     with pytest.raises(TreesError, match=r"wiki_00 has no sentence"):
-        trees.parse_wiki(tmp_path, model, "en", tmp_path / "out", progress=False)
+        trees.parse_wiki(tmp_path, model, "en", tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from gensim.models.fasttext import FastText, save_facebook_model
 
-from xlx import word_vectors
-from xlx.store import Store
+import xlx
+from xlx import pretraining_text, word_vectors
+from xlx.settings import current
 from xlx.word_vectors import Ngrams, WordVectors, WordVectorsError, tokenize
 
 #: Lines of a few words in which each of the first list goes with one of the second.
@@ -20,7 +21,7 @@ LINES = [
         ["the house", "a castle", "no tower"], ["stands", "falls", "burns"], ["today", "slowly"]
     )
 ]
-FEW = {"dim": 8, "epochs": 2, "buckets": 50, "progress": False}
+FEW = {"dim": 8, "epochs": 2, "buckets": 50}
 
 
 def vectors(ngrams: Ngrams | None = None) -> WordVectors:
@@ -288,53 +289,112 @@ SHORT = {"a": {"en": dict(enumerate(LINES[:9]))}, "b": {"en": dict(enumerate(LIN
 SHORT["a"]["tr"] = {"0": "IŞIK yandı ışık evde", "1": "ışık IŞIK evde yandı"}
 
 
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of a few lines in place of the shipped one."""
+    monkeypatch.setattr(word_vectors, "_shipped_text", lambda: SHORT)
+    monkeypatch.setattr(word_vectors, "_LOADED", {})
+
+
+def files() -> dict[Path, int]:
+    cache = current().cache
+    return {path: path.stat().st_mtime_ns for path in cache.rglob("*.safetensors")}
+
+
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize(
     ("method", "options"),
     [("counts", {"dim": 2, "buckets": 50}), ("fasttext", {"dim": 2, "buckets": 50, "epochs": 1})],
 )
-def test_vectors_of_the_text_are_kept_and_read_again(tmp_path: Path, method, options) -> None:
-    store = Store(tmp_path)
-    wanted = {"method": method, "store": store, "text": SHORT, "n_jobs": 1, "progress": False}
-    first = word_vectors.of_pretraining_text(["tr", "en"], **wanted, **options)
-    assert list(first) == ["tr", "en"]
+def test_vectors_of_the_text_are_kept_and_read_again(monkeypatch, method, options) -> None:
+    recipes = word_vectors.of_pretraining_text(["tr", "en"], method=method, **options)
+    assert list(recipes) == ["tr", "en"]
+    first = dict(zip(recipes, word_vectors.load([*recipes.values()]), strict=True))
     assert set(first["tr"].words) == {"ışık", "yandı", "evde"}
     plain = word_vectors.METHODS[method](LINES, "en", **options)
     assert first["en"].words == plain.words
     np.testing.assert_array_equal(first["en"].vectors, plain.vectors)
 
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
-    assert len(files) == 2
-    again = word_vectors.of_pretraining_text(["en", "tr"], **wanted, **options)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == files
-    for code, kept in again.items():
+    before = files()
+    assert len(before) == 2
+    monkeypatch.setattr(word_vectors, "_LOADED", {})
+    for code, recipe in recipes.items():
+        kept = recipe.load()
         assert kept.words == first[code].words
         np.testing.assert_array_equal(kept.vectors, first[code].vectors)
         np.testing.assert_array_equal(kept.lookup(["xyz"]), first[code].lookup(["xyz"]))
-    word_vectors.of_pretraining_text(["en"], **wanted, **options, seed=1)
-    word_vectors.of_pretraining_text(["en"], **wanted, **options, seed=0)
-    assert len(list(tmp_path.rglob("*.safetensors"))) == 3
+    assert files() == before
+    for seed in (1, 0):
+        word_vectors.of_pretraining_text(["en"], method=method, **options, seed=seed)["en"].load()
+    assert len(files()) == 3
 
 
-def test_two_processes_train_what_one_does(tmp_path: Path) -> None:
-    options = {"dim": 2, "ngrams": None, "text": SHORT, "progress": False}
-    one, two = (
-        word_vectors.of_pretraining_text(
-            ["en", "tr"], store=Store(tmp_path / str(n)), n_jobs=n, **options
-        )
-        for n in (1, 2)
-    )
-    for code in ("en", "tr"):
-        np.testing.assert_array_equal(one[code].vectors, two[code].vectors)
-        assert two[code].ngrams is None
+@pytest.mark.usefixtures("short")
+def test_two_processes_train_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipes = word_vectors.of_pretraining_text(["en", "tr"], dim=2, ngrams=None).values()
+    made = []
+    for workers in (1, 2):
+        monkeypatch.setattr(word_vectors, "_LOADED", {})
+        with xlx.settings(workers=workers, cache=current().cache / str(workers)):
+            made.append(word_vectors.load([*recipes]))
+    for one, two in zip(*made, strict=True):
+        np.testing.assert_array_equal(one.vectors, two.vectors)
+        assert two.ngrams is None
 
 
+def test_recipes_are_named_by_all_that_decides_their_vectors(tmp_path: Path) -> None:
+    def ask(code: str = "en", **options) -> str:
+        return word_vectors.of_pretraining_text([code], **options)[code].ask.identity
+
+    assert ask() == ask(dim=100, seed=0)
+    others = [ask("de"), ask(dim=99), ask(seed=1), ask(ngrams=None), ask(method="fasttext")]
+    file = vec(tmp_path / "a.vec", "1 2\nder 1 2\n")
+    others += [word_vectors.of_file(file, "de", limit=limit).ask.identity for limit in (1, 2)]
+    same = vec(tmp_path / "b.vec", "1 2\nder 1 2\n")
+    assert word_vectors.of_file(same, "de", limit=1).ask.identity == others[-2]
+    others.append(word_vectors.of_file(vec(tmp_path / "c.vec", "1 1\na 1\n"), "de").ask.identity)
+    assert len({ask(), *others}) == 1 + len(others)
+
+
+@pytest.mark.usefixtures("short")
 def test_a_language_that_the_text_lacks() -> None:
-    with pytest.raises(WordVectorsError, match=r"no line of 'xx': choose among bible|de, en, tr"):
-        word_vectors.of_pretraining_text(["xx"], text=TEXT)
+    recipe = word_vectors.of_pretraining_text(["xx"])["xx"]
+    with pytest.raises(WordVectorsError, match=r"no line of 'xx': choose among en, tr"):
+        recipe.load()
     with pytest.raises(WordVectorsError, match=r"no method 'glove': choose among counts, fasttext"):
-        word_vectors.of_pretraining_text(["en"], method="glove", text=TEXT)
+        word_vectors.of_pretraining_text(["en"], method="glove")
     with pytest.raises(TypeError, match=r"epochs"):
-        word_vectors.of_pretraining_text(["en"], epochs=3, text=TEXT)
+        word_vectors.of_pretraining_text(["en"], epochs=3)
+
+
+# --- translations ---
+
+
+def test_translations_are_counted_once_and_named_by_their_files(tmp_path: Path) -> None:
+    def folder(name: str, third: str = "drei vier fünf") -> str:
+        own = tmp_path / name
+        own.mkdir()
+        vec(own / "a.de", f"eins\nzwei\n{third}\n")
+        vec(own / "a.en", "one\ntwo\nthree four five\n")
+        return str(own)
+
+    def parallel(source: str, **options) -> word_vectors.Parallel:
+        return word_vectors.Parallel("en", "de", (source,), **options)
+
+    first = folder("first")
+    whole = parallel(first)
+    assert len(whole) == 3
+    assert whole.lines[1][2] == ["drei", "vier", "fünf"]
+    assert parallel(first, longest=2, most=1).lines == ([["one"]], [["eins"]])
+    assert whole.about == parallel(folder("again")).about
+    others = [parallel(folder("other", "sechs")), parallel(first, most=1), parallel(first, limit=2)]
+    assert all(other.about != whole.about for other in others)
+    with pytest.raises(WordVectorsError, match=r"no line of en and de has 0 words or fewer"):
+        len(parallel(first, longest=0))
+    vec(Path(first) / "a.de", "")
+    assert len(whole) == 3
+    shipped = [word_vectors.Parallel("en", "de", (own,)) for own in pretraining_text.ALIGNED]
+    assert shipped[0].about != shipped[1].about
 
 
 # --- files of fastText ---

@@ -7,12 +7,14 @@ words that go together in parallel lines (`induced`), for the default profile, w
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from xlx.word_vectors import WordVectors
+from xlx.word_vectors import Parallel, WordVectors, file_hash
 
 
 class DictionaryError(ValueError):
@@ -96,11 +98,7 @@ def read_muse(path: str | Path, source: WordVectors, target: WordVectors) -> Dic
         A line that is not two words, by its number; no pair with vectors for both words.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"the dictionary {path} is not there: MUSE's are at "
-            "github.com/facebookresearch/MUSE#ground-truth-bilingual-dictionaries"
-        )
+    _check_there(path)
     pairs: dict[tuple[int, int], None] = {}
     missing = {"source": 0, "target": 0, "both": 0}
     with path.open(encoding="utf-8", newline="\n") as file:
@@ -122,6 +120,14 @@ def read_muse(path: str | Path, source: WordVectors, target: WordVectors) -> Dic
             else:
                 missing["source" if places[0] is None else "target"] += 1
     return _made(source, target, list(pairs), path.name, missing)
+
+
+def _check_there(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"the dictionary {path} is not there: MUSE's are at "
+            "github.com/facebookresearch/MUSE#ground-truth-bilingual-dictionaries"
+        )
 
 
 def induced(
@@ -268,3 +274,41 @@ def split(dictionary: Dictionary, n_test: int, seed: int) -> tuple[Dictionary, D
         replace(dictionary, pairs=dictionary.pairs[train]),
         replace(dictionary, pairs=dictionary.pairs[test]),
     )
+
+
+# --- recipes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OfFile:
+    """A dictionary that is read by `read_muse` when it is needed, named by the file's content."""
+
+    path: str | Path
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the pairs. Raises FileNotFoundError where there is no such file."""
+        _check_there(Path(self.path))
+        return {"file": file_hash(Path(self.path))}
+
+    def pairs(self, source: WordVectors, target: WordVectors) -> Dictionary:
+        """As `read_muse`."""
+        return read_muse(self.path, source, target)
+
+
+@dataclass(frozen=True)
+class OfTranslations:
+    """A dictionary that is `induced` when it is needed, named by its translations."""
+
+    parallel: Parallel
+    n: int = 5000
+    min_count: int = 2
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the pairs."""
+        return {"translations": self.parallel.about, "n": self.n, "min_count": self.min_count}
+
+    def pairs(self, source: WordVectors, target: WordVectors) -> Dictionary:
+        """As `induced`, with errors of `word_vectors.parallel_lines`."""
+        return induced(*self.parallel.lines, source, target, n=self.n, min_count=self.min_count)

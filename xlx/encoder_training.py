@@ -3,20 +3,22 @@
 Sections 5.1 and 5.2 of Ravishankar, Øvrelid and Velldal (2019). An English encoder learns to tell
 entailment, neutral and contradiction apart (`train_nli`). Then an encoder of the same kind for
 another language, from random weights, learns to give the translations of English sentences the
-vectors of these (`align`), with word vectors that were mapped into one space before. `run` does
-many of either side by side and keeps them in the store.
+vectors of these (`align`), with word vectors that were mapped into one space before.
+
+Weights are large and only a means. So there are recipes of them, `Inferred` and `Mapped`, that name
+an encoder by all that decides it: `trained` makes those that are needed, side by side, and what was
+computed from an encoder (`answered`) is found again without it.
 
     english = train_nli("rnn-max", premises, hypotheses, labels, held_out, sizes=MINI, epochs=8)
     german = align(english, english_lines, german_lines, german_held_out)
     encode("rnn-max", MINI, german.state, german_sentences)
 """
 
-import hashlib
 import inspect
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,11 +26,12 @@ import pandas as pd
 import torch
 from torch import nn
 from torch.nn import functional
-from tqdm import tqdm
 
-from xlx import labelled, models, sentence_encoders
-from xlx.finetuning import side_by_side, threads_of
+from xlx import labelled, models, word_spaces, work
+from xlx.executors import one_thread
+from xlx.ledger import Ask, Value
 from xlx.sentence_encoders import (
+    NAMES,
     Encoder,
     EncoderError,
     Sentences,
@@ -41,8 +44,8 @@ from xlx.sentence_encoders import (
     vectors_of,
     weights,
 )
-from xlx.store import Store, code_version
-from xlx.word_vectors import tokenize
+from xlx.word_spaces import Lookup
+from xlx.word_vectors import Parallel, tokenize
 
 #: Sentences of like length that are encoded at once in training; moves speed and the last digits.
 PIECE = 16
@@ -132,13 +135,13 @@ def train_nli(
     batch_size: int = 10,
     learning_rate: float = 1e-3,
     patience: int = 2,
-    device: str | None = None,
 ) -> Nli:
     """Train an encoder and a classifier of its vectors on inference, word vectors held fixed.
 
     One encoder for premises and hypotheses (Conneau et al. 2017). The classifier is one linear
     layer over `pair_features` and a softmax over the three classes: the paper names no hidden
-    layer (InferSent has one of 512).
+    layer (InferSent has one of 512). It trains on the device that the settings name; a CPU works
+    with one thread.
 
     Parameters
     ----------
@@ -156,8 +159,6 @@ def train_nli(
         MultiNLI have three), so that it is encoded once a batch.
     learning_rate : float
         Of Adam, constant.
-    device : str, optional
-        "cpu", "cuda" ...; default: CUDA where there is one. A CPU works with one thread.
 
     Raises
     ------
@@ -168,7 +169,7 @@ def train_nli(
     _check_pairs((premises, hypotheses, labels), "training")
     _check_pairs(validation, "validation")
     options = _Options(seed, epochs, batch_size, learning_rate, patience)
-    where = models.device_of(device)
+    where = models.device_of(None)
     net = encoder(name, sizes, seed).to(where)
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
@@ -186,7 +187,7 @@ def train_nli(
         u, v = (vectors_of(net, side) for side in held_out)
         return _accuracy(_classified(head, u, v), validation[2])
 
-    with threads_of(where, 1):
+    with one_thread():
         best, history = _train(
             f"{name}, inference", nn.ModuleList([net, head]), of_first, loss, accuracy, options
         )
@@ -203,7 +204,6 @@ def nli_predictions(
     hypotheses: Sentences,
     *,
     state: Mapping[str, np.ndarray] | None = None,
-    device: str | None = None,
 ) -> np.ndarray:
     """Classes of pairs, int64 ``(n,)``, places in ``labelled.NLI``.
 
@@ -214,8 +214,7 @@ def nli_predictions(
     _check_same(len(premises), len(hypotheses), "premises", "hypotheses", "asked")
     own = nli.state if state is None else state
     u, v = (
-        torch.from_numpy(encode(nli.name, nli.sizes, own, side, device=device))
-        for side in (premises, hypotheses)
+        torch.from_numpy(encode(nli.name, nli.sizes, own, side)) for side in (premises, hypotheses)
     )
     return _classified(_head(nli, torch.device("cpu")), u, v)
 
@@ -263,7 +262,6 @@ def align(
     patience: int = 2,
     batch_size: int = 10,
     learning_rate: float = 1e-3,
-    device: str | None = None,
 ) -> Aligned:
     """Map an English encoder to another language by translations.
 
@@ -287,7 +285,7 @@ def align(
         of equals).
     lam : float
         λ, at least 0 and below 0.5, where the loss ceases to have a minimum.
-    seed, max_epochs, batch_size, learning_rate, device
+    seed, max_epochs, batch_size, learning_rate
         As in `train_nli`.
 
     Raises
@@ -305,10 +303,10 @@ def align(
     options = _Options(seed, max_epochs, batch_size, learning_rate, patience)
     if batch_size < 2:
         raise EncoderError(f"batch_size is {batch_size}: a mapping needs others in a batch")
-    where = models.device_of(device)
+    where = models.device_of(None)
     x = source
     if isinstance(source, Sentences):
-        x = encode(nli.name, nli.sizes, nli.state, source, device=device)
+        x = encode(nli.name, nli.sizes, nli.state, source)
     x = torch.from_numpy(np.asarray(x, np.float32)).to(where)
     net = encoder(nli.name, nli.sizes, seed).to(where)
     if x.shape[1:] != (net.width,):
@@ -328,7 +326,7 @@ def align(
         u, v = (vectors_of(net, side) for side in held_out)
         return _accuracy(_classified(head, u, v), validation[2])
 
-    with threads_of(where, 1):
+    with one_thread():
         best, history = _train(
             f"{nli.name}, mapping", net, np.arange(len(target)), loss, accuracy, options
         )
@@ -463,121 +461,302 @@ def _check_pairs(pairs: LabelledPairs, part: str) -> None:
         )
 
 
-# --- many -----------------------------------------------------------------------------------------
+# --- recipes --------------------------------------------------------------------------------------
 
 
-def run(
-    function: Callable[..., Nli | Aligned],
-    calls: Mapping[Any, Mapping[str, Any]],
-    *,
-    n_jobs: int = 2,
-    store: Store | None = None,
-    progress: bool = True,
-) -> dict[Any, Nli | Aligned]:
-    """Many trainings in processes of their own; those that the store has are not done again.
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Pairs of inference in the words of a lookup, made when they are needed.
 
-        run(train_nli, {name: {"name": name, "premises": premises, ...} for name in ENCODERS})
-        run(align, {("rnn-max", "de"): {"nli": english["rnn-max"], "source": ..., ...}, ...})
-
-    Parameters
-    ----------
-    function : train_nli or align
-    calls : dict
-        Any name of a training → its arguments by name.
-    n_jobs : int
-        Processes at a time.
-    progress : bool
-        Show a bar on standard error, where that is a terminal.
-
-    Returns
-    -------
-    dict
-        The names → results, in the order of the calls.
-
-    Raises
-    ------
-    ValueError
-        Another function.
-    EncoderError
-        As the function; what was finished before is in the store.
+    ``parts`` are joined; they are of the lookup's language.
     """
-    if function not in (train_nli, align):
-        raise ValueError("only train_nli and align are run here")
-    store = store or Store()
-    keys = {name: _key(function, dict(call)) for name, call in calls.items()}
-    # Equal keys may stand under several names; one of them does the work.
-    missing = {
-        str(keys[name]): (function, dict(call), keys[name], store)
-        for name, call in calls.items()
-        if store.load_arrays(_KIND, keys[name]) is None
+
+    parts: tuple[labelled.Pairs, ...]
+    lookup: Lookup
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the pairs."""
+        parts = [[part.language, part.text_hash()] for part in self.parts]
+        return {"pairs": parts, "lookup": self.lookup.ask}
+
+    @cached_property
+    def loaded(self) -> LabelledPairs:
+        """As `inference`."""
+        return inference(self.parts, self.lookup.load())
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Classes, int64 ``(n,)``. Raises ValueError where they are not those of inference."""
+        return np.array([labelled.NLI.index(label) for part in self.parts for label in part.labels])
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """An encoder with random weights, as `sentence_encoders.encoder` draws them."""
+
+    name: str
+    sizes: Sizes
+    seed: int
+
+    @cached_property
+    def ask(self) -> Ask:
+        """What decides the weights."""
+        about = {"encoder": self.name, "sizes": asdict(self.sizes), "seed": self.seed}
+        return Ask("random-encoders", about)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The weights."""
+        return weights(encoder(self.name, self.sizes, self.seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Inferred:
+    """The recipe of an encoder that `train_nli` makes of ``pairs``, with its further options."""
+
+    name: str
+    sizes: Sizes
+    pairs: Inference
+    validation: Inference
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def ask(self) -> Ask:
+        """What decides the weights. Raises TypeError for an option that there is not."""
+        about = {"encoder": self.name, "sizes": asdict(self.sizes), "pairs": self.pairs.about}
+        options = _with_defaults(train_nli, self.options, {"sizes"})
+        return NLI.ask(about | {"validation": self.validation.about, "options": options})
+
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """Words of the sentences that it learns from."""
+        return self.pairs.lookup, self.validation.lookup
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The weights, trained where this machine has not got them."""
+        return trained([self])[0].state
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """The recipe of an encoder that `align` makes of ``nli``, with its further options.
+
+    ``parallel`` has English first; it is read with ``source`` and ``target``. Without ``target``
+    English is mapped to itself.
+    """
+
+    nli: Inferred
+    parallel: Parallel
+    source: Lookup
+    target: Lookup | None
+    validation: Inference
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.nli.name
+
+    @property
+    def sizes(self) -> Sizes:
+        return self.nli.sizes
+
+    @cached_property
+    def ask(self) -> Ask:
+        """What decides the weights. Raises TypeError for an option that there is not."""
+        about = {"nli": self.nli.ask, "translations": self.parallel.about}
+        about |= {"source": self.source.ask, "target": self.target and self.target.ask}
+        options = _with_defaults(align, self.options, set())
+        return ALIGNED.ask(about | {"validation": self.validation.about, "options": options})
+
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """Words of the sentences that it learns from."""
+        own = self.source, self.target, self.validation.lookup
+        return tuple(lookup for lookup in own if lookup is not None)
+
+    def sides(self) -> tuple[Sentences, Sentences]:
+        """Sentences of both languages."""
+        lines = self.parallel.lines
+        source = sentences(lines[0], self.source.load())
+        target = source if self.target is None else sentences(lines[1], self.target.load())
+        return source, target
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The weights, trained where this machine has not got them."""
+        return trained([self])[0].state
+
+
+def _with_defaults(
+    function: Callable[..., Any], options: Mapping[str, Any], named: set[str]
+) -> dict[str, Any]:
+    """The keyword arguments of a function, but for some; TypeError where it has not got one."""
+    defaults = {
+        name: own.default
+        for name, own in inspect.signature(function).parameters.items()
+        if own.kind is own.KEYWORD_ONLY and name not in named
     }
-    what = "encoders trained" if function is train_nli else "encoders mapped"
-    with tqdm(total=len(calls), desc=what, disable=None if progress else True) as bar:
-        bar.update(len(calls) - len(missing))
-        for _ in side_by_side(_stored, list(missing.values()), n_jobs):
-            bar.update()
-    return {name: _loaded(function, dict(call), keys[name], store) for name, call in calls.items()}
+    if unknown := sorted(set(options) - set(defaults)):
+        raise TypeError(f"{function.__name__} has no option {unknown[0]!r}")
+    return defaults | dict(options)
 
 
-_KIND = "sentence-encoders"
+def trained(recipes: Sequence[Inferred | Mapped]) -> list[Nli | Aligned]:
+    """The encoders of some recipes; those that this machine has not got train side by side.
+
+    Raises EncoderError as `train_nli` and `align`; what was finished before is kept.
+    """
+    if not recipes:
+        return []
+    if any(type(own) is not type(recipes[0]) for own in recipes):
+        raise ValueError("recipes are of two types: ask for one after the other")
+    kind = NLI if isinstance(recipes[0], Inferred) else ALIGNED
+
+    def calls(missing: list[int]) -> list[work.Call]:
+        needed = [recipes[position] for position in missing]
+        word_spaces.load([lookup for own in needed for lookup in own.lookups])
+        if kind is NLI:
+            return [
+                ([at], (own.name, own.pairs.loaded, own.validation.loaded, own.sizes, own.options))
+                for at, own in zip(missing, needed, strict=True)
+            ]
+        known: dict[tuple[int, ...], tuple[Sentences, Sentences]] = {}
+        english = trained([own.nli for own in needed])
+        found = []
+        for at, own, nli in zip(missing, needed, english, strict=True):
+            place = id(own.parallel), id(own.source), id(own.target)
+            sides = known.get(place) or known.setdefault(place, own.sides())
+            found.append(([at], (nli, *sides, own.validation.loaded, own.options)))
+        return found
+
+    what = "encoders trained" if kind is NLI else "encoders mapped"
+    values = work.results(kind, [own.ask.about for own in recipes], calls, what=what, alone=True)
+    return [_unpacked(own, value) for own, value in zip(recipes, values, strict=True)]
 
 
-def _stored(
-    function: Callable[..., Nli | Aligned], call: dict[str, Any], key: dict[str, Any], store: Store
-) -> None:
-    """In a process of its own: the result goes by way of the store."""
-    found = function(**call)
-    parts = {"state": found.state, "history": {x: y.to_numpy() for x, y in found.history.items()}}
-    if isinstance(found, Nli):
-        parts["classifier"] = found.classifier
-    arrays = {f"{part} {name}": x for part, own in parts.items() for name, x in own.items()}
-    store.save_arrays(_KIND, key, arrays)
+def _trained_nli(
+    name: str, pairs: LabelledPairs, validation: LabelledPairs, sizes: Sizes, options: Mapping
+) -> Value:
+    return _packed(train_nli(name, *pairs, validation, sizes=sizes, **options))
 
 
-def _loaded(
-    function: Callable[..., Nli | Aligned], call: dict[str, Any], key: dict[str, Any], store: Store
-) -> Nli | Aligned:
-    arrays = store.load_arrays(_KIND, key)
-    if arrays is None:
-        raise EncoderError(f"{store.path(_KIND, key)} could not be read back: check the disk")
+def _aligned(
+    nli: Nli, source: Sentences, target: Sentences, validation: LabelledPairs, options: Mapping
+) -> Value:
+    return _packed(align(nli, source, target, validation, **options))
+
+
+def _packed(made: Nli | Aligned) -> Value:
+    parts = {"state": made.state, "history": {x: y.to_numpy() for x, y in made.history.items()}}
+    if isinstance(made, Nli):
+        parts["classifier"] = made.classifier
+    return {f"{part} {name}": x for part, own in parts.items() for name, x in own.items()}
+
+
+def _unpacked(recipe: Inferred | Mapped, arrays: Value) -> Nli | Aligned:
     parts: dict[str, dict[str, np.ndarray]] = {"state": {}, "history": {}, "classifier": {}}
     for name, x in arrays.items():
         part, _, own = name.partition(" ")
         parts[part][own] = x
-    columns = [x for x in ("epoch", "loss", "cosine", "accuracy") if x in parts["history"]]
-    history = pd.DataFrame(parts["history"])[columns]
-    if function is align:
+    history = pd.DataFrame(parts["history"])
+    if isinstance(recipe, Mapped):
         return Aligned(parts["state"], history)
-    return Nli(call["name"], call["sizes"], parts["state"], parts["classifier"], history)
+    return Nli(recipe.name, recipe.sizes, parts["state"], parts["classifier"], history)
 
 
-def _key(function: Callable[..., Any], call: dict[str, Any]) -> dict[str, Any]:
-    """All that a result depends on: arguments (defaults too), what computes, and with what."""
-    bound = inspect.signature(function).bind(**call)
-    bound.apply_defaults()
-    device = models.device_of(bound.arguments.pop("device"))
-    return {
-        "function": function.__name__,
-        "arguments": {name: _plain(value) for name, value in bound.arguments.items()},
-        "device": device.type,
-        "code": code_version(sys.modules[__name__], sentence_encoders),
-        "torch": torch.__version__.split("+")[0],
-    }
+# --- what encoders answer -------------------------------------------------------------------------
 
 
-def _plain(value: Any) -> Any:
-    """An argument in what a key can hold: data by their hash."""
-    if isinstance(value, Sentences):
-        return value.hash()
-    if isinstance(value, np.ndarray):
-        about = repr((value.shape, value.dtype.str)).encode()
-        return hashlib.sha256(about + np.ascontiguousarray(value).tobytes()).hexdigest()
-    if isinstance(value, Nli):
-        return _plain([value.name, asdict(value.sizes), value.state, value.classifier])
-    if isinstance(value, Sizes):
-        return asdict(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(x) for name, x in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(x) for x in value]
-    return value
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The course of a training, and what the encoder then says of pairs of inference.
+
+    ``history`` as of `Nli` or `Aligned`; ``predicted`` int64 ``(n,)``, places in ``labelled.NLI``;
+    ``accuracy`` in [0, 1].
+    """
+
+    history: pd.DataFrame
+    predicted: np.ndarray
+    accuracy: float
+
+
+def answered(recipes: Sequence[Inferred | Mapped], asked: Sequence[Inference]) -> list[Answers]:
+    """What encoders answer, each to its own pairs.
+
+    Raises EncoderError as `trained`, and where there is not one of each.
+    """
+    _check_same(len(recipes), len(asked), "encoders", "parts of pairs", "asked")
+    abouts = [
+        {"encoder": own.ask, "asked": pairs.about}
+        for own, pairs in zip(recipes, asked, strict=True)
+    ]
+
+    def calls(missing: list[int]) -> list[work.Call]:
+        found = []
+        for type_ in (Inferred, Mapped):
+            at = [position for position in missing if isinstance(recipes[position], type_)]
+            made = trained([recipes[position] for position in at])
+            english = trained([getattr(recipes[x], "nli", recipes[x]) for x in at])
+            word_spaces.load([asked[position].lookup for position in at])
+            found += [
+                ([position], (nli, own.state, own.history, *asked[position].loaded[:2]))
+                for position, own, nli in zip(at, made, english, strict=True)
+            ]
+        return found
+
+    values = work.results(ANSWERS, abouts, calls, what="encoders asked", alone=True)
+    found = []
+    for value, pairs in zip(values, asked, strict=True):
+        predicted = value["predicted"].astype(np.int64)
+        history = pd.DataFrame({x: y for x, y in value.items() if x != "predicted"})
+        found.append(Answers(history, predicted, _accuracy(predicted, pairs.labels)))
+    return found
+
+
+def accuracies(
+    asked: Mapping[tuple[str, str], tuple[Inferred | Mapped, Inference]],
+) -> pd.DataFrame:
+    """Accuracy on inference: ``encoder`` (as figures call it), ``language``, ``accuracy``.
+
+    ``asked`` has an encoder (of `ENCODERS`) and a language, by the names of the rows, with the
+    recipe and the pairs.
+    """
+    answers = answered(*map(list, zip(*asked.values(), strict=True)))
+    rows = [
+        (NAMES[name], language, own.accuracy)
+        for (name, language), own in zip(asked, answers, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["encoder", "language", "accuracy"])
+
+
+def _answered(
+    nli: Nli,
+    state: Mapping[str, np.ndarray],
+    history: pd.DataFrame,
+    premises: Sentences,
+    hypotheses: Sentences,
+) -> Value:
+    predicted = nli_predictions(nli, premises, hypotheses, state=state).astype(np.int8)
+    return {x: y.to_numpy() for x, y in history.items()} | {"predicted": predicted}
+
+
+def _answers_apart(stored: Value, computed: Value) -> float:
+    """How far accuracies of the epochs are apart, or the share of pairs answered otherwise.
+
+    The number of epochs may differ, where two of them are nearly equal.
+    """
+    pairs = stored["predicted"], computed["predicted"]
+    if pairs[0].shape != pairs[1].shape:
+        return math.inf
+    reached = abs(stored["accuracy"].max() - computed["accuracy"].max())
+    return max(float(reached), float(np.mean(pairs[0] != pairs[1])))
+
+
+NLI = work.Kind("sentence-encoders", _trained_nli, version=1, side_by_side=True, shipped=False)
+ALIGNED = work.Kind("mapped-encoders", _aligned, version=1, side_by_side=True, shipped=False)
+ANSWERS = work.Kind(
+    "xprobe-nli", _answered, version=1, tolerance=0.15, difference=_answers_apart,
+    side_by_side=True,
+)  # fmt: skip

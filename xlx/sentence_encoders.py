@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn import functional
 
 from xlx import models
-from xlx.finetuning import threads_of
+from xlx.executors import one_thread
 
 ENCODERS = ("rnn-max", "rnn-last", "cnn-max", "cnn-mean", "attention-max", "attention-last")
 #: As the paper's figures and tables call them.
@@ -371,26 +371,25 @@ def encode(
     of: Sentences,
     *,
     batch_tokens: int = TOKENS,
-    device: str | None = None,
 ) -> np.ndarray:
     """Vectors of sentences by an encoder with the given weights (of `weights`): float32 ``(n, d)``.
+
+    On the device that the settings name; a CPU works with one thread.
 
     Parameters
     ----------
     batch_tokens : int
         Words of a batch at most, padding included (a longer sentence is a batch of its own).
-    device : str, optional
-        "cpu", "cuda" ...; default: CUDA where there is one. A CPU works with one thread.
 
     Raises
     ------
     EncoderError
         An unknown encoder, weights of another encoder, word vectors of another width.
     """
-    where = models.device_of(device)
+    where = models.device_of(None)
     table = Table(of, sizes, where)
     net = with_weights(name, sizes, state, where)
-    with threads_of(where, 1):
+    with one_thread():
         return vectors_of(net, table, batch_tokens=batch_tokens).cpu().numpy()
 
 

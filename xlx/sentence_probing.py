@@ -14,28 +14,34 @@ vectors that hold the word. Labels are dealt out so that each comes about equall
 is accuracy less control accuracy: what is read off a vector beyond what the probe can look up.
 """
 
-import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from tqdm import tqdm
 
-from xlx import embeddings, models, probes, sentence_encoders, statistics
-from xlx.finetuning import side_by_side, threads_of
-from xlx.probing_tasks import Task
-from xlx.store import Store, code_version
+from xlx import (
+    embeddings,
+    encoder_training,
+    models,
+    probes,
+    probing_tasks,
+    sentence_encoders,
+    statistics,
+    word_spaces,
+    work,
+)
+from xlx.executors import one_thread
+from xlx.probing_tasks import Planned, Task
+from xlx.settings import current
+from xlx.word_spaces import Lookup
 
 #: Units of the probe's hidden layer, and what they apply (Table 2).
 HIDDEN, ACTIVATION = 150, "sigmoid"
-
-#: Words → their vectors ``(n, dim)``.
-Lookup = Callable[[Sequence[str]], np.ndarray]
 
 #: Tokenised sentences → vectors ``(n, dim)``.
 Encode = Callable[[Sequence[tuple[str, ...]]], np.ndarray]
@@ -44,8 +50,11 @@ Encode = Callable[[Sequence[tuple[str, ...]]], np.ndarray]
 CELL = ("encoder", "condition", "language", "task")
 
 
-#: Which subject, and which of its tasks.
-_Cell = tuple[int, int]
+#: Recipe of one of `sentence_encoders.ENCODERS`.
+Recipe = encoder_training.Untrained | encoder_training.Inferred | encoder_training.Mapped
+
+#: Encoders whose probes train at once, in one call.
+TOGETHER = 6
 
 
 @dataclass(frozen=True)
@@ -57,17 +66,22 @@ class Subject:
     encoder, condition, language : str
         How tables name it: "RNN (maxpool)", "mapped", "de". A language may be any name that the
         tasks of `probe` go by.
-    key : mapping
-        All that its vectors depend on, but for the sentences.
-    encode : callable
-        Tokenised sentences → vectors ``(n, dim)``. It may run in another process.
+    about : mapping
+        All that decides its vectors, but for the sentences; text, numbers and asks.
+    ready : callable
+        Some tasks → what encodes their sentences, tokenised, as vectors ``(n, dim)``. Called only
+        where something is to be computed; what it gives may run in another process.
+    recipe, lookup
+        Of an encoder over words: what has to be trained and made, so that all is, side by side.
     """
 
     encoder: str
     condition: str
     language: str
-    key: Mapping[str, object]
-    encode: Encode = field(repr=False)
+    about: Mapping[str, Any]
+    ready: Callable[[Sequence[Task]], Encode] = field(repr=False)
+    recipe: Recipe | None = field(default=None, repr=False)
+    lookup: Lookup | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ class WordTable:
     vectors: np.ndarray = field(repr=False)
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], lookup: Lookup) -> "WordTable":
+    def of(cls, tasks: Sequence[Task], lookup: word_spaces.Look) -> "WordTable":
         """The words of all parts of some tasks, with the vectors that a lookup has for them."""
         parts = [part for task in tasks for part in task.parts().values()]
         words = sorted({token for part in parts for tokens in part.tokens for token in tokens})
@@ -92,83 +106,82 @@ class WordTable:
         """The vectors of words, ``(n, dim)``. Raises KeyError for a word that no task has."""
         return self.vectors[[self.place[word] for word in words]]
 
-    def hash(self) -> str:
-        """SHA-256 of words and vectors."""
-        return _digest({"\n".join(self.place): self.vectors})
 
-
-def of_model(
-    name: str, language: str, layer: int, *, pooling: str = "mean", dtype: str = "float32"
-) -> Subject:
+def of_model(name: str, language: str, layer: int, *, pooling: str = "mean") -> Subject:
     """A layer of an encoder of the family, or of any that `models.load` takes, as a subject.
 
     It reads the tokens with spaces between them, as it was not trained on them; words cut by the
-    tokeniser are its own business.
+    tokeniser are its own business. Its precision is that of the settings.
     """
+    about = embeddings.states_about(name, pooling=pooling) | {"layer": layer}
+    encode = partial(_layer, name, layer, pooling, current().dtype)
+    return Subject(f"{name}, layer {layer}", "pretrained", language, about, lambda _: encode)
+
+
+def _layer(
+    name: str, layer: int, pooling: str, dtype: str, sentences: Sequence[tuple[str, ...]]
+) -> np.ndarray:
+    # Sent to another process, a model of transformers forgets to keep its hidden states: so each
+    # loads its own.
     encoder = models.load(name, dtype=dtype)
     if not 0 <= layer <= encoder.n_layers:
         raise ValueError(f"{name} has the layers 0 to {encoder.n_layers}, and not {layer}")
-    key = embeddings.states_key(encoder, pooling=pooling) | {"layer": layer}
-
-    # Sent to another process, a model of transformers forgets to keep its hidden states: so each
-    # loads its own.
-    def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
-        texts = [" ".join(tokens) for tokens in sentences]
-        own = models.load(name, dtype=dtype)
-        return embeddings.embed(own, texts, pooling=pooling, progress=False).states[layer]
-
-    return Subject(f"{name}, layer {layer}", "pretrained", language, key, encode)
+    texts = [" ".join(tokens) for tokens in sentences]
+    return embeddings.embed(encoder, texts, pooling=pooling).states[layer]
 
 
-def of_encoder(
+def of_encoder(recipe: Recipe, lookup: Lookup, language: str, condition: str) -> Subject:
+    """One of `sentence_encoders.ENCODERS`, by its recipe, over the words of a lookup."""
+
+    def ready(tasks: Sequence[Task]) -> Encode:
+        words = _word_table(tasks, lookup)
+        return partial(_encoded, recipe.name, recipe.sizes, recipe.state(), words)
+
+    about = {"encoder": recipe.ask, "lookup": lookup.ask}
+    name = sentence_encoders.NAMES[recipe.name]
+    return Subject(name, condition, language, about, ready, recipe, lookup)
+
+
+def _encoded(
     name: str,
     sizes: sentence_encoders.Sizes,
     state: Mapping[str, np.ndarray],
     words: WordTable,
-    language: str,
-    condition: str,
-) -> Subject:
-    """One of `sentence_encoders.ENCODERS` with some weights, over word vectors."""
-    key = {
-        "encoder": name,
-        "sizes": asdict(sizes),
-        "state": _digest(state),
-        "words": words.hash(),
-        "code": code_version(sentence_encoders),
-    }
-
-    def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
-        found = sentence_encoders.sentences(sentences, words)
-        return sentence_encoders.encode(name, sizes, state, found)
-
-    return Subject(sentence_encoders.NAMES[name], condition, language, key, encode)
+    sentences: Sequence[tuple[str, ...]],
+) -> np.ndarray:
+    own = sentence_encoders.sentences(sentences, words)
+    return sentence_encoders.encode(name, sizes, state, own)
 
 
-def of_mean(words: WordTable, language: str) -> Subject:
+def of_mean(lookup: Lookup, language: str) -> Subject:
     """The mean of a sentence's word vectors: an encoder that knows no order and is not trained."""
-    key = {"mean": words.hash(), "code": code_version(_mean)}
 
-    def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
-        return _mean(sentences, words)
+    def ready(tasks: Sequence[Task]) -> Encode:
+        return partial(_mean, lookup=_word_table(tasks, lookup))
 
-    return Subject("mean of words", "not trained", language, key, encode)
+    about = {"mean": lookup.ask}
+    return Subject("mean of words", "not trained", language, about, ready, lookup=lookup)
 
 
-def _mean(sentences: Sequence[tuple[str, ...]], lookup: Lookup) -> np.ndarray:
+#: The last tables of words, by lookup and tasks: encoders of a language read the same.
+_TABLES: dict[tuple[str, ...], WordTable] = {}
+
+
+def _word_table(tasks: Sequence[Task], lookup: Lookup) -> WordTable:
+    key = lookup.ask.identity, *(task.text_hash() for task in tasks)
+    if key not in _TABLES:
+        if len(_TABLES) > 16:
+            _TABLES.clear()
+        _TABLES[key] = WordTable.of(tasks, lookup.load())
+    return _TABLES[key]
+
+
+def _mean(sentences: Sequence[tuple[str, ...]], lookup: word_spaces.Look) -> np.ndarray:
     words = sorted({token for tokens in sentences for token in tokens})
     place = {word: index for index, word in enumerate(words)}
     vectors = lookup(words)
     means = [vectors[[place[token] for token in tokens]].mean(axis=0) for tokens in sentences]
     return np.array(means, dtype=np.float32)
-
-
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 of named arrays."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(repr((name, arrays[name].shape, arrays[name].dtype.str)).encode())
-        digest.update(np.ascontiguousarray(arrays[name]))
-    return digest.hexdigest()
 
 
 def of_random_words(language: str, *, dim: int = 128, seed: int = 0) -> Subject:
@@ -177,60 +190,53 @@ def of_random_words(language: str, *, dim: int = 128, seed: int = 0) -> Subject:
     A bag of words folded into `dim` numbers, so that the probe of an encoder fits it (Wieting and
     Kiela 2019 use random vectors for the same end). A word's vector depends on the word and `seed`.
     """
+    encode = partial(_mean, lookup=partial(_random_vectors, dim, seed))
+    about = {"random words": dim, "seed": seed}
+    return Subject("bag of words", "not trained", language, about, lambda _: encode)
 
-    def lookup(words: Sequence[str]) -> np.ndarray:
-        draws = (np.random.default_rng([seed, zlib.crc32(word.encode())]) for word in words)
-        return np.array([draw.standard_normal(dim) for draw in draws], dtype=np.float32)
 
-    def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
-        return _mean(sentences, lookup)
-
-    key = {"random words": dim, "seed": seed, "code": code_version(of_random_words, _mean)}
-    return Subject("bag of words", "not trained", language, key, encode)
+def _random_vectors(dim: int, seed: int, words: Sequence[str]) -> np.ndarray:
+    draws = (np.random.default_rng([seed, zlib.crc32(word.encode())]) for word in words)
+    return np.array([draw.standard_normal(dim) for draw in draws], dtype=np.float32)
 
 
 def of_length(language: str) -> Subject:
     """The number of tokens, and nothing else: what a task gives away by length."""
+    about = {"length": "tokens"}
+    return Subject("length alone", "not trained", language, about, lambda _: _lengths)
 
-    def encode(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
-        return np.array([[len(tokens)] for tokens in sentences], dtype=np.float32)
 
-    key = {"length": code_version(of_length)}
-    return Subject("length alone", "not trained", language, key, encode)
+def _lengths(sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
+    return np.array([[len(tokens)] for tokens in sentences], dtype=np.float32)
 
 
 def probe(
     subjects: Sequence[Subject],
-    tasks: Mapping[str, Sequence[Task]],
+    tasks: Mapping[str, Sequence[Task | Planned]],
     *,
     hidden: int | None = HIDDEN,
     activation: str = ACTIVATION,
     seeds: Sequence[int] = (0, 1, 2),
     order: int = 0,
     control: bool = True,
-    n_jobs: int = 2,
-    store: Store | None = None,
-    progress: bool = True,
     **options: Any,
 ) -> pd.DataFrame:
     """Accuracy of every encoder on every task of its language.
 
-    What is stored is not computed again, so that a run that was stopped goes on where it was, and
-    another encoder costs only itself.
+    What is known is not computed again (`xlx.work`), so that a run that was stopped goes on where
+    it was, another encoder costs only itself, and none is trained for what the ledger has.
 
     Parameters
     ----------
     subjects : sequence of Subject
     tasks : mapping
-        By language (as the subjects name it) its tasks, of `probing_tasks.build`. A task may be
+        By language (as the subjects name it) its tasks, of `probing_tasks`. A task may be
         there several times, drawn with other seeds: small ones are measured better so, as more of
         their sentences are tested on.
     hidden, activation, seeds, order
         As in `probes.fit`; `order` also draws the labels of the control task.
     control : bool
         Also the control task, at twice the cost.
-    n_jobs : int
-        Processes; each computes with one thread.
     options
         As for `probes.fit`.
 
@@ -253,59 +259,57 @@ def probe(
         raise ValueError(f"two encoders are called {', '.join(sorted(twice)[0])}")
     if lost := sorted({subject.language for subject in subjects} - set(tasks)):
         raise ValueError(f"there are no tasks in {lost[0]}, but {', '.join(sorted(tasks))}")
+    fitting = {"hidden": hidden, "activation": activation, "seeds": list(seeds), "order": order}
+    fitting |= options
+    hashes = {language: [task.text_hash() for task in own] for language, own in tasks.items()}
+    cells = [
+        (index, at)
+        for index, subject in enumerate(subjects)
+        for at in range(len(tasks[subject.language]))
+    ]
+    abouts = [
+        {
+            "encoder": subjects[index].about,
+            "task": hashes[subjects[index].language][at],
+            "control": control,
+            "probe": fitting,
+        }
+        for index, at in cells
+    ]
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        wanted: dict[int, list[int]] = {}
+        for position in missing:
+            wanted.setdefault(cells[position][0], []).append(position)
+        _prepare([subjects[index] for index in wanted])
+        # Encoders of a language together, as they read the same tasks and words.
+        chosen = sorted(wanted, key=lambda index: subjects[index].language)
+        for start in range(0, len(chosen), TOGETHER):
+            part = chosen[start : start + TOGETHER]
+            encoders = []
+            for index in part:
+                language = subjects[index].language
+                own = [tasks[language][cells[position][1]].built() for position in wanted[index]]
+                encoders.append((subjects[index].ready(own), own))
+            positions = [position for index in part for position in wanted[index]]
+            yield positions, (encoders, control, fitting)
+
+    values = work.results(CELLS, abouts, calls, what="probes")
+    found = dict(zip(cells, values, strict=True))
     tested = {
-        (language, task.name): len(
-            {base for other in own if other.name == task.name for base in other.test.bases}
-        )
+        (language, task.name): _n_distinct(task, own)
         for language, own in tasks.items()
         for task in own
     }
-    store = store or Store()
-    fitting = {"hidden": hidden, "activation": activation, "seeds": list(seeds), "order": order}
-    fitting |= options
-    common = {
-        "control": control,
-        "code": code_version(probes, _encoded, _stack, _scores, _evaluated, dealt_labels),
-    } | fitting
-    hashes = {language: [task.text_hash() for task in own] for language, own in tasks.items()}
-    cells = {
-        (index, at): (task, common | {"of": subject.key, "task": hashes[subject.language][at]})
-        for index, subject in enumerate(subjects)
-        for at, task in enumerate(tasks[subject.language])
-    }
-    found = {cell: store.load_table("xprobe", key) for cell, (_, key) in cells.items()}
-    wanted: dict[int, list[int]] = {}
-    for index, at in (cell for cell in cells if found[cell] is None):
-        wanted.setdefault(index, []).append(at)
-
-    states: dict[_Cell, dict[str, np.ndarray]] = {}
-    encoding = [
-        (index, subjects[index].encode, [cells[index, at][0] for at in own])
-        for index, own in wanted.items()
-    ]
-    ended = side_by_side(_encoded, encoding, n_jobs)
-    for index, vectors in tqdm(ended, "encoding", len(encoding), disable=not progress):
-        for at, own in zip(wanted[index], vectors, strict=True):
-            states[index, at] = own
-    stacks = [
-        (stack, [states[cell] for cell in stack], [cells[cell][0] for cell in stack])
-        for stack in _alike(states, {cell: task for cell, (task, _) in cells.items()}, n_jobs)
-    ]
-    calls = [(*stack, control, fitting) for stack in stacks]
-    ended = side_by_side(_scores, calls, n_jobs)
-    for stack, tables in tqdm(ended, "probing", len(calls), disable=not progress):
-        for cell, table in zip(stack, tables, strict=True):
-            store.save_table("xprobe", cells[cell][1], table)
-            found[cell] = table
     rows = [
         found[index, at].assign(
             encoder=subjects[index].encoder,
             condition=subjects[index].condition,
             language=subjects[index].language,
-            task=task.name,
-            draw=[other.name for other in tasks[subjects[index].language][:at]].count(task.name),
+            task=tasks[subjects[index].language][at].name,
+            draw=_draw(tasks[subjects[index].language], at),
         )
-        for (index, at), (task, _) in cells.items()
+        for index, at in cells
     ]
     table = pd.concat(rows, ignore_index=True)
     table["n_distinct"] = [
@@ -315,43 +319,63 @@ def probe(
     return table[[*first, *(column for column in table if column not in first)]]
 
 
-def _encoded(
-    index: int, encode: Encode, tasks: Sequence[Task]
-) -> tuple[int, list[dict[str, np.ndarray]]]:
+def _draw(tasks: Sequence[Task | Planned], at: int) -> int:
+    """How many tasks of the same name come before."""
+    return [task.name for task in tasks[:at]].count(tasks[at].name)
+
+
+def _n_distinct(task: Task | Planned, tasks: Sequence[Task | Planned]) -> int:
+    """Sentences that some draw of a task tests on."""
+    if isinstance(task, Planned):
+        return task.n_distinct
+    return probing_tasks.n_distinct(other for other in tasks if other.name == task.name)
+
+
+def _prepare(subjects: Sequence[Subject]) -> None:
+    """Train the encoders and make the words that are needed, side by side."""
+    for type_ in (encoder_training.Inferred, encoder_training.Mapped):
+        own = [subject.recipe for subject in subjects if isinstance(subject.recipe, type_)]
+        encoder_training.trained(own)
+    word_spaces.load([subject.lookup for subject in subjects if subject.lookup is not None])
+
+
+#: An encoder with the tasks that it is probed on.
+_Encoder = tuple[Encode, Sequence[Task]]
+
+
+def _probed(
+    encoders: Sequence[_Encoder], control: bool, options: Mapping[str, Any]
+) -> list[pd.DataFrame]:
+    """A table, with a row a seed, for each encoder and each of its tasks."""
+    cells = [
+        (task, states)
+        for encode, tasks in encoders
+        for task, states in zip(tasks, _states(encode, tasks), strict=True)
+    ]
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, (task, states) in enumerate(cells):
+        shape = states["train"].shape[1], len(task.classes)
+        groups.setdefault(shape, []).append(place)
+    found: dict[int, pd.DataFrame] = {}
+    for places in groups.values():
+        stack = [cells[place] for place in places]
+        found |= dict(zip(places, _scores(stack, control, options), strict=True))
+    return [found[place] for place in range(len(cells))]
+
+
+def _states(encode: Encode, tasks: Sequence[Task]) -> list[dict[str, np.ndarray]]:
     """The vectors of the parts of some tasks; sentences that occur again are encoded once."""
     parts = [part for task in tasks for part in task.parts().values()]
     sentences = list(dict.fromkeys(tokens for part in parts for tokens in part.tokens))
     place = {tokens: row for row, tokens in enumerate(sentences)}
-    with threads_of(torch.device("cpu"), 1):
+    with one_thread():
         vectors = encode(sentences)
     if len(vectors) != len(sentences):
         raise ValueError(f"{len(sentences)} sentences gave {len(vectors)} vectors")
-    return index, [
+    return [
         {name: vectors[[place[x] for x in part.tokens]] for name, part in task.parts().items()}
         for task in tasks
     ]
-
-
-def _alike(
-    states: Mapping[_Cell, Mapping[str, np.ndarray]],
-    tasks: Mapping[_Cell, Task],
-    n_jobs: int,
-) -> list[list[_Cell]]:
-    """Cells whose probes can train as one stack: one width, one number of classes.
-
-    A large stack is parted, so that no process waits for another's.
-    """
-    groups: dict[tuple[int, int], list[_Cell]] = {}
-    for cell, parts in states.items():
-        shape = parts["train"].shape[1], len(tasks[cell].classes)
-        groups.setdefault(shape, []).append(cell)
-    size = max(1, len(states) // (4 * n_jobs))
-    parted = [
-        cells[start : start + size]
-        for cells in groups.values()
-        for start in range(0, len(cells), size)
-    ]
-    return sorted(parted, key=len, reverse=True)
 
 
 def _stack(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
@@ -364,18 +388,17 @@ def _stack(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
 
 
 def _scores(
-    stack: list[_Cell],
-    states: Sequence[Mapping[str, np.ndarray]],
-    tasks: Sequence[Task],
+    stack: Sequence[tuple[Task, Mapping[str, np.ndarray]]],
     control: bool,
     options: Mapping[str, Any],
-) -> tuple[list[_Cell], list[pd.DataFrame]]:
-    """Probes of some cells at once: a table a cell, with a row a seed."""
+) -> list[pd.DataFrame]:
+    """Probes of some cells at once, which have one width and one number of classes."""
+    tasks, states = zip(*stack, strict=True)
     parts = list(tasks[0].parts())
     stacked = [_stack([own[name] for own in states], 0) for name in parts]
     labels = [_stack([task.parts()[name].labels for task in tasks], -1) for name in parts]
     n_classes = len(tasks[0].classes)
-    with threads_of(torch.device("cpu"), 1):
+    with one_thread():
         table = _evaluated(stacked, labels, n_classes, options)
         if control:
             dealt = [dealt_labels(task, options["order"]) for task in tasks]
@@ -384,7 +407,7 @@ def _scores(
             table["control_accuracy"] = reached
             table["selectivity"] = table["accuracy"] - reached
     table = table.drop(columns=["epoch", "validation_loss"]).assign(classes=n_classes)
-    return stack, [
+    return [
         table[table["group"] == row].drop(columns="group").reset_index(drop=True)
         for row in range(len(stack))
     ]
@@ -397,7 +420,7 @@ def _evaluated(
     options: Mapping[str, Any],
 ) -> pd.DataFrame:
     splits = map(probes.Split, states, labels)
-    return probes.evaluate(*splits, n_classes, progress=False, **options)
+    return probes.evaluate(*splits, n_classes, **options)
 
 
 def dealt_labels(task: Task, seed: int) -> dict[str, np.ndarray]:
@@ -414,6 +437,10 @@ def dealt_labels(task: Task, seed: int) -> dict[str, np.ndarray]:
         of[word] = int(dealt.argmin())
         dealt[of[word]] += counts[word]
     return {name: np.array([of[word] for word in own]) for name, own in firsts.items()}
+
+
+#: A probe is trained: an encoder's moves by single sentences of some hundred with last digits.
+CELLS = work.Kind("xprobe-cells", _probed, version=1, tolerance=0.15, side_by_side=True)
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:

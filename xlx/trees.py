@@ -29,12 +29,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 from ufal import udpipe
 
-from xlx import labelled, origins, paths
+from xlx import labelled, origins, paths, progress
 from xlx.languages import base_code
 
 #: What is shipped: one treebank a language, and Parallel UD.
@@ -44,6 +44,7 @@ SOURCES: tuple[str, ...] = ("ud", "pud")
 FLAWS: tuple[str, ...] = ("no such head", "no root", "two roots", "a cycle")
 
 _FOLDER = paths.DATA / "trees"
+_REMEDY = "restore data/trees from the repository."
 
 #: Relations that UD 2 has renamed; ``nmod`` and ``dep`` cannot be told apart from the name alone.
 _FORMER_RELATIONS = {
@@ -244,7 +245,44 @@ def load(language: str, source: str = "ud", *, path: str | Path | None = None) -
     return Trees(language, source, tuple(trees), left_out, tuple(dropped))
 
 
+@dataclass(frozen=True)
+class Treebank:
+    """Parsed sentences that are read when they are needed; arguments and errors as `load`."""
+
+    language: str
+    source: str = "ud"
+    path: str | Path | None = None
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the sentences: hashes of the files, found without reading the trees."""
+        if self.path is None:
+            files = {"": _shipped_file(self.language, self.source)[0]}
+        else:
+            root = Path(self.path)
+            files = {str(file.relative_to(root)): file for file in _conllu_files(root)}
+        hashes = {name: hashlib.sha256(x.read_bytes()).hexdigest() for name, x in files.items()}
+        return {"language": self.language, "source": self.source, "files": hashes}
+
+    @cached_property
+    def trees(self) -> Trees:
+        """As `load`."""
+        return load(self.language, self.source, path=self.path)
+
+
 def _load_shipped(language: str, source: str) -> Trees:
+    file, row = _shipped_file(language, source)
+    data = file.read_bytes()
+    if hashlib.sha256(data).hexdigest() != row["sha256"]:
+        raise TreesError(f"{file} is not the file on record in sources.tsv; {_REMEDY}")
+    read = read_conllu(_lines(data, str(file)), str(file), language, source=source)
+    reasons = (each.rsplit(": ", 1) for each in row["left_out"].split("; ") if each)
+    left_out = read.left_out | {why: int(n) for why, n in reasons}
+    return Trees(language, source, read.trees, left_out, read.dropped)
+
+
+def _shipped_file(language: str, source: str) -> tuple[Path, dict[str, Any]]:
+    """A file of ``data/trees``, and its row in the table."""
     how = "Give path=, CoNLL-U files of universaldependencies.org or your own."
     if source not in SOURCES:
         raise TreesError(
@@ -257,16 +295,9 @@ def _load_shipped(language: str, source: str) -> Trees:
         there = ", ".join(shipped["language"])
         raise TreesError(f"No trees of {source} are shipped in {language}; there is {there}. {how}")
     file = _FOLDER / row[0]["file"]
-    remedy = "restore data/trees from the repository."
     if not file.exists():
-        raise TreesError(f"{file} is missing; {remedy}")
-    data = file.read_bytes()
-    if hashlib.sha256(data).hexdigest() != row[0]["sha256"]:
-        raise TreesError(f"{file} is not the file on record in sources.tsv; {remedy}")
-    read = read_conllu(_lines(data, str(file)), str(file), language, source=source)
-    reasons = (each.rsplit(": ", 1) for each in row[0]["left_out"].split("; ") if each)
-    left_out = read.left_out | {why: int(n) for why, n in reasons}
-    return Trees(language, source, read.trees, left_out, read.dropped)
+        raise TreesError(f"{file} is missing; {_REMEDY}")
+    return file, row[0]
 
 
 def _conllu_files(path: Path) -> list[Path]:
@@ -599,9 +630,7 @@ def _doc_documents(lines: Sequence[str], where: str) -> Iterator[tuple[str, list
         raise TreesError(f"{where}: the document of line {start} does not end; is the file whole?")
 
 
-def parse_wiki(
-    folder: str | Path, model: str | Path, language: str, out: str | Path, *, progress: bool = True
-) -> list[Path]:
+def parse_wiki(folder: str | Path, model: str | Path, language: str, out: str | Path) -> list[Path]:
     """Parse a Wikipedia dump, one CoNLL-U file for each of WikiExtractor's.
 
     ``folder`` as in `read_wiki`, ``model`` and ``language`` as in `parse`; ``out`` is a folder, in
@@ -615,7 +644,7 @@ def parse_wiki(
     files, out = _wiki_files(Path(folder)), Path(out)
     out.mkdir(parents=True, exist_ok=True)
     made = []
-    for file in tqdm(files, desc=f"parse {language}", unit="file", disable=not progress):
+    for file in progress.bar(files, f"parse {language}", unit="file"):
         name = file.name.removesuffix(".bz2")
         target = out / f"{file.parent.name}_{name}.conllu"
         made.append(target)

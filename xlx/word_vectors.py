@@ -35,25 +35,28 @@ import inspect
 import itertools
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
-import joblib
 import numpy as np
-from gensim.models.callbacks import CallbackAny2Vec
+import pandas as pd
 from gensim.models.fasttext import FastText, ft_ngram_hashes, load_facebook_vectors
 from sacremoses import MosesTokenizer
 from scipy import sparse
 from scipy.sparse.linalg import svds
-from tqdm import tqdm
 
-from xlx import pretraining_text
+from xlx import executors, paths, pretraining_text, progress, provenance, work
 from xlx.languages import base_code, lowered
-from xlx.store import Store, code_version
+from xlx.ledger import Ask
+from xlx.settings import current
+from xlx.store import Store
+
+#: Raised by hand when vectors or parallel lines of the same recipe come out otherwise.
+VERSION = 1
 
 
 class WordVectorsError(ValueError):
@@ -130,8 +133,6 @@ def parallel_lines(
         No source has both languages; a source that is neither an aligned one of the text nor a
         folder; files with different numbers of lines, or that are not UTF-8.
     """
-    if text is None:
-        text, _ = pretraining_text.read(progress=False)
     lines_a, lines_b = [], []
     for source in sources:
         if Path(source).is_dir():
@@ -139,12 +140,13 @@ def parallel_lines(
             lines_a += [tokenize(ours, language_a, lower=lower) for ours, _ in pairs]
             lines_b += [tokenize(theirs, language_b, lower=lower) for _, theirs in pairs]
             continue
-        if source not in pretraining_text.ALIGNED or source not in text:
+        aligned = [own for own in pretraining_text.ALIGNED if text is None or own in text]
+        if source not in aligned:
             raise WordVectorsError(
                 f"{source!r} is no aligned source of the text and no folder: choose among "
-                f"{', '.join(own for own in pretraining_text.ALIGNED if own in text)}, or name a "
-                "folder that is there"
+                f"{', '.join(aligned)}, or name a folder that is there"
             )
+        text = _shipped_text() if text is None else text
         ours, theirs = (text[source].get(code, {}) for code in (language_a, language_b))
         both = [name for name in ours if name in theirs]
         lines_a += [tokenize(ours[name], language_a, lower=lower) for name in both]
@@ -189,6 +191,98 @@ def _text_lines(file: Path) -> Iterator[str]:
                 yield line.decode("utf-8").strip()
             except UnicodeDecodeError as error:
                 raise WordVectorsError(f"{file}, line {number}: not UTF-8 ({error})") from None
+
+
+@lru_cache(maxsize=1)
+def _shipped_text() -> pretraining_text.Text:
+    """The pretraining text, which takes seconds to unpack."""
+    return pretraining_text.read(progress=False)[0]
+
+
+@lru_cache(maxsize=64)
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _text_about(sources: Sequence[str]) -> dict[str, Any]:
+    """What decides the shipped text of some sources, found without unpacking it."""
+    folder = paths.DATA / "pretraining"
+    return {
+        "archives": {source: file_hash(folder / f"{source}.tar.xz") for source in sources},
+        "held_out_lines": pretraining_text.HELD_OUT_LINES,
+    }
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Translations that are read when they are needed, named by where they are from.
+
+    Attributes
+    ----------
+    language_a, language_b, sources, limit
+        As in `parallel_lines`.
+    longest : int, optional
+        Words of a line at most, in either language.
+    most : int, optional
+        Pairs of lines that are kept, the first of those.
+    """
+
+    language_a: str
+    language_b: str
+    sources: tuple[str, ...] = pretraining_text.ALIGNED
+    limit: int | None = None
+    longest: int | None = None
+    most: int | None = None
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the lines: hashes of the files that they are in, and the options."""
+        sources = [
+            {file.name: file_hash(file) for file in self._files(Path(source))}
+            if Path(source).is_dir()
+            else _text_about([source]) | {"source": source}
+            for source in self.sources
+            if Path(source).is_dir() or source in pretraining_text.ALIGNED
+        ]
+        return {
+            "languages": [self.language_a, self.language_b], "sources": sources,
+            "limit": self.limit, "longest": self.longest, "most": self.most, "version": VERSION,
+        }  # fmt: skip
+
+    def _files(self, folder: Path) -> list[Path]:
+        languages = self.language_a, self.language_b
+        return sorted(file for code in languages for file in folder.glob(f"*.{code}"))
+
+    @cached_property
+    def lines(self) -> tuple[list[list[str]], list[list[str]]]:
+        """As `parallel_lines`; WordVectorsError as there, and where all lines are too long."""
+        pairs = zip(
+            *parallel_lines(self.language_a, self.language_b, self.sources, limit=self.limit),
+            strict=True,
+        )
+        longest = self.longest
+        short = [pair for pair in pairs if longest is None or max(map(len, pair)) <= longest]
+        if not short:
+            raise WordVectorsError(
+                f"{', '.join(self.sources)}: no line of {self.language_a} and {self.language_b} "
+                f"has {longest} words or fewer; raise `longest`"
+            )
+        lines_a, lines_b = zip(*short[: self.most], strict=True)
+        return list(lines_a), list(lines_b)
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return int(work.result(TRANSLATIONS, self.about, self)["pairs"].iloc[0])
+
+
+def _counted(parallel: Parallel) -> pd.DataFrame:
+    return pd.DataFrame({"pairs": [len(parallel.lines[0])]})
+
+
+#: How many translations a corpus gives, so that they need not be read to say so.
+TRANSLATIONS = work.Kind("xprobe-translations", _counted, version=1, tolerance=0)
 
 
 # --- vectors of words -----------------------------------------------------------------------------
@@ -309,7 +403,6 @@ def train(
     ngrams: tuple[int, int] | None = (5, 6),
     buckets: int = 50_000,
     seed: int = 0,
-    progress: bool = True,
 ) -> WordVectors:
     """Train fastText's skip-gram on lines of one language.
 
@@ -334,8 +427,6 @@ def train(
     buckets : int
         Rows of the n-grams' hash table.
     seed : int
-    progress : bool
-        Show a bar of epochs.
 
     Raises
     ------
@@ -354,10 +445,7 @@ def train(
     model.build_vocab(sentences)
     if not len(model.wv):
         raise _too_little(language, len(sentences), min_count)
-    with tqdm(total=epochs, desc=f"words {language}", disable=not progress) as bar:
-        model.train(
-            sentences, total_examples=model.corpus_count, epochs=epochs, callbacks=[_Epochs(bar)]
-        )
+    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     return _of_gensim(model.wv, language, len(model.wv))
 
 
@@ -374,16 +462,6 @@ def _too_little(language: str, n_lines: int, min_count: int) -> WordVectorsError
         f"{language}: no word comes {min_count} times in {n_lines} lines; give more text or a "
         "smaller min_count"
     )
-
-
-class _Epochs(CallbackAny2Vec):
-    """A bar of epochs."""
-
-    def __init__(self, bar: tqdm) -> None:
-        self.bar = bar
-
-    def on_epoch_end(self, model: FastText) -> None:
-        self.bar.update()
 
 
 def _of_gensim(vectors: Any, language: str, limit: int) -> WordVectors:
@@ -539,21 +617,34 @@ def _least_squares(matrix: sparse.csr_array, right: np.ndarray) -> np.ndarray:
     return found
 
 
+# --- recipes --------------------------------------------------------------------------------------
+
 #: Ways of `of_pretraining_text` to have vectors.
 METHODS = {"counts": factorised, "fasttext": train}
 
 
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """Word vectors that are made, or read, when they are needed.
+
+    ``ask`` names them by all that decides them, so that what is computed from them can be found
+    without them; ``method`` is one of `METHODS`, or "file"; ``options`` are its arguments.
+    """
+
+    language: str
+    ask: Ask
+    method: str = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+
+    def load(self) -> WordVectors:
+        """The vectors. Raises WordVectorsError as what makes or reads them."""
+        return load([self])[0]
+
+
 def of_pretraining_text(
-    languages: Sequence[str],
-    *,
-    method: str = "counts",
-    store: Store | None = None,
-    text: pretraining_text.Text | None = None,
-    n_jobs: int = 2,
-    progress: bool = True,
-    **options: Any,
-) -> dict[str, WordVectors]:
-    """Vectors trained on the text of the miniature models, from the store where they are there.
+    languages: Sequence[str], *, method: str = "counts", **options: Any
+) -> dict[str, Recipe]:
+    """Vectors trained on the text of the miniature models, by language.
 
     Parameters
     ----------
@@ -561,69 +652,112 @@ def of_pretraining_text(
         Codes among those of the text.
     method : str
         "counts" (`factorised`) or "fasttext" (`train`); the module says which does better here.
-    store : Store, optional
-        Default: that of the compendium.
-    text : mapping, optional
-        What `xlx.pretraining_text.read` gives, where it has been read already.
-    n_jobs : int
-        Languages trained side by side, each in a process; it changes nothing but the time.
-    progress : bool
-        Show a bar of languages.
     **options
         Those of the method, as `dim` or `min_count`.
 
     Raises
     ------
     WordVectorsError
-        No such method; the text has no line of a language; an option out of its range.
+        No such method.
     TypeError
         An option that the method does not have.
     """
     if method not in METHODS:
         raise WordVectorsError(f"there is no method {method!r}: choose among {', '.join(METHODS)}")
-    function, store = METHODS[method], store or Store()
-    if method == "fasttext":
-        options = {**options, "progress": False}
-    if text is None:
-        text, _ = pretraining_text.read(progress=False)
-    lines = pretraining_text.by_language(text)
-    for code in languages:
-        if code not in lines:
-            raise WordVectorsError(
-                f"the text has no line of {code!r}: choose among {', '.join(sorted(lines))}"
-            )
-    keys = {code: _key(lines[code], code, function, options) for code in languages}
-    found = {code: _unpacked(code, store.load_arrays("words", keys[code])) for code in keys}
-    missing = [code for code, vectors in found.items() if vectors is None]
-    # The longest first, so that no process is left alone with it at the end.
-    missing.sort(key=lambda code: -sum(map(len, lines[code])))
-    calls = [joblib.delayed(function)(lines[code], code, **options) for code in missing]
-    pool = joblib.Parallel(n_jobs=max(1, min(n_jobs, len(calls))), return_as="generator_unordered")
-    with tqdm(total=len(calls), desc="word vectors", disable=not (progress and calls)) as bar:
-        for vectors in pool(calls):
-            store.save_arrays("words", keys[vectors.language], _packed(vectors))
-            found[vectors.language] = vectors
-            bar.update()
-    return {code: found[code] for code in languages}
-
-
-def _key(
-    lines: Sequence[str], language: str, function: Callable[..., WordVectors], options: dict
-) -> dict[str, Any]:
-    """All that the vectors hang on; what is not said in the options is their default."""
-    bound = inspect.signature(function).bind(lines, language, **options)
+    bound = inspect.signature(METHODS[method]).bind((), "", **options)
     bound.apply_defaults()
+    options = dict(list(bound.arguments.items())[2:])
+    text = _text_about(pretraining_text.SOURCES)
     return {
-        "language": language,
-        "text": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
-        "options": dict(list(bound.arguments.items())[2:]),
-        "code": code_version(
-            lowered, tokenize, _tokenized, function, _of_gensim, _neighbours, _information,
-            _of_length_1, _fitted_ngrams, _least_squares,
-        ),
+        code: Recipe(
+            code,
+            Ask(
+                "word-vectors",
+                {"language": code, "method": method, "options": options, "text": text},
+                VERSION,
+            ),
+            method,
+            options,
+        )
+        for code in languages
+    }
+
+
+def of_file(
+    path: str | Path, language: str, *, limit: int = 200_000, dim: int | None = None
+) -> Recipe:
+    """Vectors of a file of fastText; arguments and errors as `pretrained`."""
+    _check_there(Path(path), language)
+    about = {"language": language, "file": file_hash(Path(path)), "limit": limit, "dim": dim}
+    options = {"path": str(path), "limit": limit, "dim": dim}
+    return Recipe(language, Ask("word-vectors", about, VERSION), "file", options)
+
+
+#: By identity, what this process has made or read.
+_LOADED: dict[str, WordVectors] = {}
+
+
+def load(recipes: Sequence[Recipe]) -> list[WordVectors]:
+    """The vectors of some recipes, from the cache of this machine where they are there.
+
+    Raises
+    ------
+    WordVectorsError
+        The text has no line of a language; an option out of its range; as `pretrained`.
+    """
+    missing = [own for own in recipes if own.ask.identity not in _LOADED]
+    missing = list({own.ask.identity: own for own in missing}.values())
+    store, trained = Store(current().cache), []
+    for recipe in missing:
+        if recipe.method == "file":
+            own: WordVectors | None = pretrained(language=recipe.language, **recipe.options)
+        else:
+            own = _unpacked(recipe.language, store.load_arrays("words", _key(recipe)))
+        if own is None:
+            trained.append(recipe)
+        else:
+            _LOADED[recipe.ask.identity] = own
+    for recipe, own in _trained(trained):
+        store.save_arrays("words", _key(recipe), _packed(own))
+        _LOADED[recipe.ask.identity] = own
+    return [_LOADED[recipe.ask.identity] for recipe in recipes]
+
+
+def _trained(recipes: Sequence[Recipe]) -> Iterator[tuple[Recipe, WordVectors]]:
+    if not recipes:
+        return
+    lines = pretraining_text.by_language(_shipped_text())
+    for recipe in recipes:
+        if recipe.language not in lines:
+            raise WordVectorsError(
+                f"the text has no line of {recipe.language!r}: choose among "
+                f"{', '.join(sorted(lines))}"
+            )
+    # The longest first, so that no process is left alone with it at the end.
+    recipes = sorted(recipes, key=lambda own: -sum(map(len, lines[own.language])))
+    calls = [
+        (number, (own.method, lines[own.language], own.language, own.options))
+        for number, own in enumerate(recipes)
+    ]
+    with progress.bar(what="word vectors", total=len(calls)) as bar:
+        for number, _, own, _ in executors.run(_made, calls, alone=True, side_by_side=True):
+            yield recipes[number], own
+            bar.update()
+
+
+def _made(
+    method: str, lines: Sequence[str], language: str, options: Mapping[str, Any]
+) -> WordVectors:
+    return METHODS[method](lines, language, **options)
+
+
+def _key(recipe: Recipe) -> dict[str, Any]:
+    """Of the machine's cache: besides the recipe, what makes vectors out of it here."""
+    return {
+        "ask": recipe.ask.text,
+        "code": provenance.code_hash(METHODS[recipe.method]),
         "libraries": {name: version(name) for name in ("gensim", "sacremoses", "scipy")},
-        "fit": [_DAMPING, _STEPS],
-    }  # fmt: skip
+    }
 
 
 def _packed(vectors: WordVectors) -> dict[str, np.ndarray]:
@@ -680,11 +814,7 @@ def pretrained(
         says and `limit` asks for; words of other than `dim` numbers.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"the vectors {path} are not there: download those of {language} from "
-            "fasttext.cc/docs/en/crawl-vectors.html, or give another path"
-        )
+    _check_there(path, language)
     if limit < 1:
         raise WordVectorsError(f"limit is {limit}: read one word or more")
     kind = path.name.removesuffix(".gz").rpartition(".")[2]
@@ -701,6 +831,14 @@ def pretrained(
     # A few words of the published files are no whole UTF-8.
     with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
         return _read_vec(file, str(path), language, limit, dim)
+
+
+def _check_there(path: Path, language: str) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"the vectors {path} are not there: download those of {language} from "
+            "fasttext.cc/docs/en/crawl-vectors.html, or give another path"
+        )
 
 
 def _check_width(found: int, wanted: int | None, where: str) -> None:
