@@ -50,6 +50,7 @@ ORDER = (
     "abx",
     "mexa",
     "series",
+    "validation",
     "coverage",
     "probes",
     "selection",

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
 
-from xlx import members, paths
+import xlx
+from xlx import members, models, paths, pretraining_text
 from xlx.family import RECIPES, Recipe, describe
-from xlx.pretraining_text import PretrainingText
 
 from . import tiny
 
@@ -34,17 +33,6 @@ def save(root: Path, recipe: Recipe, *, run: bool = True) -> str:
     columns = ["step", "language", "subwords", "loss"]
     pd.DataFrame(held, columns=columns).to_csv(folder / "held_out.csv", index=False)
     return str(folder)
-
-
-def text() -> PretrainingText:
-    """Ten lines a language of 3 (de), 1 (en) and 5 (ja) words, and as many line ends."""
-    words = Tokenizer(models.WordLevel({"a": 4, "?": 3}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    lines = {
-        code: {str(number): " ".join("a" * count) for number in range(10)}
-        for code, count in (("de", 3), ("en", 1), ("ja", 5))
-    }
-    return PretrainingText.encode(words, {"tatoeba": lines}, progress=False)
 
 
 def test_table_tells_what_members_are_and_cost(
@@ -119,9 +107,9 @@ def test_passes_are_what_was_seen_over_what_there_is(
     tmp_path: Path, english: float | None, expected: float | None
 ) -> None:
     made = replace(RECIPES["mini-llama"], language_exponent=0.5, english_share=english)
-    found = members.passes([save(tmp_path, made)], text(), every=2).set_index("language")
+    there = pd.Series({"de": 40, "en": 20, "ja": 60})
+    found = members.passes([save(tmp_path, made)], dict(2 * there)).set_index("language")
     assert set(found.pop("model")) == {"mini-llama"}
-    there = pd.Series({"de": 40, "en": 20, "ja": 60})  # subwords and line ends
     shares = np.sqrt(there) / np.sqrt(there).sum()
     if expected is not None:
         shares = shares * (1 - expected) / (1 - shares["en"])
@@ -132,12 +120,30 @@ def test_passes_are_what_was_seen_over_what_there_is(
     assert found["share"].sum() == pytest.approx(1)
 
 
+def test_subwords_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = tiny.save(tmp_path / "model")
+    lines = {str(number): line for number, line in enumerate(tiny.SENTENCES)}
+    text = {"tatoeba": {"en": lines, "de": {"7": "Yes"}}, "ntrex": {"en": {"1": "rain"}}}
+    monkeypatch.setattr(pretraining_text, "read", lambda **_: (text, {}))
+    tokenizer = models.tokenizer(name)
+
+    def length(line: str) -> int:
+        return len(tokenizer(line, add_special_tokens=False)["input_ids"]) + 1
+
+    with xlx.settings(cache=tmp_path, ledger=tmp_path / "ledger", progress=False):
+        found = members.subwords(name, every=2)
+        some = sum(length(line) for line in tiny.SENTENCES[::2]) + length("rain")
+        assert found == {"de": 2 * length("Yes"), "en": 2 * some}
+        monkeypatch.setattr(pretraining_text, "read", None)
+        assert members.subwords(name, every=2) == found
+
+
 def test_passes_are_refused_where_they_are_not_known(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="learns from translations"):
-        members.passes([save(tmp_path, RECIPES["mini-infoxlm"])], text())
+        members.passes([save(tmp_path, RECIPES["mini-infoxlm"])], {"en": 20})
     with pytest.raises(ValueError, match="what it saw is not known"):
-        members.passes([save(tmp_path, RECIPES["mini-llama"], run=False)], text())
-    assert members.passes([], text()).empty
+        members.passes([save(tmp_path, RECIPES["mini-llama"], run=False)], {"en": 20})
+    assert members.passes([], {"en": 20}).empty
 
 
 def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:

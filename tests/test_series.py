@@ -1,13 +1,21 @@
 """A checkpoint series under the ABX lens: cached, averaged, and with intervals of averages."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from xlx import abx, models, paths, series, statistics
+import xlx
+from xlx import abx, embeddings, models, paths, series, statistics
 from xlx.corpora import ParallelCorpus
 from xlx.family import RECIPES
-from xlx.store import Store
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path) -> Iterator[None]:
+    with xlx.settings(cache=tmp_path, ledger=tmp_path / "ledger", device="cpu", progress=False):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +35,9 @@ def corpus() -> ParallelCorpus:
 def measured(
     corpus: ParallelCorpus, tmp_path_factory: pytest.TempPathFactory
 ) -> list[series.Measurement]:
-    store = Store(tmp_path_factory.mktemp("store"))
-    return series.measure_series("mini-infoxlm", corpus, store=store, progress=False)
+    folder = tmp_path_factory.mktemp("cache")
+    with xlx.settings(cache=folder, ledger=folder / "ledger", device="cpu", progress=False):
+        return series.measure_series("mini-infoxlm", corpus)
 
 
 def test_every_checkpoint_is_measured_in_order(measured: list[series.Measurement]) -> None:
@@ -64,30 +73,80 @@ def test_a_model_without_a_history_is_itself() -> None:
 def test_a_model_without_a_history_is_measured_once(corpus: ParallelCorpus, tmp_path) -> None:
     last = paths.MODELS / "mini-xlmr" / f"step-{RECIPES['mini-xlmr'].steps:06d}"
     (tmp_path / "mine").symlink_to(last)
-    options = {"store": Store(tmp_path / "store"), "progress": False}
-    (found,) = series.measure_series(str(tmp_path / "mine"), corpus, **options)
+    (found,) = series.measure_series(str(tmp_path / "mine"), corpus)
     assert (found.model, found.step) == ("mine", 0)
-    shipped = series.measure("mini-xlmr", corpus, **options)
+    shipped = series.measure("mini-xlmr", corpus)
     for task in abx.TASKS:
         np.testing.assert_array_equal(found.scores.scores[task], shipped.scores.scores[task])
     with pytest.raises(models.NoHistoryError):
-        series.measure_series(str(tmp_path / "mine"), corpus, leave_out=[1], **options)
+        series.measure_series(str(tmp_path / "mine"), corpus, leave_out=[1])
 
 
-def test_the_second_time_comes_from_the_store(
-    corpus: ParallelCorpus, tmp_path, monkeypatch: pytest.MonkeyPatch
+def test_the_second_time_neither_loads_nor_embeds(
+    corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path)
-    first = series.measure("mini-xlmr", corpus, store=store, progress=False)
+    first = series.measure("mini-xlmr", corpus)
+    bag = series.bag_scores("mini-xlmr", corpus)
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("xlx.embeddings.embed_corpus", never)
-    again = series.measure("mini-xlmr", corpus, store=store, progress=False)
+    monkeypatch.setattr("xlx.models.load", never)
+    again = series.measure("mini-xlmr", corpus)
     pd.testing.assert_frame_equal(again.table(), first.table())
+    assert again.cut == first.cut
+    pd.testing.assert_frame_equal(series.bag_scores("mini-xlmr", corpus), bag)
+    for options in ({"pooling": "cls"}, {"special_tokens": True}, {"max_length": 7}):
+        with pytest.raises(AssertionError, match="computed again"):
+            series.measure("mini-xlmr", corpus, **options)
     with pytest.raises(AssertionError, match="computed again"):
-        series.measure("mini-xlmr", corpus, pooling="cls", store=store, progress=False)
+        series.bag_scores("mini-xlmr", corpus, max_length=7)
+
+
+def test_scores_and_influence_are_those_of_the_pairs(
+    corpus: ParallelCorpus, measured: list[series.Measurement]
+) -> None:
+    """What is kept by language against what every pair has."""
+    found = measured[-1]
+    embedded = embeddings.embed_corpus(models.load("mini-infoxlm"), corpus)
+    exact = abx.exact(embedded.states, influence=True)
+    assert found.scores.pairs == exact.pairs
+    for task in abx.TASKS:
+        order = 1 if task == "retrieval" else 2
+        np.testing.assert_array_equal(found.scores.scores[task], exact.scores[task])
+        assert found.influence[task].shape == (7, 3, 10)
+        for row, code in enumerate(corpus.languages):
+            own = exact.influence[task][:, [code in pair for pair in exact.pairs]].mean(axis=1)
+            np.testing.assert_allclose(found.influence[task][:, row], own, atol=1e-5)
+        errors = [
+            statistics.jackknife_error(influence[task].mean(axis=(0, 1)), order)
+            for influence in (found.influence, exact.influence)
+        ]
+        assert errors[0] == pytest.approx(errors[1], rel=1e-4)
+
+
+def test_a_measurement_is_compared_by_scores_and_errors() -> None:
+    rng = np.random.default_rng(0)
+    value = {"cut": np.array([0, 2, 0])}
+    for task in abx.TASKS:
+        value[f"influence {task}"] = rng.integers(0, series.LEVELS, (2, 3, 10)).astype(np.uint16)
+        value[f"lowest {task}"], value[f"step {task}"] = np.zeros(2), np.full(2, 1e-5)
+    value |= {f"won {task}": rng.integers(0, 180, (2, 3, 2)) for task in ("LD", "MD")}
+    value["score retrieval"] = rng.random((2, 3, 2))
+    assert series._apart(value, value) == 0
+    more = value | {"won LD": value["won LD"] + np.array([[[18, 0]] + [[0, 0]] * 2] * 2)}
+    assert series._apart(value, more) == pytest.approx(18 / 180 / 2 / 2)  # direction, pair
+    wider = value | {"step MD": value["step MD"] * 2}
+    assert 0 < series._apart(value, wider) < 0.2
+    assert series._apart(value, value | {"cut": np.array([0, 2])}) == np.inf
+
+
+def test_the_bag_of_subwords_is_scored_as_a_model_is(corpus: ParallelCorpus) -> None:
+    encoder = models.load("mini-xlmr")
+    bags = embeddings.bag_of_subwords(encoder, corpus, max_length=8)
+    expected = abx.pair_scores(abx.exact(bags).table())
+    found = series.bag_scores("mini-xlmr", corpus, max_length=8)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
 def test_summaries_are_averages_of_the_table(measured: list[series.Measurement]) -> None:
@@ -111,7 +170,7 @@ def test_the_error_of_an_average_comes_from_the_average_influence(
     measured: list[series.Measurement],
 ) -> None:
     found = measured[-1]
-    influence = found.scores.influence["MD"].mean(axis=(0, 1))
+    influence = found.influence["MD"].mean(axis=(0, 1))
     error = statistics.jackknife_error(influence)
     row = series.summarise([found]).query("task == 'MD'").iloc[0]
     assert row["score"] - row["low"] == pytest.approx(1.959964 * error, rel=1e-4)
@@ -133,12 +192,10 @@ def test_differences(measured: list[series.Measurement]) -> None:
 
 
 def test_leaving_out_and_bad_requests(
-    corpus: ParallelCorpus, measured: list[series.Measurement], tmp_path
+    corpus: ParallelCorpus, measured: list[series.Measurement]
 ) -> None:
     steps = [found.step for found in measured]
-    kept = series.measure_series(
-        "mini-infoxlm", corpus, leave_out=steps[2:], store=Store(tmp_path), progress=False
-    )
+    kept = series.measure_series("mini-infoxlm", corpus, leave_out=steps[2:])
     assert [found.step for found in kept] == steps[:2]
     with pytest.raises(ValueError, match="no checkpoint 7 to leave out: it has 0"):
         series.measure_series("mini-infoxlm", corpus, leave_out=[7])

@@ -6,16 +6,16 @@ these (one from the hub) has a row with its name alone.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
 import pandas as pd
 from tokenizers import Tokenizer
 
-from xlx import models
+from xlx import models, pretraining_text, work
 from xlx.family import Recipe
-from xlx.pretraining_text import PretrainingText
+from xlx.pretraining_text import Lines
 
 #: Fields of a recipe that decide nothing of what a member learns.
 _ASIDE = ("name", "history")
@@ -120,7 +120,7 @@ def vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]
     """
     alike: dict[str, tuple[Tokenizer, list[str]]] = {}
     for name in names:
-        tokenizer = models.load(name, device="cpu").tokenizer.backend_tokenizer
+        tokenizer = models.tokenizer(name).backend_tokenizer
         alike.setdefault(tokenizer.to_str(), (tokenizer, []))[1].append(title(name))
     found = {}
     for tokenizer, which in alike.values():
@@ -129,17 +129,43 @@ def vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]
     return found
 
 
-def passes(names: Sequence[str], text: PretrainingText, *, every: int = 1) -> pd.DataFrame:
+def subwords(name: str, *, every: int = 1) -> dict[str, int]:
+    """Language → subwords of the pretraining text, line ends included, as a model cuts it.
+
+    From every ``every``-th line of each source, times ``every``: reading all takes a minute.
+    """
+    files = pretraining_text.file_hashes()
+    about = {"model": models.fingerprint(name), "files": files, "every": every}
+    found = work.result(SUBWORDS, about, name, every)
+    return dict(zip(found["language"], found["subwords"].tolist(), strict=True))
+
+
+def _subwords(name: str, every: int) -> pd.DataFrame:
+    tokenizer = models.tokenizer(name).backend_tokenizer
+    text, _ = pretraining_text.read(progress=False)
+    counts: dict[str, int] = {}
+    for source in text.values():
+        for language, lines in source.items():
+            encoded = Lines.encode(tokenizer, list(lines.values())[::every])
+            counts[language] = counts.get(language, 0) + every * len(encoded.ids)
+    return pd.DataFrame(sorted(counts.items()), columns=["language", "subwords"])
+
+
+SUBWORDS = work.Kind("pretraining-subwords", _subwords, version=1, tolerance=0)
+
+
+def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
     """How often members have read the text of each language, on average.
 
-    Of the subwords that a member saw, a language has its share; over the subwords of its text that
-    is the number of passes. ``text`` may hold every ``every``-th line alone: shares do not change.
+    Of the subwords that a member saw, a language has its share; over the ``subwords`` of its text
+    that is the number of passes.
 
     Returns one row a member and language: ``model``, ``language``, ``subwords`` (of its text),
     ``share`` (of what the member saw), ``passes``. Raises ValueError for a member that learns from
     translations, which are drawn otherwise, and for one without recipe and run.
     """
     parts = [pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])]
+    there = pd.Series(subwords)
     for name in names:
         made, found = recipe(name), folder(name)
         if made is None or not (found / "run.json").exists():
@@ -147,9 +173,8 @@ def passes(names: Sequence[str], text: PretrainingText, *, every: int = 1) -> pd
         if set(made.objectives) - {"mlm", "clm"}:
             raise ValueError(f"{name} learns from translations too, whose languages are even")
         seen = json.loads((found / "run.json").read_text(encoding="utf-8"))["subwords_seen"]
-        shares = text.language_shares(made.language_exponent, made.english_share)
-        subwords = pd.Series({code: every * text.n_tokens(code) for code in shares.index})
-        of_member = {"subwords": subwords, "share": shares, "passes": seen * shares / subwords}
+        share = pretraining_text.shares(there, made.language_exponent, made.english_share)
+        of_member = {"subwords": there, "share": share, "passes": seen * share / there}
         part = pd.DataFrame(of_member).rename_axis("language").reset_index()
         part.insert(0, "model", title(name))
         parts.append(part)

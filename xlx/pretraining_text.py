@@ -9,6 +9,7 @@ by language.
 import hashlib
 import io
 import tarfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,12 @@ def _archive(source: str, folder: Path | None) -> Path:
             "repository, or make it with data/pretraining/make.py"
         )
     return path
+
+
+def file_hashes(folder: Path | None = None) -> list[str]:
+    """SHA-256 of the archive of each source: what decides everything computed from the text."""
+    files = [_archive(source, folder) for source in SOURCES]
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
 
 
 def read_source(source: str, folder: Path | None = None) -> dict[str, dict[str, str]]:
@@ -111,8 +118,7 @@ def characters(folder: Path | None = None) -> pd.Series:
 
     Raises FileNotFoundError where an archive is missing.
     """
-    files = [_archive(source, folder) for source in SOURCES]
-    about = {"files": [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]}
+    about = {"files": file_hashes(folder)}
     table = work.result(CHARACTERS, about | {"held_out": HELD_OUT_LINES}, folder)
     return table.set_index("language")["characters"]
 
@@ -177,6 +183,20 @@ class Parallel:
         return order[held[order] >= 2]
 
 
+def shares(
+    subwords: Mapping[str, float], exponent: float, english: float | None = None
+) -> pd.Series:
+    """Share of each language: ~ (its subwords) ** exponent, English apart where it is given."""
+    counts = pd.Series(subwords, dtype=float)
+    found = counts**exponent / (counts**exponent).sum()
+    if english is not None:
+        if "en" not in found:
+            raise ValueError("english_share is given, but the text holds no English (en)")
+        found = found * (1 - english) / (1 - found["en"])
+        found["en"] = english
+    return found
+
+
 @dataclass(frozen=True)
 class PretrainingText:
     """The text of a run in subwords; ``parallel`` holds the aligned sources."""
@@ -189,15 +209,8 @@ class PretrainingText:
         return sum(len(lines.ids) for lines in self.monolingual[language])
 
     def language_shares(self, exponent: float, english: float | None = None) -> pd.Series:
-        """Share of each language: ~ (its subwords) ** exponent, English apart where it is given."""
-        counts = pd.Series({code: float(self.n_tokens(code)) for code in self.monolingual})
-        shares = counts**exponent / (counts**exponent).sum()
-        if english is not None:
-            if "en" not in shares:
-                raise ValueError("english_share is given, but the text holds no English (en)")
-            shares = shares * (1 - english) / (1 - shares["en"])
-            shares["en"] = english
-        return shares
+        """The `shares` of its languages."""
+        return shares({code: self.n_tokens(code) for code in self.monolingual}, exponent, english)
 
     @classmethod
     def encode(cls, tokenizer: Tokenizer, text: Text, progress: bool = True) -> "PretrainingText":

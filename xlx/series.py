@@ -1,20 +1,29 @@
 """The ABX lens along a training history: embed a checkpoint, score it, keep the scores.
 
-`measure` takes one model, `measure_series` every checkpoint of a series; both look into the store
-first, so a notebook that was run once is quick, and four notebooks share one computation.
-`summarise` averages over pairs and, as wanted, layers, with intervals over sentences.
+`measure` takes one model, `measure_series` every checkpoint of a series; both look for a result
+first (`xlx.work`), so a notebook that was run once is quick, and four notebooks share one
+computation. `summarise` averages over pairs and, as wanted, layers, with intervals over sentences.
+
+Of the influence of the positions (see `xlx.abx`) the mean over a language's pairs is kept, not that
+of every pair: the mean over all pairs is the mean over languages, so every average that is asked
+for has its interval, from a thirtieth of the numbers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from xlx import abx, alignment, embeddings, models, similarity, statistics
+from xlx import abx, embeddings, models, statistics, work
 from xlx.corpora import ParallelCorpus
-from xlx.store import Store, code_version
+
+#: What a model is called: a name, a folder, a checkpoint.
+Name = str | Path | models.Checkpoint
+
+#: Steps between the lowest and the highest influence of a layer.
+LEVELS = 2**16 - 1
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,10 @@ class Measurement:
     step : int
         Training step of the checkpoint; 0 where the model has no history.
     scores : PairScores
-        With influence, at every layer.
+        At every layer, without influence.
+    influence : dict
+        Task → float32 ``(n_layers, n_languages, n_sentences)``: the mean over the pairs that hold
+        the language.
     cut : dict
         Language → sentences cut at the maximum length.
     """
@@ -36,6 +48,7 @@ class Measurement:
     model: str
     step: int
     scores: abx.PairScores
+    influence: dict[str, np.ndarray]
     cut: dict[str, int]
 
     def table(self) -> pd.DataFrame:
@@ -46,55 +59,155 @@ class Measurement:
         return table
 
 
-def measure(
-    name: str | Path | models.Checkpoint,
+def measure(name: Name, corpus: ParallelCorpus, **options: object) -> Measurement:
+    """`measure_all` of one model."""
+    (measured,) = measure_all([name], corpus, **options)
+    return measured
+
+
+def measure_series(
+    name: str, corpus: ParallelCorpus, *, leave_out: Sequence[int] = (), **options: object
+) -> list[Measurement]:
+    """`measure_all` of every checkpoint of the `history` of a series."""
+    return measure_all(history(name, leave_out=leave_out), corpus, **options)
+
+
+def measure_all(
+    names: Sequence[Name],
     corpus: ParallelCorpus,
     *,
     pooling: str = "mean",
     special_tokens: bool = False,
     max_length: int | None = None,
-    device: str | None = None,
-    dtype: str = "float32",
-    store: Store | None = None,
-    progress: bool = True,
-) -> Measurement:
-    """LD, MD and retrieval of a model for all language pairs of a corpus, at every layer.
+) -> list[Measurement]:
+    """LD, MD and retrieval of models for all language pairs of a corpus, at every layer.
 
-    Options as `models.load` and `embeddings.embed_corpus`; errors as theirs and `abx.exact`'s.
+    Options as `embeddings.embed_corpus`; errors as its, `models.load`'s and `abx.exact`'s.
     """
-    store = store or Store()
-    encoder = models.load(name, device=device, dtype=dtype)
     options = {"pooling": pooling, "special_tokens": special_tokens, "max_length": max_length}
-    key = embeddings.corpus_key(encoder, corpus, **options) | {
-        "scores": code_version(similarity, alignment.top1_credit, abx)
-    }
-    stored = store.load_arrays("abx", key)
-    if stored is None:
-        embedded = embeddings.embed_corpus(
-            encoder, corpus, **options, store=store, progress=progress
+    found = work.results(
+        MEASURED,
+        [embeddings.corpus_about(name, corpus, **options) for name in names],
+        lambda missing: (([i], (names[i], corpus, options)) for i in missing),
+        what="ABX",
+        alone=True,
+    )
+    return [_measurement(name, corpus, value) for name, value in zip(names, found, strict=True)]
+
+
+def _measured(
+    name: Name, corpus: ParallelCorpus, options: Mapping[str, object]
+) -> dict[str, np.ndarray]:
+    """Scores of every pair and influence by language, packed: see `_unpacked`."""
+    encoder = models.load(name)
+    embedded = embeddings.embed_corpus(encoder, corpus, **options)
+    found = abx.exact(embedded.states, influence=True, device=encoder.device)
+    _, membership = _membership(found.pairs)
+    weights = (membership / membership.sum(axis=1, keepdims=True)).astype(np.float32)
+    packed = {"cut": np.array([embedded.cut[code] for code in corpus.languages])}
+    for task in abx.TASKS:
+        score = found.scores[task]
+        if task == "retrieval":
+            packed[f"score {task}"] = score
+        else:
+            n_triplets = found.n_sentences * (found.n_sentences - 1)
+            packed[f"won {task}"] = np.rint(2 * n_triplets * score).astype(np.int64)
+        influence = np.einsum("gp,lpn->lgn", weights, found.influence[task])
+        lowest = influence.min(axis=(1, 2))
+        step = (influence.max(axis=(1, 2)) - lowest).astype(np.float64) / LEVELS
+        codes = (influence - lowest[:, None, None]) / np.where(step > 0, step, 1)[:, None, None]
+        packed[f"influence {task}"] = np.rint(codes).astype(np.uint16)
+        packed[f"lowest {task}"] = lowest
+        packed[f"step {task}"] = step
+    return packed
+
+
+def _unpacked(
+    value: Mapping[str, np.ndarray],
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Scores and influence by task.
+
+    LD and MD are kept as the number of comparisons won, a tie counting one, of twice as many as
+    there are triplets: whole numbers take a quarter of the space. Influence is kept in steps of
+    a few thousandths of a per cent, between the lowest and the highest of its layer.
+    """
+    scores, influence = {}, {}
+    for task in abx.TASKS:
+        codes = value[f"influence {task}"]
+        step, lowest = value[f"step {task}"][:, None, None], value[f"lowest {task}"][:, None, None]
+        influence[task] = (codes * step + lowest).astype(np.float32)
+        if task == "retrieval":
+            scores[task] = value[f"score {task}"]
+        else:
+            n = codes.shape[-1]
+            scores[task] = value[f"won {task}"] / (2 * n * (n - 1))
+    return scores, influence
+
+
+def _apart(stored: work.Value, computed: work.Value) -> float:
+    """The largest difference between two measurements' scores of languages, or their errors."""
+    if {name: array.shape for name, array in stored.items()} != {
+        name: array.shape for name, array in computed.items()
+    }:
+        return np.inf
+    one, other = _unpacked(stored), _unpacked(computed)
+    n_languages = len(stored["cut"])
+    first, second = np.triu_indices(n_languages, 1)
+    largest = float(np.abs(stored["cut"] - computed["cut"]).max())
+    for task in abx.TASKS:
+        change = (one[0][task] - other[0][task]).mean(axis=-1)  # (layers, pairs)
+        by_language = np.stack(
+            [change[:, (first == i) | (second == i)].mean(axis=1) for i in range(n_languages)]
         )
-        scores = abx.exact(embedded.states, influence=True, device=encoder.device)
-        stored = {"cut": np.array([embedded.cut[code] for code in corpus.languages])}
-        for task in abx.TASKS:
-            stored[f"score {task}"] = scores.scores[task]
-            stored[f"influence {task}"] = scores.influence[task]
-        store.save_arrays("abx", key, stored)
+        errors = [statistics.jackknife_error(influence[task]) for _, influence in (one, other)]
+        largest = max(largest, np.abs(by_language).max(), np.abs(errors[0] - errors[1]).max())
+    return largest
+
+
+#: A value: ``cut`` (n_languages,), and of each task what `_unpacked` reads.
+MEASURED = work.Kind("abx", _measured, version=1, tolerance=1e-3, difference=_apart)
+
+
+def _measurement(
+    name: Name, corpus: ParallelCorpus, value: Mapping[str, np.ndarray]
+) -> Measurement:
+    identity = models.identify(name)
+    scores, influence = _unpacked(value)
     codes = corpus.languages
+    pairs = tuple((a, b) for i, a in enumerate(codes) for b in codes[i + 1 :])
+    layers = tuple(range(len(scores["LD"])))
     return Measurement(
-        series_name(encoder),
-        encoder.step or 0,
-        abx.PairScores(
-            tuple((a, b) for i, a in enumerate(codes) for b in codes[i + 1 :]),
-            tuple(range(encoder.n_layers + 1)),
-            corpus.n_sentences,
-            {task: stored[f"score {task}"] for task in abx.TASKS},
-            {task: stored[f"influence {task}"] for task in abx.TASKS},
-        ),
-        dict(zip(codes, stored["cut"].tolist(), strict=True)),
+        series_name(identity),
+        identity.step or 0,
+        abx.PairScores(pairs, layers, corpus.n_sentences, scores, {}),
+        influence,
+        dict(zip(codes, value["cut"].tolist(), strict=True)),
     )
 
 
-def series_name(encoder: models.Encoder) -> str:
+def bag_scores(name: Name, corpus: ParallelCorpus, max_length: int | None = None) -> pd.DataFrame:
+    """What a bag of subwords scores: LD, MD and retrieval without a model, but its vocabulary.
+
+    Returns `abx.pair_scores` of `embeddings.bag_of_subwords`.
+    """
+    about = {
+        "model": models.fingerprint(name),
+        "texts": [[code, corpus.text_hash(code)] for code in corpus.languages],
+        "max_length": max_length,
+    }
+    return work.result(BAG, about, name, corpus, max_length)
+
+
+def _bag(name: Name, corpus: ParallelCorpus, max_length: int | None) -> pd.DataFrame:
+    bags = embeddings.bag_of_subwords(models.load(name), corpus, max_length=max_length)
+    return abx.pair_scores(abx.exact(bags).table())
+
+
+#: The same on every machine but for the order in which float32 products are summed.
+BAG = work.Kind("abx-bag", _bag, version=1, tolerance=1e-4)
+
+
+def series_name(encoder: models.Encoder | models.Identity) -> str:
     """The name of a model without its step, and of a folder without its path."""
     suffix = "" if encoder.step is None else f"@step-{encoder.step:06d}"
     name = encoder.name.removesuffix(suffix)
@@ -121,15 +234,6 @@ def history(name: str, *, leave_out: Sequence[int] = ()) -> list[models.Checkpoi
             f"{', '.join(map(str, steps))}"
         )
     return [checkpoint for checkpoint in checkpoints if checkpoint.step not in leave_out]
-
-
-def measure_series(
-    name: str, corpus: ParallelCorpus, *, leave_out: Sequence[int] = (), **options: object
-) -> list[Measurement]:
-    """`measure` at every checkpoint of the `history` of a series."""
-    return [
-        measure(checkpoint, corpus, **options) for checkpoint in history(name, leave_out=leave_out)
-    ]
 
 
 def table(measurements: Sequence[Measurement]) -> pd.DataFrame:
@@ -171,19 +275,18 @@ def summarise(
         scores = measured.scores
         at = _kept_layers(scores, layers, embedding_layer)
         languages, membership = _membership(scores.pairs)
+        over_layers = "layer" not in by
         for task in abx.TASKS:
             score = scores.scores[task][at].mean(axis=-1)  # (layers, pairs)
-            influence = scores.influence[task][at]  # (layers, pairs, sentences)
-            over_layers = "layer" not in by
+            influence = measured.influence[task][at]  # (layers, languages, sentences)
             if over_layers:
-                score, influence = (
-                    score.mean(axis=0, keepdims=True),
-                    influence.mean(0, keepdims=True),
-                )
-            weights = membership if "language" in by else np.full((1, len(scores.pairs)), 1.0)
-            weights = weights / weights.sum(axis=1, keepdims=True)
-            score = score @ weights.T  # (layers, groups)
-            influence = np.einsum("gp,lpn->lgn", weights.astype(np.float32), influence)
+                score = score.mean(axis=0, keepdims=True)
+                influence = influence.mean(axis=0, keepdims=True)
+            if "language" in by:
+                score = score @ (membership / membership.sum(axis=1, keepdims=True)).T
+            else:
+                score = score.mean(axis=1, keepdims=True)
+                influence = influence.mean(axis=1, keepdims=True)
             error = statistics.jackknife_error(influence, order=1 if task == "retrieval" else 2)
             low, high = statistics.interval(score, error, level)
             for layer, group in np.ndindex(score.shape):
@@ -240,7 +343,7 @@ def _mean(
     at = _kept_layers(measured.scores, layers, embedding_layer)
     return (
         float(measured.scores.scores[task][at].mean()),
-        measured.scores.influence[task][at].mean(axis=(0, 1)),
+        measured.influence[task][at].mean(axis=(0, 1)),
     )
 
 
