@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tests import tiny
 from xlx import finetuning, models, provenance, work
 from xlx.examples import Examples
 from xlx.finetuning import FinetuningError, Job, Recipe, finetune, finetune_all
-from xlx.settings import settings
+from xlx.settings import current, settings
 
 RECIPE = Recipe(epochs=4, batch_size=3, learning_rate=3e-3, every=2, max_length=32)
 
@@ -40,15 +39,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.save(folder, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.3))
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path) -> Iterator[Path]:
-    """A cache of its own, and no ledger."""
-    with own_cache(tmp_path):
-        yield tmp_path
-
-
-def own_cache(folder: Path) -> settings:
-    return settings(cache=folder / "cache", ledger=folder / "ledger", device="cpu", workers=1)
+@pytest.fixture
+def cache() -> Path:
+    return current().cache
 
 
 def job(model: str, **changes: object) -> Job:
@@ -150,7 +143,7 @@ def test_predictions_do_not_depend_on_what_else_is_predicted(model: str) -> None
 def test_seeds_differ_and_each_repeats(model: str, tmp_path: Path) -> None:
     first = finetune(job(model))
     other = finetune(job(model, seed=2))
-    with own_cache(tmp_path / "other"):
+    with settings(cache=tmp_path / "other"):
         again = finetune(job(model))
     assert same(first, again)
     assert (first.losses != other.losses).any()
@@ -274,7 +267,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
     algorithm: str, model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = job(model, algorithm=algorithm)
-    with own_cache(cache / "whole"):
+    with settings(cache=cache / "whole"):
         whole = finetune(wanted)
     state = killed(monkeypatch, wanted, cache)
     steps = []
@@ -366,7 +359,7 @@ def test_runs_side_by_side_are_those_one_after_another(model: str, tmp_path: Pat
         folders = [finetuning.weights_folder(one) for one in jobs[:2]]
     assert [run.seed for run in both] == [1, 2, 1]
     assert all(same(one, other) for one, other in zip(alone, both, strict=True))
-    assert len(list((tmp_path / "both" / "results").rglob("*.parquet"))) == 2
+    assert len(list((tmp_path / "both" / "results").rglob("*.arrow"))) == 2
     assert all((folder / "step-000012").exists() for folder in folders)
 
 
@@ -399,14 +392,14 @@ def test_one_class_is_nothing_to_learn(model: str, cache: Path) -> None:
         finetune(job(model, train=train))
     with pytest.raises(FinetuningError, match=r"one class"):
         finetune_all([job(model), job(model, train=train)])
-    assert not list(cache.rglob("*.parquet"))  # told before the first starts
+    assert not list(cache.rglob("*.arrow"))  # told before the first starts
 
 
 def test_a_loss_that_is_no_number_stops_with_step_and_rate(model: str, cache: Path) -> None:
     wanted = job(model, learning_rate=1e12, warmup=0.0, clip=1e30, epochs=20)
     with pytest.raises(FinetuningError, match=r"no longer a number at step \d+ \(learning rate 1e"):
         finetune(wanted)
-    assert not list(cache.rglob("*.parquet"))
+    assert not list(cache.rglob("*.arrow"))
 
 
 def test_sets_to_predict_must_be_of_the_same_kind(model: str) -> None:

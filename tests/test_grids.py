@@ -1,19 +1,21 @@
 """Grids: every cell as if it were asked alone, what is stored, and what is refused."""
 
+import shutil
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests import tiny
-from xlx import baselines, examples, finetuning, grids, mixing, questions
+from xlx import baselines, examples, finetuning, grids, mixing, provenance, questions
 from xlx.examples import Examples, ExamplesError
 from xlx.finetuning import FinetuningError, Job, Recipe
 from xlx.grids import GridError, averaged, evaluate
 from xlx.inputs import InputError
 from xlx.questions import Answer, Questions, QuestionsError
-from xlx.store import Store
+from xlx.settings import current, settings
 
 RECIPE = Recipe(epochs=2, batch_size=3, learning_rate=3e-3, every=10**6, max_length=24)
 LANGUAGES = ("en", "de", "ru")
@@ -58,25 +60,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.save(tmp_path_factory.mktemp("models") / "tiny"))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 def job(model: str, sets: dict, **changes: object) -> Job:
     return Job(model, sets["en"], {"en": sets["en"]}, replace(RECIPE, **changes))
 
 
-def asked_of(jobs: list[Job], sets: dict, store: Store, **options: object) -> list[grids.Grid]:
-    return evaluate(jobs, sets, device="cpu", store=store, progress=False, **options)
-
-
 @pytest.mark.parametrize("limit", [64, 9])
-def test_cells_are_those_of_the_pair_asked_alone(model: str, store: Store, limit: int) -> None:
+def test_cells_are_those_of_the_pair_asked_alone(model: str, limit: int) -> None:
     one = job(model, PAIRS, max_length=limit)
-    grid = asked_of([one], PAIRS, store)[0]
+    grid = evaluate([one], PAIRS)[0]
     cells = {f"{a} {b}": examples.crossed(PAIRS[a], PAIRS[b]) for a in LANGUAGES for b in LANGUAGES}
-    alone = finetuning.finetune(replace(one, evaluations=cells), store=store, device="cpu")
+    alone = finetuning.finetune(replace(one, evaluations=cells))
     wanted = np.array([[alone.predictions[f"{a} {b}"][-1] for b in LANGUAGES] for a in LANGUAGES])
     np.testing.assert_array_equal(grid.predictions, wanted)
     np.testing.assert_array_equal(grid.scores["accuracy"], wanted == PAIRS["en"].labels)
@@ -88,15 +81,13 @@ def test_cells_are_those_of_the_pair_asked_alone(model: str, store: Store, limit
 
 
 @pytest.mark.parametrize("limit", [48, 20])
-def test_answers_are_those_of_the_questions_asked_alone(
-    model: str, store: Store, limit: int
-) -> None:
+def test_answers_are_those_of_the_questions_asked_alone(model: str, limit: int) -> None:
     one = job(model, ASKED, max_length=limit, stride=4)
-    grid = asked_of([one], ASKED, store)[0]
+    grid = evaluate([one], ASKED)[0]
     cells = {
         f"{a} {b}": questions.crossed(ASKED[a], ASKED[b]) for a in LANGUAGES for b in LANGUAGES
     }
-    alone = finetuning.finetune(replace(one, evaluations=cells), store=store, device="cpu")
+    alone = finetuning.finetune(replace(one, evaluations=cells))
     for i, a in enumerate(LANGUAGES):
         for j, b in enumerate(LANGUAGES):
             found = alone.predictions[f"{a} {b}"][-1]
@@ -112,9 +103,9 @@ def test_answers_are_those_of_the_questions_asked_alone(
     assert limit == 48 or (grid.n_cut > 0).all()
 
 
-def test_a_reader_learns_its_training_set(model: str, store: Store) -> None:
+def test_a_reader_learns_its_training_set(model: str) -> None:
     one = job(model, ASKED, epochs=60, max_length=48)
-    run = finetuning.finetune(one, store=store, device="cpu", progress=False)
+    run = finetuning.finetune(one)
     answers = [
         context[start:end]
         for context, (start, end) in zip(
@@ -129,10 +120,11 @@ def test_a_reader_learns_its_training_set(model: str, store: Store) -> None:
 def test_a_stopped_reader_goes_on_as_if_it_had_not_been(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # what a run depends on is hashed by its code, which a stand-in has not
-    monkeypatch.setattr(finetuning, "code_version", lambda *parts: "one")
+    # a state is of the code that left it, and a stand-in is other code
+    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
     wanted = job(model, ASKED, every=3, epochs=4, max_length=48)
-    stopped, loss, steps = Store(tmp_path / "stopped"), finetuning.training_loss, []
+    loss, steps = finetuning.training_loss, []
 
     def counting(*arguments: object) -> object:
         steps.append(arguments[-1][1])
@@ -141,20 +133,22 @@ def test_a_stopped_reader_goes_on_as_if_it_had_not_been(
         return loss(*arguments)
 
     monkeypatch.setattr(finetuning, "training_loss", counting)
-    options = {"device": "cpu", "progress": False}
     with pytest.raises(KeyboardInterrupt):
-        finetuning.finetune(wanted, store=stopped, save_seconds=0, **options)
-    found = finetuning.finetune(wanted, store=stopped, **options)
+        finetuning.finetune(wanted)
+    found = finetuning.finetune(wanted)
     last = int(found.steps[-1])
     assert steps == [*range(1, 6), *range(5, last + 1)]
-    whole = finetuning.finetune(wanted, store=Store(tmp_path / "whole"), **options)
+    with settings(cache=tmp_path / "whole"):
+        whole = finetuning.finetune(wanted)
     assert found.predictions["en"].shape == (len(found.steps), len(ASKED["en"]), 2)
+    assert found.logits["en"].shape == (len(found.steps), len(ASKED["en"]))
+    for name in ("predictions", "logits"):
+        np.testing.assert_array_equal(getattr(found, name)["en"], getattr(whole, name)["en"])
     np.testing.assert_array_equal(found.losses, whole.losses)
-    np.testing.assert_array_equal(found.predictions["en"], whole.predictions["en"])
 
 
 def test_the_rate_of_a_linear_schedule_falls_to_zero(
-    model: str, store: Store, monkeypatch: pytest.MonkeyPatch
+    model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates, before = [], finetuning.torch.optim.AdamW.step
 
@@ -164,7 +158,7 @@ def test_the_rate_of_a_linear_schedule_falls_to_zero(
 
     monkeypatch.setattr(finetuning.torch.optim.AdamW, "step", spy)
     one = job(model, PAIRS, schedule="linear", warmup=0.0, learning_rate=0.1)
-    finetuning.finetune(one, store=store, device="cpu", progress=False)
+    finetuning.finetune(one)
     n = len(rates)
     np.testing.assert_allclose(rates, [0.1 * (n - k) / n for k in range(n)])
     with pytest.raises(FinetuningError, match="schedule"):
@@ -172,7 +166,7 @@ def test_the_rate_of_a_linear_schedule_falls_to_zero(
 
 
 def test_one_part_alone_is_asked_once_and_stands_in_every_row(
-    model: str, store: Store, monkeypatch: pytest.MonkeyPatch
+    model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sets = {code: examples.only(part, "second") for code, part in PAIRS.items()}
     count, before = [], grids._pairs
@@ -182,57 +176,89 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
         return before(cell, *rest)
 
     monkeypatch.setattr(grids, "_pairs", counting)
-    grid = asked_of([job(model, sets)], sets, store, n_jobs=1)[0]
+    grid = evaluate([job(model, sets)], sets)[0]
     assert sorted(count) == sorted(LANGUAGES)
     assert (grid.predictions == grid.predictions[:1]).all()
-    turned = asked_of([job(model, sets)], sets, store, part=0)[0]
+    turned = evaluate([job(model, sets)], sets, part=0)[0]
     np.testing.assert_array_equal(turned.predictions, grid.predictions.transpose(1, 0, 2))
 
 
-def test_a_reader_without_questions_is_asked_once_a_context(model: str, store: Store) -> None:
+def test_a_reader_without_questions_is_asked_once_a_context(model: str) -> None:
     sets = {code: questions.questionless(part) for code, part in ASKED.items()}
-    grid = asked_of([job(model, sets)], sets, store)[0]
+    grid = evaluate([job(model, sets)], sets)[0]
     assert (grid.predictions == grid.predictions[:, :1]).all()
 
 
 def test_a_stopped_grid_goes_on(
-    model: str, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    one, before, rows = job(model, PAIRS), grids._answer, []
+    one, before, rows = job(model, PAIRS), grids._row, []
 
-    def counting(block: object, *rest: object) -> int:
+    def counting(asked: object, job: Job, cells: list) -> object:
         if len(rows) == stop:
             raise KeyboardInterrupt
-        rows.append(len(block.cells))
-        return before(block, *rest)
+        rows.append(len(cells))
+        return before(asked, job, cells)
 
-    monkeypatch.setattr(grids, "_answer", counting)
+    monkeypatch.setattr(grids, "_row", counting)
     stop = 1
     with pytest.raises(KeyboardInterrupt):
-        asked_of([one], PAIRS, store, n_jobs=1)
+        evaluate([one], PAIRS)
     assert rows == [3]
     stop = None
-    found = asked_of([one], PAIRS, store, n_jobs=1)[0]
+    found = evaluate([one], PAIRS)[0]
     assert rows == [3, 3, 3]  # the first row is not asked again
-    again = asked_of([one], PAIRS, store, n_jobs=1)[0]
+    again = evaluate([one], PAIRS)[0]
     assert rows == [3, 3, 3]
-    whole = asked_of([one], PAIRS, Store(tmp_path / "other"), n_jobs=1)[0]
+    with settings(cache=tmp_path / "other"):
+        whole = evaluate([one], PAIRS)[0]
     np.testing.assert_array_equal(found.predictions, whole.predictions)
     np.testing.assert_array_equal(again.predictions, whole.predictions)
 
 
+def test_nothing_is_trained_where_no_cell_is_missing(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [job(model, PAIRS)]
+    whole = evaluate(jobs, PAIRS)[0]
+    shutil.rmtree(current().cache / "finetuned")
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(finetuning, "_train", never)
+    found = evaluate(jobs, PAIRS)[0]
+    np.testing.assert_array_equal(found.predictions, whole.predictions)
+    np.testing.assert_array_equal(found.logits, whole.logits)
+    smaller = evaluate(jobs, {code: PAIRS[code] for code in ("de", "ru")})[0]
+    np.testing.assert_array_equal(smaller.predictions, whole.predictions[1:, 1:])
+    with pytest.raises(AssertionError, match="trained again"):
+        evaluate([replace(jobs[0], seed=2)], PAIRS)
+
+
+def test_weights_that_a_run_left_are_asked(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [job(model, PAIRS)]
+    finetuning.finetune_all(jobs, weights=True)
+    monkeypatch.setattr(finetuning, "_train", None)
+    evaluate(jobs, PAIRS)
+
+
 def test_grids_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:
     jobs = [job(model, PAIRS), replace(job(model, PAIRS), seed=2)]
-    one = asked_of(jobs, PAIRS, Store(tmp_path / "a"), n_jobs=1)
-    two = asked_of(jobs, PAIRS, Store(tmp_path / "b"), n_jobs=2)
-    for a, b in zip(one, two, strict=True):
+    readers = [job(model, ASKED, max_length=48)]
+    one = [*evaluate(jobs, PAIRS), *evaluate(readers, ASKED)]
+    with settings(cache=tmp_path / "both", workers=2):
+        two = grids.evaluate_each([(jobs, PAIRS), (readers, ASKED)])
+    assert [len(found) for found in two] == [2, 1]
+    for a, b in zip(one, chain(*two), strict=True):
         np.testing.assert_array_equal(a.predictions, b.predictions)
-    assert [grid.seed for grid in one] == [1, 2]
+        assert a.logits.shape[:3] == a.predictions.shape[:3]
+    assert [grid.seed for grid in one] == [1, 2, 1]
 
 
-def test_the_mean_over_seeds_is_of_the_scores(model: str, store: Store) -> None:
+def test_the_mean_over_seeds_is_of_the_scores(model: str) -> None:
     jobs = [replace(job(model, PAIRS), seed=seed) for seed in (1, 2, 3)]
-    found = asked_of(jobs, PAIRS, store)
+    found = evaluate(jobs, PAIRS)
     mean = averaged(found)
     wanted = sum(grid.scores["accuracy"] for grid in found) / 3
     np.testing.assert_allclose(mean.scores["accuracy"], wanted)
@@ -246,24 +272,24 @@ def test_the_mean_over_seeds_is_of_the_scores(model: str, store: Store) -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def test_sets_that_are_not_parallel_are_named(model: str, store: Store) -> None:
+def test_sets_that_are_not_parallel_are_named(model: str) -> None:
     shorter = {**PAIRS, "de": PAIRS["de"].at(range(5))}
     with pytest.raises(ExamplesError, match="made de has 5 examples"):
-        asked_of([job(model, PAIRS)], shorter, store)
+        evaluate([job(model, PAIRS)], shorter)
     turned = {**ASKED, "ru": ASKED["ru"].at([1, 0, 2, 3, 4, 5])}
     with pytest.raises(QuestionsError, match="ru"):
-        asked_of([job(model, ASKED)], turned, store)
+        evaluate([job(model, ASKED)], turned)
 
 
-def test_one_language_is_no_grid(model: str, store: Store) -> None:
+def test_one_language_is_no_grid(model: str) -> None:
     with pytest.raises(GridError, match=r"two languages or more.*en"):
-        asked_of([job(model, PAIRS)], {"en": PAIRS["en"]}, store)
+        evaluate([job(model, PAIRS)], {"en": PAIRS["en"]})
 
 
-def test_empty_cells_are_refused(model: str, store: Store) -> None:
+def test_empty_cells_are_refused(model: str) -> None:
     empty = {code: part.at([]) for code, part in PAIRS.items()}
     with pytest.raises(GridError, match="every cell would be empty"):
-        asked_of([job(model, PAIRS)], empty, store)
+        evaluate([job(model, PAIRS)], empty)
 
 
 @pytest.mark.parametrize(
@@ -274,28 +300,26 @@ def test_empty_cells_are_refused(model: str, store: Store) -> None:
         ({code: examples.only(part, "second") for code, part in PAIRS.items()}, "pairs or"),
     ],
 )
-def test_a_model_of_another_task_is_refused(
-    model: str, store: Store, sets: dict, message: str
-) -> None:
+def test_a_model_of_another_task_is_refused(model: str, sets: dict, message: str) -> None:
     with pytest.raises(GridError, match=message):
-        asked_of([job(model, PAIRS)], sets, store)
+        evaluate([job(model, PAIRS)], sets)
 
 
-def test_a_question_without_room_is_refused(model: str, store: Store) -> None:
+def test_a_question_without_room_is_refused(model: str) -> None:
     with pytest.raises(InputError, match="leaves no room"):
-        asked_of([job(model, ASKED, max_length=9)], ASKED, store)
+        evaluate([job(model, ASKED, max_length=9)], ASKED)
 
 
-def test_no_question_to_learn_from_is_refused(model: str, store: Store) -> None:
+def test_no_question_to_learn_from_is_refused(model: str) -> None:
     one = Job(model, ASKED["en"].at([]), {"en": ASKED["en"]}, RECIPE)
     with pytest.raises(FinetuningError, match="no question"):
-        asked_of([one], ASKED, store)
+        evaluate([one], ASKED)
 
 
-def test_questions_and_examples_do_not_mix(model: str, store: Store) -> None:
+def test_questions_and_examples_do_not_mix(model: str) -> None:
     one = Job(model, ASKED["en"], {"en": PAIRS["en"]}, RECIPE)
     with pytest.raises(FinetuningError, match="both of questions"):
-        asked_of([one], ASKED, store)
+        evaluate([one], ASKED)
 
 
 # --- baselines ------------------------------------------------------------------------------------
@@ -361,8 +385,8 @@ def test_the_nearest_span_needs_shared_words() -> None:
     assert accuracy[0, 1] == accuracy[1, 0] == 0
 
 
-def test_measured_tables_name_their_models(model: str, store: Store) -> None:
-    grid = asked_of([job(model, PAIRS)], PAIRS, store)[0]
+def test_measured_tables_name_their_models(model: str) -> None:
+    grid = evaluate([job(model, PAIRS)], PAIRS)[0]
     both = grids.measured([grid, replace(grid, model="other")], mixing.summary, seed=1)
     assert both["model"].unique().tolist() == [model, "other"]
     alone = mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups, seed=1)

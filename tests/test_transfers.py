@@ -23,7 +23,7 @@ from xlx import (
 from xlx import transferability as tr
 from xlx.examples import Examples, ExamplesError
 from xlx.finetuning import Recipe, Run
-from xlx.store import Store
+from xlx.settings import current, settings
 from xlx.transfers import Task, Transfers
 
 CODES = ("en", "de", "ja")
@@ -54,16 +54,18 @@ def made_run(of: Task, rng: np.random.Generator, **about: object) -> Run:
     names = {"model": "one", "source": "en", "algorithm": "vanilla", "seed": 1} | about
     rate = names.pop("learning_rate", 1e-3)
     steps = np.array([5, 10, 12])
-    predictions = {}
+    predictions, logits = {}, {}
     for part, sets in (("train", of.train), ("test", of.test)):
         for code, one in sets.items():
             wrong = rng.random((3, len(one))) < 0.45
             if part == "train" and code == names["source"]:
                 wrong &= np.arange(len(one)) < np.array([[4], [2], [0]])
-            predictions[f"{part} {code}"] = np.where(wrong, 1 - one.labels, one.labels)
+            predicted = np.where(wrong, 1 - one.labels, one.labels)
+            predictions[f"{part} {code}"] = predicted
+            logits[f"{part} {code}"] = np.eye(2, dtype=np.float16)[predicted]
     losses = np.zeros(12, np.float32)
     return Run(**names, learning_rate=rate, steps=steps, losses=losses, predictions=predictions,
-               n_cut={})  # fmt: skip
+               logits=logits, n_cut={})  # fmt: skip
 
 
 def runs(of: Task, seed: int = 0) -> Transfers:
@@ -351,16 +353,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.save(tmp_path_factory.mktemp("models") / "tiny"))
 
 
-@pytest.fixture
-def options(tmp_path: Path) -> dict[str, object]:
-    return {"store": Store(tmp_path / "store"), "device": "cpu", "n_jobs": 1, "progress": False}
-
-
 def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(
-    model: str, options: dict
+    model: str,
 ) -> None:
     recipes = [RECIPE, replace(RECIPE, learning_rate=1e-3)]
-    found = transfers.transfer([model], task(), ["ja", "en"], recipes, (1, 2), **options)
+    found = transfers.transfer([model], task(), ["ja", "en"], recipes, (1, 2))
     about = [(run.source, run.learning_rate, run.seed) for run in found.runs]
     assert about == [(s, r, k) for s in ("ja", "en") for r in (3e-3, 1e-3) for k in (1, 2)]
     for run in found.runs:
@@ -369,17 +366,17 @@ def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(
             f"test {code}": (3, N_TEST) for code in CODES
         }
     alone = finetuning.Job(model, made("ja"), {"test de": made("de", "test", N_TEST)}, RECIPE, 2)
-    expected = finetuning.finetune(alone, store=options["store"], device="cpu", progress=False)
+    expected = finetuning.finetune(alone)
     (same,) = found.only(source="ja", seed=2, learning_rate=3e-3).runs
     assert (same.predictions["test de"] == expected.predictions["test de"]).all()
 
 
 def test_what_more_is_learnt_from_has_no_part_in_the_training_error(
-    model: str, options: dict
+    model: str,
 ) -> None:
     more = made("en", "more", 20, labels=np.arange(20) // 2 % 2)
     arguments = ([model], task(), ["en"], [RECIPE], (1,))
-    found = transfers.transfer(*arguments, more=more, **options)
+    found = transfers.transfer(*arguments, more=more)
     (run,) = found.runs
     assert run.source == "en"
     assert len(run.losses) == 3 * 32 / 4  # all 32 are learnt from
@@ -387,23 +384,23 @@ def test_what_more_is_learnt_from_has_no_part_in_the_training_error(
     expected = (run.predictions["train en"] != made("en").labels).mean(axis=1)
     points = found.points()
     assert points.loc[points["target"] == "de", "training"].tolist() == expected.tolist()
-    plain = transfers.transfer(*arguments, **options)
+    plain = transfers.transfer(*arguments)
     assert len(plain.runs[0].losses) == 3 * 12 / 4
 
 
 def test_what_cannot_be_transferred_is_refused_before_anything_is_learnt(
-    model: str, options: dict
+    model: str,
 ) -> None:
     with pytest.raises(ValueError, match=r"the task made has no ru: it has en, de, ja"):
-        transfers.transfer([model], task(), ["en", "ru"], [RECIPE], (1,), **options)
+        transfers.transfer([model], task(), ["en", "ru"], [RECIPE], (1,))
     more = made("en", "more")
     for sources in (["de"], ["en", "de"]):
         with pytest.raises(ValueError, match=r"made en more is in en: it can be added for that"):
-            transfers.transfer([model], task(), sources, [RECIPE], (1,), more=more, **options)
+            transfers.transfer([model], task(), sources, [RECIPE], (1,), more=more)
     more = replace(more, classes=("yes", "no"))
     with pytest.raises(ValueError, match=r"made en more has other classes than made"):
-        transfers.transfer([model], task(), ["en"], [RECIPE], (1,), more=more, **options)
-    assert not list(options["store"].root.rglob("*.safetensors"))
+        transfers.transfer([model], task(), ["en"], [RECIPE], (1,), more=more)
+    assert not list(current().cache.rglob("*.arrow"))
 
 
 # --- what frozen states say -----------------------------------------------------------------------
@@ -421,13 +418,8 @@ def corpus() -> corpora.ParallelCorpus:
 
 
 @pytest.fixture(scope="module")
-def predicted(
-    corpus: corpora.ParallelCorpus, tmp_path_factory: pytest.TempPathFactory
-) -> pd.DataFrame:
-    store = Store(tmp_path_factory.mktemp("store"))
-    found, layer = transfers.predictors(
-        "mini-infoxlm", corpus, layer=3, device="cpu", store=store, progress=False
-    )
+def predicted(corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+    found, layer = transfers.predictors("mini-infoxlm", corpus, layer=3)
     assert layer == 3
     return found
 
@@ -454,8 +446,7 @@ def test_scores_are_those_of_their_definitions(
     table = predicted.set_index(["metric", "source", "target"])["score"]
     encoder = models.load("mini-infoxlm", device="cpu")
     states = {
-        code: embeddings.embed(encoder, rows, progress=False).states[3]
-        for code, rows in corpus.sentences.items()
+        code: embeddings.embed(encoder, rows).states[3] for code, rows in corpus.sentences.items()
     }
     x, y = states["en"].astype(float), states["de"].astype(float)
     assert table["L2", "en", "de"] == pytest.approx(
@@ -501,24 +492,34 @@ def test_bags_of_subwords_are_compared_by_their_cosine(
     assert 0 < table["bag of subwords", "en", "ja"] < table["bag of subwords", "en", "de"] < 1
 
 
-def test_the_layer_is_chosen_by_retrieval(corpus: corpora.ParallelCorpus, tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
-    encoder = models.load("mini-infoxlm", device="cpu")
-    _, layer = transfers.predictors(
-        "mini-infoxlm", corpus, device="cpu", store=store, progress=False
-    )
-    states = embeddings.embed_corpus(encoder, corpus, pooling="mean", store=store, progress=False)
+def test_the_layer_is_chosen_by_retrieval(corpus: corpora.ParallelCorpus) -> None:
+    encoder = models.load("mini-infoxlm")
+    _, layer = transfers.predictors("mini-infoxlm", corpus)
+    states = embeddings.embed_corpus(encoder, corpus, pooling="mean")
     directions = alignment.directions(states.states)
     hits = directions[directions["metric"] == "retrieval"].groupby("layer")["value"].mean()
     assert layer == hits.idxmax()
 
 
-def test_tasks_at_once_are_the_tasks_one_by_one(model: str, options: dict[str, object]) -> None:
+def test_scores_are_found_again_without_the_model(
+    corpus: corpora.ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = transfers.predictors("mini-infoxlm", corpus, layer=3)
+    shared = transfers.shared_subwords("mini-infoxlm", task())
+    monkeypatch.setattr(models, "load", None)
+    again = transfers.predictors("mini-infoxlm", corpus, layer=3)
+    pd.testing.assert_frame_equal(again[0], first[0])
+    pd.testing.assert_frame_equal(transfers.shared_subwords("mini-infoxlm", task()), shared)
+    with settings(dtype="bfloat16"), pytest.raises(TypeError):
+        transfers.predictors("mini-infoxlm", corpus, layer=3)
+
+
+def test_tasks_at_once_are_the_tasks_one_by_one(model: str) -> None:
     tasks = [task().corrupted(ratio, 1) for ratio in (0.0, 1.0)]
     rest = (["en"], [RECIPE], (1, 2))
-    both = transfers.transfer_each([model], tasks, *rest, **options)
+    both = transfers.transfer_each([model], tasks, *rest)
     assert [found.task for found in both] == tasks
     for one, found in zip(tasks, both, strict=True):
-        alone = transfers.transfer([model], one, *rest, **options)
+        alone = transfers.transfer([model], one, *rest)
         pd.testing.assert_frame_equal(found.points(), alone.points())
     assert not both[0].points().equals(both[1].points())

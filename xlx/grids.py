@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from xlx import examples, executors, finetuning, inputs, models, questions, work
+from xlx import examples, finetuning, inputs, models, questions, work
 from xlx.examples import Examples
 from xlx.finetuning import Job
 from xlx.questions import Questions
@@ -281,10 +281,11 @@ def _answered(job: Job, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, np.
     ``predicted`` and ``logits`` as of the last checkpoint in `finetuning.Run`, ``n_cut`` (1,) as in
     `Grid`, ``score`` (1,) of `finetuning.score`. The inputs of a row are batched together.
     """
-    with executors.one_thread():
-        asked = _loaded(finetuning.kept_weights(job), job, [cell for row in rows for cell in row])
-        for row in rows:
-            yield from _row(asked, job, row)
+    asked = _loaded(finetuning.kept_weights(job), job, [cell for row in rows for cell in row])
+    for row in rows:
+        with finetuning.quickly():
+            answers = list(_row(asked, job, row))
+        yield from answers
 
 
 def _apart(stored: work.Value, computed: work.Value) -> float:
