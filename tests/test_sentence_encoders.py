@@ -404,9 +404,7 @@ TURN = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
 
 def mapped(nli: Nli, n: int = 200, **options) -> Aligned:
     call = {"max_epochs": 5, "batch_size": 8, "learning_rate": 1e-2, "patience": 5}
-    return align(
-        nli, *parallel(n, TURN), inference(60, 2, TURN), device="cpu", **{**call, **options}
-    )
+    return align(nli, *parallel(n, TURN), inference(60, 2, TURN), **{**call, **options})
 
 
 def test_mapped_encoders_give_translations_like_vectors_and_classes() -> None:
@@ -556,7 +554,7 @@ def test_trainings_side_by_side_are_those_alone(tmp_path: Path, lookups: dict[st
         with xlx.settings(workers=workers, cache=tmp_path / str(workers)):
             found.append(trained(own))
         assert same(found[-1][0], found[-1][2])
-        kept = list((tmp_path / str(workers)).rglob("sentence-encoders/*/*.parquet"))
+        kept = list((tmp_path / str(workers)).rglob("sentence-encoders/*/*"))
         assert len(kept) == 2
     assert all(same(*pair) for pair in zip(*found, strict=True))
 
@@ -603,7 +601,8 @@ def test_a_map_is_measured_and_finds_the_words_that_it_was_made_of(
     assert (row["origin"], row["no_source"], row["neither"]) == ("muse.txt", 0, 0)
     near = word_spaces.nearest(lookups["de"], "w3", 2)
     assert (near["word"].tolist(), near["near"][0]) == (["w3", "w3"], "w3")
-    assert near["cosine"][0] == pytest.approx(1, abs=1e-4) > near["cosine"][1]
+    assert near["cosine"][0] == pytest.approx(1, abs=1e-4)
+    assert near["cosine"][1] < 0.99
     assert word_spaces.nearest(lookups["de"], "never")["word"][0] == "w29"
     both = lookups["en"].load()(["w3"]), lookups["de"].load()(["w3"])
     np.testing.assert_allclose(*both, atol=1e-3)

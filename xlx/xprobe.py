@@ -9,6 +9,7 @@ a correlation is part of the result.
 import itertools
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -163,12 +164,18 @@ def spearman(
         return Correlation("spearman", *[math.nan] * 4, n)
     rho = _rho(ranks, others[None])[0]
     if n <= MOST_COUNTED:
-        orders = others[np.array(list(itertools.permutations(range(n))))]
+        orders = others[_permutations(n)]
         p_value = float((np.abs(_rho(ranks, orders)) >= abs(rho) - _SLACK).mean())
     else:
         p_value = float(stats.spearmanr(first, second).pvalue)
     low, high = _interval(rho, n, level)
     return Correlation("spearman", float(rho), low, high, p_value, n)
+
+
+@lru_cache(maxsize=2)
+def _permutations(n: int) -> np.ndarray:
+    """All orders of n things, ``(n!, n)``."""
+    return np.array(list(itertools.permutations(range(n))))
 
 
 def _rho(ranks: np.ndarray, orders: np.ndarray) -> np.ndarray:

@@ -23,8 +23,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tests.bench import show
 from xlx import encoder_training, probes, sentence_encoders
-from xlx.finetuning import threads_of
+from xlx.executors import one_thread
 from xlx.sentence_encoders import MINI, Sentences
+from xlx.settings import settings
 
 CELLS, SEEDS, HIDDEN, N_CLASSES = 24, (0, 1, 2), 150, 2
 SENTENCES = (1000, 250, 250)
@@ -102,7 +103,7 @@ def one_by_one(parts: list[probes.Split]) -> float:
 
 def as_one_stack(parts: list[probes.Split]) -> float:
     """Mean test accuracy of all probes."""
-    options = {"hidden": HIDDEN, "activation": "sigmoid", "seeds": SEEDS, "device": "cpu"}
+    options = {"hidden": HIDDEN, "activation": "sigmoid", "seeds": SEEDS}
     table = probes.evaluate(*parts, N_CLASSES, **options)
     return float(table["accuracy"].mean())
 
@@ -140,7 +141,7 @@ def mapped() -> pd.DataFrame:
     target = some(PARALLEL, rng)
     english = rng.normal(size=(PARALLEL, width)).astype(np.float32)
     held_out = (some(30, rng), some(30, rng), np.zeros(30, np.int64))
-    options = {"max_epochs": EPOCHS, "patience": EPOCHS, "batch_size": 32, "device": "cpu"}
+    options = {"max_epochs": EPOCHS, "patience": EPOCHS, "batch_size": 32}
     return encoder_training.align(nli, english, target, held_out, **options).history
 
 
@@ -160,7 +161,7 @@ def run() -> list[dict[str, object]]:
         seconds.setdefault(name, []).append(time.perf_counter() - start)
         return found
 
-    with threads_of(torch.device("cpu"), 1):
+    with one_thread(), settings(device="cpu"):
         for _ in range(ROUNDS):
             reached["stack"] = timed("stack", as_one_stack, parts)
             timed("plain", mapped)
