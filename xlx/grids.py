@@ -283,7 +283,7 @@ def _answered(job: Job, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, np.
     """
     asked = _loaded(finetuning.kept_weights(job), job, [cell for row in rows for cell in row])
     for row in rows:
-        with finetuning.quickly():
+        with finetuning.quickly(job.recipe):
             answers = list(_row(asked, job, row))
         yield from answers
 
