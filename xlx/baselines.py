@@ -11,7 +11,7 @@ network on the task" (section 6). Three of them, each on the whole grid of langu
   any model; and a reader without questions, `questions.questionless` and `grids.evaluate`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
 
-from xlx import examples, inputs, models, questions
+from xlx import examples, inputs, models, questions, work
 from xlx.examples import Examples
 from xlx.grids import Grid, GridError, groups_of, reading_scores
 from xlx.questions import Questions
@@ -63,9 +63,35 @@ def bag_of_subwords(
     one = next(iter(sets.values()))
     if one.classes != train.classes or one.second is None:
         raise GridError(f"{one.name} and {train.name} are not both of pairs with the same classes")
+    about = {
+        "model": models.fingerprint(name),
+        "train": train.text_hash(),
+        "sets": [part.text_hash() for part in sets.values()],
+        "seed": seed,
+    }
+    value = work.result(BAG, about, name, train, list(sets.values()), seed)
+    predictions = value["predicted"]
+    return Grid(
+        model="bag of subwords",
+        train=train.name,
+        seed=seed,
+        languages=tuple(sets),
+        predictions=predictions,
+        logits=np.empty(0),
+        scores={"accuracy": (predictions == one.labels).astype(np.float64)},
+        labels=one.labels,
+        groups=groups_of(one),
+        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
+    )
+
+
+def _bag_of_subwords(
+    name: str, train: Examples, sets: Sequence[Examples], seed: int
+) -> dict[str, np.ndarray]:
+    """What it says of every cell: ``predicted``, int16 ``(L, L, n)``."""
     tokenizer = models.tokenizer(name)
     texts = [train.first, train.second]
-    texts += [side for part in sets.values() for side in (part.first, part.second)]
+    texts += [side for part in sets for side in (part.first, part.second)]
     found = inputs.tokenised(tokenizer, [text for side in texts for text in side])
     bags = {text: frozenset(own.ids) for text, own in found.items()}
     size = len(tokenizer)
@@ -84,24 +110,24 @@ def bag_of_subwords(
         [
             [
                 fitted.predict(_features(examples.crossed(first, second), bags, size)[:, seen])
-                for second in sets.values()
+                for second in sets
             ]
-            for first in sets.values()
+            for first in sets
         ],
         dtype=np.int16,
     )
-    return Grid(
-        model="bag of subwords",
-        train=train.name,
-        seed=seed,
-        languages=tuple(sets),
-        predictions=predictions,
-        logits=np.empty(0),
-        scores={"accuracy": (predictions == one.labels).astype(np.float64)},
-        labels=one.labels,
-        groups=groups_of(one),
-        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
-    )
+    return {"predicted": predictions}
+
+
+def _disagreement(stored: work.Value, computed: work.Value) -> float:
+    """The share of answers that differ."""
+    one, other = stored["predicted"], computed["predicted"]
+    return float((one != other).mean()) if one.shape == other.shape else np.inf
+
+
+BAG = work.Kind(
+    "bag_of_subwords", _bag_of_subwords, version=1, tolerance=0.01, difference=_disagreement
+)
 
 
 def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) -> sparse.csr_matrix:
@@ -127,14 +153,8 @@ def nearest_span(sets: Mapping[str, Questions], length: int) -> Grid:
     """`questions.overlap_answers` on every pair of languages: spans of ``length`` words."""
     questions.aligned(sets)
     one = next(iter(sets.values()))
-    table = []
-    for context_side in sets.values():
-        row = []
-        for question_side in sets.values():
-            cell = questions.crossed(context_side, question_side)
-            row.append(reading_scores(cell, questions.overlap_answers(cell, length)))
-        table.append(row)
-    scores = np.array(table)  # (L, L, 2, n)
+    about = {"sets": _texts(sets), "length": length}
+    scores = work.result(NEAREST, about, list(sets.values()), length)["scores"]
     return Grid(
         model="nearest span",
         train="nothing",
@@ -147,3 +167,49 @@ def nearest_span(sets: Mapping[str, Questions], length: int) -> Grid:
         groups=groups_of(one),
         n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
     )
+
+
+def _nearest_span(sets: Sequence[Questions], length: int) -> dict[str, np.ndarray]:
+    """F1 and exact match of every cell: ``scores``, ``(L, L, 2, n)``."""
+    table = []
+    for context_side in sets:
+        row = []
+        for question_side in sets:
+            cell = questions.crossed(context_side, question_side)
+            row.append(reading_scores(cell, questions.overlap_answers(cell, length)))
+        table.append(row)
+    return {"scores": np.array(table)}
+
+
+NEAREST = work.Kind("nearest_span", _nearest_span, version=1)
+
+
+def distances(
+    sets: Mapping[str, Questions], *, max_distance: int, across: bool = False
+) -> np.ndarray:
+    """`questions.distances` of parallel questions, in their own contexts: ``(L, n)``.
+
+    ``across``: ``(L, L, n)``, of every pair of languages, contexts in the rows.
+    """
+    questions.aligned(sets)
+    about = {"sets": _texts(sets), "max_distance": max_distance, "across": across}
+    value = work.result(DISTANCES, about, list(sets.values()), max_distance, across)
+    return value["distances"]
+
+
+def _distances(sets: Sequence[Questions], max_distance: int, across: bool) -> dict[str, np.ndarray]:
+    def of(cell: Questions) -> np.ndarray:
+        return questions.distances(cell, max_distance=max_distance)
+
+    if not across:
+        return {"distances": np.array([of(one) for one in sets])}
+    pairs = [[of(questions.crossed(context, asked)) for asked in sets] for context in sets]
+    return {"distances": np.array(pairs)}
+
+
+DISTANCES = work.Kind("distances", _distances, version=1)
+
+
+def _texts(sets: Mapping[str, Questions]) -> list[list[str]]:
+    """Language (words are cut by its rules) and hash of each set, in order."""
+    return [[one.context_language, one.text_hash()] for one in sets.values()]

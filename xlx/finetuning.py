@@ -254,6 +254,20 @@ def gaussian_noise(
         handle.remove()
 
 
+def embedding_sd(name: str) -> float:
+    """Standard deviation of a model's word embeddings, to which noise is added."""
+    value = work.result(SPREAD, {"model": models.fingerprint(name)}, name)
+    return float(value["sd"][0])
+
+
+def _spread(name: str) -> dict[str, np.ndarray]:
+    weights = models.load(name, dtype="float32").model.get_input_embeddings().weight
+    return {"sd": np.array([weights.std().item()])}
+
+
+SPREAD = work.Kind("embedding_sd", _spread, version=1)
+
+
 def consistency(clean: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
     """Symmetric divergence of two predictions from logits ``(n, classes)``, mean in nats.
 

@@ -15,6 +15,7 @@ Sections, equations and figures are those of Chi, Huang and Mao.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -23,10 +24,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xlx import abx, alignment, embeddings, examples, mexa, models, transferability, work
+from xlx import abx, alignment, bfloat16, embeddings, examples, mexa, models, transferability, work
 from xlx.corpora import ParallelCorpus
 from xlx.examples import Examples
 from xlx.finetuning import Job, Recipe, Run, finetune_all
+from xlx.settings import current
 from xlx.transferability import FITTED, LEVELS, TOLERANCE
 
 #: What `predictors` scores directions by: metric → what of it is good, high (1) or low (-1).
@@ -431,7 +433,9 @@ def _predictors(
 ) -> pd.DataFrame:
     """The table of `predictors`, with a column ``layer``."""
     encoder = models.load(name)
-    states = embeddings.embed_corpus(encoder, corpus, pooling="mean", max_length=max_length).states
+    with bfloat16.products(encoder.device) if current().dtype == "bfloat16" else nullcontext():
+        whole = embeddings.embed_corpus(encoder, corpus, pooling="mean", max_length=max_length)
+    states = whole.states
     if layer is None:
         layer = alignment.best_aligned_layer(states)
     tables = [alignment.directions(states, layers=[layer]).rename(columns={"value": "score"})]
