@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import xlx
 from tests import tiny
 from xlx import alignment, corpora, coverage, embeddings, mexa, models
 from xlx.corpora import CorpusError, ParallelCorpus
 from xlx.embeddings import SentenceStates
-from xlx.store import Store
 
 LANGUAGES = ("de", "en", "fr", "ja", "sw")
 
@@ -28,19 +28,8 @@ def corpus() -> ParallelCorpus:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(tmp_path_factory.mktemp("store"))
-
-
-@pytest.fixture(scope="module")
-def measured(model: Path, corpus: ParallelCorpus, store: Store) -> dict[str, coverage.Coverage]:
-    return run(model, corpus, store)
-
-
-def run(
-    name: object, corpus: ParallelCorpus, store: Store, pivot: str = "en", **options: object
-) -> dict[str, coverage.Coverage]:
-    return coverage.measure(name, corpus, pivot, store=store, progress=False, **options)
+def measured(model: Path, corpus: ParallelCorpus) -> dict[str, coverage.Coverage]:
+    return coverage.measure(model, corpus)
 
 
 def make(name: str = "made", **texts: Sequence[str]) -> ParallelCorpus:
@@ -85,7 +74,7 @@ def check(
     """Against `mexa.scores` and `alignment.measures` of all languages at once."""
     encoder = models.load(model)
     embedded = {
-        language: embeddings.embed(encoder, sentences, pooling=pooling, progress=False)
+        language: embeddings.embed(encoder, sentences, pooling=pooling)
         for language, sentences in corpus.sentences.items()
     }
     states = {language: each.states for language, each in embedded.items()}
@@ -128,18 +117,18 @@ def test_one_language_at_a_time_is_all_at_once(
 
 @pytest.mark.parametrize("pivot", ["sw", "swa", "swh"])
 def test_any_language_can_be_the_pivot_by_any_of_its_codes(
-    pivot: str, model: Path, corpus: ParallelCorpus, tmp_path: Path
+    pivot: str, model: Path, corpus: ParallelCorpus
 ) -> None:
-    found = run(model, corpus, Store(tmp_path), pivot, poolings=["mean", "mean"])
+    found = coverage.measure(model, corpus, pivot, poolings=["mean", "mean"])
     assert tuple(found) == ("mean",)
     assert found["mean"].scores.languages == ("de", "en", "fr", "ja")
     check(found["mean"], model, corpus, "sw", "mean")
 
 
-def test_a_layer_where_all_vectors_are_one_has_no_hit_and_no_cka(model: Path, store: Store) -> None:
+def test_a_layer_where_all_vectors_are_one_has_no_hit_and_no_cka(model: Path) -> None:
     """The last tokens are all a full stop, and layer 0 knows no other token."""
     corpus = make(en=["yes.", "Il fait.", "Das.", "no, no."], de=["ja.", "heute.", "was.", "wer."])
-    found = run(model, corpus, store)["last"]
+    found = coverage.measure(model, corpus)["last"]
     check(found, model, corpus, "en", "last")
     assert not found.scores.hits[0].any()
     values = found.measures.query("measure == 'cka'").set_index("layer")["value"]
@@ -147,23 +136,23 @@ def test_a_layer_where_all_vectors_are_one_has_no_hit_and_no_cka(model: Path, st
 
 
 def test_cut_sentences_are_counted_in_the_pivot_too(
-    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage], store: Store
+    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage]
 ) -> None:
     tokenizer = models.load(model).tokenizer
     lengths = {
         language: [len(tokenizer(sentence)["input_ids"]) for sentence in sentences]
         for language, sentences in corpus.sentences.items()
     }
-    shorter = run(model, corpus, store, max_length=60)["last"].cut
+    shorter = coverage.measure(model, corpus, max_length=60)["last"].cut
     for limit, cut in ((120, measured["last"].cut), (60, shorter)):
         assert cut == {x: sum(n > limit for n in each) for x, each in lengths.items()}
     assert 0 < measured["last"].cut["en"] < shorter["en"]
 
 
 def test_alternatives_are_left_out_if_not_asked_for(
-    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage], store: Store
+    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage]
 ) -> None:
-    found = run(model, corpus, store, alternatives=False)
+    found = coverage.measure(model, corpus, alternatives=False)
     for pooling, expected in measured.items():
         assert found[pooling].measures.empty
         assert list(found[pooling].measures) == list(expected.measures)
@@ -175,7 +164,7 @@ def test_a_checkpoint_has_its_series_and_step(tmp_path: Path, corpus: ParallelCo
     folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=16, width=16)
     two = corpus.select(["de", "en"]).take(4, 0)
     found = [
-        run(checkpoint, two, Store(tmp_path), poolings=["last"], alternatives=False)["last"]
+        coverage.measure(checkpoint, two, poolings=["last"], alternatives=False)["last"]
         for checkpoint in models.checkpoints(str(folder))
     ]
     assert [(each.model, each.checkpoint) for each in found] == [("grown", 0), ("grown", 7)]
@@ -215,31 +204,30 @@ def test_a_model_without_layers_has_no_middle(n_layers: int) -> None:
         coverage.middle_layers(n_layers)
 
 
-# --- the store ------------------------------------------------------------------------------------
+# --- what is kept ---------------------------------------------------------------------------------
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(
     model: Path,
     corpus: ParallelCorpus,
     measured: dict[str, coverage.Coverage],
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store, both = Store(tmp_path), coverage.POOLINGS
+    both = coverage.POOLINGS
     with monkeypatch.context() as patch:
         first = calls(patch, corpus, stop_at=4)
         with pytest.raises(KeyboardInterrupt):
-            run(model, corpus, store)
+            coverage.measure(model, corpus)
     assert first == [("en", both), ("de", both), ("fr", both), ("ja", both)]
     with monkeypatch.context() as patch:
         second = calls(patch, corpus)
-        found = run(model, corpus, store)
+        found = coverage.measure(model, corpus)
     assert second == [("en", both), ("ja", both), ("sw", both)]  # the first two were kept
     for pooling in both:
         same(found[pooling], measured[pooling])
     with monkeypatch.context() as patch:
         third = calls(patch, corpus)
-        again = run(model, corpus, store, poolings=both[::-1])
+        again = coverage.measure(model, corpus, poolings=both[::-1])
     assert third == []
     assert tuple(again) == both[::-1]
     for pooling in both:
@@ -250,87 +238,109 @@ def test_only_the_language_and_the_pooling_that_are_new_are_computed(
     model: Path,
     corpus: ParallelCorpus,
     measured: dict[str, coverage.Coverage],
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = Store(tmp_path)
-    run(model, corpus.select(["en", "ja"]), store, poolings=["last"])
+    coverage.measure(model, corpus.select(["en", "ja"]), poolings=["last"])
     seen = calls(monkeypatch, corpus)
-    found = run(model, corpus.select(["ja", "sw", "en"]), store)
-    assert dict(seen) == {
-        "en": coverage.POOLINGS, "ja": ("weighted_mean",), "sw": coverage.POOLINGS
-    }  # fmt: skip
-    assert len(seen) == 3
+    found = coverage.measure(model, corpus.select(["ja", "sw", "en"]))
+    one, both = ("weighted_mean",), coverage.POOLINGS
+    assert seen == [("en", one), ("ja", one), ("en", both), ("sw", both)]
     for pooling, each in found.items():
         assert each.scores.languages == ("ja", "sw")
         expected = measured[pooling].scores
         np.testing.assert_array_equal(each.scores.hits, expected.hits[:, [2, 3]])
 
 
-def test_the_store_tells_apart_what_a_score_depends_on(
+def test_results_tell_apart_what_a_score_depends_on(
     model: Path,
     corpus: ParallelCorpus,
     measured: dict[str, coverage.Coverage],
-    store: Store,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def never(*_: object, **__: object) -> None:
-        pytest.fail("computed again")
-
-    monkeypatch.setattr(embeddings, "embed_poolings", never)
-    renamed = make("other name", **corpus.sentences)
-    for found in (
-        run(model, corpus, store, max_length=120),
-        run(model, renamed, store, "eng"),
-        run(model, corpus, store, dtype="float32"),
-    ):
-        same(found["last"], measured["last"])
+    coverage.measure(model, corpus)
+    monkeypatch.setattr(embeddings, "embed_poolings", lambda *_, **__: pytest.fail("again"))
+    for code in ("en", "eng"):
+        renamed = make("other name", **corpus.sentences)
+        same(coverage.measure(model, renamed, code)["last"], measured["last"])
     text = corpus.sentences
     changed = {
         code: make(**(text | {code: (text[code][0] + " x", *text[code][1:])}))
         for code in ("en", "sw")
     }
-    other = tiny.save(store.root / "another", "llama", positions=120, seed=1)
+    other = tiny.save(tmp_path / "another", "llama", positions=120, seed=1)
     for name, corpus_, options in (
         (model, corpus, {"pivot": "fr"}),
         (model, corpus, {"poolings": ["mean"]}),
         (model, corpus, {"max_length": 50}),
-        (model, corpus, {"dtype": "bfloat16"}),
         (model, changed["en"], {}),
         (model, changed["sw"], {}),
         (model, corpus.take(14, 0), {"alternatives": False}),
         (other, corpus, {}),
     ):
-        with pytest.raises(pytest.fail.Exception, match="computed again"):
-            run(name, corpus_, store, **options)
+        with pytest.raises(pytest.fail.Exception, match="again"):
+            coverage.measure(name, corpus_, **options)
+    with xlx.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
+        coverage.measure(model, corpus)
+
+
+def test_a_cluster_gets_a_few_languages_at_once(
+    model: Path,
+    corpus: ParallelCorpus,
+    measured: dict[str, coverage.Coverage],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert [list(part) for part in coverage._portions("abcde")] == [list("abcde")]
+    monkeypatch.setattr(coverage, "PORTION", 3)
+    with xlx.settings(scheduler="tcp://nowhere:1"):
+        parts = list(coverage._portions(("de", "fr", "ja", "sw")))
+    assert parts == [("de", "fr", "ja"), ("sw",)]
+    monkeypatch.setattr(coverage, "_portions", lambda languages: [[x] for x in languages])
+    for pooling, found in coverage.measure(model, corpus).items():
+        same(found, measured[pooling])
+
+
+def test_results_are_apart_by_their_scores() -> None:
+    value = {
+        "hits": np.eye(2, 10, dtype=bool),
+        "only_rival": np.zeros((2, 10)),
+        "cut": np.array([0, 1]),
+        "measures": np.array([[0.5, np.nan], [0.1, 0.2]]),
+    }
+    assert coverage._apart(value, value) == 0
+    assert coverage._apart(value, value | {"only_rival": np.ones((2, 10))}) == 0
+    assert coverage._apart(value, value | {"hits": np.eye(2, 10, 3, dtype=bool)}) == 0
+    assert coverage._apart(value, value | {"hits": np.zeros((2, 10), bool)}) == pytest.approx(0.1)
+    measures = np.array([[0.5, np.nan], [0.1, 0.25]])
+    assert coverage._apart(value, value | {"measures": measures}) == pytest.approx(0.05)
+    assert coverage._apart(value, value | {"measures": np.zeros((2, 2))}) == np.inf  # NaN there
+    assert coverage._apart(value, value | {"cut": np.array([1, 1])}) == np.inf
 
 
 # --- errors ---------------------------------------------------------------------------------------
 
 
-def test_requests_that_cannot_be_met(model: Path, corpus: ParallelCorpus, store: Store) -> None:
+def test_requests_that_cannot_be_met(model: Path, corpus: ParallelCorpus) -> None:
     with pytest.raises(CorpusError, match=r"has no text in it; it has de, en, fr, ja, sw"):
-        run(model, corpus, store, "it")
+        coverage.measure(model, corpus, "it")
     with pytest.raises(CorpusError, match="has no language to compare with en"):
-        run(model, corpus.select(["en"]), store)
+        coverage.measure(model, corpus.select(["en"]))
     with pytest.raises(ValueError, match="pooling 'first' is not one of mean"):
-        run(model, corpus, store, poolings=["last", "first"])
+        coverage.measure(model, corpus, poolings=["last", "first"])
     with pytest.raises(ValueError, match=r"max_length is 121, but .* takes 120 tokens"):
-        run(model, corpus, store, max_length=121)
+        coverage.measure(model, corpus, max_length=121)
 
 
 @pytest.mark.parametrize("language", ["de", "en", "fr"])
-def test_a_sentence_that_cannot_be_embedded_is_named(
-    language: str, model: Path, store: Store
-) -> None:
+def test_a_sentence_that_cannot_be_embedded_is_named(language: str, model: Path) -> None:
     texts = {code: [f"{code} {i}" for i in range(4)] for code in ("de", "en", "fr")}
     texts[language][2] = ""
     with pytest.raises(ValueError, match=f"language '{language}' of 'made': position 2 .*no token"):
-        run(model, make(**texts), store)
+        coverage.measure(model, make(**texts))
 
 
 def test_a_vector_that_has_no_cosine_is_named(
-    model: Path, corpus: ParallelCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embed = embeddings.embed_poolings
 
@@ -345,20 +355,20 @@ def test_a_vector_that_has_no_cosine_is_named(
     monkeypatch.setattr(embeddings, "embed_poolings", broken)
     for alternatives in (False, True):
         with pytest.raises(ValueError, match=r"layer 1: .*ja.*position 3") as caught:
-            run(model, corpus, Store(tmp_path), alternatives=alternatives)
+            coverage.measure(model, corpus, alternatives=alternatives)
         assert "zero" in str(caught.value)
 
 
 def test_three_sentences_are_enough_for_scores_but_not_for_alternatives(
-    model: Path, corpus: ParallelCorpus, store: Store
+    model: Path, corpus: ParallelCorpus
 ) -> None:
     three = corpus.select(["en", "sw"]).take(3, 0)
-    found = run(model, three, store, alternatives=False)["last"].scores
+    found = coverage.measure(model, three, alternatives=False)["last"].scores
     assert found.hits.shape == (3, 1, 3)
     with pytest.raises(ValueError, match="sw with en, layer 0: debiased CKA needs four"):
-        run(model, three, store)
+        coverage.measure(model, three)
     with pytest.raises(ValueError, match="two sentences or more are needed"):
-        run(model, three.take(1, 0), store, alternatives=False)
+        coverage.measure(model, three.take(1, 0), alternatives=False)
 
 
 # --- a bag of subwords ----------------------------------------------------------------------------
@@ -368,7 +378,7 @@ def test_a_bag_of_subwords_is_scored_like_a_model(model: Path, corpus: ParallelC
     encoder = models.load(model)
     bags = embeddings.bag_of_subwords(encoder, corpus, max_length=50)
     expected = mexa.scores({code: bag.toarray()[None] for code, bag in bags.items()}, "fr")
-    found = coverage.bag_of_subwords(encoder, corpus, "fr", max_length=50, progress=False)
+    found = coverage.bag_of_subwords(model, corpus, "fr", max_length=50)
     assert found.languages == expected.languages == ("de", "en", "ja", "sw")
     assert (found.pivot, found.layers) == ("fr", (0,))
     np.testing.assert_array_equal(found.hits, expected.hits)
@@ -377,15 +387,60 @@ def test_a_bag_of_subwords_is_scored_like_a_model(model: Path, corpus: ParallelC
 
 def test_a_bag_of_subwords_hits_what_is_spelled_alike(model: Path) -> None:
     alike = make(en=["Turkey 1921", "Lake Como", "Moon"], de=["1921 Turkey", "Como Lake", "Mond"])
-    found = coverage.bag_of_subwords(models.load(model), alike, progress=False)
+    found = coverage.bag_of_subwords(model, alike)
     assert found.hits[0, 0, :2].all()
 
 
 def test_a_bag_of_subwords_needs_another_language(model: Path) -> None:
     with pytest.raises(CorpusError, match="no language to compare with en"):
-        coverage.bag_of_subwords(models.load(model), make(en=["One", "Two"]), progress=False)
+        coverage.bag_of_subwords(model, make(en=["One", "Two"]))
 
 
-def test_no_pooling_is_refused(model: Path, corpus: ParallelCorpus, store: Store) -> None:
+def test_no_pooling_is_refused(model: Path, corpus: ParallelCorpus) -> None:
     with pytest.raises(ValueError, match="no pooling is asked for"):
-        run(model, corpus, store, poolings=())
+        coverage.measure(model, corpus, poolings=())
+
+
+def test_subwords_are_counted_as_the_model_reads_them(model: Path, corpus: ParallelCorpus) -> None:
+    tokenizer = models.load(model).tokenizer
+    found = coverage.subwords(model, corpus)
+    assert tuple(found.index) == corpus.languages
+    for language, sentences in corpus.sentences.items():
+        lengths = [len(tokenizer(sentence)["input_ids"]) for sentence in sentences]
+        assert found[language] == pytest.approx(np.mean(lengths))
+
+
+# --- all languages at once ------------------------------------------------------------------------
+
+
+def test_wrong_pairs_are_translations_moved_apart(model: Path, corpus: ParallelCorpus) -> None:
+    encoder = models.load(model)
+    states = {
+        language: embeddings.embed(encoder, sentences, pooling="last").states
+        for language, sentences in corpus.sentences.items()
+    }
+    expected = []
+    for shift in (1, 2):
+        moved = {x: own[:, np.arange(-shift, 15 - shift)] for x, own in states.items() if x != "fr"}
+        expected.append(mexa.scores(moved | {"fr": states["fr"]}, "fr").mu)
+    found = coverage.wrong_pairs(model, corpus, "fr", n_shifts=2, pooling="last")
+    assert found == pytest.approx(np.mean(expected, axis=(0, 2)))
+    assert found.shape == (3,)
+
+
+def test_neighbourhoods_put_alike_sentences_side_by_side(
+    model: Path, corpus: ParallelCorpus
+) -> None:
+    text = corpus.sentences
+    twins = make(de=text["de"], en=text["en"], fr=text["de"])  # a copy under another name
+    found = coverage.neighbourhoods(model, twins, [0, 2], n_sentences=8, perplexity=4, seed=1)
+    assert len(found) == 2 * 3 * 8
+    assert list(found["layer"].unique()) == [0, 2]
+    for _, rows in found.groupby("layer"):
+        assert list(rows["language"]) == ["de"] * 8 + ["en"] * 8 + ["fr"] * 8
+        assert list(rows["sentence"]) == [*range(8)] * 3
+    share = (found["nearest"] != found["language"]).groupby(found["language"]).mean()
+    assert share["de"] > 0.9
+    assert share["fr"] > 0.9
+    again = coverage.neighbourhoods(model, twins, [0, 2], n_sentences=8, perplexity=4, seed=1)
+    pd.testing.assert_frame_equal(again, found)

@@ -272,8 +272,12 @@ def test_chance_of_many_sentences_is_poisson() -> None:
 
 def test_simulated_chance() -> None:
     found = mexa.chance_simulation(10, 50, 20_000, seed=0)
-    again = mexa.chance_simulation(10, 50, 20_000, seed=0)
-    np.testing.assert_array_equal(found.counts, again.counts)
+    counts = mexa._chance_hits(10, 50, 20_000, 0, 0.0)["counts"]
+    np.testing.assert_array_equal(found.counts, counts)
+    others = {"seed": 1}, {"anisotropy": 0.5}, {"dim": 51}
+    for other in others:
+        changed = mexa.chance_simulation(**({"n": 10, "dim": 50, "n_draws": 100} | other))
+        assert changed.counts.tolist() != counts[:100].tolist()
     moments = found.moments().set_index("source")
     exact, simulated = moments.loc["matrix"], moments.loc["vectors"]
     assert abs(simulated["p"] - 1 / 19) < 3 * simulated["error"]

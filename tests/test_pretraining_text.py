@@ -94,6 +94,28 @@ def test_a_missing_archive_is_named(source: str, tmp_path: Path) -> None:
         pretraining_text.read(tmp_path, progress=False)
 
 
+def test_characters_are_counted_by_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for source in SOURCES:
+        archive(tmp_path, source, de_txt=source)
+    german, english = {"0": "äh", "2": "b"}, {"1": "f"}
+    read = {"tatoeba": {"de": german}, "ntrex": {"de": {"1": "cde"}, "en": english}}
+    seen = []
+
+    def counted(folder: Path, progress: bool) -> tuple[Text, dict[str, list[str]]]:
+        seen.append(folder)
+        return read, {"de": ["held out"]}
+
+    monkeypatch.setattr(pretraining_text, "read", counted)
+    for _ in range(2):
+        assert pretraining_text.characters(tmp_path).to_dict() == {"de": 6, "en": 1}
+    assert seen == [tmp_path]
+    archive(tmp_path, "ntrex", de_txt="other text")
+    pretraining_text.characters(tmp_path)
+    assert seen == [tmp_path, tmp_path]
+
+
 # --- what the repository ships -------------------------------------------------------------------
 
 

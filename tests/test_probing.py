@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import seqeval.metrics
 
-from xlx import labelled, languages, models, probes, probing, words
+import xlx
+from xlx import labelled, languages, ledger, models, probes, probing, words, work
 from xlx.series import history
-from xlx.store import Store
 
 SIZES = {"ar": (9, 3, 7), "de": (5, 4, 12), "ja": (14, 2, 5)}
 """Sentences of the local copy by language: training, validation and test, all unlike."""
@@ -48,23 +48,20 @@ def encoder() -> models.Encoder:
     return models.load("mini-xlmr")
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(tmp_path_factory.mktemp("store"))
-
-
-def run(
-    how: str, setup: probing.Setup, codes: list[str], store: Store, **options: object
-) -> pd.DataFrame:
+def run(how: str, setup: probing.Setup, codes: list[str], **options: object) -> pd.DataFrame:
     name = options.pop("name", "mini-xlmr")
-    return getattr(probing, how)(name, setup, codes, store=store, progress=False, **options)
+    return getattr(probing, how)(name, setup, codes, **options)
+
+
+def splits_of(setup: probing.Setup, code: str) -> dict[str, probing.Part]:
+    return {split: setup.load(code, split) for split in labelled.SPLITS}
 
 
 def words_of(
     encoder: models.Encoder, part: labelled.Tagged, max_length: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """States, labels and words of the words that have a state."""
-    found = words.embed_words(encoder, part.sentences, max_length=max_length, progress=False)
+    found = words.embed_words(encoder, part.sentences, max_length=max_length)
     names = labelled.LABELS[part.task]
     labels, types = [], []
     for sentence, word in zip(found.sentence, found.word, strict=True):
@@ -82,7 +79,7 @@ def alone(
         probes.Split(seen[split][0][[layer]], own)
         for split, own in zip(("train", "validation"), labels, strict=False)
     ]
-    return probes.fit(*splits, n_classes, seeds=(seed,), progress=False)
+    return probes.fit(*splits, n_classes, seeds=(seed,))
 
 
 def share_right(probe: probes.Probes, states: np.ndarray, labels: np.ndarray, layer: int) -> float:
@@ -93,10 +90,8 @@ def share_right(probe: probes.Probes, states: np.ndarray, labels: np.ndarray, la
 # --- the tables against one probe at a time -------------------------------------------------------
 
 
-def test_monolingual_is_each_probe_trained_alone(
-    local: Path, encoder: models.Encoder, store: Store
-) -> None:
-    table = run("monolingual", replace(POS, path=local), list(SIZES), store, control=True)
+def test_monolingual_is_each_probe_trained_alone(local: Path, encoder: models.Encoder) -> None:
+    table = run("monolingual", replace(POS, path=local), list(SIZES), control=True)
     assert len(table) == 3 * 7 * 2
     assert set(table["model"]) == {"mini-xlmr"}
     assert set(table["task"]) == {"POS"}
@@ -128,10 +123,8 @@ def test_monolingual_is_each_probe_trained_alone(
     assert table["accuracy"].nunique() > 20  # the rows are not copies of each other
 
 
-def test_transfer_is_each_probe_tested_elsewhere(
-    local: Path, encoder: models.Encoder, store: Store
-) -> None:
-    table = run("transfer", replace(POS, path=local), list(SIZES), store)
+def test_transfer_is_each_probe_tested_elsewhere(local: Path, encoder: models.Encoder) -> None:
+    table = run("transfer", replace(POS, path=local), list(SIZES))
     assert len(table) == 9 * 7 * 2
     rows = table.set_index(["source", "target", "layer", "seed"])
     assert rows.index.is_unique
@@ -155,29 +148,27 @@ def test_transfer_is_each_probe_tested_elsewhere(
                 assert row["majority"] == pytest.approx((labels == commonest).mean())
 
 
-def test_transfer_to_itself_is_monolingual_where_the_test_part_is_the_same(store: Store) -> None:
+def test_transfer_to_itself_is_monolingual_where_the_test_part_is_the_same() -> None:
     codes = ["de", "ja"]
-    own = run("monolingual", NER, codes, store).set_index(["language", "layer", "seed"])
-    crossed = run("transfer", NER, codes, store)
+    own = run("monolingual", NER, codes).set_index(["language", "layer", "seed"])
+    crossed = run("transfer", NER, codes)
     crossed = crossed[crossed["source"] == crossed["target"]]
     crossed = crossed.set_index(["source", "layer", "seed"]).loc[own.index]
     np.testing.assert_allclose(crossed["accuracy"], own["accuracy"], atol=0.01)
     np.testing.assert_allclose(crossed["majority"], own["majority"])
 
 
-def test_pairs_are_probed_by_their_joint_or_concatenated_states(
-    encoder: models.Encoder, store: Store
-) -> None:
+def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: models.Encoder) -> None:
     for form in probing.words.FORMS:
         setup = replace(NLI, form=form, max_length=40)
-        table = run("monolingual", setup, ["en", "zh"], store, control=True, online=True)
+        table = run("monolingual", setup, ["en", "zh"], control=True, online=True)
         rows = table.set_index(["language", "layer"])
         for code in ("en", "zh"):
             parts = {split: setup.load(code, split) for split in labelled.SPLITS}
             seen, n_cut = {}, 0
             for split, part in parts.items():
                 found = words.embed_pairs(
-                    encoder, part.first, part.second, form=form, max_length=40, progress=False
+                    encoder, part.first, part.second, form=form, max_length=40
                 )
                 labels = np.array([labelled.NLI.index(label) for label in part.labels])
                 seen[split], n_cut = (found.states, labels), n_cut + found.n_cut
@@ -201,9 +192,9 @@ def test_a_pair_is_a_type_of_its_own(encoder: models.Encoder) -> None:
 # --- entities -------------------------------------------------------------------------------------
 
 
-def test_entity_f1_is_seqeval_on_whole_sentences(encoder: models.Encoder, store: Store) -> None:
+def test_entity_f1_is_seqeval_on_whole_sentences(encoder: models.Encoder) -> None:
     setup = replace(NER, n_train=900, n_test=400, max_length=24)
-    table = run("monolingual", setup, ["de", "fr"], store, entity_layers=[2, -1])
+    table = run("monolingual", setup, ["de", "fr"], entity_layers=[2, -1])
     assert set(table.loc[table["f1"].notna(), "layer"]) == {2, 6}
     assert table["n_lost"].gt(0).all()
     rows = table.set_index(["language", "layer", "seed"])
@@ -211,7 +202,7 @@ def test_entity_f1_is_seqeval_on_whole_sentences(encoder: models.Encoder, store:
         parts = {split: setup.load(code, split) for split in labelled.SPLITS}
         seen = {split: words_of(encoder, part, 24) for split, part in parts.items()}
         test = parts["test"]
-        kept = words.embed_words(encoder, test.sentences, max_length=24, progress=False)
+        kept = words.embed_words(encoder, test.sentences, max_length=24)
         lost = sum(part.n_words - len(seen[split][1]) for split, part in parts.items())
         for layer, seed in ((2, 3), (6, 0), (6, 3)):
             predicted = alone(seen, layer, seed, 7).predict(seen["test"][0][[layer]])[0, 0]
@@ -314,7 +305,7 @@ def test_no_language_is_not_all_languages() -> None:
 
 
 def test_languages_are_chosen_if_none_are_named(
-    monkeypatch: pytest.MonkeyPatch, local: Path, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, local: Path
 ) -> None:
     asked = []
 
@@ -324,20 +315,19 @@ def test_languages_are_chosen_if_none_are_named(
 
     monkeypatch.setattr(probing, "languages_of", languages_of)
     setup = replace(POS, path=local, seeds=(0,))
-    options = {"store": Store(tmp_path), "progress": False}
-    assert set(probing.monolingual("mini-xlmr", setup, **options)["language"]) == {"de", "ja"}
-    assert set(probing.transfer("mini-xlmr", setup, **options)["target"]) == {"de", "ja"}
+    assert set(probing.monolingual("mini-xlmr", setup)["language"]) == {"de", "ja"}
+    assert set(probing.transfer("mini-xlmr", setup)["target"]) == {"de", "ja"}
     assert asked == [("POS", "mono", local), ("POS", "CL", local)]
 
 
-# --- portions and the store -----------------------------------------------------------------------
+# --- portions and what is kept --------------------------------------------------------------------
 
 
 def test_portions_fit_the_memory_when_filled_up(
     monkeypatch: pytest.MonkeyPatch, local: Path, encoder: models.Encoder
 ) -> None:
     setup = replace(POS, path=local)
-    parts = {code: probing._splits(setup, code) for code in SIZES}
+    parts = {code: splits_of(setup, code) for code in SIZES}
     need = {
         code: 4 * 7 * encoder.dim * sum(part.n_words for part in parts[code].values())
         for code in SIZES
@@ -358,7 +348,7 @@ def test_portions_fit_the_memory_when_filled_up(
 def test_wider_pairs_take_more_room(
     monkeypatch: pytest.MonkeyPatch, encoder: models.Encoder
 ) -> None:
-    parts = {code: probing._splits(NLI, code) for code in ("de", "en")}
+    parts = {code: splits_of(NLI, code) for code in ("de", "en")}
     monkeypatch.setattr(probing, "_MEMORY", 2 * 4 * 7 * encoder.dim * (24 + 9 + 30))
     assert list(probing._chunks(["de", "en"], parts, encoder, NLI)) == [["de", "en"]]
     wider = replace(NLI, form="concatenated")
@@ -367,10 +357,10 @@ def test_wider_pairs_take_more_room(
 
 @pytest.mark.parametrize("how", ["monolingual", "transfer"])
 def test_a_run_that_was_stopped_goes_on_where_it_was(
-    how: str, local: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup, codes = replace(POS, path=local), list(SIZES)
-    expected = run(how, setup, codes, store)
+    expected = run(how, setup, codes)
     fit, trained = probes.fit, []
 
     def stopped(train: probes.Split, *arguments: object, **options: object) -> probes.Probes:
@@ -381,33 +371,29 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
 
     monkeypatch.setattr(probes, "fit", stopped)
     monkeypatch.setattr(probing, "_MEMORY", 1)
-    fresh = Store(tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        run(how, setup, codes, fresh)
-    found = run(how, setup, codes, fresh)
+    with xlx.settings(cache=tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            run(how, setup, codes)
+        found = run(how, setup, codes)
+        again = run(how, setup, codes)
     assert len(trained) == 2 + len(codes) - 1  # the first language was kept
     measured = [column for column in expected if expected[column].dtype.kind == "f"]
     pd.testing.assert_frame_equal(found.drop(columns=measured), expected.drop(columns=measured))
     # Trained alone or together, a probe is the same but for rounding.
     np.testing.assert_allclose(found[measured], expected[measured], rtol=1e-3, atol=0.02)
-    again = run(how, setup, codes, fresh)
-    assert len(trained) == 2 + len(codes) - 1
     pd.testing.assert_frame_equal(again, found)
 
 
-def test_the_store_tells_apart_what_a_score_depends_on(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = replace(NER, n_train=60, n_validation=30, n_test=60, seeds=(0,))
-    first = run("monolingual", setup, ["de"], store)
+    first = run("monolingual", setup, ["de"])
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
     monkeypatch.setattr(probes, "fit", never)
-    same = [{}, {"form": "concatenated"}, {"max_length": models.load("mini-xlmr").max_length}]
-    for change in same:  # of which nothing is different
-        found = run("monolingual", replace(setup, **change), ["de"], store)
+    for change in ({}, {"form": "concatenated"}, {"path": None}):  # of which nothing is different
+        found = run("monolingual", replace(setup, **change), ["de"])
         pd.testing.assert_frame_equal(found, first)
     changes = [
         {"n_train": 90}, {"n_validation": 50}, {"n_test": 90}, {"seed": 2}, {"subword": "mean"},
@@ -415,28 +401,58 @@ def test_the_store_tells_apart_what_a_score_depends_on(
     ]  # fmt: skip
     for change in changes:
         with pytest.raises(AssertionError, match="computed again"):
-            run("monolingual", replace(setup, **change), ["de"], store)
+            run("monolingual", replace(setup, **change), ["de"])
     other = history("mini-xlmr")[0]
     for options in (
         {"control": True}, {"online": True}, {"entity_layers": [-1]}, {"name": other},
     ):  # fmt: skip
         with pytest.raises(AssertionError, match="computed again"):
-            run("monolingual", setup, ["de"], store, **options)
+            run("monolingual", setup, ["de"], **options)
 
 
-def test_transfer_depends_on_all_its_targets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_models_are_one_below_the_other(local: Path) -> None:
+    setup, codes = replace(POS, path=local, seeds=(0,)), ["de", "ja"]
+    names = [history("mini-xlmr")[0], "mini-infoxlm"]
+    for how in ("monolingual", "transfer"):
+        table = run(how, setup, codes, name=names)
+        alone = [run(how, setup, codes, name=name) for name in names]
+        pd.testing.assert_frame_equal(table, pd.concat(alone, ignore_index=True))
+
+
+def test_results_are_apart_by_their_accuracies(local: Path) -> None:
+    setup = replace(POS, path=local, seeds=(0, 1))
+    run("monolingual", setup, ["de"], control=True, online=True)
+    run("transfer", setup, ["de"])
+    files = (next(work.cache().root.glob(f"{kind}/*/*")) for kind in ("probes", "transfer"))
+    table, arrays = (ledger.from_arrow(ledger.read(file), 0).value for file in files)
+    assert probing._apart(table, table) == probing._apart(arrays, arrays) == 0
+    for column, change, apart in (
+        ("accuracy", 0.1, 0.05), ("control_accuracy", -0.1, 0.05), ("epoch", 3, 0),
+        ("validation_loss", 1.0, 0), ("n_test", 1, np.inf), ("majority", 0.1, np.inf),
+    ):  # fmt: skip
+        other = table.copy()
+        other.loc[0, column] += change  # of one seed of two
+        assert probing._apart(table, other) == pytest.approx(apart)
+    assert probing._apart(table, table.assign(bits=table["bits"] * 1.2)) == pytest.approx(0.2)
+    assert probing._apart(table, table.iloc[:-1]) == np.inf
+    other = arrays | {"right": arrays["right"] + np.array([0, 4])}
+    assert probing._apart(arrays, other) == pytest.approx(2 / arrays["n_test"][0])
+    assert probing._apart(arrays, arrays | {"n_test": arrays["n_test"] + 1}) == np.inf
+
+
+def test_transfer_depends_on_all_its_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = replace(NER, n_train=60, n_validation=30, n_test=60, seeds=(0,))
-    run("transfer", setup, ["de", "ja"], store)
+    run("transfer", setup, ["de", "ja"])
     monkeypatch.setattr(probes, "fit", lambda *_, **__: pytest.fail("computed again"))
-    assert len(run("transfer", setup, ["de", "ja"], store)) == 4 * 7
+    assert len(run("transfer", setup, ["de", "ja"])) == 4 * 7
     more = replace(setup, n_test=90)
     for codes, other in ((["de"], setup), (["de", "ja", "fr"], setup), (["de", "ja"], more)):
         with pytest.raises(pytest.fail.Exception, match="computed again"):
-            run("transfer", other, codes, store)
+            run("transfer", other, codes)
 
 
 def test_a_checkpoint_has_its_series_and_step_and_probes_run_where_it_does(
-    local: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+    local: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit, devices = probes.fit, []
 
@@ -449,7 +465,7 @@ def test_a_checkpoint_has_its_series_and_step_and_probes_run_where_it_does(
     setup = replace(POS, path=local, seeds=(0,))
     checkpoint = history("mini-infoxlm")[1]
     for how in ("monolingual", "transfer"):
-        table = run(how, setup, ["de"], store, name=checkpoint, device="cpu")
+        table = run(how, setup, ["de"], name=checkpoint)
         assert set(table["model"]) == {"mini-infoxlm"}
         assert set(table["checkpoint"]) == {checkpoint.step}
     assert [device.type for device in devices] == ["cpu", "cpu"]

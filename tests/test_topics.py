@@ -1,4 +1,4 @@
-"""Topic probes: against one probe written out, on states made for it, and what the store keeps."""
+"""Topic probes: against one probe written out, on states made for it, and what is kept."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import xlx
 from tests import tiny
 from xlx import downstream, embeddings, labelled, models, probes, topics
 from xlx.embeddings import SentenceStates
 from xlx.labelled import TOPICS
-from xlx.store import Store
 
 SETUP = topics.Setup(n_train=60, n_validation=21, n_test=31, seeds=(0, 3))
 LANGUAGES = ("de", "en", "ja")
@@ -26,17 +26,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(tmp_path_factory.mktemp("store"))
-
-
-@pytest.fixture(scope="module")
-def table(model: Path, store: Store) -> pd.DataFrame:
-    return topics.transfer(model, SETUP, LANGUAGES, store=store, progress=False)
-
-
-def run(name: object, setup: topics.Setup, codes: object, store: Store) -> pd.DataFrame:
-    return topics.transfer(name, setup, codes, store=store, progress=False)
+def table(model: Path) -> pd.DataFrame:
+    return topics.transfer(model, SETUP, LANGUAGES)
 
 
 def calls(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> list[tuple[str, ...]]:
@@ -99,11 +90,11 @@ def made_up(offsets: dict[str, float]) -> Callable[..., SentenceStates]:
 
 
 def test_centred_states_are_right_where_only_the_place_of_a_language_differs(
-    local: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embeddings, "embed", made_up({"arb_Arab": 9.0, "eng_Latn": 9.0}))
     setup = topics.Setup("de", path=local, seeds=(0, 1))
-    table = run(model, setup, None, Store(tmp_path / "store"))
+    table = topics.transfer(model, setup, None)
     assert topics.chosen_layer(table) == {"tiny-llama": 1}
     found = {
         centred: topics.task_scores(table, centred=centred).set_index("language")["score"]
@@ -127,11 +118,9 @@ def test_languages_are_those_of_the_data(local: Path, monkeypatch: pytest.Monkey
     assert topics.languages_of(".") == ("de",)
 
 
-def test_a_local_copy_is_trained_on_and_tested_by_code_or_label(
-    local: Path, model: Path, store: Store
-) -> None:
+def test_a_local_copy_is_trained_on_and_tested_by_code_or_label(local: Path, model: Path) -> None:
     setup = topics.Setup("deu_Latn", n_train=30, path=local, seeds=(0,))
-    table = run(model, setup, ["arb_Latn", "tzm_Tfng", "ar_Latn", "de"], store)
+    table = topics.transfer(model, setup, ["arb_Latn", "tzm_Tfng", "ar_Latn", "de"])
     assert tuple(table["language"].unique()) == ("ar_Latn", "zgh", "de")
     assert len(table) == 3 * 3 * 2
     assert set(table["source"]) == {"de"}
@@ -140,9 +129,9 @@ def test_a_local_copy_is_trained_on_and_tested_by_code_or_label(
     assert sizes == [30, 28, 42]
     assert setup.load("de", "train").sentences[0].startswith("deu_Latn train")
     with pytest.raises(labelled.LabelledError, match="no train part of sib200 in en"):
-        run(model, topics.Setup(path=local), ["de"], store)
+        topics.transfer(model, topics.Setup(path=local), ["de"])
     with pytest.raises(labelled.LabelledError, match="shipped in de, only in English"):
-        run(model, topics.Setup("de"), ["de"], store)
+        topics.transfer(model, topics.Setup("de"), ["de"])
 
 
 # --- against one probe at a time ------------------------------------------------------------------
@@ -158,7 +147,7 @@ def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.Data
     def seen(language: str, split: str, n: int) -> tuple[SentenceStates, np.ndarray]:
         texts = labelled.load("TOPIC", language, split).take(n, 1)
         labels = np.array([TOPICS.index(label) for label in texts.labels])
-        return embeddings.embed(encoder, texts.sentences, progress=False), labels
+        return embeddings.embed(encoder, texts.sentences), labels
 
     train, validation = seen("en", "train", 60), seen("en", "validation", 21)
     commonest = np.bincount(train[1]).argmax()
@@ -166,7 +155,7 @@ def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.Data
     for layer, seed in np.ndindex(3, 2):
         splits = [probes.Split(part.states[[layer]], own) for part, own in (train, validation)]
         seed = SETUP.seeds[seed]
-        alone[layer, seed] = probes.fit(*splits, 7, seeds=(seed,), progress=False)
+        alone[layer, seed] = probes.fit(*splits, 7, seeds=(seed,))
     by = table.set_index(["language", "layer", "seed", "centred"])
     assert by.index.is_unique
     for language in LANGUAGES:
@@ -203,77 +192,97 @@ def test_a_checkpoint_has_its_series_and_step(tmp_path: Path) -> None:
     folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=16, width=16)
     setup = replace(SETUP, n_train=20, n_validation=7, n_test=8, seeds=(0,))
     for checkpoint in models.checkpoints(str(folder)):
-        table = run(checkpoint, setup, ["de"], Store(tmp_path))
+        table = topics.transfer(checkpoint, setup, ["de"])
         assert set(table["model"]) == {"grown"}
         assert set(table["checkpoint"]) == {checkpoint.step}
 
 
-# --- the store ------------------------------------------------------------------------------------
+# --- what is kept ---------------------------------------------------------------------------------
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(
-    model: Path, table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path)
     tests = [SETUP.load(language, "test").sentences for language in LANGUAGES]
     trained = [SETUP.load("en", split).sentences for split in ("train", "validation")]
     with monkeypatch.context() as patch:
         first = calls(patch, stop_at=2 + 3)
         with pytest.raises(KeyboardInterrupt):
-            run(model, SETUP, LANGUAGES, store)
+            topics.transfer(model, SETUP, LANGUAGES)
     assert first == [*trained, *tests]
     with monkeypatch.context() as patch:
         second = calls(patch)
-        found = run(model, SETUP, LANGUAGES, store)
+        found = topics.transfer(model, SETUP, LANGUAGES)
     assert second == [*trained, tests[2]]  # the first two were kept
     pd.testing.assert_frame_equal(found, table)
     with monkeypatch.context() as patch:
         third = calls(patch)
         patch.setattr(probes, "fit", lambda *_, **__: pytest.fail("trained again"))
-        pd.testing.assert_frame_equal(run(model, SETUP, LANGUAGES, store), table)
-        backwards = run(model, SETUP, LANGUAGES[::-1], store)
+        pd.testing.assert_frame_equal(topics.transfer(model, SETUP, LANGUAGES), table)
+        backwards = topics.transfer(model, SETUP, LANGUAGES[::-1])
     assert third == []
     assert list(backwards["language"].unique()) == list(LANGUAGES[::-1])
 
 
-def test_the_store_tells_apart_what_a_score_depends_on(
-    model: Path, table: pd.DataFrame, store: Store, monkeypatch: pytest.MonkeyPatch
+def test_results_tell_apart_what_a_score_depends_on(
+    model: Path, table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    topics.transfer(model, SETUP, LANGUAGES)
     monkeypatch.setattr(probes, "fit", lambda *_, **__: pytest.fail("trained again"))
-    for same in (SETUP, replace(SETUP, source="eng_Latn"), replace(SETUP, max_length=40)):
-        pd.testing.assert_frame_equal(run(model, same, LANGUAGES, store), table)
+    for same in (SETUP, replace(SETUP, source="eng_Latn"), replace(SETUP, path=None)):
+        pd.testing.assert_frame_equal(topics.transfer(model, same, LANGUAGES), table)
     changes = [
         {"n_train": 61}, {"n_validation": 22}, {"n_test": 30}, {"seed": 2}, {"pooling": "last"},
         {"max_length": 30}, {"hidden": 4}, {"seeds": (0,)}, {"seeds": (3, 0)},
     ]  # fmt: skip
     for change in changes:
         with pytest.raises(pytest.fail.Exception, match="trained again"):
-            run(model, replace(SETUP, **change), LANGUAGES, store)
-    other = tiny.save(store.root / "another", "llama", positions=40, seed=1)
+            topics.transfer(model, replace(SETUP, **change), LANGUAGES)
+    other = tiny.save(tmp_path / "another", "llama", positions=40, seed=1)
     for name, codes in ((other, LANGUAGES), (model, ("de", "fr"))):
         with pytest.raises(pytest.fail.Exception, match="trained again"):
-            run(name, SETUP, codes, store)
+            topics.transfer(name, SETUP, codes)
+    with xlx.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
+        topics.transfer(model, SETUP, LANGUAGES)
+
+
+def test_several_models_are_one_below_the_other(
+    model: Path, table: pd.DataFrame, tmp_path: Path
+) -> None:
+    other = tiny.save(tmp_path / "another", "llama", positions=40, seed=1)
+    both = topics.transfer([other, model], SETUP, LANGUAGES)
+    assert list(both["model"].unique()) == ["another", "tiny-llama"]
+    assert len(both) == 2 * len(table)
+    own = both[both["model"] == "tiny-llama"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(own, table)
+
+
+def test_results_are_apart_by_their_accuracies(table: pd.DataFrame) -> None:
+    assert topics._apart(table, table) == 0
+    other = table.assign(accuracy=table["accuracy"] + 0.1 * (table["seed"] == 3))
+    assert topics._apart(table, other) == pytest.approx(0.05)  # of the mean over two seeds
+    assert topics._apart(table, table.assign(n_cut=0)) == np.inf
 
 
 # --- errors ---------------------------------------------------------------------------------------
 
 
-def test_requests_that_cannot_be_met(local: Path, model: Path, store: Store) -> None:
+def test_requests_that_cannot_be_met(local: Path, model: Path) -> None:
     with pytest.raises(ValueError, match="no language to test on"):
-        run(model, SETUP, [], store)
+        topics.transfer(model, SETUP, [])
     with pytest.raises(ValueError, match="no language to test on"):
-        run(model, replace(SETUP, path=local / "nowhere"), None, store)
+        topics.transfer(model, replace(SETUP, path=local / "nowhere"), None)
     with pytest.raises(labelled.LabelledError, match="No TOPIC data of sib200 is shipped in gv"):
-        run(model, SETUP, ["de", "gv"], store)
+        topics.transfer(model, SETUP, ["de", "gv"])
     with pytest.raises(ValueError, match="pooling 'median' is not one of"):
-        run(model, replace(SETUP, pooling="median"), ["de"], store)
+        topics.transfer(model, replace(SETUP, pooling="median"), ["de"])
     with pytest.raises(labelled.LabelledError, match="cannot take 0"):
-        run(model, replace(SETUP, n_test=0), ["de"], store)
+        topics.transfer(model, replace(SETUP, n_test=0), ["de"])
 
 
 @pytest.mark.parametrize("change", ["fewer", "other ids", "another order"])
 def test_other_test_sentences_are_refused_by_language(
-    change: str, local: Path, model: Path, store: Store
+    change: str, local: Path, model: Path
 ) -> None:
     header, *lines = rows("arb_Latn", "test", 6).splitlines()
     lines = {
@@ -284,7 +293,7 @@ def test_other_test_sentences_are_refused_by_language(
     put(local, "arb_Latn", test="\n".join([header, *lines]) + "\n")
     setup = topics.Setup("de", path=local)
     with pytest.raises(ValueError, match=r"test sentences in ar_Latn are not those in de .*order"):
-        run(model, setup, ["ar", "arb_Latn", "en"], store)
+        topics.transfer(model, setup, ["ar", "arb_Latn", "en"])
 
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 
-from xlx.models import device_of
+from xlx.settings import current
 
 SEEDS = tuple(range(6))
 """The six runs of ABX section 5.1."""
@@ -310,7 +310,8 @@ def _fit(
             raise ValueError(f"{name} is {value}: it has to be at least 1")
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation is {activation!r}: choose from {', '.join(ACTIVATIONS)}")
-    device = device_of(device)
+    device = device or current().device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device(device)
     groups, dim = len(training.sizes), training.states.shape[2]
     initial = [initial_weights(dim, n_classes, hidden, seed) for seed in seeds]
     weights = tuple(
