@@ -59,6 +59,7 @@ ORDER = (
     "examples",
     "questions",
     "inputs",
+    "bfloat16",
     "finetuning",
     "transferability",
     "transfers",

@@ -193,6 +193,11 @@ def test_noise_has_the_variance_asked_for() -> None:
     assert torch.equal(embedding(ids), clean)
 
 
+def test_noise_is_measured_against_the_spread_of_word_embeddings(model: str) -> None:
+    weights = models.load(model).model.get_input_embeddings().weight
+    assert finetuning.embedding_sd(model) == pytest.approx(float(weights.std()))
+
+
 def test_consistency_is_the_sum_of_two_divergences() -> None:
     clean, noisy = torch.tensor([[1.0, 0.0], [0.5, 2.0]]), torch.tensor([[0.0, 0.3], [0.5, 2.0]])
     total = 0.0

@@ -385,6 +385,31 @@ def test_the_nearest_span_needs_shared_words() -> None:
     assert accuracy[0, 1] == accuracy[1, 0] == 0
 
 
+def test_distances_are_those_of_each_cell() -> None:
+    across = baselines.distances(ASKED, max_distance=64, across=True)
+    for i, context in enumerate(ASKED.values()):
+        for j, question in enumerate(ASKED.values()):
+            cell = questions.crossed(context, question)
+            wanted = questions.distances(cell, max_distance=64)
+            np.testing.assert_array_equal(across[i, j], wanted)
+    own = baselines.distances(ASKED, max_distance=64)
+    np.testing.assert_array_equal(own, [across[k, k] for k in range(len(ASKED))])
+
+
+def test_baselines_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = (
+        baselines.nearest_span(ASKED, 2),
+        baselines.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS),
+    )
+    monkeypatch.setattr(questions, "overlap_answers", None)
+    monkeypatch.setattr(baselines, "LogisticRegression", None)
+    np.testing.assert_array_equal(
+        baselines.nearest_span(ASKED, 2).scores["F1"], first[0].scores["F1"]
+    )
+    again = baselines.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS)
+    np.testing.assert_array_equal(again.predictions, first[1].predictions)
+
+
 def test_measured_tables_name_their_models(model: str) -> None:
     grid = evaluate([job(model, PAIRS)], PAIRS)[0]
     both = grids.measured([grid, replace(grid, model="other")], mixing.summary, seed=1)

@@ -10,16 +10,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
 
+import xlx
 from tests.bench import show
 from xlx import examples, finetuning, labelled, models
 from xlx import transferability as tr
+from xlx.executors import one_thread
 from xlx.finetuning import Job, Recipe
-from xlx.store import Store
 
 MODEL = "mini-infoxlm"
 LANGUAGES = ("en", "de", "zh")
@@ -58,9 +58,8 @@ def together(train: dict[str, examples.Examples]) -> tuple[float, float, float]:
         jobs = [Job(MODEL, sets["en"], sets, recipe, seed) for seed in SEEDS]
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            finetuning.finetune_all(
-                jobs, device="cpu", n_jobs=n_jobs, store=Store(Path(folder)), progress=False
-            )
+            with xlx.settings(cache=folder, device="cpu", workers=n_jobs, policy="ignore"):
+                finetuning.finetune_all(jobs)
             seconds.append(time.perf_counter() - start)
     first, one, two = seconds
     return one, two, first
@@ -77,7 +76,8 @@ def predicting(train: dict[str, examples.Examples]) -> dict[str, float]:
     cpu = torch.device("cpu")
 
     def by_length(dtype: str) -> np.ndarray:
-        return finetuning.predicted_classes(model, tokenizer, rows, cpu, dtype)
+        with finetuning.quickly(replace(RECIPE, dtype=dtype)):
+            return finetuning.predicted_classes(model, tokenizer, rows, cpu, dtype)[0]
 
     @torch.inference_mode()
     def in_order() -> np.ndarray:
@@ -144,7 +144,7 @@ def run() -> list[dict[str, object]]:
     train = training_sets()
     one, two, starting = together(train)
     n_examples = len(SEEDS) * RECIPE.epochs * N_TRAIN
-    with finetuning.threads_of(torch.device("cpu"), 1):  # as `finetune` has it
+    with one_thread():  # as `finetune` has it
         found = predicting(train)
     ours, theirs = curves()
     n_runs = f"{len(SEEDS)} runs"

@@ -1,6 +1,6 @@
 """Asking a fine-tuned shipped model (6 x 128) about every pair of languages, and its intervals.
 
-`grids.evaluate` from a store that has the fine-tuned model and no cell, against the loop that one
+`grids.evaluate` from a cache that has the fine-tuned model and no cell, against the loop that one
 would write first: for each cell, batches of 32 in the order of the file, tokenised as they come and
 padded to the longest of the batch or, as run_xnli.py and run_qa.py of transformers' examples do by
 default, to the longest allowed. All on one thread; storing the cells and scoring the answers count
@@ -22,11 +22,12 @@ import numpy as np
 import torch
 import transformers
 
+import xlx
 from tests.bench import show
 from tests.bench.bench_finetuning import best_of
 from xlx import examples, finetuning, grids, inputs, mixing, models, questions
+from xlx.executors import one_thread
 from xlx.finetuning import Job, Recipe
-from xlx.store import Store
 
 MODEL = "mini-infoxlm"
 PAIRS = Recipe(epochs=1, every=10**9, max_length=128)
@@ -34,7 +35,6 @@ READING = Recipe(epochs=1, every=10**9, max_length=256, stride=64)
 PAIR_LANGUAGES, N_PAIRS = ("en", "de", "ru", "zh", "ar", "tr"), 60
 READING_LANGUAGES, N_QUESTIONS = ("en", "de", "ru", "ar"), 20
 N_TRAIN, BATCH = 16, 32
-CPU = torch.device("cpu")
 #: What run_xnli.py and run_qa.py of transformers' examples do unless told otherwise.
 SCRIPT = "max_length"
 N_LANGUAGES, N_EXAMPLES, N_RESAMPLES, N_LITERAL = 13, 600, 1000, 20
@@ -47,24 +47,27 @@ def drawn(n: int, size: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Asking:
-    """A fine-tuned model in a store, and what it is asked."""
+    """A model that is fine-tuned into a cache, and what it is asked."""
 
     job: Job
     sets: Mapping[str, Any]
-    store: Store
+    cache: Path
 
     def ours(self, dtype: str = "float32", n_jobs: int = 1) -> np.ndarray:
-        """Predictions of all cells; no cell is in the store before."""
-        shutil.rmtree(self.store.root / "grids", ignore_errors=True)
+        """Predictions of all cells; no cell is in the cache before."""
+        shutil.rmtree(self.cache / "results", ignore_errors=True)
         job = replace(self.job, recipe=replace(self.job.recipe, dtype=dtype))
-        return grids.evaluate(
-            [job], self.sets, device="cpu", n_jobs=n_jobs, store=self.store, progress=False
-        )[0].predictions
+        with self.settings(workers=n_jobs):
+            return grids.evaluate([job], self.sets)[0].predictions
+
+    def settings(self, **more: Any) -> xlx.settings:
+        """That of this bench alone."""
+        return xlx.settings(cache=self.cache, ledger=self.cache / "ledger", device="cpu", **more)
 
     def model(self) -> tuple[Any, Any]:
         """The fine-tuned model and its tokenizer as one would load them."""
-        key = finetuning.run_key(self.job, device="cpu")
-        (folder,) = finetuning.weights_folder(key, self.store).glob("step-*")
+        with self.settings():
+            folder = finetuning.kept_weights(self.job)
         kind = (
             transformers.AutoModelForQuestionAnswering
             if isinstance(self.job.train, questions.Questions)
@@ -143,7 +146,7 @@ def pairs(folder: str) -> dict[str, float]:
     loaded, _ = examples.parallel("NLI", PAIR_LANGUAGES, "test")
     sets = examples.select(loaded, drawn(N_PAIRS, len(loaded["en"])))
     train = examples.parallel("NLI", ["en"], "train", N_TRAIN)[0]["en"]
-    asking = Asking(Job(MODEL, train, {"en": sets["en"]}, PAIRS), sets, Store(Path(folder)))
+    asking = Asking(Job(MODEL, train, {"en": sets["en"]}, PAIRS), sets, Path(folder))
     ours = asking.ours().ravel()
     model, tokenizer = asking.model()
     theirs = classes_by_cell(model, tokenizer, sets, PAIRS.max_length)
@@ -186,7 +189,7 @@ def reading(folder: str) -> dict[str, float]:
     chosen = drawn(N_QUESTIONS, len(loaded["en"]))
     sets = {code: one.at(chosen) for code, one in loaded.items()}
     train = questions.parallel("tydiqa", ["en"], "train", N_TRAIN)[0]["en"]
-    asking = Asking(Job(MODEL, train, {"en": sets["en"]}, READING), sets, Store(Path(folder)))
+    asking = Asking(Job(MODEL, train, {"en": sets["en"]}, READING), sets, Path(folder))
     found = asking.ours()
     model, tokenizer = asking.model()
     cells = list(product(range(len(sets)), repeat=2))
@@ -250,7 +253,7 @@ def run() -> list[dict[str, object]]:
     with (
         tempfile.TemporaryDirectory() as first,
         tempfile.TemporaryDirectory() as second,
-        finetuning.threads_of(CPU, 1),  # both ways
+        one_thread(),  # both ways
     ):
         asked, read = pairs(first), reading(second)
     ours, theirs = bootstrap()
