@@ -1,7 +1,9 @@
 """The notebook runner on throw-away notebooks: what it injects, refuses and leaves behind."""
 
+import ast
 import functools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,7 +63,7 @@ class House:
 
     def left(self, profile: str = "mini") -> list[str]:
         """Names of all files in the build folder."""
-        return sorted(path.name for path in (self.build / profile).iterdir())
+        return sorted(path.name for path in (self.build / profile).iterdir() if path.is_file())
 
 
 @pytest.fixture
@@ -81,6 +83,85 @@ def test_values_reach_the_notebook_and_it_runs_in_its_folder(house: House) -> No
     path = house.execute("abx-1-one", "paper")
     assert printed(path) == f"paper 1000 ['en', 'de'] {house.notebooks}\n"
     assert house.left("paper") == ["abx-1-one.ipynb"]
+
+
+def test_the_kernel_is_told_its_notebook_and_where_to_note_and_draw(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("XLX_NOTEBOOK", "XLX_JOURNAL", "XLX_FIGURES", "XLX_POLICY")
+    house.notebook("abx-1-one", f"import os\nprint([os.environ.get(name) for name in {names}])")
+    journal = run.journal("abx-1-one", house.build / "mini")
+    journal.parent.mkdir(parents=True)
+    journal.write_text("of the last run\n")
+    monkeypatch.setenv("XLX_POLICY", "only")
+    told = ast.literal_eval(printed(house.execute("abx-1-one")))
+    assert told == ["abx-1-one", str(journal.parent), str(paths.FIGURES), "only"]
+    assert journal.read_text() == ""  # also one that asks for nothing has a journal
+    assert [name for name in names if name in os.environ] == ["XLX_POLICY"]
+
+
+def test_a_line_that_is_being_written_is_left_out_of_a_journal(tmp_path: Path) -> None:
+    path = run.fresh_journal("abx-1-one", tmp_path)
+    path.write_text('{"kind": "toy"}\n{"kind": "t')
+    assert run.read_journal(path) == [{"kind": "toy"}]
+
+
+def test_working_copies_follow_the_notebooks_until_they_are_changed(
+    house: House, tmp_path: Path
+) -> None:
+    playground = tmp_path / "playground"
+
+    def lay() -> tuple[list[str], list[str]]:
+        return run.play(house.notebooks, playground)
+
+    sources = {stem: house.notebook(stem) for stem in ("abx-1-one", "abx-2-two")}
+    assert lay() == (["abx-1-one", "abx-2-two"], [])
+    assert lay() == ([], [])
+    mine = playground / "abx-1-one.ipynb"
+    mine.write_text("mine")
+    assert lay() == ([], [])  # the notebook is as it was
+    for stem in sources:
+        house.notebook(stem, "print('new')")
+    assert lay() == (["abx-2-two"], ["abx-1-one"])
+    assert (playground / "abx-2-two.ipynb").read_bytes() == sources["abx-2-two"].read_bytes()
+    assert mine.read_text() == "mine"
+    assert lay() == ([], ["abx-1-one"])
+    mine.unlink()
+    assert lay() == (["abx-1-one"], [])
+
+
+def test_playing_changes_no_committed_file() -> None:
+    # As in JupyterLab: a working copy, another parameter, all cells. Of the fastest notebook.
+    def status() -> str:
+        command = [
+            "git",
+            "status",
+            "--porcelain",
+            "--",
+            "notebooks",
+            "figures",
+            "data",
+            "playground",
+        ]
+        return subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True).stdout
+
+    if not (paths.ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    figures = {path: path.stat().st_mtime_ns for path in paths.FIGURES.glob("xprobe-3*")}
+    before, playground = status(), paths.ROOT / "playground"
+    playground.mkdir(exist_ok=True)
+    copy = playground / f"xprobe-3-printed-{os.getpid()}.ipynb"
+    try:
+        shutil.copy(run.notebook_path("xprobe-3-printed"), copy)
+        run.papermill.execute_notebook(
+            copy, copy, {"dpi": 60}, kernel_name="python3", cwd=playground, progress_bar=False
+        )
+        assert status() == before
+        assert {path: path.stat().st_mtime_ns for path in figures} == figures
+    finally:
+        copy.unlink()
+        if not any(playground.iterdir()):
+            playground.rmdir()
 
 
 def test_failed_notebook_is_kept_under_another_name_and_the_next_run_clears_it(

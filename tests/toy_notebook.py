@@ -56,7 +56,8 @@ def main() -> int:
     journal.write_text("")
     os.environ["XLX_NOTEBOOK"] = options.stem
     os.environ["XLX_JOURNAL"] = str(journal.parent)
-    provenance.environment = lambda: dict.fromkeys(provenance.COLUMNS)  # without torch, in a second
+    # without torch, so that it is there in a second
+    provenance.environment = lambda: dict.fromkeys(provenance.COLUMNS, "x") | {"threads": 1}
     with xlx.settings(ledger=os.environ["TOY_LEDGER"], device="cpu"):
         ask(options.stem)
     if os.environ.get("TOY_FAILS") == options.stem:
