@@ -587,10 +587,10 @@ def test_planned_tasks_are_those_that_are_built(monkeypatch: pytest.MonkeyPatch)
     options = {"proportions": (4, 1, 2), "n_test": 50, "max_draws": 2, "seed": 3}
     rules = Rules(n_words=20, first_rank=100, depths=(3, 5))
     own = {code: [trees.load(code, "pud")] for code in ("en", "de")}
-    names = ["SentLen", "WC", "Tense"]
-    built, table = alike(own, names, most=140, least=130, rules=rules, **options)
+    names = ["SentLen", "TreeDepth", "Tense"]
+    built, table = alike(own, names, most=120, least=100, rules=rules, **options)
     banks = {code: [Treebank(code, "pud")] for code in own}
-    found, sizes = planned(banks, names, most=140, least=130, rules=rules, **options)
+    found, sizes = planned(banks, names, most=120, least=100, rules=rules, **options)
     pd.testing.assert_frame_equal(sizes, table)
     for code, tasks_of in built.items():
         assert [task.name for task in found[code]] == [task.name for task in tasks_of]
@@ -610,7 +610,7 @@ def test_planned_tasks_are_those_that_are_built(monkeypatch: pytest.MonkeyPatch)
         raise AssertionError("read again")
 
     monkeypatch.setattr(trees, "load", fail)
-    again, _ = planned(banks, names, most=140, least=130, rules=rules, **options)
+    again, _ = planned(banks, names, most=120, least=100, rules=rules, **options)
     assert [task.hash for task in again["de"]] == [task.hash for task in found["de"]]
     with pytest.raises(AssertionError, match=r"read again"):
         planned({"en": [Treebank("en", "pud")]}, names, rules=rules, **options | {"seed": 4})

@@ -272,7 +272,10 @@ def test_a_run_that_was_stopped_goes_on_where_it_was() -> None:
     def fail(_: Sequence[Task]) -> Encode:
         raise RuntimeError("stopped")
 
-    tasks = {language: [made(word, language=language)] for language in "abcdefgh"}
+    tasks = {
+        language: [made(word, language=language, seed=seed)]
+        for seed, language in enumerate("abcdefgh")
+    }
     subjects = [of_length(language) for language in "abcdefgh"]
     with pytest.raises(RuntimeError, match=r"stopped"):
         probe([*subjects[:7], replace(subjects[7], ready=fail)], tasks, **FAST)
