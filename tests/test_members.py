@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import xlx
-from xlx import members, models, paths, pretraining_text
+from xlx import members, models, paths, pretraining_text, vocabulary
+from xlx.corpora import ParallelCorpus
 from xlx.family import RECIPES, Recipe, describe
 
 from . import tiny
@@ -136,6 +137,19 @@ def test_subwords_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert found == {"de": 2 * length("Yes"), "en": 2 * some}
         monkeypatch.setattr(pretraining_text, "read", None)
         assert members.subwords(name, every=2) == found
+
+
+def test_fertility_is_that_of_the_vocabulary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = tiny.save(tmp_path / "model")
+    sentences = {"en": tiny.SENTENCES[:3], "ja": tiny.SENTENCES[3:6]}
+    corpus = ParallelCorpus("toy", sentences, ("1", "2", "3"), ("",) * 3, "none", "made up")
+    expected = vocabulary.fertility(models.tokenizer(name).backend_tokenizer, sentences)
+    with xlx.settings(cache=tmp_path, ledger=tmp_path / "ledger", progress=False):
+        pd.testing.assert_frame_equal(members.fertility(name, corpus), expected)
+        monkeypatch.setattr(models, "tokenizer", None)
+        pd.testing.assert_frame_equal(members.fertility(name, corpus), expected)
 
 
 def test_passes_are_refused_where_they_are_not_known(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 from tokenizers import Tokenizer
 
-from xlx import models, pretraining_text, work
+from xlx import models, pretraining_text, vocabulary, work
+from xlx.corpora import ParallelCorpus
 from xlx.family import Recipe
 from xlx.pretraining_text import Lines
 
@@ -127,6 +128,20 @@ def vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]
         kind = type(tokenizer.model).__name__
         found[f"{kind} of {which[0]}" if kind in found else kind] = (tokenizer, which)
     return found
+
+
+def fertility(name: str, corpus: ParallelCorpus) -> pd.DataFrame:
+    """`vocabulary.fertility` of a model's vocabulary on a corpus."""
+    texts = [[code, corpus.text_hash(code)] for code in corpus.languages]
+    about = {"model": models.fingerprint(name), "texts": texts}
+    return work.result(FERTILITY, about, name, corpus)
+
+
+def _fertility(name: str, corpus: ParallelCorpus) -> pd.DataFrame:
+    return vocabulary.fertility(models.tokenizer(name).backend_tokenizer, corpus.sentences)
+
+
+FERTILITY = work.Kind("fertility", _fertility, version=1)
 
 
 def subwords(name: str, *, every: int = 1) -> dict[str, int]:

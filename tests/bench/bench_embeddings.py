@@ -66,16 +66,16 @@ def run() -> list[dict[str, object]]:
     encoder = load("mini-xlmr", device="cpu")
     half = load("mini-xlmr", device="cpu", dtype="bfloat16")
 
-    result = embed(encoder, sentences, progress=False)
+    result = embed(encoder, sentences)
     expected = obvious_loop(encoder, sentences)
     difference = np.abs(result.states - expected).max() / np.abs(expected).max()
     assert difference < 1e-4, f"the two ways disagree by {difference}"
 
     times = best_times(
         {
-            "ours": lambda: embed(encoder, sentences, progress=False),
+            "ours": lambda: embed(encoder, sentences),
             "loop": lambda: obvious_loop(encoder, sentences),
-            "half": lambda: embed(half, sentences, progress=False),
+            "half": lambda: embed(half, sentences),
         }
     )
     speed = {name: result.n_tokens / seconds for name, seconds in times.items()}
