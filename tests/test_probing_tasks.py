@@ -606,7 +606,7 @@ def test_planned_tasks_are_those_that_are_built(monkeypatch: pytest.MonkeyPatch)
                 row = task.test.tokens.index(tuple(text.split()))
                 assert task.classes[task.test.labels[row]] == label
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise AssertionError("read again")
 
     monkeypatch.setattr(trees, "load", fail)
