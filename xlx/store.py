@@ -221,13 +221,13 @@ def _code(part: ModuleType | Callable[..., Any] | type) -> str:
 
 
 def _identity(kind: str, key: Mapping[str, Any]) -> str:
-    return plain_json({"format": _FORMAT, "kind": kind, "key": key})
+    whole = {"format": _FORMAT, "kind": kind, "key": _plain(key, "key")}
+    return plain_json(whole)
 
 
 def plain_json(value: Any) -> str:
     """A value as JSON that is written in exactly one way; TypeError for what JSON cannot say."""
-    plain = _plain(value, "key")
-    return json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_plain(value, "key"), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any, where: str) -> Any:
