@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import types
 import warnings
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pandas as pd
 import pytest
 
 from xlx import store as store_module
-from xlx.store import Store, StoreError, StoreWarning, code_version
+from xlx.store import Store, StoreError, StoreWarning
 
 KEY = {
     "model": "abc",
@@ -204,36 +203,6 @@ def test_folder_in_place_of_a_file_is_not_used(store: Store) -> None:
     assert_not_used(lambda: store.load_arrays("kind", KEY), "cannot be read")
 
 
-def test_damaged_value_is_computed_again(store: Store) -> None:
-    calls = []
-
-    def compute() -> pd.DataFrame:
-        calls.append(1)
-        return table()
-
-    assert same_table(store.cached_table("kind", KEY, compute))
-    assert same_table(store.cached_table("kind", KEY, compute))
-    assert len(calls) == 1
-    store.path("kind", KEY, ".parquet").write_bytes(b"torn")
-    with pytest.warns(StoreWarning):
-        assert same_table(store.cached_table("kind", KEY, compute))
-    assert len(calls) == 2
-    assert same_table(store.cached_table("kind", KEY, compute))
-    assert len(calls) == 2
-
-
-def test_arrays_are_computed_once(store: Store) -> None:
-    calls = []
-
-    def compute() -> dict[str, np.ndarray]:
-        calls.append(1)
-        return arrays()
-
-    assert same_arrays(store.cached_arrays("kind", KEY, compute))
-    assert same_arrays(store.cached_arrays("kind", KEY, compute))
-    assert len(calls) == 1
-
-
 class FullDisk:
     """A file on a disk that takes some bytes and no more."""
 
@@ -355,48 +324,3 @@ def test_two_processes_may_write_the_same_key(store: Store) -> None:
     processes = [subprocess.Popen(command, cwd=folder) for _ in range(2)]
     assert [process.wait(timeout=120) for process in processes] == [0, 0]
     assert len(files(store)) == 1
-
-
-def module(tmp_path: Path, source: str) -> types.ModuleType:
-    """A module with this source, each time a new one."""
-    number = len(list(tmp_path.glob("made_*.py")))
-    path = tmp_path / f"made_{number}.py"
-    path.write_text(textwrap.dedent(source), encoding="utf-8")
-    made = types.ModuleType(path.stem)
-    made.__file__ = str(path)
-    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), made.__dict__)
-    return made
-
-
-BASE = '''
-    """Module."""
-    def f(x):
-        """Double it."""
-        return 2 * x
-'''
-
-
-def test_code_version_is_blind_to_prose(tmp_path: Path) -> None:
-    prose = '''
-        """Another text."""
-
-
-        # a comment
-        def f(x):
-            return (
-                2 * x
-            )
-    '''
-    assert code_version(module(tmp_path, BASE)) == code_version(module(tmp_path, prose))
-
-
-@pytest.mark.parametrize(("old", "new"), [("2 * x", "3 * x"), ("f(x)", "f(x=1)"), ("f(", "g(")])
-def test_code_version_sees_code(tmp_path: Path, old: str, new: str) -> None:
-    changed = module(tmp_path, BASE.replace(old, new))
-    assert code_version(module(tmp_path, BASE)) != code_version(changed)
-
-
-def test_code_version_of_functions_and_several_parts() -> None:
-    assert code_version(code_version) != code_version(Store)
-    assert code_version(Store, code_version) != code_version(code_version, Store)
-    assert code_version(Store.save_table) == code_version(Store.save_table)

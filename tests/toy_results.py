@@ -1,6 +1,5 @@
 """Kinds of results that cost nothing, for the tests of the loop, the ledger and the cluster."""
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,13 +41,9 @@ def slow(number: int, seconds: float) -> dict[str, np.ndarray]:
     return {"number": np.array([number])}
 
 
-def dying(folder: str, number: int) -> dict[str, np.ndarray]:
-    """The number; the first process to be asked dies."""
-    mark = Path(folder) / "died"
-    if not mark.exists():
-        mark.touch()
-        os._exit(1)
-    return {"number": np.array([number])}
+def sized(numbers: int, text: str) -> dict[str, np.ndarray]:
+    """So many numbers, for a text that is not looked at."""
+    return {"numbers": np.zeros(numbers)}
 
 
 def failing(number: int) -> dict[str, np.ndarray]:
@@ -63,6 +58,6 @@ TABLE = work.Kind("toy-table", table)
 COUNTED = work.Kind("toy-counted", counted)
 SIDE = work.Kind("toy-side", counted, side_by_side=True)
 SLOW = work.Kind("toy-slow", slow)
-DYING = work.Kind("toy-dying", dying, side_by_side=True)
+SIZED = work.Kind("toy-sized", sized)
 FAILING = work.Kind("toy-failing", failing)
 MEANS = work.Kind("toy-means", counted, shipped=False)

@@ -95,7 +95,7 @@ def _elsewhere(
     function: Callable[..., Any], number: int, arguments: tuple, alone: bool, own: Settings
 ) -> tuple[int, list[tuple[Any, dict[str, Any]]]]:
     """A call in another process, under the settings of the one that asks."""
-    with settings(**vars(own)), one_thread():
+    with settings(**{**vars(own), "progress": False}), one_thread():
         return number, list(_values(function, arguments, alone))
 
 

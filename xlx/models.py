@@ -231,8 +231,9 @@ def load(
     device : str, optional
         "cpu", "cuda", "cuda:1". Default: as in `xlx.settings`, CUDA where there is one.
     dtype : {"float32", "bfloat16"}, optional
-        Of weights and arithmetic. Default: as in `xlx.settings`. bfloat16 is faster where the processor has it, and keeps about
-        two and a half decimal digits; pooled vectors are float32 in any case.
+        Of weights and arithmetic. Default: as in `xlx.settings`. bfloat16 is faster where the
+        processor has it, and keeps about two and a half decimal digits; pooled vectors are float32
+        in any case.
     local_only : bool, optional
         Don't ask the hub, only its local cache. Default: ask where it can be reached
         (never, if HF_HUB_OFFLINE is set).
@@ -283,6 +284,9 @@ def _find(
             raise ValueError(f"{label!r} has no step {step}: it has {', '.join(map(str, series))}")
         checkpoint = series[step]
 
+    if checkpoint is not None and checkpoint.path is not None and not checkpoint.path.exists():
+        # from another machine, whose copy of the series lies elsewhere
+        return _find(label, checkpoint.step, local_only=local_only)
     if checkpoint is not None:
         step, revision = checkpoint.step, checkpoint.revision
         folder = checkpoint.path

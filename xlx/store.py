@@ -1,8 +1,10 @@
-"""Computed arrays and tables on disk, found by what made them.
+"""What one machine keeps for itself, on disk, found by what made it: vectors, weights, words.
 
-A result is asked for by its *kind* ("embeddings") and its *key*, a dictionary that names everything
-the value depends on: weights, text, options, code. The file name is the SHA-256 of both, so a key
-that differs in anything is another file, and nothing is ever overwritten by something else.
+A value is asked for by its *kind* ("embeddings") and its *key*, a dictionary that names everything
+the value depends on: weights, text, options, and, since none of it travels, the code that computes
+it (`provenance.code_hash`, over all that this code calls) and the versions of the libraries. The
+file name is the SHA-256 of both, so a key that differs in anything is another file, and nothing is
+ever overwritten by something else. Results, which do travel, are kept by `xlx.ledger`.
 
 Three rules make a file trustworthy:
 
@@ -14,23 +16,18 @@ A file that fails a check is reported in one line and counts as missing, so its 
 again. Two processes that write the same key at once do no harm: each renames a whole file.
 """
 
-import ast
 import contextlib
 import errno
 import hashlib
-import inspect
 import io
 import json
 import os
 import re
 import socket
-import textwrap
 import uuid
 import warnings
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -137,34 +134,6 @@ class Store:
         write_whole(path, sealed(bytearray(buffer.getbuffer()), first=False))
         return path
 
-    def cached_arrays(
-        self,
-        kind: str,
-        key: Mapping[str, Any],
-        compute: Callable[[], Mapping[str, np.ndarray]],
-    ) -> dict[str, np.ndarray]:
-        """The arrays of `key`: from the store, or else computed and stored."""
-        arrays = self.load_arrays(kind, key)
-        if arrays is None:
-            arrays = dict(compute())
-            self.save_arrays(kind, key, arrays)
-        return arrays
-
-    def cached_table(
-        self, kind: str, key: Mapping[str, Any], compute: Callable[[], pd.DataFrame]
-    ) -> pd.DataFrame:
-        """The table of `key`: from the store, or else computed and stored."""
-        table = self.load_table(kind, key)
-        if table is None:
-            self.save_table(kind, key, compute())
-            table = self.load_table(kind, key)
-            if table is None:
-                raise StoreError(
-                    f"{self.path(kind, key, '.parquet')} could not be read back after writing: "
-                    "check the disk, or set XLX_CACHE to a folder on another one"
-                )
-        return table
-
     def _load(
         self,
         kind: str,
@@ -198,26 +167,6 @@ class Store:
             )
             return None
         return value
-
-
-def code_version(*parts: ModuleType | Callable[..., Any] | type) -> str:
-    """A hash of the code of modules, functions or classes, blind to comments, layout, docstrings.
-
-    Goes into keys, so that a value is computed again when the code that makes it has changed but
-    not when only its prose has.
-    """
-    return hashlib.sha256("\n".join(_code(part) for part in parts).encode()).hexdigest()
-
-
-@lru_cache
-def _code(part: ModuleType | Callable[..., Any] | type) -> str:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
-    for node in ast.walk(tree):
-        if isinstance(
-            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        ) and (ast.get_docstring(node, clean=False) is not None):
-            node.body = node.body[1:]
-    return ast.dump(tree)
 
 
 def _identity(kind: str, key: Mapping[str, Any]) -> str:

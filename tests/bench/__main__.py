@@ -13,6 +13,7 @@ from tests.bench import (
     bench_grids,
     bench_mexa,
     bench_probes,
+    bench_work,
 )
 
 
@@ -29,6 +30,7 @@ def main() -> None:
             bench_finetuning,
             bench_grids,
             bench_encoders,
+            bench_work,
         )
         for row in part.run()
     ]
