@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from xlx import store as store_module
@@ -36,30 +35,16 @@ def arrays() -> dict[str, np.ndarray]:
     }
 
 
-def table() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "language": ["de", "fr", "zh"],
-            "score": [0.25, np.nan, 1.0],
-            "n": [1, 2, 3],
-            "task": pd.Categorical(["LD", "MD", "LD"], categories=["LD", "MD"]),
-        }
-    )
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "cache")
 
 
-@pytest.fixture(params=["arrays", "table"])
-def saved(request, store: Store):
+@pytest.fixture
+def saved(store: Store):
     """A stored value: how to read it, where it lies, whether what was read is right."""
-    if request.param == "arrays":
-        path = store.save_arrays("kind", KEY, arrays())
-        return lambda key=KEY: store.load_arrays("kind", key), path, same_arrays
-    path = store.save_table("kind", KEY, table())
-    return lambda key=KEY: store.load_table("kind", key), path, same_table
+    path = store.save_arrays("kind", KEY, arrays())
+    return lambda key=KEY: store.load_arrays("kind", key), path, same_arrays
 
 
 def same_arrays(found: dict[str, np.ndarray]) -> bool:
@@ -70,11 +55,6 @@ def same_arrays(found: dict[str, np.ndarray]) -> bool:
         and (found[name] == expected[name]).all()
         for name in expected
     )
-
-
-def same_table(found: pd.DataFrame) -> bool:
-    pd.testing.assert_frame_equal(found, table())
-    return True
 
 
 def files(store: Store) -> list[Path]:
@@ -92,7 +72,6 @@ def test_what_is_not_there_is_missing_without_a_word(store: Store) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert store.load_arrays("kind", KEY) is None
-        assert store.load_table("kind", KEY) is None
     assert not store.root.exists()
 
 
@@ -188,14 +167,10 @@ def test_foreign_file_is_not_used(saved, content: bytes) -> None:
 
 def test_file_of_another_key_is_not_used(store: Store) -> None:
     other = KEY | {"model": "abd"}
-    for save, load, suffix in (
-        (lambda key: store.save_arrays("k", key, arrays()), store.load_arrays, ".safetensors"),
-        (lambda key: store.save_table("k", key, table()), store.load_table, ".parquet"),
-    ):
-        path = store.path("k", other, suffix)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(save(KEY), path)
-        assert_not_used(lambda load=load: load("k", other), "belongs to another key")
+    path = store.path("kind", other)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(store.save_arrays("kind", KEY, arrays()), path)
+    assert_not_used(lambda: store.load_arrays("kind", other), "belongs to another key")
 
 
 def test_folder_in_place_of_a_file_is_not_used(store: Store) -> None:
@@ -257,7 +232,7 @@ def test_failure_at_the_end_leaves_nothing(store: Store, monkeypatch, step: str)
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(StoreError, match="nothing half-written was left"):
-        store.save_table("kind", KEY, table())
+        store.save_arrays("kind", KEY, arrays())
     monkeypatch.undo()
     assert files(store) == []
 

@@ -10,7 +10,7 @@ Three rules make a file trustworthy:
 
 1. It appears whole or not at all: written beside its place, flushed to the disk, then renamed.
 2. It proves itself: it holds its own key and a seal, the SHA-256 of every other byte of the file.
-3. It is only data: safetensors for arrays, parquet for tables, never a pickle.
+3. It is only data: safetensors, never a pickle.
 
 A file that fails a check is reported in one line and counts as missing, so its value is computed
 again. Two processes that write the same key at once do no harm: each renames a whole file.
@@ -19,21 +19,17 @@ again. Two processes that write the same key at once do no harm: each renames a 
 import contextlib
 import errno
 import hashlib
-import io
 import json
 import os
 import re
 import socket
 import uuid
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import safetensors
 import safetensors.numpy
 
@@ -91,7 +87,23 @@ class Store:
 
     def load_arrays(self, kind: str, key: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
         """The arrays stored under `key`, or None if there are none that can be trusted."""
-        return self._load(kind, key, ".safetensors", _unpack_arrays)
+        path = self.path(kind, key)
+        try:
+            content = path.read_bytes()
+            check_seal(content, first=True)
+            arrays, about = _unpacked(content)
+            expected = _metadata(kind, key)
+            if any(about.get(name) != expected[name] for name in ("xlx_kind", "xlx_key")):
+                raise Damaged("it belongs to another key")
+        except FileNotFoundError:
+            return None
+        except (OSError, Damaged) as error:
+            reason = f"is not used: {error}"
+            if isinstance(error, OSError):
+                reason = f"cannot be read ({error.strerror})"
+            warnings.warn(f"{path} {reason}; computing its value again", StoreWarning, stacklevel=2)
+            return None
+        return arrays
 
     def save_arrays(
         self, kind: str, key: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
@@ -113,60 +125,6 @@ class Store:
         path = self.path(kind, key, ".safetensors")
         write_whole(path, sealed(content, first=True))
         return path
-
-    def load_table(self, kind: str, key: Mapping[str, Any]) -> pd.DataFrame | None:
-        """The table stored under `key`, or None if there is none that can be trusted."""
-        return self._load(kind, key, ".parquet", _unpack_table)
-
-    def save_table(self, kind: str, key: Mapping[str, Any], table: pd.DataFrame) -> Path:
-        """Store a table under `key`; a default index (0, 1, 2 ...) comes back as one.
-
-        Raises
-        ------
-        StoreError
-            If the file cannot be written (disk full, no permission); none is left behind.
-        """
-        arrow = pa.Table.from_pandas(table)
-        metadata = {**(arrow.schema.metadata or {}), **_metadata(kind, key)}
-        buffer = io.BytesIO()
-        pq.write_table(arrow.replace_schema_metadata(metadata), buffer)
-        path = self.path(kind, key, ".parquet")
-        write_whole(path, sealed(bytearray(buffer.getbuffer()), first=False))
-        return path
-
-    def _load(
-        self,
-        kind: str,
-        key: Mapping[str, Any],
-        suffix: str,
-        unpack: Callable[[bytes], tuple[Any, dict[str, str]]],
-    ) -> Any | None:
-        path = self.path(kind, key, suffix)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            warnings.warn(
-                f"{path} cannot be read ({error.strerror}); computing its value again",
-                StoreWarning,
-                stacklevel=3,
-            )
-            return None
-        try:
-            check_seal(content, first=suffix == ".safetensors")
-            value, found = unpack(content)
-            expected = _metadata(kind, key)
-            if any(found.get(name) != expected[name] for name in ("xlx_kind", "xlx_key")):
-                raise Damaged("it belongs to another key")
-        except Damaged as damage:
-            warnings.warn(
-                f"{path} is not used: {damage}; computing its value again",
-                StoreWarning,
-                stacklevel=3,
-            )
-            return None
-        return value
 
 
 def _identity(kind: str, key: Mapping[str, Any]) -> str:
@@ -230,7 +188,7 @@ def check_seal(content: bytes, first: bool) -> None:
         raise Damaged("its bytes do not match its seal (torn or altered)")
 
 
-def _unpack_arrays(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def _unpacked(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     try:
         length = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
@@ -238,20 +196,6 @@ def _unpack_arrays(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise Damaged(f"it is no safetensors file ({error})") from None
     return arrays, metadata
-
-
-def _unpack_table(content: bytes) -> tuple[pd.DataFrame, dict[str, str]]:
-    try:
-        arrow = pq.read_table(io.BytesIO(content))
-        metadata = {
-            name.decode(): value.decode()
-            for name, value in (arrow.schema.metadata or {}).items()
-            if name.startswith(b"xlx_")
-        }
-        return arrow.to_pandas(), metadata
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Damaged(f"it is no parquet file ({reason})") from None
 
 
 def write_whole(path: Path, content: bytes | bytearray, *, durable: bool = True) -> None:
