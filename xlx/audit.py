@@ -47,7 +47,9 @@ def draw(overview: pd.DataFrame, ledger: str, seed: str, seconds: float) -> pd.D
         return hashlib.sha256(f"{ledger}{seed}{identity}".encode()).hexdigest()
 
     rows = overview.assign(place=overview["identity"].map(place)).sort_values("place")
-    rows["seconds"] = rows["seconds"].fillna(0.0)
+    known = kinds()
+    shared = rows["kind"].map(lambda kind: known[kind].shared_seconds if kind in known else 0.0)
+    rows["seconds"] = rows["seconds"].fillna(0.0) + shared
     chosen: list[int] = []
     left = seconds
     for _, own in rows.groupby("kind"):

@@ -93,6 +93,9 @@ class Kind:
     side_by_side : bool
         Whether calls run in processes of one thread each; else one after another, in this process,
         with all its threads.
+    shared_seconds : float
+        What computing one value alone takes beside its own seconds, where it shares a model, say,
+        with its neighbours: for the audit to reckon with.
     shipped : bool
         Whether values belong into the ledger. What is large and only a means (weights of a trained
         encoder) stays in the cache of the machine, under every policy.
@@ -104,6 +107,7 @@ class Kind:
     tolerance: float = 1e-6
     difference: Callable[[Value, Value], float] = largest_difference
     side_by_side: bool = False
+    shared_seconds: float = 0.0
     shipped: bool = True
 
     def __post_init__(self) -> None:
