@@ -36,6 +36,7 @@ ORDER = (
     "word_vectors",
     "dictionaries",
     "batches",
+    "muon",
     "members",
     "model_cards",
     "pretraining",

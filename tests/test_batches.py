@@ -176,6 +176,41 @@ def test_tlm_holds_translations_behind_one_another(batches: Batches, recipe: Rec
 # --- held-out lines ------------------------------------------------------------------------------
 
 
+def test_translations_stand_in_a_decoder_s_rows() -> None:
+    text = toy.prepared("llama")[1]
+    ntrex = text.parallel[0]
+    meaning = {
+        tuple(lines[column]): position
+        for number, lines in enumerate(ntrex.lines)
+        for position, column in enumerate(ntrex.line[:, number])
+        if column >= 0
+    }
+    found = {}
+    for share in (0.0, 0.5, 1.0):
+        recipe = toy.recipe("mini-llama", pair_share=share, block_lengths=(32,))
+        batch = Batches(text, recipe).clm(rng(), 32 * 40)
+        together = 0
+        for row in batch.ids.numpy():
+            ends = np.flatnonzero(row == EOS)
+            first, second = row[1 : ends[0]], row[ends[0] + 1 : ends[1]]
+            said = [meaning.get(tuple(part)) for part in (first, second)]
+            together += said[0] is not None and said[0] == said[1]
+        found[share] = together / len(batch.ids)
+    assert found[0.0] < 0.1
+    assert found[0.5] == pytest.approx(0.5, abs=0.25)
+    assert found[1.0] == 1
+
+
+@pytest.mark.parametrize("share", [None, 0.1, 0.9])
+def test_aligned_sources_have_the_share_asked_for(share: float | None) -> None:
+    text = toy.prepared("xlm-roberta")[1]
+    shares = Batches(text, toy.recipe("mini-xlmr", aligned_share=share)).source_shares
+    for language, sources in text.monolingual.items():
+        sizes = [len(lines.ids) for lines in sources]  # ntrex, common_voice
+        expected = sizes[0] / sum(sizes) if share is None else share
+        assert shares[language].tolist() == pytest.approx([expected, 1 - expected])
+
+
 @pytest.fixture(scope="module")
 def lines() -> list[np.ndarray]:
     draw = rng(5)

@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import pytest
 
 from xlx import family
-from xlx.family import MEMBERS, RECIPES, Recipe, describe
+from xlx.family import LONG_RECIPES, MEMBERS, RECIPES, Recipe, continues, describe, read
 
 # Member → whom it is compared with, and all fields in which the two may differ. `history` decides
 # what is kept of a run, not what it learns (test_pretraining.py).
@@ -103,6 +104,9 @@ def test_sizes_fit_together(name: str) -> None:
         ({"english_share": 0.0}, "english_share 0.0 is not in"),
         ({"english_share": 1.0}, "english_share 1.0 is not in"),
         ({"english_share": 95}, "english_share 95 is not in"),
+        ({"averaged_share": 1.5}, "averaged_share 1.5 is not in"),
+        ({"aligned_share": -0.1}, "aligned_share -0.1 is not in"),
+        ({"pair_share": 0.2}, "pair_share is of a decoder's text"),
     ],
 )
 def test_impossible_recipes_are_refused(changes: dict[str, object], message: str) -> None:
@@ -117,6 +121,81 @@ def test_a_description_says_everything() -> None:
         told = {key: tuple(v) if isinstance(v, list) else v for key, v in told.items()}
         assert Recipe(**told) == recipe
     assert len({describe(recipe) for recipe in RECIPES.values()}) == len(RECIPES)
+
+
+def test_a_recipe_of_the_first_series_is_read_as_it_was_meant() -> None:
+    told = json.loads(describe(RECIPES["mini-xlmr"]))
+    for later in family._LATER:
+        del told[later]
+    assert read(json.dumps(told)) == RECIPES["mini-xlmr"]
+    del told["seed"]
+    with pytest.raises(ValueError, match="no recipe of this version: see lr, seed"):
+        read(json.dumps({**told, "lr": 1}))
+
+
+# --- the long series -----------------------------------------------------------------------------
+
+LONG_DIFFERENCES = {
+    "mini-xlmr-6": ("mini-xlmr", {"languages"}),
+    "mini-xlm": ("mini-xlmr", {"objectives"}),
+    "mini-infoxlm": ("mini-xlm", {"objectives", "steps"}),  # as many subwords in fewer steps
+    "mini-llama-bi2": ("mini-llama", {"pair_share"}),
+    "mini-llama-bi20": ("mini-llama", {"pair_share"}),
+}
+
+
+@pytest.mark.parametrize("member", LONG_DIFFERENCES)
+def test_a_long_run_differs_in_what_is_asked_of_it(member: str) -> None:
+    reference, expected = LONG_DIFFERENCES[member]
+    one, other = LONG_RECIPES[member], LONG_RECIPES[reference]
+    differ = {field.name for field in fields(Recipe)} - {"name"}
+    assert {name for name in differ if getattr(one, name) != getattr(other, name)} == expected
+
+
+@pytest.mark.parametrize("name", LONG_RECIPES)
+def test_long_runs_have_a_schedule_out_of_the_dynamics(name: str) -> None:
+    recipe = LONG_RECIPES[name]
+    assert recipe.name == name
+    assert recipe.steady
+    kept = recipe.checkpoint_steps()
+    assert len(kept) >= 16
+    assert (kept[0], kept[-1]) == (0, recipe.steps)
+    ratios = [two / one for one, two in pairwise(kept[1:])]
+    assert ratios == pytest.approx([2**0.5] * len(ratios), abs=0.01)
+    assert {recipe.schedule(step) for step in range(kept[1], recipe.steps + 1)} == {1.0}
+
+
+def test_a_longer_run_keeps_the_same_and_more() -> None:
+    short = replace(LONG_RECIPES["mini-xlmr"], steps=800)
+    longer = replace(short, steps=1600)
+    assert short.checkpoint_steps() == [0, 100, 141, 200, 283, 400, 566, 800]
+    assert longer.checkpoint_steps() == [*short.checkpoint_steps(), 1131, 1600]
+    assert [short.schedule(step) for step in range(1, 801)] == [
+        longer.schedule(step) for step in range(1, 801)
+    ]
+
+
+def test_which_run_goes_on_with_which() -> None:
+    steady, first = (replace(of["mini-xlmr"], steps=800) for of in (LONG_RECIPES, RECIPES))
+    assert continues(steady, steady)
+    assert continues(replace(steady, steps=1600), steady)
+    assert not continues(steady, replace(steady, steps=1600))
+    assert not continues(replace(steady, steps=1600), replace(steady, seed=2))
+    assert continues(first, first)
+    assert not continues(replace(first, steps=1600), first)
+    assert not first.steady
+
+
+def test_an_average_reaches_back_over_a_share_of_the_steps() -> None:
+    recipe = Recipe("toy", averaged_share=0.1)
+    shares: list[float] = []
+    for step in range(1, 2001):
+        weight = recipe.averaging(step)
+        shares = [share * (1 - weight) for share in shares] + [weight]
+    assert sum(shares) == pytest.approx(1)
+    age = sum(share * (2000 - step) for step, share in enumerate(shares, start=1))
+    assert age / 2000 == pytest.approx(1 / 11, rel=0.01)
+    assert {Recipe("toy").averaging(step) for step in (1, 7, 2000)} == {1.0}
 
 
 # --- when a run is kept --------------------------------------------------------------------------

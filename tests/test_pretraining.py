@@ -29,6 +29,7 @@ from tests import toy
 from xlx import models, paths, pretraining, vocabulary
 from xlx.batches import NO_LABEL, Batch, Batches, held_out
 from xlx.family import MEMBERS, RECIPES, Recipe, describe
+from xlx.pretraining_text import PretrainingText
 from xlx.vocabulary import PAD
 
 CPU = torch.device("cpu")
@@ -464,6 +465,101 @@ def test_another_recipe_or_vocabulary_is_refused(recipe: Recipe, tmp_path: Path)
     after = contents(tmp_path)
     assert {name: after[name] for name in before} == before
     assert not list((tmp_path / "new").glob("*"))
+
+
+def test_other_text_is_refused(recipe: Recipe, tmp_path: Path) -> None:
+    toy.run(replace(recipe, steps=3), tmp_path)
+    tokenizer, _, held = prepared(recipe)
+    lines = toy.text()
+    lines["ntrex"]["de"]["5"] = "Haus"
+    other = PretrainingText.encode(tokenizer, lines, progress=False)
+    apart = {**held, "de": held["de"][1:]}
+    for text, lines_apart in ((other, held), (prepared(recipe)[1], apart)):
+        with pytest.raises(ValueError, match="left by a run with another text"):
+            pretraining.pretrain(
+                replace(recipe, steps=3), tokenizer, text, lines_apart, tmp_path / "out",
+                tmp_path / "state.pt", progress=False,
+            )  # fmt: skip
+
+
+STEADY = {"decay_share": 0.0, "warmup_steps": 2, "averaged_share": 0.2}
+
+
+def test_a_checkpoint_holds_the_average_of_the_weights(recipe: Recipe, tmp_path: Path) -> None:
+    steady = replace(recipe, **STEADY, first_checkpoint=1)
+    every = replace(steady, averaged_share=0.0, checkpoints_per_doubling=12)
+    for name, one in (("average", steady), ("single", every)):
+        (tmp_path / name).mkdir()
+        toy.run(one, tmp_path / name)
+    # With so many a doubling each of the first eight steps is kept.
+    average: dict[str, torch.Tensor] = {}
+    for step in range(1, 9):
+        weights = toy.weights(tmp_path / f"single/out/step-{step:06d}")
+        weight = steady.averaging(step)
+        average = {
+            key: value.float() * weight + average.get(key, 0) * (1 - weight)
+            for key, value in weights.items()
+        }
+    kept = toy.weights(tmp_path / "average/out/step-000008")
+    for key, value in average.items():
+        torch.testing.assert_close(kept[key].float(), value, rtol=2e-3, atol=1e-4)
+    assert not same(kept, toy.weights(tmp_path / "single/out/step-000008"))
+
+
+def test_a_steady_run_is_lengthened_as_if_it_had_been_long(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = replace(recipe, **STEADY)
+    for folder in (tmp_path / "long", tmp_path / "short"):
+        folder.mkdir()
+    toy.run(long, tmp_path / "long")
+    toy.run(replace(long, steps=6), tmp_path / "short")
+    with monkeypatch.context() as patched:
+        patched.setattr(pretraining, "step_losses", interrupted(9, KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            toy.run(long, tmp_path / "short", save_every=2)
+    assert not pretraining.finished(long, tmp_path / "short/out")
+    toy.run(long, tmp_path / "short")
+    assert pretraining.finished(long, tmp_path / "short/out")
+    for step in (0, 3, 6, 12):
+        one, other = (
+            toy.weights(tmp_path / f"{of}/out/step-{step:06d}") for of in ("long", "short")
+        )
+        assert same(one, other)
+    whole, longer = (
+        (tmp_path / of / "out/held_out.csv").read_text("utf-8") for of in ("long", "short")
+    )
+    assert whole == longer
+    with pytest.raises(ValueError, match="holds a run with another recipe"):
+        toy.run(replace(long, steps=6), tmp_path / "short")
+
+
+def test_a_state_half_written_is_not_the_state(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = torch.save
+    count = 0
+
+    def stopped(left: dict, file: object) -> None:
+        nonlocal count
+        count += 1
+        if count == 2:
+            file.write(b"half")
+            raise KeyboardInterrupt
+        saved(left, file)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "save", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            toy.run(replace(recipe, **STEADY), tmp_path)
+    assert torch.load(tmp_path / "state.pt", weights_only=True)["step"] == 5
+    toy.run(replace(recipe, **STEADY), tmp_path)
+    (tmp_path / "whole").mkdir()
+    toy.run(replace(recipe, **STEADY), tmp_path / "whole")
+    one, other = (
+        toy.weights(folder / "out/step-000012") for folder in (tmp_path, tmp_path / "whole")
+    )
+    assert same(one, other)
 
 
 def test_a_gradient_that_is_no_number_is_named_with_its_step(

@@ -4,13 +4,14 @@ A batch depends on the seed and the step alone (the generator is made from them)
 stopped goes on with the batches it would have had.
 """
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from xlx.family import Recipe
-from xlx.pretraining_text import PretrainingText
+from xlx.pretraining_text import Lines, PretrainingText
 from xlx.vocabulary import BOS, EOS, N_SPECIAL, PAD
 
 NO_LABEL = -100
@@ -85,6 +86,18 @@ def held_out(lines: list[np.ndarray], recipe: Recipe) -> list[Batch]:
     ]
 
 
+def _source_shares(
+    sources: Sequence[Lines], aligned: Container[int], share: float | None
+) -> np.ndarray:
+    """Share of each source of a language: by size, or so much for the aligned ones together."""
+    sizes = np.array([len(lines.ids) for lines in sources], dtype=float)
+    inside = np.array([id(lines) in aligned for lines in sources])
+    if share is not None and inside.any() and not inside.all():
+        sizes[inside] *= share / sizes[inside].sum()
+        sizes[~inside] *= (1 - share) / sizes[~inside].sum()
+    return sizes / sizes.sum()
+
+
 class Batches:
     """Draws the batches of a step from the text; the same (seed, step) draws the same batch."""
 
@@ -93,6 +106,11 @@ class Batches:
         shares = text.language_shares(recipe.language_exponent, recipe.english_share)
         self.languages, self.shares = list(shares.index), shares.to_numpy()
         self.positions = [source.by_length() for source in text.parallel]
+        aligned = {id(lines) for source in text.parallel for lines in source.lines}
+        self.source_shares = {
+            language: _source_shares(sources, aligned, recipe.aligned_share)
+            for language, sources in text.monolingual.items()
+        }
 
     def mlm(self, rng: np.random.Generator, tokens: int) -> Batch:
         """Rows of one language, masked."""
@@ -105,18 +123,36 @@ class Batches:
         return next_subword(ids, np.ones(ids.shape, dtype=bool))
 
     def rows(self, rng: np.random.Generator, tokens: int) -> np.ndarray:
-        """Runs of consecutive lines of one language, all of one length: nothing is padded."""
+        """Runs of consecutive lines of one language, all of one length: nothing is padded.
+
+        ``pair_share`` of them hold sentences and their translations instead, one behind the other.
+        """
         length = int(rng.choice(self.recipe.block_lengths))
         rows = np.empty((max(1, tokens // length), length), dtype=np.int64)
         rows[:, 0] = BOS
         for row, language in enumerate(rng.choice(len(self.languages), len(rows), p=self.shares)):
+            if self.recipe.pair_share and rng.random() < self.recipe.pair_share:
+                rows[row, 1:] = self._translations(rng, length - 1)
+                continue
             sources = self.text.monolingual[self.languages[language]]
-            sizes = np.array([len(lines.ids) for lines in sources], dtype=float)
-            lines = sources[rng.choice(len(sources), p=sizes / sizes.sum())]
+            shares = self.source_shares[self.languages[language]]
+            lines = sources[rng.choice(len(sources), p=shares)]
             last = np.searchsorted(lines.starts, len(lines.ids) - length + 1, side="right") - 1
             start = lines.starts[rng.integers(max(last, 0) + 1)]
             rows[row, 1:] = np.resize(lines.ids[start : start + length - 1], length - 1)
         return rows
+
+    def _translations(self, rng: np.random.Generator, length: int) -> np.ndarray:
+        """``a </s> b </s> c </s> d </s> ...``: b translates a, and d translates c; cut at the end.
+
+        A pair that does not fit whole is only taken where it is the first.
+        """
+        row = np.empty(0, dtype=np.int64)
+        for first, second in self._pairs(rng, 16, length):
+            pair = np.concatenate([first, [EOS], second, [EOS]])
+            if not len(row) or len(row) + len(pair) <= length:
+                row = np.concatenate([row, pair])
+        return np.resize(row, length)
 
     def tlm(self, rng: np.random.Generator, tokens: int) -> Batch:
         """``<s> a </s> </s> b </s>``, a and b translations of each other.

@@ -25,7 +25,7 @@ member                 differs from                                in
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 #: What a member can learn from, and the architecture that can.
 OBJECTIVES = {
@@ -50,9 +50,16 @@ class Recipe:
     heads: int = 4
     intermediate_size: int = 256
     max_length: int = 256
+    # Normal positions of this sd: large ones are a code of a sentence's length at layer 0.
+    position_sd: float = 0.02
     # the text: share of a language ~ (its subwords) ** exponent, 0.3 as XLM-R; or English fixed
+    languages: tuple[str, ...] = ()  # all
     language_exponent: float = 0.3
     english_share: float | None = None
+    # Of a language's text, so much from sources that other languages have too; None: by their size.
+    aligned_share: float | None = None
+    # Of a decoder's rows, so many hold translations, a sentence behind its translation.
+    pair_share: float = 0.0
     # Subwords of the rows of a batch, drawn evenly: long rows cost more, and most text is short.
     block_lengths: tuple[int, ...] = (32, 64, 128, 128, 256)
     # Masked: 15 % in BERT and XLM-R. More of them teach a small model faster (Wettig et al. 2023).
@@ -68,12 +75,16 @@ class Recipe:
     # steps (15 % masked) it was 0.3 nats ahead of AdamW alone.
     steps: int = 2880
     first_checkpoint: int = 180
+    checkpoints_per_doubling: int = 1
     dense_checkpoints: bool = False  # the ABX paper's 39 rather than doublings
     tokens_per_step: int = 2048
     learning_rate: float = 4e-3
     matrix_learning_rate: float = 3e-3
     warmup_share: float = 0.03
+    warmup_steps: int | None = None  # rather than a share, so that it is the same in longer runs
     decay_share: float = 0.5
+    # Of the steps so far, over how many the weights of a checkpoint are averaged; 0: over none.
+    averaged_share: float = 0.0
     weight_decay: float = 0.01
     clip: float = 1.0
     history: bool = False  # keep all checkpoints, not the last alone
@@ -92,17 +103,37 @@ class Recipe:
             )
         if self.english_share is not None and not 0 < self.english_share < 1:
             raise ValueError(f"{self.name}: english_share {self.english_share} is not in (0, 1)")
+        for share in ("aligned_share", "pair_share", "averaged_share", "decay_share"):
+            value = getattr(self, share)
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"{self.name}: {share} {value} is not in [0, 1]")
+        if self.pair_share and not self.decoder:
+            raise ValueError(
+                f"{self.name}: pair_share is of a decoder's text; an encoder learns from "
+                "translations by tlm"
+            )
 
     @property
     def decoder(self) -> bool:
         return self.architecture == "llama"
 
+    @property
+    def steady(self) -> bool:
+        """Whether a step learns the same however long the run: then the run can be lengthened.
+
+        The rate is constant after a warm-up of given steps, and what is kept does not hang on the
+        end: a checkpoint (of averaged weights) is a model, not a phase of the rate.
+        """
+        return (
+            self.decay_share == 0 and self.warmup_steps is not None and not self.dense_checkpoints
+        )
+
     def checkpoint_steps(self) -> list[int]:
         """The steps that are kept, 0 (untrained) and the last among them.
 
-        Evenly spaced in log steps: first, 2 first, 4 first ...; or ``dense_checkpoints``, as in the
-        ABX paper (footnote 4) ten at every 300th of the run, then one at every 30th: 39 in all,
-        and step 0. A run of fewer than 300 steps has fewer.
+        Evenly spaced in log steps: first, 2 first, 4 first ... with ``checkpoints_per_doubling``
+        1; or ``dense_checkpoints``, as in the ABX paper (footnote 4) ten at every 300th of the run,
+        then one at every 30th: 39 in all, and step 0. A run of fewer than 300 steps has fewer.
         """
         if not self.history:
             return [self.steps]
@@ -110,19 +141,60 @@ class Recipe:
             every = self.steps / 300
             parts = (0, *range(1, 11), *range(20, 301, 10))
             return list(dict.fromkeys(round(every * part) for part in parts))
+        per = self.checkpoints_per_doubling
         doublings = math.ceil(math.log2(self.steps / self.first_checkpoint))
-        return [0, *(self.first_checkpoint * 2**k for k in range(max(doublings, 0))), self.steps]
+        kept = (round(self.first_checkpoint * 2 ** (k / per)) for k in range(doublings * per))
+        return [0, *dict.fromkeys(step for step in kept if step < self.steps), self.steps]
 
     def schedule(self, step: int) -> float:
-        """Share of the full learning rate: linear warm-up, a plateau, linear decay."""
-        warmup = max(1, round(self.warmup_share * self.steps))
+        """Share of the full learning rate: linear warm-up, a plateau, linear decay (or none)."""
+        warmup = self.warmup_steps or max(1, round(self.warmup_share * self.steps))
         decay = max(1, round(self.decay_share * self.steps))
         return min(1.0, step / warmup, (self.steps - step + 1) / decay)
+
+    def averaging(self, step: int) -> float:
+        """Weight of a step's weights in the average of its checkpoint.
+
+        The average reaches back over a share of the steps so far rather than over a fixed number,
+        so that checkpoints, evenly spaced in log steps, differ in nothing else.
+        """
+        return min(1.0, 1 / (self.averaged_share * step)) if self.averaged_share else 1.0
+
+
+#: Fields that the recipes of the first series do not name.
+_LATER = {
+    "position_sd",
+    "languages",
+    "aligned_share",
+    "pair_share",
+    "checkpoints_per_doubling",
+    "warmup_steps",
+    "averaged_share",
+}
 
 
 def describe(recipe: Recipe) -> str:
     """The text of ``recipe.json``."""
     return json.dumps(asdict(recipe), indent=2) + "\n"
+
+
+def read(described: str) -> Recipe:
+    """The recipe of a ``recipe.json``; what it does not name is as in the first series.
+
+    Raises ValueError where it names what no recipe has.
+    """
+    told = json.loads(described)
+    known = {field.name for field in fields(Recipe)}
+    if odd := sorted((set(told) - known) | (known - set(told) - _LATER)):
+        raise ValueError(f"no recipe of this version: see {', '.join(odd)}")
+    return Recipe(**{key: tuple(v) if isinstance(v, list) else v for key, v in told.items()})
+
+
+def continues(recipe: Recipe, left: Recipe) -> bool:
+    """Whether a run of a recipe goes on with one that was left: the same, or steady and longer."""
+    if recipe.steady and left.steps <= recipe.steps:
+        left = replace(left, steps=recipe.steps)
+    return left == recipe
 
 
 _ENCODER = Recipe("mini-xlmr", history=True)
@@ -176,6 +248,36 @@ RECIPES = {
         ),
         replace(_ENCODER, name="base-xlmr", **_BASE),
         replace(_ENCODER, name="base-infoxlm", objectives=_CONTRAST, **_BASE),
+    )
+}
+
+# The second series: more text, the rate constant after a short warm-up, checkpoints of averaged
+# weights two a doubling, rates by width. Its steps are set so that all read as many subwords.
+_STEADY = {
+    "first_checkpoint": 100,
+    "checkpoints_per_doubling": 2,
+    "warmup_steps": 50,
+    "decay_share": 0.0,
+    "averaged_share": 0.1,
+    "steps": 25_600,
+    "history": True,
+}
+_LONG_ENCODER = replace(_ENCODER, **_STEADY)
+_LONG_DECODER = replace(_DECODER, **_STEADY)
+
+#: Six languages in five scripts, of as many branches.
+SIX = ("ar", "de", "en", "ja", "ru", "tr")
+
+LONG_RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        _LONG_ENCODER,
+        replace(_LONG_ENCODER, name="mini-xlmr-6", languages=SIX),
+        replace(_LONG_ENCODER, name="mini-xlm", objectives=("mlm", "tlm")),
+        replace(_LONG_ENCODER, name="mini-infoxlm", objectives=_CONTRAST, steps=12_800),
+        _LONG_DECODER,
+        replace(_LONG_DECODER, name="mini-llama-bi2", pair_share=0.02),
+        replace(_LONG_DECODER, name="mini-llama-bi20", pair_share=0.20),
     )
 }
 

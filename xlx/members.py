@@ -7,13 +7,13 @@ these (one from the hub) has a row with its name alone.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 from tokenizers import Tokenizer
 
-from xlx import models, pretraining_text, vocabulary, work
+from xlx import family, models, pretraining_text, vocabulary, work
 from xlx.corpora import ParallelCorpus
 from xlx.family import Recipe
 from xlx.pretraining_text import Lines
@@ -41,11 +41,10 @@ def recipe(name: str) -> Recipe | None:
     found = folder(name)
     if found is None or not (found / "recipe.json").exists():
         return None
-    read = json.loads((found / "recipe.json").read_text(encoding="utf-8"))
-    known = {field.name for field in fields(Recipe)}
-    if odd := sorted(set(read) ^ known):
-        raise ValueError(f"{found}/recipe.json is no recipe of this version: see {', '.join(odd)}")
-    return Recipe(**{key: tuple(v) if isinstance(v, list) else v for key, v in read.items()})
+    try:
+        return family.read((found / "recipe.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{found}/recipe.json is {error}") from error
 
 
 def table(names: Sequence[str]) -> pd.DataFrame:

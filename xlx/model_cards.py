@@ -35,6 +35,14 @@ def write(
         if recipe.english_share is None
         else f"English fixed at {recipe.english_share:.0%}, the others share the rest so"
     )
+    averaged = (
+        f", of weights averaged over the last {recipe.averaged_share:.0%} of the steps so far"
+        if recipe.averaged_share
+        else ""
+    )
+    products = run.get("products", "bfloat16")
+    precision = "bfloat16 autocast" if products == "bfloat16" else products
+    codes = f" of them: {', '.join(recipe.languages)};" if recipe.languages else ""
     where = f"data/models/{recipe.name}/step-{recipe.steps:06d}"
     card = f"""---
 license: mit
@@ -58,11 +66,11 @@ model = {auto}.from_pretrained("{where}")
 |---|---|
 | learns from | {objectives} |
 | text | Common Voice (CC0), Tatoeba (CC BY 2.0 FR), NTREX-128 (CC BY-SA 4.0), New Testaments (public domain; pt CC BY 3.0 BR) in 36 languages |
-| languages | share ~ (subwords) ^ {recipe.language_exponent}, {english} |
+| languages |{codes} share ~ (subwords) ^ {recipe.language_exponent}, {english} |
 | seen | {run["subwords_seen"]:,} subwords in {run["steps"]:,} steps |
-| took | {run["minutes"]:.0f} minutes on {run["device"]}, torch {run["torch"]}, bfloat16 autocast |
+| took | {run["minutes"]:.0f} minutes on {run["device"]}, torch {run["torch"]}, {precision} |
 | loss at the end | {final} nats, in training |
-| checkpoints | {", ".join(f"{step:,}" for step in steps)} |
+| checkpoints | {", ".join(f"{step:,}" for step in steps)}{averaged} |
 | all settings | `recipe.json` |
 
 ## Loss on held-out text

@@ -14,12 +14,14 @@ not been.
 
     python -m xlx.pretraining mini-xlmr
     python -m xlx.pretraining mini-xlm mini-infoxlm --out build/models
+    python -m xlx.pretraining mini-xlmr --long --out build/models
     python -m xlx.pretraining base-infoxlm --device cuda --out build/models
 """
 
 import argparse
 import copy
 import errno
+import hashlib
 import json
 import math
 import os
@@ -40,7 +42,8 @@ from tqdm import tqdm
 
 from xlx import model_cards, paths, pretraining_text, vocabulary
 from xlx.batches import NO_LABEL, Batch, Batches, held_out
-from xlx.family import RECIPES, Recipe, describe
+from xlx.family import LONG_RECIPES, RECIPES, Recipe, continues, describe, read
+from xlx.muon import Muon, products_in
 from xlx.pretraining_text import PretrainingText
 from xlx.vocabulary import BERT_TOKENS, BOS, EOS, PAD, XLMR_TOKENS
 
@@ -50,8 +53,8 @@ from xlx.vocabulary import BERT_TOKENS, BOS, EOS, PAD, XLMR_TOKENS
 def untrained(recipe: Recipe) -> torch.nn.Module:
     """A member before training, with its head; weights drawn from the recipe's seed.
 
-    Embeddings are normal with sd 0.02; matrices have the variance of BERT's at a width of 768,
-    0.02 ** 2, times 768 / width.
+    Embeddings are normal with sd 0.02 (those of positions with ``position_sd``); matrices have the
+    variance of BERT's at a width of 768, 0.02 ** 2, times 768 / width.
     """
     from transformers import (
         BertConfig,
@@ -96,9 +99,10 @@ def untrained(recipe: Recipe) -> torch.nn.Module:
     embeddings = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
     matrix_sd = 0.02 * math.sqrt(768 / recipe.hidden_size)
     with torch.no_grad():
-        for module in model.modules():
+        for name, module in model.named_modules():
             if isinstance(module, torch.nn.Embedding):
-                module.weight.normal_(0.0, 0.02, generator=generator)
+                sd = recipe.position_sd if name.endswith("position_embeddings") else 0.02
+                module.weight.normal_(0.0, sd, generator=generator)
                 if module.padding_idx is not None:
                     module.weight[module.padding_idx].zero_()
             elif isinstance(module, torch.nn.Linear) and id(module.weight) not in embeddings:
@@ -156,7 +160,7 @@ def held_out_losses(
     """Loss by language on held-out batches: ``language``, ``subwords`` (labelled), ``loss``."""
     rows = []
     model.eval()
-    with torch.no_grad(), torch.autocast(device.type, dtype=torch.bfloat16):
+    with torch.no_grad(), _cast(device):
         for language, batches in held.items():
             losses = torch.cat(
                 [labelled_loss(model, batch.to(device), mean=False) for batch in batches]
@@ -177,7 +181,7 @@ def optimisers(model: torch.nn.Module, recipe: Recipe) -> list[torch.optim.Optim
         inside = ".layer." in name or ".layers." in name
         (matrices if inside and weights.ndim == 2 else others).append(weights)
     return [
-        torch.optim.Muon(
+        Muon(
             matrices,
             lr=recipe.matrix_learning_rate,
             weight_decay=recipe.weight_decay,
@@ -299,35 +303,45 @@ def pretrain(
 ) -> pd.DataFrame:
     """Train a member into ``out`` and return its loss table.
 
-    Written are the checkpoints ``step-*``, ``losses.csv`` (one row per ``log_every`` steps and
-    objective, mean loss in nats), ``held_out.csv`` (loss by language of every checkpoint, on the
-    lines ``held``), ``recipe.json``, ``run.json`` (tokens, time, device) and the model card
+    Written are the checkpoints ``step-*`` (of weights averaged as the recipe says),
+    ``losses.csv`` (one row per ``log_every`` steps and objective, mean loss in nats),
+    ``held_out.csv`` (loss by language of every checkpoint, on the lines ``held``),
+    ``recipe.json``, ``run.json`` (tokens, time, device) and the model card
     ``README.md``. ``state`` is the file that lets a stopped run go on; the result is the same as
-    without the stop (same device, same number of threads).
+    without the stop (same device, same number of threads). A `Recipe.steady` run goes on from a
+    shorter one, too.
 
     Raises ValueError where ``state`` or ``out`` belongs to another recipe, where ``state`` has
-    another vocabulary, or when the loss is no longer a number.
+    another vocabulary or other text, or when the loss is no longer a number.
     """
     finished(recipe, out)  # refuses the folder of another recipe
     out.mkdir(parents=True, exist_ok=True)
     state.parent.mkdir(parents=True, exist_ok=True)
     where = torch.device(device)
     model = untrained(recipe).to(where).train()
-    # The fused attention of a CPU is several times slower backwards than plain products.
-    model.set_attn_implementation("eager" if where.type == "cpu" else "sdpa")
+    # In bfloat16 the fused attention of a CPU is several times slower backwards than products.
+    plain = where.type == "cpu" and products_in(where) == torch.bfloat16
+    model.set_attn_implementation("eager" if plain else "sdpa")
     trunk = lower_layers(model, recipe.contrast_layer) if "contrast" in recipe.objectives else None
+    average = copy.deepcopy(model) if recipe.averaged_share else model
     updates = optimisers(model, recipe)
     described = describe(recipe)
+    read_text = fingerprint(text, held)
     done, tokens, seconds, rows, held_rows = 0, 0, 0.0, [], []
     if state.exists():
         saved = torch.load(state, map_location=where, weights_only=True)
-        for what, ours in (("recipe", described), ("vocabulary", tokenizer.to_str())):
-            if saved.get(what) != ours:
+        for what, same in (
+            ("recipe", continues(recipe, read(saved["recipe"]))),
+            ("vocabulary", saved["vocabulary"] == tokenizer.to_str()),
+            ("text", saved.get("text") == read_text),
+        ):
+            if not same:
                 raise ValueError(
                     f"{state} was left by a run with another {what}: finish that run, or delete "
                     "the file to start anew"
                 )
         model.load_state_dict(saved["model"])
+        average.load_state_dict(saved.get("average", saved["model"]))
         for optimiser, left in zip(updates, saved["optimisers"], strict=True):
             optimiser.load_state_dict(left)
         done, tokens, seconds = saved["step"], saved["tokens"], saved["seconds"]
@@ -344,9 +358,9 @@ def pretrain(
     def keep(step: int) -> None:
         """Save a checkpoint and its held-out losses (once, if a stopped run comes by again)."""
         if held_batches and step not in {row["step"] for row in held_rows}:
-            table = held_out_losses(model, held_batches, where)
+            table = held_out_losses(average, held_batches, where)
             held_rows.extend({"step": step, **row} for row in table.to_dict("records"))
-        save_checkpoint(model, tokenizer, out / f"step-{step:06d}", recipe)
+        save_checkpoint(average, tokenizer, out / f"step-{step:06d}", recipe)
 
     checkpoints = set(recipe.checkpoint_steps())
     if done == 0 and 0 in checkpoints:
@@ -375,6 +389,10 @@ def pretrain(
         for optimiser in updates:
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
+        if average is not model:
+            pairs = zip(average.parameters(), model.parameters(), strict=True)
+            for mean, weights in pairs:
+                mean.data.lerp_(weights.data, recipe.averaging(step))
         bar.update()
         seconds = seconds_before + time.perf_counter() - began
         if step % log_every == 0 or step == recipe.steps:
@@ -400,6 +418,7 @@ def pretrain(
             left = {
                 "recipe": described,
                 "vocabulary": tokenizer.to_str(),
+                "text": read_text,
                 "step": step,
                 "tokens": tokens,
                 "seconds": seconds,
@@ -408,6 +427,8 @@ def pretrain(
                 "model": model.state_dict(),
                 "optimisers": [optimiser.state_dict() for optimiser in updates],
             }
+            if average is not model:
+                left["average"] = average.state_dict()
             # By way of Python's file, whose error says why it could not be written.
             with written_whole(state) as beside, beside.open("wb") as file:
                 torch.save(left, file)
@@ -420,6 +441,7 @@ def pretrain(
         "subwords_seen": tokens,
         "minutes": round(seconds / 60, 1),
         "device": device_name(where),
+        "products": str(products_in(where)).removeprefix("torch."),
         "torch": torch.__version__.split("+")[0],
     }
     with written_whole(out / "run.json") as beside:
@@ -432,13 +454,19 @@ def pretrain(
     return pd.DataFrame(rows)
 
 
+def _cast(device: torch.device) -> torch.autocast:
+    """Forward passes in bfloat16, where the device is fast at it."""
+    kind = products_in(device)
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=kind == torch.bfloat16)
+
+
 def _autocast(
     losses: Iterable[tuple[str, torch.Tensor, int]], device: torch.device
 ) -> Iterator[tuple[str, torch.Tensor, int]]:
     """Compute the forward passes, and only them, in bfloat16 where that is exact enough."""
     iterator = iter(losses)
     while True:
-        with torch.autocast(device.type, dtype=torch.bfloat16):
+        with _cast(device):
             item = next(iterator, None)
         if item is None:
             return
@@ -449,7 +477,7 @@ def prepare(
     recipe: Recipe, progress: bool = True
 ) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
     """Vocabulary, text and held-out lines of a recipe, from the shipped archives (a minute)."""
-    text, held = pretraining_text.read(progress=progress)
+    text, held = pretraining_text.read(progress=progress, languages=recipe.languages)
     tokenizer = vocabulary.TRAINERS[recipe.architecture](
         pretraining_text.by_language(text),
         recipe.vocabulary,
@@ -462,41 +490,60 @@ def prepare(
 def preparation(recipe: Recipe) -> tuple:
     """What `prepare` depends on: recipes that share it need it once."""
     trainer = vocabulary.TRAINERS[recipe.architecture].__name__
-    return trainer, recipe.vocabulary, recipe.language_exponent, recipe.seed
+    return trainer, recipe.vocabulary, recipe.languages, recipe.language_exponent, recipe.seed
+
+
+def fingerprint(text: PretrainingText, held: Mapping[str, Sequence[str]]) -> str:
+    """A hash of the text of a run and of its held-out lines."""
+    apart = json.dumps({language: list(lines) for language, lines in sorted(held.items())})
+    return hashlib.sha256((text.fingerprint() + apart).encode()).hexdigest()
+
+
+def state_file(recipe: Recipe) -> Path:
+    """Where a run leaves what lets it go on; a steady run of any length, the same file."""
+    length = "" if recipe.steady else f"-{recipe.steps}"
+    return paths.CACHE / "pretraining" / f"{recipe.name}{length}-{recipe.seed}.pt"
 
 
 def finished(recipe: Recipe, out: Path) -> bool:
     """Whether a folder holds this run to its end; ValueError where it holds another recipe's."""
     described = out / "recipe.json"
-    if described.exists() and described.read_text("utf-8") != describe(recipe):
+    left = read(described.read_text("utf-8")) if described.exists() else recipe
+    if not continues(recipe, left):
         raise ValueError(
             f"{out} holds a run with another recipe: move it away, or name another folder with "
             "--out"
         )
-    return (out / "README.md").exists() and (out / f"step-{recipe.steps:06d}").exists()
+    whole = (out / "README.md").exists() and (out / f"step-{recipe.steps:06d}").exists()
+    return whole and left == recipe
 
 
 def main(arguments: list[str] | None = None) -> None:
+    known = list(dict.fromkeys([*RECIPES, *LONG_RECIPES]))
     parser = argparse.ArgumentParser(
         prog="python -m xlx.pretraining",
         description="Train miniature models from the shipped text, or go on with them.",
     )
+    parser.add_argument("names", nargs="+", choices=known, metavar="name", help=", ".join(known))
     parser.add_argument(
-        "names", nargs="+", choices=RECIPES, metavar="name", help=", ".join(RECIPES)
+        "--long", action="store_true", help="the series of ten times the text, at a constant rate"
     )
     parser.add_argument("--out", type=Path, default=paths.MODELS, help="gets a folder <name>")
     parser.add_argument("--steps", type=int, help="length of the run")
     parser.add_argument("--seed", type=int, help="of the initial weights and of the batches")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
+    recipes = LONG_RECIPES if options.long else RECIPES
+    if missing := [name for name in options.names if name not in recipes]:
+        parser.error(f"{', '.join(missing)}: only {'without' if options.long else 'with'} --long")
     changes = {key: getattr(options, key) for key in ("steps", "seed")}
     changes = {key: value for key, value in changes.items() if value is not None}
     prepared: tuple = ()
     made_for = None
     for name in options.names:
-        recipe = replace(RECIPES[name], **changes)
+        recipe = replace(recipes[name], **changes)
         out = options.out / name
-        state = paths.CACHE / "pretraining" / f"{name}-{recipe.steps}-{recipe.seed}.pt"
+        state = state_file(recipe)
         try:
             if finished(recipe, out):
                 print(f"{out} holds a finished run of this recipe; --out names another folder")

@@ -9,7 +9,7 @@ by language.
 import hashlib
 import io
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,15 +85,20 @@ def held_out_ids(folder: Path | None = None) -> set[str]:
     return {str(number) for number in range(first, len(documents))}
 
 
-def read(folder: Path | None = None, progress: bool = True) -> tuple[Text, dict[str, list[str]]]:
+def read(
+    folder: Path | None = None, progress: bool = True, languages: Collection[str] = ()
+) -> tuple[Text, dict[str, list[str]]]:
     """All text, as (what members are trained on, held-out NTREX lines by language).
 
-    The held-out lines are translations of one another, position by position.
+    Of all languages, or of some. The held-out lines are translations of one another, position by
+    position, and the same whatever the languages. Raises ValueError for a language without text.
     """
     text = {
         source: read_source(source, folder)
         for source in tqdm(SOURCES, "text", disable=not progress)
     }
+    if unknown := sorted(set(languages) - {code for by in text.values() for code in by}):
+        raise ValueError(f"the pretraining text holds no {', '.join(unknown)}")
     held_out = held_out_ids(folder)
     common = sorted(
         held_out.intersection(*(lines.keys() for lines in text["ntrex"].values())), key=int
@@ -101,7 +106,13 @@ def read(folder: Path | None = None, progress: bool = True) -> tuple[Text, dict[
     apart = {language: [lines[key] for key in common] for language, lines in text["ntrex"].items()}
     for language, lines in text["ntrex"].items():
         text["ntrex"][language] = {key: line for key, line in lines.items() if key not in held_out}
-    return text, apart
+    if languages:
+        text = {
+            source: {code: lines for code, lines in by_code.items() if code in languages}
+            for source, by_code in text.items()
+        }
+        apart = {code: lines for code, lines in apart.items() if code in languages}
+    return {source: by_code for source, by_code in text.items() if by_code}, apart
 
 
 def by_language(text: Text) -> dict[str, list[str]]:
@@ -207,6 +218,19 @@ class PretrainingText:
     def n_tokens(self, language: str) -> int:
         """Subwords of a language, all sources together: what footnote 8 of the ABX paper asks."""
         return sum(len(lines.ids) for lines in self.monolingual[language])
+
+    def fingerprint(self) -> str:
+        """A hash of every subword and of who translates whom: equal texts, equal hashes."""
+        found = hashlib.sha256()
+        for language, sources in sorted(self.monolingual.items()):
+            found.update(f"{language} {len(sources)} ".encode())
+            for lines in sources:
+                found.update(lines.ids.tobytes())
+                found.update(lines.starts.tobytes())
+        for source in self.parallel:
+            found.update(f"{source.languages} ".encode())
+            found.update(source.line.tobytes())
+        return found.hexdigest()
 
     def language_shares(self, exponent: float, english: float | None = None) -> pd.Series:
         """The `shares` of its languages."""

@@ -1,0 +1,122 @@
+"""Measure checkpoints of the family on WMT24++: LD, MD and MD matched for length, by layer.
+
+    python data/models/measure.py data/models/mini-xlmr build/models/mini-xlmr --out layers.csv
+
+A folder may also hold a whole series. MD asks whether a sentence is nearer to its translation than
+to another sentence of that language; where positions are embedded, length alone answers that
+better than chance, so *matched* MD asks only of sentences within 10 % of the translation's length.
+The bag of subwords is the line that a model has to pass. Slow and plain on purpose: float64, and
+each number read off the matrices of cosines by its definition.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from xlx import corpora, embeddings, models
+
+#: Six languages in five scripts.
+LANGUAGES = ("en", "de", "ru", "ja", "ar", "tr")
+#: B has as many characters as A, give or take this share.
+LIKE_LENGTH = 0.1
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    exact = np.asarray(vectors, dtype=np.float64)
+    return exact / np.linalg.norm(exact, axis=1, keepdims=True)
+
+
+def nearer(close: np.ndarray, far: np.ndarray, asked: np.ndarray) -> float:
+    """Share of the triplets asked in which `close` is larger than `far`; a tie counts one half."""
+    tied = np.abs(close - far) < 1e-12
+    return float(np.where(tied, 0.5, close > far)[asked].mean())
+
+
+def scores(
+    vectors: Mapping[str, np.ndarray], characters: Mapping[str, np.ndarray]
+) -> dict[str, float]:
+    """LD, MD, matched MD and retrieval of one layer, mean over ordered pairs of languages."""
+    units = {language: unit(of_language) for language, of_language in vectors.items()}
+    found = []
+    for first, second in permutations(units, 2):
+        within, across = units[first] @ units[first].T, units[first] @ units[second].T
+        other = ~np.eye(len(within), dtype=bool)
+        translation = np.diag(across)[:, None]
+        length = characters[second]
+        alike = np.abs(length[None, :] - length[:, None]) <= LIKE_LENGTH * length[:, None]
+        found.append(
+            {
+                "LD": nearer(within, across, other),
+                "MD": nearer(translation, across, other),
+                "matched_MD": nearer(translation, across, other & alike),
+                "retrieval": float((across.argmax(axis=1) == np.arange(len(across))).mean()),
+            }
+        )
+    return {task: float(np.mean([row[task] for row in found])) for task in found[0]}
+
+
+def layers(states: Mapping[str, np.ndarray], characters: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """``states``: language → ``(n_layers + 1, n_sentences, dim)``. One row a layer."""
+    rows = []
+    for layer in range(len(next(iter(states.values())))):
+        of_layer = {language: of_language[layer] for language, of_language in states.items()}
+        rows.append({"layer": layer, **scores(of_layer, characters)})
+    return pd.DataFrame(rows)
+
+
+def read(n_sentences: int | None, languages: Sequence[str] = LANGUAGES) -> corpora.ParallelCorpus:
+    """WMT24++ in a few languages; positions drawn once, from those that no language repeats."""
+    corpus = corpora.load("wmt24pp", drop_duplicates=True)
+    corpus = corpus.take(n_sentences, 0) if n_sentences else corpus
+    return corpus.select(languages)
+
+
+def lengths(corpus: corpora.ParallelCorpus) -> dict[str, np.ndarray]:
+    return {
+        language: np.array([len(sentence) for sentence in sentences])
+        for language, sentences in corpus.sentences.items()
+    }
+
+
+def measure(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+    """The layers of a model; its special tokens do not count in the mean of the states."""
+    encoder = models.load(str(name), device="cpu")
+    states = {
+        language: embeddings.embed(encoder, sentences, progress=False).states
+        for language, sentences in corpus.sentences.items()
+    }
+    return layers(states, lengths(corpus))
+
+
+def bag(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+    """The bag of subwords of a model's vocabulary, as a model of one layer."""
+    counts = embeddings.bag_of_subwords(models.load(str(name), device="cpu"), corpus)
+    states = {language: matrix.toarray()[None] for language, matrix in counts.items()}
+    return layers(states, lengths(corpus))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="+", help="members, folders of a checkpoint or of a series")
+    parser.add_argument("--sentences", type=int, help="so many instead of all")
+    parser.add_argument("--out", type=Path, help="a CSV file to add to")
+    options = parser.parse_args()
+    corpus = read(options.sentences)
+    for name in options.names:
+        steps = sorted(Path(name).glob("step-*")) or [Path(name)]
+        tables = [measure(step, corpus).assign(model=str(step)) for step in steps]
+        tables.append(bag(steps[-1], corpus).assign(model=f"bag of {name}"))
+        table = pd.concat(tables, ignore_index=True).round(4)
+        table.insert(0, "model", table.pop("model"))
+        print(table.to_string(index=False), flush=True)
+        if options.out:
+            first = not options.out.exists()
+            table.to_csv(options.out, mode="a", header=first, index=False, lineterminator="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Muon (Jordan et al. 2024) for many small matrices: equal shapes together, on any processor.
+
+Muon moves a matrix by the orthogonal factor of its momentum, which a Newton-Schulz iteration finds
+with a few matrix products. torch's own takes one matrix after the other and always in bfloat16; a
+processor without bfloat16 products needs longer for that than for all the rest of a step. Here
+matrices of one shape are stacked, and the products are made in the type that the processor is good
+at. The update is torch's otherwise: the same momentum, coefficients and scaling of the rate.
+"""
+
+import math
+
+import torch
+
+#: Of the quintic iteration; its singular values end between 0.7 and 1.2, not at 1 (as in torch).
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+ITERATIONS = 5
+
+
+def products_in(device: torch.device) -> torch.dtype:
+    """The type of matrix products that a device is fast at: bfloat16, or float32 on older CPUs."""
+    if device.type == "cpu" and "AVX512" not in torch.backends.cpu.get_cpu_capability():
+        return torch.float32
+    return torch.bfloat16
+
+
+def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
+    """The orthogonal factors of a stack ``(n, rows, columns)``, nearly."""
+    a, b, c = COEFFICIENTS
+    tall = matrices.shape[1] > matrices.shape[2]
+    x = matrices.mT if tall else matrices
+    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=1e-7)
+    for _ in range(ITERATIONS):
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.mT if tall else x
+
+
+class Muon(torch.optim.Muon):
+    """torch's optimiser with the matrices of a shape taken together."""
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:
+        for group in self.param_groups:
+            alike: dict[torch.Size, list[torch.Tensor]] = {}
+            for weights in group["params"]:
+                if weights.grad is not None:
+                    alike.setdefault(weights.shape, []).append(weights)
+            for shape, matrices in alike.items():
+                updates = torch.stack([self._momentum(one, group) for one in matrices])
+                updates = orthogonal(updates.to(products_in(updates.device))).float()
+                rate = group["lr"] * 0.2 * math.sqrt(max(shape))  # the size of AdamW's updates
+                for weights, update in zip(matrices, updates, strict=True):
+                    weights.mul_(1 - group["lr"] * group["weight_decay"])
+                    weights.sub_(update, alpha=rate)
+
+    def _momentum(self, weights: torch.Tensor, group: dict) -> torch.Tensor:
+        """Nesterov's momentum of a matrix, its buffer brought up to date."""
+        state = self.state[weights]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(weights)
+        buffer = state["momentum_buffer"].lerp_(weights.grad, 1 - group["momentum"])
+        return weights.grad.lerp(buffer, group["momentum"])
