@@ -440,7 +440,10 @@ def dealt_labels(task: Task, seed: int) -> dict[str, np.ndarray]:
 
 
 #: A probe is trained: an encoder's moves by single sentences of some hundred with last digits.
-CELLS = work.Kind("xprobe-cells", _probed, version=1, tolerance=0.15, side_by_side=True)
+CELLS = work.Kind(
+    "xprobe-cells", _probed, version=1, tolerance=0.15, side_by_side=True,
+    shared_seconds=120.0,  # word vectors, the encoder and its mapping
+)  # fmt: skip
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
