@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from tests import toy
 from xlx import models, paths, pretraining, vocabulary
 from xlx.corpora import load
-from xlx.family import MEMBERS, RECIPES, describe
+from xlx.family import MEMBERS, RECIPES, read
 from xlx.languages import LANGUAGES
 
 #: One of each script that a language of the family is written in, and what none of them holds.
@@ -86,7 +86,7 @@ def test_members_learn_from_as_many_steps_and_subwords() -> None:
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_member_is_what_its_recipe_says(name: str) -> None:
     recipe, folder = RECIPES[name], paths.MODELS / name
-    assert (folder / "recipe.json").read_text("utf-8") == describe(recipe)
+    assert read((folder / "recipe.json").read_text("utf-8")) == recipe
     assert steps(name) == recipe.checkpoint_steps()
     assert pretraining.finished(recipe, folder)
     assert not [path for path in folder.rglob(".*")]  # nothing half written

@@ -18,6 +18,8 @@ from xlx.word_vectors import WordVectorsError, parallel_lines
 
 #: French is mapped by Europarl and MultiUN, Russian by MultiUN, as in the paper.
 CODES = ("en", "fr", "ru")
+#: Lines of its corpora, 40 a corpus.
+LINES = {"fr": 80, "ru": 40}
 DIM = 8
 #: Sentences a language: enough for every task.
 SENTENCES = 2200
@@ -105,7 +107,7 @@ def write_inference(folder: Path, texts: dict[str, list[str]]) -> None:
 @pytest.fixture(autouse=True)
 def _own_folders(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "ROOT", root)
-    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path / "figures"))
 
 
 def execute(name: str, *, until: str | None = None, **changes: object) -> dict[str, object]:
@@ -151,9 +153,10 @@ def test_encoders_are_mapped_by_ones_own_files(
 
 
 def test_a_language_without_a_dictionary_has_one_induced(root: Path) -> None:
-    # Europarl has no Russian: MultiUN alone is read.
+    # Europarl has no Russian: for it MultiUN alone is read.
     scope = execute("xprobe-2-mapping", until="labelled.load", **MAPPING | {"dictionaries": {}})
-    assert set(scope["maps"]["origin"]) == {"induced from 40 parallel lines"}
+    origins = dict(zip(scope["maps"]["language"], scope["maps"]["origin"], strict=True))
+    assert origins == {code: f"induced from {n} parallel lines" for code, n in LINES.items()}
     assert scope["codes"] == ["en", "fr", "ru"]
 
 
@@ -163,7 +166,7 @@ def test_a_language_without_a_dictionary_has_one_induced(root: Path) -> None:
         (
             {"sizes": {"words": 10}},
             WordVectorsError,
-            r"wiki\.en\.vec: its vectors have 8 numbers, and 10 are needed",
+            r"wiki\.\w\w\.vec: its vectors have 8 numbers, and 10 are needed",
         ),
         ({"sizes": None}, WordVectorsError, r"have 8 numbers, and 100 are needed"),
         (
