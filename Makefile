@@ -69,6 +69,8 @@ export JUPYTER_RUNTIME_DIR := $(CURDIR)/$(TOOLS)/jupyter/runtime
 export MPLCONFIGDIR := $(CURDIR)/$(TOOLS)/matplotlib
 # An agg backend from outside would make the figures vanish from the notebooks.
 unexport MPLBACKEND PYTHONHOME PYTHONPATH
+# Without its compiled modules every kernel would spend ten seconds on compiling torch and the rest.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -150,7 +152,7 @@ $(READY): requirements.lock pyproject.toml
 		&& UV="$$(sed -n 's/^\(uv==[^ ;]*\).*/\1/p' requirements.lock)" \
 		&& if $(BIN)/python -m pip install --quiet "$$UV" \
 			&& $(BIN)/uv --version >/dev/null; then \
-			$(BIN)/uv pip install --quiet --python $(BIN)/python \
+			$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python \
 				$(addprefix --find-links ,$(PIP_FIND_LINKS)) -r requirements.lock \
 			&& $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
 		else \
