@@ -27,6 +27,7 @@ PROFILES := $(sort $(basename $(notdir $(wildcard notebooks/profiles/*.yaml))))
 CHOSEN := $(if $(ONLY),$(basename $(notdir $(ONLY))),$(ALL))
 ORDERED := $(filter $(CHOSEN),$(LONGEST)) $(filter-out $(LONGEST),$(CHOSEN))
 BUILT := $(ORDERED:%=build/$(PROFILE)/%.ipynb)
+TESTED := $(filter $(ALL),$(LONGEST)) $(filter-out $(LONGEST),$(ALL))
 
 # What every notebook depends on, besides itself, its profile, the modules that it reaches
 # (xlx/needs.py) and the results of its lens.
@@ -96,8 +97,9 @@ build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [AUDIT_SEED=2]
 	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 	$(BIN)/python -m xlx.audit sample build/test/sample
-	$(OFFLINE) XLX_POLICY=only XLX_AUDIT="$(CURDIR)/build/test/sample" $(BIN)/python -m pytest -q \
-		-p no:xdist -p tests.approximate --nbval --nbval-cell-timeout 900 notebooks/*.ipynb
+	$(OFFLINE) OMP_NUM_THREADS=1 XLX_POLICY=only XLX_AUDIT="$(CURDIR)/build/test/sample" \
+		$(BIN)/python -m pytest -q -n 2 --dist loadfile -p tests.notebook_kernels --nbval \
+		--nbval-cell-timeout 900 $(TESTED:%=notebooks/%.ipynb)
 	$(BIN)/python -m xlx.audit report
 
 results: figures ## put the results that the notebooks ask for into data/results, and no others [RESTAMP=1]

@@ -140,7 +140,7 @@ def report(
     wrong += _outside(again, overview)
     wrong += _never_computed(folder / "sample", again, overview)
     wrong += _of_other_code(overview)
-    wrong += _asks(lines, overview, len(lines) == len(stems), pending(root))
+    wrong += _asks(lines, overview, len(lines) == len(stems))
     table = (
         again.groupby("kind")
         .agg(compared=("apart", "size"), largest=("apart", "max"), tolerance=("tolerance", "first"))
@@ -190,21 +190,13 @@ def _of_other_code(overview: pd.DataFrame) -> list[str]:
     return found
 
 
-def pending(root: Path) -> list[str]:
-    """Notebooks whose results are not shipped yet: they compute them when they are tested."""
-    file = root / "pending.txt"
-    return file.read_text(encoding="utf-8").split() if file.is_file() else []
-
-
-def _asks(
-    lines: Mapping[str, list[dict]], overview: pd.DataFrame, whole: bool, waiting: Sequence[str]
-) -> list[str]:
+def _asks(lines: Mapping[str, list[dict]], overview: pd.DataFrame, whole: bool) -> list[str]:
     """Asks that the ledger cannot answer; if all notebooks are known, entries nobody asks for."""
     asks = {
         line["identity"]: (line["kind"], stem)
         for stem, own in lines.items()
         for line in own
-        if "from" in line and stem not in waiting
+        if "from" in line
     }
     there = set(overview["identity"])
     lacking: dict[tuple[str, str], int] = {}
@@ -247,8 +239,6 @@ def main(argv: list[str] | None = None) -> int:
     print(table.to_string(index=False, float_format="{:.3g}".format))
     for sentence in wrong:
         print(sentence, file=sys.stderr)
-    if waiting := pending(paths.RESULTS):
-        print(f"computed here, as the ledger has not their results yet: {', '.join(waiting)}")
     absent = sorted(set(Ledger(paths.RESULTS).overview()["kind"]) - set(table["kind"]))
     if absent:
         print(f"not in the sample, because one alone takes too long: {', '.join(absent)}")

@@ -1,0 +1,44 @@
+"""The plugin that tells kernels of their notebooks, run on a small one."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from xlx import paths, run
+from xlx.paths import ROOT
+
+pytest_plugins = ["pytester"]
+
+_TOLD = "import os\nprint(os.environ['XLX_NOTEBOOK'], 'XLX_FIGURES' in os.environ)"
+
+
+def test_a_kernel_learns_its_notebook(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("XLX_FIGURES", "figures")
+    names = ("a-notebook-of-tests", "b-notebook-of-tests")
+    for name in names:
+        stored = new_output("stream", name="stdout", text=f"{name} False\n")
+        journal = f"open(os.path.join(os.environ['XLX_JOURNAL'], '{name}.jsonl')).close()"
+        cells = [
+            new_code_cell(_TOLD, outputs=[stored], execution_count=1),
+            new_code_cell(journal, outputs=[], execution_count=2),
+        ]
+        nbformat.write(new_notebook(cells=cells), Path(pytester.path) / f"{name}.ipynb")
+    try:
+        arguments = ("-p", "tests.notebook_kernels", "-p", "no:cacheprovider", "--nbval", ".")
+        pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=4)
+    finally:
+        for name in names:
+            run.journal(name, paths.BUILD / "test").unlink(missing_ok=True)
+
+
+def test_no_cell_is_let_off_by_a_tag() -> None:
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        tags = {tag for cell in cells for tag in cell["metadata"].get("tags", [])}
+        assert tags <= {"parameters"}, path
