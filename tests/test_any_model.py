@@ -62,7 +62,8 @@ OWN = {
     "igap-4": FINETUNING
     | {
         "languages": {"PI": ["en", "de", "zh"]}, "memory_languages": ["en", "de"],
-        "ratios": [0.0, 1.0],
+        "ratios": [0.0, 1.0], "epochs": {"PI": 4, "random labels": 1},
+        "every": {"PI": 2, "random labels": 8},
     },
     "mixing-1": GRID,
     "mixing-3": GRID | {"max_length": 96, "stride": 16},

@@ -111,17 +111,22 @@ def test_an_error_on_a_worker_comes_back(cluster: str) -> None:
 def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     with running(2) as address, xlx.settings(scheduler=address):
         client = distributed.Client(address, set_as_default=False)
-        stopped = threading.Event()
+        stopped, killed = threading.Event(), []
 
         def kill() -> None:
-            while not stopped.wait(1.5):
-                pids = list(client.run(os.getpid).values())
-                os.kill(pids[0], signal.SIGKILL)
+            for _ in range(3):
+                # A worker that is killed while it starts is given up by its nanny.
+                client.wait_for_workers(2, timeout=60)
+                if stopped.wait(1.5):
+                    return
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[-1], signal.SIGKILL)
 
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
         try:
             assert slow(30, 0.3) == list(range(30))
+            assert killed
         finally:
             stopped.set()
             killer.join(timeout=30)

@@ -14,7 +14,6 @@ as missing.
 """
 
 import hashlib
-import io
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -165,14 +164,14 @@ def write(path: Path, table: pa.Table) -> None:
     """
     about = {b"xlx_ledger": str(FORMAT).encode(), b"xlx_seal": store.EMPTY_SEAL}
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
-    buffer = io.BytesIO()
+    buffer = pa.BufferOutputStream()
     quick = path.suffix == ".arrow"
     if quick:
         with pa.ipc.new_stream(buffer, table.schema, options=_QUICK) as stream:
             stream.write_table(table)
     else:
         pq.write_table(table, buffer, compression="zstd", compression_level=12)
-    content = store.sealed(bytearray(buffer.getbuffer()), first=quick)
+    content = store.sealed(bytearray(buffer.getvalue()), first=quick)
     # What a power cut takes from the cache is computed again; the seal tells.
     store.write_whole(path, content, durable=not quick)
 
@@ -190,7 +189,9 @@ def read(path: Path) -> pa.Table | None:
         if quick:
             table = pa.ipc.open_stream(content, options=_ONE_THREAD).read_all()
         else:
-            table = pq.read_table(io.BytesIO(content), use_threads=False)
+            # No Python file and no reading ahead: arrow's threads may abort a process that ends.
+            source = pa.BufferReader(content)
+            table = pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
         found = (table.schema.metadata or {}).get(b"xlx_ledger", b"none").decode()
         if found != str(FORMAT):
             raise store.Damaged(f"it has the format {found}, and this version reads {FORMAT}")
@@ -249,7 +250,9 @@ class Ledger:
             table = read(file)
             if table is not None:
                 names = [*_HEAD, *provenance.COLUMNS]
-                parts.append(table.select(names).to_pandas().assign(lens=file.parent.name))
+                parts.append(
+                    table.select(names).to_pandas(use_threads=False).assign(lens=file.parent.name)
+                )
         if not parts:
             return pd.DataFrame(columns=[*_HEAD, *provenance.COLUMNS, "lens"])
         return pd.concat(parts, ignore_index=True)
