@@ -93,12 +93,15 @@ build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 	@echo "$*: running (profile $(PROFILE))"
 	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m xlx.run $* --profile $(PROFILE)
 
+# Two files at once, in the order given: the longest are early.
+LANES := -n 2 --dist loadfile --no-loadscope-reorder
+
 # The notebooks take their results from the ledger alone; a sample of these is computed again.
 test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [AUDIT_SEED=2]
-	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES)
 	$(BIN)/python -m xlx.audit sample build/test/sample
 	$(OFFLINE) OMP_NUM_THREADS=1 XLX_POLICY=only XLX_AUDIT="$(CURDIR)/build/test/sample" \
-		$(BIN)/python -m pytest -q -n 2 --dist loadfile -p tests.notebook_kernels --nbval \
+		$(BIN)/python -m pytest -q $(LANES) -p tests.notebook_kernels --nbval \
 		--nbval-cell-timeout 900 $(TESTED:%=notebooks/%.ipynb)
 	$(BIN)/python -m xlx.audit report
 

@@ -13,13 +13,12 @@ NAMED = (
     *("abx-", "mexa-1", "mexa-2", "igap-1", "igap-2", "igap-4"),
     *("mixing-1", "mixing-3", "mixing-6"),
 )
-#: A member of the family, and a user's folder; only encoders are fine-tuned.
-OTHERS = {"igap": ("mini-mbert", "encoder"), "mixing": ("encoder",)}
+#: A user's folder, which has no history, or a member of the family; only encoders are fine-tuned.
+OTHERS = {"igap": "encoder", "mixing": "encoder", "mexa": "mini-llama-large"}
 CASES = [
-    (path, model)
+    (path, OTHERS.get(path.stem.split("-")[0], "decoder"))
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))
     if path.stem.startswith(NAMED)
-    for model in OTHERS.get(path.stem.split("-")[0], ("mini-llama-large", "decoder"))
 ]
 SMALL = {
     "languages": ["de", "en", "fi", "fr", "ja", "nl"],
