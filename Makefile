@@ -83,9 +83,12 @@ help: ## print this list
 	@echo "notebooks: $(or $(ALL),none yet)"
 	@echo "profiles:  $(or $(PROFILES),none yet)"
 
-# Two at once where models are small; those of another profile need the whole machine.
+# Two at once where models are small, of a thread each, as more would wait for each other; those of
+# another profile need the whole machine.
+SIDE_BY_SIDE := $(and $(filter mini,$(PROFILE)),$(word 2,$(CHOSEN)))
+
 figures: $(READY) | $(TOOLS) ## execute the notebooks, write figures/ [ONLY=abx-2-dynamics] [PROFILE=paper]
-	@$(MAKE) --no-print-directory $(if $(filter mini,$(PROFILE)),-j2) $(BUILT)
+	@$(if $(SIDE_BY_SIDE),OMP_NUM_THREADS=1) $(MAKE) --no-print-directory $(if $(SIDE_BY_SIDE),-j2) $(BUILT)
 	@echo "figures are up to date (profile $(PROFILE): $(CHOSEN))"
 
 build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \

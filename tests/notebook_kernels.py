@@ -3,7 +3,7 @@
     python -m pytest -p tests.notebook_kernels --nbval notebooks/*.ipynb
 
 Before a kernel starts it learns, as from `xlx.run`, its notebook's name and where to note what that
-asks for (``build/test/asks/``, which `xlx.audit` reads), but not where figures are committed.
+asks for (``build/test/asks/``, which `xlx.audit` reads), but writes no figures.
 
 Outputs are compared to the last character: what another processor would compute otherwise comes
 from the ledger, and the audit says how far it may differ there.
@@ -22,7 +22,7 @@ def tell(notebook: Path) -> None:
     journal = run.fresh_journal(notebook.stem, paths.BUILD / "test")
     os.environ["XLX_NOTEBOOK"] = notebook.stem
     os.environ["XLX_JOURNAL"] = str(journal.parent)
-    os.environ.pop("XLX_FIGURES", None)
+    os.environ["XLX_FIGURES"] = "none"
 
 
 @pytest.hookimpl(tryfirst=True)

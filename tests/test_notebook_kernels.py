@@ -12,7 +12,7 @@ from xlx.paths import ROOT
 
 pytest_plugins = ["pytester"]
 
-_TOLD = "import os\nprint(os.environ['XLX_NOTEBOOK'], 'XLX_FIGURES' in os.environ)"
+_TOLD = "import os\nprint(os.environ['XLX_NOTEBOOK'], os.environ['XLX_FIGURES'])"
 
 
 def test_a_kernel_learns_its_notebook(
@@ -22,7 +22,7 @@ def test_a_kernel_learns_its_notebook(
     monkeypatch.setenv("XLX_FIGURES", "figures")
     names = ("a-notebook-of-tests", "b-notebook-of-tests")
     for name in names:
-        stored = new_output("stream", name="stdout", text=f"{name} False\n")
+        stored = new_output("stream", name="stdout", text=f"{name} none\n")
         journal = f"open(os.path.join(os.environ['XLX_JOURNAL'], '{name}.jsonl')).close()"
         cells = [
             new_code_cell(_TOLD, outputs=[stored], execution_count=1),

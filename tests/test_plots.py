@@ -295,6 +295,9 @@ def test_without_make_figures_no_committed_figure_is_written(
     monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
     plots.save(plots.dynamics(scores()), "one")
     assert (tmp_path / "build" / "figures" / "one.png").is_file()
+    monkeypatch.setenv("XLX_FIGURES", "none")
+    plots.save(plots.dynamics(scores()), "two")
+    assert not list(tmp_path.rglob("two.*"))
     assert not (tmp_path / "figures").exists()
 
 

@@ -66,25 +66,30 @@ def save(figure: Figure, name: str, profile: str = "mini") -> None:
     """Write ``<name>.pdf`` and ``.png`` where ``make figures`` says, else to ``build/figures/``.
 
     So a notebook that is only played with changes no committed figure (`xlx.run` sets
-    ``XLX_FIGURES``). Another profile than mini has a folder within. The files depend on the
-    figure alone, and stay as they are where the picture in them looks the same (`VISIBLE`).
+    ``XLX_FIGURES``; "none": no files at all). Another profile than mini has a folder within. The
+    files depend on the figure alone, and stay as they are where the picture in them looks the same
+    (`VISIBLE`).
     """
-    folder = Path(os.environ.get("XLX_FIGURES") or paths.BUILD / "figures")
-    folder = folder if profile == "mini" else folder / profile
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = {}
-    with plt.style.context(STYLE):
-        for suffix, metadata in ((".pdf", {"CreationDate": None}), (".png", {"Software": None})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=suffix[1:], metadata=metadata)
-            drawn[folder / f"{name}{suffix}"] = buffer.getvalue()
-    png = folder / f"{name}.png"
-    if all(path.is_file() for path in drawn) and _same(png.read_bytes(), drawn[png]):
+    chosen = os.environ.get("XLX_FIGURES") or str(paths.BUILD / "figures")
+    if chosen == "none":
         return
-    for path, content in drawn.items():
+    folder = Path(chosen) if profile == "mini" else Path(chosen) / profile
+    folder.mkdir(parents=True, exist_ok=True)
+    png, pdf = (folder / f"{name}{suffix}" for suffix in (".png", ".pdf"))
+    picture = _drawn(figure, "png", {"Software": None})
+    if png.is_file() and pdf.is_file() and _same(png.read_bytes(), picture):
+        return
+    for path, content in ((png, picture), (pdf, _drawn(figure, "pdf", {"CreationDate": None}))):
         beside = path.with_name(f".{path.name}")
         beside.write_bytes(content)
         beside.replace(path)
+
+
+def _drawn(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
+    buffer = io.BytesIO()
+    with plt.style.context(STYLE):
+        figure.savefig(buffer, format=kind, metadata=metadata)
+    return buffer.getvalue()
 
 
 def _same(before: bytes, now: bytes) -> bool:
