@@ -98,10 +98,14 @@ def runs(n: int) -> Sequence[Job]:
     return [Job("mini-xlmr", sets["en"], {"de": sets["de"]}, recipe, seed) for seed in range(n)]
 
 
-def checkpoints(n: int) -> None:
-    """ABX of one model on several choices of sentences, as of so many checkpoints."""
+def checkpoints(n: int, first: int) -> None:
+    """ABX of one model on several choices of sentences, as of so many checkpoints.
+
+    ``first`` is the first seed of these choices: workers keep embeddings, so each cluster has its
+    own.
+    """
     whole = corpora.load("wmt24pp", ["en", "de", "fr", "ru", "tr", "ja"], drop_duplicates=True)
-    texts = [whole.take(150, seed) for seed in range(n)]
+    texts = [whole.take(150, seed) for seed in range(first, first + n)]
     options = {"pooling": "mean", "special_tokens": False, "max_length": None}
     work.results(
         series.MEASURED,
@@ -131,7 +135,7 @@ def run() -> Iterator[dict[str, object]]:
             with fresh(scheduler=address):
                 took["units", n_workers] = 1000 * seconds(units, UNITS, 10, 10) / UNITS
                 took["runs", n_workers] = seconds(finetuning.finetune_all, jobs)
-                took["abx", n_workers] = seconds(checkpoints, 8)
+                took["abx", n_workers] = seconds(checkpoints, 8, 100 * n_workers)
             if n_workers == 1:
                 continue
             value = took["units", 2]
