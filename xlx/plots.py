@@ -76,10 +76,12 @@ def save(figure: Figure, name: str, profile: str = "mini") -> None:
     folder = Path(chosen) if profile == "mini" else Path(chosen) / profile
     folder.mkdir(parents=True, exist_ok=True)
     png, pdf = (folder / f"{name}{suffix}" for suffix in (".png", ".pdf"))
+    # The page first: the layout settles as it is drawn, and moves a little with each time.
+    page = _drawn(figure, "pdf", {"CreationDate": None})
     picture = _drawn(figure, "png", {"Software": None})
     if png.is_file() and pdf.is_file() and _same(png.read_bytes(), picture):
         return
-    for path, content in ((png, picture), (pdf, _drawn(figure, "pdf", {"CreationDate": None}))):
+    for path, content in ((pdf, page), (png, picture)):
         beside = path.with_name(f".{path.name}")
         beside.write_bytes(content)
         beside.replace(path)
