@@ -96,8 +96,9 @@ build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 	@echo "$*: running (profile $(PROFILE))"
 	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m xlx.run $* --profile $(PROFILE)
 
-# Two files at once, in the order given: the longest are early.
-LANES := -n 2 --dist loadfile --no-loadscope-reorder
+# Files in the order given, the longest early; three at once on two cores, as tests also wait (for
+# processes, limits of time, disks).
+LANES := -n 3 --dist loadfile --no-loadscope-reorder
 
 # The notebooks take their results from the ledger alone; a sample of these is computed again.
 test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [AUDIT_SEED=2]

@@ -14,9 +14,12 @@ NAMED = (
     *("mixing-1", "mixing-3", "mixing-6"),
 )
 #: A user's folder, which has no history, or a member of the family; only encoders are fine-tuned.
-OTHERS = {"igap": "encoder", "mixing": "encoder", "mexa": "mini-llama-large"}
+OTHERS = {"igap": "encoder", "mixing": "encoder", "mexa-1": "mini-llama-large"}
 CASES = [
-    (path, OTHERS.get(path.stem.split("-")[0], "decoder"))
+    (
+        path,
+        next((model for start, model in OTHERS.items() if path.stem.startswith(start)), "decoder"),
+    )
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))
     if path.stem.startswith(NAMED)
 ]
@@ -69,7 +72,7 @@ OWN = {
     "mixing-6": GRID | {"languages": ["en", "de", "tr"], "pairs": [["en", "de"], ["de", "tr"]]},
     "mexa": {
         "n_test": 40, "n_seeds": 1, "n_draws": 400, "n_shifts": 2, "matrix_sizes": [5, 10],
-        "n_verses": 40, "perplexity": 5, "tsne_sentences": 8,
+        "n_verses": 40, "verse_languages": ["en", "de", "fi"], "perplexity": 5, "tsne_sentences": 8,
     }
 }  # fmt: skip
 

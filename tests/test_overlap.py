@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xlx import paths
+from xlx import paths, questions
 
 FOLDER = paths.DATA / "pretraining"
 
@@ -199,6 +199,18 @@ def test_a_row_is_what_the_shipped_text_gives(
     assert row["lines"] > n
     for column, value in row.items():
         assert table.loc[f"data/{folder}", column] == pytest.approx(value, abs=1e-6), column
+
+
+def test_no_context_question_or_answer_is_a_pretraining_line(overlap, pretraining) -> None:
+    texts = set()
+    for row in questions.table().itertuples():
+        part = questions.load(row.source, row.language, row.split)
+        for context in part.contexts:
+            texts.update((context, *context.splitlines()))
+        texts.update(part.questions, (answer.text for each in part.answers for answer in each))
+    long = {key for key in map(overlap.letters, texts) if len(key) >= overlap.SHORT}
+    assert len(long) > 15_000
+    assert not long & pretraining.letters
 
 
 def test_the_readme_has_the_table(overlap, table: pd.DataFrame) -> None:

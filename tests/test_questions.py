@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from xlx import paths, pretraining_text, questions
+from xlx import paths, questions
 from xlx.questions import Answer, Questions, QuestionsError
 
 FOLDER = paths.DATA / "questions"
@@ -710,28 +710,6 @@ def test_no_context_or_question_is_in_two_parts(shipped) -> None:
         assert len(quoted) > 10_000
         assert not quoted & set().union(*map(grams, set(other.contexts)))
     assert not set(train.ids) & set(validation.ids)
-
-
-def test_nothing_is_in_the_pretraining_text(shipped) -> None:
-    seen = set()
-    for source in pretraining_text.SOURCES:
-        for by_id in pretraining_text.read_source(source).values():
-            # All lines at once: a million calls would take half of the time.
-            seen.update(
-                re.sub(r"[^\w\n]+|_+", "", "\n".join(by_id.values())).casefold().split("\n")
-            )
-    assert len(seen) > 1_000_000
-    texts = {
-        text
-        for part in shipped.values()
-        for context in part.contexts
-        for text in (context, *context.splitlines())
-    }
-    for part in shipped.values():
-        texts.update(part.questions, (answer.text for each in part.answers for answer in each))
-    keys = {key for key in map(letters, texts) if len(key) >= 12}
-    assert len(keys) > 15_000
-    assert not keys & seen
 
 
 def test_files_are_small_named_with_their_licence_and_no_other_is_there() -> None:
