@@ -156,6 +156,18 @@ def test_another_version_on_a_worker_is_refused_with_both(
         slow(1, 0)
 
 
+def test_a_worker_may_be_lost_while_it_is_asked_for_its_version(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"tcp://gone": distributed.comm.CommClosedError("Stream is closed")}
+    monkeypatch.setattr(distributed.Client, "run", lambda *_, on_error: answers)
+    with xlx.settings(scheduler=cluster):
+        assert slow(2, 0) == [0, 1]
+        answers["tcp://bare"] = ModuleNotFoundError("No module named 'xlx'")
+        with pytest.raises(executors.WorkerError, match="worker tcp://bare cannot run xlx"):
+            slow(3, 0)
+
+
 @pytest.mark.parametrize("workers", [None, 1, 3])
 def test_number_of_processes(workers: int | None) -> None:
     with xlx.settings(workers=workers, device="cpu"):

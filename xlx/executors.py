@@ -171,14 +171,13 @@ def _client(distributed: Any) -> Any:
         ) from None
     ours = versions()
     try:
-        theirs = client.run(versions)
-    except Exception as error:
-        client.close()
-        raise WorkerError(
-            f"a worker of {address} cannot run xlx ({error}): install the same xlx there"
-        ) from None
-    try:
-        for worker, found in theirs.items():
+        for worker, found in client.run(versions, on_error="return").items():
+            if isinstance(found, OSError):
+                continue  # lost while it was asked; another one is asked when it begins to work
+            if isinstance(found, Exception):
+                raise WorkerError(
+                    f"worker {worker} cannot run xlx ({found}): install the same xlx there"
+                )
             _check_versions(found, ours, worker)
     except WorkerError:
         client.close()
