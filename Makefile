@@ -60,7 +60,7 @@ export TOKENIZERS_PARALLELISM := false
 # The threads of numpy's linear algebra and torch's wait for each other by spinning: six times slower
 # where both multiply small matrices in turn. torch has those that are worth it.
 export OPENBLAS_NUM_THREADS := 1
-# Those threads sleep while they wait: beside other work, t-SNE takes 4.7 s so and 43 s spinning.
+# The others sleep while they wait: on a busy machine spinning takes most of the time there is.
 export OMP_WAIT_POLICY ?= PASSIVE
 # Settings, histories and downloads of the tools stay in the repository (HF_HOME, if set, is kept).
 export HF_HOME ?= $(CURDIR)/cache/huggingface

@@ -2,12 +2,19 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
 from xlx import paths
+
+
+def of_notebook(path: Path, table: dict[str, Any], otherwise: Any) -> Any:
+    """What a table has for the notebooks whose names start like this one."""
+    return next((own for start, own in table.items() if path.stem.startswith(start)), otherwise)
+
 
 NAMED = (
     *("abx-", "mexa-1", "mexa-2", "igap-1", "igap-2", "igap-4"),
@@ -16,10 +23,7 @@ NAMED = (
 #: A user's folder, which has no history, or a member of the family; only encoders are fine-tuned.
 OTHERS = {"igap": "encoder", "mixing": "encoder", "mexa-1": "mini-llama-large"}
 CASES = [
-    (
-        path,
-        next((model for start, model in OTHERS.items() if path.stem.startswith(start)), "decoder"),
-    )
+    (path, of_notebook(path, OTHERS, "decoder"))
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))
     if path.stem.startswith(NAMED)
 ]
@@ -123,7 +127,7 @@ def test_estimation_takes_the_results_of_a_user(
 def run(notebook: Path, **parameters: object) -> dict[str, object]:
     """All cells with small sizes and the parameters; the variables that they leave."""
     scope: dict[str, object] = {}
-    own = next((more for stem, more in OWN.items() if notebook.stem.startswith(stem)), {})
+    own = of_notebook(notebook, OWN, {})
     cells = nbformat.read(notebook, as_version=4).cells
     for cell in [cell for cell in cells if cell.cell_type == "code"]:
         with warnings.catch_warnings():
