@@ -15,6 +15,7 @@ from xlx.paths import NOTEBOOKS, ROOT
 # retrieval off the same similarity block as its own scores, so alignment comes before it.
 ORDER = (
     "paths",
+    "checks",
     "settings",
     "progress",
     "store",

@@ -126,8 +126,8 @@ def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float = 2e-
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("special_tokens", [False, True])
 def test_equals_the_oracle(folders, encoders, name, pooling, special_tokens) -> None:
-    if pooling == "cls" and name in ("gpt2", "t5"):
-        pytest.skip("no special token comes first")
+    if pooling == "cls" and name in ("gpt2", "t5", "llama"):
+        pytest.skip("no special token comes first, or it has seen no other")
     sentences = SENTENCES[2:6]
     found = embed(encoders[name], sentences, pooling=pooling, special_tokens=special_tokens)
     assert found.states.dtype == np.float32

@@ -56,6 +56,14 @@ def test_members_are_shipped_and_no_other_model() -> None:
     assert all(f"({name}/README.md)" in told for name in shipped)
 
 
+def test_every_file_of_a_checkpoint_is_on_record() -> None:
+    lines = (paths.MODELS / "SHA256SUMS").read_text("utf-8").splitlines()
+    files = {x.relative_to(paths.MODELS).as_posix(): x for x in paths.MODELS.glob("*/step-*/*")}
+    assert lines == [
+        f"{hashlib.sha256(files[name].read_bytes()).hexdigest()}  {name}" for name in sorted(files)
+    ]
+
+
 def test_all_together_weigh_what_is_promised() -> None:
     files = [path for path in paths.MODELS.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 110e6

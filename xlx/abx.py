@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from xlx import alignment
+from xlx import alignment, checks
 from xlx.similarity import Block, Vectors, blocks
 from xlx.triplets import Triplets, sample
 
@@ -47,6 +47,11 @@ def score_triplets(vectors: Mapping[str, np.ndarray], triplets: Triplets) -> np.
     -------
     numpy.ndarray
         ``(n_triplets,)``; cosine distances are compared in float64.
+
+    Raises
+    ------
+    ValueError
+        As `distances`.
     """
     x_to_a, x_to_b = distances(vectors, triplets)
     return np.where(x_to_a < x_to_b, 1.0, np.where(x_to_a > x_to_b, 0.0, 0.5))
@@ -55,15 +60,26 @@ def score_triplets(vectors: Mapping[str, np.ndarray], triplets: Triplets) -> np.
 def distances(
     vectors: Mapping[str, np.ndarray], triplets: Triplets
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine distances d(X, A) and d(X, B) of each triplet, ``(n_triplets,)`` each, in [0, 2]."""
+    """Cosine distances d(X, A) and d(X, B) of each triplet, ``(n_triplets,)`` each, in [0, 2].
+
+    Raises ValueError for a language without vectors, and for a vector that is zero or holds NaN or
+    infinity: it has no direction.
+    """
     missing = [language for language in triplets.languages if language not in vectors]
     if missing:
         raise ValueError(
             f"there are no vectors of {', '.join(missing)}: embed them, or choose among "
             f"{', '.join(vectors)}"
         )
+    checks.arrays({language: vectors[language] for language in triplets.languages})
     stacked = np.stack([vectors[language] for language in triplets.languages]).astype(np.float64)
     norms = np.linalg.norm(stacked, axis=-1)
+    if not (np.isfinite(norms) & (norms > 0)).all():
+        language, position = np.argwhere(~(np.isfinite(norms) & (norms > 0)))[0]
+        raise ValueError(
+            f"the vector of {triplets.languages[language]} at position {position} has the length "
+            f"{norms[language, position]:g} and so no direction: drop this sentence"
+        )
     x = (triplets.x_language, triplets.x)
 
     def distance(other: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -197,36 +213,33 @@ def exact(
     Raises
     ------
     ValueError
-        As `xlx.similarity.unit_vectors`, with the layer; or a pair without vectors.
+        As `xlx.similarity.unit_vectors`, with the layer; a pair without vectors, of one language
+        or given twice; a layer that is not there; no pair, no layer; arrays that differ in axes or
+        layers, or hold no real numbers.
     """
     if len(states) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")
-    depth = {np.ndim(array) if isinstance(array, np.ndarray) else 2 for array in states.values()}
-    if depth == {2}:
-        slices, layers = [states], (0,)
-    else:
-        n_layers = min(len(array) for array in states.values())
-        layers = tuple(range(n_layers)) if layers is None else tuple(layers)
-        outside = [layer for layer in layers if not 0 <= layer < n_layers]
-        if outside:
-            raise ValueError(
-                f"there is no layer {outside[0]}: choose among 0 (embeddings) to {n_layers - 1}"
-            )
-        slices = [{code: array[layer] for code, array in states.items()} for layer in layers]
+    checks.arrays(states)
+    one_layer = next(iter(states.values())).ndim == 2
+    layers = tuple(checks.layers(layers, 1 if one_layer else len(next(iter(states.values())))))
+    slices = [
+        {code: array if one_layer else array[layer] for code, array in states.items()}
+        for layer in layers
+    ]
     languages = list(states)
     if pairs is None:
         pairs = [(a, b) for i, a in enumerate(languages) for b in languages[i + 1 :]]
-    column = {tuple(pair): index for index, pair in enumerate(pairs)}
+    column = {pair: index for index, pair in enumerate(checks.pairs(pairs))}
     n = next(iter(slices[0].values())).shape[0]
-    scores = {task: np.empty((len(layers), len(pairs), 2)) for task in TASKS}
+    scores = {task: np.full((len(layers), len(column), 2), np.nan) for task in TASKS}
     influences = {
-        task: np.empty((len(layers), len(pairs), n), dtype=np.float32)
+        task: np.full((len(layers), len(column), n), np.nan, dtype=np.float32)
         for task in TASKS
         if influence
     }
     for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
         try:
-            for block in blocks(vectors, pairs, device=device, dtype=dtype):
+            for block in blocks(vectors, list(column), device=device, dtype=dtype):
                 at = [column[block.first, second] for second in block.second]
                 for task, (score, influenced) in score_block(block, influence).items():
                     scores[task][row, at] = score

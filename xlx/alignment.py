@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 from scipy import stats
 
+from xlx import checks
 from xlx.similarity import Block, blocks, unit_vectors
 
 #: Nearest neighbours of the margin, as in Artetxe and Schwenk (2019).
@@ -62,7 +63,7 @@ def check_pivot(
     if pivot not in states:
         raise ValueError(
             f"there are no states of the pivot {pivot}: embed it, or choose among "
-            f"{', '.join(states)}"
+            f"{', '.join(states) or 'none'}"
         )
     if len(states) < 2:
         raise ValueError(f"there is only the pivot {pivot}: a score needs another language")
@@ -83,14 +84,8 @@ def check_pivot(
     n_layers, n, _ = shape
     if n < 2:
         raise ValueError(f"two sentences or more are needed, and there is {n}")
-    layers = tuple(range(n_layers)) if layers is None else tuple(layers)
-    outside = [layer for layer in layers if not 0 <= layer < n_layers]
-    if outside or not layers:
-        raise ValueError(
-            f"there is no layer {outside[0] if outside else 'given'}: choose among 0 (embeddings) "
-            f"to {n_layers - 1}"
-        )
-    return layers
+    checks.arrays(states)
+    return tuple(checks.layers(layers, n_layers))
 
 
 def measures(

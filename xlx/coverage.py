@@ -13,7 +13,7 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 
-from xlx import alignment, embeddings, mexa, models, work
+from xlx import alignment, checks, embeddings, mexa, models, work
 from xlx.corpora import CorpusError, ParallelCorpus
 from xlx.series import Name, series_name
 from xlx.settings import current
@@ -112,8 +112,9 @@ def measure(
     CorpusError
         A pivot that the corpus has not; a corpus without another language.
     """
+    checks.parallel(corpus)
     pivot, languages = _with_pivot(corpus, pivot)
-    poolings = tuple(dict.fromkeys(poolings))
+    poolings = tuple(dict.fromkeys(checks.several(poolings, "poolings")))
     if not poolings:
         raise ValueError(f"no pooling is asked for: choose among {', '.join(embeddings.POOLINGS)}")
     own = {"alternatives": alternatives, "pivot": corpus.text_hash(pivot)}
@@ -187,9 +188,13 @@ def _measured(
             raise ValueError(f"language {language!r} of {corpus.name!r}: {error}") from None
 
     of_pivot = read(pivot)
+    first = next(iter(of_pivot.values()))
+    unknown, cut = {pivot: first.unknown}, {pivot: first.n_cut / len(corpus)}
     for language in languages:
         for pooling, states in read(language).items():
+            unknown[language], cut[language] = states.unknown, states.n_cut / len(corpus)
             yield _compare({language: states, pivot: of_pivot[pooling]}, pivot, alternatives)
+    checks.legible(encoder.name, corpus.name, unknown, cut)
 
 
 def _compare(

@@ -32,13 +32,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from scipy import sparse
 
-from xlx import progress, provenance
+from xlx import checks, progress, provenance
 from xlx.models import Checkpoint, Encoder, identify
 from xlx.settings import current
 from xlx.store import Store
@@ -82,12 +82,15 @@ class SentenceStates:
         How many tokens went through the model, special ones included, padding not.
     padding_share : float
         Which share of all positions in the batches was padding, 0 to 1.
+    unknown : float
+        Which share of the tokens of the sentences the tokenizer gives for what it does not know.
     """
 
     states: np.ndarray
     n_cut: int
     n_tokens: int
     padding_share: float
+    unknown: float
 
 
 @dataclass(frozen=True)
@@ -243,7 +246,8 @@ def embed_corpus(
     """Pooled hidden states of all languages of a parallel corpus, kept in this machine's cache.
 
     Each language is a file of its own, so a run that was stopped goes on at the next language, and
-    a corpus with a language more computes that one alone.
+    a corpus with a language more computes that one alone. A language of which more than 5 % of the
+    tokens are unknown, or of the sentences cut, is named in a `checks.TextWarning`.
 
     A segment left untranslated is the same string in two languages. All its occurrences get the
     vector of the first one (in the order of languages and positions), so distances to them are
@@ -266,7 +270,7 @@ def embed_corpus(
     _note(plan)
     store = Store(current().cache)
     made_by = plan.key()
-    states, cut = {}, {}
+    states, cut, unknown = {}, {}, {}
     total = sum(len(corpus.sentences[language]) for language in corpus.languages)
     with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
         for language in corpus.languages:
@@ -277,11 +281,17 @@ def embed_corpus(
                 (result,) = _embed(
                     plan, sentences, f"language {language!r} of {corpus.name!r}, ", bar.update
                 )
-                stored = {"states": result.states, "n_cut": np.array(result.n_cut)}
+                stored = {
+                    "states": result.states, "n_cut": np.array(result.n_cut),
+                    "unknown": np.array(result.unknown),
+                }  # fmt: skip
                 store.save_arrays("embeddings", key, stored)
             else:
                 bar.update(len(corpus.sentences[language]))
             states[language], cut[language] = stored["states"], int(stored["n_cut"])
+            unknown[language] = float(stored["unknown"])
+    shares = {code: n / len(corpus.sentences[code]) for code, n in cut.items()}
+    checks.legible(encoder.name, corpus.name, unknown, shares)
     _share_vectors(corpus, states)
     result = CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
     return result.check()
@@ -450,6 +460,13 @@ def _plan(
             f"pooling 'cls' needs a tokenizer that puts a special token first, and that of "
             f"{encoder.name!r} does not: use 'mean' or 'last'"
         )
+    if "cls" in poolings and encoder.kind == "decoder":
+        raise ValueError(
+            f"pooling 'cls' takes the first token, and that of {encoder.name!r}, a decoder, has "
+            "seen no other: use 'mean' or 'last'"
+        )
+    if max_length is not None:
+        checks.whole(max_length, "max_length", least=None)
     limit = encoder.max_length
     if max_length is None:
         max_length = limit
@@ -476,6 +493,14 @@ def _note(plan: _Plan) -> None:
         warnings.warn(
             f"{plan.encoder.name!r} is no causal model: each of its tokens has seen the whole "
             "sentence, so the later ones need no greater weight; 'mean' is the usual pooling",
+            PoolingWarning,
+            stacklevel=4,
+        )
+    own = plan.encoder.own_pooling
+    if own not in (None, *plan.poolings):
+        warnings.warn(
+            f"{plan.encoder.name!r} was trained with the pooling {own!r}, as its folder of "
+            f"sentence-transformers says, and not with {plan.poolings[0]!r}",
             PoolingWarning,
             stacklevel=4,
         )
@@ -530,6 +555,7 @@ def _embed(
         pooled[:, :, batch] = _forward(plan, [ids[i] for i in batch], [special[i] for i in batch])
         advance(int(occurrences[batch].sum()))
     n_tokens = int(lengths.sum())
+    unknown = _unknown(encoder.tokenizer, ids, special)
     results = []
     for states in pooled:
         _check_numbers(states, f"{encoder.name!r}", name)
@@ -539,9 +565,19 @@ def _embed(
                 n_cut=int(occurrences[cut].sum()),
                 n_tokens=n_tokens,
                 padding_share=1 - n_tokens / padded if padded else 0.0,
+                unknown=unknown,
             )
         )
     return results
+
+
+def _unknown(tokenizer: Any, ids: list[list[int]], special: list[list[int]]) -> float:
+    """The share of unknown tokens among those of the sentences."""
+    tokens = [
+        i for row, mask in zip(ids, special, strict=True)
+        for i, added in zip(row, mask, strict=True) if not added
+    ]  # fmt: skip
+    return tokens.count(tokenizer.unk_token_id) / len(tokens) if tokens else 0.0
 
 
 def _tokenize(

@@ -24,7 +24,7 @@ import pandas as pd
 import torch
 from scipy import special, stats
 
-from xlx import work
+from xlx import checks, work
 from xlx.alignment import check_pivot
 from xlx.similarity import BLOCK_NUMBERS, unit_vectors
 from xlx.statistics import LEVEL, Correlation, correlation, numbers, share_interval
@@ -184,6 +184,7 @@ def scores(
         sentences, fewer layers); a layer that is not there; fewer than two sentences; NaN or
         infinity, or a zero vector (with language, position and layer).
     """
+    device = checks.device(device)
     layers = check_pivot(states, pivot, layers)
     languages = tuple(language for language in states if language != pivot)
     _, n, dim = states[pivot].shape

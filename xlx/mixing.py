@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from xlx import statistics
+from xlx import checks, statistics
 from xlx.transferability import resample_counts
 
 #: What a grid says about a language; drop is within - across.
@@ -185,7 +185,7 @@ class _Resamples:
 
 def _ends(resamples: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Percentiles of ``(n_resamples, ...)``, over the resamples that have a number."""
-    share = (1 - level) / 2
+    share = (1 - checks.level(level)) / 2
     low, high = np.nanquantile(resamples, [share, 1 - share], axis=0)
     return low, high
 
@@ -736,6 +736,6 @@ def _ratio_ends(ratios: np.ndarray, level: float) -> tuple[float, float]:
     known = ratios[~np.isnan(ratios)]
     if not len(known):
         return float("nan"), float("nan")
-    share = (1 - level) / 2
+    share = (1 - checks.level(level)) / 2
     low, high = np.quantile(known, [share, 1 - share], method="nearest")
     return float(low), float(high)

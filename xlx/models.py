@@ -20,14 +20,14 @@ import json
 import os
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from xlx import paths
+from xlx import checks, paths
 from xlx.fairseq import convert_fairseq
 from xlx.settings import current
 
@@ -55,6 +55,13 @@ _WORDS = re.compile(  # what a tokenizer is read from; the first group alone can
     r"(tokenizer\.json|vocab\.(?:txt|json)|.*\.(?:model|spm|tiktoken)|tekken\.json)"
     r"|merges\.txt|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
 )
+
+#: Of a repository's configurations that of the model, and of the pooling of sentence-transformers.
+_CONFIG = re.compile(r"(\d+_Pooling/)?config\.json")
+_OF_SENTENCE_TRANSFORMERS = {
+    "cls_token": "cls", "mean_tokens": "mean", "lasttoken": "last",
+    "weightedmean_tokens": "weighted_mean",
+}  # fmt: skip
 
 
 class ModelNotFoundError(FileNotFoundError):
@@ -107,6 +114,8 @@ class Encoder:
         Of weights and arithmetic: float32 or bfloat16.
     step : int or None
         Training step, of a checkpoint of a series.
+    own_pooling : str or None
+        How a folder of sentence-transformers pools ("mean", "cls" ...), where it is one.
     """
 
     model: torch.nn.Module
@@ -117,6 +126,7 @@ class Encoder:
     device: torch.device
     dtype: torch.dtype
     step: int | None = None
+    own_pooling: str | None = None
 
     @property
     def n_layers(self) -> int:
@@ -266,6 +276,7 @@ def load(
         device=torch_device,
         dtype=DTYPES[dtype],
         step=step,
+        own_pooling=_own_pooling(folder),
     )
 
 
@@ -276,6 +287,8 @@ def _find(
     local_only: bool | None = None,
 ) -> tuple[str, Path, int | None]:
     """A model's label, the folder of its files and its step; arguments and errors of `load`."""
+    if not isinstance(name, str | os.PathLike | Checkpoint) or not str(name):
+        raise ValueError(f"{name!r} is no name of a model: give a shipped one, a folder or a hub's")
     checkpoint = name if isinstance(name, Checkpoint) else None
     label = checkpoint.name if checkpoint else os.fspath(name)
     if checkpoint is None and step is not None:
@@ -410,6 +423,7 @@ def with_new_head(
             output_loading_info=True,
         )
     inside = model.base_model_prefix + "."
+    _check_layers(label, model.base_model, report["unexpected_keys"])
     missing = sorted(report["missing_keys"])
     if lost := [key for key in missing if key.startswith(inside) and "pooler." not in key]:
         raise ValueError(_lacks(label, lost))
@@ -449,13 +463,7 @@ def device_of(device: str | torch.device | None) -> torch.device:
     device = current().device if device is None else device
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except RuntimeError:
-        raise ValueError(f"device {device!r} is not known: use 'cpu', 'cuda' or 'cuda:1'") from None
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device {str(device)!r}: torch sees no CUDA device here; use 'cpu'")
-    return chosen
+    return checks.device(device)
 
 
 # Finding the folder
@@ -517,7 +525,7 @@ def _wanted(files: list[str]) -> list[str]:
     """Of a repository's files those that `load` reads: no second weight format, no subfolders."""
     safe = [file for file in files if _SAFE_WEIGHTS.fullmatch(file)]
     weights = safe or [file for file in files if _PICKLED_WEIGHTS.fullmatch(file)]
-    others = [f for f in files if f == "config.json" or ("/" not in f and _WORDS.fullmatch(f))]
+    others = [f for f in files if _CONFIG.fullmatch(f) or ("/" not in f and _WORDS.fullmatch(f))]
     return [*others, *weights]
 
 
@@ -597,9 +605,16 @@ def _shipped() -> str:
 def _check_folder(label: str, folder: Path) -> tuple[list[Path], list[Path]]:
     """The files of weights and of the tokenizer; refuses a folder that cannot be used."""
     names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    if "adapter_config.json" in names:
+        raise ValueError(
+            f"{folder} holds an adapter (LoRA; adapter_config.json), which is not applied here: "
+            "merge it into its base model (merge_and_unload) and save the whole"
+        )
     if "config.json" not in names:
+        inside = [path.parent.name for path in folder.glob("*_Transformer/config.json")]
         raise ModelNotFoundError(
             f"{folder} holds no model: there is no config.json in it (nor any step-<number> folder)"
+            + (f", but in {inside[0]}: give that folder" if inside else "")
         )
     safe = [name for name in names if _SAFE_WEIGHTS.fullmatch(name)]
     weights = safe or [name for name in names if _PICKLED_WEIGHTS.fullmatch(name)]
@@ -618,6 +633,14 @@ def _check_folder(label: str, folder: Path) -> tuple[list[Path], list[Path]]:
     for name in ("config.json", "tokenizer_config.json"):
         if name in names:
             _check_local_code(label, _read_json(folder / name), name)
+    for name in [name for name in weights if name.endswith(".json")]:
+        shards = _read_json(folder / name).get("weight_map")
+        shards = set(shards.values()) if isinstance(shards, dict) else {"none"}
+        if lost := sorted(map(str, shards - set(weights))):
+            raise ValueError(
+                f"{folder / name} names the weights {lost[0]}, and the folder has no such file: "
+                "fetch the model again"
+            )
     return [folder / name for name in weights], [folder / name for name in words]
 
 
@@ -658,6 +681,17 @@ def _check_local_code(label: str, content: dict[str, Any], file: str) -> None:
     )
 
 
+def _own_pooling(folder: Path) -> str | None:
+    """The pooling that a folder of sentence-transformers names (``1_Pooling/config.json``)."""
+    for root in (folder, folder.parent):
+        for file in sorted(root.glob("*_Pooling/config.json")):
+            for key, value in _read_json(file).items():
+                if key.startswith("pooling_mode_") and value is True:
+                    name = key.removeprefix("pooling_mode_")
+                    return _OF_SENTENCE_TRANSFORMERS.get(name, name)
+    return None
+
+
 def _load_model(label: str, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
 
@@ -686,7 +720,29 @@ def _load_model(label: str, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]
     )
     if missing:
         raise ValueError(_lacks(label, missing))
+    _check_layers(label, model, report["unexpected_keys"])
+    if not isinstance(getattr(model.get_input_embeddings(), "weight", None), torch.Tensor):
+        raise ValueError(
+            f"{label!r} reads no text: its input goes through a "
+            f"{type(model.get_input_embeddings()).__name__}; give a language model"
+        )
     return config, model
+
+
+def _check_layers(label: str, model: Any, unexpected: Iterable[str]) -> None:
+    """Refuse weights without a place that are as the model's own but for the layer's number."""
+    own = {re.sub(r"\d+", "#", key) for key in model.state_dict()}
+    left = sorted(
+        key
+        for key in (key.removeprefix(model.base_model_prefix + ".") for key in unexpected)
+        if re.search(r"\d", key) and re.sub(r"\d+", "#", key) in own
+        if not (model.config.is_encoder_decoder and key.startswith("decoder."))
+    )
+    if left:
+        raise ValueError(
+            f"{label!r} has {len(left)} weights of further layers than its config.json asks for "
+            f"({left[0]} ...), to be left out: check that config and weights belong together"
+        )
 
 
 def _lacks(label: str, missing: list[str]) -> str:
@@ -700,12 +756,12 @@ def _lacks(label: str, missing: list[str]) -> str:
 def _load_tokenizer(label: str, folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with quiet(), _load_errors(label, folder):
+    with quiet(), _load_errors(label, folder, "the tokenizer of "):
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 
 
 @contextlib.contextmanager
-def _load_errors(label: str, folder: Path) -> Iterator[None]:
+def _load_errors(label: str, folder: Path, part: str = "") -> Iterator[None]:
     try:
         yield
     except pickle.UnpicklingError:
@@ -715,16 +771,26 @@ def _load_errors(label: str, folder: Path) -> Iterator[None]:
         ) from None
     except ImportError as error:
         raise ValueError(
-            f"{label!r} needs a package that is not installed: {_first_line(error)}"
+            f"{part}{label!r} needs a package that is not installed: {_first_line(error)}"
         ) from None
     except (OSError, ValueError, RuntimeError, KeyError) as error:
+        if "ignore_mismatched_sizes" in str(error):  # the report that it points at is kept quiet
+            raise ValueError(
+                f"{label!r} has weights of other sizes than its config.json asks for: take the "
+                "config.json that came with the weights"
+            ) from None
+        if "tiktoken" in str(error):  # what transformers says where it cannot read sentencepiece
+            raise ValueError(
+                f"{part}{label!r} needs the package protobuf to be read: `pip install protobuf`, "
+                "or set up the environment anew"
+            ) from None
         raise ValueError(
-            f"{label!r} cannot be loaded from {folder}: {_first_line(error)}"
+            f"{part}{label!r} cannot be loaded from {folder}: {_first_line(error)}"
         ) from error
     except Exception as error:
         # safetensors and tokenizers raise bare exceptions of their own for torn files.
         raise ValueError(
-            f"{label!r} cannot be loaded from {folder} ({_first_line(error)}): "
+            f"{part}{label!r} cannot be loaded from {folder} ({_first_line(error)}): "
             "a file is torn or of another format; fetch the model again"
         ) from error
 
@@ -766,5 +832,6 @@ def _fingerprint(files: list[Path]) -> str:
     for path in sorted(files, key=lambda path: path.name):
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
+        checks.on_record(path, content, paths.MODELS / "SHA256SUMS")
         digest.update(f"{path.name} {content}\n".encode())
     return digest.hexdigest()

@@ -28,8 +28,8 @@ from xlx import paths
 from xlx.settings import current
 
 PACKAGE = "xlx"
-#: Modules that keep, find and show results: what they do moves no number.
-AROUND = ("settings", "progress", "provenance", "store", "ledger", "work", "paths")
+#: Modules that keep, find and show results, or refuse what is asked: they move no number.
+AROUND = ("settings", "progress", "provenance", "store", "ledger", "work", "paths", "checks")
 
 #: The columns of provenance, in order.
 COLUMNS = (

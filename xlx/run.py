@@ -304,7 +304,9 @@ def store_outputs(
     for cell, result in zip(notebook.cells, ran.cells, strict=True):
         if cell.cell_type != "code":
             continue
-        cell.outputs = _joined_streams(result.outputs)
+        # A warning names the line of a file that the kernel made up: no two runs have the same.
+        said = [output for output in result.outputs if output.get("name") != "stderr"]
+        cell.outputs = _joined_streams(said)
         cell.execution_count = None
         if cell.source.strip():
             count += 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx import abx, embeddings, models, statistics, work
+from xlx import abx, checks, embeddings, models, statistics, work
 from xlx.corpora import ParallelCorpus
 
 #: What a model is called: a name, a folder, a checkpoint.
@@ -43,6 +43,8 @@ class Measurement:
         the language.
     cut : dict
         Language → sentences cut at the maximum length.
+    texts : tuple of str
+        SHA-256 of the text of each language.
     """
 
     model: str
@@ -50,6 +52,7 @@ class Measurement:
     scores: abx.PairScores
     influence: dict[str, np.ndarray]
     cut: dict[str, int]
+    texts: tuple[str, ...] = ()
 
     def table(self) -> pd.DataFrame:
         """`PairScores.table` with the columns ``model`` and ``checkpoint`` in front."""
@@ -84,6 +87,10 @@ def measure_all(
 
     Options as `embeddings.embed_corpus`; errors as its, `models.load`'s and `abx.exact`'s.
     """
+    names = checks.several(names, "models")
+    checks.parallel(corpus)
+    if len(corpus.languages) < 2:
+        raise ValueError("two languages or more are needed: a score compares languages")
     options = {"pooling": pooling, "special_tokens": special_tokens, "max_length": max_length}
     found = work.results(
         MEASURED,
@@ -182,6 +189,7 @@ def _measurement(
         abx.PairScores(pairs, layers, corpus.n_sentences, scores, {}),
         influence,
         dict(zip(codes, value["cut"].tolist(), strict=True)),
+        tuple(map(corpus.text_hash, codes)),
     )
 
 
@@ -267,9 +275,13 @@ def summarise(
         ``model``, ``checkpoint``, ``task``, the keys, ``score``, ``low``, ``high`` (of a normal
         interval from the jackknife over sentences).
     """
-    unknown = set(by) - {"layer", "language"}
+    unknown = set(checks.several(by, "keys")) - {"layer", "language"}
     if unknown:
         raise ValueError(f"cannot summarise by {unknown.pop()!r}: choose layer, language or both")
+    measurements = checks.several(measurements, "measurements")
+    if not measurements:
+        raise ValueError("there is no measurement to summarise")
+    checks.level(level)
     rows = []
     for measured in measurements:
         scores = measured.scores
@@ -316,8 +328,15 @@ def difference(
     Both are means over all pairs; each over its own layers, as in `summarise`. The same sentences
     are behind both, so the interval is narrower than those of the two scores suggest.
 
-    Returns ``value``, ``low`` and ``high``.
+    Returns ``value``, ``low`` and ``high``. Raises ValueError for a task or layer that there is
+    not, and for measurements of other text.
     """
+    checks.one_of(task, abx.TASKS, "task")
+    if (one.scores.pairs, one.texts) != (other.scores.pairs, other.texts):
+        raise ValueError(
+            "the two measurements are of other languages or sentences: measure both models on one "
+            "corpus"
+        )
     score, influence = _mean(one, task, layers, embedding_layer)
     other_score, other_influence = _mean(other, task, other_layers, embedding_layer)
     order = 1 if task == "retrieval" else 2
@@ -332,7 +351,7 @@ def _kept_layers(
 ) -> list[int]:
     """Layers that count, as rows of the score arrays."""
     if layers is not None:
-        return sorted(range(len(scores.layers))[layer] for layer in layers)
+        return sorted(checks.layers(layers, len(scores.layers), from_last=True))
     return [row for row, layer in enumerate(scores.layers) if embedding_layer or layer > 0]
 
 

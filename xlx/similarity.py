@@ -89,10 +89,12 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
         exact = array.astype(np.float64)
         squares = exact.multiply(exact) if sparse.issparse(exact) else exact**2
         norms = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-        if not norms.all():
+        if not (np.isfinite(norms) & (norms > 0)).all():
+            where = np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))[0]
             raise ValueError(
-                f"the vector of {language} at position {np.flatnonzero(norms == 0)[0]} is zero and "
-                "has no direction: drop this sentence"
+                f"the vector of {language} at position {where} is "
+                f"{'zero' if norms[where] == 0 else 'too long'} and has no direction: drop this "
+                "sentence, or scale the vectors"
             )
         if sparse.issparse(exact):
             units[language] = sparse.csr_array(sparse.diags_array(1 / norms) @ exact)

@@ -19,6 +19,8 @@ from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
 
+from xlx import checks
+
 #: Two-sided 95 %.
 LEVEL = 0.95
 
@@ -52,7 +54,7 @@ def jackknife_error(influence: np.ndarray, order: int = 2) -> np.ndarray:
 
 def half_width(error: np.ndarray | float, level: float = LEVEL) -> np.ndarray:
     """Half the width of the normal interval of an estimate with this standard error."""
-    return stats.norm.ppf((1 + level) / 2) * np.asarray(error)
+    return stats.norm.ppf((1 + checks.level(level)) / 2) * np.asarray(error)
 
 
 def interval(
@@ -91,7 +93,7 @@ def bootstrap_kernel(
 
 def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[float, float]:
     """Wilson interval of a share of independent trials (a tie is half a success)."""
-    return proportion_confint(successes, n, alpha=1 - level, method="wilson")
+    return proportion_confint(successes, n, alpha=1 - checks.level(level), method="wilson")
 
 
 def require(table: pd.DataFrame, columns: Sequence[str]) -> None:
@@ -192,6 +194,7 @@ def correlation(
             raise ValueError(f"{name} is the same in all {len(values)} rows: nothing correlates")
     test = stats.pearsonr if method == "pearson" else stats.spearmanr
     value, p_value = test(first, second)
+    checks.level(level)
     rng = np.random.default_rng(seed)
     rows, n = _codes(pairs, languages)
     draws = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
@@ -338,7 +341,7 @@ def regression(
     ]
     for kind, errors in _covariances(fit, table, clusters).items():
         error = np.sqrt(np.diag(errors.covariance))
-        width = stats.t.ppf((1 + level) / 2, errors.df) * error
+        width = stats.t.ppf((1 + checks.level(level)) / 2, errors.df) * error
         with np.errstate(divide="ignore", invalid="ignore"):
             p_value = 2 * stats.t.sf(np.abs(fit.params / error), errors.df)
         rows.append(
@@ -596,7 +599,7 @@ def fitted_line(
     points = np.column_stack([np.ones(n_points), grid])
     mean = points @ fit.params
     variance = np.einsum("pi,ij,pj->p", points, kinds[errors].covariance, points)
-    width = stats.t.ppf((1 + level) / 2, kinds[errors].df) * np.sqrt(variance.clip(0))
+    width = stats.t.ppf((1 + checks.level(level)) / 2, kinds[errors].df) * np.sqrt(variance.clip(0))
     return pd.DataFrame({"x": grid, "y": mean, "low": mean - width, "high": mean + width})
 
 
@@ -668,7 +671,7 @@ def wilcoxon(differences: Sequence[float] | np.ndarray, *, level: float = LEVEL)
     n = len(values)
     walsh = np.sort(np.add.outer(values, values)[np.triu_indices(n)] / 2)
     below = np.cumsum(_signed_ranks(np.arange(1, n + 1)))
-    left_out = int(np.searchsorted(below, (1 - level) / 2, side="right"))
+    left_out = int(np.searchsorted(below, (1 - checks.level(level)) / 2, side="right"))
     low, high = (walsh[left_out - 1], walsh[-left_out]) if left_out else (-np.inf, np.inf)
     return Wilcoxon(
         float(statistic),

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from xlx import statistics
+from xlx import checks, statistics
 
 #: Training errors E' of the curves (section 4.1), from 0.2 to 0.
 LEVELS = tuple(round(0.2 - 0.025 * step, 3) for step in range(9))
@@ -350,7 +350,7 @@ def centred(
     the noise of the data did, and spoils an order once more; the plain percentiles may then leave
     the estimate outside. What is kept is how far it varies.
     """
-    share = (1 - level) / 2
+    share = (1 - checks.level(level)) / 2
     low, high = np.quantile(resamples, [share, 1 - share], axis=0) - resamples.mean(axis=0)
     return estimate + low, estimate + high
 

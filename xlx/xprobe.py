@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from xlx import checks
 from xlx.statistics import LEVEL, Correlation, numbers, require
 
 #: The column names of a cell.
@@ -186,7 +187,7 @@ def _rho(ranks: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 def _interval(rho: float, n: int, level: float) -> tuple[float, float]:
     """Ends of the interval that `spearman` describes."""
-    quantile = stats.norm.ppf((1 + level) / 2)
+    quantile = stats.norm.ppf((1 + checks.level(level)) / 2)
     faulty = 1 - 12 / (n * (n**2 - 1))  # without ties, changing neighbours costs 6 · 2 / (n³ - n)
     ends = []
     for sign in (-1, 1):  # low, high
