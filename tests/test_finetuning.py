@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import torch
 from torch.nn import functional
 
 from tests import tiny
-from xlx import finetuning, models, provenance, work
+from xlx import finetuning, models, pretraining, provenance, work
 from xlx.examples import Examples
 from xlx.finetuning import FinetuningError, Job, Recipe, finetune, finetune_all
 from xlx.settings import current, settings
+from xlx.store import StoreWarning
 
 RECIPE = Recipe(epochs=4, batch_size=3, learning_rate=3e-3, every=2, max_length=32)
 
@@ -306,7 +308,7 @@ def test_weights_are_there_as_a_whole_or_not_at_all(
     def stopped(*arguments: object) -> None:
         if arguments[-1].name == "step-000008":
             raise KeyboardInterrupt
-        save(*arguments)
+        return save(*arguments)
 
     monkeypatch.setattr(finetuning, "_save_weights", stopped)
     monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
@@ -319,15 +321,95 @@ def test_weights_are_there_as_a_whole_or_not_at_all(
     assert [path.name for path in cache.iterdir() if "weights" in path.name] == ["weights"]
 
 
-def test_a_state_of_another_run_is_refused(
-    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+def of_another_run(state: Path) -> None:
+    left = torch.load(state, weights_only=True)
+    pretraining.save_state(state, left | {"key": json.dumps({"model": "another"})})
+
+
+def flipped(state: Path) -> None:
+    content = bytearray(state.read_bytes())
+    content[len(content) // 2] ^= 1
+    state.write_bytes(content)
+
+
+def folder_instead(state: Path) -> None:
+    state.unlink()
+    state.mkdir()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        of_another_run,
+        flipped,
+        folder_instead,
+        lambda state: state.write_bytes(state.read_bytes()[:-1000]),
+        lambda state: state.write_bytes(b""),
+        lambda state: state.write_bytes(b"not a state"),
+        lambda state: torch.save({"key": "of an earlier form"}, state),
+    ],
+)
+def test_a_state_that_is_not_the_runs_own_is_begun_anew(
+    spoil, model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = killed(monkeypatch, job(model), cache)
-    left = torch.load(state, weights_only=True)
-    left["key"] = json.dumps({"model": "another"})
-    torch.save(left, state)
-    with pytest.raises(FinetuningError, match=r"left by another run: delete the file"):
-        finetune(job(model))
+    spoil(state)
+    with pytest.warns(StoreWarning, match="is not used"):
+        found = finetune(job(model))
+    with settings(cache=cache / "whole"):
+        assert same(finetune(job(model)), found)
+    assert not list(cache.rglob("*.pt*"))
+
+
+def test_every_flipped_byte_of_a_state_is_seen(tmp_path: Path) -> None:
+    # the checksums within torch's archive are not compared when it is read
+    state, where = tmp_path / "state.pt", torch.device("cpu")
+    pretraining.save_state(state, {"weights": torch.arange(20.0)})
+    content = state.read_bytes()
+    assert pretraining.saved_state(state, where)["weights"][3] == 3
+    for place in range(0, len(content), 7):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        state.write_bytes(changed)
+        with pytest.warns(StoreWarning, match="is not used: it"):
+            assert pretraining.saved_state(state, where) is None
+        assert not state.exists()
+        assert state.with_name("state.pt.damaged").read_bytes() == changed
+
+
+def test_weights_of_a_killed_process_are_gone_on_with(
+    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
+    folder, wanted, save = cache / "weights", job(model), finetuning._save_weights
+
+    def stopped(*arguments: object) -> None:
+        if arguments[-1].name == "step-000008":
+            raise KeyboardInterrupt
+        return save(*arguments)
+
+    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
+    monkeypatch.setattr(finetuning, "_save_weights", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        finetune(wanted, weights=folder)
+    monkeypatch.setattr(finetuning, "_save_weights", save)
+    (part,) = cache.glob(".weights.*.part")
+    gone = part.with_name(part.name.replace(str(os.getpid()), "999999999"))
+    part.rename(gone)  # as another process would have left it
+    (gone / ".step-000008.host.1.0.tmp").mkdir()
+    steps, loss = [], finetuning.training_loss
+
+    def spy(*arguments):
+        steps.append(arguments[-1][1])
+        return loss(*arguments)
+
+    monkeypatch.setattr(finetuning, "training_loss", spy)
+    finetune(wanted, weights=folder)
+    assert steps == [8, 9, 10, 11, 12]
+    assert finetuning._flaw(folder, wanted) is None
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"run.json", *(f"step-{step:06d}" for step in range(2, 13, 2))}
+    assert [path.name for path in cache.iterdir() if "weights" in path.name] == ["weights"]
 
 
 def test_a_folder_of_another_run_is_refused(model: str, tmp_path: Path) -> None:

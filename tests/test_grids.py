@@ -1,12 +1,17 @@
 """Grids: every cell as if it were asked alone, what is stored, and what is refused."""
 
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
+import torch
 
 from tests import tiny
 from xlx import baselines, examples, finetuning, grids, mixing, provenance, questions
@@ -16,6 +21,7 @@ from xlx.grids import GridError, averaged, evaluate
 from xlx.inputs import InputError
 from xlx.questions import Answer, Questions, QuestionsError
 from xlx.settings import current, settings
+from xlx.store import StoreWarning
 
 RECIPE = Recipe(epochs=2, batch_size=3, learning_rate=3e-3, every=10**6, max_length=24)
 LANGUAGES = ("en", "de", "ru")
@@ -241,6 +247,113 @@ def test_weights_that_a_run_left_are_asked(model: str, monkeypatch: pytest.Monke
     finetuning.finetune_all(jobs, weights=True)
     monkeypatch.setattr(finetuning, "_train", None)
     evaluate(jobs, PAIRS)
+
+
+@pytest.fixture(scope="module")
+def kept(model: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    """A cache with the weights of a job, which has two checkpoints, and the grid of the job."""
+    cache = tmp_path_factory.mktemp("kept")
+    with settings(cache=cache):
+        grid = evaluate([job(model, PAIRS, every=3)], PAIRS)[0]
+    shutil.rmtree(cache / "results")
+    return cache, grid.predictions
+
+
+def flipped(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-5] ^= 64
+    file.write_bytes(content)
+
+
+def without_head(file: Path) -> None:
+    weights = safetensors.torch.load_file(file)
+    head = {name: torch.zeros_like(x) for name, x in weights.items() if "classifier" in name}
+    safetensors.torch.save_file(weights | head, file, {"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("step-000006/model.safetensors", flipped),
+        ("step-000006/model.safetensors", without_head),
+        ("step-000006/model.safetensors", Path.unlink),
+        ("step-000006/model.safetensors", lambda file: file.write_bytes(b"")),
+        ("step-000006", lambda last: (shutil.rmtree(last), shutil.copytree(*steps(last)))),
+        ("step-000006", shutil.rmtree),
+        ("step-000006/tokenizer.json", Path.unlink),
+        ("run.json", Path.unlink),
+        ("run.json", lambda file: file.write_text('{"files": []}')),
+        ("run.json", lambda file: file.write_text('{"fil')),
+    ],
+)
+def test_weights_that_are_not_as_they_were_written_are_made_again(
+    model: str, kept: tuple[Path, np.ndarray], tmp_path: Path, name: str, spoil
+) -> None:
+    shutil.copytree(kept[0], tmp_path / "cache")
+    wanted = job(model, PAIRS, every=3)
+    with settings(cache=tmp_path / "cache"):
+        spoil(finetuning.weights_folder(wanted) / name)
+        with pytest.warns(StoreWarning, match="is not used: .*; fine-tuning again"):
+            found = evaluate([wanted], PAIRS)[0]
+        assert finetuning._flaw(finetuning.weights_folder(wanted), wanted) is None
+    np.testing.assert_array_equal(found.predictions, kept[1])
+
+
+def steps(last: Path) -> tuple[Path, Path]:
+    return last.with_name("step-000003"), last
+
+
+def test_a_kill_at_any_rename_stops_no_job(
+    model: str, kept: tuple[Path, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, replace_, left = job(model, PAIRS, every=3), os.replace, None
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
+
+    def killed(source: Path, target: Path) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+        replace_(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    for number in range(1, 100):
+        left = number
+        try:
+            found = evaluate([wanted], PAIRS)[0]
+        except KeyboardInterrupt:
+            continue
+        break
+    assert number > 3
+    np.testing.assert_array_equal(found.predictions, kept[1])
+    folder = finetuning.weights_folder(wanted)
+    assert finetuning._flaw(folder, wanted) is None
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    assert {path.name for path in folder.iterdir()} == {"run.json", "step-000003", "step-000006"}
+
+
+ASK = """
+import sys
+from pathlib import Path
+import numpy as np
+from tests import test_grids as t
+from xlx.settings import settings
+with settings(cache=sys.argv[2], ledger=sys.argv[2], device="cpu", workers=1, progress=False):
+    found = t.evaluate([t.job(sys.argv[1], t.PAIRS, every=1)], t.PAIRS)[0]
+print(found.predictions.sum())
+"""
+
+
+def test_two_processes_may_ask_at_once(model: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error::UserWarning", "-c", ASK, model, str(tmp_path)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=600) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said[0][0] == said[1][0]
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_grids_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from xlx import store as store_module
-from xlx.store import Store, StoreError, StoreWarning
+from xlx.store import Store, StoreError, StoreWarning, written_whole
 
 KEY = {
     "model": "abc",
@@ -299,3 +300,36 @@ def test_two_processes_may_write_the_same_key(store: Store) -> None:
     processes = [subprocess.Popen(command, cwd=folder) for _ in range(2)]
     assert [process.wait(timeout=120) for process in processes] == [0, 0]
     assert len(files(store)) == 1
+
+
+# --- files and folders that others write ----------------------------------------------------------
+
+
+def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    def stopped() -> None:
+        with written_whole(tmp_path / "folder") as beside:
+            beside.mkdir()
+            (beside / "half").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert list(tmp_path.iterdir()) == []
+    for text in ("first", "second"):  # of two processes the faster one's stays
+        with written_whole(tmp_path / "folder") as beside:
+            beside.mkdir()
+            (beside / "file").write_text(text)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    assert (tmp_path / "folder" / "file").read_text() == "first"
+
+
+def test_what_killed_processes_left_is_swept_folders_too(tmp_path: Path) -> None:
+    host = socket.gethostname()
+    dead, living = (tmp_path / f".folder.{host}.{pid}.0.tmp" for pid in (999_999_999, os.getppid()))
+    for left in (dead, living):
+        left.mkdir()
+        (left / "file").touch()
+    with written_whole(tmp_path / "folder") as beside:
+        beside.mkdir()
+    assert not dead.exists()
+    assert living.exists()

@@ -26,14 +26,17 @@ not been.
     run.predictions["de"]  # (n_checkpoints, n_examples); of a reader, (n_checkpoints, n, 2) places
 """
 
+import glob
 import json
 import math
 import os
-import shutil
+import socket
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +45,12 @@ import torch
 import transformers
 from torch.nn import functional
 
-from xlx import bfloat16, executors, inputs, models, progress, provenance, work
+from xlx import bfloat16, checks, executors, inputs, models, progress, provenance, store, work
 from xlx.examples import Examples
-from xlx.pretraining import written_whole
+from xlx.pretraining import save_state, saved_state
 from xlx.questions import Questions, f1
 from xlx.settings import current
-from xlx.store import Store
+from xlx.store import Store, StoreWarning, written_whole
 
 ALGORITHMS = ("vanilla", "gaussian", "xtune")
 SCHEDULES = ("constant", "linear")
@@ -122,9 +125,12 @@ class Recipe:
             raise FinetuningError(
                 f"the schedule {self.schedule!r} is not one of {', '.join(SCHEDULES)}"
             )
-        for name in ("epochs", "batch_size", "every", "stride", "longest_answer"):
-            if getattr(self, name) < 1:
-                raise FinetuningError(f"{name} is {getattr(self, name)}: it must be 1 or more")
+        for name in ("epochs", "batch_size", "every", "stride", "longest_answer", "max_length"):
+            if name != "max_length" or self.max_length is not None:
+                checks.whole(getattr(self, name), name, FinetuningError)
+        for name in ("learning_rate", "clip", "weight_decay", "noise", "consistency", "warmup"):
+            if not (isinstance(value := getattr(self, name), Real) and math.isfinite(value)):
+                raise FinetuningError(f"{name} is {value!r}: it must be a finite number")
         for name in ("learning_rate", "clip"):
             if not getattr(self, name) > 0:
                 raise FinetuningError(f"{name} is {getattr(self, name)}: it must be positive")
@@ -354,7 +360,7 @@ def finetune(job: Job, *, weights: str | Path | None = None) -> Run:
     if folder is not None:
         _check_folder(folder, job)
     value = work.result(RUN, about(job), job, folder)
-    if folder is not None and not _filled(folder):
+    if folder is not None and not folder.exists():
         _run(job, folder)
     return _as_run(job, value)
 
@@ -425,26 +431,45 @@ def _run(job: Job, weights: Path | bool | None = None) -> dict[str, np.ndarray]:
     ``(n_checkpoints, n_sets)``, see `score`. Weights go to a folder; True: to `weights_folder`.
     """
     folder = weights_folder(job) if weights is True else weights or None
-    if folder is not None and _filled(folder):
+    if folder is not None and folder.exists():
         folder = None
     key = {"run": about(job), **_made_with()}
-    state = Store(current().cache).path("finetuning-states", key, ".pt")
     with quickly(job.recipe):
         if folder is None:
+            state = Store(current().cache).path("finetuning-states", key, ".pt")
             value = _train(job, key, state, None)
-        else:
-            # Steps of a stopped run lie beside the folder, which is theirs when all are there.
-            part = folder.with_name(f".{folder.name}.part")
-            value = _train(job, key, state, part)
-            _describe(part, job)
-            try:
-                os.replace(part, folder)
-            except OSError:  # another process was faster
-                if not _filled(folder):
-                    raise
-                shutil.rmtree(part, ignore_errors=True)
-    state.unlink(missing_ok=True)
+            store.remove(state)
+            store.remove(state.with_name(f"{state.name}.damaged"))
+            store.sweep(state)
+            return value
+        part = _part(folder)
+        value = _train(job, key, part / "state.pt", part)
+        for left in part.glob("state.pt*"):
+            store.remove(left)
+        try:
+            os.replace(part, folder)
+        except OSError:  # another process was faster
+            if not folder.exists():
+                raise
+            store.remove(part)
     return value
+
+
+def _part(folder: Path) -> Path:
+    """Where this process lays weights, and its state, until all are there.
+
+    If a process that was killed left such a folder, it is that one, so that the run goes on.
+    """
+    mark = f".{folder.name}.{socket.gethostname()}"
+    part = folder.with_name(f"{mark}.{os.getpid()}.part")
+    for left in folder.parent.glob(f"{glob.escape(mark)}.*.part"):
+        if not store.alive(int(left.name.split(".")[-2])):
+            with suppress(OSError):  # of two, or taken by another process
+                os.replace(left, part)
+            store.remove(left)
+    for torn in part.glob(".*.tmp"):
+        store.remove(torn)
+    return part
 
 
 @contextmanager
@@ -503,9 +528,15 @@ def weights_folder(job: Job) -> Path:
 
 
 def kept_weights(job: Job) -> Path:
-    """The folder of the last checkpoint: of the cache, where the job is fine-tuned if need be."""
+    """The folder of the last checkpoint: of the cache, where the job is fine-tuned if need be.
+
+    Weights that are not what was written are reported and made again.
+    """
     folder = weights_folder(job)
-    if not _filled(folder):
+    if folder.exists() and (flaw := _flaw(folder, job)):
+        warnings.warn(f"{folder} is not used: {flaw}; fine-tuning again", StoreWarning, 2)
+        store.remove(folder)
+    if not folder.exists():
         _run(job, folder)
     return max(folder.glob("step-*"))
 
@@ -526,9 +557,16 @@ def _train(
         "linear" if recipe.schedule == "linear" else "constant_with_warmup",
         optimiser, round(recipe.warmup * n_steps), n_steps,
     )  # fmt: skip
-    done, losses, predicted, logits = 0, [], [], []
-    if state.exists() and (folder is None or _weights_until(state, folder, checkpoints)):
-        done, losses, predicted, logits = _resume(state, key, model, optimiser, schedule, device)
+    done, losses, predicted, logits, files = 0, [], [], [], {}
+    left = saved_state(state, device)
+    if left is not None and left["key"] != json.dumps(key, sort_keys=True):
+        warnings.warn(f"{state} is not used: it is of another run", StoreWarning, 2)
+    elif left is not None:
+        model.load_state_dict(left["model"])
+        optimiser.load_state_dict(left["optimiser"])
+        schedule.load_state_dict(left["schedule"])
+        done, losses, files = left["step"], left["losses"], left["files"]
+        predicted, logits = ([x.cpu().numpy() for x in left[k]] for k in ("predicted", "logits"))
     per_epoch = n_steps // recipe.epochs
     bar = progress.bar(what=job.name, total=n_steps)
     bar.update(done)
@@ -557,11 +595,21 @@ def _train(
             for kept, found in zip((predicted, logits), lesson.predict(), strict=True):
                 kept.append(found)
             if folder is not None:
-                _save_weights(model, tokenizer, folder / f"step-{step:06d}")
+                files |= _save_weights(model, tokenizer, folder / f"step-{step:06d}")
         if step < n_steps and time.monotonic() - saved >= SAVE_SECONDS:
-            _save_state(state, key, step, losses, predicted, logits, model, optimiser, schedule)
+            left = {
+                "key": json.dumps(key, sort_keys=True), "step": step, "losses": losses,
+                "predicted": [torch.from_numpy(row) for row in predicted],
+                "logits": [torch.from_numpy(row) for row in logits], "files": files,
+                "model": model.state_dict(), "optimiser": optimiser.state_dict(),
+                "schedule": schedule.state_dict(),
+            }  # fmt: skip
+            save_state(state, left)
             saved = time.monotonic()
     bar.close()
+    if folder is not None:
+        with written_whole(folder / "run.json") as beside:
+            beside.write_text(_described(job, files), encoding="utf-8")
     sets = list(job.evaluations.values())
     ends = np.cumsum([len(one) for one in sets])[:-1]
     return {
@@ -763,92 +811,44 @@ def predicted_spans(
 # --- what is written ------------------------------------------------------------------------------
 
 
-def _save_state(
-    path: Path,
-    key: dict[str, object],
-    step: int,
-    losses: list[float],
-    predicted: list[np.ndarray],
-    logits: list[np.ndarray],
-    model: torch.nn.Module,
-    optimiser: torch.optim.Optimizer,
-    schedule: Any,
-) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    left = {
-        "key": json.dumps(key, sort_keys=True),
-        "step": step,
-        "losses": losses,
-        "predicted": [torch.from_numpy(row) for row in predicted],
-        "logits": [torch.from_numpy(row) for row in logits],
-        "model": model.state_dict(),
-        "optimiser": optimiser.state_dict(),
-        "schedule": schedule.state_dict(),
-    }
-    with written_whole(path) as beside, beside.open("wb") as file:
-        torch.save(left, file)
+def _described(job: Job, files: Mapping[str, str]) -> str:
+    """Whose weights a folder holds, and the SHA-256 of each of their files: its ``run.json``."""
+    whole = {**learning(job), **_made_with(), "files": files}
+    return json.dumps(whole, sort_keys=True, indent=1) + "\n"
 
 
-def _resume(
-    path: Path,
-    key: dict[str, object],
-    model: torch.nn.Module,
-    optimiser: torch.optim.Optimizer,
-    schedule: Any,
-    device: torch.device,
-) -> tuple[int, list[float], list[np.ndarray], list[np.ndarray]]:
-    left = torch.load(path, map_location=device, weights_only=True)
-    if left["key"] != json.dumps(key, sort_keys=True):
-        raise FinetuningError(f"{path} was left by another run: delete the file to start anew")
-    model.load_state_dict(left["model"])
-    optimiser.load_state_dict(left["optimiser"])
-    schedule.load_state_dict(left["schedule"])
-    predicted, logits = ([row.cpu().numpy() for row in left[k]] for k in ("predicted", "logits"))
-    return left["step"], left["losses"], predicted, logits
-
-
-def _described(job: Job) -> str:
-    return json.dumps({**learning(job), **_made_with()}, sort_keys=True, indent=1) + "\n"
-
-
-def _describe(folder: Path, job: Job) -> None:
-    """Say in a folder of weights whose they are."""
-    with written_whole(folder / "run.json") as beside:
-        beside.write_text(_described(job), encoding="utf-8")
-
-
-def _filled(folder: Path) -> bool:
-    """Whether a folder for weights is there; it is so only with all of them."""
-    return folder.exists() and any(folder.iterdir())
+def _flaw(folder: Path, job: Job) -> str | None:
+    """Why a folder does not hold the weights of a job as they were written, or None."""
+    try:
+        files = json.loads((folder / "run.json").read_text("utf-8"))["files"]
+        if (folder / "run.json").read_text("utf-8") != _described(job, files) or not files:
+            return "its run.json is of another run"
+        changed = [x for x, digest in files.items() if store.digest_of(folder / x) != digest]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"a file is missing or torn ({type(error).__name__}: {error})"
+    return f"{changed[0]} is not as it was written" if changed else None
 
 
 def _check_folder(folder: Path, job: Job) -> None:
-    """Raise where a folder holds the weights of another run, or something else."""
-    if not _filled(folder):
+    """Raise where a folder, named by the caller, holds anything else than the weights of a job."""
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+    if not folder.exists():
         return
-    file = folder / "run.json"
-    if not file.exists():
+    if not (folder / "run.json").exists():
         raise FinetuningError(f"{folder} is not empty and holds no run: name another folder")
-    if file.read_text("utf-8") != _described(job):
+    if flaw := _flaw(folder, job):
         raise FinetuningError(
-            f"{folder} holds the checkpoints of another run (run.json): name another folder"
+            f"{folder} holds the checkpoints of another run, or was changed ({flaw}): name another "
+            "folder"
         )
 
 
-def _complete(folder: Path, steps: Sequence[int]) -> bool:
-    return all((folder / f"step-{step:06d}").exists() for step in steps)
-
-
-def _weights_until(state: Path, folder: Path, checkpoints: list[int]) -> bool:
-    """Whether the weights before the state are there too: it may be of a run that kept none."""
-    step = torch.load(state, map_location="cpu", weights_only=True)["step"]
-    return _complete(folder, [checkpoint for checkpoint in checkpoints if checkpoint <= step])
-
-
-def _save_weights(model: torch.nn.Module, tokenizer: Any, folder: Path) -> None:
-    if folder.exists():
-        return
+def _save_weights(model: torch.nn.Module, tokenizer: Any, folder: Path) -> dict[str, str]:
+    """A checkpoint; the SHA-256 of its files by their place in the folder of the run."""
+    store.remove(folder)  # of a run that was killed behind its last state
     folder.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as beside, models.quiet():
         model.save_pretrained(beside)
         tokenizer.save_pretrained(beside)
+    return {f"{folder.name}/{x.name}": store.digest_of(x) for x in sorted(folder.iterdir())}

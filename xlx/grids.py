@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from xlx import examples, finetuning, inputs, models, questions, work
+from xlx import checks, examples, finetuning, inputs, models, questions, work
 from xlx.examples import Examples
 from xlx.finetuning import Job
 from xlx.questions import Questions
@@ -167,7 +167,12 @@ def evaluate_each(
 ) -> list[list[Grid]]:
     """`evaluate` of several tasks, each its jobs and its sets, whose models go side by side."""
     asked: list[_Asked] = []
+    if part not in (0, 1):
+        raise GridError(f"there is no part {part!r}: 0 is the first, 1 the second")
+    tasks = [(checks.several(jobs, "jobs", GridError), sets) for jobs, sets in tasks]
     for jobs, sets in tasks:
+        if not isinstance(sets, Mapping) or not sets:
+            raise GridError("the sets to ask are due by language, in a dictionary of two or more")
         for job in jobs:
             _check_kind(job, sets)
         cells, places = _cells(sets, part)

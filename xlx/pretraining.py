@@ -24,14 +24,13 @@ import errno
 import hashlib
 import json
 import math
-import os
-import shutil
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,11 +39,12 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 from tqdm import tqdm
 
-from xlx import model_cards, paths, pretraining_text, vocabulary
+from xlx import checks, model_cards, paths, pretraining_text, store, vocabulary
 from xlx.batches import NO_LABEL, Batch, Batches, held_out
 from xlx.family import LONG_RECIPES, RECIPES, Recipe, continues, describe, read
 from xlx.muon import Muon, products_in
 from xlx.pretraining_text import PretrainingText
+from xlx.store import StoreWarning, written_whole
 from xlx.vocabulary import BERT_TOKENS, BOS, EOS, PAD, XLMR_TOKENS
 
 # --- model and losses ---------------------------------------------------------------------------
@@ -220,17 +220,36 @@ def step_losses(
         yield "contrast", recipe.contrast_weight * loss, int(batch.real.sum())
 
 
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to: it becomes `path` when all is written, or goes."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+def save_state(path: Path, left: Mapping[str, Any]) -> None:
+    """Keep what lets a run go on in a file, whole or not at all, with its seal."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as beside:
+        # By way of Python's file, whose error says why it could not be written.
+        with beside.open("wb") as file:
+            torch.save(left, file)
+        store.append_seal(beside)
+
+
+def saved_state(path: Path, where: torch.device) -> dict[str, Any] | None:
+    """What `save_state` has left in a file, if it can be trusted; else a StoreWarning.
+
+    What cannot is laid aside under another name: it may be days of work that someone can save.
+    """
     try:
-        yield beside
-        os.replace(beside, path)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.unlink(missing_ok=True)
-        raise
+        store.check_appended(path)
+        return torch.load(path, map_location=where, weights_only=True)
+    except FileNotFoundError:
+        return None
+    except (OSError, store.Damaged) as error:
+        aside = path.with_name(f"{path.name}.damaged")
+        store.remove(aside)
+        path.replace(aside)
+        warnings.warn(
+            f"{path} is not used: {error}; starting anew (it is kept as {aside.name})",
+            StoreWarning,
+            stacklevel=3,
+        )
+        return None
 
 
 def save_checkpoint(
@@ -328,8 +347,7 @@ def pretrain(
     described = describe(recipe)
     read_text = fingerprint(text, held)
     done, tokens, seconds, rows, held_rows = 0, 0, 0.0, [], []
-    if state.exists():
-        saved = torch.load(state, map_location=where, weights_only=True)
+    if (saved := saved_state(state, where)) is not None:
         for what, same in (
             ("recipe", continues(recipe, read(saved["recipe"]))),
             ("vocabulary", saved["vocabulary"] == tokenizer.to_str()),
@@ -429,9 +447,7 @@ def pretrain(
             }
             if average is not model:
                 left["average"] = average.state_dict()
-            # By way of Python's file, whose error says why it could not be written.
-            with written_whole(state) as beside, beside.open("wb") as file:
-                torch.save(left, file)
+            save_state(state, left)
             write_table(pd.DataFrame(rows), out / "losses.csv")
             write_table(pd.DataFrame(held_rows), out / "held_out.csv")
     bar.close()
@@ -538,6 +554,10 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"{', '.join(missing)}: only {'without' if options.long else 'with'} --long")
     changes = {key: getattr(options, key) for key in ("steps", "seed")}
     changes = {key: value for key, value in changes.items() if value is not None}
+    try:
+        checks.device(options.device)
+    except ValueError as error:
+        sys.exit(f"error: {error}")
     prepared: tuple = ()
     made_for = None
     for name in options.names:

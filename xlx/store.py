@@ -12,20 +12,25 @@ Three rules make a file trustworthy:
 2. It proves itself: it holds its own key and a seal, the SHA-256 of every other byte of the file.
 3. It is only data: safetensors, never a pickle.
 
+What another library writes (the folder of a model, a state of torch) is written by `written_whole`,
+and sealed behind its content (`append_seal`) or by the SHA-256 of its files.
+
 A file that fails a check is reported in one line and counts as missing, so its value is computed
 again. Two processes that write the same key at once do no harm: each renames a whole file.
 """
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +193,37 @@ def check_seal(content: bytes, first: bool) -> None:
         raise Damaged("its bytes do not match its seal (torn or altered)")
 
 
+def append_seal(path: Path) -> None:
+    """Close a file with its seal, for formats that leave alone what is behind them, such as zip."""
+    digest = digest_of(path)
+    with path.open("ab") as file:
+        file.write(_SEAL + digest.encode())
+
+
+def check_appended(path: Path) -> None:
+    """Raise Damaged where a file is not as `append_seal` has left it."""
+    length = len(_SEAL) + _DIGITS
+    with path.open("rb") as file:
+        if file.seek(0, os.SEEK_END) < length:
+            raise Damaged("it is torn")
+        file.seek(-length, os.SEEK_END)
+        seal = file.read()
+    if not seal.startswith(_SEAL):
+        raise Damaged("it is torn or was not written by this store")
+    if seal != _SEAL + digest_of(path, but=length).encode():
+        raise Damaged("its bytes do not match its seal (torn or altered)")
+
+
+def digest_of(path: Path, but: int = 0) -> str:
+    """SHA-256 of a file, without the last so many bytes, read piece by piece."""
+    digest, left = hashlib.sha256(), path.stat().st_size - but
+    with path.open("rb") as file:
+        while left > 0 and (piece := file.read(min(left, 2**20))):
+            digest.update(piece)
+            left -= len(piece)
+    return digest.hexdigest()
+
+
 def _unpacked(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     try:
         length = int.from_bytes(content[:8], "little")
@@ -198,6 +234,33 @@ def _unpacked(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     return arrays, metadata
 
 
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write a file or a folder to: it becomes `path` when all is written.
+
+    Or it goes: nothing half-written stays. Where another process was faster with a folder, its own
+    is kept.
+    """
+    beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.0.tmp")
+    sweep(path)
+    try:
+        yield beside
+        for file in [beside, *beside.rglob("*")]:
+            if file.is_file():
+                with file.open("rb") as written:
+                    os.fsync(written.fileno())
+        try:
+            os.replace(beside, path)
+        except OSError:
+            if not (beside.is_dir() and path.is_dir()):
+                raise
+            shutil.rmtree(beside)
+    except BaseException:
+        remove(beside)
+        raise
+    _sync(path.parent)
+
+
 def write_whole(path: Path, content: bytes | bytearray, *, durable: bool = True) -> None:
     """Put `content` at `path`, whole or not at all; if `durable`, a power cut does not undo it."""
     mark = f"{socket.gethostname()}.{os.getpid()}"
@@ -205,7 +268,7 @@ def write_whole(path: Path, content: bytes | bytearray, *, durable: bool = True)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if durable:
-            _sweep(path)
+            sweep(path)
         try:
             with beside.open("wb") as file:
                 file.write(content)
@@ -219,7 +282,7 @@ def write_whole(path: Path, content: bytes | bytearray, *, durable: bool = True)
                 beside.unlink(missing_ok=True)
             raise
         if durable:
-            _sync_folder(path.parent)
+            _sync(path.parent)
     except OSError as error:
         size = f"{len(content) / 2**20:.1f} MB"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -232,26 +295,33 @@ def write_whole(path: Path, content: bytes | bytearray, *, durable: bool = True)
         ) from None
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself survive a power cut, where the system can do that."""
+def _sync(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut, where the system can do that."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
 
-def _sweep(path: Path) -> None:
+def sweep(path: Path) -> None:
     """Remove what killed processes of this machine left beside `path`."""
-    for leftover in path.parent.glob(f".{path.name}.{socket.gethostname()}.*.tmp"):
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{socket.gethostname()}.*.tmp"):
         pid = leftover.name.split(".")[-3]
-        if pid.isdigit() and not _alive(int(pid)):
-            with contextlib.suppress(OSError):
-                leftover.unlink(missing_ok=True)
+        if pid.isdigit() and not alive(int(pid)):
+            remove(leftover)
 
 
-def _alive(pid: int) -> bool:
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def alive(pid: int) -> bool:
+    """Whether there is a process of this number on this machine."""
     if os.name != "posix":  # elsewhere signal 0 is not a mere question
         return True
     try:
