@@ -33,6 +33,9 @@ TESTED := $(filter $(ALL),$(LONGEST)) $(filter-out $(LONGEST),$(ALL))
 # (xlx/needs.py) and the results of its lens.
 SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/dev/null)
 
+$(foreach name,only profile model device workers,$(if $(findstring command,$(origin $(name))),\
+  $(error variables are written in capitals: $(name)= is none)))
+
 ifneq ($(filter figures store results,$(MAKECMDGOALS)),)
   ifeq ($(ALL),)
     $(error there is no notebook in notebooks/)

@@ -92,9 +92,7 @@ def test_files_beside_the_text(folder):
     assert load(folder).languages == ("de", "en")
 
 
-@pytest.mark.parametrize(
-    "name", ["notes.txt", "english", "data.csv", "en.de.txt", "xx", "fr.txt.gz"]
-)
+@pytest.mark.parametrize("name", ["notes.txt", "english", "data.csv", "en.de.txt", "xx"])
 def test_a_file_name_that_is_no_language(folder, name):
     (folder / name).write_text("un\ndeux\ntrois\n")
     refuses(folder, str(folder), f"file {name} is no text of a language", "en, eng_Latn or pt_BR")
@@ -200,13 +198,13 @@ def test_nothing_else_is_stripped_or_split(folder):
         "c\u0085d\x0be\rf",
         "\tf\u2029\x1c g\\n␤\u00a0",
         "e\u0301 é",
-        "\ufeffh\x00",
+        "\ufeffh\x01",
     )
     write(folder, en="\n".join(text) + "\n", de="\n".join(map(str, range(5))))
     assert load(folder).sentences["en"] == text
 
 
-LINE = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=9).map(
+LINE = st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), max_size=9).map(
     lambda line: f"x{line}"
 )
 
@@ -274,7 +272,7 @@ def test_ids_that_some_languages_lack(tmp_path):
         corpus = load(folder)
     assert [str(warning.message) for warning in caught] == [
         "mine: 3 of 5 ids are left out, as not all of 3 languages have them; de.txt lacks most, "
-        "2 of them."
+        "2 of them; an id is what stands before the first tab."
     ]
     assert caught[0].filename == __file__
     assert corpus.ids == ("a", "b")

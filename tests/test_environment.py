@@ -170,6 +170,7 @@ def test_make_alone_prints_the_targets() -> None:
     ("argument", "sentence"),
     [
         ("ONLY=abx-9-z", "no notebook 'abx-9-z' (ONLY=...); there are: abx-1-a abx-2-b"),
+        ("only=abx-1-a", "variables are written in capitals: only= is none"),
         ("PROFILE=papper", "no profile 'papper' (PROFILE=...); there are: mini paper"),
     ],
 )

@@ -3,8 +3,10 @@
 A table an entry point: the call, and words of what is said.
 """
 
+import contextlib
 import hashlib
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Callable
@@ -17,8 +19,29 @@ import torch
 from transformers import ViTConfig, ViTModel
 
 from tests import tiny
-from xlx import abx, checks, coverage, embeddings, mexa, models, series, statistics
-from xlx.corpora import ParallelCorpus
+from xlx import (
+    abx,
+    checks,
+    coverage,
+    downstream,
+    embeddings,
+    examples,
+    finetuning,
+    grids,
+    labelled,
+    mexa,
+    models,
+    probing,
+    probing_tasks,
+    questions,
+    sentence_probing,
+    series,
+    statistics,
+    transfers,
+    trees,
+)
+from xlx.corpora import CorpusError, CorpusWarning, ParallelCorpus, load
+from xlx.downstream import DownstreamError
 from xlx.triplets import sample
 
 Call = Callable[[], object]
@@ -298,3 +321,259 @@ def test_a_folder_with_a_sentencepiece_model_alone(
     tokenizer = models.load(model).tokenizer
     tokens = tokenizer.convert_ids_to_tokens(tokenizer("Das Wetter")["input_ids"])
     assert "".join(token for token in tokens if "<" not in token) == "▁Das▁Wetter"
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def texts(folder: Path, **files: bytes) -> Path:
+    """A folder with two languages and some files more, whose names have _ for a dot."""
+    folder.mkdir(exist_ok=True)
+    both = {"en_txt": b"one\ntwo\n", "de_txt": b"eins\nzwei\n"}
+    for name, content in (both | files).items():
+        (folder / name.replace("_", ".")).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"cy_txt": b"un\0\ndau\n"}, "line 1: a NUL byte"),
+        ({"cy_txt": "un\ndau\n".encode("utf-16-le")}, "UTF-16"),
+        ({"cy_txt": "un\n\u3164\n".encode()}, r"1 empty line \(2\)"),
+        ({"cy_txt": "\u2800\ndau\n".encode()}, r"1 empty line \(1\)"),
+        ({"cy_txt_gz": b""}, "cy.txt.gz is packed"),
+    ],
+)
+def test_text_that_is_none(files: dict[str, bytes], says: str, tmp_path: Path) -> None:
+    refused(lambda: load(texts(tmp_path / "own", **files)), says, CorpusError)
+
+
+@pytest.mark.parametrize("name", [None, 3, ""])
+def test_names_of_no_corpus(name: object) -> None:
+    refused(lambda: load(name), "is no corpus")
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    own = texts(tmp_path / "own")
+    refused(lambda: load(own, languages=[1]), "1 is no language tag", CorpusError)
+    refused(lambda: load(own).select([None]), "None is no language tag", CorpusError)
+    (own / "cy.txt").symlink_to(tmp_path / "none")
+    refused(lambda: load(own), "a link to nothing", CorpusError)
+    (own / "cy.txt").unlink()
+    os.mkfifo(own / "cy.txt")
+    refused(lambda: load(own), "a pipe", CorpusError)
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    refused(lambda: load(tmp_path / "outer"), "no text, but subfolders", CorpusError)
+
+
+def test_a_file_under_two_names_and_ids_that_were_guessed_are_said(tmp_path: Path) -> None:
+    with pytest.warns(CorpusWarning, match=r"cy\.txt and de\.txt hold the same text"):
+        load(texts(tmp_path / "two", cy_txt=b"eins\nzwei\n"))
+    lines = [f"{word}\tone {i}" for i, word in enumerate(("Yes", "No", "Well", "So"))]
+    own = texts(tmp_path / "own", en_txt="\n".join(lines).encode(), de_txt=b"Yes\tja\nNo\tnein\n")
+    with pytest.warns(CorpusWarning, match="an id is what stands before the first tab"):
+        load(own)
+
+
+# --- results of tasks -----------------------------------------------------------------------------
+
+HEAD = b"task,model,language,score,n\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "line 1: the header lacks task"),
+        (HEAD + "a,b,de,0.5,1\nü".encode("latin-1"), "no CSV in UTF-8"),
+        (HEAD + b"a,b,de,0.5,1,7\n", "line 2: 6 cells, and the header has 5"),
+        (HEAD + b"a,b,de\n", "line 2: 3 cells"),
+        (HEAD + b'"a"b,b,de,0.5,1\n', "no CSV"),
+        (HEAD + b"a,b,de,0.5,inf\n", "n is 'inf'"),
+        (HEAD + b"a,b,de,0.5,1e999\n", "n is '1e999'"),
+        (b"\xef\xbb\xbf" + HEAD + b"a,b,de,2,1\n", "line 2: score is '2'"),
+    ],
+)
+def test_csv_that_is_none(content: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_bytes(content)
+    refused(lambda: downstream.read_csv(tmp_path / "own.csv"), says, DownstreamError)
+
+
+def test_no_mutation_of_a_csv_gives_a_foreign_error(tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    whole = HEAD + b'Belebele,"m, 1",de,0.5,900\nBelebele,"m, 1",fr,,\n'
+    draw, right = np.random.default_rng(0), 0
+    for _ in range(400):
+        content = bytearray(whole)
+        for place in draw.integers(len(content), size=draw.integers(1, 4)):
+            content[place] = draw.integers(256)
+        file.write_bytes(content[: draw.integers(20, len(content) + 1)])
+        with contextlib.suppress(DownstreamError):
+            downstream.read_csv(file)
+            right += 1
+    assert right > 20
+
+
+def results(**changes: object) -> str:
+    task = {"acc,none": 0.5, "acc_stderr,none": 0.1}
+    whole = {"model_name": "m", "results": {"belebele_deu_Latn": task}}
+    return json.dumps(whole | changes)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("[" * 100_000, "is no JSON"),
+        (results().replace("0.1", "1" * 5000), "is no JSON"),
+        (results(**{"n-samples": {"belebele_deu_Latn": {"effective": float("inf")}}}), "n is inf"),
+        (results(**{"n-samples": {"belebele_deu_Latn": {"original": float("inf")}}}), "n is inf"),
+        (results(**{"n-samples": {"belebele_deu_Latn": True}}), "n is True"),
+        (results().replace("0.1", "1" + "0" * 400), "which is no number"),
+    ],
+)
+def test_results_that_are_none(content: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(content)
+    refused(lambda: downstream.read_results(tmp_path), says, DownstreamError)
+
+
+def test_no_results_are_named(tmp_path: Path) -> None:
+    refused(lambda: downstream.read_results(None), "are due in a list", DownstreamError)
+    refused(lambda: downstream.read_results([]), "no results files", DownstreamError)
+    refused(lambda: downstream.read_csv(tmp_path / "no"), "There is no file", FileNotFoundError)
+    os.mkfifo(tmp_path / "pipe.json")
+    for read in (downstream.read_results, downstream.read_csv):
+        refused(lambda read=read: read(tmp_path / "pipe.json"), "a pipe", DownstreamError)
+
+
+# --- labels, trees, questions ---------------------------------------------------------------------
+
+ROW = "{}\tDog\tdog\tNOUN\t_\t_\t{}\troot\t_\t_"
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([ROW.format(1, LONG)], "has the head '9999"),
+        ([ROW.format(LONG, 0)], r"word 9{20} follows word 0"),
+        ([ROW.format(1, 9)], "none of its sentences is a tree"),
+        ([ROW.format(1, 2), ROW.format(2, 1)], "none of its sentences is a tree"),
+    ],
+)
+def test_trees_that_are_none(rows: list[str], says: str, tmp_path: Path) -> None:
+    (tmp_path / "a.conllu").write_text("\n".join(rows) + "\n\n")
+    refused(lambda: trees.load("de", "own", path=tmp_path), says, trees.TreesError)
+
+
+def test_labels_and_languages_that_are_none(tmp_path: Path) -> None:
+    lines = [ROW.format(LONG, 0)]
+    refused(lambda: list(labelled.read_conllu(lines, "a")), "a, line 1", labelled.LabelledError)
+    for call in (
+        lambda: labelled.load("POS", None, "train"),
+        lambda: questions.load("xquad", 3),
+        lambda: trees.load(None),
+    ):
+        refused(call, "is no language tag")
+    for content in ("[" * 100_000, f'{{"data": {LONG}}}'):
+        refused(
+            lambda text=content: questions.read_squad(text.encode(), "a", "en"), "a: no JSON that"
+        )
+
+
+# --- probes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"n_train": "600"}, "n_train is '600'"),
+        ({"n_test": 1.5}, "n_test is 1.5"),
+        ({"hidden": "3"}, "hidden is '3'"),
+        ({"max_length": "64"}, "max_length is '64'"),
+        ({"seeds": 1}, "seeds are due in a list"),
+    ],
+)
+def test_setups_that_are_none(options: dict, says: str) -> None:
+    refused(lambda: probing.Setup("POS", **options), says)
+
+
+@pytest.mark.parametrize(
+    ("task", "codes", "options", "says"),
+    [
+        ("POS", "en", {}, "languages are due in a list"),
+        ("POS", ["en", "de", "en"], {}, "named twice"),
+        ("TOPIC", ["en"], {}, "no Setup"),
+        ("POS", ["en"], {"setup": {"task": "POS"}}, "no Setup"),
+        ("NER", ["en"], {"entity_layers": [99]}, "no layer 99"),
+    ],
+)
+def test_monolingual_probes_refuse(
+    folder: Path, task: str, codes: object, options: dict, says: str
+) -> None:
+    setup = probing.Setup(task, n_train=20, n_validation=20, n_test=20, seeds=(0,))
+    refused(
+        lambda: probing.monolingual(folder, **({"setup": setup, "codes": codes} | options)), says
+    )
+
+
+def test_words_that_are_lost_are_warned_of(folder: Path) -> None:
+    setup = probing.Setup("POS", 90, 90, 90, seeds=(0,), max_length=16)
+    with pytest.warns(checks.TextWarning, match=r"of 'POS' \(words or pairs cut .*: en \d\d%"):
+        probing.monolingual(folder, setup, ["en"])
+
+
+def test_sentence_probes_refuse() -> None:
+    length = sentence_probing.of_length("en")
+    refused(lambda: sentence_probing.probe([], {"en": []}), "no subjects are given")
+    refused(lambda: sentence_probing.probe([length], {}), "no tasks in en, but in none")
+    refused(lambda: sentence_probing.probe([length], [1]), "due by language")
+    refused(
+        lambda: sentence_probing.probe([length], {"en": []}, learningrate=1),
+        "option 'learningrate'",
+    )
+    refused(lambda: probing_tasks.alike({}), "there are no trees")
+    refused(lambda: probing_tasks.alike({"en": []}, proportions=(0, 0, 0)), "each part needs")
+
+
+# --- fine-tuning ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"epochs": 1.5}, "epochs is 1.5"),
+        ({"learning_rate": "2e-5"}, "learning_rate is '2e-5'"),
+        ({"learning_rate": float("inf")}, "learning_rate is inf"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"max_length": 0}, "max_length is 0"),
+        ({"max_length": -4}, "max_length is -4"),
+        ({"noise": float("inf")}, "noise is inf"),
+    ],
+)
+def test_recipes_that_are_none(changes: dict, says: str) -> None:
+    refused(lambda: finetuning.Recipe(**changes), says, finetuning.FinetuningError)
+
+
+def test_tasks_and_transfers_refuse() -> None:
+    refused(lambda: transfers.labelled_task("POS", ["en", "de"]), "POS labels words")
+    refused(lambda: transfers.labelled_task("PI", "en"), "languages are due in a list")
+    options = {"n_train": 4, "n_test": 4}
+    refused(lambda: transfers.labelled_task("PI", ["en"], train_split="test"), "to test on")
+    task, recipe = transfers.labelled_task("PI", ["en", "de"], **options), finetuning.Recipe()
+    for arguments, says in (
+        (("mini-xlmr", task, ["en"], [recipe], [1]), "models are due in a list"),
+        ((["mini-xlmr"], task, "en", [recipe], [1]), "sources are due in a list"),
+        ((["mini-xlmr"], task, ["en"], recipe, [1]), "recipes are due in a list"),
+        ((["mini-xlmr"], task, ["en"], [recipe], []), "no seeds are given"),
+        ((["mini-xlmr"], task, ["en"], [recipe], [1, 1]), "1 is given twice"),
+    ):
+        refused(lambda given=arguments: transfers.transfer(*given), says)
+
+
+def test_grids_refuse(folder: Path) -> None:
+    sets = examples.same_or_other(corpus(), 0)
+    job = finetuning.Job(str(folder), sets["en"], sets)
+    refused(lambda: grids.evaluate(job, sets), "jobs are due in a list", grids.GridError)
+    refused(lambda: grids.evaluate([job], list(sets.values())), "by language", grids.GridError)
+    refused(lambda: grids.evaluate([job], {}), "by language", grids.GridError)
+    refused(lambda: grids.evaluate([job], sets, part=2), "no part 2", grids.GridError)

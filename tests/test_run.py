@@ -297,6 +297,7 @@ def test_a_notebooks_own_value_wins_over_the_defaults(house: House) -> None:
         ("notebooks: {abx-1-one: 3}", "paper.yaml should hold"),
         ("just words", "paper.yaml should hold"),
         ("defaults: {a: 1\nb", "paper.yaml, line 2 cannot be read"),
+        ("defaults:\n  a: 1\n  a: 2\n", "line 3 cannot be read: the key 'a' stands there twice"),
         ("defaults: {threshold: 1e-3}", "YAML reads 1e-3 as text: write 1.0e-3"),
         ("defaults: {limit: 1e5}", "limit for abx-1-one in paper.yaml should be int"),
         ("defaults: {n_triplets: 2.5}", "should be int (as 10), not float 2.5"),

@@ -8,6 +8,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,23 @@ import numpy as np
 from scipy import sparse
 
 
-def several(values: Any, what: str, kind: type[ValueError] = ValueError) -> list[Any]:
-    """The values as a list; `kind` of error for a string, or one value, where several are due."""
+def several(
+    values: Any, what: str, kind: type[ValueError] = ValueError, *, once: bool = False
+) -> list[Any]:
+    """The values as a list; `kind` of error for a string, or one value, where several are due.
+
+    With `once`, also for none, and for a value that is there twice.
+    """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise kind(
             f"{what} are due in a list, and {_shown(values)} is none: give [...], also of one"
         )
-    return list(values)
+    found = list(values)
+    if once and not found:
+        raise kind(f"no {what} are given: name one or more")
+    if once and (twice := [value for i, value in enumerate(found) if value in found[:i]]):
+        raise kind(f"{what}: {_shown(twice[0])} is given twice")
+    return found
 
 
 def _shown(value: Any) -> str:
@@ -49,7 +60,7 @@ def layers(wanted: Sequence[int] | None, n_layers: int, *, from_last: bool = Fal
 
 def level(value: float) -> float:
     """The level of an interval, a share."""
-    if not (isinstance(value, int | float) and 0 < value < 1):
+    if not (isinstance(value, Real) and 0 < value < 1):
         raise ValueError(f"level is {value!r}: give a share between 0 and 1, such as 0.95")
     return value
 
@@ -83,6 +94,12 @@ def whole(
         raise kind(f"{what} is {value!r}: it must be a whole number{small}")
     if least is not None and value < least:
         raise kind(f"{what} is {value!r}: it must be a whole number{small}")
+
+
+def tag(value: Any, kind: type[ValueError]) -> None:
+    """A language is named by text."""
+    if not isinstance(value, str):
+        raise kind(f"{_shown(value)} is no language tag: give text, such as 'de'")
 
 
 def parallel(corpus: Any) -> None:
@@ -127,16 +144,17 @@ class TextWarning(UserWarning):
     """Text of which a model sees a part only."""
 
 
-#: Share of unknown tokens, or of cut sentences, from which on it is said.
+#: The share from which on it is said.
 ILLEGIBLE = 0.05
 
 
-def legible(
-    model: str, corpus: str, unknown: Mapping[str, float], cut: Mapping[str, float]
-) -> None:
-    """Warn of languages with more than `ILLEGIBLE` unknown tokens or cut sentences, as shares."""
+def legible(model: str, corpus: str, shares_of: Mapping[str, Mapping[str, float]]) -> None:
+    """Warn of languages of which more than `ILLEGIBLE` is lost.
+
+    ``shares_of`` is what is lost ("sentences cut") → language → its share.
+    """
     said = []
-    for shares, what in ((unknown, "tokens unknown to it"), (cut, "sentences cut")):
+    for what, shares in shares_of.items():
         over = sorted((x for x in shares if shares[x] > ILLEGIBLE), key=shares.get, reverse=True)
         if over:
             some = ", ".join(f"{language} {shares[language]:.0%}" for language in over[:8])
@@ -149,6 +167,13 @@ def legible(
             TextWarning,
             stacklevel=3,
         )
+
+
+def regular(file: Path, kind: type[Exception]) -> None:
+    """A file that can be read to its end: a pipe would wait for ever."""
+    if not file.is_file():
+        what = "a link to nothing" if file.is_symlink() else "a pipe, a device or the like"
+        raise kind(f"{file} is {what}: give a file")
 
 
 def on_record(path: Path, digest: str, record: Path) -> None:

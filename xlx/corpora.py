@@ -40,7 +40,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx import origins
+from xlx import checks, origins
 from xlx.languages import base_code, parse_tag
 from xlx.origins import ORIGINS, CorpusError, CorpusWarning, DownloadError
 
@@ -49,6 +49,7 @@ __all__ = ["CorpusError", "CorpusWarning", "DownloadError", "ParallelCorpus", "l
 #: Files of a folder that are no text of a language.
 _SEGMENTS = "segments.tsv"
 _BESIDE = ("readme", "license", "licence", "notice")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz")
 
 #: A translation of the Parallel Bible Corpus by its file name: ``deu-x-bible-luther1912.txt``.
 _TRANSLATION = re.compile(r"(?P<code>[^-.]+)-x-bible\b.*")
@@ -210,10 +211,13 @@ def load(
     Raises
     ------
     CorpusError (a ValueError) for a language that is missing, a file name that is no language, two
-    extensions or layouts in a folder, text that is not UTF-8, empty lines, unequal numbers of
-    lines, a malformed line, an id that comes twice, no id in common, fewer than two sentences;
+    extensions or layouts in a folder, a pipe or a packed file, text that is not UTF-8 or holds NUL,
+    empty lines, unequal numbers of lines, a malformed line, an id that comes twice, no id in
+    common, fewer than two sentences;
     FileNotFoundError for a folder that does not exist, DownloadError (one too) without a network.
     """
+    if not isinstance(name, str | Path) or not str(name):
+        raise CorpusError(f"{name!r} is no corpus: give one of {', '.join(ORIGINS)}, or a folder.")
     if str(name) in ORIGINS:
         corpus = _load_known(str(name), languages, Path(path) if path else None, progress)
     elif path:
@@ -311,6 +315,7 @@ def _resolve(wanted: Iterable[str] | None, keys: dict[str, str], where: str) -> 
     spelled = {_canonical(tag): key for key, tag in keys.items()} | {key: key for key in keys}
     found, missing = [], []
     for request in dict.fromkeys(wanted):
+        checks.tag(request, CorpusError)
         key = spelled.get(request) or spelled.get(_canonical(request))
         (found if key else missing).append(key or request)
     if missing or not found:
@@ -380,6 +385,15 @@ def _load_folder(folder: Path, languages: Iterable[str] | None) -> ParallelCorpu
         segments.attrs["file"] = layout
         if layout == _BY_VERSE:
             segments["domain"] = segments["id"].str[:2]
+    first: dict[tuple[str, ...], str] = {}
+    for key, text in texts.items():
+        if (same := first.setdefault(text, key)) != key:
+            warnings.warn(
+                f"{folder}: {names[same]} and {names[key]} hold the same text; nothing tells these "
+                "two languages apart.",
+                CorpusWarning,
+                stacklevel=3,
+            )
     source = f"{folder} ({layout})"
     return _assemble(folder.name, texts, names, segments, "as stated by its owner", source)
 
@@ -394,6 +408,9 @@ def _files(folder: Path) -> dict[str, Path]:
             continue
         if name.lower().split(".")[0] in _BESIDE:
             continue
+        checks.regular(file, CorpusError)
+        if file.suffix in _PACKED:
+            raise CorpusError(f"{folder}: {name} is packed; unpack it first.")
         tag = code = file.stem
         if translation := _TRANSLATION.fullmatch(name):
             code = translation["code"]
@@ -410,7 +427,10 @@ def _files(folder: Path) -> dict[str, Path]:
             )
         found[tag] = of_code[code] = file
     if not found:
-        raise CorpusError(f"{folder} is empty; it needs one text file a language, such as en.txt.")
+        what = (
+            "has no text, but subfolders" if any(map(Path.is_dir, folder.iterdir())) else "is empty"
+        )
+        raise CorpusError(f"{folder} {what}; it needs one text file a language, such as en.txt.")
     kinds = {
         "two layouts": lambda file: bool(_TRANSLATION.fullmatch(file.name)),
         # en and en.txt are read alike.
@@ -486,7 +506,7 @@ def _in_common(
         warnings.warn(
             f"{folder.name}: {every - len(ids)} of {every} ids are left out, as not all of "
             f"{len(rows)} languages have them; {names[fewest]} lacks most, "
-            f"{every - len(rows[fewest])} of them.",
+            f"{every - len(rows[fewest])} of them; an id is what stands before the first tab.",
             CorpusWarning,
             stacklevel=4,
         )

@@ -194,7 +194,8 @@ def _measured(
         for pooling, states in read(language).items():
             unknown[language], cut[language] = states.unknown, states.n_cut / len(corpus)
             yield _compare({language: states, pivot: of_pivot[pooling]}, pivot, alternatives)
-    checks.legible(encoder.name, corpus.name, unknown, cut)
+    lost = {"tokens unknown to it": unknown, "sentences cut": cut}
+    checks.legible(encoder.name, corpus.name, lost)
 
 
 def _compare(

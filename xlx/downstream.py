@@ -18,6 +18,7 @@ column       what
 A language without a score has no row: it is counted by `coverage`, and never a zero.
 """
 
+import csv
 import json
 import math
 import re
@@ -26,6 +27,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from xlx import checks
 from xlx.languages import LANGUAGES, parse_tag
 
 COLUMNS = ("task", "model", "language", "score", "stderr", "n")
@@ -102,17 +104,21 @@ def read_csv(file: str | Path) -> pd.DataFrame:
     """Scores in a CSV with the columns task, model, language, score and, if known, stderr and n.
 
     A row with an empty score is a language without one: it is left out. ``language`` is a code or a
-    label. Raises DownstreamError, with the line, for a missing column, a language that is none, a
-    score that is no number from 0 to 1, and a task, model and language that come twice.
+    label. Raises DownstreamError for what is no CSV in UTF-8 and, with the line, for a missing
+    column or cell, a language that is none, a score that is no number from 0 to 1, and a task,
+    model and language that come twice; FileNotFoundError for a path that does not exist.
     """
     file = Path(file)
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
-    if missing := [name for name in COLUMNS[:4] if name not in table]:
+    header, records = _read_csv(file)
+    if missing := [name for name in COLUMNS[:4] if name not in header]:
         raise DownstreamError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
     rows: list[dict[str, object]] = []
     lines: dict[tuple[str, str, str], int] = {}
-    for line, cells in enumerate(table.to_dict("records"), 2):
+    for line, cells in records:
         where = f"{file}, line {line}"
+        if len(cells) != len(header):
+            raise DownstreamError(f"{where}: {len(cells)} cells, and the header has {len(header)}.")
+        cells = dict(zip(header, cells, strict=True))
         if not cells["score"].strip():
             continue
         row = {
@@ -129,6 +135,20 @@ def read_csv(file: str | Path) -> pd.DataFrame:
         lines[key] = line
         rows.append(row)
     return _table(rows)
+
+
+def _read_csv(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and the number and cells of each line that is not empty."""
+    if not file.exists():
+        raise FileNotFoundError(f"There is no file {file}.")
+    checks.regular(file, DownstreamError)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as text:
+            reader = csv.reader(text, strict=True)
+            header = next(reader, [])
+            return header, [(reader.line_num, cells) for cells in reader if cells]
+    except (OSError, ValueError, csv.Error) as error:
+        raise DownstreamError(f"{file} is no CSV in UTF-8 ({error}).") from None
 
 
 def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
@@ -148,12 +168,18 @@ def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
 
 def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:
     found: list[Path] = []
-    for path in map(Path, [files] if isinstance(files, str | Path) else files):
+    files = [files] if isinstance(files, str | Path) else files
+    files = checks.several(files, "results files", DownstreamError)
+    if not files:
+        raise DownstreamError("no results files are given: name one or more, or a folder")
+    for path in map(Path, files):
         if not path.exists():
             raise FileNotFoundError(f"There is no results file or folder {path}.")
         inside = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         if not inside:
             raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness.")
+        for file in inside:
+            checks.regular(file, DownstreamError)
         found += inside
     return list(dict.fromkeys(found))
 
@@ -162,7 +188,7 @@ def _results(file: Path, metrics: dict[str, str]) -> list[dict[str, object]]:
     """The rows of one results file."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:  # of JSON and of UTF-8
+    except (ValueError, RecursionError) as error:  # of JSON and of UTF-8
         raise DownstreamError(f"{file} is no JSON ({error}).") from None
     results = _field(content, "results", file)
     rows = []
@@ -251,7 +277,7 @@ def _number(value: object, where: str, what: str) -> float:
         return math.nan
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DownstreamError(f"{where}: {what} is {value!r}, which is no number.") from None
 
 
@@ -266,7 +292,7 @@ def _count(value: object, where: str) -> object:
     number = _number(value, where, "n")
     if math.isnan(number):
         return pd.NA
-    if number != int(number) or number < 1:
+    if isinstance(value, bool) or not number.is_integer() or number < 1:
         raise DownstreamError(f"{where}: n is {value!r}; it must be a number of questions.")
     return int(number)
 

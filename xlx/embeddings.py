@@ -291,7 +291,8 @@ def embed_corpus(
             states[language], cut[language] = stored["states"], int(stored["n_cut"])
             unknown[language] = float(stored["unknown"])
     shares = {code: n / len(corpus.sentences[code]) for code, n in cut.items()}
-    checks.legible(encoder.name, corpus.name, unknown, shares)
+    lost = {"tokens unknown to it": unknown, "sentences cut": shares}
+    checks.legible(encoder.name, corpus.name, lost)
     _share_vectors(corpus, states)
     result = CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
     return result.check()

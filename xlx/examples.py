@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xlx import labelled
+from xlx import checks, labelled
 from xlx.corpora import ParallelCorpus
 
 #: The classes of random labels.
@@ -101,6 +101,8 @@ class Examples:
 
 def of_part(part: labelled.Pairs | labelled.Texts) -> Examples:
     """Examples of labelled pairs or sentences; classes in the order of `labelled.LABELS`."""
+    if isinstance(part, labelled.Tagged):
+        raise ExamplesError(f"{part.task} labels words: there are NLI, PI and TOPIC to classify")
     classes = labelled.LABELS[part.task]
     pairs = isinstance(part, labelled.Pairs)
     return Examples(
@@ -129,6 +131,7 @@ def parallel(
     Raises ValueError for a language named twice and as `labelled.load` (whose ``source`` and
     ``path`` these are), ExamplesError where nothing is in all languages.
     """
+    languages = checks.several(languages, "languages")
     if len(set(languages)) < len(languages):
         raise ValueError(f"a language is named twice: {', '.join(languages)}")
     loaded = {

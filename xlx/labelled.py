@@ -45,7 +45,7 @@ import conllu
 import numpy as np
 import pandas as pd
 
-from xlx import corpora, origins, paths
+from xlx import checks, corpora, origins, paths
 from xlx.languages import LANGUAGES, base_code, parse_tag
 
 #: The 17 tags of Universal Dependencies, in alphabetical order.
@@ -475,6 +475,7 @@ def _checked(
         raise LabelledError(f"There is no task {task!r}; there are {', '.join(LABELS)}.")
     if split not in SPLITS:
         raise LabelledError(f"There is no split {split!r}; there are {', '.join(SPLITS)}.")
+    checks.tag(language, LabelledError)
     try:
         # Only SIB-200 has several varieties of a language.
         language = parse_tag(language) if task == "TOPIC" else base_code(language)
@@ -779,7 +780,7 @@ def _token(row: str, where: str) -> conllu.Token:
         raise LabelledError(f"{where}: {what}; CoNLL-U has 10 columns parted by tabs.")
     try:
         token = conllu.parser.parse_line(row, ("id", "form", "lemma", "upos"))
-    except conllu.exceptions.ParseException as error:
+    except (conllu.exceptions.ParseException, ValueError) as error:  # an id of thousands of digits
         raise LabelledError(f"{where}: {error}") from None
     # The library also parts columns at two spaces, which a form may hold.
     if token["id"] is None or (token["form"], token["upos"]) != (columns[1], columns[3]):

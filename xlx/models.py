@@ -253,7 +253,9 @@ def load(
     ModelNotFoundError
         If there is no such model, or no network to get it with.
     ValueError
-        If it cannot be used: needs code of its own, lacks weights or a tokenizer, unknown step.
+        If it cannot be used: needs code of its own, lacks weights or a tokenizer, has weights that
+        its config leaves out, is an adapter, reads no text, unknown step; or a shipped file that is
+        not the one on record (``data/models/SHA256SUMS``).
     """
     dtype = dtype or current().dtype
     if dtype not in DTYPES:

@@ -116,6 +116,10 @@ ORIGINS = {
 # --- reading text ---------------------------------------------------------------------------------
 
 
+#: Letters and signs that show nothing: fillers of Hangul, the empty pattern of Braille.
+_BLANK = "\u115f\u1160\u3164\uffa0\u2800"
+
+
 def decode(data: bytes, where: str) -> list[str]:
     """Lines of UTF-8 text, without byte order mark and line ends. ``where`` opens the error."""
     try:
@@ -126,6 +130,11 @@ def decode(data: bytes, where: str) -> list[str]:
             f"{where}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; "
             "save the file in UTF-8."
         ) from None
+    if (place := data.find(b"\0")) >= 0:
+        raise CorpusError(
+            f"{where}, line {data.count(10, 0, place) + 1}: a NUL byte, which text does not have; "
+            "is it UTF-16? Save the file in UTF-8."
+        )
     lines = text.removeprefix("\ufeff").split("\n")
     lines[:-1] = [line.removesuffix("\r") for line in lines[:-1]]
     if lines[-1] == "":  # what follows the last line end is no line
@@ -135,7 +144,10 @@ def decode(data: bytes, where: str) -> list[str]:
 
 def visible(sentence: str) -> bool:
     """Whether there is more in it than spaces and invisible characters."""
-    return any(unicodedata.category(c) not in {"Zs", "Zl", "Zp", "Cc", "Cf"} for c in sentence)
+    return any(
+        unicodedata.category(c) not in {"Zs", "Zl", "Zp", "Cc", "Cf"} and c not in _BLANK
+        for c in sentence
+    )
 
 
 def sentences(lines: Sequence[str], where: str) -> tuple[str, ...]:

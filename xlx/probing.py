@@ -20,7 +20,7 @@ import pandas as pd
 import torch
 from seqeval.metrics import f1_score
 
-from xlx import embeddings, labelled, languages, models, probes, words, work
+from xlx import checks, embeddings, labelled, languages, models, probes, words, work
 from xlx.series import Name, series_name
 
 Part = labelled.Tagged | labelled.Pairs
@@ -97,6 +97,12 @@ class Setup:
     hidden: int | None = None
     seeds: tuple[int, ...] = probes.SEEDS
     path: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("n_train", "n_validation", "n_test", "max_length", "hidden"):
+            if getattr(self, name) is not None:
+                checks.whole(getattr(self, name), name, least=None)
+        checks.several(self.seeds, "seeds")
 
     def load(self, language: str, split: str, source: str | None = None) -> Part:
         """A split of a language, as many sentences of it as are asked for.
@@ -223,9 +229,9 @@ def monolingual(
         As `labelled.load`, `words.embed_words` and `probes.evaluate`; no language; entities of
         another task than NER.
     """
+    codes = _languages(codes, setup, "mono")
     if len(entity_layers) and setup.task != "NER":
         raise ValueError(f"entity_layers are for NER: {setup.task} has no entities to score")
-    codes = _languages(codes, setup, "mono")
     options = {"control": control, "online": online, "entity_layers": list(entity_layers)}
     abouts = [
         {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
@@ -334,16 +340,23 @@ def _probes(
 ) -> Iterator[pd.DataFrame]:
     """`monolingual` of some languages, one table each."""
     encoder = models.load(name)
-    layers = [range(encoder.n_layers + 1)[layer] for layer in options["entity_layers"]]
+    layers = list(options["entity_layers"])
+    if layers:
+        layers = checks.layers(layers, encoder.n_layers + 1, from_last=True)
     parts = {code: {split: setup.load(code, split) for split in labelled.SPLITS} for code in codes}
+    lost = {}
     for chunk in _chunks(codes, parts, encoder, setup):
         embedded = _embedded(encoder, parts, chunk, setup)
+        for code, own in embedded.items():
+            n = sum(part.n_lost for part in own.values())
+            lost[code] = n / (n + sum(len(part.labels) for part in own.values()))
         rows = _probe(
             embedded, parts, setup, options["control"], options["online"], layers, encoder.device
         )
         for code in chunk:
             own = rows[rows["language"] == code]
             yield own.drop(columns="language").reset_index(drop=True)
+    checks.legible(encoder.name, setup.task, {"words or pairs cut or without a subword": lost})
 
 
 def _transfers(
@@ -408,7 +421,12 @@ TRANSFER = work.Kind("transfer", _transfers, version=1, tolerance=0.05, differen
 
 
 def _languages(codes: Sequence[str] | None, setup: Setup, table_2: str) -> tuple[str, ...]:
-    codes = languages_of(setup.task, table_2, path=setup.path) if codes is None else tuple(codes)
+    if not isinstance(setup, Setup) or setup.task == "TOPIC":
+        raise ValueError(f"{setup!r} is no Setup of POS, NER, NLI or PI (TOPIC: see xlx.topics)")
+    codes = languages_of(setup.task, table_2, path=setup.path) if codes is None else codes
+    codes = tuple(checks.several(codes, "languages"))
+    if len(set(codes)) < len(codes):
+        raise ValueError(f"{setup.task}: a language is named twice: {', '.join(map(str, codes))}")
     if not codes:
         raise ValueError(f"{setup.task}: there is no language to probe; name at least one")
     return codes

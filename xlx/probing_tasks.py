@@ -841,6 +841,12 @@ def alike(
 
     Raises TooFewSentencesError where no language has `least`, and as `build`.
     """
+    if not trees:
+        raise ValueError("there are no trees: give those of a language or more")
+    if min(proportions) < 1:
+        raise ValueError(
+            f"proportions are {proportions}: each part needs a share, such as (8, 1, 1)"
+        )
     tasks: dict[str, list[Task]] = {language: [] for language in trees}
     least = max(least, 1)
     rows = []

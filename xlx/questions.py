@@ -43,7 +43,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from xlx import origins, paths
+from xlx import checks, origins, paths
 from xlx.languages import base_code
 
 SPLITS: tuple[str, ...] = ("train", "validation", "test")
@@ -230,6 +230,7 @@ def load(
         raise QuestionsError(
             f"{source} has no {split!r} part with answers; it has {' and '.join(known.files)}"
         )
+    checks.tag(language, QuestionsError)
     try:
         language = base_code(language)
     except ValueError as error:
@@ -360,6 +361,8 @@ def _json(data: bytes, where: str) -> object:
             f"{where}, line {error.lineno}, column {error.colno}: no JSON ({error.msg}); fetch the "
             "file again"
         ) from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, deep nesting
+        raise QuestionsError(f"{where}: no JSON that can be read ({error})") from None
 
 
 _KINDS = {str: "a string", int: "a whole number", list: "a list", dict: "an object"}

@@ -128,7 +128,7 @@ def read_profile(name: str, folder: Path = paths.PROFILES) -> dict[str, dict]:
         there = sorted(p.stem for p in folder.glob("*.yaml"))
         raise FileNotFoundError(f"no profile {name!r}: {_choice(name, there)}")
     try:
-        text = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        text = yaml.load(path.read_text(encoding="utf-8"), _Once) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = "" if line is None else f", line {line + 1}"
@@ -497,6 +497,20 @@ def _choice(name: Any, there: list[str]) -> str:
     near = difflib.get_close_matches(str(name), there, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}There {'is' if len(there) == 1 else 'are'}: {', '.join(there)}"
+
+
+class _Once(yaml.SafeLoader):
+    """YAML in which no key stands twice: of two, the last would win without a word."""
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict:
+        seen: list[str] = []
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} stands there twice", key.start_mark
+                )
+            seen.append(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def _first(error: object) -> str:

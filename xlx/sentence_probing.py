@@ -14,6 +14,7 @@ vectors that hold the word. Labels are dealt out so that each comes about equall
 is accuracy less control accuracy: what is read off a vector beyond what the probe can look up.
 """
 
+import inspect
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from xlx import (
+    checks,
     embeddings,
     encoder_training,
     models,
@@ -254,11 +256,18 @@ def probe(
         A subject whose language has no tasks; two subjects of one name; vectors that are no finite
         numbers, or too few of them. Also as `probes.fit`.
     """
+    if not isinstance(tasks, Mapping):
+        raise ValueError("the tasks are due by language, in a dictionary")
+    if unknown := sorted(set(options) - set(inspect.signature(probes.fit).parameters)):
+        raise ValueError(f"there is no option {unknown[0]!r}: see probes.fit for those there are")
+    subjects = checks.several(subjects, "subjects", once=True)
     names = [(subject.encoder, subject.condition, subject.language) for subject in subjects]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"two encoders are called {', '.join(sorted(twice)[0])}")
     if lost := sorted({subject.language for subject in subjects} - set(tasks)):
-        raise ValueError(f"there are no tasks in {lost[0]}, but {', '.join(sorted(tasks))}")
+        raise ValueError(
+            f"there are no tasks in {lost[0]}, but {', '.join(sorted(tasks)) or 'in none'}"
+        )
     fitting = {"hidden": hidden, "activation": activation, "seeds": list(seeds), "order": order}
     fitting |= options
     hashes = {language: [task.text_hash() for task in own] for language, own in tasks.items()}

@@ -85,7 +85,8 @@ def measure_all(
 ) -> list[Measurement]:
     """LD, MD and retrieval of models for all language pairs of a corpus, at every layer.
 
-    Options as `embeddings.embed_corpus`; errors as its, `models.load`'s and `abx.exact`'s.
+    Options as `embeddings.embed_corpus`; errors as its, `models.load`'s and `abx.exact`'s. Where
+    vectors are computed, languages that a model cannot read are warned of (`checks.TextWarning`).
     """
     names = checks.several(names, "models")
     checks.parallel(corpus)

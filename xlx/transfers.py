@@ -24,7 +24,18 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xlx import abx, alignment, bfloat16, embeddings, examples, mexa, models, transferability, work
+from xlx import (
+    abx,
+    alignment,
+    bfloat16,
+    checks,
+    embeddings,
+    examples,
+    mexa,
+    models,
+    transferability,
+    work,
+)
 from xlx.corpora import ParallelCorpus
 from xlx.examples import Examples
 from xlx.finetuning import Job, Recipe, Run, finetune_all
@@ -123,6 +134,8 @@ def labelled_task(
     ValueError
         As `labelled.load`; a language twice; nothing that all languages have with one label.
     """
+    if train_split == "test":
+        raise ValueError("train_split is 'test', the part to test on: train on another")
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
         parts[part], left_out[part] = examples.parallel(name, languages, split, n, path=path)
@@ -354,6 +367,12 @@ def transfer_each(
     All runs of all tasks go side by side, where one task after another would leave a CPU idle.
     Parameters and errors as there; one `Transfers` a task.
     """
+    names, sources, recipes, seeds = (
+        checks.several(values, what, once=True)
+        for values, what in (
+            (names, "models"), (sources, "sources"), (recipes, "recipes"), (seeds, "seeds")
+        )
+    )  # fmt: skip
     jobs = [_jobs(names, task, sources, recipes, seeds, more) for task in tasks]
     runs = iter(finetune_all([job for own in jobs for job in own]))
     return [

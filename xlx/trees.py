@@ -34,7 +34,7 @@ from typing import Any
 import pandas as pd
 from ufal import udpipe
 
-from xlx import labelled, origins, paths, progress
+from xlx import checks, labelled, origins, paths, progress
 from xlx.languages import base_code
 
 #: What is shipped: one treebank a language, and Parallel UD.
@@ -56,9 +56,9 @@ _FORMER_RELATIONS = {
 _FORMER_FEATURES = {"Number=Sg": "Number=Sing", "Number=Pl": "Number=Plur"}
 
 _TAGS = frozenset(labelled.UPOS)
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 _EMPTY_NODE = re.compile(r"(?:0|[1-9][0-9]*)\.[1-9][0-9]*")
-_NUMBER = re.compile(r"0|[1-9][0-9]*")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 _DOC = re.compile(r'<doc id="([^"]*)".* title="(.*)">')
@@ -218,6 +218,7 @@ def load(language: str, source: str = "ud", *, path: str | Path | None = None) -
     that was changed, a folder without such files, and malformed files (with the line);
     FileNotFoundError where there is nothing at ``path``.
     """
+    checks.tag(language, TreesError)
     try:
         language = base_code(language)
     except ValueError as error:
@@ -229,6 +230,9 @@ def load(language: str, source: str = "ud", *, path: str | Path | None = None) -
         read_conllu(_lines(file.read_bytes(), str(file)), str(file), language, source=source)
         for file in files
     ]
+    if not any(parts):
+        why = next(part.dropped[0] for part in parts)
+        raise TreesError(f"{path}: none of its sentences is a tree (first: {why}).")
     if len(parts) == 1:
         return parts[0]
     names = [str(file.relative_to(path)).removesuffix(".xz") for file in files]
@@ -435,7 +439,7 @@ def _what_lacks(number: str, form: str, head: str, relation: str) -> str:
     if not form.strip():
         return "a word without form."
     if not _NUMBER.fullmatch(head):
-        return f"word {number} has the head {head!r}, not a number; is the text parsed?"
+        return f"word {number} has the head {head[:20]!r}, not a number; is the text parsed?"
     return f"word {number} has the relation {relation!r}; is the text parsed?"
 
 
@@ -444,7 +448,8 @@ def _range_end(number: str, n_words: int, last: int, where: str) -> int:
     match = _RANGE.fullmatch(number)
     if match is None:
         raise TreesError(
-            f"{where}: word {number} follows word {n_words}; words are numbered 1, 2, 3 and so on."
+            f"{where}: word {number[:20]} follows word {n_words}; words are numbered 1, 2, 3 and "
+            "so on."
         )
     start, end = int(match[1]), int(match[2])
     if start != n_words + 1 or start <= last or end <= start:
