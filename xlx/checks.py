@@ -4,7 +4,6 @@ They stand at each public face, so that inner functions need none. Nothing here 
 it is no part of the code of a result (`xlx.provenance.AROUND`).
 """
 
-import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -36,7 +35,8 @@ def several(
 
 
 def _shown(value: Any) -> str:
-    return textwrap.shorten(repr(value), 60, placeholder=" ...")
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def layers(wanted: Sequence[int] | None, n_layers: int, *, from_last: bool = False) -> list[int]:
@@ -114,7 +114,7 @@ def arrays(states: Mapping[str, Any]) -> None:
     """Vectors by language: arrays of real numbers, all of two axes or all of three."""
     if not isinstance(states, Mapping):
         raise ValueError(
-            f"vectors are due by language, in a dictionary, and {type(states)} is none"
+            f"vectors are due by language, in a dictionary, and {_shown(states)} is none"
         )
     first = None
     for language, array in states.items():
@@ -178,8 +178,8 @@ def regular(file: Path, kind: type[Exception]) -> None:
 
 def on_record(path: Path, digest: str, record: Path) -> None:
     """A file below the folder of a record (of ``sha256sum``) is the one that it names, if any."""
-    if path.is_relative_to(record.parent):
-        name = path.relative_to(record.parent).as_posix()
+    if path.absolute().is_relative_to(record.parent):
+        name = path.absolute().relative_to(record.parent).as_posix()
         if _record(record).get(name, digest) != digest:
             raise ValueError(
                 f"{path} is not the file on record in {record.name}: restore {record.parent} from "
