@@ -245,7 +245,7 @@ def test_a_model_of_pictures_reads_no_text(folder: Path, tmp_path: Path) -> None
     ViTModel(pictures).save_pretrained(tmp_path)
     for file in folder.glob("tokenizer*"):
         shutil.copy(file, tmp_path)
-    refused(lambda: models.load(tmp_path), "reads no text: .* ViTPatchEmbeddings")
+    refused(lambda: models.load(tmp_path), "reads no text: ViTModel has no table")
 
 
 def test_adapters_and_folders_of_sentence_transformers(folder: Path, tmp_path: Path) -> None:

@@ -723,10 +723,13 @@ def _load_model(label: str, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]
     if missing:
         raise ValueError(_lacks(label, missing))
     _check_layers(label, model, report["unexpected_keys"])
-    if not isinstance(getattr(model.get_input_embeddings(), "weight", None), torch.Tensor):
+    words = None
+    with contextlib.suppress(NotImplementedError, AttributeError):
+        words = model.get_input_embeddings()
+    if not isinstance(getattr(words, "weight", None), torch.Tensor):
         raise ValueError(
-            f"{label!r} reads no text: its input goes through a "
-            f"{type(model.get_input_embeddings()).__name__}; give a language model"
+            f"{label!r} reads no text: {type(model).__name__} has no table of word embeddings; "
+            "give a language model"
         )
     return config, model
 
