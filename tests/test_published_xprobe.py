@@ -4,8 +4,10 @@ A number printed to two decimals stands for anything within half a unit of it. W
 not explain is asserted as it is and listed in the README of the folder. Accuracies are in [0, 1].
 """
 
+import importlib.util
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,8 +20,8 @@ from xlx import paths
 FOLDER = paths.PUBLISHED / "xprobe"
 README = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
 
-#: Half a unit in the last place; sentences that a probe is tested on.
-HALF, N_TEST = 0.005, 10_000
+#: Half a unit in the last place.
+HALF = 0.005
 SETTINGS = ["en", "de", "es", "fr", "fr-UN", "ru"]
 MAPPED = SETTINGS[1:]
 ATTENTION = ["Attention (maxpool)", "Attention (last)"]
@@ -53,14 +55,26 @@ def printed() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def signs(cells: pd.DataFrame) -> pd.DataFrame:
+def release() -> pd.DataFrame:
+    """Counts of the released files, by task and language (fr-UN is tested on the French ones)."""
+    table = read("release").assign(guess=lambda t: t["majority"] / t["test"])
+    table = pd.concat([table, table[table["language"] == "fr"].assign(language="fr-UN")])
+    return table.set_index(["task", "language"]).sort_index()
+
+
+@pytest.fixture(scope="module")
+def signs(cells: pd.DataFrame, release: pd.DataFrame) -> pd.DataFrame:
     """1, 0, -1: better than English, alike within rounding and luck, worse."""
-    return pd.DataFrame({code: beyond(cells[code], cells["en"]) for code in MAPPED})
+    return pd.DataFrame({code: beyond(cells, code, "en", release) for code in MAPPED})
 
 
-def beyond(one: pd.Series, other: pd.Series) -> pd.Series:
-    luck = 1.959964 * np.sqrt((one * (1 - one) + other * (1 - other)) / N_TEST)
-    apart = one - other
+def beyond(cells: pd.DataFrame, one: str, other: str, release: pd.DataFrame) -> pd.Series:
+    def variance(code: str) -> pd.Series:
+        own = release["test_distinct"].xs(code, level="language")
+        return (cells[code] * (1 - cells[code])).div(own, level="task")
+
+    luck = 1.959964 * np.sqrt(variance(one) + variance(other))
+    apart = cells[one] - cells[other]
     return np.sign(apart).where(apart.abs() > 2 * HALF + luck, 0).astype(int)
 
 
@@ -84,6 +98,9 @@ def test_tables_are_whole(cells: pd.DataFrame, xnli: pd.DataFrame, printed: pd.D
     }.items():  # fmt: skip
         assert len(read(name)) == rows
         assert re.search(rf"`{name}\.csv` \| [\w ]+ \| {rows} \|", README)
+    for name, rows in {"release": 45, "release_shared": 5}.items():
+        assert len(read(name)) == rows
+        assert re.search(rf"`{name}\.csv` \| not printed: [^|]+ \| {rows} \|", README)
 
 
 def test_settings_are_those_of_table_2() -> None:
@@ -218,34 +235,116 @@ def test_number_improves_in_spanish_and_french_only(cells: pd.DataFrame) -> None
         assert sorted(by_setting.index[by_setting > 0]) == ["es", "fr", "fr-UN"]
 
 
-def test_somo_and_bishift_are_near_guessing(cells: pd.DataFrame) -> None:
-    def least(accuracy: pd.Series, level: float) -> pd.Series:
-        """Lower end of Wilson's interval, of what was rounded up."""
-        p, z = accuracy - HALF, stats.norm.ppf((1 + level) / 2)
-        centre = p + z**2 / (2 * N_TEST)
-        width = z * np.sqrt(p * (1 - p) / N_TEST + z**2 / (4 * N_TEST**2))
-        return (centre - width) / (1 + z**2 / N_TEST)
+def above_guessing(
+    cells: pd.DataFrame, release: pd.DataFrame, task: str, level: float, guess: float | None = None
+) -> list[str]:
+    """Encoders of the cells whose Wilson interval, of what was rounded up, is above guessing."""
+    found = []
+    for encoder, code in itertools.product(ENCODERS, SETTINGS):
+        own = release.loc[(task, code)]
+        n, p = own["test_distinct"], cells.loc[(task, encoder), code] - HALF
+        z = stats.norm.ppf((1 + level) / 2)
+        width = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+        low = (p + z**2 / (2 * n) - width) / (1 + z**2 / n)
+        if low > (own["guess"] if guess is None else guess):
+            found.append(encoder)
+    return found
 
-    somo, bishift = (cells.loc[task].stack() for task in ("SOMO", "BiShift"))
-    assert (somo.min(), somo.max()) == (0.49, 0.53)
-    assert (bishift.min(), bishift.max()) == (0.53, 0.58)
-    assert (least(somo, 0.95) > 0.5).sum() == 8
-    assert (least(somo, 1 - 0.05 / 36) > 0.5).sum() == 2
+
+def test_bishift_is_above_a_half_everywhere_and_seldom_above_guessing(
+    cells: pd.DataFrame, release: pd.DataFrame
+) -> None:
+    """The most frequent class of the released test sets, not one half."""
+    bishift = cells.loc["BiShift"]
+    assert (bishift.min(axis=None), bishift.max(axis=None)) == (0.53, 0.58)
+    guess = release.loc["BiShift", "guess"].round(3).to_dict()
+    assert guess == {
+        "de": 0.543, "en": 0.548, "es": 0.545, "fr": 0.547, "fr-UN": 0.547, "ru": 0.57,
+    }  # fmt: skip
+    assert len(above_guessing(cells, release, "BiShift", 0.95, guess=0.5)) == 36
+    found = above_guessing(cells, release, "BiShift", 0.95)
+    assert len(found) == 9
+    assert set(found) == {*ATTENTION, RNN[0]}
+    assert len(above_guessing(cells, release, "BiShift", 1 - 0.05 / 36)) == 7
+
+
+def test_somo_is_near_guessing(cells: pd.DataFrame, release: pd.DataFrame) -> None:
+    somo = cells.loc["SOMO"]
+    assert (somo.min(axis=None), somo.max(axis=None)) == (0.49, 0.53)
+    assert len(above_guessing(cells, release, "SOMO", 0.95)) == 4
+    assert len(above_guessing(cells, release, "SOMO", 1 - 0.05 / 36)) == 1
+
+
+def test_all_but_the_cnns_are_above_guessing_on_five_more_tasks(
+    cells: pd.DataFrame, release: pd.DataFrame
+) -> None:
+    for task in ("CoordInv", "ObjNum", "SubjNum", "Tense", "TreeDepth"):
+        found = above_guessing(cells, release, task, 1 - 0.05 / 36)
+        assert sum(encoder not in CNN for encoder in found) == 24
+
+
+# --- the released files ---
+
+
+def test_the_release_is_not_all_that_the_paper_says_of_it(release: pd.DataFrame) -> None:
+    own = release.drop("fr-UN", level="language")
+    other = own[own["test"] != 10_000]["test"].to_dict()
+    assert other.pop(("SOMO", "ru")) == 8072
+    assert other.pop(("WC", "de")) == 9990
+    assert other == {("SentLen", code): 4998 for code in ("de", "en", "es", "fr", "ru")}
+    assert (own[["test", "validation"]] == 10_000).all(axis=1).sum() == 38
+    identical = own.index[own["identical"] == 1]
+    assert [*identical] == [("TreeDepth", code) for code in ("de", "en", "es", "fr", "ru")]
+    shared = read("release_shared").set_index("language")["shared"]
+    assert shared.to_dict() == {"en": 29, "de": 32, "es": 52, "fr": 64, "ru": 35}
+
+
+def test_sentences_of_somo_stand_under_both_labels(release: pd.DataFrame) -> None:
+    somo = release.loc["SOMO"].drop("fr-UN")
+    both = (somo["both"] / somo["distinct"]).round(2)
+    assert both.to_dict() == {"de": 0.41, "en": 0.40, "es": 0.35, "fr": 0.45, "ru": 0.18}
+    best = (somo["test_best"] / somo["test"]).round(2)
+    assert best.to_dict() == {"de": 0.82, "en": 0.82, "es": 0.86, "fr": 0.77, "ru": 1.0}
+    assert (release.drop("SOMO")["both"] == 0).all()
+
+
+def test_what_is_counted_of_a_release(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("count_release", FOLDER / "release.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    te, va = tmp_path / "te.txt", tmp_path / "va.txt"
+    te.write_text("a b\tO\na b\tI\na b\tO\nc\tO\n", encoding="utf-8")
+    va.write_text("c\tI\nd\tO\n", encoding="utf-8")
+    found = script.count(script.read(te), script.read(va))
+    assert found == {
+        "test": 4, "validation": 2, "identical": 0, "classes": 2, "majority": 3,
+        "test_distinct": 2, "test_both": 1, "test_best": 3, "distinct": 3, "both": 2,
+    }  # fmt: skip
+    te.write_text("O a b\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"te\.txt, line 1: not sentence<TAB>label"):
+        script.read(te)
 
 
 # --- sections 8.1 and 8.3 ---
 
 
-def test_russian_is_lowest_in_six_tasks_and_highest_in_two(cells: pd.DataFrame) -> None:
+def test_russian_is_lowest_in_six_tasks_and_highest_in_none_less_guessing(
+    cells: pd.DataFrame, release: pd.DataFrame
+) -> None:
     means = cells.groupby("task").mean()
     lowest = sorted(means.index[means.idxmin(axis=1) == "ru"])
     assert lowest == ["CoordInv", "ObjNum", "SubjNum", "Tense", "TreeDepth", "WC"]
     assert sorted(means.index[means.idxmax(axis=1) == "ru"]) == ["BiShift", "SOMO"]
+    level = release["guess"].unstack().loc[means.index, SETTINGS]
+    assert level["ru"][["BiShift", "SOMO"]].round(3).tolist() == [0.57, 0.513]
+    assert "ru" not in set((means - level).idxmax(axis=1))
     behind = (means[["de", "es", "fr", "fr-UN"]].mean(axis=1) - means["ru"])[lowest]
     assert [behind.min().round(2), behind.max().round(2)] == [0.03, 0.09]
 
 
-def test_the_two_french_are_the_nearest_settings(cells: pd.DataFrame) -> None:
+def test_the_two_french_are_the_nearest_settings(
+    cells: pd.DataFrame, release: pd.DataFrame
+) -> None:
     apart = {
         pair: (cells[pair[0]] - cells[pair[1]]).abs()
         for pair in itertools.combinations(SETTINGS, 2)
@@ -254,7 +353,7 @@ def test_the_two_french_are_the_nearest_settings(cells: pd.DataFrame) -> None:
     assert sorted(means, key=means.get)[0] == ("fr", "fr-UN")
     assert (means["fr", "fr-UN"], means["es", "fr"]) == (0.009, 0.02)
     assert apart["fr", "fr-UN"].max() == pytest.approx(0.03)
-    assert (beyond(cells["fr"], cells["fr-UN"]) != 0).sum() == 5
+    assert (beyond(cells, "fr", "fr-UN", release) != 0).sum() == 5
 
 
 def test_the_two_rnns_are_not_each_others_nearest(cells: pd.DataFrame) -> None:
@@ -296,6 +395,8 @@ def test_recurrent_encoders_tell_length_worse_than_attentive_ones(cells: pd.Data
     assert (recurrent.min(axis=None), recurrent.max(axis=None)) == (0.38, 0.68)
     assert (attentive.min(axis=None), attentive.max(axis=None)) == (0.70, 0.87)
     assert (recurrent.max() < attentive.min()).all()
+    ratio = length[MAPPED].div(length["en"], axis=0).mean(axis=1)
+    assert [ratio[names].mean().round(2) for names in (RNN, ATTENTION)] == [1.26, 1.17]
 
 
 def test_cnns_are_worst_where_anything_is_known(cells: pd.DataFrame) -> None:
@@ -336,7 +437,10 @@ def test_readme_lists_the_disagreements() -> None:
         "52 of 54 are positive", "51 or 52 of 54 correlations are positive", "31 of 54", "20 by",
         "71 are better than English and 56 worse", "49 and 52", "1.0 times", "2.2 with n - 1",
         "6.3 without English", "4.8 without French (UN)", "5.6 without the other French",
-        "8 of 36", "2 by Bonferroni", "6 of 9 tasks", "5 of 54", "0.096", "0.066",
+        "4 of 36", "1 by Bonferroni", "36 of 36 cells", "0.430 (ru) to 0.457", "0.543 to 0.570",
+        "9 of 36", "7 by Bonferroni", "0.18 (ru) to 0.45 (fr)", "0.77 (fr) to 0.86", "6 of 9 tasks",
+        "5,253 to 6,140", "29 (en), 32 (de), 52 (es), 64 (fr) and 35 (ru)", "1.26 times",
+        "5 of 54", "0.096", "0.066",
         "0.074 in RNN, 0.021 in CNN, 0.011 in attention", "0.045, 0.101 and 0.027", "-0.005",
         "0.604 and 0.608", "0.578 and 0.580 to 0.587", "7 of 9 tasks", "0.07 to 0.15",
     ):  # fmt: skip

@@ -149,6 +149,38 @@ def test_the_gain_of_one_language_has_no_interval() -> None:
         xprobe.gains(table().query("language != 'tr'"), reference="tr")
 
 
+def test_a_difference_counts_beyond_rounding_and_luck() -> None:
+    # 0.5 of 10,000 sentences is known to 0.0098; of two independent sets the difference to 0.0139
+    one, other = np.array([0.524, 0.5238, 0.476, 0.5]), np.full(4, 0.5)
+    assert xprobe.beyond(one, other, 10_000, 10_000, half=0.005).tolist() == [1, 0, -1, 0]
+    assert xprobe.beyond(one, other, 10_000, 2_000, half=0.005).tolist() == [0] * 4
+    assert xprobe.beyond(0.514, 0.5, 10_000, 10_000) == 1
+
+
+def test_guessing_is_the_most_frequent_class_of_the_test() -> None:
+    cells = table().query("task == 'WC'").assign(guess=0.55, n=10_000)
+    cells["accuracy"] = np.linspace(0.55, 0.58, len(cells))
+    found = xprobe.above_guessing(cells, half=0.005)
+    for row in found.itertuples():
+        p = row.accuracy - 0.005
+        for name, level in (("above", 0.95), ("above_all", 1 - 0.05 / len(cells))):
+            z = stats.norm.ppf((1 + level) / 2)
+            width = z * math.sqrt(p * (1 - p) / 1e4 + z**2 / 4e8)
+            low = (p + z**2 / 2e4 - width) / (1 + z**2 / 1e4)
+            assert getattr(row, name) == (low > 0.55)
+    assert 0 < found["above_all"].sum() < found["above"].sum() < len(cells)
+    assert xprobe.above_guessing(cells.assign(guess=0.5))["above_all"].all()
+
+
+def test_guessing_is_corrected_for_the_cells_of_a_task() -> None:
+    cells = table().assign(guess=0.5, n=1000)
+    alone = xprobe.above_guessing(cells[cells["task"] == "WC"])
+    both = xprobe.above_guessing(cells)
+    assert of(both, task="WC")["above_all"].tolist() == alone["above_all"].tolist()
+    with pytest.raises(ValueError, match=r"guess is missing in 36 of 36 rows"):
+        xprobe.above_guessing(cells.assign(guess=np.nan))
+
+
 # --- Figure 3 ---
 
 

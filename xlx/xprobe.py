@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from xlx import checks
-from xlx.statistics import LEVEL, Correlation, numbers, require
+from xlx.statistics import LEVEL, Correlation, half_width, numbers, require, share_interval
 
 #: The column names of a cell.
 KEYS = ("language", "encoder", "task")
@@ -99,6 +99,57 @@ def relative(table: pd.DataFrame, *, reference: str = "en", half: float = 0.0) -
         least=(accuracy - half).clip(lower=0) / (base + half),
         most=(accuracy + half) / (base - half).clip(lower=0),
     )
+
+
+def beyond(
+    one: pd.Series | np.ndarray,
+    other: pd.Series | np.ndarray,
+    n_one: pd.Series | np.ndarray | int,
+    n_other: pd.Series | np.ndarray | int,
+    *,
+    half: float = 0.0,
+    level: float = LEVEL,
+) -> np.ndarray:
+    """Whether one accuracy is above another by more than rounding and luck: 1, 0 or -1 below.
+
+    Luck is that of two independent sets of ``n_one`` and ``n_other`` sentences, so of the same
+    sentences it says too seldom that two differ; rounding moves each by ``half`` at most. What
+    another training run would change is not in it.
+    """
+    one, other = np.asarray(one, float), np.asarray(other, float)
+    variance = one * (1 - one) / np.asarray(n_one) + other * (1 - other) / np.asarray(n_other)
+    reach = 2 * half + half_width(np.sqrt(variance), level)
+    return np.where(np.abs(one - other) > reach, np.sign(one - other), 0).astype(int)
+
+
+def above_guessing(table: pd.DataFrame, *, half: float = 0.0, level: float = LEVEL) -> pd.DataFrame:
+    """Which accuracies are above that of guessing, alone and among all of their task.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A row per cell with `KEYS`, ``accuracy``, ``guess`` (what the most frequent class of that
+        very test set is right in, so it has no error of its own) and ``n`` (its sentences).
+    half : float
+        Half a unit of the last place that is printed: an accuracy counts as if it had been rounded
+        up by all of it.
+
+    Returns
+    -------
+    DataFrame
+        The table with ``above`` (Wilson's interval of the level is above ``guess``) and
+        ``above_all`` (so it is at Bonferroni's level for the cells of its task).
+
+    Raises ValueError as `mean_sd`.
+    """
+    _checked(table, KEYS)
+    least = (numbers(table, ["accuracy"])[:, 0] - half).clip(min=0)
+    guess, n = numbers(table, ["guess", "n"]).T
+    tests = table.groupby("task")["task"].transform("size").to_numpy()
+    alone, among = (
+        share_interval(least * n, n, 1 - missed)[0] for missed in (1 - level, (1 - level) / tests)
+    )
+    return table.assign(above=alone > guess, above_all=among > guess)
 
 
 def gains(table: pd.DataFrame, *, reference: str = "en", level: float = LEVEL) -> pd.DataFrame:
