@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from tests.tables import of
 from xlx import mixing
@@ -357,6 +358,35 @@ def test_a_resample_without_a_label_has_no_score_of_it() -> None:
 def test_labels_that_do_not_make_a_whole_are_refused(labels, of_labels, groups, message) -> None:
     with pytest.raises(MixingError, match=message):
         mixing.by_label(right(), labels, of_labels, LANGUAGES, groups)
+
+
+# --- sensitivity and preference ---
+
+
+@given(st.floats(0.1, 4), st.floats(-1.5, 1.5))
+def test_detection_finds_the_distance_and_the_threshold(distance: float, criterion: float) -> None:
+    """Two normal distributions, half the distance from 0 each; "first" is said above c."""
+    first = stats.norm.sf(criterion, loc=distance / 2)
+    second = stats.norm.cdf(criterion, loc=-distance / 2)
+    found = mixing.detection(first, second)
+    assert found == pytest.approx((distance, criterion, stats.norm.cdf(distance / 2)))
+    assert found.unbiased >= (first + second) / 2 - 1e-12  # a preference costs
+
+
+def test_a_threshold_alone_lowers_the_mean_of_the_classes() -> None:
+    """Why a lower mean is no sign that less is known."""
+    first, second = np.array([0.841, 0.309]), np.array([0.841, 0.994])
+    found = mixing.detection(first, second)
+    assert found.sensitivity.round(1).tolist() == [2.0, 2.0]
+    assert found.criterion.round(1).tolist() == [0.0, 1.5]
+    assert ((first + second) / 2).round(2).tolist() == [0.84, 0.65]
+    assert found.unbiased.round(2).tolist() == [0.84, 0.84]
+
+
+def test_detection_needs_shares_between_0_and_1() -> None:
+    for first, second, name in ((1.0, 0.5, "first"), (0.5, 0.0, "second"), (0.5, 80.0, "second")):
+        with pytest.raises(MixingError, match=rf"of the {name} class is not between 0 and 1"):
+            mixing.detection(first, second)
 
 
 # --- fine-tuning on a pair ---

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from xlx import checks, statistics
 from xlx.transferability import resample_counts
@@ -381,6 +382,62 @@ def by_label(
         table.insert(4, "share", mask.mean())
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
+
+
+class Detection(NamedTuple):
+    """What `detection` finds; all have the shape of the accuracies.
+
+    Attributes
+    ----------
+    sensitivity : numpy.ndarray
+        d′, how far apart the classes are for the model, in standard deviations; 0 if it tells
+        nothing.
+    criterion : numpy.ndarray
+        Which answer it prefers: above 0 the second, below 0 the first.
+    unbiased : numpy.ndarray
+        The mean of both accuracies, in [0, 1], that it would have with no preference.
+    """
+
+    sensitivity: np.ndarray
+    criterion: np.ndarray
+    unbiased: np.ndarray
+
+
+def detection(first: np.ndarray, second: np.ndarray) -> Detection:
+    """What a model tells of two classes, apart from which answer it prefers (Tables 6, 12, 13).
+
+    Where one class is answered worse and the other better, the preference has moved, the knowledge
+    has shrunk, or both; the mean of the two accuracies does not tell, as it falls with either. In
+    signal detection (Green and Swets 1966) the model has one normal quantity of unit variance for
+    each class and answers "first" above a threshold. With h and r the accuracies of the first and
+    the second class and z the normal quantile,
+
+        d′ = z(h) + z(r),   c = (z(r) - z(h)) / 2,
+
+    and with no preference (c = 0) both accuracies would be Φ(d′ / 2). That both variances are equal
+    is assumed, and cannot be tested with one threshold.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray
+        Of a task with two answers: the accuracy on examples of each class, above 0 and below 1. Of
+        a mean over models or pairs of languages that differ, d′ comes out too small.
+
+    Raises
+    ------
+    MixingError
+        An accuracy that is not between 0 and 1, where d′ would be infinite.
+    """
+    first, second = np.asarray(first, float), np.asarray(second, float)
+    for name, values in (("first", first), ("second", second)):
+        if not ((values > 0) & (values < 1)).all():
+            raise MixingError(
+                f"an accuracy of the {name} class is not between 0 and 1, so that it has no normal "
+                "quantile: leave it out, or divide per cent by 100"
+            )
+    hits, rejections = stats.norm.ppf(first), stats.norm.ppf(second)
+    sensitivity = hits + rejections
+    return Detection(sensitivity, (rejections - hits) / 2, stats.norm.cdf(sensitivity / 2))
 
 
 def in_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
