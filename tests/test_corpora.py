@@ -421,6 +421,24 @@ def test_two_layouts(tmp_path):
     refuses(folder, "file english-x-bible-a.txt is no text of a language")
 
 
+SAME_LANGUAGE = [
+    ("est", "ekk", "et"), ("lav", "lvs", "lv"), ("fas", "pes", "fa"), ("swa", "swh", "sw"),
+    ("zho", "cmn", "zh"), ("msa", "zsm", "ms"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("whole", "main", "code"), SAME_LANGUAGE)
+def test_two_names_of_a_language_hinder_no_other(folder, whole, main, code):
+    write(folder, **{whole: "a\nb\nc\n", main: "x\ny\nz\n"})
+    assert load(folder, ["en", "deu"]).languages == ("en", "de")
+    assert load(folder, "en").languages == ("en",)
+    for name, text in ((whole, "abc"), (main, "xyz")):
+        assert load(folder, ["en", name]).sentences[code] == tuple(text)
+    for languages in (None, ["en", code], [whole, main]):
+        refuses(folder, " and ".join(sorted([main, whole])), "the same language", "by this name",
+                languages=languages)  # fmt: skip
+
+
 # --- sentences at two positions -------------------------------------------------------------------
 
 
@@ -496,6 +514,32 @@ def test_take_depends_on_the_seed_and_reaches_every_position():
     assert seen == set(corpus.ids)
     with pytest.raises(CorpusError, match="at least one"):
         corpus.take(0, 0)
+
+
+def test_take_draws_by_id(tmp_path):
+    """Fewer languages lack other positions, and give the same ones all the same."""
+    rows = {f"s{i}": f"s{i}\t{{}} {i}\n" for i in range(60)}
+    write(tmp_path, en="".join(rows.values()).format(*["e"] * 60))
+    write(tmp_path, de="".join(rows.values()).format(*["d"] * 60))
+    write(tmp_path, fr="".join(row for i, row in rows.items() if i != "s7").format(*["f"] * 59))
+    two = load(tmp_path, ["en", "de"]).take(20, 1)
+    with pytest.warns(CorpusWarning, match="1 of 60 ids are left out"):
+        three = load(tmp_path)
+    assert len(three) == 59
+    assert len(set(three.take(20, 1).ids) & set(two.ids)) >= 19
+    again = replace(three, ids=three.ids[::-1])
+    assert set(again.take(20, 1).ids) == set(three.take(20, 1).ids)
+
+
+def test_take_from_shipped_text_depends_on_no_language():
+    every = load("wmt24pp", drop_duplicates=True)
+    few = load("wmt24pp", ["en", "de", "ja"], drop_duplicates=True)
+    assert len(few) > len(every)
+    assert few.take(200, 1).ids == every.take(200, 1).ids
+    # as the shipped results have them
+    drawn = np.random.default_rng(1).choice(len(every), size=200, replace=False)
+    assert every.take(200, 1).ids == tuple(every.ids[i] for i in sorted(drawn.tolist()))
+    assert set(every.ids) < set(few.take(len(few) - 1, 1).ids)
 
 
 def test_drop():

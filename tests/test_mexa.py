@@ -355,6 +355,8 @@ def test_line_is_least_squares_and_scaling_mu_keeps_the_correlation() -> None:
     )
     with pytest.raises(ValueError, match="two choices"):
         mexa.line(table, n_choices=1)
+    with pytest.raises(ValueError, match="has two rows: the line is of one model and one task"):
+        mexa.line(pd.concat([table, table.tail(1)]))
     with pytest.raises(ValueError, match="task"):
         mexa.line(table, y="task")
 

@@ -398,13 +398,39 @@ def test_correlations_have_a_row_a_measure_and_a_mark_a_model() -> None:
     assert other.get_xlabel() == "of ranks"
 
 
-def test_correlations_of_one_model_stand_on_their_row_and_of_eight_do_not_fit() -> None:
+def test_correlations_of_one_model_stand_on_their_row() -> None:
     table = of(measures(), model="mini-b")
     (container,) = mexa_plots.correlations(table).axes[0].containers
     assert list(drawn(container)[0][:, 1]) == [0, 1, 2]
-    many = pd.concat([table.assign(model=str(number)) for number in range(8)])
-    with pytest.raises(ValueError, match="8 models cannot be told apart by 7 colours"):
+
+
+def test_the_nine_models_of_the_paper_are_told_apart() -> None:
+    table = of(measures(), model="mini-b")
+    nine = pd.concat([table.assign(model=f"org/model-{number}") for number in range(9)])
+    axes = mexa_plots.correlations(nine).axes[0]
+    looks = {(line[0].get_color(), line[0].get_marker()) for line in axes.containers}
+    assert len(looks) == 9
+    many = pd.concat([table.assign(model=str(number)) for number in range(50)])
+    with pytest.raises(ValueError, match="50 models cannot be told apart by 7 colours and 7 mark"):
         mexa_plots.correlations(many)
+
+
+@pytest.mark.parametrize("name", ["layer_scores", "cosines"])
+def test_panels_of_nine_models_stand_in_rows(name: str) -> None:
+    nine = [f"org/model-{number}" for number in range(9)]
+    if name == "layer_scores":
+        table = rows(1, "mu", model=nine, language=CODES, layer=range(81))
+        figure = mexa_plots.layer_scores(table, NAMES)
+    else:
+        figure = mexa_plots.cosines(pd.concat([of(near(), model="mini-b").assign(model=x)
+                                               for x in nine]))  # fmt: skip
+    drawn = panels(figure)
+    assert list(drawn) == nine
+    assert figure.get_size_inches()[0] < 12
+    assert len({axes.get_subplotspec().rowspan.start for axes in drawn.values()}) == 3
+    figure.canvas.draw()
+    ends = [label.get_window_extent() for label in drawn[nine[-1]].get_xticklabels()]
+    assert all(one.x1 < other.x0 for one, other in itertools.pairwise(ends))
 
 
 def test_differences_name_what_disagrees_and_count_what_is_missing() -> None:

@@ -115,6 +115,28 @@ def test_unrelated_languages_seldom_look_related() -> None:
     assert significant > 2 * excluded
 
 
+def test_groups_in_which_nothing_correlates_have_no_correlation() -> None:
+    pairs = language_pairs(6, 0, 0.5)
+    several = pd.concat(
+        [
+            pairs.assign(model="b", layer=1),
+            pairs.assign(model="a", layer=1, LD=0.5),
+            pairs.head(2).assign(model="a", layer=2),
+            pairs.assign(model="c", layer=2, MD=np.nan),
+        ]
+    )
+    found = statistics.correlations(several, ["model", "layer"], "LD", "MD", n_resamples=50)
+    assert list(found) == ["model", "layer", "r", "low", "high", "n"]
+    assert found["model"].tolist() == ["b", "a", "a", "c"]
+    assert found["n"].tolist() == [15, 15, 2, 15]
+    alone = statistics.correlation(pairs, "LD", "MD", n_resamples=50)
+    assert found.loc[0, ["r", "low", "high"]].tolist() == [alone.value, alone.low, alone.high]
+    assert found.loc[1:, ["r", "low", "high"]].isna().all(axis=None)
+    empty = statistics.correlations(several.iloc[:0], ["model"], "LD", "MD")
+    assert list(empty) == ["model", "r", "low", "high", "n"]
+    assert empty.empty
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

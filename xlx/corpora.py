@@ -22,7 +22,8 @@ none takes it. Either name works when asking.
 
 Where sentences have ids of their own (the New Testaments, two layouts of a folder) the positions
 are the ids that *all the languages asked for* have, in the order of the first: fewer languages give
-as many positions or more.
+as many positions or more. `ParallelCorpus.take` draws by id, so that other languages give the same
+positions as far as they have them.
 
 What is done to the text: a byte order mark is taken off and CRLF line ends are read as LF. Lines
 end at LF only, so other separators (U+2028, U+0085, a lone CR) stay inside their sentence. Nothing
@@ -30,11 +31,13 @@ is stripped, normalised or repaired. In the New Testaments a verse of fewer than
 digits counts as missing: it is the sign by which a translation leaves one out ("#", "[1]").
 """
 
+import hashlib
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +79,9 @@ class ParallelCorpus:
     ``ids`` and ``domains`` have n entries too; a corpus without domains has empty strings there. In
     WMT24++ and NTREX an id is ``document:segment`` (so ``id.rsplit(":", 1)[0]`` is the document),
     in the New Testaments a verse (``Jas.1.1``, of the domain ``Jas``), elsewhere the line number
-    unless the corpus gives one. ``source`` of a folder says which layout was read.
+    unless the corpus gives one. ``source`` of a folder says which layout was read. ``stock`` are
+    the ids that `take` draws from first: of a shipped corpus, the positions that it has in all its
+    languages together, whichever were asked for.
     """
 
     name: str
@@ -85,6 +90,7 @@ class ParallelCorpus:
     domains: tuple[str, ...]
     licence: str
     source: str
+    stock: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for what, row in {**self.sentences, "domains": self.domains}.items():
@@ -115,13 +121,24 @@ class ParallelCorpus:
         return replace(self, sentences={key: self.sentences[key] for key in found})
 
     def take(self, n: int, seed: int | np.random.Generator) -> "ParallelCorpus":
-        """n positions drawn without replacement, in their order; all if n is not smaller."""
+        """n positions drawn without replacement, in their order; all if n is not smaller.
+
+        They are drawn by id, from the ``stock`` and then by a hash of seed and id: corpora that
+        differ in their languages alone, and so perhaps in some of their ids, give the same
+        positions but for those.
+        """
         if n < 1:
             raise CorpusError(f"{self.name}: cannot take {n} sentences; take at least one.")
         if n >= len(self):
             return self
-        drawn = np.random.default_rng(seed).choice(len(self), size=n, replace=False)
-        return self._keep(sorted(drawn.tolist()))
+        rng = np.random.default_rng(seed)
+        place = {id_: position for position, id_ in enumerate(self.ids)}
+        drawn = rng.choice(len(self.stock), size=min(n, len(self.stock)), replace=False)
+        kept = {place[id_] for i in drawn if (id_ := self.stock[i]) in place}
+        salt = rng.integers(2**63)
+        ranks = [hashlib.sha256(f"{salt} {id_}".encode()).digest() for id_ in self.ids]
+        rest = sorted(set(range(len(self))) - kept, key=lambda place: (ranks[place], place))
+        return self._keep(sorted([*kept, *rest[: n - len(kept)]]))
 
     def drop(self, positions: Iterable[int]) -> "ParallelCorpus":
         """The corpus without these positions (0 to n - 1), in every language."""
@@ -185,7 +202,8 @@ def load(
     ----------
     name : a corpus of the table at the top of this module, or a folder with one text file a
         language, named by a tag that `languages.parse_tag` reads (``en.txt``, ``eng_Latn``,
-        ``pt_BR.txt``, ``aai_Latn.devtest``; the same extension throughout). Its layout is found
+        ``pt_BR.txt``, ``aai_Latn.devtest``; the same extension throughout). Of two names of one
+        language, such as ``est`` and ``ekk``, ask for one by this name. Its layout is found
         out from the files:
 
         * one sentence a line, line n the same in each, as in the data of MEXA (Kargaran et al.);
@@ -205,7 +223,8 @@ def load(
         their own names, at any depth, or an archive of it. A copy whose text differs from the one
         on record gives a CorpusWarning; a download that differs, an error.
     drop_duplicates : leave out, in all languages, the positions at which one of them repeats an
-        earlier sentence; otherwise a CorpusWarning counts them.
+        earlier sentence; otherwise a CorpusWarning counts them. What is measured language by
+        language (`coverage`) does better without: a repeat then costs its own language alone.
     progress : show a bar while downloading.
 
     Raises
@@ -229,7 +248,17 @@ def load(
             f"There is no corpus and no folder {str(name)!r}; give a folder with one text file a "
             f"language, or one of {', '.join(ORIGINS)}."
         )
-    return _check(corpus, drop_duplicates)
+    corpus = _check(corpus, drop_duplicates)
+    if str(name) in origins.SHIPPED:
+        return replace(corpus, stock=_stock(str(name), drop_duplicates))
+    return corpus
+
+
+@lru_cache(maxsize=8)
+def _stock(name: str, drop_duplicates: bool) -> tuple[str, ...]:
+    """The ids that a shipped corpus has in all its languages, without those that one repeats."""
+    whole = _load_known(name, None, None, False)
+    return whole.drop(whole.duplicates()["position"]).ids if drop_duplicates else whole.ids
 
 
 def tags(name: str) -> dict[str, str]:
@@ -334,14 +363,30 @@ def _canonical(tag: str) -> str:
         return tag
 
 
-def _keys(tags: Iterable[str], chosen: dict[str, str], where: str) -> dict[str, str]:
-    """Key of every file tag: the bare code for the chosen or only variety, else the whole tag."""
-    spelled: dict[str, str] = {}
+def _keys(
+    tags: Iterable[str],
+    chosen: dict[str, str],
+    where: str,
+    wanted: Iterable[str] | None = None,
+) -> dict[str, str]:
+    """Key of every file tag: the bare code for the chosen or only variety, else the whole tag.
+
+    Of tags that mean one language (est and ekk, zho and cmn) only one can be used: that in
+    ``wanted``, or none where the language is not wanted at all.
+    """
+    named: dict[str, list[str]] = {}
     for tag in tags:
-        if (other := spelled.setdefault(parse_tag(tag), tag)) != tag:
+        named.setdefault(parse_tag(tag), []).append(tag)
+    spelled: dict[str, str] = {}
+    for canonical, same in named.items():
+        asked = same if wanted is None else [x for x in wanted if _canonical(x) == canonical]
+        exact = same if len(same) == 1 else [tag for tag in same if tag in asked]
+        if asked and len(exact) != 1:
             raise CorpusError(
-                f"{where}: {other} and {tag} are the same language; keep one of them."
+                f"{where}: {' and '.join(same)} are the same language; keep one of them, or ask "
+                "for one by this name."
             )
+        spelled.update((canonical, tag) for tag in exact)
     taken = {tag: code for code, tag in chosen.items()}
     codes = Counter(base_code(tag) for tag in spelled if spelled[tag] not in taken)
     keys = {}
@@ -354,7 +399,9 @@ def _keys(tags: Iterable[str], chosen: dict[str, str], where: str) -> dict[str, 
 
 def _load_folder(folder: Path, languages: Iterable[str] | None) -> ParallelCorpus:
     files = _files(folder)
-    keys = _keys(files, {}, str(folder))
+    if languages is not None:
+        languages = [languages] if isinstance(languages, str) else list(languages)
+    keys = _keys(files, {}, str(folder), languages)
     keys = {key: keys[key] for key in _resolve(languages, keys, str(folder))}
     names = {key: files[tag].name for key, tag in keys.items()}
     lines = {

@@ -8,7 +8,7 @@ task, model and language:
 column       what
 ============ ===================================================================================
 ``task``     "Belebele", "m-MMLU", "m-ARC"; in a CSV whatever stands there
-``model``    as the file names it
+``model``    as the file names it; `select` and `of_models` find a model by its own name
 ``language`` code as in `corpora.load` of FLORES-200: "en", "ar", "ar_Latn", "zh_Hant"
 ``score``    accuracy, 0 to 1
 ``stderr``   its standard error as the file has it; NaN where it has none
@@ -32,12 +32,14 @@ from xlx.languages import LANGUAGES, parse_tag
 
 COLUMNS = ("task", "model", "language", "score", "stderr", "n")
 
-#: Names of tasks in lm-evaluation-harness, and the part of them that is the language.
+#: Names of tasks in lm-evaluation-harness, and the part of them that is the language. The English
+#: part of m-ARC is ARC-Challenge itself, of which the others are translations.
 TASKS = {
     "Belebele": re.compile(r"belebele_([a-z]{3}_[A-Z][a-z]{3})"),
     "m-MMLU": re.compile(r"m_mmlu_([a-z]{2,3})"),
-    "m-ARC": re.compile(r"arc_([a-z]{2})"),
+    "m-ARC": re.compile(r"arc_([a-z]{2}|challenge)"),
 }
+_ENGLISH = {"challenge": "en"}
 
 #: The measure of a task: for ARC the harness reports both, and its papers the normalised one.
 METRICS = {"Belebele": "acc", "m-MMLU": "acc", "m-ARC": "acc_norm"}
@@ -166,6 +168,52 @@ def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "model", "scored", "missing", "without"])
 
 
+def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = None) -> pd.DataFrame:
+    """The scores of some models alone, each called as it is here.
+
+    A results file names a model by what it was loaded from, often a path; here a folder goes by its
+    last part (`series.series_name`). So a model is the one in the table of its own name, or else
+    the only one whose last part is its last part.
+
+    Raises DownstreamError for a model without scores, or that several in the table may be, and,
+    with a ``pivot``, for one without a score in this language in one of its tasks.
+    """
+    there = list(dict.fromkeys(table["model"]))
+    called: dict[str, str] = {}
+    for model in models:
+        same = [name for name in there if name == model] or [
+            name for name in there if Path(name).name == Path(model).name
+        ]
+        if len(same) != 1:
+            raise DownstreamError(
+                f"{' and '.join(same) if same else 'None'} of the models with results may be "
+                f"{model}; there are {', '.join(there) or 'none'}."
+            )
+        own = table[table["model"] == same[0]]
+        for task, rows in own.groupby("task", sort=False):
+            if pivot is not None and pivot not in set(rows["language"]):
+                raise DownstreamError(f"{task}: {same[0]} has no score in {pivot}.")
+        called[same[0]] = str(model)
+    kept = table[table["model"].isin(called)]
+    return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
+
+
+def select(table: pd.DataFrame, task: str, model: str | None = None) -> pd.DataFrame:
+    """The scores of one task and one model (named as in `of_models`), a row a language.
+
+    Raises DownstreamError for a task that there is not, for scores of several models where none is
+    named, and as `of_models`.
+    """
+    own = table[table["task"] == task]
+    names = list(dict.fromkeys(own["model"]))
+    if not names:
+        tasks = ", ".join(dict.fromkeys(table["task"]))
+        raise DownstreamError(f"There is no score of {task}; there are {tasks or 'none'}.")
+    if model is None and len(names) > 1:
+        raise DownstreamError(f"{task} has scores of {', '.join(names)}: name one as model.")
+    return of_models(own, [model or names[0]])
+
+
 def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:
     found: list[Path] = []
     files = [files] if isinstance(files, str | Path) else files
@@ -211,7 +259,8 @@ def _results(file: Path, metrics: dict[str, str]) -> list[dict[str, object]]:
     if not rows:
         raise DownstreamError(
             f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
-            f"belebele_deu_Latn, m_mmlu_de, arc_de) but {', '.join(results) or 'nothing'}."
+            "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge) but "
+            f"{', '.join(results) or 'nothing'}."
         )
     return rows
 
@@ -227,7 +276,7 @@ def _field(content: object, name: str, file: Path) -> dict:
 def _task(name: str) -> tuple[str | None, str]:
     for task, pattern in TASKS.items():
         if match := pattern.fullmatch(name):
-            return task, match[1]
+            return task, _ENGLISH.get(match[1], match[1])
     return None, ""
 
 

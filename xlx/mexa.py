@@ -27,7 +27,7 @@ from scipy import special, stats
 from xlx import checks, work
 from xlx.alignment import check_pivot
 from xlx.similarity import BLOCK_NUMBERS, unit_vectors
-from xlx.statistics import LEVEL, Correlation, correlation, numbers, share_interval
+from xlx.statistics import LEVEL, Correlation, correlation, numbers, require, share_interval
 
 #: Lower edges of the bands of Table 6; a score on an edge belongs above it.
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -493,7 +493,8 @@ def line(
     Parameters
     ----------
     table : DataFrame
-        One row per language: ``language``, `x` (the adjusted score) and `y` (the task's score).
+        One row per language, of one model and task: ``language``, `x` (the adjusted score) and `y`
+        (the task's score).
     n_choices : int
         Answers of a question to choose among.
     n_resamples, seed, level
@@ -502,10 +503,16 @@ def line(
     Raises
     ------
     ValueError
-        As `xlx.statistics.correlation`; fewer than two choices.
+        As `xlx.statistics.correlation`; a language in two rows; fewer than two choices.
     """
     if n_choices < 2:
         raise ValueError(f"a question has two choices or more, not {n_choices}")
+    require(table, ("language",))
+    if (twice := table["language"].duplicated()).any():
+        raise ValueError(
+            f"{table.loc[twice, 'language'].iloc[0]} has two rows: the line is of one model and "
+            "one task (`downstream.select`)"
+        )
     found = correlation(
         table, x, y, languages=("language",), n_resamples=n_resamples, seed=seed, level=level
     )

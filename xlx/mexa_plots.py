@@ -47,19 +47,26 @@ _POOLINGS = {
 }
 
 
-def _panels(n: int, width: float, height: float, **options: object) -> tuple[Figure, list[Axes]]:
-    figure, axes = plt.subplots(1, n, figsize=(width, height), squeeze=False, **options)
-    return figure, list(axes[0])
+def _panels(
+    n: int, width: float, height: float, *, rows: int = 1, **options: object
+) -> tuple[Figure, list[Axes]]:
+    """Axes of n panels in some rows, each filled before the next."""
+    columns = -(-n // rows)
+    figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, **options)
+    for spare in axes.flat[n:]:
+        spare.set_visible(False)
+    return figure, list(axes.flat[:n])
 
 
 def _looks(keys: list[str], of_what: str) -> dict[str, tuple[str, str]]:
-    """A colour and a marker for each of a few things."""
-    if len(keys) > len(_COLOURS):
+    """A colour and a marker for each; from the eighth on, colours come again with other markers."""
+    n = len(_COLOURS)
+    if len(keys) > n * n:
         raise ValueError(
-            f"{len(keys)} {of_what} cannot be told apart by {len(_COLOURS)} colours: draw "
-            f"{len(_COLOURS)} or fewer in a figure"
+            f"{len(keys)} {of_what} cannot be told apart by {n} colours and {n} markers: draw "
+            f"{n * n} or fewer in a figure"
         )
-    return dict(zip(keys, zip(_COLOURS, _MARKERS, strict=True), strict=False))
+    return {key: (_COLOURS[i % n], _MARKERS[(i % n + i // n) % n]) for i, key in enumerate(keys)}
 
 
 def _bars(rows: pd.DataFrame, value: str, low: str, high: str) -> np.ndarray:
@@ -119,7 +126,7 @@ def layer_scores(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
     ``table`` has ``model``, ``language``, ``layer`` and ``mu``; ``names`` gives the languages from
     top to bottom, code → label. Colours run from 0 to the highest score of all panels; a language
-    without a score stays grey.
+    without a score stays grey. Panels that do not fit side by side stand in several rows.
     """
     models = list(dict.fromkeys(table["model"]))
     cells = {
@@ -129,16 +136,20 @@ def layer_scores(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
         for model in models
     }
     widths = [min(max(0.16 * part.shape[1], 1.7), 2.6) for part in cells.values()]
+    rows = -(-len(models) // int(8.6 // max(widths)))
+    columns = -(-len(models) // rows)
+    if rows > 1:  # one below another: of one width
+        widths = [max(widths)] * columns
     figure, panels = _panels(
-        len(models), sum(widths) + 2.4, max(0.17 * len(names) + 1.1, 2.3), sharey=True,
-        gridspec_kw={"width_ratios": widths},
+        len(models), sum(widths) + 2.4, rows * max(0.17 * len(names) + 1.1, 2.3), rows=rows,
+        sharey=True, gridspec_kw={"width_ratios": widths},
     )  # fmt: skip
     highest = table["mu"].max() or 1  # all may be 0
     for axes, model in zip(panels, models, strict=True):
         axes.set_facecolor(_MISSING)
         sns.heatmap(cells[model], ax=axes, vmin=0, vmax=highest, cmap="cividis", cbar=False)
         layers = list(cells[model].columns)
-        step = 1 if len(layers) <= 13 else 4
+        step = 1 if len(layers) <= 13 else 4 * -(-len(layers) // 40)
         axes.set_xticks(np.arange(len(layers))[::step] + 0.5, layers[::step], rotation=0)
         axes.set_yticks(np.arange(len(names)) + 0.5, list(names.values()), rotation=0, fontsize=7)
         axes.set(xlabel="layer (0: embeddings)", ylabel="")
@@ -207,8 +218,8 @@ def estimates(
     shares in [0, 1]; each panel has its own axes.
     """
     titles, kinds = list(dict.fromkeys(table["panel"])), list(dict.fromkeys(lines["kind"]))
-    rows = -(-len(titles) // 4)
-    columns = -(-len(titles) // rows)
+    rows = max(1, -(-len(titles) // 4))
+    columns = max(1, -(-len(titles) // rows))
     figure, grid = plt.subplots(
         rows, columns, figsize=(2.5 * columns + 0.5, 2.4 * rows + 0.7), squeeze=False
     )
@@ -370,7 +381,7 @@ def correlations(
 
     ``table`` has ``model``, ``measure``, ``value``, ``low`` and ``high``.
 
-    Raises ValueError for more models than can be told apart (7).
+    Raises ValueError for more models than can be told apart (49).
     """
     models, measures = (list(dict.fromkeys(table[key])) for key in ("model", "measure"))
     looks = _looks(models, "models")
@@ -470,7 +481,9 @@ def cosines(table: pd.DataFrame) -> Figure:
     """
     table = table.reset_index(drop=True)
     models = list(dict.fromkeys(table["model"]))
-    figure, panels = _panels(len(models), 2.7 * len(models) + 0.8, 3.1)
+    rows = -(-len(models) // 4)
+    columns = -(-len(models) // rows)
+    figure, panels = _panels(len(models), 2.7 * columns + 0.8, 3.1 * rows, rows=rows)
     known = Normalize(table["score"].min(), table["score"].max())
     for axes, model in zip(panels, models, strict=True):
         rows = table[table["model"] == model]
@@ -496,6 +509,7 @@ def cosines(table: pd.DataFrame) -> Figure:
         axes.set(xlim=limits, ylim=limits, aspect="equal", title=model)
         axes.set_xlabel("mean cosine of other sentences")
         axes.legend(loc="lower right", fontsize=7)
-    panels[0].set_ylabel("mean cosine of translations")
+    for axes in panels[::columns]:
+        axes.set_ylabel("mean cosine of translations")
     figure.colorbar(shown, ax=panels, label="task score", shrink=0.85, **_BAR)
     return figure

@@ -44,6 +44,9 @@ _HOME = {
     "new-testament-held-out": "new_testament",
 }
 
+#: Their names.
+SHIPPED = tuple(_HOME)
+
 #: ... and the name under which a copy elsewhere is read.
 _WHOLE = {"wmt24pp": "google/wmt24pp", "flores200-100": "flores200"}
 

@@ -9,6 +9,7 @@ number says nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -204,6 +205,27 @@ def correlation(
     ]
     low, high = np.nanquantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
     return Correlation(method, float(value), float(low), float(high), float(p_value), len(pairs))
+
+
+def correlations(
+    table: pd.DataFrame, by: Sequence[str], x: str, y: str, **options: Any
+) -> pd.DataFrame:
+    """`correlation` of each group of rows, and none where there is nothing to correlate.
+
+    A row for each group, in the order of their first rows: the columns ``by``, ``r``, ``low``,
+    ``high`` and ``n``, the number of rows; NaN where these are fewer than three, or x or y is
+    missing in one of them or the same in all. ``options`` and errors as of `correlation`.
+    """
+    require(table, by)
+    found = []
+    for key, rows in table.groupby(list(by), sort=False):
+        r = low = high = np.nan
+        values = rows[[x, y]]
+        if len(rows) > 2 and values.notna().all(axis=None) and (values.nunique() > 1).all():
+            own = correlation(rows, x, y, **options)
+            r, low, high = own.value, own.low, own.high
+        found.append((*key, r, low, high, len(rows)))
+    return pd.DataFrame(found, columns=[*by, "r", "low", "high", "n"])
 
 
 def _resampled(x: np.ndarray, y: np.ndarray, weight: np.ndarray, method: str) -> np.ndarray:

@@ -1,0 +1,121 @@
+"""MEXA's notebooks under the profile `paper`: nine models, here tiny ones of the same names."""
+
+import json
+from pathlib import Path
+
+import matplotlib
+import nbformat
+import numpy as np
+import pytest
+import yaml
+
+from tests import tiny
+from xlx import downstream, models, paths, run
+from xlx.settings import settings
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+
+FOLDER = paths.PUBLISHED / "mexa"
+NOTEBOOKS = ("mexa-1-alignment", "mexa-2-estimation")
+CODES = ["en", "de", "fr", "ja", "sw", "tr"]
+#: Sizes at which a test ends in seconds; everything else is the profile's.
+SMALL = {
+    "languages": CODES, "n_sentences": 12, "max_length": 64, "shown": {"de": "German"},
+    "matrix_sizes": [5, 12], "n_draws": 40, "n_shifts": 2, "perplexity": 3, "tsne_sentences": 6,
+    "n_resamples": 20, "n_verses": 8,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def profile() -> dict[str, dict]:
+    found = run.read_profile("paper")["notebooks"]
+    return {name: found[name] for name in NOTEBOOKS}
+
+
+def test_models_and_sizes_are_those_of_the_paper(profile: dict[str, dict]) -> None:
+    printed = yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))
+    for values in profile.values():
+        names = [Path(name).name.lower() for name in values["models"]]
+        for name, called in zip(names, printed["models"], strict=True):
+            first, *_, size = called.lower().split()
+            assert name.startswith(first[:4]) or "llama" in name
+            assert size in name
+        assert values["n_sentences"] == printed["parallel_data"]["FLORES-200"]["sentences_used"]
+        assert values["languages"] is None
+    assert (
+        profile["mexa-2-estimation"]["n_verses"] == printed["parallel_data"]["Bible"]["sentences"]
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(profile: dict[str, dict], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nine tiny models, results of two tasks for each, and two little Bibles."""
+    folder = tmp_path_factory.mktemp("paper")
+    rng = np.random.default_rng(0)
+    for number, hub in enumerate(profile["mexa-2-estimation"]["models"]):
+        name = Path(hub).name
+        tiny.save(folder / name, "llama", seed=number, layers=2, width=16, positions=64)
+        # of the first model all are right as often: nothing correlates with that
+        scores = iter(np.full(12, 0.25) if number == 0 else rng.uniform(0.2, 0.9, 12))
+        labels = ["eng_Latn", "deu_Latn", "fra_Latn", "jpn_Jpan", "swh_Latn", "tur_Latn"]
+        results = {f"belebele_{label}": {"acc,none": next(scores)} for label in labels}
+        results |= {f"arc_{code}": {"acc_norm,none": next(scores)} for code in CODES[1:4]}
+        results |= {"arc_challenge": {"acc,none": 0.5, "acc_norm,none": next(scores)}}
+        content = {"results": results, "model_name": f"/data/models/{name}"}
+        file = folder / "results" / f"{name}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(content), encoding="utf-8")
+    for part in ("read", "unread"):
+        (folder / part).mkdir()
+        for code in CODES[:4]:
+            lines = (f"{part} {code} verse {i} {'and on ' * (i % 5)}" for i in range(10))
+            (folder / part / f"{code}.txt").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_notebook_of_nine_models_runs_to_its_end(
+    name: str, folder: Path, profile: dict[str, dict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XLX_FIGURES", str(folder / "figures"))
+    monkeypatch.chdir(paths.NOTEBOOKS)
+    cells = nbformat.read(run.notebook_path(name), as_version=4).cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
+    scope: dict[str, object] = {}
+    exec(code[at].source, scope)
+    declared = set(scope)
+    scope |= profile[name] | {key: value for key, value in SMALL.items() if key in declared}
+    scope["profile"] = "paper"
+    scope["models"] = [str(folder / Path(hub).name) for hub in scope["models"]]
+    if "task_files" in declared:
+        scope |= {
+            "task_files": [str(folder / "results")],
+            "verses": [str(folder / "read"), str(folder / "unread")],
+        }
+    with settings():  # what the notebook sets ends here
+        for cell in code[at + 1 :]:
+            exec(cell.source, scope)
+            plt.close("all")
+            # a model that stays in memory leaves no room for the next
+            assert not [key for key, own in scope.items() if isinstance(own, models.Encoder)]
+    drawn = {path.stem for path in (folder / "figures").glob("**/*.png")}
+    assert {stem for stem in drawn if stem.startswith(name)}
+    if name == "mexa-2-estimation":
+        table = scope["table_5"]
+        assert set(table["task"]) == {"Belebele", "m-ARC"}
+        assert table["model"].nunique() == 9
+        constant = table["model"] == "gemma-2-9b"
+        assert table.loc[constant, "r"].isna().all()
+        varied = table[~constant & (table["text"] == "FLORES") & (table["task"] == "Belebele")]
+        assert varied["r"].notna().all()
+        assert set(varied["n"]) == {5}
+        assert "m-ARC" in scope["estimated"]["task"].unique()
+
+
+def test_a_model_without_results_is_named_before_anything_is_measured(folder: Path) -> None:
+    read = downstream.read_results(folder / "results")
+    with pytest.raises(downstream.DownstreamError, match=r"None of the models .* may be gemma-3"):
+        downstream.of_models(read, ["gemma-2-9b", "gemma-3"], "en")
