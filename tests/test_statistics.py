@@ -100,8 +100,8 @@ def test_the_weighted_correlation_is_that_of_repeated_rows() -> None:
     nothing = np.array([np.eye(15)[0] + np.eye(15)[1], (x == 3) * 2, (y == 1) * 1, x * 0])
     for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         repeated = [test(np.repeat(x, each), np.repeat(y, each))[0] for each in weight]
-        assert statistics._resampled(x, y, weight, method) == pytest.approx(repeated)
-        assert np.isnan(statistics._resampled(x, y, nothing, method)).all()
+        assert statistics._resampled([x, y], weight, method) == pytest.approx(repeated)
+        assert np.isnan(statistics._resampled([x, y], nothing, method)).all()
 
 
 def test_unrelated_languages_seldom_look_related() -> None:

@@ -20,6 +20,8 @@ from xlx.pretraining_text import Lines
 
 #: Fields of a recipe that decide nothing of what a member learns.
 _ASIDE = ("name", "history")
+#: Objectives that read text of one language.
+_OF_TEXT = ("mlm", "clm")
 
 
 def folder(name: str) -> Path | None:
@@ -104,6 +106,38 @@ def held_out(names: Sequence[str]) -> pd.DataFrame:
     return read[read["step"] == read.groupby("model")["step"].transform("max")]
 
 
+def beside(references: Mapping[str, str]) -> pd.DataFrame:
+    """Held-out losses of members less those of their references, where they can be compared.
+
+    Those of one vocabulary that guess the same (masked or next) subwords can. One row a member:
+    ``model``, ``reference``, ``unlike`` (the settings in which they differ), ``languages`` (that
+    were measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats).
+    """
+    rows = []
+    for name, other in references.items():
+        recipes = [recipe(name), recipe(other)]
+        if None in recipes or recipes[0].decoder != recipes[1].decoder:
+            continue
+        cuts = {models.tokenizer(one).backend_tokenizer.to_str() for one in (name, other)}
+        own, its = (held_out([one]).set_index("language")["loss"] for one in (name, other))
+        apart = (own - its).dropna()
+        if len(cuts) == 1 and len(apart):
+            unlike = ", ".join(differences(name, other))
+            row = (title(name), title(other), unlike, len(apart), (apart < 0).sum(), apart.mean())
+            rows.append(row)
+    columns = ["model", "reference", "unlike", "languages", "lower", "difference"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def rate(name: str, step: int) -> float:
+    """Share of the full learning rate at a step of a member (`Recipe.schedule`); NaN without one.
+
+    Where it differs between two checkpoints, they differ in more than the steps between them.
+    """
+    made = recipe(name)
+    return float("nan") if made is None else made.schedule(max(step, 1))
+
+
 def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
     parts = [pd.DataFrame(columns=["model", *columns])]
     for name in names:
@@ -168,6 +202,19 @@ def _subwords(name: str, every: int) -> pd.DataFrame:
 SUBWORDS = work.Kind("pretraining-subwords", _subwords, version=1, tolerance=0)
 
 
+def readers(names: Sequence[str]) -> list[str]:
+    """Members whose `passes` over the text are known: they have a run, learn from text alone, and
+    cut it as the first of them does."""
+    found: dict[str, str] = {}
+    for name in names:
+        made = recipe(name)
+        if made is None or set(made.objectives) - set(_OF_TEXT):
+            continue
+        if (folder(name) / "run.json").exists():
+            found[name] = models.tokenizer(name).backend_tokenizer.to_str()
+    return [name for name, cut in found.items() if cut == next(iter(found.values()))]
+
+
 def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
     """How often members have read the text of each language, on average.
 
@@ -184,7 +231,7 @@ def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
         made, found = recipe(name), folder(name)
         if made is None or not (found / "run.json").exists():
             raise ValueError(f"{name} has no recipe.json and run.json, so what it saw is not known")
-        if set(made.objectives) - {"mlm", "clm"}:
+        if set(made.objectives) - set(_OF_TEXT):
             raise ValueError(f"{name} learns from translations too, whose languages are even")
         seen = json.loads((found / "run.json").read_text(encoding="utf-8"))["subwords_seen"]
         share = pretraining_text.shares(there, made.language_exponent, made.english_share)

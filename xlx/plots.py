@@ -24,12 +24,18 @@ from matplotlib.lines import Line2D
 from xlx import paths
 
 STYLE = Path(__file__).with_name("xlx.mplstyle")
-COLOURS = {"LD": "#D55E00", "MD": "#0072B2", "retrieval": "#009E73"}
-MARKERS = {"LD": "o", "MD": "s", "retrieval": "^"}
-DASHES = {"LD": "-", "MD": "--", "retrieval": ":"}
+COLOURS = {
+    "LD": "#D55E00",
+    "MD": "#0072B2",
+    "MD, like length": "#56B4E9",
+    "retrieval": "#009E73",
+}
+MARKERS = {"LD": "o", "MD": "s", "MD, like length": "D", "retrieval": "^"}
+DASHES = {"LD": "-", "MD": "--", "MD, like length": "-.", "retrieval": ":"}
 NAMES = {
     "LD": "language discrimination (LD)",
     "MD": "meaning discrimination (MD)",
+    "MD, like length": "MD among sentences of like length",
     "retrieval": "retrieval, top-1",
 }
 CHANCE = 0.5
@@ -144,23 +150,22 @@ def _curves(axes: Axes, table: pd.DataFrame, x: str, tasks: Sequence[str]) -> No
         )
 
 
+#: Dashes of reference lines, in their order.
+_REFERENCES = ((0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (7, 3)))
+
+
 def _references(
     axes: Axes, references: Mapping[str, pd.DataFrame], model: str, tasks: Sequence[str]
 ) -> None:
     """Horizontal lines of a model: label → table of ``model``, ``task`` and ``score``."""
-    for number, (label, table) in enumerate(references.items()):
+    for (label, table), dash in zip(references.items(), _REFERENCES, strict=False):
         scores = table[table["model"] == model].set_index("task")["score"]
-        highest = scores[list(tasks)].idxmax()
         for task in tasks:
-            dash = (0, (4, 2 + 3 * number))
-            axes.axhline(scores[task], color=COLOURS[task], linewidth=1, linestyle=dash)
-            above = task == highest  # the others are written below their line: lines may be close
-            axes.annotate(
-                f"{label}, {task}", (1, scores[task]), xycoords=("axes fraction", "data"),
-                xytext=(-3, 2 if above else -2), textcoords="offset points", ha="right",
-                va="bottom" if above else "top", fontsize=7, color=COLOURS[task],
-                path_effects=HALO,
-            )  # fmt: skip
+            if task in scores:
+                axes.axhline(
+                    scores[task], color=COLOURS[task], linewidth=1, linestyle=dash,
+                    label=f"{task} of {label}",
+                )  # fmt: skip
 
 
 @styled
@@ -173,11 +178,11 @@ def dynamics(
     """Scores along training, one panel a model (Figure 2 of the ABX paper).
 
     ``table`` has ``model``, ``checkpoint``, ``task``, ``score``, ``low``, ``high``; bands are the
-    intervals. ``references`` maps a label to a table of ``model``,
-    ``task`` and ``score``.
+    intervals. ``references`` maps a label ("a bag of subwords") to a table of ``model``, ``task``
+    and ``score``; a task that it lacks has no line.
     """
     models = list(dict.fromkeys(table["model"]))
-    figure, panels = _panels(len(models), 3.6 * len(models) + 0.4, 3.1, sharey=True)
+    figure, panels = _panels(len(models), 3.6 * len(models) + 0.4, 3.6, sharey=True)
     for axes, model in zip(panels, models, strict=True):
         rows = table[table["model"] == model]
         steps = sorted(rows["checkpoint"].unique())
@@ -188,7 +193,8 @@ def dynamics(
         _steps(axes, steps)
         axes.set_title(model)
     panels[0].set_ylabel("ABX score")
-    panels[0].legend(loc="best")
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3 if len(models) > 1 else 1)
     return figure
 
 
@@ -201,7 +207,7 @@ def layer_profile(
 ) -> Figure:
     """Scores over layers, one panel a model (Figure 3); layer 0 is the embedding layer."""
     models = list(dict.fromkeys(table["model"]))
-    figure, panels = _panels(len(models), 3.6 * len(models) + 0.4, 3.1, sharey=True)
+    figure, panels = _panels(len(models), 3.6 * len(models) + 0.4, 3.6, sharey=True)
     for axes, model in zip(panels, models, strict=True):
         rows = table[table["model"] == model]
         rows = rows.assign(at=rows["layer"])
@@ -212,7 +218,8 @@ def layer_profile(
         axes.set_xlabel("layer (0: embeddings)")
         axes.set_title(f"{model}, step {rows['checkpoint'].max():,}")
     panels[0].set_ylabel("ABX score")
-    panels[0].legend(loc="best")
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3 if len(models) > 1 else 1)
     return figure
 
 
@@ -541,13 +548,15 @@ def member_profiles(
     table: pd.DataFrame,
     references: Mapping[str, str],
     *,
+    lines: Mapping[str, pd.DataFrame] | None = None,
     tasks: Sequence[str] = ("LD", "MD"),
     columns: int = 3,
 ) -> Figure:
     """Scores over layers, a small panel a model, each with its reference model in thin lines.
 
     ``table`` has ``model``, ``task``, ``layer``, ``score``, ``low`` and ``high``; ``references``
-    maps a model to the one that it is compared with, where there is one.
+    maps a model to the one that it is compared with, where there is one; ``lines`` are horizontal,
+    as the references of `dynamics`.
     """
     models = list(dict.fromkeys(table["model"]))
     rows = -(-len(models) // columns)
@@ -558,8 +567,9 @@ def member_profiles(
     for axes, model in zip(grid.flat, models, strict=False):
         part = table[table["model"] == model]
         _chance(axes)
+        _references(axes, lines or {}, model, tasks)
         other = references.get(model)
-        for task in tasks:
+        for task in tasks[:2]:
             thin = table[(table["model"] == other) & (table["task"] == task)].sort_values("layer")
             axes.plot(
                 thin["layer"], thin["score"], color=COLOURS[task], linewidth=0.8,
@@ -575,7 +585,10 @@ def member_profiles(
         grid.flat[number].xaxis.set_tick_params(labelbottom=True)
         grid.flat[number].set_xlabel("layer (0: embeddings)")
         grid.flat[number].set_xticks(sorted(table["layer"].unique()))
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    figure.legend(
+        *grid[0, 0].get_legend_handles_labels(), loc="outside lower center",
+        ncols=3 if lines else 2,
+    )  # fmt: skip
     return figure
 
 
@@ -588,7 +601,8 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD
     """
     pairs = list(dict.fromkeys(zip(table["model"], table["reference"], strict=True)))
     at = {pair: len(pairs) - 1 - number for number, pair in enumerate(pairs)}
-    figure, panels = _panels(len(tasks), 3.1 * len(tasks) + 1.6, 0.42 * len(pairs) + 1.3)
+    width = min(3.1 * len(tasks) + 1.6, 8.7)
+    figure, panels = _panels(len(tasks), width, 0.42 * len(pairs) + 1.3)
     for axes, task in zip(panels, tasks, strict=True):
         axes.axvline(0, color="0.4", linewidth=1)
         for layers, up, fill in zip(
@@ -604,7 +618,7 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD
         axes.set_yticks(list(at.values()), [""] * len(pairs))
         axes.set_ylim(-0.6, len(pairs) - 0.4)
         axes.set_xlabel(f"difference in {task}")
-        axes.set_title(NAMES[task])
+        axes.set_title(NAMES[task] if len(tasks) < 3 else task)
     panels[0].set_yticks(list(at.values()), [f"{one} − {other}" for one, other in pairs])
     grey = [
         Line2D([], [], linestyle="none", marker="o", color="0.3", fillstyle=fill, label=layers)

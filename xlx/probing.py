@@ -20,7 +20,17 @@ import pandas as pd
 import torch
 from seqeval.metrics import f1_score
 
-from xlx import checks, embeddings, labelled, languages, models, probes, words, work
+from xlx import (
+    checks,
+    embeddings,
+    labelled,
+    languages,
+    models,
+    probes,
+    statistics,
+    words,
+    work,
+)
 from xlx.series import Name, series_name
 
 Part = labelled.Tagged | labelled.Pairs
@@ -239,6 +249,69 @@ def monolingual(
     found = _results(PROBES, names, setup, codes, abouts, **options)
     tables = [pd.DataFrame({**head, "language": code} | dict(table)) for head, code, table in found]
     return pd.concat(tables, ignore_index=True)
+
+
+def of_layers(scored: pd.DataFrame, layer: str | int) -> pd.DataFrame:
+    """Accuracies of models from those of their layers: a row a model, checkpoint, task, language.
+
+    Parameters
+    ----------
+    scored : DataFrame
+        As `monolingual` returns it.
+    layer : {"mean", "best"} or int
+        The mean over layers, the layer of lowest validation loss, or a layer.
+    """
+    keys = ["model", "task", "checkpoint", "language"]
+    by_layer = scored.groupby([*keys, "layer"], sort=False, as_index=False)[
+        ["accuracy", "validation_loss"]
+    ].mean()
+    if layer == "mean":
+        found = by_layer.groupby(keys, sort=False, as_index=False)["accuracy"].mean()
+    elif layer == "best":
+        found = by_layer.loc[by_layer.groupby(keys, sort=False)["validation_loss"].idxmin()]
+    else:
+        found = by_layer[by_layer["layer"] == layer]
+    return found[[*keys, "accuracy"]].reset_index(drop=True)
+
+
+def retested(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    languages: Sequence[str] = ("language",),
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How far accuracies hold when all examples are drawn anew (test-retest reliability).
+
+    A regression can explain no larger share of the variance of accuracies than the one that comes
+    back; where the correlation of two draws is not above zero, differences between languages are
+    noise, and so is any coefficient.
+
+    Parameters
+    ----------
+    first, second : DataFrame
+        ``model``, ``task``, the columns `languages` and ``accuracy``, of two draws; rows that both
+        have count.
+    seed : int
+        Of the interval, over languages (`statistics.correlation`).
+
+    Returns
+    -------
+    DataFrame
+        One row a task and model: ``n``, ``r``, ``low``, ``high`` (NaN where all are the same).
+    """
+    keys = ["model", "task", *languages]
+    both = first.merge(second, on=keys, suffixes=("", " again"))
+    rows = []
+    for (task, model), some in both.groupby(["task", "model"], sort=False):
+        try:
+            found = statistics.correlation(
+                some, "accuracy", "accuracy again", languages=languages, seed=seed
+            )
+            rows.append((task, model, found.n, found.value, found.low, found.high))
+        except ValueError:  # nothing varies
+            rows.append((task, model, len(some), np.nan, np.nan, np.nan))
+    return pd.DataFrame(rows, columns=["task", "model", "n", "r", "low", "high"])
 
 
 def transfer(

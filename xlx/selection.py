@@ -286,6 +286,39 @@ def sources(
     return Selection(found, _summary(found, measures, permuted, level))
 
 
+def paired(
+    one: pd.DataFrame,
+    other: pd.DataFrame,
+    measure: str = "win_rate",
+    *,
+    level: float = statistics.LEVEL,
+) -> dict[str, float]:
+    """Whether one rule does better than another by more than chance, on the same targets.
+
+    Parameters
+    ----------
+    one, other : DataFrame
+        Rows of `Selection.table`, those of one rule each: one row a target (or a language).
+
+    Returns
+    -------
+    dict
+        As a row of the summary of `checkpoints`: targets where `one` is ``closer`` (has more),
+        ``equal`` or ``further``, ``mean``, ``sd``, ``centre``, ``low``, ``high`` and ``p_value`` of
+        the signed-rank test, two-sided.
+
+    Raises
+    ------
+    ValueError
+        Other targets in the two tables, or one of them twice.
+    """
+    key = "target" if "target" in one else "language"
+    first, second = (table.set_index(key)[measure] for table in (one, other))
+    if not first.index.is_unique or sorted(first.index) != sorted(second.index):
+        raise ValueError(f"the two rules need one row for each {key}, the same in both tables")
+    return _improvement((first - second.loc[first.index]).to_numpy(float), level)
+
+
 def _summary(
     found: pd.DataFrame,
     outcomes: dict[str, np.ndarray],

@@ -338,13 +338,45 @@ def difference(
             "the two measurements are of other languages or sentences: measure both models on one "
             "corpus"
         )
-    score, influence = _mean(one, task, layers, embedding_layer)
-    other_score, other_influence = _mean(other, task, other_layers, embedding_layer)
+    score, influence = mean(one, task, layers, embedding_layer)
+    other_score, other_influence = mean(other, task, other_layers, embedding_layer)
     order = 1 if task == "retrieval" else 2
     error = statistics.jackknife_error(influence - other_influence, order)
     width = statistics.half_width(error, level)
     value = score - other_score
     return {"value": value, "low": value - width, "high": value + width}
+
+
+def documents(corpus: ParallelCorpus) -> list[str]:
+    """The document of each position, by its id; where ids name none, each position is its own."""
+    return [name.rsplit(":", 1)[0] for name in corpus.ids]
+
+
+def document_errors(
+    measurements: Sequence[Measurement], groups: Sequence[str], *, embedding_layer: bool = True
+) -> pd.DataFrame:
+    """How sure a mean over layers and pairs is if sentences, or whole documents, were others.
+
+    One row a model, checkpoint and task: ``score``, ``sentences`` and ``documents`` (standard
+    errors), ``ratio`` of the second to the first.
+    """
+    rows = []
+    for measured in measurements:
+        for task in abx.TASKS:
+            score, influence = mean(measured, task, embedding_layer=embedding_layer)
+            order = 1 if task == "retrieval" else 2
+            plain = float(statistics.jackknife_error(influence, order))
+            grouped = float(statistics.grouped_error(influence, groups, order))
+            rows.append((measured.model, measured.step, task, score, plain, grouped))
+    columns = ["model", "checkpoint", "task", "score", "sentences", "documents"]
+    found = pd.DataFrame(rows, columns=columns)
+    return found.assign(ratio=found["documents"] / found["sentences"])
+
+
+def cut_shares(measured: Measurement) -> pd.Series:
+    """Language → share of its sentences cut at the maximum length, the largest first."""
+    shares = pd.Series(measured.cut, name="cut", dtype=float) / measured.scores.n_sentences
+    return shares.sort_values(ascending=False, kind="stable")
 
 
 def _kept_layers(
@@ -356,10 +388,13 @@ def _kept_layers(
     return [row for row, layer in enumerate(scores.layers) if embedding_layer or layer > 0]
 
 
-def _mean(
-    measured: Measurement, task: str, layers: Sequence[int] | None, embedding_layer: bool
+def mean(
+    measured: Measurement,
+    task: str,
+    layers: Sequence[int] | None = None,
+    embedding_layer: bool = True,
 ) -> tuple[float, np.ndarray]:
-    """Mean score over pairs and layers, and its influence ``(n_sentences,)``."""
+    """Mean over pairs and layers (as in `summarise`), and its influence ``(n_sentences,)``."""
     at = _kept_layers(measured.scores, layers, embedding_layer)
     return (
         float(measured.scores.scores[task][at].mean()),

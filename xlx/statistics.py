@@ -7,7 +7,7 @@ and dyadic errors of `regression`, `permutation_regression`), never the triplets
 number says nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,28 @@ def jackknife_error(influence: np.ndarray, order: int = 2) -> np.ndarray:
     return np.sqrt(4 * (n - 1) / (n * (n - 2) ** 2) * squares)
 
 
+def grouped_error(
+    influence: np.ndarray, groups: Sequence[object] | np.ndarray, order: int = 2
+) -> np.ndarray:
+    """`jackknife_error` where positions of one group (a document) may depend on each other.
+
+    What is left out is a group; to first order in its share of the positions, as in a linearised
+    delete-a-group jackknife, its influences add up:
+
+        k / (k - 1) · Σ over the k groups of (order / n · Σ over its positions of (g_i - U))²
+
+    ValueError for fewer than two groups.
+    """
+    names, codes = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("an interval over groups needs two of them or more, and there is one")
+    influence = influence.astype(np.float64)
+    apart = influence - influence.mean(axis=-1, keepdims=True)
+    sums = apart @ (codes[:, None] == np.arange(len(names)))
+    n = influence.shape[-1]
+    return order / n * np.sqrt(len(names) / (len(names) - 1) * (sums**2).sum(axis=-1))
+
+
 def half_width(error: np.ndarray | float, level: float = LEVEL) -> np.ndarray:
     """Half the width of the normal interval of an estimate with this standard error."""
     return stats.norm.ppf((1 + checks.level(level)) / 2) * np.asarray(error)
@@ -90,6 +112,30 @@ def bootstrap_kernel(
     counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
     total = np.einsum("ri,ri->r", counts @ matrix, counts)
     return total / (n**2 - (counts**2).sum(axis=1))
+
+
+def verdicts(low: Sequence[float], high: Sequence[float], expected: int = 1) -> list[str]:
+    """What intervals of a difference say of its expected sign (1 or -1), each in a word.
+
+    "yes": the whole interval lies on that side of zero; "the opposite": on the other; "not seen":
+    it holds zero.
+    """
+    return [
+        "yes" if min(ends) > 0 else "the opposite" if max(ends) < 0 else "not seen"
+        for ends in zip(expected * np.asarray(low), expected * np.asarray(high), strict=True)
+    ]
+
+
+def power(effect: float, error: float, df: float, level: float = LEVEL) -> float:
+    """How often a two-sided t test finds an effect of this size, given its standard error.
+
+    The share of repetitions in which p < 1 - level, from the noncentral t distribution. At an
+    effect of zero it is 1 - level.
+    """
+    bound = stats.t.ppf((1 + level) / 2, df)
+    return float(
+        stats.nct.sf(bound, df, effect / error) + stats.nct.cdf(-bound, df, effect / error)
+    )
 
 
 def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[float, float]:
@@ -156,6 +202,7 @@ def correlation(
     x: str,
     y: str,
     *,
+    given: Sequence[str] = (),
     languages: Sequence[str] = ("language_1", "language_2"),
     method: str = "pearson",
     n_resamples: int = 1000,
@@ -167,8 +214,11 @@ def correlation(
     Parameters
     ----------
     pairs : DataFrame
-        The columns `languages`, `x` and `y`; one row per observation (several rows per pair are
-        fine: checkpoints, layers).
+        The columns `languages`, `x`, `y` and `given`; one row per observation (several rows per
+        pair are fine: checkpoints, layers).
+    given : sequence of str
+        Columns that are held: the partial correlation, of what a linear regression on them leaves
+        of x and y (of their ranks, for "spearman"). It is done anew in every resample.
     languages : sequence of str
         The columns that name the languages of a row: those of a pair, or one, ``("language",)``,
         for scores of languages (accuracy against the amount of text: ABX paper, footnote 8).
@@ -182,25 +232,33 @@ def correlation(
     Raises
     ------
     ValueError
-        Unknown method; a column or a number missing; fewer than three rows; a score without
-        variation.
+        Unknown method; a column or a number missing; fewer than three rows, or than `given` and
+        three; a score without variation; a score that follows from `given`.
     """
     if method not in ("pearson", "spearman"):
         raise ValueError(f"there is no method {method!r}: choose pearson or spearman")
-    first, second = numbers(pairs, (x, y)).T
-    if len(pairs) < 3:
-        raise ValueError(f"a correlation needs three rows or more, and there are {len(pairs)}")
-    for name, values in ((x, first), (y, second)):
+    columns = numbers(pairs, (x, y, *given)).T
+    if len(pairs) < 3 + len(given):
+        least = f"{3 + len(given)}" if given else "three"
+        raise ValueError(f"a correlation needs {least} rows or more, and there are {len(pairs)}")
+    for name, values in zip((x, y, *given), columns, strict=True):
         if np.ptp(values) == 0:
             raise ValueError(f"{name} is the same in all {len(values)} rows: nothing correlates")
-    test = stats.pearsonr if method == "pearson" else stats.spearmanr
-    value, p_value = test(first, second)
     checks.level(level)
+    if given:
+        value = float(_resampled(columns, np.ones((1, len(pairs))), method)[0])
+        if np.isnan(value):
+            raise ValueError(f"{x} or {y} follows from {', '.join(given)}: nothing is left of it")
+        df = len(pairs) - 2 - len(given)
+        p_value = 2 * stats.t.sf(abs(value) * np.sqrt(df / (1 - value**2)), df)
+    else:
+        test = stats.pearsonr if method == "pearson" else stats.spearmanr
+        value, p_value = test(*columns)
     rng = np.random.default_rng(seed)
     rows, n = _codes(pairs, languages)
     draws = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
     found = [
-        _resampled(first, second, some[:, rows].prod(axis=2), method)
+        _resampled(columns, some[:, rows].prod(axis=2), method)
         for some in np.array_split(draws, max(1, n_resamples * len(pairs) // 1_000_000))
     ]
     low, high = np.nanquantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
@@ -228,23 +286,66 @@ def correlations(
     return pd.DataFrame(found, columns=[*by, "r", "low", "high", "n"])
 
 
-def _resampled(x: np.ndarray, y: np.ndarray, weight: np.ndarray, method: str) -> np.ndarray:
+def partial_correlations(
+    pairs: pd.DataFrame,
+    x: str,
+    y: str,
+    sets: Mapping[str, Sequence[str]],
+    *,
+    methods: Sequence[str] = ("pearson", "spearman"),
+    **options: object,
+) -> pd.DataFrame:
+    """`correlation` given several sets of columns: label → those that are held.
+
+    One row a set and method: ``given`` (the label), ``method``, ``r``, ``low``, ``high``.
+    """
+    rows = []
+    for label, given in sets.items():
+        for method in methods:
+            found = correlation(pairs, x, y, given=given, method=method, **options)
+            rows.append((label, method, found.value, found.low, found.high))
+    return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])
+
+
+def _resampled(columns: Sequence[np.ndarray], weight: np.ndarray, method: str) -> np.ndarray:
     """Correlations of rows that count ``weight`` times each, ``(k, n)`` → ``(k,)``.
 
-    NaN where fewer than three rows are left, or the same number in all of them.
+    Of the first two columns, each ``(n,)``, given the others. NaN where fewer than three rows are
+    left, one of the two is the same number in all of them, or follows from the others.
     """
     weight = weight.astype(float)
     varies = (weight > 0).sum(axis=1) > 2
-    for values in (x, y):
+    for values in columns[:2]:
         varies &= _varies(values, weight)
     weight = weight[varies]
     if method == "spearman":
-        x, y = _weighted_ranks(x, weight), _weighted_ranks(y, weight)
+        columns = [_weighted_ranks(values, weight) for values in columns]
     weight /= weight.sum(axis=1, keepdims=True)
-    x, y = (values - (weight * values).sum(axis=1, keepdims=True) for values in (x, y))
+    columns = [values - (weight * values).sum(axis=1, keepdims=True) for values in columns]
+    if len(columns) > 2:
+        columns = _left(columns, weight)
+    x, y = columns[:2]
     scale = np.sqrt((weight * x**2).sum(axis=1) * (weight * y**2).sum(axis=1))
     found = np.full(len(varies), np.nan)
-    found[varies] = (weight * x * y).sum(axis=1) / scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found[varies] = (weight * x * y).sum(axis=1) / scale
+    return found
+
+
+def _left(columns: Sequence[np.ndarray], weight: np.ndarray) -> list[np.ndarray]:
+    """What weighted least squares on the further columns leaves of the first two, ``(k, n)`` each.
+
+    Nothing but rounding left is set to zero. All columns are centred.
+    """
+    root = np.sqrt(weight)
+    given = np.stack([root * values for values in columns[2:]], axis=2)  # (k, n, g)
+    inverse = np.linalg.pinv(given)
+    found = []
+    for values in columns[:2]:
+        own = (root * values)[:, :, None]
+        rest = values - (np.stack(columns[2:], axis=2) @ (inverse @ own))[:, :, 0]
+        kept = (weight * rest**2).sum(axis=1) > ROUNDING * (weight * values**2).sum(axis=1)
+        found.append(np.where(kept[:, None], rest, 0.0))
     return found
 
 
@@ -311,6 +412,7 @@ def regression(
     predictors: Sequence[str],
     *,
     clusters: Sequence[str] = (),
+    effects: Sequence[str] = (),
     level: float = LEVEL,
 ) -> Regression:
     """Regress an outcome on predictors, with several views of how sure the coefficients are.
@@ -348,36 +450,44 @@ def regression(
         One row per observation: a language, or a pair of a source and a target.
     clusters : sequence of str
         None, one or two columns, e.g. ``("source", "target")``.
+    effects : sequence of str
+        Columns of which every name has an intercept of its own (fixed effects), e.g. ``("source",
+        "target")``: what makes a language a good source, or an easy target, for all others is then
+        taken out, and the coefficients are about what is left within them. ``vif`` tells how much
+        of a predictor that takes. The table has no row of an intercept then.
 
     Raises
     ------
     ValueError
         A column or number missing; no more rows than terms; an outcome or predictor that is the
-        same in all rows; predictors of which one follows from the others; more than two cluster
-        columns, or one with a single cluster.
+        same in all rows; predictors of which one follows from the others or from the effects; more
+        than two cluster columns, or one with a single cluster.
     """
-    fit = _fit(table, outcome, predictors)
+    fit = _fit(table, outcome, predictors, effects)
+    terms = [*([] if effects else ["intercept"]), *predictors]
+    kept = slice(1 if effects else 0, 1 + len(predictors))
+    found = fit.params[kept]
     rows, repaired = [], []
     inflation = [np.nan] + [
         variance_inflation_factor(fit.model.exog, 1 + index) for index in range(len(predictors))
     ]
-    for kind, errors in _covariances(fit, table, clusters).items():
+    for kind, errors in _covariances(fit, table, clusters, kept).items():
         error = np.sqrt(np.diag(errors.covariance))
         width = stats.t.ppf((1 + checks.level(level)) / 2, errors.df) * error
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_value = 2 * stats.t.sf(np.abs(fit.params / error), errors.df)
+            p_value = 2 * stats.t.sf(np.abs(found / error), errors.df)
         rows.append(
             pd.DataFrame(
                 {
-                    "term": ["intercept", *predictors],
-                    "coefficient": fit.params,
+                    "term": terms,
+                    "coefficient": found,
                     "errors": kind,
                     "error": error,
                     "df": errors.df,
-                    "low": fit.params - width,
-                    "high": fit.params + width,
+                    "low": found - width,
+                    "high": found + width,
                     "p_value": p_value,
-                    "vif": inflation,
+                    "vif": inflation[kept],
                 }
             )
         )
@@ -393,25 +503,35 @@ def regression(
     )
 
 
-def _fit(table: pd.DataFrame, outcome: str, predictors: Sequence[str]) -> RegressionResults:
-    """Least squares with an intercept, or an error that says what stands in the way."""
+def _fit(
+    table: pd.DataFrame, outcome: str, predictors: Sequence[str], effects: Sequence[str] = ()
+) -> RegressionResults:
+    """Least squares with an intercept, or an error that says what stands in the way.
+
+    Terms: the intercept, the predictors, then one for each name of an effect but its first.
+    """
     if not predictors:
         raise ValueError("a regression needs one predictor or more")
     values = numbers(table, [outcome, *predictors])
-    n, n_terms = values.shape
+    own = [np.ones((len(values), 1)), values[:, 1:]]
+    for name in effects:
+        codes, n_names = _codes(table, [name])
+        own.append((codes == np.arange(1, n_names)).astype(float))
+    exog = np.column_stack(own)
+    n, n_terms = exog.shape
     if n <= n_terms:
         raise ValueError(f"{n} rows are too few for {n_terms} terms: there must be more than that")
     for name, column in zip([outcome, *predictors], values.T, strict=True):
         if np.ptp(column) <= ROUNDING * np.abs(column).max():
             raise ValueError(f"{name} is the same in all {n} rows: it explains nothing")
-    x = values[:, 1:]
+    x = exog[:, 1:]
     standard = (x - x.mean(axis=0)) / x.std(axis=0)
-    if np.linalg.matrix_rank(standard, rtol=np.sqrt(ROUNDING)) < len(predictors):
+    if np.linalg.matrix_rank(standard, rtol=np.sqrt(ROUNDING)) < x.shape[1]:
         raise ValueError(
-            f"of {', '.join(predictors)} one follows from the others (perfect collinearity): "
-            "their effects cannot be told apart; leave one out"
+            f"of {', '.join([*predictors, *effects])} one follows from the others (perfect "
+            "collinearity): their effects cannot be told apart; leave one out"
         )
-    return OLS(values[:, 0], np.column_stack([np.ones(n), x])).fit()
+    return OLS(values[:, 0], exog).fit()
 
 
 @dataclass(frozen=True)
@@ -422,14 +542,20 @@ class _Errors:
 
 
 def _covariances(
-    fit: RegressionResults, table: pd.DataFrame, clusters: Sequence[str]
+    fit: RegressionResults,
+    table: pd.DataFrame,
+    clusters: Sequence[str],
+    kept: slice = slice(None),
 ) -> dict[str, _Errors]:
-    """Kind of error → covariance of the coefficients; kinds as `regression` explains them."""
+    """Kind of error → covariance of the coefficients that are kept; kinds as `regression` says."""
     df = int(fit.df_resid)
     robust = fit.cov_HC3
     if fit.get_influence().hat_matrix_diag.max() > 1 - ROUNDING:  # HC3 divides by 1 - leverage
         robust = np.full_like(robust, np.nan)
-    found = {"classical": _Errors(fit.cov_params(), df), "robust": _Errors(robust, df)}
+    found = {
+        "classical": _Errors(fit.cov_params()[kept, kept], df),
+        "robust": _Errors(robust[kept, kept], df),
+    }
     if not clusters:
         return found
     if len(clusters) > 2:
@@ -440,12 +566,13 @@ def _covariances(
         if size < 2:
             raise ValueError(f"{name} is the same in all rows: errors need two clusters or more")
     if len(clusters) == 1:
-        found["clustered"] = _Errors(cov_cluster(fit, codes[:, 0]), sizes[0] - 1)
+        found["clustered"] = _Errors(cov_cluster(fit, codes[:, 0])[kept, kept], sizes[0] - 1)
         return found
-    both, first, second = cov_cluster_2groups(fit, codes)
+    both, first, second = (part[kept, kept] for part in cov_cluster_2groups(fit, codes))
     found["clustered"] = _positive(both, first + second, min(sizes) - 1)
     if n_names < sum(sizes):
-        found["dyadic"] = _positive(*_dyadic(fit, codes), n_names - 1)
+        dyadic = (part[kept, kept] for part in _dyadic(fit, codes))
+        found["dyadic"] = _positive(*dyadic, n_names - 1)
     return found
 
 
@@ -641,6 +768,32 @@ def partial_residuals(
             for name, column in (("x", predictor), ("y", outcome))
         },
         index=table.index,
+    )
+
+
+def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[float, float]:
+    """The share of the variance of an outcome that lies between the groups of some columns.
+
+    R² of an intercept for each name of each column, and the adjusted R², from which is taken what
+    as many groups drawn at random would explain. ValueError as `regression`.
+    """
+    groups = pd.get_dummies(table[list(names)].astype(str), drop_first=True, dtype=float)
+    fit = _fit(groups.assign(**{outcome: table[outcome]}), outcome, list(groups))
+    return float(fit.rsquared), float(fit.rsquared_adj)
+
+
+def leverage(
+    table: pd.DataFrame, outcome: str, predictors: Sequence[str], effects: Sequence[str] = ()
+) -> pd.DataFrame:
+    """How much single rows decide of a regression: one row per row of `table`, with its index.
+
+    ``leverage``: the weight of a row's outcome in its own prediction (their mean is terms / rows);
+    ``cook``: how far all predictions move without the row, in units of their variance (Cook 1977).
+    Raises ValueError as `regression`.
+    """
+    found = _fit(table, outcome, predictors, effects).get_influence()
+    return pd.DataFrame(
+        {"leverage": found.hat_matrix_diag, "cook": found.cooks_distance[0]}, index=table.index
     )
 
 
