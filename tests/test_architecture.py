@@ -53,6 +53,7 @@ ORDER = (
     "pair_regression",
     "abx",
     "mexa",
+    "surface",
     "series",
     "lengths",
     "contrasts",

@@ -132,6 +132,11 @@ def near() -> pd.DataFrame:
     return table
 
 
+def surfaces() -> pd.DataFrame:
+    titles = ("Llama: above in 3", "OLMo: above in 1")
+    return rows(10, "surface", "mu", panel=titles, script=("Latin", "other"), language=CODES)
+
+
 DRAWN: dict[str, Callable[[], Figure]] = {
     "chance_tails": lambda: mexa_plots.chance_tails(tails()),
     "layer_scores": lambda: mexa_plots.layer_scores(layers(), NAMES),
@@ -142,6 +147,7 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "correlations": lambda: mexa_plots.correlations(measures()),
     "differences": lambda: mexa_plots.differences(checks()),
     "cosines": lambda: mexa_plots.cosines(near()),
+    "above_surface": lambda: mexa_plots.above_surface(surfaces()),
 }
 
 
@@ -466,6 +472,21 @@ def test_differences_need_a_unit() -> None:
 def test_differences_may_all_be_missing() -> None:
     axes = mexa_plots.differences(checks().assign(printed=np.nan)).axes[0]
     assert texts(axes.get_yticklabels())[0] == "Table 5: 0 of 0 agree, 4 missing"
+
+
+def test_models_stand_above_or_below_the_surface() -> None:
+    figure = DRAWN["above_surface"]()
+    table = surfaces()
+    scripts = list(dict.fromkeys(table["script"]))
+    assert list(panels(figure)) == list(dict.fromkeys(table["panel"]))
+    for title, axes in panels(figure).items():
+        diagonal, *marks = axes.get_lines()
+        assert (diagonal.get_slope(), diagonal.get_linestyle()) == (1, "--")
+        for script, line in zip(scripts, marks, strict=True):
+            own = of(table, panel=title, script=script)
+            np.testing.assert_array_equal(line.get_xydata(), own[["surface", "mu"]])
+        assert len({line.get_marker() for line in marks}) == 2
+    assert legend(figure) == [*scripts, "equal"]
 
 
 def test_cosines_are_coloured_by_the_task_and_compared_with_the_diagonal() -> None:

@@ -472,6 +472,48 @@ def differences(table: pd.DataFrame) -> Figure:
 
 
 @styled
+def above_surface(table: pd.DataFrame, *, columns: int = 3) -> Figure:
+    """Scores of models against those of bags that know no language, a point a language.
+
+    ``table`` has ``panel`` (its title, such as a model), ``surface`` and ``mu`` (scores of the bag
+    and of the model, in [0, 1]) and ``script`` (a colour and a marker each). Above the diagonal a
+    model finds more translations than their spelling does.
+
+    Raises ValueError for more scripts than can be told apart (7).
+    """
+    titles, scripts = (list(dict.fromkeys(table[key])) for key in ("panel", "script"))
+    looks = _looks(scripts, "scripts")
+    columns = min(columns, len(titles))
+    rows = -(-len(titles) // columns)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(2.2 * columns + 0.5, 2.3 * rows + 0.7), squeeze=False, sharex=True,
+        sharey=True,
+    )  # fmt: skip
+    for axes, title in zip(grid.flat, titles, strict=False):
+        axes.axline((0, 0), slope=1, color="0.4", linewidth=1, linestyle="--")
+        for script in scripts:
+            part = table[(table["panel"] == title) & (table["script"] == script)]
+            colour, marker = looks[script]
+            axes.plot(
+                part["surface"], part["mu"], marker, color=colour, markersize=3.2, alpha=0.75,
+                markeredgewidth=0,
+            )  # fmt: skip
+        axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+        axes.set_title(title, fontsize=9)
+    for axes in grid.flat[len(titles) :]:
+        axes.set_visible(False)
+    figure.supxlabel("MEXA score of the best bag (share of hits)", fontsize=9)
+    figure.supylabel("MEXA score of the model", fontsize=9)
+    handles = [
+        Line2D([], [], linestyle="none", color=colour, marker=marker, label=script)
+        for script, (colour, marker) in looks.items()
+    ]
+    handles.append(Line2D([], [], color="0.4", linewidth=1, linestyle="--", label="equal"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure
+
+
+@styled
 def cosines(table: pd.DataFrame) -> Figure:
     """Cosine of translations against that of other sentences, a point a language (section 5.3).
 
