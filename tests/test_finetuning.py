@@ -14,7 +14,7 @@ from torch.nn import functional
 from tests import tiny
 from xlx import finetuning, models, pretraining, provenance, work
 from xlx.examples import Examples
-from xlx.finetuning import FinetuningError, Job, Recipe, finetune, finetune_all
+from xlx.finetuning import FinetuningError, Job, Recipe, Sparing, finetune, finetune_all
 from xlx.settings import current, settings
 from xlx.store import StoreWarning
 
@@ -237,6 +237,94 @@ def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(
     assert torch.equal(loss("xtune"), loss("vanilla"))
     recipe = RECIPE
     assert loss("xtune") > loss("vanilla")
+
+
+def test_published_xtune_leaves_dropout_to_chance(model: str) -> None:
+    """Its two passes drop out other units, so that the extra term is there without any noise."""
+    inputs = models.tokenizer(model)(list(tiny.SENTENCES), padding=True, return_tensors="pt")
+    labels = torch.tensor(made().labels)
+    published = replace(RECIPE, algorithm="xtune", noise=0.0, shared_dropout=False)
+
+    def loss(recipe: Recipe) -> torch.Tensor:
+        tuned, _, _ = models.classifier(model, 2, seed=1, dropout=recipe.dropout)
+        return finetuning.training_loss(tuned.train(), inputs, labels, recipe, (1, 1)).detach()
+
+    vanilla = loss(RECIPE)
+    assert loss(replace(published, shared_dropout=True)) == vanilla
+    assert loss(published) > vanilla + 0.01
+    none = {"dropout": 0.0}
+    assert loss(replace(published, **none)) == loss(replace(RECIPE, **none)) != vanilla
+
+
+def test_dropout_of_the_recipe_is_that_of_the_model(model: str, tmp_path: Path) -> None:
+    for dropout, rate in ((None, 0.3), (0.0, 0.0), (0.5, 0.5)):
+        tuned, _, _ = models.classifier(model, 2, 1, dropout=dropout)
+        rates = {part.p for part in tuned.modules() if isinstance(part, torch.nn.Dropout)}
+        assert rates == {rate}
+        assert tuned.config.attention_probs_dropout_prob == rate
+    one, other = (finetune(job(model, dropout=dropout)) for dropout in (0.0, 0.3))
+    assert not same(one, other)
+    assert same(other, finetune(job(model)))
+    other = tiny.save(tmp_path / "distil", "distilbert")
+    assert models.reader(str(other), 1, dropout=0.25)[0].distilbert.config.dropout == 0.25
+
+
+def test_results_of_before_a_field_was_added_are_found() -> None:
+    """The ledger names runs by the fields that a recipe had then."""
+    assert Recipe().about == {
+        "algorithm": "vanilla", "epochs": 40, "batch_size": 32, "learning_rate": 2e-5,
+        "warmup": 0.1, "weight_decay": 0.0, "clip": 1.0, "noise": 0.075, "consistency": 1.0,
+        "every": 10, "max_length": 128, "dtype": "float32", "schedule": "constant", "stride": 128,
+        "longest_answer": 30,
+    }  # fmt: skip
+    other = Recipe(dropout=0.1, shared_dropout=False).about
+    assert other.items() - Recipe().about.items() == {("dropout", 0.1), ("shared_dropout", False)}
+
+
+# --- sparing --------------------------------------------------------------------------------------
+
+
+def test_what_is_spared_is_not_asked_and_the_rest_is_the_same(model: str) -> None:
+    train, sets = made(), {"en": made(), "de": made("de"), "test": made("fr", 5)}
+    options = {"train": train, "evaluations": sets, "epochs": 8}
+    full = finetune(job(model, **options))
+    errors = (full.predictions["en"] != train.labels).mean(axis=1)
+    level = float(np.median(errors[:-1]))
+    inside = (errors >= level) & (errors < level + 0.05)
+    assert 0 < inside[:-1].sum() < len(inside) - 1  # some, and not all
+    sparing = Sparing(((level, 0.05),), every=6, decides="en", inside=("de",))
+    spared = finetune(job(model, **options, sparing=sparing))
+    everything = (full.steps % 6 == 0) | (full.steps == full.steps[-1])
+    for name, asked in {
+        "en": np.ones(len(errors), bool), "de": everything | inside, "test": everything,
+    }.items():  # fmt: skip
+        found, logits = spared.predictions[name], spared.logits[name]
+        np.testing.assert_array_equal(found[asked], full.predictions[name][asked])
+        assert (found[~asked] == -1).all()
+        assert np.isnan(logits[~asked]).all()
+        assert not np.isnan(logits[asked]).any()
+    one, other = (finetuning.about(job(model, **options, sparing=x)) for x in (None, sparing))
+    assert "sparing" not in one
+    assert one == {key: value for key, value in other.items() if key != "sparing"}
+    values = [work.result(finetuning.RUN, about, None) for about in (one, other)]
+    assert finetuning.RUN.difference(values[1], values[1]) == 0
+    assert finetuning.RUN.difference(*values) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"decides": "fr"}, "sparing names fr, and the sets to predict are en, de"),
+        ({"decides": "en", "inside": ("fr",)}, "sparing names fr"),
+        ({"every": 0}, "every is 0 steps"),
+        ({"windows": ((0.0, 0.0),)}, "a tolerance above 0"),
+    ],
+)
+def test_sparing_that_makes_no_sense_is_refused(
+    model: str, changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(FinetuningError, match=message):
+        finetune(job(model, sparing=Sparing(**changes)))
 
 
 def test_gaussian_is_vanilla_without_noise(model: str) -> None:
@@ -506,6 +594,7 @@ def test_sets_to_predict_must_be_of_the_same_kind(model: str) -> None:
         ({"learning_rate": -1.0}, "learning_rate is -1.0"),
         ({"noise": -0.1}, "noise is -0.1"),
         ({"warmup": 1.0}, "warmup is 1.0"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
         ({"dtype": "float16"}, "dtype 'float16'"),
     ],
 )

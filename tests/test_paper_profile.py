@@ -115,6 +115,31 @@ def test_windows_are_those_of_the_figure_and_the_tables(
         assert profile[name]["tolerance"] == tables["epsilon"]
 
 
+def test_only_what_is_measured_is_predicted(profile: dict[str, dict], settings: dict) -> None:
+    """All sets at each of 312 checkpoints are 35 million predictions a run."""
+    languages, examples = len(settings["languages"]["XNLI"]), 2490 + 5010
+    n_checkpoints = len(Recipe(epochs=40).checkpoint_steps(2490))
+    assert (languages * examples, n_checkpoints) == (112_500, 312)
+    curves = profile["igap-1-decomposition"]
+    assert curves["all_every"] % curves["every"]["NLI"] == 0
+    assert sum(step % curves["all_every"] == 0 for step in range(10, 3121, 10)) < 20
+    for name in ("igap-2-ranking", "igap-3-models", "igap-4-directions"):
+        assert profile[name]["ask_all"] is False
+
+
+def test_xlm_is_the_model_with_translation_language_modelling(profile: dict[str, dict]) -> None:
+    found = run.read_profile("paper")["notebooks"]
+    for name in ("igap-3-models", "models-1-family"):
+        printed_as = {kind: hub for hub, kind in found[name]["printed_as"].items()}
+        assert printed_as["XLM"] == "FacebookAI/xlm-mlm-tlm-xnli15-1024"
+        assert set(printed_as.values()) == set(found[name]["models"])
+    # its printed gap is above mBERT's in the two languages that it has not read, and in no other
+    table = pd.read_csv(FOLDER / "table7_igap_pawsx.csv")
+    table = table[(table["quantity"] == "IGap") & (table["target_language"] != "avg")]
+    gaps = table.pivot(index="target_language", columns="model", values="value")
+    assert list(gaps.index[gaps["XLM"] > gaps["mBERT"]]) == ["ja", "ko"]
+
+
 # --- within/across --------------------------------------------------------------------------------
 
 #: Models of Rajaee and Monz → on the hub.

@@ -672,6 +672,39 @@ def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) ->
         read_senteval(tmp_path, "TreeDepth", "de")
 
 
+def test_released_data_are_read_in_either_order_of_columns(tmp_path: Path) -> None:
+    """X-Probe has the sentence first, in a folder; SentEval the label, in one file."""
+    rows = [("He fell .", "Sing"), ("They fell .", "Plur"), ("Run", "Plur"), ("te", "Sing")]
+    for part in ("tr", "va", "te"):
+        own = "".join(f"{sentence}\t{label}\n" for sentence, label in rows)
+        (tmp_path / f"{part}.txt").write_text(own, encoding="utf-8")
+    task = read_senteval(tmp_path, "SubjNum", "en")
+    assert task.classes == ("Plur", "Sing")
+    assert task.train.tokens == (("He", "fell", "."), ("They", "fell", "."), ("Run",), ("te",))
+    assert task.test.labels.tolist() == [1, 0, 0, 1]
+    file = tmp_path / "subj_number.txt"
+    for line in ("{part}\t{label}\t{sentence}\n", "{part}\t{sentence}\tmore here\t{label}\n"):
+        lines = (
+            line.format(part=part, sentence=sentence, label=label)
+            for part in ("tr", "va", "te")
+            for sentence, label in rows
+        )
+        file.write_text("".join(lines), encoding="utf-8")
+        assert read_senteval(file, "SubjNum", "en").text_hash() == task.text_hash()
+
+
+@pytest.mark.parametrize(
+    ("rows", "which"), [(["Run\tPlur", "Go\tSing"], "none"), (["a b\tc d", "e f\tg h"], "both")]
+)
+def test_columns_that_cannot_be_told_apart_are_refused(
+    tmp_path: Path, rows: list[str], which: str
+) -> None:
+    for part in ("tr", "va", "te"):
+        (tmp_path / f"{part}.txt").write_text("\n".join(rows), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"{which} of the two columns have spaces"):
+        read_senteval(tmp_path, "SubjNum", "en")
+
+
 def test_released_sentences_are_in_small_letters_on_request(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("tr\tI\tIŞIK İyi\nva\tO\tA\nte\tI\tB\n", encoding="utf-8")

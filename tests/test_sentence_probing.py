@@ -24,6 +24,7 @@ from xlx.sentence_probing import (
     cells,
     dealt_labels,
     of_encoder,
+    of_function,
     of_length,
     of_mean,
     of_model,
@@ -305,6 +306,29 @@ def test_what_cannot_be_probed_is_told() -> None:
 
 
 # --- control --------------------------------------------------------------------------------------
+
+
+def test_two_encoders_that_are_called_alike_are_not_mixed() -> None:
+    """One `about` for two encoders gave the second one the results of the first."""
+    task = made(length)
+    zeros, counts = (
+        (lambda x: np.zeros((len(x), 2))),
+        (lambda x: np.array([[len(t), 1] for t in x])),
+    )
+    mine = [Subject(name, "own", "en", {"my encoder": 1}, lambda _: zeros) for name in ("a", "b")]
+    with pytest.raises(ValueError, match="a, own and b, own have the same `about` in en"):
+        probe(mine, {"en": [task]}, **FAST)
+    other = replace(mine[1], language="de")  # as built-in ones have it in all languages
+    probe([mine[0], other], {"en": [task], "de": [made(length, language="de")]}, **FAST)
+    first, second = (of_function("mine", "en", encode) for encode in (zeros, counts))
+    assert first.about != second.about
+    encoded: list[int] = []
+    for own in (first, second, first):
+        probe([counting(own, encoded)], {"en": [task]}, **FAST)
+    assert len(encoded) == 2  # each its own, and the first again from what is kept
+    assert of_function("mine", "en", counts).about == second.about
+    with pytest.raises(ValueError, match=r"mine gives 7 sentences vectors of the shape \(7,\)"):
+        of_function("mine", "en", lambda x: np.zeros(len(x)))
 
 
 def test_control_labels_are_dealt_to_first_words_evenly() -> None:

@@ -22,7 +22,7 @@ from xlx import (
 )
 from xlx import transferability as tr
 from xlx.examples import Examples, ExamplesError
-from xlx.finetuning import Recipe, Run
+from xlx.finetuning import Recipe, Run, Sparing
 from xlx.settings import current, settings
 from xlx.transfers import Task, Transfers
 
@@ -369,6 +369,43 @@ def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(
     expected = finetuning.finetune(alone)
     (same,) = found.only(source="ja", seed=2, learning_rate=3e-3).runs
     assert (same.predictions["test de"] == expected.predictions["test de"]).all()
+
+
+def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
+    """What IGAP and the last checkpoint need is asked, and nothing else."""
+    recipe = replace(RECIPE, epochs=12, every=3)
+    arguments = ([model], task(), ["en", "ja"], [recipe], (1,))
+    full = transfers.transfer(*arguments)
+    levels, tolerance = (0.25, 0.0), 0.2
+    sparing = Sparing(tuple((level, tolerance) for level in levels))
+    spared = transfers.transfer(*arguments, sparing=sparing)
+    options = {"n_resamples": 20, "n_splits": 2}
+    curves = [found.curves(levels, tolerance, **options) for found in (full, spared)]
+    assert curves[0]["n_models"].gt(0).any()
+    pd.testing.assert_frame_equal(*curves)
+    pd.testing.assert_frame_equal(
+        *(found.directions(0.0, tolerance, **options) for found in (full, spared))
+    )
+    for part in ("train", "test"):
+        one, other = (found.last_wrong(part) for found in (full, spared))
+        assert all((one[key] == other[key]).all() for key in one)
+    every, some = full.points(), spared.points()
+    last = every["step"] == every["step"].max()
+    pd.testing.assert_frame_equal(every[last], some[last])
+    assert some.loc[~last, ["intralingual", "error", "transfer_gap"]].isna().all(axis=None)
+    near = every["training"].between(0, tolerance - 1e-9) | every["training"].between(0.25, 0.45)
+    assert (near & ~last).any()
+    assert (~near & ~last).any()
+    assert some["interlingual"].notna().tolist() == (near | last).tolist()
+    assert some["training"].tolist() == every["training"].tolist()
+    assert (some["interlingual"] == every["interlingual"])[near | last].all()
+    run = spared.runs[0]
+    with pytest.raises(ValueError, match="was not asked about test de at all these checkpoints"):
+        spared.wrong(run, "test", "de")
+    with pytest.raises(ValueError, match="was not asked about train de"):
+        spared.curves([0.5], 0.3, **options)
+    asked = sum((array >= 0).sum() for run in spared.runs for array in run.predictions.values())
+    assert asked < 0.7 * sum(array.size for run in full.runs for array in run.predictions.values())
 
 
 def test_what_more_is_learnt_from_has_no_part_in_the_training_error(

@@ -11,7 +11,7 @@ Three algorithms (Chi et al., section 5.2):
 * ``xtune``: stage 1 of xTune (Zheng et al. 2021): cross-entropy on the clean input, plus λ₁ times
   the consistency of its prediction with the one on a noisy copy. Both passes drop out the same
   units, so that the extra term measures the noise alone and is zero without it; xTune's own code
-  leaves dropout to chance in both.
+  leaves dropout to chance in both, and so does ``Recipe(shared_dropout=False)``.
 
 Examples (`xlx.examples`) make it a classifier, questions (`xlx.questions`) a reader that finds
 where an answer starts and ends in a context, which is read in overlapping windows where it is long.
@@ -27,6 +27,7 @@ not been.
 """
 
 import glob
+import hashlib
 import json
 import math
 import os
@@ -51,6 +52,7 @@ from xlx.pretraining import save_state, saved_state
 from xlx.questions import Questions, f1
 from xlx.settings import current
 from xlx.store import Store, StoreWarning, written_whole
+from xlx.transferability import window
 
 ALGORITHMS = ("vanilla", "gaussian", "xtune")
 SCHEDULES = ("constant", "linear")
@@ -96,6 +98,12 @@ class Recipe:
     dtype : {"float32", "bfloat16"}
         Of the forward passes; weights are float32 in any case. bfloat16 is twice as fast where the
         processor has it.
+    dropout : float, optional
+        Share of the units that every dropout of the model leaves out; None: as its config has it
+        (0.1 in published encoders, 0 in the miniatures).
+    shared_dropout : bool
+        Whether both passes of xTune leave out the same units; False: as published, where the extra
+        term measures dropout as well as noise.
     """
 
     algorithm: str = "vanilla"
@@ -113,6 +121,8 @@ class Recipe:
     schedule: str = "constant"
     stride: int = 128
     longest_answer: int = 30
+    dropout: float | None = None
+    shared_dropout: bool = True
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
@@ -139,6 +149,8 @@ class Recipe:
                 raise FinetuningError(f"{name} is {getattr(self, name)}: it must not be negative")
         if not 0 <= self.warmup < 1:
             raise FinetuningError(f"warmup is {self.warmup}: it is a share of the steps, below 1")
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise FinetuningError(f"dropout is {self.dropout}: it is a share of the units, below 1")
 
     def n_steps(self, n: int) -> int:
         """Steps of a run on n examples; the last batch of an epoch may be smaller."""
@@ -149,14 +161,58 @@ class Recipe:
         last = self.n_steps(n)
         return sorted({*range(self.every, last + 1, self.every), last})
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """The fields by name; the later ones only where they are not at their defaults."""
+        fields = asdict(self)
+        for name, default in (("dropout", None), ("shared_dropout", True)):
+            if fields[name] == default:  # so earlier results are found by the names they have
+                del fields[name]
+        return fields
+
+
+@dataclass(frozen=True)
+class Sparing:
+    """Which checkpoints are asked about what, where not all is wanted of all.
+
+    The set ``decides`` is predicted at every checkpoint; the sets of ``inside`` also where its
+    error E is in one of the ``windows`` (E′, ε), that is where 0 ≤ E − E′ < ε (Equation 5); every
+    set after each ``every`` steps (None: never) and after the last.
+
+    Of the paper's runs (312 checkpoints on XNLI, 15 languages, training and test set) a window at
+    E′ = 0 leaves a small part of the predicting, which costs far more than the training.
+    """
+
+    windows: tuple[tuple[float, float], ...] = ()
+    every: int | None = None
+    decides: str = "train"
+    inside: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.every is not None and self.every < 1:
+            raise FinetuningError(f"every is {self.every} steps: it must be 1 or more")
+        if bad := [one for one in self.windows if len(one) != 2 or not one[1] > 0]:
+            raise FinetuningError(f"a window is an error and a tolerance above 0, not {bad[0]}")
+
+    def wants_all(self, step: int) -> bool:
+        """Whether every set is predicted after this step (after the last one it is in any case)."""
+        return self.every is not None and step % self.every == 0
+
+    def wants_inside(self, error: float) -> bool:
+        """Whether the sets of ``inside`` are predicted where ``decides`` has this error."""
+        return any(
+            window(np.array([error]), level, tolerance).any() for level, tolerance in self.windows
+        )
+
 
 @dataclass(frozen=True)
 class Job:
     """One run: what is fine-tuned, on what, how, and what is predicted at every checkpoint.
 
     ``model`` is a name for `models.load`; ``evaluations`` names the sets to predict (their labels
-    or answers are not looked at); ``seed`` is of the new head's weights, the order of examples,
-    dropout and noise.
+    or answers are not looked at, but for the one that decides in ``sparing``); ``seed`` is of the
+    new head's weights, the order of examples, dropout and noise. With ``sparing``, what is not
+    predicted at a checkpoint is -1, its logits NaN.
     """
 
     model: str
@@ -164,6 +220,7 @@ class Job:
     evaluations: Mapping[str, Examples | Questions]
     recipe: Recipe = field(default_factory=Recipe)
     seed: int = 1
+    sparing: Sparing | None = None
 
     @property
     def name(self) -> str:
@@ -186,6 +243,15 @@ class Job:
                 f'{self.name}: "train" names the training set itself: call the set to predict '
                 "something else"
             )
+        if self.sparing is not None:
+            if reading:
+                raise FinetuningError(f"{self.name}: of questions all are asked at all checkpoints")
+            named = {self.sparing.decides, *self.sparing.inside}
+            if unknown := sorted(named - set(self.evaluations)):
+                raise FinetuningError(
+                    f"{self.name}: sparing names {unknown[0]}, and the sets to predict are "
+                    f"{', '.join(self.evaluations)}"
+                )
         for name, examples in self.evaluations.items():
             if not len(examples):
                 raise FinetuningError(f"{self.name}: the set {name} to predict is empty")
@@ -215,9 +281,9 @@ class Run:
     losses : np.ndarray
         float32 ``(n_steps,)``: the loss of every batch, in nats.
     predictions : dict
-        Name of a set → int16 ``(n_checkpoints, n)``, the class predicted for each example; of
-        questions int32 ``(n_checkpoints, n, 2)``, where the answer starts and ends in the context,
-        in characters ((0, 0): none).
+        Name of a set → int16 ``(n_checkpoints, n)``, the class predicted for each example (-1 where
+        it was not asked, see `Sparing`); of questions int32 ``(n_checkpoints, n, 2)``, where the
+        answer starts and ends in the context, in characters ((0, 0): none).
     logits : dict
         Name of a set → float16 ``(n_checkpoints, n, classes)``; of questions
         ``(n_checkpoints, n)``, the score of the answer, the sum of the logits of its ends.
@@ -297,13 +363,13 @@ def training_loss(
     whose two cross-entropies are averaged.
     """
     device = labels.device
-    dropout, noise = np.random.SeedSequence(entropy).generate_state(2).tolist()
+    dropout, noise, other = np.random.SeedSequence(entropy).generate_state(3).tolist()
     generator = torch.Generator(device).manual_seed(noise)
 
-    def logits() -> torch.Tensor:
+    def logits(seed: int = dropout) -> torch.Tensor:
         # Dropout has no generator of its own; fork_rng leaves that of the process as it was.
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
-            torch.manual_seed(dropout)
+            torch.manual_seed(seed)
             with _autocast(device, recipe.dtype):
                 return _logits(model(**inputs))
 
@@ -316,7 +382,7 @@ def training_loss(
     loss = functional.cross_entropy(clean, labels)
     if recipe.algorithm == "xtune" and recipe.consistency > 0:
         with gaussian_noise(model.get_input_embeddings(), recipe.noise, generator):
-            noisy = logits()
+            noisy = logits(dropout if recipe.shared_dropout else other)
         loss = loss + recipe.consistency * consistency(clean, noisy)
     return loss
 
@@ -390,17 +456,28 @@ def learning(job: Job) -> dict[str, Any]:
         "model": models.fingerprint(job.model),
         "train": job.train.text_hash(),
         "classes": None if isinstance(job.train, Questions) else list(job.train.classes),
-        "recipe": asdict(job.recipe),
+        "recipe": job.recipe.about,
         "seed": job.seed,
     }
 
 
 def about(job: Job) -> dict[str, Any]:
     """What decides what is kept of a run; evaluations in their order, whatever they are called."""
-    return {
+    found = {
         **learning(job),
         "evaluations": [sets.text_hash() for sets in job.evaluations.values()],
     }
+    if job.sparing is not None:
+        place = {name: number for number, name in enumerate(job.evaluations)}
+        labels = job.evaluations[job.sparing.decides].labels
+        found["sparing"] = {
+            "windows": [list(one) for one in job.sparing.windows],
+            "every": job.sparing.every,
+            "decides": place[job.sparing.decides],
+            "inside": sorted(place[name] for name in job.sparing.inside),
+            "labels": hashlib.sha256(labels.astype("<i8").tobytes()).hexdigest(),
+        }
+    return found
 
 
 def _as_run(job: Job, value: Mapping[str, np.ndarray]) -> Run:
@@ -484,8 +561,13 @@ def quickly(recipe: Recipe) -> Iterator[None]:
 
 
 def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
-    """Share of the classes that are right; of places ``(n, 2)`` in contexts the mean F1."""
+    """Share of the classes that are right; of places ``(n, 2)`` in contexts the mean F1.
+
+    NaN for a set that was not asked.
+    """
     if isinstance(asked, Examples):
+        if (predicted < 0).all():
+            return math.nan
         return float((predicted == asked.labels).mean())
     said = [text[start:end] for text, (start, end) in zip(asked.contexts, predicted, strict=True)]
     return float(
@@ -505,7 +587,9 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
             return np.inf
     if stored["predicted"].shape != computed["predicted"].shape:
         return np.inf
-    return float(np.abs(stored["score"] - computed["score"]).mean(axis=1).max())
+    if not np.array_equal(np.isnan(stored["score"]), np.isnan(computed["score"])):
+        return np.inf
+    return float(np.nanmean(np.abs(stored["score"] - computed["score"]), axis=1).max())
 
 
 #: A run. Its way parts from that of another processor at the first differing digit; what stays is
@@ -592,7 +676,7 @@ def _train(
         optimiser.zero_grad(set_to_none=True)
         bar.update()
         if step in checkpoints:
-            for kept, found in zip((predicted, logits), lesson.predict(), strict=True):
+            for kept, found in zip((predicted, logits), _asked(job, lesson, step), strict=True):
                 kept.append(found)
             if folder is not None:
                 files |= _save_weights(model, tokenizer, folder / f"step-{step:06d}")
@@ -627,6 +711,23 @@ def _train(
     }
 
 
+def _asked(job: Job, lesson: "_Lesson", step: int) -> tuple[np.ndarray, np.ndarray]:
+    """The predictions of all evaluations after a step, with logits; -1 and NaN for the spared."""
+    sparing, sets = job.sparing, job.evaluations
+    last = step == job.recipe.n_steps(len(lesson.rows))
+    if sparing is None or last or sparing.wants_all(step):
+        return lesson.predict(tuple(sets))
+    predicted, logits = lesson.predict((sparing.decides,))
+    ends = np.cumsum([len(one) for one in sets.values()])
+    end = ends[list(sets).index(sparing.decides)]
+    right = sets[sparing.decides].labels
+    if sparing.wants_inside(float((predicted[end - len(right) : end] != right).mean())):
+        more, more_logits = lesson.predict(sparing.inside)
+        fresh = predicted < 0
+        predicted[fresh], logits[fresh] = more[fresh], more_logits[fresh]
+    return predicted, logits
+
+
 @dataclass(frozen=True)
 class _Lesson:
     """A model with its new head, what it is trained on, and how it is asked."""
@@ -635,7 +736,7 @@ class _Lesson:
     tokenizer: Any
     rows: list[dict[str, list[int]]]
     labels: np.ndarray
-    predict: Callable[[], tuple[np.ndarray, np.ndarray]]  # of all evaluations, with logits
+    predict: Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]  # of evaluations, with logits
     n_cut: list[int]  # of the training set, then of each evaluation
 
 
@@ -649,24 +750,33 @@ def placed(model: Any, device: torch.device) -> Any:
 def _classification(job: Job, device: torch.device) -> _Lesson:
     recipe = job.recipe
     model, tokenizer, limit = models.classifier(
-        job.model, len(job.train.classes), job.seed, recipe.max_length
+        job.model, len(job.train.classes), job.seed, recipe.max_length, dropout=recipe.dropout
     )
     placed(model, device)
     rows, n_cut = {}, []
     for name, examples in {"train": job.train, **job.evaluations}.items():
         rows[name], cut = _tokenized(tokenizer, examples, limit)
         n_cut.append(cut)
-    asked = [row for name in job.evaluations for row in rows[name]]
 
-    def predict() -> tuple[np.ndarray, np.ndarray]:
-        return predicted_classes(model, tokenizer, asked, device, recipe.dtype)
+    def predict(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        wanted = [name in names for name in job.evaluations for _ in rows[name]]
+        asked = [row for name in job.evaluations if name in names for row in rows[name]]
+        found, logits = predicted_classes(model, tokenizer, asked, device, recipe.dtype)
+        if len(asked) == len(wanted):
+            return found, logits
+        every = np.full(len(wanted), -1, found.dtype)
+        every_logits = np.full((len(wanted), logits.shape[1]), np.nan, logits.dtype)
+        every[wanted], every_logits[wanted] = found, logits
+        return every, every_logits
 
     return _Lesson(model, tokenizer, rows["train"], job.train.labels, predict, n_cut)
 
 
 def _reading(job: Job, device: torch.device) -> _Lesson:
     recipe = job.recipe
-    model, tokenizer, limit = models.reader(job.model, job.seed, recipe.max_length)
+    model, tokenizer, limit = models.reader(
+        job.model, job.seed, recipe.max_length, dropout=recipe.dropout
+    )
     placed(model, device)
     sets = [job.train, *job.evaluations.values()]
     laid = [laid_out(tokenizer, questions, limit, recipe.stride) for questions in sets]
@@ -680,7 +790,7 @@ def _reading(job: Job, device: torch.device) -> _Lesson:
         for answer in job.train.answers[window.example][:1]
     ]
 
-    def predict() -> tuple[np.ndarray, np.ndarray]:
+    def predict(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:  # all: questions spare none
         found = [predicted_spans(model, tokenizer, *asked, device, recipe) for asked in laid[1:]]
         places, scores = map(np.concatenate, zip(*found, strict=True))
         return places, scores

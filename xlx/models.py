@@ -51,6 +51,9 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _STEP = re.compile(r"step[-_]?(\d+)(?:-tokens\d+\w*)?", re.IGNORECASE)
 _SAFE_WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
 _PICKLED_WEIGHTS = re.compile(r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")
+#: What configurations call the shares of units that are left out in training.
+_DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
+
 _WORDS = re.compile(  # what a tokenizer is read from; the first group alone can make one
     r"(tokenizer\.json|vocab\.(?:txt|json)|.*\.(?:model|spm|tiktoken)|tekken\.json)"
     r"|merges\.txt|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
@@ -351,13 +354,16 @@ def classifier(
     n_classes: int,
     seed: int,
     max_length: int | None = None,
+    *,
+    dropout: float | None = None,
 ) -> tuple[Any, Any, int | None]:
     """An encoder with a new head that classifies its input, to be fine-tuned.
 
     The head is that of the architecture's class for sequence classification in `transformers`; its
     new weights are normal with the variance of BERT's at a width of 768 (0.02 ** 2), times
     768 / width, and come from ``seed``. Weights are float32, on the CPU. A model that was
-    fine-tuned already comes with its own head, if that is for ``n_classes``.
+    fine-tuned already comes with its own head, if that is for ``n_classes``. ``dropout`` is the
+    share of units that all its dropouts leave out in training; None: as in its config.
 
     Returns the model, its tokenizer and how many tokens an input may have: ``max_length``, or where
     that is None what the model takes (None: no limit).
@@ -366,15 +372,20 @@ def classifier(
     ------
     ModelNotFoundError, ValueError
         As `load`; a model that is no encoder or that `transformers` has no classifier for; a
-        ``max_length`` beyond what the model takes, or without room for text.
+        ``max_length`` beyond what the model takes, or without room for text; a ``dropout`` where
+        the config has none.
     """
     from transformers import AutoModelForSequenceClassification as Kind
 
-    return with_new_head(name, Kind, seed, max_length, num_labels=n_classes)
+    return with_new_head(name, Kind, seed, max_length, dropout, num_labels=n_classes)
 
 
 def reader(
-    name: str | os.PathLike[str] | Checkpoint, seed: int, max_length: int | None = None
+    name: str | os.PathLike[str] | Checkpoint,
+    seed: int,
+    max_length: int | None = None,
+    *,
+    dropout: float | None = None,
 ) -> tuple[Any, Any, int | None]:
     """An encoder with a new head that finds where in a text an answer starts and ends.
 
@@ -382,7 +393,7 @@ def reader(
     """
     from transformers import AutoModelForQuestionAnswering as Kind
 
-    return with_new_head(name, Kind, seed, max_length)
+    return with_new_head(name, Kind, seed, max_length, dropout)
 
 
 def tokenizer(name: str | os.PathLike[str] | Checkpoint) -> Any:
@@ -397,6 +408,7 @@ def with_new_head(
     kind_of_model: Any,
     seed: int,
     max_length: int | None,
+    dropout: float | None = None,
     **options: Any,
 ) -> tuple[Any, Any, int | None]:
     """An encoder as one of `transformers`' classes for a task: what `classifier`, `reader` share.
@@ -411,6 +423,11 @@ def with_new_head(
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     if (kind := _kind(config)) != "encoder":
         raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
+    if dropout is not None:
+        rates = [key for key in config.to_dict() if _DROPOUT.search(key)]
+        if not rates:
+            raise ValueError(f"the config of {label!r} has no dropout that could be {dropout}")
+        options |= dict.fromkeys(rates, dropout)
     # The weights that are missing are drawn at once, from everybody's random numbers: ours replace
     # them.
     with quiet(), _load_errors(label, folder), torch.random.fork_rng(devices=[]):

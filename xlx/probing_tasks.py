@@ -1030,37 +1030,49 @@ TASK_SETS = work.Kind("xprobe-tasks", _described, version=1, tolerance=1e-9)
 
 
 def read_senteval(path: str | Path, name: str, language: str, *, lower: bool = False) -> Task:
-    """A probing task in the format in which SentEval and X-Probe release theirs.
+    """A probing task as SentEval or X-Probe release theirs.
 
-    ``path`` is a file of lines ``part<TAB>label<TAB>sentence``, parts ``tr``, ``va`` and ``te``
-    (more columns between label and sentence are passed over), or a folder with ``tr.txt``,
-    ``va.txt`` and ``te.txt`` of lines ``label<TAB>sentence`` or of the former. Sentences are
-    split at spaces. Classes are the labels in order, numbers by value; a base is the file and line,
-    as what a sentence was made from is not said. ``lower``: in small letters, as `build` has them.
+    ``path`` is a file of lines ``part<TAB>label<TAB>sentence``, parts ``tr``, ``va`` and ``te``, as
+    SentEval has it, or a folder with ``tr.txt``, ``va.txt`` and ``te.txt`` of lines
+    ``sentence<TAB>label``, as X-Probe has it, or of the former. Label and sentence may stand in
+    either order, the same throughout, with more columns between them, which are passed over: a
+    label has no spaces, and of the sentences some have. Sentences are split at spaces. Classes are
+    the labels in order, numbers by value; a base is the file and line, as what a sentence was made
+    from is not said. ``lower``: in small letters, as `build` has them.
 
-    Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), a
-    part without sentences, a single class.
+    Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), where
+    it cannot be told which are the labels, for a part without sentences, a single class.
     """
     path = Path(path)
     if path.is_dir():
         files = [(part, path / f"{part}.txt") for part in _PUBLIC_PARTS]
     else:
         files = [("", path)]
-    rows: dict[str, list[tuple[Tokens, str, str]]] = {part: [] for part in _PUBLIC_PARTS}
+    lines: list[tuple[str, str, str, str]] = []  # part, two cells, file and line
     for of, file in files:
         if not file.is_file():
             raise FileNotFoundError(f"there is no {file}; give the file, or a folder with tr.txt")
-        lines = origins.decode(file.read_bytes(), str(file))
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(origins.decode(file.read_bytes(), str(file)), 1):
             cells = line.split("\t")
-            part = of if of and cells[0] != of else cells.pop(0)
-            if part not in _PUBLIC_PARTS or len(cells) < 2 or not (cells[0] and cells[-1].strip()):
+            part = of if of and (cells[0] != of or len(cells) < 3) else cells.pop(0)
+            both = [cells[0].strip(), cells[-1].strip()]
+            if part not in _PUBLIC_PARTS or len(cells) < 2 or not all(both):
                 raise ValueError(
-                    f"{file}, line {number}: not tr, va or te, a label and a sentence, parted by "
-                    "tabs"
+                    f"{file}, line {number}: not tr, va or te, a label and a sentence (in either "
+                    "order), parted by tabs"
                 )
-            text = lowered(cells[-1], language) if lower else cells[-1]
-            rows[part].append((tuple(text.split()), cells[0], f"{file.name}:{number}"))
+            lines.append((part, *both, f"{file.name}:{number}"))
+    spaced = [any(" " in line[cell] for line in lines) for cell in (1, 2)]
+    if lines and spaced[0] == spaced[1]:
+        raise ValueError(
+            f"{path}: {'both' if spaced[0] else 'none'} of the two columns have spaces, so that it "
+            "cannot be told which are the sentences and which the labels"
+        )
+    rows: dict[str, list[tuple[Tokens, str, str]]] = {part: [] for part in _PUBLIC_PARTS}
+    for part, first, last, base in lines:
+        text, label = (first, last) if spaced[0] else (last, first)
+        text = lowered(text, language) if lower else text
+        rows[part].append((tuple(text.split()), label, base))
     return _released(path, name, language, rows)
 
 

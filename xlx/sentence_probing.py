@@ -14,6 +14,7 @@ vectors that hold the word. Labels are dealt out so that each comes about equall
 is accuracy less control accuracy: what is read off a vector beyond what the probe can look up.
 """
 
+import hashlib
 import inspect
 import zlib
 from collections import Counter
@@ -69,7 +70,8 @@ class Subject:
         How tables name it: "RNN (maxpool)", "mapped", "de". A language may be any name that the
         tasks of `probe` go by.
     about : mapping
-        All that decides its vectors, but for the sentences; text, numbers and asks.
+        All that decides its vectors, but for the sentences; text, numbers and asks. Results are
+        found by it: two encoders need two. `of_function` finds one for any encoder.
     ready : callable
         Some tasks → what encodes their sentences, tokenised, as vectors ``(n, dim)``. Called only
         where something is to be computed; what it gives may run in another process.
@@ -202,6 +204,35 @@ def _random_vectors(dim: int, seed: int, words: Sequence[str]) -> np.ndarray:
     return np.array([draw.standard_normal(dim) for draw in draws], dtype=np.float32)
 
 
+#: What `of_function` lets an encoder show: words of several scripts, in two orders.
+_SHOWN: tuple[tuple[str, ...], ...] = (
+    ("Anna", "sleeps", "."), ("sleeps", "Anna", "."), ("three", "dogs", "bark", "at", "2", "cats"),
+    ("Die", "Katze", "sah", "den", "Hund"), ("собаки", "спят"), ("कुत्ता", "सोता", "है"), ("猫",),
+)  # fmt: skip
+
+
+def of_function(
+    encoder: str, language: str, encode: Encode, *, condition: str = "as it is"
+) -> Subject:
+    """Any function of tokenised sentences as a subject, such as an encoder of your own.
+
+    It is known by its name and by its vectors of a few sentences (to three digits), so that another
+    function of the same name is not taken for it. It has to take any words, and may be sent to
+    another process: a function of a module, or a `functools.partial` of one. Raises ValueError
+    where it does not give these sentences a vector each.
+    """
+    vectors = np.asarray(encode(_SHOWN), dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(_SHOWN):
+        raise ValueError(
+            f"{encoder} gives {len(_SHOWN)} sentences vectors of the shape {vectors.shape}: a row "
+            "for each is needed"
+        )
+    scale = np.abs(vectors).max() or 1.0
+    shown = hashlib.sha256(np.round(vectors / scale, 3).tobytes()).hexdigest()
+    about = {"function": encoder, "width": vectors.shape[1], "vectors": shown}
+    return Subject(encoder, condition, language, about, lambda _: encode)
+
+
 def of_length(language: str) -> Subject:
     """The number of tokens, and nothing else: what a task gives away by length."""
     about = {"length": "tokens"}
@@ -253,8 +284,9 @@ def probe(
     Raises
     ------
     ValueError
-        A subject whose language has no tasks; two subjects of one name; vectors that are no finite
-        numbers, or too few of them. Also as `probes.fit`.
+        A subject whose language has no tasks; two subjects of one name, or with the same ``about``
+        in one language; vectors that are no finite numbers, or too few of them. Also as
+        `probes.fit`.
     """
     if not isinstance(tasks, Mapping):
         raise ValueError("the tasks are due by language, in a dictionary")
@@ -268,6 +300,7 @@ def probe(
         raise ValueError(
             f"there are no tasks in {lost[0]}, but {', '.join(sorted(tasks)) or 'in none'}"
         )
+    _check_told_apart(subjects)
     fitting = {"hidden": hidden, "activation": activation, "seeds": list(seeds), "order": order}
     fitting |= options
     hashes = {language: [task.text_hash() for task in own] for language, own in tasks.items()}
@@ -326,6 +359,20 @@ def probe(
     ]
     first = [*CELL, "draw", "seed", "n_train", "n_test", "n_distinct", "classes"]
     return table[[*first, *(column for column in table if column not in first)]]
+
+
+def _check_told_apart(subjects: Sequence[Subject]) -> None:
+    """Raise ValueError where the results of one subject would be taken for another's."""
+    seen: dict[tuple[str, str], Subject] = {}
+    for one in subjects:
+        key = one.language, CELLS.ask({"encoder": one.about}).identity
+        other = seen.setdefault(key, one)
+        if other is not one:
+            names = [f"{own.encoder}, {own.condition}" for own in (other, one)]
+            raise ValueError(
+                f"{' and '.join(names)} have the same `about` in {one.language}, so that one would "
+                "get the results of the other: say in each what makes its vectors (`of_function`)"
+            )
 
 
 def _draw(tasks: Sequence[Task | Planned], at: int) -> int:

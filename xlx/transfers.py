@@ -38,7 +38,7 @@ from xlx import (
 )
 from xlx.corpora import ParallelCorpus
 from xlx.examples import Examples
-from xlx.finetuning import Job, Recipe, Run, finetune_all
+from xlx.finetuning import Job, Recipe, Run, Sparing, finetune_all
 from xlx.settings import current
 from xlx.transferability import FITTED, LEVELS, TOLERANCE
 
@@ -154,10 +154,25 @@ class Transfers:
     task: Task
     runs: tuple[Run, ...]
 
-    def wrong(self, run: Run, part: str, language: str) -> np.ndarray:
-        """Which answers of a run are wrong: bool ``(n_checkpoints, n)``; part "train" or "test"."""
-        labels = getattr(self.task, part)[language].labels
-        return run.predictions[f"{part} {language}"] != labels
+    def wrong(
+        self, run: Run, part: str, language: str, at: np.ndarray | slice | int = slice(None)
+    ) -> np.ndarray:
+        """Which answers of a run are wrong: bool ``(n_checkpoints, n)``; part "train" or "test".
+
+        ``at`` chooses checkpoints. Raises ValueError for one that was not asked (`Sparing`): the
+        source's training set is asked at all, everything at the last.
+        """
+        answers = run.predictions[f"{part} {language}"][at]
+        if (answers < 0).any():
+            raise ValueError(
+                f"{run.model} was not asked about {part} {language} at all these checkpoints, as "
+                "the run was sparing: ask for more windows, or for all after some more steps"
+            )
+        return answers != getattr(self.task, part)[language].labels
+
+    def asked(self, run: Run, part: str, language: str) -> np.ndarray:
+        """At which checkpoints a run was asked about a set: bool ``(n_checkpoints,)``."""
+        return run.predictions[f"{part} {language}"][:, 0] >= 0
 
     def points(self) -> pd.DataFrame:
         """The parts of the error of every fine-tuned model (Figures 1 and 7).
@@ -165,44 +180,45 @@ class Transfers:
         One row per run, checkpoint and target: ``model, task, source, target, algorithm, seed,
         learning_rate, step, training, interlingual, intralingual, error`` (Equations 3 and 4, on
         the test set) and ``transfer_gap`` (Equation 2), in [-1, 1]. What needs a test set is NaN
-        without one.
+        without one; so is what a sparing run was not asked.
         """
-        tables = []
-        for run in self.runs:
-            training = self.wrong(run, "train", run.source)
-            for target in self._targets(run):
-                translated = self.wrong(run, "train", target)
-                if self.task.test:
-                    unseen = self.wrong(run, "test", target)
-                    gap = transferability.transfer_gap(
-                        ~self.wrong(run, "test", run.source), ~unseen
-                    )
-                    parts = transferability.decompose(training, translated, unseen)
-                    more = {
-                        "intralingual": parts.intralingual,
-                        "error": parts.error,
-                        "transfer_gap": gap,
-                    }
-                else:
-                    parts = transferability.decompose(training, translated, translated)
-                    more = dict.fromkeys(("intralingual", "error", "transfer_gap"), np.nan)
-                tables.append(
-                    pd.DataFrame(
-                        {
-                            **self._names(run),
-                            "target": target,
-                            "seed": run.seed,
-                            "learning_rate": run.learning_rate,
-                            "step": run.steps,
-                            "training": parts.training,
-                            "interlingual": parts.interlingual,
-                            **more,
-                        }
-                    )
-                )
         order = ["model", "task", "source", "target", "algorithm", "seed", "learning_rate", "step",
                  "training", "interlingual", "intralingual", "error", "transfer_gap"]  # fmt: skip
+        tables = [
+            self._points_of(run, target).assign(**self._names(run), target=target)
+            for run in self.runs
+            for target in self._targets(run)
+        ]
         return pd.concat(tables, ignore_index=True)[order]
+
+    def _points_of(self, run: Run, target: str) -> pd.DataFrame:
+        """A row for each checkpoint of a run: the parts of its error in one target."""
+        training = self.wrong(run, "train", run.source)
+        table = pd.DataFrame(
+            {
+                "seed": run.seed,
+                "learning_rate": run.learning_rate,
+                "step": run.steps,
+                "training": transferability.decompose(training, training, training).training,
+                **dict.fromkeys(("interlingual", "intralingual", "error", "transfer_gap"), np.nan),
+            }
+        )
+        rows = np.flatnonzero(self.asked(run, "train", target))
+        translated = self.wrong(run, "train", target, rows)
+        parts = transferability.decompose(training[rows], translated, translated)
+        table.loc[rows, "interlingual"] = parts.interlingual
+        if self.task.test:
+            tested = self.asked(run, "test", target) & self.asked(run, "test", run.source)
+            rows = np.flatnonzero(tested & self.asked(run, "train", target))
+            unseen = self.wrong(run, "test", target, rows)
+            translated = self.wrong(run, "train", target, rows)
+            parts = transferability.decompose(training[rows], translated, unseen)
+            table.loc[rows, "intralingual"] = parts.intralingual
+            table.loc[rows, "error"] = parts.error
+            table.loc[rows, "transfer_gap"] = transferability.transfer_gap(
+                ~self.wrong(run, "test", run.source, rows), ~unseen
+            )
+        return table
 
     def curves(
         self,
@@ -221,12 +237,30 @@ class Transfers:
         """
         tables = []
         for names, runs in self._grouped():
-            training = np.concatenate([self.wrong(run, "train", run.source) for run in runs])
-            translated = {
-                target: np.concatenate([self.wrong(run, "train", target) for run in runs])
-                for target in self._targets(runs[0])
-            }
-            seeds = np.concatenate([np.full(len(run.steps), run.seed) for run in runs])
+            # no other model has a say in the curve, nor need it have been asked
+            near = [
+                np.flatnonzero(
+                    np.any(
+                        [
+                            transferability.window(wrong.mean(axis=1), level, tolerance)
+                            for level in levels
+                        ],
+                        axis=0,
+                    )
+                )
+                for wrong in (self.wrong(run, "train", run.source) for run in runs)
+            ]
+            training, *translations = (
+                np.concatenate(
+                    [
+                        self.wrong(run, "train", code or run.source, at)
+                        for run, at in zip(runs, near, strict=True)
+                    ]
+                )
+                for code in ("", *self._targets(runs[0]))
+            )
+            translated = dict(zip(self._targets(runs[0]), translations, strict=True))
+            seeds = np.repeat([run.seed for run in runs], [len(at) for at in near])
             table = transferability.igap_curve(
                 training, translated, seeds, levels, tolerance,
                 n_resamples=n_resamples, n_splits=n_splits, seed=seed,
@@ -261,7 +295,7 @@ class Transfers:
                 row = {**names, "target": target, "accuracy": np.nan, "transfer_gap": np.nan}
                 if self.task.test:
                     right = {
-                        code: np.mean([1 - self.wrong(r, "test", code)[-1].mean() for r in runs])
+                        code: np.mean([1 - self.wrong(r, "test", code, -1).mean() for r in runs])
                         for code in (target, runs[0].source)
                     }
                     row["accuracy"] = right[target]
@@ -286,7 +320,7 @@ class Transfers:
         if part == "test" and not self.task.test:
             raise ValueError(f"the task {self.task.name} has no test set")
         return {
-            (runs[0].source, target): np.array([self.wrong(run, part, target)[-1] for run in runs])
+            (runs[0].source, target): np.array([self.wrong(run, part, target, -1) for run in runs])
             for _, runs in self._grouped()
             for target in self._targets(runs[0])
         }
@@ -326,6 +360,7 @@ def transfer(
     seeds: Sequence[int],
     *,
     more: Examples | None = None,
+    sparing: Sparing | None = None,
 ) -> Transfers:
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
@@ -343,6 +378,10 @@ def transfer(
     more : Examples, optional
         Further examples of the source language to train on, which have no translations: the paper
         adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training set.
+    sparing : Sparing, optional
+        Its ``windows`` and ``every``: the training set of the source is asked at every checkpoint,
+        its translations only near the training errors of the windows, the test sets only after
+        ``every`` steps and the last. None: everything at every checkpoint.
 
     Raises
     ------
@@ -350,7 +389,7 @@ def transfer(
         A source that the task does not have, ``more`` for several sources or with other classes;
         as `finetuning.finetune`.
     """
-    return transfer_each(names, [task], sources, recipes, seeds, more=more)[0]
+    return transfer_each(names, [task], sources, recipes, seeds, more=more, sparing=sparing)[0]
 
 
 def transfer_each(
@@ -361,6 +400,7 @@ def transfer_each(
     seeds: Sequence[int],
     *,
     more: Examples | None = None,
+    sparing: Sparing | None = None,
 ) -> list[Transfers]:
     """`transfer` of several tasks, such as one with its labels corrupted at several ratios.
 
@@ -373,7 +413,7 @@ def transfer_each(
             (names, "models"), (sources, "sources"), (recipes, "recipes"), (seeds, "seeds")
         )
     )  # fmt: skip
-    jobs = [_jobs(names, task, sources, recipes, seeds, more) for task in tasks]
+    jobs = [_jobs(names, task, sources, recipes, seeds, more, sparing) for task in tasks]
     runs = iter(finetune_all([job for own in jobs for job in own]))
     return [
         Transfers(task, tuple(islice(runs, len(own))))
@@ -388,6 +428,7 @@ def _jobs(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
     more: Examples | None,
+    sparing: Sparing | None,
 ) -> list[Job]:
     for source in sources:
         if source not in task.train:
@@ -413,12 +454,19 @@ def _jobs(
             evaluations,
             recipe,
             seed,
+            sparing and _of_source(sparing, source, task),
         )
         for name in names
         for source in sources
         for recipe in recipes
         for seed in seeds
     ]
+
+
+def _of_source(sparing: Sparing, source: str, task: Task) -> Sparing:
+    """Which sets decide and are spared, of a run that is fine-tuned in one language."""
+    others = tuple(f"train {code}" for code in task.languages if code != source)
+    return replace(sparing, decides=f"train {source}", inside=others)
 
 
 def predictors(
