@@ -170,3 +170,49 @@ def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
     }
     tokenizer, _ = found["BPE"]
     assert tokenizer.encode("Yes", add_special_tokens=False).tokens
+
+
+def cut_alike(
+    root: Path, recipes: list[Recipe], monkeypatch: pytest.MonkeyPatch, apart: str = ""
+) -> list[str]:
+    """Members without weights, all of one vocabulary but that named `apart`."""
+    one, other = tiny.save(root / "one"), tiny.save(root / "two", "llama")
+    tokenizers = {False: models.tokenizer(str(one)), True: models.tokenizer(str(other))}
+    monkeypatch.setattr(models, "tokenizer", lambda name, **_: tokenizers[Path(name).name == apart])
+    return [save(root, recipe) for recipe in recipes]
+
+
+def test_readers_are_those_whose_passes_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = [RECIPES[name] for name in ("mini-xlmr", "mini-mbert", "mini-xlm", "mini-llama")]
+    names = cut_alike(tmp_path, chosen, monkeypatch, apart="mini-mbert")
+    assert members.readers(["somebody/something", *names]) == [names[0], names[3]]
+    assert not members.passes(members.readers(names), {"de": 10, "en": 20}).empty
+    assert members.readers(["somebody/something"]) == []
+
+
+def test_losses_are_compared_where_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = [RECIPES[name] for name in ("mini-xlmr", "mini-xlmr-large", "mini-mbert")]
+    chosen.append(RECIPES["mini-llama"])
+    small, large, bert, decoder = cut_alike(tmp_path, chosen, monkeypatch, apart="mini-mbert")
+    held = pd.read_csv(Path(large) / "held_out.csv")
+    held["loss"] = held["loss"].where(held["language"] == "en", held["loss"] + 0.2) - 0.05
+    held.to_csv(Path(large) / "held_out.csv", index=False)
+    found = members.beside({large: small, bert: small, decoder: small})
+    assert len(found) == 1  # neither another vocabulary nor another objective
+    row = found.iloc[0]
+    assert (row["model"], row["reference"]) == ("mini-xlmr-large", "mini-xlmr")
+    assert row["unlike"] == "layers, hidden_size, intermediate_size"  # and not the rates
+    assert (row["languages"], row["lower"]) == (2, 1)
+    assert row["difference"] == pytest.approx(0.05)
+
+
+def test_the_rate_of_a_checkpoint(tmp_path: Path) -> None:
+    name = save(tmp_path, replace(RECIPES["mini-xlmr"], steps=100, decay_share=0.5))
+    assert members.rate(name, 50) == 1
+    assert members.rate(name, 100) == pytest.approx(1 / 50)
+    assert members.rate(name, 0) < 1
+    assert np.isnan(members.rate("somebody/something", 50))

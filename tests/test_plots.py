@@ -54,7 +54,10 @@ def line_of(axes: plt.Axes, task: str) -> np.ndarray:
 def test_dynamics_draws_each_model_against_its_own_steps() -> None:
     table = scores()
     lines = pd.DataFrame(itertools.product(MODELS, ("LD", "MD")), columns=["model", "task"])
-    figure = plots.dynamics(table, references={"bag": lines.assign(score=0.77)})
+    alone = lines[lines["task"] == "MD"].assign(score=0.88)  # a reference of one task
+    figure = plots.dynamics(
+        table, references={"a bag": lines.assign(score=0.77), "length alone": alone}
+    )
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(MODELS)
     for axes, model in zip(figure.axes, MODELS, strict=True):
         for task in ("LD", "MD"):
@@ -62,8 +65,15 @@ def test_dynamics_draws_each_model_against_its_own_steps() -> None:
             np.testing.assert_array_equal(line_of(axes, task), expected["score"])
         assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "10", "100"]
         assert "step" in axes.get_xlabel()
-        assert {text.get_text() for text in axes.texts} == {"chance", "bag, LD", "bag, MD"}
+        levels = {line.get_label(): line.get_ydata()[0] for line in axes.get_lines()}
+        assert (levels["LD of a bag"], levels["MD of length alone"]) == (0.77, 0.88)
+        assert {text.get_text() for text in axes.texts} == {"chance"}
     assert figure.axes[0].get_ylabel() == "ABX score"
+    told = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert set(told) == {
+        *("LD of a bag", "MD of a bag", "MD of length alone"),
+        *(plots.NAMES[task] for task in ("LD", "MD")),
+    }
 
 
 def test_layer_profile_and_maps() -> None:
@@ -221,6 +231,20 @@ def test_member_profiles_set_each_model_beside_its_reference() -> None:
         *(plots.NAMES[task] for task in ("LD", "MD")),
         *(f"{task} of the model in brackets" for task in ("LD", "MD")),
     }
+
+
+def test_member_profiles_draw_a_further_task_and_lines() -> None:
+    table = scores("layer").query("checkpoint == 100 and task != 'retrieval'")
+    like = table[table["task"] == "MD"].assign(task="MD, like length", score=0.55)
+    lines = pd.DataFrame({"model": MODELS, "task": "MD", "score": 0.88})
+    figure = plots.member_profiles(
+        pd.concat([table, like]), {"mini-b": "mini-a"}, lines={"length alone": lines},
+        tasks=("LD", "MD", "MD, like length"), columns=2,
+    )  # fmt: skip
+    drawn = {line.get_label(): line.get_ydata()[0] for line in figure.axes[1].get_lines()}
+    assert drawn["MD of length alone"] == 0.88
+    assert drawn[plots.NAMES["MD, like length"]] == 0.55
+    assert "MD, like length of the model in brackets" not in drawn
 
 
 def test_paired_differences_put_a_pair_on_a_row() -> None:

@@ -469,3 +469,46 @@ def test_a_checkpoint_has_its_series_and_step_and_probes_run_where_it_does(
         assert set(table["model"]) == {"mini-infoxlm"}
         assert set(table["checkpoint"]) == {checkpoint.step}
     assert [device.type for device in devices] == ["cpu", "cpu"]
+
+
+def test_a_model_is_scored_by_its_layers() -> None:
+    rows = [
+        ("m", "POS", 5, code, layer, seed, 0.1 * layer + 0.01 * seed, loss)
+        for code in ("de", "en")
+        for layer, loss in ((0, 2.0), (1, 0.5), (2, 1.0))
+        for seed in (0, 1)
+    ]
+    columns = [
+        "model", "task", "checkpoint", "language", "layer", "seed", "accuracy", "validation_loss"
+    ]  # fmt: skip
+    scored = pd.DataFrame(rows, columns=columns)
+    for layer, expected in (("mean", 0.105), ("best", 0.105), (2, 0.205)):
+        found = probing.of_layers(scored, layer)
+        assert found["language"].tolist() == ["de", "en"]
+        assert found["accuracy"].tolist() == pytest.approx([expected] * 2)
+
+
+def test_noise_does_not_come_back_when_drawn_anew() -> None:
+    rng = np.random.default_rng(0)
+    codes = [f"l{i}" for i in range(20)]
+    own = rng.normal(0.5, 0.1, 20)
+
+    def draw(seed: int) -> pd.DataFrame:
+        noise = np.random.default_rng(seed).normal(0, 0.02, (2, 20))
+        rows = [
+            (model, task, code, accuracy)
+            for model in ("m",)
+            for task, accuracies in (("POS", own + noise[0]), ("NLI", 1 / 3 + noise[1]))
+            for code, accuracy in zip(codes, accuracies, strict=True)
+        ]
+        rows += [("m", "NER", code, 0.5) for code in codes]  # the same everywhere
+        return pd.DataFrame(rows, columns=["model", "task", "language", "accuracy"])
+
+    found = probing.retested(draw(1), draw(2).iloc[:-1]).set_index("task")
+    assert found.loc["POS", "r"] > 0.9
+    assert found.loc["POS", "low"] > 0.8
+    assert abs(found.loc["NLI", "r"]) < 0.5
+    assert found["n"].tolist() == [20, 20, 19]
+    assert np.isnan(found.loc["NER", "r"])
+    pairs = [t.assign(source=t["language"], target="l0") for t in (draw(1), draw(2))]
+    assert len(probing.retested(*pairs, languages=("source", "target"))) == 3

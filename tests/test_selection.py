@@ -287,6 +287,26 @@ def test_sources_by_hand() -> None:
     assert by_measure.loc[("constant", "hit"), "p_value"] == pytest.approx(1 / 81)
 
 
+def test_two_rules_are_compared_target_by_target() -> None:
+    targets = [f"l{i}" for i in range(10)]
+    rng = np.random.default_rng(2)
+    one = pd.DataFrame({"target": targets, "win_rate": rng.random(10)})
+    other = one.assign(
+        win_rate=one["win_rate"] - [0.1, 0.2, 0.3, 0.15, 0.05, 0.4, 0.12, 0, -0.3, 0.2]
+    )
+    found = selection.paired(one, other.sample(frac=1, random_state=0))
+    assert (found["closer"], found["equal"], found["further"]) == (8, 1, 1)
+    assert found["mean"] == pytest.approx(0.122)
+    expected = stats.wilcoxon(one["win_rate"], other["win_rate"]).pvalue
+    assert found["p_value"] == pytest.approx(expected, abs=0.01)
+    # a higher mean is no better rule: one target makes it
+    far = one.assign(win_rate=one["win_rate"] - np.r_[2.0, rng.normal(0, 0.05, 9)])
+    assert selection.paired(one, far)["mean"] > 0.15
+    assert selection.paired(one, far)["p_value"] > 0.2
+    with pytest.raises(ValueError, match="one row for each target"):
+        selection.paired(one, other.head(9))
+
+
 def test_the_sampled_win_rate_is_the_exact_one_with_noise() -> None:
     table = transfer(8, 6, digits=1)
     few, many = (

@@ -1,6 +1,7 @@
 """A checkpoint series under the ABX lens: cached, averaged, and with intervals of averages."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -202,3 +203,30 @@ def test_leaving_out_and_bad_requests(
     with pytest.raises(ValueError, match="cannot summarise by 'task'"):
         series.summarise(measured, by=["task"])
     assert not np.isnan(series.summarise(measured)["low"]).any()
+
+
+def test_documents_are_those_of_the_ids(corpus: ParallelCorpus) -> None:
+    assert series.documents(corpus) == list(corpus.ids)  # ids without documents: each its own
+    named = replace(corpus, ids=tuple(f"test-en-news_a.b:{i}:{i}" for i in range(10)))
+    assert series.documents(named)[:2] == ["test-en-news_a.b:0", "test-en-news_a.b:1"]
+
+
+def test_errors_over_documents_stand_beside_those_over_sentences(
+    measured: list[series.Measurement],
+) -> None:
+    last = measured[-1]
+    groups = [f"d{i // 2}" for i in range(10)]
+    found = series.document_errors(measured[-2:], groups).set_index(["checkpoint", "task"])
+    row = found.loc[last.step, "MD"]
+    influence = last.influence["MD"].mean(axis=(0, 1))
+    assert row["score"] == pytest.approx(last.scores.scores["MD"].mean())
+    assert row["sentences"] == pytest.approx(statistics.jackknife_error(influence))
+    assert row["documents"] == pytest.approx(statistics.grouped_error(influence, groups))
+    assert row["ratio"] == pytest.approx(row["documents"] / row["sentences"])
+    assert len(found) == 6
+
+
+def test_what_is_cut_is_told_by_language(measured: list[series.Measurement]) -> None:
+    found = replace(measured[0], cut={"de": 1, "en": 0, "fr": 4})
+    assert series.cut_shares(found).to_dict() == {"fr": 0.4, "de": 0.1, "en": 0.0}
+    assert list(series.cut_shares(found).index) == ["fr", "de", "en"]

@@ -30,6 +30,37 @@ def test_jackknife_of_order_one_is_the_standard_error() -> None:
         statistics.jackknife_error(np.array([0.1, 0.2]))
 
 
+def test_errors_over_groups_leave_out_a_group() -> None:
+    rng = np.random.default_rng(4)
+    groups = rng.integers(0, 9, size=200).astype(str)
+    of_group = dict(zip(sorted(set(groups)), rng.normal(size=9), strict=True))
+    values = np.array([of_group[name] for name in groups]) + rng.normal(size=200)
+    sums = np.array([(values[groups == name] - values.mean()).sum() for name in sorted(of_group)])
+    expected = np.sqrt(9 / 8 * (sums**2).sum()) / 200
+    assert statistics.grouped_error(values, groups, order=1) == pytest.approx(expected)
+    assert expected > 2 * statistics.jackknife_error(values, order=1)  # rows that hang together
+    # every position a group of its own: the jackknife over positions, but for n - 2 of n
+    alone = statistics.grouped_error(np.stack([values, -values]), np.arange(200))
+    np.testing.assert_allclose(alone, statistics.jackknife_error(values), rtol=0.011)
+    with pytest.raises(ValueError, match="two of them or more"):
+        statistics.grouped_error(values, ["one"] * 200)
+
+
+def test_verdicts_are_those_of_the_interval() -> None:
+    low, high = [0.1, -0.1, -0.3, 0.0], [0.2, 0.1, -0.1, 0.0]
+    assert statistics.verdicts(low, high) == ["yes", "not seen", "the opposite", "not seen"]
+    assert statistics.verdicts(low, high, -1) == ["the opposite", "not seen", "yes", "not seen"]
+
+
+def test_power_is_how_often_a_t_test_rejects() -> None:
+    assert statistics.power(0, 2.0, 10) == pytest.approx(0.05)
+    assert statistics.power(-5, 2.0, 10) == pytest.approx(statistics.power(5, 2.0, 10))
+    rng = np.random.default_rng(6)
+    samples = rng.normal(0.5, 1, size=(4000, 12))  # standard error of a mean 1 / sqrt(12)
+    rejected = (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
+    assert statistics.power(0.5, 1 / np.sqrt(12), 11) == pytest.approx(rejected, abs=0.025)
+
+
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     # Kernel 1[u_i < v_j] over random corpora of 40 sentences: the truth is known by construction.
     rng = np.random.default_rng(2)
@@ -104,6 +135,53 @@ def test_the_weighted_correlation_is_that_of_repeated_rows() -> None:
         assert np.isnan(statistics._resampled([x, y], nothing, method)).all()
 
 
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
+    pairs = language_pairs(14, 3, -0.6)
+    rng = np.random.default_rng(8)
+    pairs["bag"] = pairs["LD"] - pairs["MD"] + rng.normal(size=len(pairs))
+    pairs["script"] = rng.integers(0, 2, size=len(pairs))
+    given = ["bag", "script"]
+    options = {"given": given, "method": method, "n_resamples": 100, "seed": 1}
+    found = statistics.correlation(pairs, "LD", "MD", **options)
+    values = pairs[["LD", "MD", *given]]
+    values = values.rank() if method == "spearman" else values
+    design = np.column_stack([np.ones(len(values)), values[given]])
+    left = [
+        values[name] - design @ np.linalg.lstsq(design, values[name], rcond=None)[0]
+        for name in ("LD", "MD")
+    ]
+    assert found.value == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert found.low < found.value < found.high
+    t = found.value * np.sqrt((91 - 4) / (1 - found.value**2))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), 91 - 4))
+    # a resample is fitted anew: rows that count twice are rows that stand there twice
+    columns = pairs[["LD", "MD", *given]].to_numpy(float).T
+    weight = rng.integers(0, 3, size=(3, len(pairs)))
+    again = [
+        statistics._resampled(np.repeat(columns, row, axis=1), np.ones((1, row.sum())), method)[0]
+        for row in weight
+    ]
+    assert statistics._resampled(columns, weight, method) == pytest.approx(again)
+
+
+def test_what_two_scores_have_from_a_third_is_taken_off() -> None:
+    """The trade-off that a text has without a model, and one that a model adds."""
+    rng = np.random.default_rng(9)
+    pairs = language_pairs(20, 2, 0.0)[["language_1", "language_2"]]
+    pairs["bag"] = rng.normal(size=len(pairs))
+    for own, expected in ((0.0, 0.0), (1.0, -0.5)):
+        shared = rng.normal(size=len(pairs))
+        pairs["LD"] = pairs["bag"] + own * shared + rng.normal(size=len(pairs))
+        pairs["MD"] = -pairs["bag"] - own * shared + rng.normal(size=len(pairs))
+        sets = {"nothing": (), "the bag": ("bag",)}
+        found = statistics.correlations(pairs, "LD", "MD", sets, n_resamples=50)
+        found = found.set_index(["given", "method"])
+        assert found.loc[("nothing", "pearson"), "r"] < -0.3
+        assert found.loc[("the bag", "pearson"), "r"] == pytest.approx(expected, abs=0.15)
+        assert found.loc[("the bag", "spearman"), "r"] == pytest.approx(expected, abs=0.17)
+
+
 def test_unrelated_languages_seldom_look_related() -> None:
     """The interval over languages holds where the p-value over pairs does not."""
     excluded = significant = 0
@@ -143,16 +221,18 @@ def test_groups_in_which_nothing_correlates_have_no_correlation() -> None:
         ({"method": "kendall"}, "no method"),
         ({"rows": 2}, "three rows"),
         ({"constant": True}, "the same in all"),
+        ({"given": ["half"]}, "LD or MD follows from half"),
+        ({"given": ["half"], "rows": 3}, "4 rows or more"),
     ],
 )
 def test_bad_correlations_are_named(change: dict, says: str) -> None:
     pairs = language_pairs(5, 0, 0.5)
     if change.get("constant"):
         pairs["LD"] = 0.5
+    pairs["half"] = pairs["LD"] / 2
+    options = {key: change[key] for key in ("method", "given") if key in change}
     with pytest.raises(ValueError, match=says):
-        statistics.correlation(
-            pairs.head(change.get("rows", 10)), "LD", "MD", method=change.get("method", "pearson")
-        )
+        statistics.correlation(pairs.head(change.get("rows", 10)), "LD", "MD", **options)
 
 
 def test_language_correlation_is_the_bootstrap_over_rows() -> None:
@@ -263,6 +343,74 @@ def test_regression_is_the_formula_of_statsmodels() -> None:
     squares = smf.ols("e2 ~ LD + MD", table.assign(e2=fit.resid**2)).fit()
     expected = stats.chi2.sf(len(table) * squares.rsquared, 2)
     assert found.breusch_pagan_p == pytest.approx(expected)
+
+
+def test_fixed_effects_are_intercepts_of_every_name() -> None:
+    table = transfer(8, 4)
+    found = statistics.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR, effects=PAIR)
+    fit = smf.ols("accuracy ~ LD + MD + C(source) + C(target)", table).fit()
+    classical = found.table[found.table["errors"] == "classical"]
+    assert classical["term"].tolist() == ["LD", "MD"]
+    np.testing.assert_allclose(classical["coefficient"], fit.params[["LD", "MD"]])
+    np.testing.assert_allclose(classical["error"], fit.bse[["LD", "MD"]])
+    assert found.r_squared == pytest.approx(fit.rsquared)
+    codes = np.column_stack([table[end].astype("category").cat.codes for end in PAIR])
+    clustered = fit.get_robustcov_results("cluster", groups=codes, use_correction=True)
+    at = [fit.model.exog_names.index(term) for term in ("LD", "MD")]
+    rows = found.table[found.table["errors"] == "clustered"]
+    if "clustered" not in found.repaired:
+        np.testing.assert_allclose(rows["error"], clustered.bse[at])
+    left = smf.ols("LD ~ MD + C(source) + C(target)", table).fit()
+    assert of(found, "LD")["vif"] == pytest.approx(1 / (1 - left.rsquared))
+    easy = table.assign(easy=table.groupby("target")["LD"].transform("mean"))
+    with pytest.raises(ValueError, match="of LD, easy, source, target one follows"):
+        statistics.regression(easy, "accuracy", ["LD", "easy"], effects=PAIR)
+
+
+def test_effects_take_out_what_makes_a_language_easy() -> None:
+    """A target that is easy for all, and near to all, is no reason to believe in nearness."""
+    rng = np.random.default_rng(5)
+    table = transfer(12, 5, slope=0.0)
+    easy = dict(zip(sorted(set(table["target"])), rng.normal(0, 3, 12), strict=True))
+    level = table["target"].map(easy)
+    table = table.assign(LD=table["LD"] + level, accuracy=table["accuracy"] + level)
+    plain, within = (
+        statistics.regression(table, "accuracy", ["LD"], clusters=PAIR, effects=effects)
+        for effects in ((), PAIR)
+    )
+    assert of(plain, "LD", "clustered")["low"] > 0.3
+    assert of(within, "LD", "clustered")["low"] < 0 < of(within, "LD", "clustered")["high"]
+
+
+def test_leverage_and_cook_are_what_leaving_a_row_out_does() -> None:
+    table = transfer(5, 2)
+    found = statistics.leverage(table, "accuracy", ["LD", "MD"])
+    x = np.column_stack([np.ones(len(table)), table[["LD", "MD"]]])
+    y = table["accuracy"].to_numpy()
+    bread = np.linalg.inv(x.T @ x)
+    beta = bread @ x.T @ y
+    variance = ((y - x @ beta) ** 2).sum() / (len(y) - 3)
+    assert found["leverage"].sum() == pytest.approx(3)
+    for row in (0, 7):
+        left = np.delete(np.arange(len(y)), row)
+        moved = beta - np.linalg.lstsq(x[left], y[left], rcond=None)[0]
+        expected = moved @ x.T @ x @ moved / (3 * variance)
+        assert found["cook"].iloc[row] == pytest.approx(expected)
+        assert found["leverage"].iloc[row] == pytest.approx(x[row] @ bread @ x[row])
+
+
+def test_explained_is_the_variance_between_groups() -> None:
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame({"script": rng.integers(0, 3, 60).astype(str), "LD": rng.normal(size=60)})
+    share, adjusted = statistics.explained(table, "LD", ["script"])
+    means = table.groupby("script")["LD"].transform("mean")
+    within = ((table["LD"] - means) ** 2).sum() / ((table["LD"] - table["LD"].mean()) ** 2).sum()
+    assert share == pytest.approx(1 - within)
+    assert adjusted == pytest.approx(1 - within * 59 / 57)
+    assert statistics.explained(table.assign(script="Latn"), "LD", ["script"]) == (0, 0)
+    every = statistics.explained(table.assign(script=range(60)), "LD", ["script"])
+    assert every[0] == 1
+    assert np.isnan(every[1])
 
 
 def test_breusch_pagan_sees_errors_that_grow() -> None:

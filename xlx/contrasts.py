@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from xlx import lengths, series, statistics
 from xlx.lengths import LikeLength
@@ -70,7 +71,9 @@ def turn(
             changes.append(scores[one] - scores[other] + (apart[~half] - apart.mean()).mean())
             errors.append(statistics.grouped_error(apart[~half], own, order=1))
     value = np.mean(np.reshape(changes, (2, 2)), axis=0)
-    width = statistics.half_width(np.linalg.norm(np.reshape(errors, (2, 2)), axis=0) / 2, level)
+    df = len(names) - 2  # of the documents of both halves
+    error = np.linalg.norm(np.reshape(errors, (2, 2)), axis=0) / 2
+    width = stats.t.ppf((1 + level) / 2, df) * error
     highest, lowest = ([step for step in of_halves] for of_halves in zip(*chosen, strict=True))
     return pd.DataFrame(
         {
