@@ -175,7 +175,7 @@ def test_what_two_scores_have_from_a_third_is_taken_off() -> None:
         pairs["LD"] = pairs["bag"] + own * shared + rng.normal(size=len(pairs))
         pairs["MD"] = -pairs["bag"] - own * shared + rng.normal(size=len(pairs))
         sets = {"nothing": (), "the bag": ("bag",)}
-        found = statistics.correlations(pairs, "LD", "MD", sets, n_resamples=50)
+        found = statistics.partial_correlations(pairs, "LD", "MD", sets, n_resamples=50)
         found = found.set_index(["given", "method"])
         assert found.loc[("nothing", "pearson"), "r"] < -0.3
         assert found.loc[("the bag", "pearson"), "r"] == pytest.approx(expected, abs=0.15)
