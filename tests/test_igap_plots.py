@@ -97,6 +97,11 @@ def ranking(sources: tuple[str, ...] = CODES) -> tuple[pd.DataFrame, pd.DataFram
     return table, banded(rows(4, "mean", metric=metrics), "mean")
 
 
+def permuted() -> tuple[pd.DataFrame, pd.DataFrame]:
+    table, summary = ranking()
+    return table, summary.assign(random_low=[0.4, 0.41, 0.42], random_high=[0.6, 0.61, 0.62])
+
+
 def printed() -> pd.DataFrame:
     kinds = ("ours", "printed", "recomputed")
     keys = {"task": ("NLI", "PI"), "quantity": QUANTITIES, "row": ("XLM-R", "mBERT")}
@@ -128,9 +133,7 @@ def corrupted() -> pd.DataFrame:
 DRAWN: dict[str, Callable[[], Figure]] = {
     "gap_points_and_curves": lambda: igap_plots.gap_points_and_curves(*gaps()),
     "decomposition": lambda: igap_plots.decomposition(parts()),
-    "ranking_dots": lambda: igap_plots.ranking_dots(
-        *ranking(), chance=(0.42, 0.58), printed={"IGAP": 0.755}
-    ),
+    "ranking_dots": lambda: igap_plots.ranking_dots(*permuted(), printed={"IGAP": 0.755}),
     "printed_and_ours": lambda: igap_plots.printed_and_ours(printed()),
     "direction_maps": lambda: igap_plots.direction_maps(matrix()),
     "memorisation": lambda: igap_plots.memorisation(corrupted()),
@@ -234,7 +237,7 @@ def test_parts_may_stand_under_their_sum_and_nothing_else_may() -> None:
 
 
 def test_ranking_has_a_named_point_a_source_and_the_mean_below() -> None:
-    table, summary = ranking()
+    table, summary = permuted()
     figure = DRAWN["ranking_dots"]()
     axes = figure.axes[0]
     metrics = list(dict.fromkeys(table["metric"]))
@@ -259,11 +262,17 @@ def test_ranking_has_a_named_point_a_source_and_the_mean_below() -> None:
     np.testing.assert_allclose(hollow.get_xydata(), [(75.5, metrics.index("IGAP") + 0.3)])
     assert hollow.get_fillstyle() == "none"
     assert list(axes.get_lines()[0].get_xdata()) == [50, 50]
-    band = axes.patches[0].get_extents().transformed(axes.transData.inverted())
-    np.testing.assert_allclose([band.x0, band.x1], [42, 58])
+    for number, band in enumerate(axes.patches):
+        own = of(summary, metric=metrics[number])
+        np.testing.assert_allclose(
+            [band.get_x(), band.get_x() + band.get_width()],
+            100 * own[["random_low", "random_high"]].to_numpy()[0],
+        )
+        assert band.get_y() < number + 0.3 < band.get_y() + band.get_height()
+    assert len(axes.patches) == len(metrics)
     assert "%" in axes.get_xlabel()
     assert legend(figure)[1:] == [
-        "mean, with interval", "mean, printed", "chance", "mean of random orders",
+        "mean, with interval", "mean, printed", "chance", "mean, languages permuted",
     ]  # fmt: skip
 
 

@@ -520,6 +520,50 @@ def test_directions_are_ranked_source_by_source() -> None:
     pd.testing.assert_series_equal(without["accuracy"], table["accuracy"])
 
 
+def test_languages_are_permuted_rows_and_columns_together() -> None:
+    gold = tr.gold_scores(answers(), n_resamples=2).table
+    predictors = predictions(gold)
+    found = tr.permuted_languages(gold, predictors).set_index("metric")
+    once = tr.rank_directions(gold, predictors)
+    once = once[once["source"] == "mean"].set_index("metric")["accuracy"]
+    of_gold = predictors[predictors["target"].isin(LANGUAGES)]
+    for metric, own in of_gold.groupby("metric", sort=False):
+        accuracies = []
+        for order in itertools.permutations(LANGUAGES):
+            called = dict(zip(LANGUAGES, order, strict=True))
+            moved = own.assign(source=own["source"].map(called), target=own["target"].map(called))
+            table = tr.rank_directions(gold, moved)
+            accuracies.append(table.loc[table["source"] == "mean", "accuracy"].item())
+        row = found.loc[metric]
+        assert [row["accuracy"]] * 2 == pytest.approx([once[metric], accuracies[0]])
+        assert row["n_permutations"] == len(accuracies) == 24
+        expected = np.mean(np.array(accuracies) >= accuracies[0] - 1e-9)
+        assert row["p_value"] == pytest.approx(expected)
+        low, high = np.quantile(accuracies, [0.025, 0.975])
+        assert (row["random_low"], row["random_high"]) == pytest.approx((low, high))
+    drawn = tr.permuted_languages(gold, predictors, n_permutations=20, seed=1)
+    assert drawn["accuracy"].tolist() == pytest.approx(found["accuracy"].tolist())
+    assert (drawn["p_value"] >= 1 / 20).all()
+
+
+def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order() -> None:
+    """Good targets are so for all sources, of gold and of a metric that knows nothing of it."""
+    rng = np.random.default_rng(0)
+    codes = list("abcdef")
+    below = 0
+    for _ in range(60):
+        tables = [
+            pd.DataFrame(
+                [(s, t, ease[t] + 0.1 * rng.normal()) for s, t in itertools.permutations(codes, 2)],
+                columns=["source", "target", "score"],
+            )
+            for ease in ({code: rng.normal() for code in codes} for _ in range(2))
+        ]
+        found = tr.permuted_languages(tables[0], tables[1].assign(metric="IGAP"), n_permutations=99)
+        below += found["p_value"].item() <= 0.1
+    assert below <= 12  # 6 expected; more than 12 in fewer than 1 of 100 such tests
+
+
 def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
     gold = tr.gold_scores(answers(), n_resamples=9)
     predictors = gold.table.assign(

@@ -219,16 +219,16 @@ def ranking_dots(
     table: pd.DataFrame,
     summary: pd.DataFrame,
     *,
-    chance: tuple[float, float] | None = None,
     printed: Mapping[str, float] | None = None,
 ) -> Figure:
     """Accuracy of transfer-direction ranking, a row a metric, a point a source (Tables 1 and 5).
 
     ``table`` has ``metric``, ``source`` and ``accuracy`` (Equation 6); up to five sources have a
     lane each in a row, and their names. ``summary`` has ``metric``, ``mean``, ``low`` and ``high``,
-    drawn in black below the points. ``chance`` is the interval of the mean for orders at random,
-    around the dotted line at 50 %; ``printed`` maps a metric to the mean that the paper prints
-    (hollow). Metrics stand as ``table`` names them.
+    drawn in black below the points, and may have ``random_low`` and ``random_high``, the interval
+    of the mean with the languages permuted (`transferability.permuted_languages`), grey around it.
+    ``printed`` maps a metric to the mean that the paper prints (hollow). Metrics stand as ``table``
+    names them.
 
     Raises ValueError for a printed metric that the table does not have.
     """
@@ -241,8 +241,7 @@ def ranking_dots(
         figsize=(6.7, max(0.2 * len(sources) if named else 0, 0.4) * len(metrics) + 1.1)
     )
     axes.axvline(50, **_GUESSING)
-    if chance is not None:
-        axes.axvspan(100 * chance[0], 100 * chance[1], color="0.88", linewidth=0, zorder=0)
+    permuted = {"random_low", "random_high"} <= set(summary)
     for number, metric in enumerate(metrics):
         rows = _of(table, metric=metric)
         at = np.array([number + heights[source] for source in rows["source"]])
@@ -257,6 +256,10 @@ def ranking_dots(
                     path_effects=HALO,
                 )  # fmt: skip
         mean = _of(summary, metric=metric)
+        if permuted and len(mean):
+            low, high = 100 * mean[["random_low", "random_high"]].to_numpy(float)[0]
+            band = Rectangle((low, number + 0.15), high - low, 0.3, color="0.85", linewidth=0)
+            axes.add_patch(band).set_zorder(0)
         axes.errorbar(
             100 * mean["mean"], np.full(len(mean), number + 0.3), xerr=_bars(mean, "mean"),
             fmt="o", color="black", capsize=3, linewidth=1.2, markersize=4, zorder=4,
@@ -283,8 +286,8 @@ def ranking_dots(
             )
         )  # fmt: skip
     handles.append(Line2D([], [], label="chance", **_GUESSING))
-    if chance is not None:
-        handles.append(Patch(color="0.88", label="mean of random orders"))
+    if permuted:
+        handles.append(Patch(color="0.85", label="mean, languages permuted"))
     figure.legend(handles=handles, loc="outside upper center", ncols=5, columnspacing=1.2)
     return figure
 

@@ -13,6 +13,8 @@ Chi, Huang and Mao, "Measuring Cross-Lingual Transferability of Multilingual Tra
 Sentence Classification"; equations are numbered as there.
 """
 
+import itertools
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -548,7 +550,7 @@ def rank_directions(
         and 1), NaN without: they say how much the gold order leaves open, not how much the metric
         does; ``n_targets`` (of "mean": all directions); ``random_sd``, the standard deviation of a
         random order, whose accuracy is ½ (of "mean": the most it can be, reached if all sources
-        have one order).
+        have one order; `permuted_languages` does not assume one).
 
     Raises
     ------
@@ -598,6 +600,76 @@ def rank_directions(
     if not rows:
         raise ValueError("there are no predictors: give the scores of one metric or more")
     return pd.concat(rows, ignore_index=True)
+
+
+def permuted_languages(
+    gold: pd.DataFrame,
+    predictors: pd.DataFrame,
+    *,
+    n_permutations: int = 5040,
+    level: float = statistics.LEVEL,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """The mean accuracy of each metric against that with the languages permuted (QAP; Mantel 1967).
+
+    Orders of the targets of several sources are not independent of each other: a language that is
+    a good target is so for most sources. Random orders, one for all sources or one for each, take
+    no account of that in the metric. Here the metric keeps its matrix and loses its languages: rows
+    and columns are permuted together, and the accuracy (`ranking_accuracy`, mean over sources) is
+    taken again. All permutations where there are no more than ``n_permutations`` (7 languages have
+    5,040), else so many drawn by ``seed``.
+
+    ``gold`` and ``predictors`` as in `rank_directions`. One row a ``metric``: ``accuracy``;
+    ``random_low`` and ``random_high``, the interval of the permuted accuracies at ``level``;
+    ``p_value``, the share of permutations, the observed order among them, with an accuracy as high
+    (one-sided); ``n_permutations``. Raises ValueError as `rank_directions`.
+    """
+    codes = list(dict.fromkeys([*gold["source"], *gold["target"]]))
+    targets = _targets(gold)
+    place = {code: number for number, code in enumerate(codes)}
+    at = gold["source"].map(place).to_numpy(), gold["target"].map(place).to_numpy()
+    n = len(codes)
+    if math.factorial(n) <= n_permutations:
+        orders = np.array(list(itertools.permutations(range(n))))
+    else:
+        rng = np.random.default_rng(seed)
+        orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
+        orders[0] = np.arange(n)
+
+    def better(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of a source and two targets, (n, n, n): which is better, and whether it is known."""
+        square = np.full((n, n), np.nan)
+        square[at] = scores
+        np.fill_diagonal(square, np.nan)
+        known = ~np.isnan(square[:, :, None] + square[:, None, :])
+        difference = square[:, :, None] - square[:, None, :]
+        equal = np.abs(difference) <= SLACK * np.nanmax(np.abs(square))
+        return np.where(equal | ~known, 0, np.sign(difference)), known & ~np.eye(n, dtype=bool)
+
+    truth, ranked = better(gold["score"].to_numpy(float))
+    rows = []
+    for metric, own in predictors.groupby("metric", sort=False):
+        found, known = better(_predicted(gold, own, metric, targets))
+        accuracies = []
+        for order in orders:
+            moved = np.ix_(order, order, order)
+            pairs = (ranked & known[moved]).sum(axis=(1, 2))
+            right = (truth * found[moved]).sum(axis=(1, 2))[pairs > 0] / pairs[pairs > 0]
+            accuracies.append((1 + right.mean()) / 2 if right.size else np.nan)
+        accuracies = np.array(accuracies)  # the observed one is the first
+        tail = (1 - level) / 2
+        low, high = np.nanquantile(accuracies, [tail, 1 - tail])
+        rows.append(
+            {
+                "metric": metric,
+                "accuracy": accuracies[0],
+                "random_low": low,
+                "random_high": high,
+                "p_value": float((accuracies >= accuracies[0] - SLACK).mean()),
+                "n_permutations": len(orders),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def reliability(gold: Gold) -> pd.DataFrame:

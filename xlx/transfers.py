@@ -29,6 +29,7 @@ from xlx import (
     alignment,
     bfloat16,
     checks,
+    corpora,
     embeddings,
     examples,
     mexa,
@@ -41,6 +42,9 @@ from xlx.examples import Examples
 from xlx.finetuning import Job, Recipe, Run, Sparing, finetune_all
 from xlx.settings import current
 from xlx.transferability import FITTED, LEVELS, TOLERANCE
+
+#: The task that needs no labels: is the second sentence the first one, or another one?
+SAME_OR_OTHER = "same or other"
 
 #: What `predictors` scores directions by: metric → what of it is good, high (1) or low (-1).
 METRICS: dict[str, int] = {
@@ -114,28 +118,43 @@ def labelled_task(
     n_test: int | None = None,
     train_split: str = "train",
     path: str | Path | None = None,
+    seed: int = 1,
 ) -> Task:
-    """The parallel examples of a task of `labelled`: "NLI" (XNLI) or "PI" (PAWS-X).
+    """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
 
     Parameters
     ----------
-    name : {"NLI", "PI"}
+    name : {"NLI", "PI", "same or other"}
+        XNLI; PAWS-X; pairs of a sentence with itself or with another one that is like it in length
+        and digits (`examples.same_or_other_parts`), which models learn that are too small for the
+        others.
     languages : sequence of str
     n_train, n_test : int, optional
-        The shortest so many (`examples.shortest`), which saves most of the time; None: all.
+        The shortest so many (`examples.shortest`), which saves most of the time; None: all. Of
+        "same or other" both are needed, and "the shortest" is said of the first language.
     train_split : str
         The part to train on. What is shipped as "train" comes from the public validation part; of
-        a full local copy the paper's is "validation".
+        a full local copy the paper's is "validation". "same or other" deals out its own parts.
     path : str or Path, optional
-        A local copy of the full data; None: the shipped subset.
+        A local copy of the full data; None: the shipped subset. Of "same or other" a parallel
+        corpus, for `corpora.load`; None: WMT24++.
+    seed : int
+        Of the parts of "same or other".
 
     Raises
     ------
     ValueError
-        As `labelled.load`; a language twice; nothing that all languages have with one label.
+        As `labelled.load`; a language twice; nothing that all languages have with one label;
+        "same or other" without numbers of pairs or with more than there are.
     """
     if train_split == "test":
         raise ValueError("train_split is 'test', the part to test on: train on another")
+    if name == SAME_OR_OTHER:
+        if n_train is None or n_test is None:
+            raise ValueError("how many pairs of same or other, to train and to test on?")
+        codes = checks.several(languages, "languages", once=True)
+        text = corpora.load(path or "wmt24pp", codes, drop_duplicates=True)
+        return Task(name, *examples.same_or_other_parts(text, codes[0], n_train, n_test, seed), {})
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
         parts[part], left_out[part] = examples.parallel(name, languages, split, n, path=path)
