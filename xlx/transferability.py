@@ -436,7 +436,7 @@ def _orders(scores: np.ndarray) -> np.ndarray:
     first, second = np.triu_indices(scores.shape[-1], 1)
     difference = scores[..., first] - scores[..., second]
     equal = np.abs(difference) <= SLACK * np.abs(scores).max(axis=-1, keepdims=True)
-    return np.where(equal, 0, np.sign(difference)).astype(np.float32)
+    return np.where(equal, 0.0, np.sign(difference))
 
 
 def random_ranking_sd(k: int) -> float:
