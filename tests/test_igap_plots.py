@@ -143,9 +143,11 @@ DRAWN: dict[str, Callable[[], Figure]] = {
 def test_gaps_have_a_point_a_model_and_curves_that_break() -> None:
     points, curves = gaps()
     figure = DRAWN["gap_points_and_curves"]()
-    above, below = figure.axes[:2], figure.axes[2:]
+    above, below, wrong = np.array(figure.axes).reshape(3, 2)
     assert [axes.get_title(loc="left") for axes in above] == ["ur → en", "en → ur"]
-    for (source, target), top, bottom in zip(DIRECTIONS[::-1], above, below, strict=True):
+    for (source, target), top, bottom, under in zip(
+        DIRECTIONS[::-1], above, below, wrong, strict=True
+    ):
         left, right = bottom.get_xlim()
         assert left == pytest.approx(22.5)  # the levels and the window of the highest
         assert left > 0 > right
@@ -157,6 +159,9 @@ def test_gaps_have_a_point_a_model_and_curves_that_break() -> None:
             # below a cloud and a band alternate
             cloud = bottom.collections[2 * number]
             np.testing.assert_allclose(cloud.get_offsets(), own.iloc[:, [0, 2]])
+            x, y = np.asarray(under.collections[number].get_offsets()).T
+            np.testing.assert_allclose(x, own["training"])
+            np.testing.assert_allclose(y, own["training"] + own["interlingual"])
             line = curves_of(bottom)[model]
             rows_ = of(curves, source=source, target=target, model=model).sort_values("level")
             np.testing.assert_allclose(line.get_xydata(), 100 * rows_[["level", "igap"]])
@@ -176,15 +181,19 @@ def test_gaps_have_a_point_a_model_and_curves_that_break() -> None:
 
 def test_gaps_show_guessing_where_the_table_has_it_and_no_cross_where_all_is_known() -> None:
     points, curves = gaps()
-    curves = curves.dropna().assign(chance=2 / 3 - curves["level"])
+    level = curves["level"]
+    curves = curves.assign(chance=2 / 3 - level, one_label=0.4 - level).dropna()
     figure = igap_plots.gap_points_and_curves(points, curves)
-    assert legend(figure)[-1] == "guessing in the target"
-    for axes in figure.axes[2:]:
-        assert not crosses(axes)
-        dotted = [line for line in axes.get_lines() if same_color(line.get_color(), "0.4")]
-        x, y = dotted[-1].get_data()
-        np.testing.assert_allclose(x, 100 * np.array(LEVELS[::-1]))
-        np.testing.assert_allclose(x + y, 200 / 3)
+    assert legend(figure)[-2:] == ["guessing in the target", "the commonest label there"]
+    grid = np.array(figure.axes).reshape(3, 2)
+    for below, wrong in grid[1:].T:
+        assert not crosses(below)
+        for axes, falls in ((below, 1), (wrong, 0)):
+            grey = [line for line in axes.get_lines() if same_color(line.get_color(), "0.4")]
+            for line, error in zip(grey[-2:], (200 / 3, 40), strict=True):
+                x, y = line.get_data()
+                np.testing.assert_allclose(x, 100 * np.array(LEVELS[::-1]))
+                np.testing.assert_allclose(falls * x + y, error)
 
 
 def test_gaps_at_one_level_can_be_drawn() -> None:

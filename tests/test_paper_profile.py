@@ -89,7 +89,8 @@ def test_steps_seeds_and_languages_are_those_of_the_text(
     for values in profile.values():
         assert set(values["every"].values()) == {10}
         assert len(values["seeds"]) == 3
-        assert values["n_train"] is values["n_test"] is None
+        assert not values["n_train"]  # all
+        assert not values["n_test"]
         assert values["train_split"] == "validation"
     xnli = set(settings["languages"]["XNLI"])
     pawsx = {"en", *settings["languages"]["PAWS-X_targets_from_en"]}
@@ -98,7 +99,10 @@ def test_steps_seeds_and_languages_are_those_of_the_text(
         assert (set(languages["NLI"]), set(languages["PI"])) == (xnli, pawsx)
     for codes in profile["igap-2-ranking"]["languages"].values():
         assert set(codes) == xnli
-    assert profile["igap-4-directions"]["ratios"] == [i / 10 for i in range(11)]
+    memory = profile["igap-4-directions"]
+    assert memory["memory_tasks"] == ["NLI"]
+    assert memory["ratios"] == {"NLI": [i / 10 for i in range(11)]}
+    assert memory["memory_seeds"] == {"NLI": memory["seeds"]}
 
 
 def test_windows_are_those_of_the_figure_and_the_tables(
@@ -121,10 +125,13 @@ def test_only_what_is_measured_is_predicted(profile: dict[str, dict], settings: 
     n_checkpoints = len(Recipe(epochs=40).checkpoint_steps(2490))
     assert (languages * examples, n_checkpoints) == (112_500, 312)
     curves = profile["igap-1-decomposition"]
-    assert curves["all_every"] % curves["every"]["NLI"] == 0
-    assert sum(step % curves["all_every"] == 0 for step in range(10, 3121, 10)) < 20
-    for name in ("igap-2-ranking", "igap-3-models", "igap-4-directions"):
+    assert curves["all_every"].keys() == curves["languages"].keys()
+    assert curves["all_every"]["NLI"] % curves["every"]["NLI"] == 0
+    assert sum(step % curves["all_every"]["NLI"] == 0 for step in range(10, 3121, 10)) < 20
+    for name in ("igap-2-ranking", "igap-3-models"):
         assert profile[name]["ask_all"] is False
+    directions = profile["igap-4-directions"]
+    assert directions["asked_at"] == dict.fromkeys(directions["every"], [0.0])
 
 
 def test_xlm_is_the_model_with_translation_language_modelling(profile: dict[str, dict]) -> None:

@@ -22,6 +22,9 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#000000", "#
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)))
 _GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
+#: Two ways to know nothing of a language, as columns of curves.
+_KNOWING_NOTHING = {"chance": _GUESSING, "one_label": _GUESSING | {"linestyle": (0, (6, 3))}}
+_NAMED_NOTHING = {"chance": "guessing in the target", "one_label": "the commonest label there"}
 _NO_MODEL = "no model in the window"
 #: What a row of panels of `decomposition` shows, from top to bottom.
 _PARTS = {
@@ -116,15 +119,17 @@ def _cross_handle() -> Line2D:
 
 @styled
 def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
-    """Transfer gap and IGAP by training error, a column of panels a direction (Figure 1).
+    """Transfer gap, IGAP and what is wrong by training error, a column a direction (Figure 1).
 
     ``points`` has ``model``, ``source``, ``target``, ``training``, ``transfer_gap`` (drawn above)
     and ``interlingual`` (below, small), a row a fine-tuned model. ``curves`` has ``model``,
     ``source``, ``target``, ``level`` (E′), ``igap``, ``low`` and ``high``, missing where no model
     is in the window: there the curve is broken and a cross of its colour stands on the axis. It may
-    have ``chance``, the gap of a model that guesses in the target language. Training errors fall
-    from a step above the highest level to 0; what is above is left out. Directions stand as
-    ``curves`` names them.
+    have ``chance`` and ``one_label``, the gaps of models that guess in the target language and that
+    give it the commonest label. The third row has the error on the translations, the sum of both:
+    where it is level, nothing crosses, and the gap above it grows all the same as the training
+    error falls. Training errors fall from a step above the highest level to 0; what is above is
+    left out. Directions stand as ``curves`` names them.
 
     Raises ValueError for more models than can be told apart (7).
     """
@@ -133,22 +138,28 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     levels = np.unique(curves["level"])
     left = 100 * (2 * levels[-1] - levels[-2] if len(levels) > 1 else levels[-1] + 0.05)
     points = points[100 * points["training"] <= left + 1e-9]  # rounding
+    points = points.assign(translated=points["training"] + points["interlingual"])
     figure, grid = plt.subplots(
-        2, len(directions), figsize=(max(6.7, 1.1 * len(directions) + 0.6), 4.3), squeeze=False,
+        3, len(directions), figsize=(max(6.7, 1.1 * len(directions) + 0.6), 5.8), squeeze=False,
         sharex=True, sharey="row",
     )  # fmt: skip
-    for (source, target), (above, below) in zip(directions, grid.T, strict=True):
+    knowing_nothing = {
+        column: look for column, look in _KNOWING_NOTHING.items() if column in curves
+    }
+    for (source, target), (above, below, wrong) in zip(directions, grid.T, strict=True):
         own, lines = (_of(table, source=source, target=target) for table in (points, curves))
-        for axes in (above, below):
+        for axes in (above, below, wrong):
             axes.axhline(0, color="0.4", linewidth=0.8)
-        if "chance" in curves:
-            chance = lines.drop_duplicates("level").sort_values("level")
-            below.plot(100 * chance["level"], 100 * chance["chance"], **_GUESSING)
+        for column, look in knowing_nothing.items():
+            line = lines.drop_duplicates("level").sort_values("level")
+            below.plot(100 * line["level"], 100 * line[column], **look)
+            wrong.plot(100 * line["level"], 100 * (line["level"] + line[column]), **look)
         for lane, (model, look) in enumerate(looks.items()):
             cloud = _of(own, model=model)
             for axes, column, alpha in (
                 (above, "transfer_gap", 0.55),
                 (below, "interlingual", 0.25),
+                (wrong, "translated", 0.55),
             ):
                 axes.scatter(
                     100 * cloud["training"], 100 * cloud[column], s=9, color=look["color"],
@@ -160,15 +171,19 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
             _crosses(below, at[rows["igap"].isna()], lane, look["color"])
         above.set_title(f"{source} → {target}", fontsize=9)
         below.set_xlim(left, -0.05 * left)
+        wrong.set_ylim(bottom=0)
     grid[0, 0].set_ylabel("transfer gap\n(percentage points)")
     grid[1, 0].set_ylabel("interlingual gap, IGAP\n(percentage points)")
+    grid[2, 0].set_ylabel("error on\ntranslations (%)")
     figure.supxlabel("training error E′ (%)", fontsize=9)
     handles = [Line2D([], [], label=model, markersize=4, **look) for model, look in looks.items()]
-    if "chance" in curves:
-        handles.append(Line2D([], [], label="guessing in the target", **_GUESSING))
+    handles += [
+        Line2D([], [], label=_NAMED_NOTHING[column], **look)
+        for column, look in knowing_nothing.items()
+    ]
     if curves["igap"].isna().any():
         handles.append(_cross_handle())
-    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
 
 

@@ -488,6 +488,79 @@ def _of_source(sparing: Sparing, source: str, task: Task) -> Sparing:
     return replace(sparing, decides=f"train {source}", inside=others)
 
 
+def memorisation(
+    name: str,
+    task: Task,
+    source: str,
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    ratios: Sequence[float],
+    *,
+    corruption_seed: int = 1,
+    tolerance: float = FITTED,
+    sparing: Sparing | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What crosses of labels of which a share is random (section 5.4, Figure 3).
+
+    Fine-tuned in the source with its labels corrupted at each of the ``ratios``, alike in all
+    languages, the model is asked the translations; "right" is the label that it was trained with.
+
+    Returns
+    -------
+    drawn : DataFrame
+        ``ratio``; ``quantity``: "accuracy" on the translations at the last checkpoint, or "IGAP" at
+        E' = 0; ``target``, None for the mean over them; ``value``; ``low`` and ``high``, the 95 %
+        interval over examples; ``chance``. What `igap_plots.memorisation` draws.
+    told : DataFrame
+        By ``ratio``, shares: how many labels ``changed`` (a number); at the last checkpoints the
+        ``training error``, the ``accuracy`` on translations, the same ``of changed`` labels and
+        ``of the others``, and on the ``test`` sets of the targets against true labels; the
+        ``IGAP``; the gap of ``shared subwords`` without a model.
+    """
+    targets = [code for code in task.languages if code != source]
+    corrupted = [task.corrupted(ratio, corruption_seed) for ratio in ratios]
+    found = transfer_each([name], corrupted, [source], recipes, seeds, sparing=sparing)
+    drawn, told = [], []
+    for ratio, here in zip(ratios, found, strict=True):
+        cell = here.directions(0.0, tolerance, n_resamples=n_resamples, seed=seed)
+        curve = here.curves([0.0], tolerance, n_resamples=n_resamples, seed=seed)
+        strings = shared_subwords(name, here.task, max_length=recipes[0].max_length)
+        changed = here.task.train[source].labels != task.train[source].labels
+        right = {
+            code: np.mean([~here.wrong(run, "train", code, -1) for run in here.runs], axis=0)
+            for code in task.languages
+        }
+        crossed = np.mean([right[code] for code in targets], axis=0)
+        told.append(
+            {
+                "ratio": ratio,
+                "changed": changed.sum(),
+                "training error": 1 - right[source].mean(),
+                "accuracy": crossed.mean(),
+                "of changed": crossed[changed].mean() if changed.any() else np.nan,
+                "of the others": crossed[~changed].mean(),
+                "test": cell.loc[cell["target"].isin(targets), "accuracy"].mean(),
+                "IGAP": curve.loc[curve["target"] == transferability.MEAN, "igap"].item(),
+                "shared subwords": strings.loc[strings["source"] == source, "interlingual"].mean(),
+            }
+        )
+        for target, value, low, high in curve[["target", "igap", "low", "high"]].to_numpy():
+            drawn.append((ratio, "IGAP", target, value, low, high, task.guess))
+        noise = np.random.default_rng(seed).integers(0, len(crossed), (n_resamples, len(crossed)))
+        low, high = np.quantile(crossed[noise].mean(axis=1), [0.025, 0.975])
+        mean = transferability.MEAN
+        drawn.append((ratio, "accuracy", mean, crossed.mean(), low, high, 1 - task.guess))
+        drawn += [
+            (ratio, "accuracy", code, right[code].mean(), np.nan, np.nan, 1 - task.guess)
+            for code in targets
+        ]
+    columns = ["ratio", "quantity", "target", "value", "low", "high", "chance"]
+    drawn = pd.DataFrame(drawn, columns=columns).replace({"target": {transferability.MEAN: None}})
+    return drawn, pd.DataFrame(told).set_index("ratio")
+
+
 def predictors(
     name: str, corpus: ParallelCorpus, *, layer: int | None = None, max_length: int | None = None
 ) -> tuple[pd.DataFrame, int]:
