@@ -126,18 +126,21 @@ def parallel(
     *,
     source: str | None = None,
     path: str | Path | None = None,
+    untranslated: bool = False,
 ) -> tuple[dict[str, Examples], dict[str, int]]:
     """A part of a task of `labelled` in several languages: what all of them have, n of it at most.
 
     ``n`` takes the `shortest`; None: all. Returns the sets and how many examples `common` left out.
-    Raises ValueError for a language named twice and as `labelled.load` (whose ``source`` and
-    ``path`` these are), ExamplesError where nothing is in all languages.
+    Raises ValueError for a language named twice and as `labelled.load` (whose ``source``,
+    ``path`` and ``untranslated`` these are), ExamplesError where nothing is in all languages.
     """
     languages = checks.several(languages, "languages")
     if len(set(languages)) < len(languages):
         raise ValueError(f"a language is named twice: {', '.join(languages)}")
     loaded = {
-        code: of_part(labelled.load(task, code, split, source=source, path=path))
+        code: of_part(
+            labelled.load(task, code, split, source=source, path=path, untranslated=untranslated)
+        )
         for code in languages
     }
     sets, left_out = common(loaded)

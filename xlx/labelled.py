@@ -427,6 +427,7 @@ def load(
     *,
     source: str | None = None,
     path: str | Path | None = None,
+    untranslated: bool = False,
 ) -> Tagged | Pairs | Texts:
     """One split of the labelled data of a language.
 
@@ -442,6 +443,9 @@ def load(
         from there alone).
     path : a folder with a local copy of the full set (see the table at the top); None for the
         shipped subset. There is none of "xnli-dev", a selection that is shipped alone.
+    untranslated : whether to keep the pairs of a local copy of PAWS-X that have a placeholder
+        ("NS") for a sentence, all with the label 0: who reads XTREME's files as they stand has
+        them. Its authors advise against it.
 
     Returns `Tagged` for POS and NER, `Pairs` for NLI and PI, `Texts` for TOPIC, in the order of the
     file.
@@ -452,10 +456,16 @@ def load(
     """
     language, source = _checked(task, language, split, source, path)
     if path is None:
+        if untranslated:
+            raise LabelledError(
+                "no untranslated pairs are shipped: name a local copy of PAWS-X with path="
+            )
         return _load_shipped(task, source, language, split)
     if not Path(path).is_dir():
         raise FileNotFoundError(f"There is no folder {path}. {_how(source)}")
-    return _load_local(task, source, language, split, Path(path))
+    if untranslated and source != "pawsx":
+        raise LabelledError(f"{source} has no untranslated pairs to keep: only pawsx has")
+    return _load_local(task, source, language, split, Path(path), untranslated)
 
 
 def about(task: str, language: str, split: str, *, source: str | None = None) -> dict[str, str]:
@@ -561,7 +571,7 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
 
 
 def _load_local(
-    task: str, source: str, language: str, split: str, path: Path
+    task: str, source: str, language: str, split: str, path: Path, untranslated: bool
 ) -> Tagged | Pairs | Texts:
     part = _PARTS[split]
     if source == "sib200":
@@ -582,7 +592,7 @@ def _load_local(
     if source == "xnli":
         return Pairs(*about, *_read_pairs(lines, where, language), licence)
     if source == "pawsx":
-        columns, left_out = _read_paraphrases(lines, where)
+        columns, left_out = _read_paraphrases(lines, where, untranslated)
         return Pairs(*about, *columns, licence, left_out)
     if source in ("ud", "pud"):
         return _tagged(about, read_conllu(lines, where), licence)
@@ -907,7 +917,9 @@ def _read_pairs(lines: Sequence[str], where: str, language: str) -> Columns:
     return _pairs(rows[1:], where, "NLI", len(header), of_the_language)
 
 
-def _read_paraphrases(lines: Sequence[str], where: str) -> tuple[Columns, int]:
+def _read_paraphrases(
+    lines: Sequence[str], where: str, untranslated: bool = False
+) -> tuple[Columns, int]:
     """The pairs of a file of PAWS-X or of XTREME's copy, and how many rows were left out.
 
     PAWS-X has a header and an id a row. In XTREME's copy, without either, the id is the number of
@@ -919,16 +931,21 @@ def _read_paraphrases(lines: Sequence[str], where: str) -> tuple[Columns, int]:
     else:
         n_columns = 3
         rows = [(line, [*map(_unquoted, row)]) for line, row in rows]
-    whole = [(line, row) for line, row in rows if len(row) != n_columns or not _has_gap(row)]
+    whole = [
+        (line, row)
+        for line, row in rows
+        if len(row) != n_columns or not _has_gap(row, untranslated)
+    ]
     if rows and not whole:
         raise LabelledError(f"{where}: no row has both sentences and a label.")
     columns = _pairs(whole, where, "PI", n_columns, lambda line, row: (str(line), *row)[-4:])
     return columns, len(rows) - len(whole)
 
 
-def _has_gap(row: Sequence[str]) -> bool:
+def _has_gap(row: Sequence[str], untranslated: bool) -> bool:
     *_, first, second, label = (cell.strip() for cell in row)
-    return label in _NO_LABEL or bool({first.casefold(), second.casefold()} & _NO_SENTENCE)
+    missing = {""} if untranslated else _NO_SENTENCE
+    return label in _NO_LABEL or bool({first.casefold(), second.casefold()} & missing)
 
 
 def _unquoted(cell: str) -> str:

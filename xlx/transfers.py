@@ -118,6 +118,7 @@ def labelled_task(
     n_test: int | None = None,
     train_split: str = "train",
     path: str | Path | None = None,
+    untranslated: bool = False,
     seed: int = 1,
 ) -> Task:
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
@@ -138,6 +139,9 @@ def labelled_task(
     path : str or Path, optional
         A local copy of the full data; None: the shipped subset. Of "same or other" a parallel
         corpus, for `corpora.load`; None: WMT24++.
+    untranslated : bool
+        Of a local copy of PAWS-X, whether pairs without a translation ("NS", label 0) stay in, as
+        in XTREME's files; those with another label in the first language are left out all the same.
     seed : int
         Of the parts of "same or other".
 
@@ -157,7 +161,9 @@ def labelled_task(
         return Task(name, *examples.same_or_other_parts(text, codes[0], n_train, n_test, seed), {})
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
-        parts[part], left_out[part] = examples.parallel(name, languages, split, n, path=path)
+        parts[part], left_out[part] = examples.parallel(
+            name, languages, split, n, path=path, untranslated=untranslated
+        )
     return Task(name, parts["train"], parts["test"], left_out)
 
 
