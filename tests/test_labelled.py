@@ -252,6 +252,19 @@ def test_a_row_of_pawsx_that_was_not_translated_is_left_out(tmp_path: Path) -> N
     assert read.left_out == len(gaps)
 
 
+def test_rows_that_were_not_translated_are_kept_on_request(tmp_path: Path) -> None:
+    """Who reads XTREME's files as they stand has them."""
+    gaps = ["NS\tB\t0", "A\tNS\t0", " \tB\t0", "A\tB\tNA", "A\tB\t1"]
+    put(tmp_path, "dev-ko.tsv", "\n".join(gaps))
+    read = load("PI", "ko", "validation", path=tmp_path, untranslated=True)
+    assert (read.first, read.second) == (("NS", "A", "A"), ("B", "NS", "B"))
+    assert (read.labels, read.left_out) == (("different", "different", "paraphrase"), 2)
+    with pytest.raises(LabelledError, match="no untranslated pairs are shipped"):
+        load("PI", "ko", "validation", untranslated=True)
+    with pytest.raises(LabelledError, match="xnli has no untranslated pairs"):
+        load("NLI", "de", "test", path=tmp_path, untranslated=True)
+
+
 SENTENCE = st.text(
     st.characters(exclude_categories=("C", "Z"), include_characters=' "'), min_size=1
 ).filter(lambda text: text.strip() and text.strip().casefold() not in ("ns", "na"))

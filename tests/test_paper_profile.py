@@ -131,7 +131,7 @@ def test_only_what_is_measured_is_predicted(profile: dict[str, dict], settings: 
     for name in ("igap-2-ranking", "igap-3-models"):
         assert profile[name]["ask_all"] is False
     directions = profile["igap-4-directions"]
-    assert directions["asked_at"] == dict.fromkeys(directions["every"], [0.0])
+    assert directions["asked_at"] == {name: [0.0] for name in directions["every"]}
 
 
 def test_xlm_is_the_model_with_translation_language_modelling(profile: dict[str, dict]) -> None:

@@ -535,3 +535,13 @@ def test_the_readme_lists_every_file_with_its_rows() -> None:
 )
 def test_the_readme_names_what_does_not_fit(number: str) -> None:
     assert number in README
+
+
+def test_pairs_that_were_not_translated_are_most_in_german() -> None:
+    """In XTREME's dev part, which the paper fine-tunes on; all have the label 0 in their file."""
+    counted = pd.read_csv(FOLDER / "pawsx_dev.csv").set_index("language")
+    assert set(counted["pairs"]) == {2000}
+    assert not counted["paraphrases"].any()
+    assert counted.loc["en", "untranslated"] == 0
+    assert counted["untranslated"].idxmax() == counted["paraphrases_in_english"].idxmax() == "de"
+    assert (counted["paraphrases_in_english"] <= counted["untranslated"]).all()

@@ -138,6 +138,63 @@ def test_a_labelled_task_is_the_shipped_data_in_all_languages() -> None:
     assert set(found.left_out["train"].values()) == {0}
 
 
+def test_same_or_other_is_a_task_without_labels() -> None:
+    codes = ["de", "en"]
+    found = transfers.labelled_task("same or other", codes, n_train=20, n_test=10, seed=2)
+    text = corpora.load("wmt24pp", codes, drop_duplicates=True)
+    parts = examples.same_or_other_parts(text, "de", 20, 10, 2)
+    for part, made_of in zip((found.train, found.test), parts, strict=True):
+        assert {code: one.text_hash() for code, one in part.items()} == {
+            code: one.text_hash() for code, one in made_of.items()
+        }
+    assert (found.guess, found.languages) == (0.5, ("de", "en"))
+    with pytest.raises(ValueError, match="how many pairs"):
+        transfers.labelled_task("same or other", codes, n_train=20)
+
+
+def test_memorisation_tells_changed_labels_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_of = task()
+    asked = []
+
+    def runs(names, tasks, sources, recipes, seeds, *, sparing=None) -> list[Transfers]:
+        asked.extend(tasks)
+        rng = np.random.default_rng(0)
+        return [
+            Transfers(one, tuple(made_run(one, rng, seed=seed) for seed in seeds)) for one in tasks
+        ]
+
+    strings = pd.DataFrame({"source": ["en"], "target": ["de"], "interlingual": [0.25]})
+    monkeypatch.setattr(transfers, "transfer_each", runs)
+    monkeypatch.setattr(transfers, "shared_subwords", lambda *_, **__: strings)
+    drawn, told = transfers.memorisation(
+        "one", made_of, "en", [RECIPE], [1, 2], [0.0, 1.0], tolerance=0.2, n_resamples=20
+    )
+    targets = [code for code in made_of.languages if code != "en"]
+    again = runs([], [made_of.corrupted(ratio, 1) for ratio in (0.0, 1.0)], [], [], [1, 2])
+    for (ratio, row), own in zip(told.iterrows(), again, strict=True):
+        labels = own.task.train["en"].labels
+        changed = labels != made_of.train["en"].labels
+        right = np.mean(
+            [
+                run.predictions[f"train {code}"][-1] == labels
+                for run in own.runs
+                for code in targets
+            ],
+            axis=0,
+        )
+        assert row["changed"] == changed.sum()
+        assert (row["changed"] == 0) == (ratio == 0)
+        assert row["accuracy"] == pytest.approx(right.mean())
+        assert row["of the others"] == pytest.approx(right[~changed].mean())
+        if ratio:
+            assert row["of changed"] == pytest.approx(right[changed].mean())
+        assert row["shared subwords"] == 0.25
+        mean = drawn[(drawn["ratio"] == ratio) & drawn["target"].isna()].set_index("quantity")
+        assert mean.loc["accuracy", "value"] == pytest.approx(right.mean())
+        assert mean.loc["IGAP", "value"] == pytest.approx(row["IGAP"])
+    assert set(drawn["target"].dropna()) == set(targets)
+
+
 def test_a_part_of_a_labelled_task_is_its_shortest_in_all_languages() -> None:
     whole = transfers.labelled_task("PI", ["en", "ko", "de"])
     some = transfers.labelled_task("PI", ["en", "ko", "de"], n_train=20, n_test=10)
