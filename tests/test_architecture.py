@@ -65,6 +65,7 @@ ORDER = (
     "topics",
     "examples",
     "questions",
+    "answer_scores",
     "inputs",
     "bfloat16",
     "transferability",

@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 
 from tests import tiny
-from xlx import baselines, examples, finetuning, grids, mixing, provenance, questions
+from xlx import answer_scores, baselines, examples, finetuning, grids, mixing, provenance, questions
 from xlx.examples import Examples, ExamplesError
 from xlx.finetuning import FinetuningError, Job, Recipe
 from xlx.grids import GridError, averaged, evaluate
@@ -103,6 +103,12 @@ def test_answers_are_those_of_the_questions_asked_alone(model: str, limit: int) 
                 assert said == said.strip()
                 assert grid.scores["F1"][i, j, k] == questions.f1(said, gold, a)
                 assert grid.scores["EM"][i, j, k] == questions.exact_match(said, gold, a)
+                for script, literal in (
+                    ("SQuAD", answer_scores.squad(said, gold)),
+                    ("MLQA", answer_scores.mlqa(said, gold, a)),
+                ):
+                    both = [grid.scores[f"{name}, {script}"][i, j, k] for name in ("F1", "EM")]
+                    assert both == pytest.approx(literal)
     assert grid.groups.tolist() == [0, 0, 1, 1, 2, 2]
     windows = [[alone.n_cut[f"{a} {b}"] for b in LANGUAGES] for a in LANGUAGES]
     assert grid.n_cut.tolist() == windows

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from xlx import checks, examples, finetuning, inputs, models, questions, work
+from xlx import answer_scores, checks, examples, finetuning, inputs, models, questions, work
 from xlx.examples import Examples
 from xlx.finetuning import Job
 from xlx.questions import Questions
@@ -387,12 +387,12 @@ def _grid(asked: _Asked, answers: Mapping[str, Mapping[str, np.ndarray]]) -> Gri
     if isinstance(one, Questions):
         labels = np.empty(0, dtype=np.int64)
         by_name = {
-            name: reading_scores(cells[name], _said(cells[name], found["predicted"]))
+            name: _all_scores(cells[name], _said(cells[name], found["predicted"]))
             for name, found in answers.items()
         }
         scores = {
             measure: np.array([[by_name[name][k] for name in row] for row in places])
-            for k, measure in enumerate(("F1", "EM"))
+            for k, measure in enumerate(MEASURES)
         }
     else:
         labels = one.labels
@@ -434,3 +434,16 @@ def reading_scores(cell: Questions, said: Sequence[str]) -> np.ndarray:
             for score in (questions.f1, questions.exact_match)
         ]
     )
+
+
+#: The scores of an answer: ours (`reading_scores`) and by the letter of two published scripts.
+MEASURES: tuple[str, ...] = ("F1", "EM", "F1, SQuAD", "EM, SQuAD", "F1, MLQA", "EM, MLQA")
+
+
+def _all_scores(cell: Questions, said: Sequence[str]) -> np.ndarray:
+    """`MEASURES` of each answer, ``(6, n)``."""
+    literal = [
+        (*answer_scores.squad(one, own), *answer_scores.mlqa(one, own, cell.context_language))
+        for one, own in zip(said, cell.answers, strict=True)
+    ]
+    return np.vstack([reading_scores(cell, said), np.array(literal).T])
