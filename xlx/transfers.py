@@ -158,7 +158,8 @@ def labelled_task(
             raise ValueError("how many pairs of same or other, to train and to test on?")
         codes = checks.several(languages, "languages", once=True)
         text = corpora.load(path or "wmt24pp", codes, drop_duplicates=True)
-        return Task(name, *examples.same_or_other_parts(text, codes[0], n_train, n_test, seed), {})
+        parts = examples.same_or_other_parts(text, codes[0], n_train, n_test, seed)
+        return Task(name, *parts, {"train": {}, "test": {}})
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
         parts[part], left_out[part] = examples.parallel(
