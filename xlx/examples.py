@@ -181,7 +181,7 @@ def same_or_other(corpus: ParallelCorpus, seed: int, *, alike: bool = True) -> d
       of differences in `surface`, mean over languages; no seed has a say. Who goes by length or
       digits alone is then near chance, across languages too.
     * else the next one of a random round through all sentences, which a rule that knows nothing but
-      length and digits tells from a translation in three cases of four (`baselines.surface_rule`).
+      length and digits tells from a translation in four cases of five (`baselines.surface_rule`).
 
     Raises ExamplesError for fewer than two sentences.
     """
