@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xlx import corpora, examples, labelled
+from xlx import baselines, corpora, examples, labelled
+from xlx.corpora import ParallelCorpus
 from xlx.examples import Examples, ExamplesError
 
 CLASSES = ("no", "yes")
@@ -391,8 +392,29 @@ def test_same_or_other_is_balanced_and_parallel() -> None:
     german = corpus.sentences["de"]
     places = [corpus.sentences["en"].index(text) for text in english.second]
     assert sets["de"].second == tuple(german[i] for i in places)
-    assert english.text_hash() == examples.same_or_other(corpus, 3)["en"].text_hash()
-    assert english.text_hash() != examples.same_or_other(corpus, 4)["en"].text_hash()
+    assert english.text_hash() == examples.same_or_other(corpus, 4)["en"].text_hash()
+    rounds = [examples.same_or_other(corpus, seed, alike=False)["en"] for seed in (3, 3, 4)]
+    assert rounds[0].text_hash() == rounds[1].text_hash() != rounds[2].text_hash()
+
+
+def test_other_is_like_same_in_length_and_digits() -> None:
+    corpus = corpora.load("wmt24pp", drop_duplicates=True).select(["en", "de", "zh"])
+
+    def right(alike: bool) -> float:
+        """How often the surface tells a translation from another sentence, across languages."""
+        _, sets = examples.same_or_other_parts(corpus, "en", 200, 150, 1, alike=alike)
+        scores = baselines.surface_rule(sets, "same").scores["accuracy"]
+        return float(scores[~np.eye(len(sets), dtype=bool)].mean())
+
+    assert right(alike=False) > 0.7
+    assert abs(right(alike=True) - 0.5) < 0.05
+
+
+def test_other_is_the_nearest_of_few() -> None:
+    texts = ["One of 20", "A sentence that runs on", "Two of 30", "It is one that runs on"]
+    corpus = ParallelCorpus("four", {"en": tuple(texts)}, tuple("abcd"), ("",) * 4, "CC0", "")
+    others = examples.same_or_other(corpus, 0)["en"].second[::2]
+    assert others == (texts[2], texts[3], texts[0], texts[1])
 
 
 def test_no_sentence_of_same_or_other_is_in_both_parts() -> None:

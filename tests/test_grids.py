@@ -483,6 +483,11 @@ def test_the_bag_is_of_pairs() -> None:
         baselines.bag_of_subwords("mini-mbert", overlapping("en"), PAIRS)
 
 
+def test_the_surface_rule_is_of_pairs_of_which_some_are_alike() -> None:
+    with pytest.raises(GridError, match="have the label 'same'"):
+        baselines.surface_rule(PAIRS, "same")
+
+
 def test_the_nearest_span_needs_shared_words() -> None:
     def made(language: str) -> Questions:
         context = " ".join(f"{language}{i}" for i in range(40))

@@ -1,11 +1,13 @@
 """Baselines of a grid: models too simple for the task, asked the same.
 
 Rajaee and Monz ask for a second baseline besides guessing: "the performance of a simple neural
-network on the task" (section 6). Three of them, each on the whole grid of languages:
+network on the task" (section 6). Each of them on the whole grid of languages:
 
 * `bag_of_subwords`: a logistic regression on which subwords both parts share and which only one
   has. It knows no order and no other language, but all the shortcuts that overlap and single words
   offer;
+* `surface_rule`, where one of two classes is "the same": the pairs whose parts look most alike in
+  length, digits and question marks, without reading them;
 * one part alone (hypothesis-only, single-sentence): `examples.only` and `grids.evaluate`;
 * `nearest_span` for questions: the span that the question's words surround most closely, without
   any model; and a reader without questions, `questions.questionless` and `grids.evaluate`.
@@ -147,6 +149,50 @@ def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) ->
     present = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(pairs), 3 * size))
     # At unit length, the hundred subwords of a pair do not drown the two shares.
     return sparse.hstack([normalize(present), sparse.csr_matrix(np.array(shares))]).tocsr()
+
+
+def surface_rule(sets: Mapping[str, Examples], alike: str, *, counts: bool = True) -> Grid:
+    """Says class ``alike`` of the pairs of a cell whose parts show the least difference.
+
+    As many pairs of each cell as have the label. The difference is in `examples.surface`: first the
+    numbers of digits and question marks (with ``counts``), then the ratio of lengths, against the
+    median ratio of the cell, as one language is shorter than another. So it sees all pairs of a
+    cell at once, and how many are alike, which no model does. For `examples.same_or_other`.
+
+    ExamplesError for sets that are not parallel, GridError for single sentences or a class that
+    there is not.
+    """
+    examples.aligned(sets)
+    one = next(iter(sets.values()))
+    if one.second is None or alike not in one.classes:
+        raise GridError(f"{one.name} are no pairs of which some have the label {alike!r}")
+    positive = one.classes.index(alike)
+    shown = {
+        code: (examples.surface(part.first), examples.surface(part.second))
+        for code, part in sets.items()
+    }
+    n_alike = int((one.labels == positive).sum())
+    other = next(k for k in range(len(one.classes)) if k != positive)
+    predictions = np.full((len(sets), len(sets), len(one)), other, dtype=np.int16)
+    for i, (first, _) in enumerate(shown.values()):
+        for j, (_, second) in enumerate(shown.values()):
+            apart = first - second
+            apart[:, 0] -= np.median(apart[:, 0])
+            length, *counted = np.abs(apart).T
+            order = np.lexsort((length, np.sum(counted, axis=0) * counts))
+            predictions[i, j, order[:n_alike]] = positive
+    return Grid(
+        model="length and digits" if counts else "length alone",
+        train="nothing",
+        seed=0,
+        languages=tuple(sets),
+        predictions=predictions,
+        logits=np.empty(0),
+        scores={"accuracy": (predictions == one.labels).astype(np.float64)},
+        labels=one.labels,
+        groups=groups_of(one),
+        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
+    )
 
 
 def nearest_span(sets: Mapping[str, Questions], length: int) -> Grid:
