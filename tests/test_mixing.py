@@ -114,6 +114,12 @@ def test_what_is_no_grid_is_refused() -> None:
 # --- tables with intervals ---
 
 
+@pytest.fixture
+def percentiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixing, "FEW", 0)
+
+
+@pytest.mark.usefixtures("percentiles_alone")
 @pytest.mark.parametrize("groups", [None, np.arange(30) // 3, [7] * 11 + [2] * 4 + [-1] * 15])
 def test_cells_against_a_loop_over_resamples(groups) -> None:
     scores = right()
@@ -128,6 +134,7 @@ def test_cells_against_a_loop_over_resamples(groups) -> None:
         )
 
 
+@pytest.mark.usefixtures("percentiles_alone")
 @pytest.mark.parametrize("groups", [None, np.arange(30) // 3])
 def test_summary_against_a_loop_over_resamples(groups) -> None:
     scores = right(seed=1)
@@ -213,6 +220,67 @@ def test_intervals_of_examples_that_hang_together_need_their_groups() -> None:
     assert np.mean(covered["none"]) < 0.75  # intervals √5 times too short
 
 
+def test_intervals_cover_shares_of_which_next_to_nothing_is_right() -> None:
+    # 21 paragraphs of two questions; the bootstrap alone covers half of the single languages here
+    rng, true, groups = np.random.default_rng(2), 0.015, np.repeat(np.arange(21), 2)
+    covered = {name: [] for name in mixing.SETTINGS}
+    for seed in range(120):
+        chance = np.repeat(rng.beta(0.05, 0.05 / true, 21), 2)  # of a paragraph
+        scores = (rng.random((3, 3, 42)) < chance).astype(float)
+        table = mixing.summary(scores, LANGUAGES, groups, n_resamples=200, seed=seed)
+        table["covered"] = (table["low"] <= (table["setting"] != "drop") * true + 1e-9) & (
+            table["high"] >= (table["setting"] != "drop") * true - 1e-9
+        )
+        for name, own in table[table["language"] != "mean"].groupby("setting"):
+            covered[name].append(own["covered"].mean())
+    assert min(map(np.mean, covered.values())) > 0.9, {k: np.mean(v) for k, v in covered.items()}
+
+
+def test_nothing_right_is_not_certain() -> None:
+    table = mixing.summary(np.zeros((3, 3, 40)), LANGUAGES)
+    t2 = stats.t.ppf(0.975, 39) ** 2
+    within = of(table, setting="within")
+    np.testing.assert_allclose(within["low"], 0, atol=1e-12)
+    np.testing.assert_allclose(within["high"], t2 / (40 + t2))
+    drop = of(table, setting="drop")
+    assert (drop["low"] < -0.05).all()
+    assert (drop["high"] > 0.05).all()
+
+
+def test_intervals_of_a_mean_over_seeds_cover_what_other_seeds_would_give() -> None:
+    rng, wide, narrow = np.random.default_rng(3), [], []
+    difficulty = np.linspace(0, 1, 100, endpoint=False)[rng.permutation(100)]
+    for seed in range(150):
+        true = 0.5 + 0.1 * rng.standard_normal(3)  # what each fine-tuning has learnt
+        scores = np.broadcast_to(difficulty < true[:, None, None, None], (3, 2, 2, 100)).astype(
+            float
+        )
+        for found, own in ((wide, scores), (narrow, scores.mean(axis=0))):
+            row = mixing.cells(own, ["en", "de"], n_resamples=200, seed=seed).iloc[0]
+            found.append((row["low"] <= 0.5 <= row["high"], row["score"]))
+    np.testing.assert_allclose([one for _, one in wide], [one for _, one in narrow])
+    assert np.mean([held for held, _ in wide]) > 0.92
+    assert np.mean([held for held, _ in narrow]) < 0.9
+
+
+def test_seeds_of_two_models_are_independent_and_one_seed_adds_nothing() -> None:
+    one = np.stack([right(seed=k) for k in range(3)])
+    alike = mixing.difference(one, one, LANGUAGES)
+    np.testing.assert_allclose(alike["score"], 0, atol=1e-12)
+    assert (alike["high"] > alike["low"]).all()  # two models of three seeds each, not one
+    single = mixing.difference(one[:1], one[0], LANGUAGES)
+    np.testing.assert_allclose(single[ENDS], 0, atol=1e-12)
+    labels = mixing.by_label(one, LABELS, MERGED, LANGUAGES, **FEW)
+    np.testing.assert_allclose(
+        labels["score"],
+        mixing.by_label(one.mean(axis=0), LABELS, MERGED, LANGUAGES, **FEW)["score"],
+    )
+    gain = mixing.pairs({"a": one, "b": one[0]}, LANGUAGES, ("en", "de"), **FEW)
+    assert (of(gain, condition="a")[["gain", "gain_low", "gain_high"]] == 0).all(axis=None)
+    with pytest.raises(MixingError, match="scores are of no seed"):
+        mixing.cells(one[:0], LANGUAGES)
+
+
 def test_groups_are_the_same_under_other_names() -> None:
     groups = np.arange(30) // 3
     one = mixing.cells(right(), LANGUAGES, groups, **FEW)
@@ -293,6 +361,7 @@ def test_contributions_add_up_to_the_whole(groups, of_labels: dict) -> None:
         assert own["share"].sum() == pytest.approx(1)
 
 
+@pytest.mark.usefixtures("percentiles_alone")
 @pytest.mark.parametrize("groups", [None, np.arange(30) % 10])
 def test_labels_against_a_loop_over_resamples(groups) -> None:
     scores = right(seed=4)
@@ -330,6 +399,7 @@ def test_labels_of_a_worked_example() -> None:
     assert found.loc[("no", "drop"), "contribution"] == 0
 
 
+@pytest.mark.usefixtures("percentiles_alone")
 def test_a_resample_without_a_label_has_no_score_of_it() -> None:
     scores = np.random.default_rng(0).random((2, 2, 12))
     labels = [1, 1] + [0] * 10
@@ -381,6 +451,19 @@ def test_a_threshold_alone_lowers_the_mean_of_the_classes() -> None:
     assert found.criterion.round(1).tolist() == [0.0, 1.5]
     assert ((first + second) / 2).round(2).tolist() == [0.84, 0.65]
     assert found.unbiased.round(2).tolist() == [0.84, 0.84]
+
+
+def test_detection_of_a_table_by_label() -> None:
+    scores = np.random.default_rng(1).random((3, 3, 30))
+    table = mixing.by_label(scores, LABELS, MERGED, LANGUAGES, **FEW).assign(model="a")
+    found = mixing.detected(table, "entailment", "not-entailment")
+    assert list(found.index) == [("a", "within"), ("a", "across")]
+    own = of(table, language="mean", setting="across").set_index("label")["score"]
+    told = mixing.detection(own["entailment"], own["not-entailment"])
+    row = found.loc[("a", "across")]
+    assert row["d′"] == pytest.approx(told.sensitivity)
+    assert row["without preference"] == pytest.approx(told.unbiased)
+    assert row["mean of both"] == pytest.approx(own.mean())
 
 
 def test_detection_needs_shares_between_0_and_1() -> None:

@@ -15,7 +15,7 @@ sees one part only) are computed once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,9 @@ class Grid:
     n_cut : np.ndarray
         int64 ``(L, L)``: how many pairs of a cell were cut at the maximum length; of questions,
         which are not cut, how many have a context that is read in several windows.
+    each : dict
+        The scores by seed: name of a measure → float ``(S, L, L, n)``; made from ``scores`` where
+        it is not given.
     """
 
     model: str
@@ -84,6 +87,12 @@ class Grid:
     labels: np.ndarray
     groups: np.ndarray
     n_cut: np.ndarray
+    each: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.each:
+            own = {name: scores[None] for name, scores in self.scores.items()}
+            object.__setattr__(self, "each", own)
 
     def __repr__(self) -> str:
         n = len(self.groups)
@@ -91,7 +100,10 @@ class Grid:
 
 
 def averaged(grids: Sequence[Grid]) -> Grid:
-    """The mean of the scores over seeds; GridError where models, languages or examples differ."""
+    """The mean of the scores over seeds, and each of them.
+
+    GridError where models, languages or examples differ.
+    """
     if not grids:
         raise GridError("there is no grid to average")
     first = grids[0]
@@ -104,10 +116,11 @@ def averaged(grids: Sequence[Grid]) -> Grid:
         )
         if not alike:
             raise GridError(f"{other!r} is not a grid of the same model and examples as {first!r}")
-    scores = {name: np.mean([grid.scores[name] for grid in grids], axis=0) for name in first.scores}
+    each = {name: np.concatenate([grid.each[name] for grid in grids]) for name in first.scores}
+    scores = {name: own.mean(axis=0) for name, own in each.items()}
     return Grid(
         first.model, first.train, -1, first.languages, np.empty(0), np.empty(0), scores,
-        first.labels, first.groups, first.n_cut,
+        first.labels, first.groups, first.n_cut, each,
     )  # fmt: skip
 
 
@@ -120,12 +133,12 @@ def measured(
     """A table of `xlx.mixing` for each grid, one below the other, with its ``model``.
 
     ``measure`` is `mixing.cells`, `summary` or another that takes scores, ``languages`` and
-    ``groups``; ``options`` go to it.
+    ``groups``, and is given those of each seed; ``options`` go to it.
     """
     return pd.concat(
         [
             measure(
-                grid.scores[score], languages=grid.languages, groups=grid.groups, **options
+                grid.each[score], languages=grid.languages, groups=grid.groups, **options
             ).assign(model=grid.model)
             for grid in grids
         ],

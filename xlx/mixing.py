@@ -8,14 +8,24 @@ the averages of the paper's tables, with intervals: per language (`summary`), pe
 (`starred`, `pairs`), and by how near a question's words are to the answer (`tails`).
 
 Arrays of scores are float, ``(L, L, n)``: the score of example k with part 1 in the language of the
-row and part 2 in that of the column. Scores are in [0, 1]: 1 or 0 for a right or wrong answer, an
-F1 or an exact match, or the mean of these over seeds. Example k is the same in all cells.
+row and part 2 in that of the column; or ``(S, L, L, n)`` of S fine-tunings that differ in their
+seed alone. Scores are in [0, 1]: 1 or 0 for a right or wrong answer, an F1 or an exact match.
+Example k is the same in all cells.
 
 Intervals are percentiles of a bootstrap over examples, and each resample is the same examples in
 all cells and for all models, so that differences are paired. Examples that share a text are not
 independent (the three hypotheses of a premise in XNLI, the questions of a paragraph in XQuAD):
-``groups`` says which hang together, and whole groups are drawn. What varies is the examples, not
-the fine-tuning: other seeds are another matter.
+``groups`` says which hang together, and whole groups are drawn. With several seeds an average is
+that of their mean, and its interval is of both: to each resample of the examples an error of
+Student's t with S - 1 degrees of freedom is added, whose scale is the standard error over seeds on
+the examples that there are. With one seed the interval leaves out what another fine-tuning does.
+
+Percentiles are too narrow where next to nothing is right, or wrong: of 21 paragraphs with 1 % of
+answers right, 95 % intervals cover 72 to 85 %. A share with fewer than `FEW` groups in which
+anything is right, or anything wrong, has Wilson's interval instead (1927), of as many independent
+examples as give the bootstrap's variance (but no fewer than there are groups), with Student's t of
+the groups less one; a drop from or to such a share is put together from both intervals (Zou and
+Donner 2008).
 
 Rajaee and Monz, "Analyzing the Evaluation of Cross-Lingual Knowledge Transfer in Multilingual
 Language Models"; sections and tables are numbered as there.
@@ -23,7 +33,7 @@ Language Models"; sections and tables are numbered as there.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,6 +50,8 @@ PAIRS_ROWS = ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*")
 MEAN = "mean"
 #: Scores that differ by less are taken for equal, and may be outside [0, 1] by no more.
 SLACK = 1e-12
+#: With fewer groups of examples on one side of a share, its interval is Wilson's.
+FEW = 10
 
 
 class MixingError(ValueError):
@@ -178,37 +190,144 @@ class _Resamples:
         by_group = np.add.reduceat(values[..., self.order], self.starts, axis=-1)
         return np.moveaxis(np.tensordot(by_group, self.counts, axes=(-1, 1)), -1, 0)
 
+    def few(self, right: np.ndarray, wrong: np.ndarray, average: Any = np.asarray) -> np.ndarray:
+        """Whether an average has less than `FEW` groups with anything in ``right`` or ``wrong``.
+
+        ``right`` and ``wrong`` are ``(L, L, n)``, ``average`` makes averages of ``(..., L, L)``.
+        """
+        counts = []
+        for values in (right, wrong):
+            by_group = np.add.reduceat(values[..., self.order], self.starts, axis=-1)
+            own = average(np.moveaxis(by_group > SLACK, -1, 0).astype(np.float64))
+            counts.append((own > 0).sum(axis=0))
+        return np.minimum(*counts) < FEW
+
     def means(self, values: np.ndarray) -> np.ndarray:
         """Mean over the examples of each resample, whose number varies with the groups drawn."""
         sizes = self.sums(np.ones(values.shape[-1]))
         return self.sums(values) / sizes.reshape(-1, *[1] * (values.ndim - 1))
 
 
-def _ends(resamples: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Percentiles of ``(n_resamples, ...)``, over the resamples that have a number."""
+def _ends(
+    resamples: np.ndarray, level: float, each: np.ndarray | None = None, stream: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Percentiles of ``(n_resamples, ...)``, over the resamples that have a number.
+
+    ``each``: the estimate of each seed, ``(S, ...)``; see `_of_seeds`.
+    """
+    if each is not None:
+        resamples = resamples + _of_seeds(each, len(resamples), stream)
     share = (1 - checks.level(level)) / 2
     low, high = np.nanquantile(resamples, [share, 1 - share], axis=0)
     return low, high
 
 
-def _scores(scores: np.ndarray, languages: Sequence[str], name: str = "scores") -> np.ndarray:
-    """A grid of single examples ``(L, L, n)`` as float, or an error."""
+def _of_seeds(each: np.ndarray, n_resamples: int, stream: int = 0) -> np.ndarray:
+    """Errors of a mean over seeds, ``(n_resamples, ...)``; ``each`` is ``(S, ...)``.
+
+    Multivariate t with S - 1 degrees of freedom and the covariance of the mean as its scale: what
+    goes up with a seed in one average goes up with it in the others. One seed: zeros. ``stream``
+    makes the errors of two models independent.
+    """
+    n = len(each)
+    if n < 2:
+        return np.zeros((n_resamples, *each.shape[1:]))
+    rng = np.random.default_rng(stream)
+    normal = rng.standard_normal((n_resamples, n))
+    stretch = np.sqrt((n - 1) / rng.chisquare(n - 1, n_resamples))
+    weights = normal * stretch[:, None] / np.sqrt(n * (n - 1))
+    return np.tensordot(weights, each - each.mean(axis=0), axes=1)
+
+
+def _variance(resamples: np.ndarray, each: np.ndarray) -> np.ndarray:
+    """Of an estimate, over examples and over the seeds that it is a mean of."""
+    between = each.var(axis=0, ddof=1) / len(each) if len(each) > 1 else 0.0
+    return np.nanvar(resamples, axis=0) + between
+
+
+def _wilson(
+    share: np.ndarray, variance: np.ndarray, n_groups: int, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval of shares, of as many examples as a variance is worth.
+
+    At least ``n_groups``, which is also what no variance at all (none right, or all) is worth.
+    """
+    t2 = stats.t.ppf((1 + checks.level(level)) / 2, n_groups - 1) ** 2
+    worth = np.divide(
+        share * (1 - share), variance, out=np.zeros_like(share), where=variance > SLACK**2
+    )
+    n = np.maximum(worth, n_groups)
+    middle = (share + t2 / (2 * n)) / (1 + t2 / n)
+    half = np.sqrt(t2 * (share * (1 - share) / n + t2 / (4 * n**2))) / (1 + t2 / n)
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+
+
+def _share_ends(
+    estimate: np.ndarray,
+    resamples: np.ndarray,
+    each: np.ndarray,
+    few: np.ndarray,
+    n_groups: int,
+    level: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends for shares: percentiles, and where there are ``few`` on one side, Wilson's."""
+    ends = (np.clip(end, 0, 1) for end in _ends(resamples, level, each))
+    wilson = _wilson(estimate, _variance(resamples, each), n_groups, level)
+    low, high = (np.where(few, own, end) for own, end in zip(wilson, ends, strict=True))
+    return low, high
+
+
+def _setting_ends(
+    estimate: np.ndarray,
+    resamples: np.ndarray,
+    each: np.ndarray,
+    few: np.ndarray,
+    n_groups: int,
+    level: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_share_ends` of within and across ``(L + 1, 3)``, and of the drop, from both where few."""
+    low, high = _ends(resamples, level, each)
+    shares = (estimate[..., :2], resamples[..., :2], each[..., :2], few[..., :2])
+    low[..., :2], high[..., :2] = _share_ends(*shares, n_groups, level)
+    variance = _variance(resamples, each)
+    one, other, apart = np.moveaxis(variance, -1, 0)
+    scale = 2 * np.sqrt(one * other)
+    linked = np.divide(one + other - apart, scale, out=np.zeros_like(scale), where=scale > 0)
+    below, above = estimate - low, high - estimate
+    ends = []
+    for left, right in ((below[..., 0], above[..., 1]), (above[..., 0], below[..., 1])):
+        square = left**2 + right**2 - 2 * np.clip(linked, -1, 1) * left * right
+        ends.append(np.sqrt(np.maximum(square, 0)))
+    # what is the same in both settings of every example has no drop, however few
+    open_ = few[..., :2].any(axis=-1) & ((apart > SLACK**2) | (scale <= SLACK**2))
+    low[..., 2] = np.where(open_, estimate[..., 2] - ends[0], low[..., 2])
+    high[..., 2] = np.where(open_, estimate[..., 2] + ends[1], high[..., 2])
+    return low, high
+
+
+def _scores(
+    scores: np.ndarray, languages: Sequence[str], name: str = "scores"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Grids of single examples, mean over seeds ``(L, L, n)`` and each ``(S, L, L, n)``; errors."""
     scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 3:
+    if scores.ndim not in (3, 4):
         raise MixingError(
             f"{name} have shape {scores.shape}: (languages of part 1, languages of part 2, "
-            "examples) is needed"
+            "examples) is needed, or that with seeds before it"
         )
-    _check_languages(languages, scores.shape)
+    each = scores if scores.ndim == 4 else scores[None]
+    if not len(each):
+        raise MixingError(f"{name} are of no seed")
+    _check_languages(languages, each.shape[1:])
     if not scores.shape[-1]:
         raise MixingError(f"{name} are of no examples")
-    _check_full(scores, np.isnan(scores), languages, 0)
+    _check_full(each, np.isnan(each), languages, 1)
     if scores.min() < -SLACK or scores.max() > 1 + SLACK:
         raise MixingError(
             f"{name} are between {scores.min():g} and {scores.max():g}: give them as shares in "
             "[0, 1], not in per cent"
         )
-    return scores
+    return each[0] if len(each) == 1 else each.mean(axis=0), each
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -228,7 +347,7 @@ def cells(
     Parameters
     ----------
     scores : numpy.ndarray
-        ``(L, L, n)``, in [0, 1].
+        ``(L, L, n)`` or ``(S, L, L, n)``, in [0, 1].
     languages : sequence of str
         ``(L,)``, of rows and columns.
     groups : sequence of int, optional
@@ -247,9 +366,16 @@ def cells(
         Shapes that do not go together; a language named twice; no examples, or all of one group; an
         empty cell (NaN), named; scores outside [0, 1].
     """
-    scores = _scores(scores, languages)
+    scores, each = _scores(scores, languages)
     drawn = _Resamples.draw(scores.shape[-1], groups, n_resamples, seed)
-    low, high = _ends(drawn.means(scores), level)
+    low, high = _share_ends(
+        scores.mean(axis=-1),
+        drawn.means(scores),
+        each.mean(axis=-1),
+        drawn.few(scores, 1 - scores),
+        len(drawn.starts),
+        level,
+    )
     n = len(languages)
     return pd.DataFrame(
         {
@@ -281,10 +407,18 @@ def summary(
         ``language`` (the last one "mean"), ``setting`` (`SETTINGS`), ``score`` (in [0, 1], a drop
         in [-1, 1]), ``low``, ``high``.
     """
-    scores = _scores(scores, languages)
+    scores, each = _scores(scores, languages)
     drawn = _Resamples.draw(scores.shape[-1], groups, n_resamples, seed)
-    estimate, resamples = _settings(scores.mean(axis=-1)), _settings(drawn.means(scores))
-    return _by_language(languages, score=(estimate, *_ends(resamples, level)))
+    estimate = _settings(scores.mean(axis=-1))
+    ends = _setting_ends(
+        estimate,
+        _settings(drawn.means(scores)),
+        _settings(each.mean(axis=-1)),
+        drawn.few(scores, 1 - scores, _settings),
+        len(drawn.starts),
+        level,
+    )
+    return _by_language(languages, score=(estimate, *ends))
 
 
 def difference(
@@ -300,10 +434,12 @@ def difference(
     """By how much one grid is above another on the same examples, as a table like `summary`'s.
 
     For a model and its control task (Tables 7 and 14) or a baseline: the difference of each
-    example is taken first, so the interval is of the paired difference. Two grids of unequal shape
-    are a MixingError; parameters and errors otherwise as in `summary`.
+    example is taken first, so the interval is of the paired difference, by percentiles. The two may
+    have unequal numbers of seeds, each with an error of its own. Two grids of unequal shape are a
+    MixingError; parameters and errors otherwise as in `summary`.
     """
-    one, other = _scores(one, languages, "one"), _scores(other, languages, "other")
+    one, first = _scores(one, languages, "one")
+    other, second = _scores(other, languages, "other")
     if one.shape != other.shape:
         raise MixingError(
             f"one has shape {one.shape} and other {other.shape}: a paired difference is of two "
@@ -312,7 +448,9 @@ def difference(
     drawn = _Resamples.draw(one.shape[-1], groups, n_resamples, seed)
     estimate = _settings((one - other).mean(axis=-1))
     resamples = _settings(drawn.means(one - other))
-    return _by_language(languages, score=(estimate, *_ends(resamples, level)))
+    resamples = resamples - _of_seeds(_settings(second.mean(axis=-1)), n_resamples, stream=1)
+    ends = _ends(resamples, level, _settings(first.mean(axis=-1)))
+    return _by_language(languages, score=(estimate, *ends))
 
 
 def by_label(
@@ -331,7 +469,7 @@ def by_label(
     Parameters
     ----------
     right : numpy.ndarray
-        ``(L, L, n)``, in [0, 1]: which answers are right, or in what share of seeds.
+        ``(L, L, n)`` or ``(S, L, L, n)``, in [0, 1]: which answers are right.
     labels : sequence of int
         ``(n,)``, the gold labels.
     groups_of_labels : mapping
@@ -355,7 +493,7 @@ def by_label(
         As `cells`; a label in no or two of the groups; a group without examples, or with
         examples of one of ``groups`` only.
     """
-    right = _scores(right, languages, "right answers")
+    right, each = _scores(right, languages, "right answers")
     n = right.shape[-1]
     members = _label_masks(labels, groups_of_labels, n)
     drawn = _Resamples.draw(n, groups, n_resamples, seed)
@@ -371,12 +509,17 @@ def by_label(
         totals = drawn.sums(np.ones(n))[:, None, None]
         with np.errstate(invalid="ignore"):  # a resample without the label has no score of it
             given = _settings(sums / sizes)
-        estimate = inside.sum(axis=-1)
-        table = _by_language(
-            languages,
-            score=(_settings(estimate / mask.sum()), *_ends(given, level)),
-            contribution=(_settings(estimate / n), *_ends(_settings(sums / totals), level)),
-        )
+        few = drawn.few(inside, np.where(mask, 1 - right, 0.0), _settings)
+        by_seed = np.where(mask, each, 0.0).sum(axis=-1)
+        values = {}
+        for value, size, resamples in (
+            ("score", mask.sum(), given),
+            ("contribution", n, _settings(sums / totals)),
+        ):
+            estimate = _settings(inside.sum(axis=-1) / size)
+            own = (estimate, resamples, _settings(by_seed / size), few)
+            values[value] = (estimate, *_setting_ends(*own, len(np.unique(of[mask])), level))
+        table = _by_language(languages, **values)
         table.insert(0, "label", name)
         table.insert(3, "n", int(mask.sum()))
         table.insert(4, "share", mask.mean())
@@ -438,6 +581,24 @@ def detection(first: np.ndarray, second: np.ndarray) -> Detection:
     hits, rejections = stats.norm.ppf(first), stats.norm.ppf(second)
     sensitivity = hits + rejections
     return Detection(sensitivity, (rejections - hits) / 2, stats.norm.cdf(sensitivity / 2))
+
+
+def detected(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """`detection` of the mean over languages, of tables like `by_label`'s of two labels.
+
+    A row per ``model`` and setting (within, across): ``first`` and ``second`` (the accuracies of
+    both labels), ``d′``, ``criterion`` (above 0: prefers the second), ``mean of both`` and
+    ``without preference`` (in [0, 1]). MixingError where one of them is 0 or 1.
+    """
+    own = table[(table["language"] == MEAN) & (table["setting"] != SETTINGS[2])]
+    found = own.pivot(index=["model", "setting"], columns="label", values="score")
+    rows = own[["model", "setting"]].drop_duplicates()
+    found = found.loc[pd.MultiIndex.from_frame(rows), [first, second]]
+    told = detection(found[first].to_numpy(), found[second].to_numpy())
+    found = found.assign(**{"d′": told.sensitivity, "criterion": told.criterion})
+    found["mean of both"] = found[[first, second]].mean(axis=1)
+    found["without preference"] = told.unbiased
+    return found.rename_axis(columns=None)
 
 
 def in_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
@@ -625,7 +786,8 @@ def pairs(
     Parameters
     ----------
     conditions : mapping
-        Name → ``(L, L, n)``, in [0, 1]: the model fine-tuned on the pair, and its baselines.
+        Name → ``(L, L, n)`` or ``(S, L, L, n)``, in [0, 1]: the model fine-tuned on the pair, and
+        its baselines.
     pair, unseen_only
         As in `starred`.
     languages, groups, n_resamples, level, seed
@@ -648,7 +810,7 @@ def pairs(
         raise MixingError("there is no model to average: give the scores of one")
     inside = pair_cells(languages, pair, unseen_only=unseen_only)
     grids = {name: _scores(own, languages, name) for name, own in conditions.items()}
-    if len(shapes := {own.shape for own in grids.values()}) > 1:
+    if len(shapes := {own.shape for own, _ in grids.values()}) > 1:
         raise MixingError(
             f"the shapes {', '.join(map(str, sorted(shapes)))} of {', '.join(grids)} differ: all "
             "must be of the same examples"
@@ -658,12 +820,16 @@ def pairs(
     # an average over cells first, so that only five rows are resampled
     values = {
         name: np.array([own[mask].mean(axis=0) for mask in inside.values()])
-        for name, own in grids.items()
+        for name, (own, _) in grids.items()
     }
-    first = next(iter(values.values()))
+    by_seed = {
+        name: np.stack([each[:, mask].mean(axis=(1, 2)) for mask in inside.values()], axis=1)
+        for name, (_, each) in grids.items()
+    }
+    first, first_seeds = next(iter(values.values())), next(iter(by_seed.values()))
     tables = []
     for name, own in values.items():
-        low, high = _ends(drawn.means(own), level)
+        low, high = _ends(drawn.means(own), level, by_seed[name])
         table = pd.DataFrame(
             {
                 "pair": "-".join(pair),
@@ -676,7 +842,10 @@ def pairs(
             }
         )
         if len(values) > 1:
-            low, high = _ends(drawn.means(first - own), level)
+            apart = drawn.means(first - own)
+            if own is not first:
+                apart = apart - _of_seeds(by_seed[name], n_resamples, stream=1)
+            low, high = _ends(apart, level, None if own is first else first_seeds)
             table = table.assign(gain=(first - own).mean(axis=-1), gain_low=low, gain_high=high)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
