@@ -20,10 +20,12 @@ from xlx.encoder_training import (
     LabelledPairs,
     Mapped,
     Nli,
+    Retrieval,
     align,
     alignment_loss,
     answered,
     nli_predictions,
+    retrieved,
     train_nli,
     trained,
 )
@@ -545,6 +547,27 @@ def test_recipes_give_what_training_gives_and_are_not_done_again(
     monkeypatch.setattr(Parallel, "lines", property(fail))
     assert answered([german], [asked])[0].accuracy == answers.accuracy
     assert same(trained([recipes(lookups, tmp_path)[1]])[0], mapped)
+
+
+def test_translations_are_found_where_words_are_of_one_space(
+    tmp_path: Path, lookups: dict[str, Lookup]
+) -> None:
+    english, german = recipes(lookups, tmp_path)
+    both = lookups["en"], lookups["de"]
+    asked = [Retrieval(own, german.parallel, *both, skip=5) for own in (None, english, german)]
+    table = retrieved([*asked, Retrieval(german, german.parallel, lookups["en"], None, skip=5)])
+    assert table["n"].tolist() == [15] * 4
+    # the dictionary turns German words onto the English ones, and the lines are the same
+    assert table["found"].tolist()[:2] == [1, 1]
+    np.testing.assert_allclose(table["cosine"][:2], 1, atol=1e-5)
+    source, target = asked[2].sides()
+    (nli,), (mapped,) = trained([english]), trained([german])
+    x, y = encode("cnn-max", TINY, nli.state, source), encode("cnn-max", TINY, mapped.state, target)
+    cosines = y @ x.T / np.outer(np.linalg.norm(y, axis=1), np.linalg.norm(x, axis=1))
+    assert table["cosine"][2] == pytest.approx(np.diagonal(cosines).mean(), abs=1e-5)
+    assert table["found"][2] == (cosines.argmax(axis=1) == np.arange(15)).mean()
+    with pytest.raises(EncoderError, match="skip is 20, and there are 20 translations"):
+        replace(asked[2], skip=20).sides()
 
 
 def test_trainings_side_by_side_are_those_alone(tmp_path: Path, lookups: dict[str, Lookup]) -> None:

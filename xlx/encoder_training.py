@@ -7,7 +7,7 @@ vectors of these (`align`), with word vectors that were mapped into one space be
 
 Weights are large and only a means. So there are recipes of them, `Inferred` and `Mapped`, that name
 an encoder by all that decides it: `trained` makes those that are needed, side by side, and what was
-computed from an encoder (`answered`) is found again without it.
+computed from an encoder (`answered`, `retrieved`) is found again without it.
 
     english = train_nli("rnn-max", premises, hypotheses, labels, held_out, sizes=MINI, epochs=8)
     german = align(english, english_lines, german_lines, german_held_out)
@@ -27,7 +27,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from xlx import labelled, models, word_spaces, work
+from xlx import labelled, models, word_mapping, word_spaces, work
 from xlx.executors import one_thread
 from xlx.ledger import Ask, Value
 from xlx.sentence_encoders import (
@@ -579,14 +579,18 @@ class Mapped:
 
     def sides(self) -> tuple[Sentences, Sentences]:
         """Sentences of both languages."""
-        lines = self.parallel.lines
-        source = sentences(lines[0], self.source.load())
-        target = source if self.target is None else sentences(lines[1], self.target.load())
-        return source, target
+        return _sides(self.parallel, self.source, self.target)
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights, trained where this machine has not got them."""
         return trained([self])[0].state
+
+
+def _sides(
+    parallel: Parallel, source: Lookup, target: Lookup | None
+) -> tuple[Sentences, Sentences]:
+    own = sentences(parallel.lines[0], source.load())
+    return own, own if target is None else sentences(parallel.lines[1], target.load())
 
 
 def _with_defaults(
@@ -731,6 +735,97 @@ def accuracies(
     return pd.DataFrame(rows, columns=["encoder", "language", "accuracy"])
 
 
+@dataclass(frozen=True, eq=False)
+class Retrieval:
+    """Translations, among which an encoder of ``target``'s language is to find each sentence's own.
+
+    Attributes
+    ----------
+    encoder : Inferred or Mapped, optional
+        ``Inferred``: the English encoder itself, which reads the target's words in the space of the
+        English ones, so with no mapping of sentences. None: the mean of the words' vectors.
+    parallel : Parallel
+        English first.
+    source, target : Lookup
+        Of both languages' words; without ``target`` English is held against itself.
+    skip : int
+        Pairs of lines at the front that are passed over: those that the encoder was mapped by.
+    """
+
+    encoder: Inferred | Mapped | None
+    parallel: Parallel
+    source: Lookup
+    target: Lookup | None
+    skip: int = 0
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides what is found."""
+        lookups = {"source": self.source.ask, "target": self.target and self.target.ask}
+        own = self.encoder and self.encoder.ask
+        lines = {"translations": self.parallel.about, "skip": self.skip}
+        return {"encoder": own} | lines | lookups
+
+    def sides(self) -> tuple[Sentences, Sentences]:
+        """Sentences of both languages; EncoderError where all are passed over."""
+        both = _sides(self.parallel, self.source, self.target)
+        rows = range(self.skip, len(both[0]))
+        if not rows:
+            raise EncoderError(f"skip is {self.skip}, and there are {len(both[0])} translations")
+        return both[0].take(rows), both[1].take(rows)
+
+
+def retrieved(asked: Sequence[Retrieval]) -> pd.DataFrame:
+    """How well encoders give translations like vectors, a row each.
+
+    Returns
+    -------
+    DataFrame
+        ``n`` (translations), ``found`` (share of target sentences whose nearest English one, by
+        cosine, is their translation: P@1; chance is 1 / n) and ``cosine`` (mean of translations).
+    """
+
+    def calls(missing: list[int]) -> list[work.Call]:
+        found = []
+        for type_ in (Inferred, Mapped, type(None)):
+            at = [position for position in missing if isinstance(asked[position].encoder, type_)]
+            recipes = [asked[position].encoder for position in at]
+            made = english = [None] * len(at)
+            if type_ is not type(None):
+                made = trained(recipes)
+                english = trained([getattr(own, "nli", own) for own in recipes])
+            lookups = [own for x in at for own in (asked[x].source, asked[x].target)]
+            word_spaces.load([own for own in lookups if own is not None])
+            found += [
+                ([position], (nli, own and own.state, *asked[position].sides()))
+                for position, own, nli in zip(at, made, english, strict=True)
+            ]
+        return found
+
+    tables = work.results(
+        RETRIEVED, [own.about for own in asked], calls, what="translations", alone=True
+    )
+    return pd.concat(tables, ignore_index=True)
+
+
+def _retrieved(
+    nli: Nli | None,
+    state: Mapping[str, np.ndarray] | None,
+    source: Sentences,
+    target: Sentences,
+) -> pd.DataFrame:
+    if nli is None:
+        x, y = (np.stack([own.vectors[ids].mean(0) for ids in own.ids]) for own in (source, target))
+    else:
+        states = (nli.state, source), (state, target)
+        x, y = (encode(nli.name, nli.sizes, weights_, own) for weights_, own in states)
+    own = np.arange(len(x))
+    found = word_mapping.precision_at_1(y, x, np.column_stack([own, own]))
+    cosine = functional.cosine_similarity(torch.from_numpy(x), torch.from_numpy(y)).mean()
+    row = {"n": len(x), "found": float(found.mean()), "cosine": float(cosine)}
+    return pd.DataFrame([row])
+
+
 def _answered(
     nli: Nli,
     state: Mapping[str, np.ndarray],
@@ -759,4 +854,8 @@ ALIGNED = work.Kind("mapped-encoders", _aligned, version=1, side_by_side=True, s
 ANSWERS = work.Kind(
     "xprobe-nli", _answered, version=1, tolerance=0.15, difference=_answers_apart,
     side_by_side=True, shared_seconds=120.0,  # word vectors, the English encoder
+)  # fmt: skip
+RETRIEVED = work.Kind(
+    "xprobe-retrieval", _retrieved, version=1, tolerance=0.05, side_by_side=True,
+    shared_seconds=120.0,
 )  # fmt: skip

@@ -614,6 +614,11 @@ def in_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
     )
 
 
+def listed(table: pd.DataFrame) -> str:
+    """The rows of a table by their index, `in_points`, as one line: "a 1.0 (0.2 to 1.8), b ..."."""
+    return ", ".join(f"{name} {own}" for name, own in in_points(table).items())
+
+
 def by_setting(table: pd.DataFrame, *index: str, language: str = MEAN) -> pd.DataFrame:
     """A language's rows of tables like `summary`'s, settings side by side, as text `in_points`.
 
