@@ -147,6 +147,9 @@ def test_encoders_are_mapped_by_ones_own_files(
     assert "ru-en.txt: 300 pairs; left out, as a word has no vector: 0 (source), 1 (target)" in said
     assert "60 pairs to learn from, 30 to stop by, 30 to test on" in said
     assert {x[1] for x in scope["mapped"]} == {"en", "fr", "ru", "fr-UN"}
+    conditions = {"no encoder", "not mapped", "mapped", "mapped, all lines"}
+    assert set(scope["maps"].index.unique("condition")) == conditions
+    assert scope["maps"]["n"].min() > 1
     assert set(scope["cells"]["language"]) == {"en", "en-mapped", "fr", "ru", "fr-UN"}
     assert set(scope["two"]["language"]) == {"ours", "released"}
     assert len(list((tmp_path / "figures").rglob("*.png"))) == 4
