@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import safetensors.torch
 import torch
@@ -382,6 +383,13 @@ def test_the_mean_over_seeds_is_of_the_scores(model: str) -> None:
     wanted = sum(grid.scores["accuracy"] for grid in found) / 3
     np.testing.assert_allclose(mean.scores["accuracy"], wanted)
     assert mean.seed == -1
+    each = [grid.scores["accuracy"] for grid in found]
+    np.testing.assert_array_equal(mean.each["accuracy"], each)
+    table = grids.measured([mean], mixing.summary, seed=1)
+    pd.testing.assert_frame_equal(
+        table.drop(columns="model"),
+        mixing.summary(np.stack(each), mean.languages, mean.groups, seed=1),
+    )
     with pytest.raises(GridError, match="not a grid of the same model"):
         averaged([found[0], replace(found[1], languages=("en", "de", "fr"))])
     with pytest.raises(GridError, match="no grid"):

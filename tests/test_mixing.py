@@ -716,5 +716,7 @@ def test_tables_are_shown_in_points_and_in_order() -> None:
     assert german.loc["z", "within"].startswith(f"{100 * scores[1, 1].mean():.1f} (")
     gains = pd.DataFrame({"gain": [-0.0001], "gain_low": [-0.1], "gain_high": [0.05]})
     assert mixing.in_points(gains, "gain").tolist() == ["0.0 (-10.0 to 5.0)"]
+    own = gains.rename(columns=lambda name: name.replace("gain_", "").replace("gain", "score"))
+    assert mixing.listed(own.set_axis(["a"])) == "a 0.0 (-10.0 to 5.0)"
     with pytest.raises(mixing.MixingError, match="no language 'fi'"):
         mixing.by_setting(table, "model", language="fi")
