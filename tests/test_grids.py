@@ -542,6 +542,14 @@ def test_baselines_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(again.predictions, first[1].predictions)
 
 
+def test_a_pair_in_both_orders_hangs_together() -> None:
+    pairs = [("a", "b"), ("a", "a"), ("b", "a"), ("b", "b"), ("c", "a"), ("d", "c"), ("c", "c")]
+    first, second = zip(*pairs, strict=True)
+    one = Examples("x", "en", first, second, np.zeros(7), ("no", "yes"), tuple("1234567"))
+    assert grids.groups_of(one).tolist() == [0, 0, 0, 0, 1, 2, 1]
+    assert grids.groups_of(examples.only(one, "first")).tolist() == [0, 0, 1, 1, 2, 3, 2]
+
+
 def test_measured_tables_name_their_models(model: str) -> None:
     grid = evaluate([job(model, PAIRS)], PAIRS)[0]
     both = grids.measured([grid, replace(grid, model="other")], mixing.summary, seed=1)

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from xlx import answer_scores, checks, examples, finetuning, inputs, models, questions, work
 from xlx.examples import Examples
@@ -425,10 +427,19 @@ def _grid(asked: _Asked, answers: Mapping[str, Mapping[str, np.ndarray]]) -> Gri
 
 
 def groups_of(one: Examples | Questions) -> np.ndarray:
-    """Which examples hang together, int64 ``(n,)``: those with the same first text or context."""
+    """Which examples hang together, int64 ``(n,)``: those with the same first text or context.
+
+    With pairs that are one pair in both orders, so are those of both first texts.
+    """
     if isinstance(one, Questions):
         return one.paragraphs
-    return np.unique(one.first, return_inverse=True)[1]
+    _, group = np.unique(one.first, return_inverse=True)
+    of = dict(zip(one.first, group.tolist(), strict=True))
+    pairs = set(zip(one.first, one.second or (), strict=False))
+    turned = [(of[a], of[b]) for a, b in pairs if a != b and (b, a) in pairs]
+    links = np.array(turned, dtype=np.int64).reshape(-1, 2)
+    graph = sparse.coo_matrix((np.ones(len(links)), links.T), shape=(len(of), len(of)))
+    return csgraph.connected_components(graph)[1][group].astype(np.int64) if turned else group
 
 
 def _said(cell: Questions, found: np.ndarray) -> list[str]:
