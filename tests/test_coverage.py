@@ -160,6 +160,25 @@ def test_alternatives_are_left_out_if_not_asked_for(
         assert found[pooling].cut == expected.cut
 
 
+def test_centred_scores_are_those_of_states_without_the_offset(
+    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage]
+) -> None:
+    found = coverage.measure(model, corpus, centred=True)
+    assert tuple(found) == coverage.POOLINGS
+    for pooling, own in found.items():
+        states = embeddings.embed_corpus(models.load(model), corpus, pooling=pooling).states
+        expected = mexa.scores(mexa.without_offset(states), "en")
+        np.testing.assert_array_equal(own.scores.hits, expected.hits)
+        np.testing.assert_array_equal(own.scores.only_rival, expected.only_rival)
+        assert (own.scores.hits != measured[pooling].scores.hits).any()
+        assert own.cut == measured[pooling].cut
+        assert own.measures.empty
+    bag = coverage.bag_of_subwords(model, corpus, centred=True)
+    counts = embeddings.bag_of_subwords(models.load(model), corpus)
+    dense = {code: counts[code].toarray()[None] for code in counts}
+    np.testing.assert_array_equal(bag.hits, mexa.scores(mexa.without_offset(dense), "en").hits)
+
+
 def test_a_checkpoint_has_its_series_and_step(tmp_path: Path, corpus: ParallelCorpus) -> None:
     folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=16, width=16)
     two = corpus.select(["de", "en"]).take(4, 0)

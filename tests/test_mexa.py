@@ -408,3 +408,31 @@ def test_bad_states_are_named(states: dict[str, np.ndarray], message: str) -> No
 def test_layers_must_be_there(layers: list[int]) -> None:
     with pytest.raises(ValueError, match=r"0 \(embeddings\) to 1"):
         mexa.scores(broken(), layers=layers)
+
+
+# --- without the offset of a language -------------------------------------------------------------
+
+
+def test_the_offset_of_a_language_hides_what_is_shared_and_can_be_taken_out() -> None:
+    rng = np.random.default_rng(3)
+    meaning = rng.normal(size=(1, 40, 8))
+    states = {code: (meaning + 0.3 * rng.normal(size=(1, 40, 8))) for code in ("en", "de")}
+    there = mexa.scores(states).mu.item()
+    states["de"] = states["de"] + 50 * rng.normal(size=8)
+    moved = mexa.without_offset(states)
+    assert mexa.scores(states).mu.item() < 0.2 < 0.7 < there
+    assert mexa.scores(moved).mu.item() > 0.7
+    for code, own in moved.items():
+        np.testing.assert_allclose(own.mean(axis=1), 0, atol=1e-12)
+        np.testing.assert_allclose(own, states[code] - states[code].mean(axis=1), atol=1e-12)
+
+
+def test_sentences_without_a_direction_tie() -> None:
+    rng = np.random.default_rng(4)
+    states = {code: rng.normal(size=(2, 5, 6)).astype(np.float32) for code in ("en", "de")}
+    states["de"][0] = states["de"][0, 0] / 3  # as the last token is at the embeddings
+    moved = mexa.without_offset(states)
+    assert not mexa.scores(moved).hits[0].any()
+    np.testing.assert_array_equal(
+        mexa.scores(moved).hits[1], mexa.scores({x: own[1:] for x, own in moved.items()}).hits[0]
+    )

@@ -13,7 +13,7 @@ from xlx import mexa, mexa_plots, plots
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
-from matplotlib.colors import same_color, to_rgb, to_rgba
+from matplotlib.colors import same_color, to_rgb
 from matplotlib.figure import Figure
 
 MODELS = ("mini-b", "mini-a", "mini-c")  # not in the order of the alphabet
@@ -61,10 +61,15 @@ def tails() -> pd.DataFrame:
     return pd.concat([simulated, mexa.chance(10).assign(n=10), few.sample(frac=1, random_state=0)])
 
 
-def layers() -> pd.DataFrame:
-    short = rows(0, "mu", model=MODELS[:1], language=CODES, layer=tuple(range(4)))
-    table = pd.concat([short, rows(1, "mu", model=MODELS[1:2], language=CODES, layer=range(17))])
-    return table[(table["model"] != "mini-a") | (table["language"] != "fr")]
+def layers(**keys: object) -> tuple[pd.DataFrame, pd.DataFrame]:
+    own = {"group": ("seen", "others"), "states": ("raw", "centred"), "layer": range(17)} | keys
+    table = pd.concat(
+        [
+            rows(0, "mu", model=MODELS[:1], **own | {"layer": tuple(range(4))}),
+            rows(1, "mu", model=MODELS[1:2], **own),
+        ]
+    )
+    return table, rows(2, "mu", model=MODELS[:2], group=own["group"])
 
 
 def plane() -> pd.DataFrame:
@@ -139,7 +144,7 @@ def surfaces() -> pd.DataFrame:
 
 DRAWN: dict[str, Callable[[], Figure]] = {
     "chance_tails": lambda: mexa_plots.chance_tails(tails()),
-    "layer_scores": lambda: mexa_plots.layer_scores(layers(), NAMES),
+    "layer_scores": lambda: mexa_plots.layer_scores(*layers()),
     "neighbourhoods": lambda: mexa_plots.neighbourhoods(plane(), NAMES),
     "estimates": lambda: mexa_plots.estimates(*expectations()),
     "coverage_bands": lambda: mexa_plots.coverage_bands(adjusted(), NAMES, 2),
@@ -190,29 +195,31 @@ def test_chance_without_simulation_has_no_points() -> None:
     assert not figure.axes[0].containers
 
 
-def test_layers_have_a_row_a_language_and_one_scale() -> None:
-    table = layers()
+def test_layers_have_a_line_a_group_and_way_and_the_bag_across() -> None:
+    table, bags = layers()
     figure = DRAWN["layer_scores"]()
     assert list(panels(figure)) == ["mini-b", "mini-a"]
     for model, axes in panels(figure).items():
-        cells = np.ma.filled(axes.collections[0].get_array().reshape(len(NAMES), -1), np.nan)
-        own = of(table, model=model).pivot(index="language", columns="layer", values="mu")
-        np.testing.assert_array_equal(cells, own.reindex(list(NAMES)))
-        assert np.isnan(cells).any() == (model == "mini-a")
-        assert axes.collections[0].get_clim() == (0, table["mu"].max())
-        assert axes.get_facecolor() == to_rgba("0.85")
+        lines = axes.get_lines()
+        ways = [("seen", "raw", "-"), ("seen", "centred", "--"), ("others", "raw", "-"),
+                ("others", "centred", "--")]  # fmt: skip
+        for (group, states, dash), line in zip(ways, lines, strict=False):
+            own = of(table, model=model, group=group, states=states).sort_values("layer")
+            np.testing.assert_array_equal(line.get_xydata(), own[["layer", "mu"]])
+            assert line.get_linestyle() == dash
+        for group, line, of_group in zip(
+            ("seen", "others"), lines[4:], (lines[0], lines[2]), strict=True
+        ):
+            own = of(bags, model=model, group=group)
+            assert set(line.get_ydata()) == set(own["mu"])
+            assert same_color(line.get_color(), of_group.get_color())
+            assert line.get_linestyle() == ":"
         assert axes.get_xlabel() == "layer (0: embeddings)"
+        assert axes.get_ylim()[0] == 0
     first, second = panels(figure).values()
-    assert texts(first.get_yticklabels()) == list(NAMES.values())
-    assert texts(first.get_xticklabels()) == ["0", "1", "2", "3"]
-    assert texts(second.get_xticklabels()) == ["0", "4", "8", "12", "16"]
-    assert figure.axes[-1].get_ylabel() == "MEXA score μ (share of hits)"
-    assert len(figure.axes) == 3  # one bar of colours for both
-
-
-def test_layers_without_a_hit_can_be_drawn() -> None:
-    figure = mexa_plots.layer_scores(layers().assign(mu=0.0), NAMES)
-    assert figure.axes[0].collections[0].get_clim() == (0, 1)
+    assert first.get_ylim() == second.get_ylim()
+    assert first.get_ylabel() == "MEXA score μ (share of hits)"
+    assert legend(figure) == ["seen", "others", "raw", "centred", "bag of subwords"]
 
 
 def test_neighbours_have_a_mark_a_language_and_numbers_where_asked() -> None:
@@ -425,8 +432,8 @@ def test_the_nine_models_of_the_paper_are_told_apart() -> None:
 def test_panels_of_nine_models_stand_in_rows(name: str) -> None:
     nine = [f"org/model-{number}" for number in range(9)]
     if name == "layer_scores":
-        table = rows(1, "mu", model=nine, language=CODES, layer=range(81))
-        figure = mexa_plots.layer_scores(table, NAMES)
+        table = rows(1, "mu", model=nine, group=("all",), states=("raw",), layer=range(81))
+        figure = mexa_plots.layer_scores(table, rows(2, "mu", model=nine, group=("all",)))
     else:
         figure = mexa_plots.cosines(pd.concat([of(near(), model="mini-b").assign(model=x)
                                                for x in nine]))  # fmt: skip

@@ -7,7 +7,7 @@ the next language.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -82,6 +82,7 @@ def measure(
     *,
     poolings: Sequence[str] = POOLINGS,
     alternatives: bool = True,
+    centred: bool = False,
     max_length: int | None = None,
 ) -> dict[str, Coverage]:
     """MEXA of every language of a corpus with the pivot, and the alternatives.
@@ -97,6 +98,8 @@ def measure(
         Of `embeddings.POOLINGS`; the model reads each sentence once for all of them.
     alternatives : bool
         Also the measures of `alignment.measures`, at every layer.
+    centred : bool
+        Scores without the offset of each language (`mexa.without_offset`), and no alternatives.
     max_length : int, optional
         Subwords of a sentence; None: what the model takes. What is longer is cut, and counted.
 
@@ -117,7 +120,8 @@ def measure(
     poolings = tuple(dict.fromkeys(checks.several(poolings, "poolings")))
     if not poolings:
         raise ValueError(f"no pooling is asked for: choose among {', '.join(embeddings.POOLINGS)}")
-    own = {"alternatives": alternatives, "pivot": corpus.text_hash(pivot)}
+    own = {"pivot": corpus.text_hash(pivot)} | ({} if centred else {"alternatives": alternatives})
+    chosen = () if centred else (alternatives,)
     of_poolings = [
         {"states": embeddings.states_about(name, pooling=pooling, max_length=max_length)} | own
         for pooling in poolings
@@ -133,10 +137,10 @@ def measure(
             for part in _portions(list(group)):
                 positions = [asked.index((language, x)) for language in part for x in some]
                 text = corpus.select([pivot, *part])
-                yield positions, (name, text, pivot, part, some, alternatives, max_length)
+                yield positions, (name, text, pivot, part, some, *chosen, max_length)
 
     values = work.results(
-        COVERAGE,
+        CENTRED if centred else COVERAGE,
         [
             of_pooling | {"text": corpus.text_hash(language)}
             for language in languages
@@ -238,6 +242,40 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
 COVERAGE = work.Kind("coverage", _measured, version=1, tolerance=0.02, difference=_apart)
 
 
+def _measured_centred(
+    name: Name,
+    corpus: ParallelCorpus,
+    pivot: str,
+    languages: Sequence[str],
+    poolings: Sequence[str],
+    max_length: int | None,
+) -> Iterator[dict[str, np.ndarray]]:
+    """`_measured` of states without the offset of each language, scores only."""
+    encoder = models.load(name)
+
+    def read(language: str) -> dict[str, embeddings.SentenceStates]:
+        try:
+            found = embeddings.embed_poolings(
+                encoder, corpus.sentences[language], poolings, max_length=max_length
+            )
+        except ValueError as error:
+            raise ValueError(f"language {language!r} of {corpus.name!r}: {error}") from None
+        return {
+            pooling: replace(own, states=mexa.without_offset({language: own.states})[language])
+            for pooling, own in found.items()
+        }
+
+    of_pivot = read(pivot)
+    for language in languages:
+        for pooling, states in read(language).items():
+            yield _compare({language: states, pivot: of_pivot[pooling]}, pivot, False)
+
+
+CENTRED = work.Kind(
+    "coverage-centred", _measured_centred, version=1, tolerance=0.02, difference=_apart
+)
+
+
 def _coverage(
     name: Name, pooling: str, pivot: str, found: Mapping[str, Mapping[str, np.ndarray]]
 ) -> Coverage:
@@ -274,12 +312,18 @@ def _pivot_scores(found: Mapping[str, Mapping[str, np.ndarray]], pivot: str) -> 
 
 
 def bag_of_subwords(
-    name: Name, corpus: ParallelCorpus, pivot: str = "en", *, max_length: int | None = None
+    name: Name,
+    corpus: ParallelCorpus,
+    pivot: str = "en",
+    *,
+    centred: bool = False,
+    max_length: int | None = None,
 ) -> mexa.PivotScores:
     """MEXA of a model that knows of a sentence only how often it has each subword.
 
     What names, numbers and loans that two languages write alike are worth: the reference under the
-    scores of any model with this vocabulary, trained or not. One layer, called 0.
+    scores of any model with this vocabulary, trained or not. One layer, called 0. ``centred``: how
+    often more than in the mean sentence of the language (`mexa.without_offset`).
 
     Raises ValueError as `measure`; a sentence of no subword that the vocabulary knows has a vector
     all the same (that of the unknown one).
@@ -295,9 +339,11 @@ def bag_of_subwords(
         yield missing, (name, corpus.select([pivot, *wanted]), pivot, wanted, max_length)
 
     values = work.results(
-        BAG, [about | {"text": corpus.text_hash(language)} for language in languages], calls,
+        CENTRED_BAG if centred else BAG,
+        [about | {"text": corpus.text_hash(language)} for language in languages],
+        calls,
         what="bags of subwords",
-    )  # fmt: skip
+    )
     return _pivot_scores(dict(zip(languages, values, strict=True)), pivot)
 
 
@@ -317,6 +363,26 @@ def _bags(
 
 
 BAG = work.Kind("coverage-bag", _bags, version=1, tolerance=0.02, difference=_apart)
+
+
+def _centred_bags(
+    name: Name,
+    corpus: ParallelCorpus,
+    pivot: str,
+    languages: Sequence[str],
+    max_length: int | None,
+) -> Iterator[dict[str, np.ndarray]]:
+    bags = embeddings.bag_of_subwords(models.load(name), corpus, max_length=max_length)
+    for language in languages:
+        pair = {language: bags[language], pivot: bags[pivot]}
+        used = np.unique(np.concatenate([bag.indices for bag in pair.values()]))
+        dense = {code: bag[:, used].toarray()[None] for code, bag in pair.items()}
+        yield _hits(mexa.scores(mexa.without_offset(dense), pivot), 0)
+
+
+CENTRED_BAG = work.Kind(
+    "coverage-bag-centred", _centred_bags, version=1, tolerance=0.02, difference=_apart
+)
 
 
 def subwords(name: Name, corpus: ParallelCorpus) -> pd.Series:

@@ -36,6 +36,8 @@ BANDS = ("0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1")
 
 #: Rounding errors of a dot product, in units of the last place of the product of the lengths.
 ROUNDING = 16
+#: A vector this much shorter than what it is the rest of is rounding of float32.
+NOTHING = 1e-6
 
 
 # --- the score ------------------------------------------------------------------------------------
@@ -205,6 +207,25 @@ def scores(
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
     return PivotScores(languages, pivot, layers, hits, only_rival)
+
+
+def without_offset(states: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """States of each language less their mean over its sentences, at every layer: centred.
+
+    All sentences of a language may lie to one side of those of another. That offset says nothing of
+    which sentence is which, and in a cosine it comes before all that does. Without it the score
+    asks what else is shared; it needs sentences of the language and no translations (Libovický,
+    Rosa and Fraser 2020). The paper does not take it out.
+
+    Language → ``(n_layers + 1, n, dim)``, float64. A sentence at the mean, but for rounding, has no
+    direction: all such get the same one, and so tie.
+    """
+    moved = {}
+    for language, own in states.items():
+        rest = own - own.mean(axis=1, keepdims=True, dtype=np.float64)
+        rest[np.linalg.norm(rest, axis=-1) <= NOTHING * np.linalg.norm(own, axis=-1)] = 1.0
+        moved[language] = rest
+    return moved
 
 
 def _centred(

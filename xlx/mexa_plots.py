@@ -18,6 +18,7 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from xlx.plots import HALO, styled
 
@@ -121,43 +122,48 @@ def chance_tails(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def layer_scores(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """Heat maps of language × layer, a panel a model (Figure 3); bright is high.
+def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
+    """Mean score of groups of languages by layer, a panel a model (Figure 3).
 
-    ``table`` has ``model``, ``language``, ``layer`` and ``mu``; ``names`` gives the languages from
-    top to bottom, code → label. Colours run from 0 to the highest score of all panels; a language
-    without a score stays grey. Panels that do not fit side by side stand in several rows.
+    ``table`` has ``model``, ``states``, ``group``, ``layer`` and ``mu``: a colour and a marker for
+    each group, a dash for each way to take the states (at most 3). ``bags`` (``model``, ``group``,
+    ``mu``) are drawn across, dotted. Panels that do not fit side by side stand in several rows.
     """
-    models = list(dict.fromkeys(table["model"]))
-    cells = {
-        model: table[table["model"] == model]
-        .pivot(index="language", columns="layer", values="mu")
-        .reindex(list(names))
-        for model in models
-    }
-    widths = [min(max(0.16 * part.shape[1], 1.7), 2.6) for part in cells.values()]
-    rows = -(-len(models) // int(8.6 // max(widths)))
-    columns = -(-len(models) // rows)
-    if rows > 1:  # one below another: of one width
-        widths = [max(widths)] * columns
-    figure, panels = _panels(
-        len(models), sum(widths) + 2.4, rows * max(0.17 * len(names) + 1.1, 2.3), rows=rows,
-        sharey=True, gridspec_kw={"width_ratios": widths},
-    )  # fmt: skip
-    highest = table["mu"].max() or 1  # all may be 0
-    for axes, model in zip(panels, models, strict=True):
-        axes.set_facecolor(_MISSING)
-        sns.heatmap(cells[model], ax=axes, vmin=0, vmax=highest, cmap="cividis", cbar=False)
-        layers = list(cells[model].columns)
-        step = 1 if len(layers) <= 13 else 4 * -(-len(layers) // 40)
-        axes.set_xticks(np.arange(len(layers))[::step] + 0.5, layers[::step], rotation=0)
-        axes.set_yticks(np.arange(len(names)) + 0.5, list(names.values()), rotation=0, fontsize=7)
-        axes.set(xlabel="layer (0: embeddings)", ylabel="")
-        axes.set_title(model)
-        axes.grid(visible=False)
-    figure.colorbar(
-        panels[0].collections[0], ax=panels, label="MEXA score μ (share of hits)", **_BAR
+    models, groups, states = (
+        list(dict.fromkeys(table[key])) for key in ("model", "group", "states")
     )
+    looks, dashes = _looks(groups, "groups of languages"), ("-", "--", "-.")
+    rows = -(-len(models) // 4)
+    columns = -(-len(models) // rows)
+    figure, panels = _panels(
+        len(models), 2.2 * columns + 0.6, 2.2 * rows + 0.7, rows=rows, sharey=True
+    )
+    for axes, model in zip(panels, models, strict=True):
+        own = table[table["model"] == model]
+        for (group, way), part in own.groupby(["group", "states"], sort=False):
+            colour, marker = looks[group]
+            part = part.sort_values("layer")
+            axes.plot(
+                part["layer"], part["mu"], color=colour, linestyle=dashes[states.index(way)],
+                marker=marker, markersize=3, linewidth=1.2,
+            )  # fmt: skip
+        for row in bags[bags["model"] == model].itertuples():
+            axes.axhline(row.mu, color=looks[row.group][0], linewidth=1, linestyle=":")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+        axes.set_xlabel("layer (0: embeddings)")
+        axes.set_title(model, fontsize=9)
+    for axes in panels[::columns]:
+        axes.set_ylabel("MEXA score μ (share of hits)")
+    panels[0].set_ylim(bottom=0)
+    handles = [
+        Line2D([], [], linestyle="none", color=colour, marker=marker, label=group)
+        for group, (colour, marker) in looks.items()
+    ]
+    handles += [
+        Line2D([], [], color="0.2", linewidth=1.2, linestyle=dash, label=way)
+        for way, dash in [*zip(states, dashes, strict=False), ("bag of subwords", ":")]
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=-(-len(handles) // 2))
     return figure
 
 
