@@ -197,29 +197,28 @@ def test_chance_without_simulation_has_no_points() -> None:
 
 def test_layers_have_a_line_a_group_and_way_and_the_bag_across() -> None:
     table, bags = layers()
+    groups, states = (list(dict.fromkeys(table[key])) for key in ("group", "states"))
+    dashes = ("-", "-", "--", "--")
     figure = DRAWN["layer_scores"]()
     assert list(panels(figure)) == ["mini-b", "mini-a"]
     for model, axes in panels(figure).items():
         lines = axes.get_lines()
-        ways = [("seen", "raw", "-"), ("seen", "centred", "--"), ("others", "raw", "-"),
-                ("others", "centred", "--")]  # fmt: skip
-        for (group, states, dash), line in zip(ways, lines, strict=False):
-            own = of(table, model=model, group=group, states=states).sort_values("layer")
+        ways = itertools.product(states, groups)
+        for (way, group), dash, line in zip(ways, dashes, lines, strict=False):
+            own = of(table, model=model, group=group, states=way).sort_values("layer")
             np.testing.assert_array_equal(line.get_xydata(), own[["layer", "mu"]])
             assert line.get_linestyle() == dash
-        for group, line, of_group in zip(
-            ("seen", "others"), lines[4:], (lines[0], lines[2]), strict=True
-        ):
-            own = of(bags, model=model, group=group)
-            assert set(line.get_ydata()) == set(own["mu"])
-            assert same_color(line.get_color(), of_group.get_color())
+        colours = dict(zip(groups, (lines[0].get_color(), lines[1].get_color()), strict=True))
+        for line, row in zip(lines[4:], of(bags, model=model).itertuples(), strict=True):
+            assert set(line.get_ydata()) == {row.mu}
+            assert same_color(line.get_color(), colours[row.group])
             assert line.get_linestyle() == ":"
         assert axes.get_xlabel() == "layer (0: embeddings)"
         assert axes.get_ylim()[0] == 0
     first, second = panels(figure).values()
     assert first.get_ylim() == second.get_ylim()
     assert first.get_ylabel() == "MEXA score μ (share of hits)"
-    assert legend(figure) == ["seen", "others", "raw", "centred", "bag of subwords"]
+    assert legend(figure) == [*groups, *states, "bag of subwords"]
 
 
 def test_neighbours_have_a_mark_a_language_and_numbers_where_asked() -> None:
@@ -327,6 +326,11 @@ def test_bands_colour_and_number_every_cell() -> None:
             assert float(number) == pytest.approx(own["score"].item(), abs=0.005 + 1e-9)
     labels = [text.split(":")[0] for text in legend(figure)]
     assert labels == [*mexa.BANDS, "no score"]
+
+
+def test_bands_need_not_be_numbered() -> None:
+    figure = mexa_plots.coverage_bands(adjusted(), NAMES, 2, written=False)
+    assert not any(axes.texts for axes in figure.axes)
 
 
 def test_bands_fill_a_page_with_type_that_can_be_read() -> None:

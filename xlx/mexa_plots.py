@@ -5,6 +5,7 @@ Panels stand side by side in the order in which the table names them; what a col
 a dash or a place tells too.
 """
 
+import itertools
 from collections.abc import Mapping
 
 import matplotlib
@@ -140,9 +141,9 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
     )
     for axes, model in zip(panels, models, strict=True):
         own = table[table["model"] == model]
-        for (group, way), part in own.groupby(["group", "states"], sort=False):
+        for way, group in itertools.product(states, groups):
             colour, marker = looks[group]
-            part = part.sort_values("layer")
+            part = own[(own["group"] == group) & (own["states"] == way)].sort_values("layer")
             axes.plot(
                 part["layer"], part["mu"], color=colour, linestyle=dashes[states.index(way)],
                 marker=marker, markersize=3, linewidth=1.2,
@@ -269,13 +270,15 @@ def estimates(
 
 
 @styled
-def coverage_bands(table: pd.DataFrame, names: Mapping[str, str], n_columns: int = 5) -> Figure:
+def coverage_bands(
+    table: pd.DataFrame, names: Mapping[str, str], n_columns: int = 5, *, written: bool = True
+) -> Figure:
     """Adjusted scores of all languages in all models, coloured by their bands (Table 6).
 
-    ``table`` has ``language``, ``model``, ``score`` (in [0, 1], written to two digits without its
-    zero) and ``band`` (the five of `xlx.mexa.bands`, as it gives them). ``names`` gives the
-    languages in reading order, code → label; they are split into ``n_columns`` blocks of rows. A
-    language without a score stays grey.
+    ``table`` has ``language``, ``model``, ``score`` (in [0, 1], ``written`` to two digits without
+    its zero, or not at all) and ``band`` (the five of `xlx.mexa.bands`, as it gives them).
+    ``names`` gives the languages in reading order, code → label; they are split into ``n_columns``
+    blocks of rows. A language without a score stays grey.
     """
     models = list(dict.fromkeys(table["model"]))
     codes = list(names)
@@ -305,7 +308,7 @@ def coverage_bands(table: pd.DataFrame, names: Mapping[str, str], n_columns: int
         for row, code in enumerate(block):
             for column, model in enumerate(models):
                 score, level = scores.loc[code, model], levels.loc[code, model]
-                if not np.isnan(score):
+                if written and not np.isnan(score):
                     axes.annotate(
                         f"{score:.2f}".removeprefix("0").replace("1.00", "1.0"),
                         (column + 0.5, row + 0.5), ha="center", va="center_baseline",
