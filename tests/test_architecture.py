@@ -79,6 +79,7 @@ ORDER = (
     "sentence_encoders",
     "encoder_training",
     "sentence_probing",
+    "panels",
     "plots",
     "probe_plots",
     "mexa_plots",
@@ -106,7 +107,15 @@ NUMERIC = (
     "selection",
     "xprobe",
 )
-DRAWS = ("plots", "probe_plots", "mexa_plots", "igap_plots", "mixing_plots", "xprobe_plots")
+DRAWS = (
+    "panels",
+    "plots",
+    "probe_plots",
+    "mexa_plots",
+    "igap_plots",
+    "mixing_plots",
+    "xprobe_plots",
+)
 LOADS_OR_TRAINS = ("models", "pretraining", "finetuning", "sentence_encoders")
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).

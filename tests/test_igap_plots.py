@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.tables import banded, of, rows
 from xlx import igap_plots
+from xlx.panels import ink as ink_on
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -454,7 +455,7 @@ def test_ink_has_the_better_contrast_on_every_colour_of_the_maps() -> None:
 
     for *_, name, _ in igap_plots._MAPS:
         for colour in matplotlib.colormaps[name](np.linspace(0, 1, 50)):
-            ink, other = igap_plots._ink(colour), {"black": "white", "white": "black"}
+            ink, other = ink_on(colour), {"black": "white", "white": "black"}
             contrast = {
                 each: (max(light(to_rgb(each)), light(colour)) + 0.05)
                 / (min(light(to_rgb(each)), light(colour)) + 0.05)

@@ -5,7 +5,7 @@ Tables hold rates in [0, 1]; axes and cells show them as the paper prints them, 
 no fine-tuned model is in the window of Equation 5 there is no number, and the figure says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,11 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
+from xlx.panels import check_known, distinct_looks, ink, rows_of
 from xlx.plots import HALO, styled
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#000000", "#56B4E9")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)))
 _GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
 #: Two ways to know nothing of a language, as columns of curves.
 _KNOWING_NOTHING = {"chance": _GUESSING, "one_label": _GUESSING | {"linestyle": (0, (6, 3))}}
@@ -54,37 +52,8 @@ _WITH_DECIMALS = 8
 _NAMED = 5
 
 
-def _looks(keys: Sequence[str], of_what: str) -> dict[str, dict[str, object]]:
-    """A colour, a marker and a dash for each of a few things."""
-    if len(keys) > len(_COLOURS):
-        raise ValueError(
-            f"{len(keys)} {of_what} cannot be told apart by {len(_COLOURS)} colours: draw "
-            f"{len(_COLOURS)} or fewer in a figure"
-        )
-    looks = zip(_COLOURS, _MARKERS, _DASHES, strict=True)
-    return {
-        key: {"color": colour, "marker": marker, "linestyle": dash}
-        for key, (colour, marker, dash) in zip(keys, looks, strict=False)
-    }
-
-
-def _known(found: Sequence[str], known: Mapping[str, object], column: str) -> None:
-    """Raise ValueError for what a figure has no place for."""
-    if strange := [each for each in dict.fromkeys(found) if each not in known]:
-        raise ValueError(
-            f"column {column!r} has {', '.join(map(repr, strange))}; it may have "
-            f"{', '.join(map(repr, known))}"
-        )
-
-
 def _directions(table: pd.DataFrame) -> list[tuple[str, str]]:
     return list(dict.fromkeys(zip(table["source"], table["target"], strict=True)))
-
-
-def _of(table: pd.DataFrame, **keys: object) -> pd.DataFrame:
-    for name, value in keys.items():
-        table = table[table[name] == value]
-    return table
 
 
 def _bars(rows: pd.DataFrame, value: str) -> np.ndarray:
@@ -134,7 +103,7 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     Raises ValueError for more models than can be told apart (7).
     """
     directions = _directions(curves)
-    looks = _looks(list(dict.fromkeys([*curves["model"], *points["model"]])), "models")
+    looks = distinct_looks(list(dict.fromkeys([*curves["model"], *points["model"]])), "models")
     levels = np.unique(curves["level"])
     left = 100 * (2 * levels[-1] - levels[-2] if len(levels) > 1 else levels[-1] + 0.05)
     points = points[100 * points["training"] <= left + 1e-9]  # rounding
@@ -147,7 +116,7 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
         column: look for column, look in _KNOWING_NOTHING.items() if column in curves
     }
     for (source, target), (above, below, wrong) in zip(directions, grid.T, strict=True):
-        own, lines = (_of(table, source=source, target=target) for table in (points, curves))
+        own, lines = (rows_of(table, source=source, target=target) for table in (points, curves))
         for axes in (above, below, wrong):
             axes.axhline(0, color="0.4", linewidth=0.8)
         for column, look in knowing_nothing.items():
@@ -155,7 +124,7 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
             below.plot(100 * line["level"], 100 * line[column], **look)
             wrong.plot(100 * line["level"], 100 * (line["level"] + line[column]), **look)
         for lane, (model, look) in enumerate(looks.items()):
-            cloud = _of(own, model=model)
+            cloud = rows_of(own, model=model)
             for axes, column, alpha in (
                 (above, "transfer_gap", 0.55),
                 (below, "interlingual", 0.25),
@@ -165,7 +134,7 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
                     100 * cloud["training"], 100 * cloud[column], s=9, color=look["color"],
                     marker=look["marker"], alpha=alpha, linewidth=0,
                 )  # fmt: skip
-            rows = _of(lines, model=model).sort_values("level")
+            rows = rows_of(lines, model=model).sort_values("level")
             at = 100 * rows["level"].to_numpy()
             _curve(below, rows, at, "igap", look, model)
             _crosses(below, at[rows["igap"].isna()], lane, look["color"])
@@ -197,10 +166,10 @@ def decomposition(table: pd.DataFrame) -> Figure:
 
     Raises ValueError for another quantity, or for more models than can be told apart (7).
     """
-    _known(table["quantity"], _PARTS, "quantity")
+    check_known(table["quantity"], _PARTS, "quantity")
     parts = {part: label for part, label in _PARTS.items() if part in set(table["quantity"])}
     directions = _directions(table)
-    looks = _looks(list(dict.fromkeys(table["model"])), "models")
+    looks = distinct_looks(list(dict.fromkeys(table["model"])), "models")
     figure, grid = plt.subplots(
         len(parts), len(directions),
         figsize=(max(6.7, 1.1 * len(directions) + 0.6), 1.55 * len(parts) + 0.9), squeeze=False,
@@ -209,9 +178,9 @@ def decomposition(table: pd.DataFrame) -> Figure:
     for (part, label), panels in zip(parts.items(), grid, strict=True):
         for (source, target), axes in zip(directions, panels, strict=True):
             axes.axhline(0, color="0.4", linewidth=0.8)
-            own = _of(table, quantity=part, source=source, target=target)
+            own = rows_of(table, quantity=part, source=source, target=target)
             for number, (model, look) in enumerate(looks.items()):
-                rows = _of(own, model=model).sort_values("step")
+                rows = rows_of(own, model=model).sort_values("step")
                 _curve(axes, rows, rows["step"].to_numpy(), "value", look, model)
                 # the many checkpoints would hide the lines: a mark at every sixth, not the same
                 axes.get_lines()[-1].set_markevery((number, 6) if len(rows) > 12 else 1)
@@ -248,7 +217,7 @@ def ranking_dots(
     Raises ValueError for a printed metric that the table does not have.
     """
     metrics, sources = (list(dict.fromkeys(table[key])) for key in ("metric", "source"))
-    _known(list(printed or {}), dict.fromkeys(metrics), "metric")
+    check_known(list(printed or {}), dict.fromkeys(metrics), "metric")
     named = len(sources) <= _NAMED
     lanes = np.linspace(-0.38, 0.08, len(sources)) if named else [-0.32, -0.08, -0.2, 0.04, -0.26]
     heights = dict(zip(sources, np.resize(lanes, len(sources)), strict=True))
@@ -258,7 +227,7 @@ def ranking_dots(
     axes.axvline(50, **_GUESSING)
     permuted = {"random_low", "random_high"} <= set(summary)
     for number, metric in enumerate(metrics):
-        rows = _of(table, metric=metric)
+        rows = rows_of(table, metric=metric)
         at = np.array([number + heights[source] for source in rows["source"]])
         axes.scatter(
             100 * rows["accuracy"], at, s=13, color="#0072B2", alpha=0.7, linewidth=0, zorder=3
@@ -270,7 +239,7 @@ def ranking_dots(
                     textcoords="offset points", va="center_baseline", fontsize=7,
                     path_effects=HALO,
                 )  # fmt: skip
-        mean = _of(summary, metric=metric)
+        mean = rows_of(summary, metric=metric)
         if permuted and len(mean):
             low, high = 100 * mean[["random_low", "random_high"]].to_numpy(float)[0]
             band = Rectangle((low, number + 0.15), high - low, 0.3, color="0.85", linewidth=0)
@@ -318,8 +287,8 @@ def printed_and_ours(table: pd.DataFrame) -> Figure:
 
     Raises ValueError for another quantity or kind.
     """
-    _known(table["quantity"], _QUANTITIES, "quantity")
-    _known(table["kind"], _KINDS, "kind")
+    check_known(table["quantity"], _QUANTITIES, "quantity")
+    check_known(table["kind"], _KINDS, "kind")
     tasks, rows = (list(dict.fromkeys(table[key])) for key in ("task", "row"))
     quantities = [each for each in _QUANTITIES if each in set(table["quantity"])]
     kinds = [kind for kind in _KINDS if kind in set(table["kind"])]
@@ -334,7 +303,7 @@ def printed_and_ours(table: pd.DataFrame) -> Figure:
         for quantity, axes in zip(quantities, panels, strict=True):
             for kind in kinds:
                 colour, marker, face, _ = _KINDS[kind]
-                own = _of(table, task=task, quantity=quantity, kind=kind)
+                own = rows_of(table, task=task, quantity=quantity, kind=kind)
                 heights = np.array([at[row] + shifts[kind] for row in own["row"]])
                 axes.errorbar(
                     100 * own["value"], heights, xerr=_bars(own, "value"), fmt=marker, color=colour,
@@ -362,12 +331,6 @@ def printed_and_ours(table: pd.DataFrame) -> Figure:
     ]  # fmt: skip
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
-
-
-def _ink(colour: np.ndarray) -> str:
-    """Black or white, whichever has more contrast with a colour (WCAG's relative luminance)."""
-    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
-    return "black" if linear[:3] @ (0.2126, 0.7152, 0.0722) > 0.179 else "white"
 
 
 @styled
@@ -432,7 +395,7 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
                 axes.annotate(
                     text, (place + 0.5, row + 0.5), ha="center", va="center_baseline",
                     fontsize=9 if np.isnan(value) else 7,
-                    color="black" if np.isnan(value) else _ink(np.array(mesh.to_rgba(value))),
+                    color="black" if np.isnan(value) else ink(np.array(mesh.to_rgba(value))),
                 )  # fmt: skip
         axes.set(xlim=(0, len(targets)), ylim=(len(sources), 0), aspect="equal", title=title)
         axes.set_xticks(np.arange(len(targets)) + 0.5, targets)
@@ -483,21 +446,21 @@ def memorisation(table: pd.DataFrame) -> Figure:
 
     Raises ValueError for another quantity.
     """
-    _known(table["quantity"], _QUANTITIES, "quantity")
+    check_known(table["quantity"], _QUANTITIES, "quantity")
     quantities = [each for each in _QUANTITIES if each in set(table["quantity"])]
     figure, panels = plt.subplots(
         1, len(quantities), figsize=(3.35 * len(quantities), 3.2), squeeze=False
     )
     look = {"color": "#0072B2", "marker": "o", "linestyle": "-"}
     for quantity, axes in zip(quantities, panels[0], strict=True):
-        own = _of(table, quantity=quantity).sort_values("ratio")
+        own = rows_of(table, quantity=quantity).sort_values("ratio")
         mean = own[own["target"].isna()]
         axes.plot(mean["ratio"], 100 * mean["chance"], **_GUESSING)
         ends = []
         for target in dict.fromkeys(own["target"].dropna()):
-            rows = _of(own, target=target).dropna(subset="value")
+            rows = rows_of(own, target=target).dropna(subset="value")
             axes.plot(
-                _of(own, target=target)["ratio"], 100 * _of(own, target=target)["value"],
+                rows_of(own, target=target)["ratio"], 100 * rows_of(own, target=target)["value"],
                 color="0.6", linewidth=0.7, zorder=1.5,
             )  # fmt: skip
             if len(rows):

@@ -10,16 +10,14 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
-from xlx.igap_plots import _ink, _known, _looks, _of
-from xlx.languages import LANGUAGES
+from xlx.panels import check_known, check_once, distinct_looks, frame, ink, language_label, rows_of
 from xlx.plots import styled
 
 #: Languages of XNLI and XQuAD that are not among those of the ABX study.
@@ -44,17 +42,7 @@ _CELL = 0.29
 
 def _name(code: str) -> str:
     """ "de" as "de German"; what is no language stays as it is."""
-    if code in LANGUAGES:
-        return f"{code} {LANGUAGES[code].name}"
-    return f"{code} {_NAMES[code]}" if code in _NAMES else code
-
-
-def _once(table: pd.DataFrame, *keys: str) -> None:
-    """Raise ValueError where two rows would be drawn in one place."""
-    twice = table[table.duplicated(list(keys))]
-    if len(twice):
-        place = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
-        raise ValueError(f"there is more than one row of {place}: draw one of them")
+    return f"{code} {_NAMES[code]}" if code in _NAMES else language_label(code)
 
 
 def _in_order(table: pd.DataFrame, column: str) -> list[str]:
@@ -83,7 +71,7 @@ def grid_maps(
 
     Raises ValueError for two scores of one cell, or none in the table.
     """
-    _once(table, "model", "first", "second")
+    check_once(table, "model", "first", "second")
     known = 100 * table["score"].dropna()
     if known.empty:
         raise ValueError("there is no score to draw: the table has no rows, or none with a number")
@@ -106,13 +94,15 @@ def grid_maps(
         axes.set_visible(False)
     empty = False
     for number, (model, axes) in enumerate(zip(models, panels.flat, strict=False)):
-        cells = 100 * _of(table, model=model).pivot(index="first", columns="second", values="score")
+        cells = 100 * rows_of(table, model=model).pivot(
+            index="first", columns="second", values="score"
+        )
         cells = cells.reindex(index=rows, columns=columns_).to_numpy(float)
         mesh = _map(axes, cells, norm)
         empty |= bool(np.isnan(cells).any())
         for row, code in enumerate(rows):
             if code in columns_:
-                axes.add_patch(_frame((columns_.index(code), row)))
+                axes.add_patch(frame((columns_.index(code), row)))
         axes.set_title(model)
         axes.set_xticks(np.arange(len(columns_)) + 0.5, map(_name, columns_), rotation=90)
         axes.set_yticks(np.arange(len(rows)) + 0.5, map(_name, rows))
@@ -139,22 +129,13 @@ def _map(axes: Axes, cells: np.ndarray, norm: Normalize) -> QuadMesh:
         if not np.isnan(value):
             axes.annotate(
                 f"{value:.1f}", (column + 0.5, row + 0.5), ha="center", va="center_baseline",
-                fontsize=7, color=_ink(np.array(mesh.to_rgba(value))),
+                fontsize=7, color=ink(np.array(mesh.to_rgba(value))),
             )  # fmt: skip
     axes.set(xlim=(0, cells.shape[1]), ylim=(cells.shape[0], 0), aspect="equal")
     axes.tick_params(length=0, labelsize=8)
     axes.spines[:].set_visible(False)
     axes.grid(visible=False)
     return mesh
-
-
-def _frame(corner: tuple[int, int]) -> Rectangle:
-    """A frame in a cell: black lined with white shows on dark and bright cells alike."""
-    return Rectangle(
-        (corner[0] + 0.05, corner[1] + 0.05), 0.9, 0.9, fill=False, edgecolor="black",
-        linewidth=1, zorder=3,
-        path_effects=[patheffects.withStroke(linewidth=2.6, foreground="white")],
-    )  # fmt: skip
 
 
 @styled
@@ -169,9 +150,9 @@ def within_across(table: pd.DataFrame, chance: float | None = None) -> Figure:
     Raises ValueError for another setting, or two scores of one place.
     """
     table = _without_drop(table)
-    _once(table, "model", "language", "setting")
+    check_once(table, "model", "language", "setting")
     models = list(dict.fromkeys(table["model"]))
-    panels = [[(model, _of(table, model=model)) for model in models]]
+    panels = [[(model, rows_of(table, model=model)) for model in models]]
     return _dots(
         panels, "language", _in_order(table, "language"), "setting", _SETTINGS,
         xlabel="score (%)", chance=[chance] * len(models),
@@ -186,10 +167,10 @@ def labels(table: pd.DataFrame) -> Figure:
     `within_across`, as `mixing.by_label` gives them, and errors are as there.
     """
     table = _without_drop(table)
-    _once(table, "model", "label", "language", "setting")
+    check_once(table, "model", "label", "language", "setting")
     models, names = (list(dict.fromkeys(table[key])) for key in ("model", "label"))
     panels = [
-        [(f"{model}: {name}", _of(table, model=model, label=name)) for model in models]
+        [(f"{model}: {name}", rows_of(table, model=model, label=name)) for model in models]
         for name in names
     ]
     return _dots(
@@ -207,10 +188,10 @@ def distances(table: pd.DataFrame) -> Figure:
 
     Raises ValueError for another group, or two distances of one place.
     """
-    _known(table["group"], _GROUPS, "group")
-    _once(table, "model", "language", "group")
+    check_known(table["group"], _GROUPS, "group")
+    check_once(table, "model", "language", "group")
     models = list(dict.fromkeys(table["model"]))
-    panels = [[(model, _of(table, model=model)) for model in models]]
+    panels = [[(model, rows_of(table, model=model)) for model in models]]
     figure = _dots(
         panels, "language", _in_order(table, "language"), "group", _GROUPS, value="distance",
         scale=1, xlabel="mean distance of the question's words to the centre of the answer (words)",
@@ -232,11 +213,11 @@ def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> 
     table does not have.
     """
     table = _without_drop(table)
-    _once(table, "task", "model", "condition", "setting")
+    check_once(table, "task", "model", "condition", "setting")
     tasks, models = (list(dict.fromkeys(table[key])) for key in ("task", "model"))
-    _known(list(chance or {}), dict.fromkeys(tasks), "task")
+    check_known(list(chance or {}), dict.fromkeys(tasks), "task")
     panels = [
-        [(f"{model}: {task}", _of(table, model=model, task=task)) for task in tasks]
+        [(f"{model}: {task}", rows_of(table, model=model, task=task)) for task in tasks]
         for model in models
     ]
     return _dots(
@@ -256,7 +237,7 @@ def pairs(table: pd.DataFrame, *, columns: int = 5) -> Figure:
 
     Raises ValueError for two scores of one place, or more conditions than can be told apart (7).
     """
-    _once(table, "pair", "row", "condition")
+    check_once(table, "pair", "row", "condition")
     names = list(dict.fromkeys(table["pair"]))
     looks = {
         key: {
@@ -264,10 +245,10 @@ def pairs(table: pd.DataFrame, *, columns: int = 5) -> Figure:
             "markerfacecolor": "white" if number else look["color"],
         }
         for number, (key, look) in enumerate(
-            _looks(list(dict.fromkeys(table["condition"])), "conditions").items()
+            distinct_looks(list(dict.fromkeys(table["condition"])), "conditions").items()
         )
     }  # fmt: skip
-    each = [(name, _of(table, pair=name)) for name in names]
+    each = [(name, rows_of(table, pair=name)) for name in names]
     panels = [each[start : start + columns] for start in range(0, len(each), columns)]
     return _dots(
         panels, "row", list(dict.fromkeys(table["row"])), "condition", looks,
@@ -276,7 +257,7 @@ def pairs(table: pd.DataFrame, *, columns: int = 5) -> Figure:
 
 
 def _without_drop(table: pd.DataFrame) -> pd.DataFrame:
-    _known(table["setting"], {**_SETTINGS, "drop": {}}, "setting")
+    check_known(table["setting"], {**_SETTINGS, "drop": {}}, "setting")
     return table[table["setting"] != "drop"]
 
 
@@ -341,7 +322,7 @@ def _lines(
     reach = min(0.13 * (len(looks) - 1), 0.33)
     shifts = dict(zip(looks, np.linspace(-reach, reach, len(looks)), strict=True))
     for key, look in looks.items():
-        rows = _of(table, **{series: key})
+        rows = rows_of(table, **{series: key})
         bars = np.maximum([rows[value] - rows["low"], rows["high"] - rows[value]], 0)  # rounding
         axes.errorbar(
             scale * rows[value], [at[name] + shifts[key] for name in rows[item]],

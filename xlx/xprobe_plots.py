@@ -18,9 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from xlx.igap_plots import _ink, _looks, _of
 from xlx.languages import LANGUAGES
-from xlx.mixing_plots import _frame, _name, _once
+from xlx.panels import check_once, distinct_looks, frame, ink, language_label, rows_of
 from xlx.plots import styled
 
 _MISSING = "0.85"
@@ -35,7 +34,7 @@ def _setting(code: str) -> str:
     """ "de" as "de German", "fr-UN" as "fr-UN French"; what is no language stays as it is."""
     base = code.split("-")[0]
     return f"{code} {LANGUAGES[base].name}" if code not in LANGUAGES and base in LANGUAGES else (
-        _name(code)
+        language_label(code)
     )  # fmt: skip
 
 
@@ -70,7 +69,7 @@ def _cells(
             axes.annotate(
                 written(row, column), (column + 0.5, row + 0.5), ha="center",
                 va="center" if height > 1 else "center_baseline", fontsize=7, linespacing=height,
-                color=_ink(np.array(mesh.to_rgba(value))),
+                color=ink(np.array(mesh.to_rgba(value))),
             )  # fmt: skip
     axes.set(xlim=(0, values.shape[1]), ylim=(values.shape[0], 0))
     axes.tick_params(length=0, labelsize=8)
@@ -103,7 +102,7 @@ def accuracies(table: pd.DataFrame) -> Figure:
 
     Raises ValueError for two accuracies of one cell, or none in the table.
     """
-    _once(table, "encoder", "task", "corpus")
+    check_once(table, "encoder", "task", "corpus")
     _some(table, "accuracy")
     return _maps(table, "corpus", "accuracy", "probing accuracy", "cividis", Normalize(0, 1), 30)
 
@@ -120,7 +119,7 @@ def _maps(
     )  # fmt: skip
     empty = False
     for part, axes in zip(parts, panels[:, 0], strict=True):
-        values = _grid(_of(table, **{by: part}), "encoder", "task", value, encoders, tasks)
+        values = _grid(rows_of(table, **{by: part}), "encoder", "task", value, encoders, tasks)
         empty |= bool(np.isnan(values).any())
         mesh = _cells(
             axes, values, lambda row, column, own=values: _number(own[row, column]), colours, norm
@@ -148,7 +147,7 @@ def correlations(table: pd.DataFrame) -> Figure:
 
     Raises ValueError for two rows of one cell, or no ρ in the table.
     """
-    _once(table, "language", "task")
+    check_once(table, "language", "task")
     _some(table, "rho")
     languages, tasks = (_ordered(table, key) for key in ("language", "task"))
     values, low, high = (
@@ -165,7 +164,7 @@ def correlations(table: pd.DataFrame) -> Figure:
 
     mesh = _cells(axes, values, written, "PuOr", Normalize(-1, 1), 1.1)
     for row, column in np.argwhere((low > 0) | (high < 0)):
-        axes.add_patch(_frame((column, row)))
+        axes.add_patch(frame((column, row)))
     axes.set_yticks(np.arange(len(languages)) + 0.5, map(_setting, languages))
     _upright(axes, tasks)
     bar = figure.colorbar(mesh, ax=axes, fraction=0.03, pad=0.01, aspect=20)
@@ -188,7 +187,7 @@ def relative(table: pd.DataFrame) -> Figure:
 
     Raises ValueError for two ratios of one cell, or none in the table.
     """
-    _once(table, "language", "encoder", "task")
+    check_once(table, "language", "encoder", "task")
     table = table.assign(ratio=table["ratio"].replace(np.inf, np.nan))
     _some(table, "ratio")
     norm = Normalize(1 - _REACH, 1 + _REACH)
@@ -210,10 +209,10 @@ def selectivity(table: pd.DataFrame, *, columns: int = 3) -> Figure:
     Raises ValueError for two rows of one place, no accuracy in the table, or more languages than
     can be told apart.
     """
-    _once(table, "task", "encoder", "language")
+    check_once(table, "task", "encoder", "language")
     _some(table, "accuracy")
     tasks, encoders, languages = (_ordered(table, key) for key in ("task", "encoder", "language"))
-    looks = _looks(languages, "languages")
+    looks = distinct_looks(languages, "languages")
     lanes = dict(zip(languages, np.linspace(-0.36, 0.36, len(languages)), strict=True))
     if len(languages) == 1:
         lanes = {languages[0]: 0.0}
@@ -228,7 +227,7 @@ def selectivity(table: pd.DataFrame, *, columns: int = 3) -> Figure:
         axes.set_visible(False)
     for task, axes in zip(tasks, panels.flat, strict=False):
         for language in languages:
-            own = _of(table, task=task, language=language).dropna(subset="accuracy")
+            own = rows_of(table, task=task, language=language).dropna(subset="accuracy")
             at = np.array([encoders.index(name) + lanes[language] for name in own["encoder"]])
             _lane(axes, own, at, looks[language], 0.36 / max(len(languages), 2))
         for edge in range(1, len(encoders)):
