@@ -166,6 +166,28 @@ def test_a_worker_may_be_lost_while_it_is_asked_for_its_version(
         answers["tcp://bare"] = ModuleNotFoundError("No module named 'xlx'")
         with pytest.raises(executors.WorkerError, match="worker tcp://bare cannot run xlx"):
             slow(3, 0)
+        answers["tcp://bare"] = FileNotFoundError(2, "No such file", "pyproject.toml")
+        with pytest.raises(executors.WorkerError, match=r"cannot run xlx .*pyproject\.toml"):
+            slow(3, 0)
+
+
+def test_a_scheduler_that_goes_away_is_named_and_the_client_closed(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    close = distributed.Client.close
+
+    def gone(*_: object, on_error: str) -> None:
+        raise distributed.comm.CommClosedError("Stream is closed")
+
+    monkeypatch.setattr(distributed.Client, "run", gone)
+    monkeypatch.setattr(distributed.Client, "close", lambda c: (closed.append(c), close(c))[1])
+    with (
+        xlx.settings(scheduler=cluster),
+        pytest.raises(executors.WorkerError, match=f"{cluster} went away"),
+    ):
+        slow(3, 0)
+    assert closed
 
 
 @pytest.mark.parametrize("workers", [None, 1, 3])

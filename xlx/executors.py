@@ -172,16 +172,21 @@ def _client(distributed: Any) -> Any:
     ours = versions()
     try:
         for worker, found in client.run(versions, on_error="return").items():
-            if isinstance(found, OSError):
+            if isinstance(found, OSError) and found.filename is None:
                 continue  # lost while it was asked; another one is asked when it begins to work
             if isinstance(found, Exception):
                 raise WorkerError(
                     f"worker {worker} cannot run xlx ({found}): install the same xlx there"
                 )
             _check_versions(found, ours, worker)
-    except WorkerError:
+    except BaseException as error:
         client.close()
-        raise
+        if not isinstance(error, OSError):
+            raise
+        raise WorkerError(
+            f"the scheduler {address} went away while it was asked for its workers "
+            f"({type(error).__name__}): start it again"
+        ) from None
     return client
 
 
