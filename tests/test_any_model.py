@@ -45,7 +45,8 @@ SMALL = {
 }
 #: Fine-tuning of next to nothing.
 FINETUNING = {
-    "n_train": 12, "n_test": 6, "epochs": {"NLI": 4, "PI": 4, "random labels": 4}, "batch_size": 6,
+    "n_train": {"PI": 12}, "n_test": {"PI": 6}, "batch_size": 6,
+    "epochs": {"NLI": 4, "PI": 4, "random labels": 4},
     "every": {"NLI": 2, "PI": 2, "random labels": 2}, "learning_rates": [1e-3], "seeds": [1, 2],
     "tolerance": 0.3, "dtype": "float32",
 }  # fmt: skip
@@ -64,12 +65,15 @@ OWN = {
     "igap-2": FINETUNING
     | {
         "languages": {"PI": ["en", "de", "zh"], "random labels": ["en", "de", "zh"]},
-        "gold_task": "PI", "n_sentences": 12,
+        "gold_task": "PI", "n_sentences": 12, "n_train": 12, "n_test": 6,
     },
     "igap-4": FINETUNING
     | {
-        "languages": {"PI": ["en", "de", "zh"]}, "memory_languages": ["en", "de"],
-        "ratios": [0.0, 1.0], "epochs": {"PI": 4, "random labels": 1},
+        "languages": {
+            "NLI": ["en", "de", "zh"], "PI": ["en", "de", "zh"], "random labels": ["en", "de"],
+        },
+        "tasks": ["PI"], "memory_tasks": ["PI"], "memory_seeds": {"PI": [1]},
+        "ratios": {"PI": [0.0, 1.0]}, "epochs": {"PI": 4, "random labels": 1},
         "every": {"PI": 2, "random labels": 8},
     },
     "mixing-1": GRID,

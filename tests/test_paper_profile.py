@@ -100,6 +100,7 @@ def test_steps_seeds_and_languages_are_those_of_the_text(
     for codes in profile["igap-2-ranking"]["languages"].values():
         assert set(codes) == xnli
     memory = profile["igap-4-directions"]
+    assert memory["tasks"] == ["PI"]
     assert memory["memory_tasks"] == ["NLI"]
     assert memory["ratios"] == {"NLI": [i / 10 for i in range(11)]}
     assert memory["memory_seeds"] == {"NLI": memory["seeds"]}
