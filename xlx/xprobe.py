@@ -146,9 +146,11 @@ def above_guessing(table: pd.DataFrame, *, half: float = 0.0, level: float = LEV
     least = (numbers(table, ["accuracy"])[:, 0] - half).clip(min=0)
     guess, n = numbers(table, ["guess", "n"]).T
     tests = table.groupby("task")["task"].transform("size").to_numpy()
-    alone, among = (
-        share_interval(least * n, n, 1 - missed)[0] for missed in (1 - level, (1 - level) / tests)
-    )
+    alone = share_interval(least * n, n, level)[0]
+    among = np.zeros_like(alone)
+    for each in np.unique(tests):  # every row has its task's size
+        own = tests == each
+        among[own] = share_interval(least[own] * n[own], n[own], 1 - (1 - level) / each)[0]
     return table.assign(above=alone > guess, above_all=among > guess)
 
 
