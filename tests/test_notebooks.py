@@ -263,7 +263,7 @@ def test_pictures_and_addresses_are_no_paths_of_a_machine(tmp_path: Path) -> Non
 
 
 def test_readme_names_the_notebooks_that_show_printed_numbers() -> None:
-    """Those that read transcribed results (lists of labels are none), but for those of print alone."""
+    """Those that read transcribed results (labels are none), but for those of print alone."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"stand beside ours in ([^;]+);", readme)
     reads = re.compile(r"PUBLISHED / \"\w+\"(?! / \"belebele_labels)")
