@@ -12,7 +12,6 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
@@ -232,10 +231,6 @@ def estimates(
     )
     for axes, title in zip(grid.flat, titles, strict=False):
         part = table[table["panel"] == title]
-        sns.kdeplot(
-            part, x="expected", y="score", ax=axes, fill=True, cmap="Greys", levels=6, alpha=0.5,
-            clip=((0, 1), (0, 1)), warn_singular=False,
-        )  # fmt: skip
         across = _bars(part, "expected", "mu_low", "mu_high") if "mu_low" in part else None
         axes.errorbar(
             part["expected"], part["score"], xerr=across,
