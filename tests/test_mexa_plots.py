@@ -14,6 +14,7 @@ from xlx import mexa, mexa_plots, plots
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import same_color, to_rgb
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 
 MODELS = ("mini-b", "mini-a", "mini-c")  # not in the order of the alphabet
@@ -259,6 +260,8 @@ def test_estimates_have_points_with_intervals_and_three_lines() -> None:
         own = of(table, panel=title)
         points, (across, up) = drawn(axes.containers[0])
         np.testing.assert_array_equal(points, own[["expected", "score"]])
+        # points, intervals, bands: no density, which would smooth a heap of points below zero
+        assert not [each for each in axes.collections if isinstance(each, ContourSet)]
         np.testing.assert_allclose(across[:, :, 0], own[["mu_low", "mu_high"]])
         np.testing.assert_allclose(up[:, :, 1], own[["score_low", "score_high"]].dropna())
         assert len(up) == 7
