@@ -124,7 +124,7 @@ def test_estimation_takes_the_results_of_a_user(
     (notebook,) = paths.NOTEBOOKS.glob("mexa-2-*.ipynb")
     scope = run(notebook, models=["mini-llama"], task_files=[str(tmp_path / "own.csv")])
     assert scope["without"]["without"].tolist() == ["ja"]
-    assert scope["table_5"]["languages"].max() == 4  # neither English nor what has no score
+    assert scope["table_5"]["n"].max() == 4  # neither English nor what has no score
     assert scope["table_1"].loc[("Belebele", "mini-llama"), "en"] == 0.8
     assert scope["table_1"].loc[("Belebele", "mini-llama"), "guess"] == 0.25
 

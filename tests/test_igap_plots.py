@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.tables import banded, of, rows
 from xlx import igap_plots
+from xlx.panels import distinct_looks
 from xlx.panels import ink as ink_on
 
 matplotlib.use("agg")
@@ -549,6 +550,7 @@ def test_text_stays_inside_and_the_picture_is_the_same_twice(name: str) -> None:
 
 
 def test_looks_differ_in_marker_and_dash_as_well_as_in_colour() -> None:
-    looks = (igap_plots._COLOURS, igap_plots._MARKERS, igap_plots._DASHES)
-    assert {len(set(map(str, each))) for each in looks} == {7}
+    looks = distinct_looks("abcdefg", "models").values()
+    for quality in ("color", "marker", "linestyle"):
+        assert len({str(look[quality]) for look in looks}) == 7
     assert len({marker for _, marker, *_ in igap_plots._KINDS.values()}) == 3

@@ -84,7 +84,7 @@ def made_up(offsets: dict[str, float]) -> Callable[..., SentenceStates]:
             states[:, i, :7] = rng.normal(size=(3, 7)) * np.array([1, 0.02, 0.7])[:, None]
             states[1:, i, TOPICS.index(topic)] += 1
             states[:, i, 0] += offsets.get(language, 0)  # towards the first topic
-        return SentenceStates(states, 0, 0, 0.0)
+        return SentenceStates(states, 0, 0, 0.0, 0.0)
 
     return embed
 

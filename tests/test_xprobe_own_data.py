@@ -28,7 +28,7 @@ RULES = {"n_words": 5, "first_rank": 20, "depths": [2, 4], "depth_edges": [5, 15
 TASKS = {"rules": RULES, "most": 84, "least": 24, "proportions": [4, 1, 2]}
 MAPPING = TASKS | {
     "languages": ["fr", "ru"],
-    "encoders": ["rnn-max", "cnn-max", "attention-max"],
+    "encoders": ["rnn-max", "rnn-last", "cnn-max", "attention-max"],
     "sizes": {
         "words": DIM, "hidden": 6, "layers": 1, "dropout": 0.0, "channels": 6, "filters": [2, 3],
         "padding": [1, 2], "projection": 12, "attention": 4, "heads": 2,

@@ -374,6 +374,8 @@ def _keys(
     Of tags that mean one language (est and ekk, zho and cmn) only one can be used: that in
     ``wanted``, or none where the language is not wanted at all.
     """
+    for request in wanted or ():
+        checks.tag(request, CorpusError)
     named: dict[str, list[str]] = {}
     for tag in tags:
         named.setdefault(parse_tag(tag), []).append(tag)
