@@ -7,12 +7,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from tests.notebook_kernels import warns_of_text
 from xlx import paths, run
 from xlx.paths import ROOT
 
 pytest_plugins = ["pytester"]
 
 _TOLD = "import os\nprint(os.environ['XLX_NOTEBOOK'], os.environ['XLX_FIGURES'])"
+_WARNED = "import warnings\nfrom xlx.checks import TextWarning\nwarnings.warn('cut', TextWarning)"
 
 
 def test_a_kernel_learns_its_notebook(
@@ -27,14 +29,28 @@ def test_a_kernel_learns_its_notebook(
         cells = [
             new_code_cell(_TOLD, outputs=[stored], execution_count=1),
             new_code_cell(journal, outputs=[], execution_count=2),
+            new_code_cell(_WARNED, outputs=[], execution_count=3),
         ]
         nbformat.write(new_notebook(cells=cells), Path(pytester.path) / f"{name}.ipynb")
     try:
         arguments = ("-p", "tests.notebook_kernels", "-p", "no:cacheprovider", "--nbval", ".")
-        pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=4)
+        pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=6)
     finally:
         for name in names:
             run.journal(name, paths.BUILD / "test").unlink(missing_ok=True)
+
+
+def test_no_other_warning_is_let_pass() -> None:
+    cut = "/tmp/x.py:1: TextWarning: 'a' does not read all of 'b'\n  embed(a)\n"
+    other = "/tmp/x.py:2: RuntimeWarning: divide by zero\n  1 / a\n"
+    assert warns_of_text({"name": "stderr", "text": 2 * cut})
+    for output in (
+        {"name": "stderr", "text": cut + other},
+        {"name": "stderr", "text": "Traceback"},
+        {"name": "stdout", "text": cut},
+        {"data": {"text/plain": cut}},
+    ):
+        assert not warns_of_text(output)
 
 
 def test_no_cell_is_let_off_by_a_tag() -> None:
