@@ -72,19 +72,7 @@ def bag_of_subwords(
         "seed": seed,
     }
     value = work.result(BAG, about, name, train, list(sets.values()), seed)
-    predictions = value["predicted"]
-    return Grid(
-        model="bag of subwords",
-        train=train.name,
-        seed=seed,
-        languages=tuple(sets),
-        predictions=predictions,
-        logits=np.empty(0),
-        scores={"accuracy": (predictions == one.labels).astype(np.float64)},
-        labels=one.labels,
-        groups=groups_of(one),
-        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
-    )
+    return _grid("bag of subwords", train.name, seed, sets, value["predicted"])
 
 
 def _bag_of_subwords(
@@ -181,10 +169,19 @@ def surface_rule(sets: Mapping[str, Examples], alike: str, *, counts: bool = Tru
             length, *counted = np.abs(apart).T
             order = np.lexsort((length, np.sum(counted, axis=0) * counts))
             predictions[i, j, order[:n_alike]] = positive
+    model = "length and digits" if counts else "length alone"
+    return _grid(model, "nothing", 0, sets, predictions)
+
+
+def _grid(
+    model: str, train: str, seed: int, sets: Mapping[str, Examples], predictions: np.ndarray
+) -> Grid:
+    """The grid of a baseline, which has no logits and cuts nothing."""
+    one = next(iter(sets.values()))
     return Grid(
-        model="length and digits" if counts else "length alone",
-        train="nothing",
-        seed=0,
+        model=model,
+        train=train,
+        seed=seed,
         languages=tuple(sets),
         predictions=predictions,
         logits=np.empty(0),
