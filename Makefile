@@ -30,7 +30,7 @@ BUILT := $(ORDERED:%=build/$(PROFILE)/%.ipynb)
 TESTED := $(filter $(ALL),$(LONGEST)) $(filter-out $(LONGEST),$(ALL))
 
 # What every notebook depends on, besides itself, its profile, the modules that it reaches
-# (xlx/needs.py) and the results of its lens.
+# (xlx/core/needs.py) and the results of its lens.
 SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/dev/null)
 
 $(foreach name,only profile model device workers,$(if $(findstring command,$(origin $(name))),\
@@ -50,7 +50,7 @@ endif
 
 ifneq ($(filter build/%,$(MAKECMDGOALS)),)
   COMMA := ,
-  $(foreach line,$(shell $(PYTHON) -I xlx/needs.py),$(eval \
+  $(foreach line,$(shell $(PYTHON) -I xlx/core/needs.py),$(eval \
     build/$(PROFILE)/$(subst :,: ,$(subst $(COMMA), ,$(line)))))
   $(foreach name,$(ALL),$(eval build/$(PROFILE)/$(name).ipynb: \
     $(wildcard data/results/$(firstword $(subst -, ,$(name)))/*.parquet)))
@@ -99,7 +99,7 @@ figures: $(READY) | $(TOOLS) ## execute the notebooks, write figures/ [ONLY=abx-
 build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 		$(SHIPPED) requirements.lock | $(READY) $(TOOLS)
 	@echo "$*: running (profile $(PROFILE))"
-	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m xlx.run $* --profile $(PROFILE)
+	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m xlx.core.run $* --profile $(PROFILE)
 
 # Files in the order given, the longest early; three at once on two cores, as tests also wait (for
 # processes, limits of time, disks).
@@ -108,21 +108,21 @@ LANES := -n 3 --dist loadfile --no-loadscope-reorder
 # The notebooks take their results from the ledger alone; a sample of these is computed again.
 test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [AUDIT_SEED=2]
 	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES)
-	$(BIN)/python -m xlx.audit sample build/test/sample
+	$(BIN)/python -m xlx.core.audit sample build/test/sample
 	$(OFFLINE) OMP_NUM_THREADS=1 XLX_POLICY=only XLX_AUDIT="$(CURDIR)/build/test/sample" \
 		$(BIN)/python -m pytest -q $(LANES) -p tests.notebook_kernels --nbval \
 		--nbval-cell-timeout 900 $(TESTED:%=notebooks/%.ipynb)
-	$(BIN)/python -m xlx.audit report
+	$(BIN)/python -m xlx.core.audit report
 
 results: figures ## put the results that the notebooks ask for into data/results, and no others [RESTAMP=1]
-	$(OFFLINE) $(BIN)/python -m xlx.reproduction results $(if $(RESTAMP),--restamp)
+	$(OFFLINE) $(BIN)/python -m xlx.core.gathering $(if $(RESTAMP),--restamp)
 
 reproduce: $(READY) | $(TOOLS) ## compute all results from nothing and compare; resumes [ONLY=notebook or kind] [WORKERS=n] [SCHEDULER=tcp://host:8786]
 	@$(OFFLINE) XLX_WORKERS=$(WORKERS) XLX_SCHEDULER=$(SCHEDULER) \
-		$(BIN)/python -m xlx.reproduction reproduce --only $(ONLY)
+		$(BIN)/python -m xlx.core.reproduction --only $(ONLY)
 
 lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playground/ [LAB="--no-browser"]
-	@$(BIN)/python -m xlx.run --play
+	@$(BIN)/python -m xlx.core.run --play
 	$(BIN)/jupyter-lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/playground $(LAB)
 
 # One thread each, two side by side: the shipped members were made so, and another number of threads
@@ -131,7 +131,7 @@ pretrain: $(READY) | $(TOOLS) ## train the miniature models, into build/models (
 	@$(MAKE) --no-print-directory -j2 $(addprefix pretrain-,$(if $(MODEL),$(MODEL),$(MEMBERS)))
 
 pretrain-%: $(READY) | $(TOOLS)
-	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m xlx.pretraining $* --out build/models \
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m xlx.family.pretraining $* --out build/models \
 		$(addprefix --device ,$(DEVICE))
 
 bench: $(READY) | $(TOOLS) ## measure speed and memory
@@ -146,7 +146,7 @@ format: $(READY) ## put style right where a tool can
 	$(BIN)/ruff format
 
 store: figures ## copy the outputs of the executed notebooks into notebooks/, to commit them
-	@for name in $(CHOSEN); do $(BIN)/python -m xlx.run $$name --store || exit 1; done
+	@for name in $(CHOSEN); do $(BIN)/python -m xlx.core.run $$name --store || exit 1; done
 
 clean: ## remove build/ and tool caches (.venv and cache/ stay: delete them by hand)
 	rm -rf build .pytest_cache .ruff_cache .hypothesis

@@ -21,6 +21,9 @@ for _name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
     os.environ[_name] = "1"
 
 import xlx  # noqa: E402
+from xlx.core.profiles import notebook_format  # noqa: E402
+
+notebook_format()  # before another module imports it
 
 # The same examples every time: a test that fails for one reader fails for all.
 hypothesis.settings.register_profile("xlx", derandomize=True, deadline=None, print_blob=True)

@@ -2,13 +2,13 @@
 
     python -m pytest -p tests.notebook_kernels --nbval notebooks/*.ipynb
 
-Before a kernel starts it learns, as from `xlx.run`, its notebook's name and where to note what that
-asks for (``build/test/asks/``, which `xlx.audit` reads), but writes no figures.
+Before a kernel starts it learns, as from `xlx.core.run`, its notebook's name and where to note what
+that asks for (``build/test/asks/``, which `xlx.core.audit` reads), but writes no figures.
 
 Outputs are compared to the last character: what another processor would compute otherwise comes
 from the ledger, and the audit says how far it may differ there. Warnings that a model does not read
 all of a text are no part of that: they come where something is computed, which with an audit is
-another place each time, and name a line that the kernel made up (so `xlx.run` stores none).
+another place each time, and name a line that the kernel made up (so `xlx.core.run` stores none).
 """
 
 import os
@@ -19,12 +19,15 @@ from typing import Any
 
 import pytest
 
-from xlx import paths, run
+from xlx.core import journals, paths
+from xlx.core.profiles import notebook_format
+
+notebook_format()  # before another module imports it
 
 
 def tell(notebook: Path) -> None:
     """Set what the next kernel learns about its notebook."""
-    journal = run.fresh_journal(notebook.stem, paths.BUILD / "test")
+    journal = journals.fresh_journal(notebook.stem, paths.BUILD / "test")
     os.environ["XLX_NOTEBOOK"] = notebook.stem
     os.environ["XLX_JOURNAL"] = str(journal.parent)
     os.environ["XLX_FIGURES"] = "none"

@@ -7,9 +7,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+from IPython.display import display
 
-from xlx import paths
-from xlx.checks import TextWarning
+from xlx.core import paths
+from xlx.core.checks import TextWarning
 
 
 def of_notebook(path: Path, table: dict[str, Any], otherwise: Any) -> Any:
@@ -131,7 +132,7 @@ def test_estimation_takes_the_results_of_a_user(
 
 def run(notebook: Path, **parameters: object) -> dict[str, object]:
     """All cells with small sizes and the parameters; the variables that they leave."""
-    scope: dict[str, object] = {}
+    scope: dict[str, object] = {"display": display}  # which a kernel has
     own = of_notebook(notebook, OWN, {})
     cells = nbformat.read(notebook, as_version=4).cells
     for cell in [cell for cell in cells if cell.cell_type == "code"]:

@@ -1,122 +1,60 @@
 """The rules that keep the package small and its parts apart (who may import, draw, read, seed)."""
 
 import ast
+import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from xlx.paths import NOTEBOOKS, ROOT
+from tests import counts
+from tests.counts import PACKAGE
+from xlx.core.paths import NOTEBOOKS, ROOT
 
-# The order in which data flows: a module may import those before it, never those after. store knows
-# nothing of what it keeps, so it comes early; plots is given tables, so it comes late; abx reads
-# retrieval off the same similarity block as its own scores, so alignment comes before it.
-ORDER = (
-    "paths",
-    "checks",
-    "settings",
-    "progress",
-    "store",
-    "provenance",
-    "ledger",
-    "executors",
-    "work",
-    "languages",
-    "origins",
-    "corpora",
-    "labelled",
-    "trees",
-    "downstream",
-    "fairseq",
-    "models",
-    "family",
-    "vocabulary",
-    "pretraining_text",
-    "word_vectors",
-    "dictionaries",
-    "batches",
-    "muon",
-    "members",
-    "model_cards",
-    "pretraining",
-    "embeddings",
-    "words",
-    "triplets",
-    "similarity",
-    "word_mapping",
-    "word_spaces",
-    "alignment",
-    "statistics",
-    "printed",
-    "pair_regression",
-    "abx",
-    "mexa",
-    "surface",
-    "series",
-    "lengths",
-    "contrasts",
-    "validation",
-    "coverage",
-    "probes",
-    "selection",
-    "probing",
-    "topics",
-    "examples",
-    "questions",
-    "answer_scores",
-    "inputs",
-    "bfloat16",
-    "transferability",
-    "finetuning",
-    "transfers",
-    "mixing",
-    "grids",
-    "baselines",
-    "xprobe",
-    "probing_tasks",
-    "sentence_encoders",
-    "encoder_training",
-    "sentence_probing",
-    "panels",
-    "plots",
-    "probe_plots",
-    "mexa_plots",
-    "igap_plots",
-    "mixing_plots",
-    "xprobe_plots",
-    "needs",
-    "run",
-    "reproduction",
-    "audit",
-)
+# What the modules of a room may import beside those of their own. A lens imports no other lens;
+# where lenses meet (xlx.predictors) is a module beside the rooms.
+LENSES = ("abx", "mexa", "igap", "mixing", "xprobe")
+ROOMS = {
+    "core": (),
+    "text": ("core",),
+    "models": ("core", "text"),
+    "family": ("core", "text", "models"),
+    "plots": ("core",),
+    **dict.fromkeys(LENSES, ("core", "text", "models", "family", "plots", "printed")),
+}
+BESIDE = {"printed": (), "predictors": ("core", "text", "models", *LENSES)}
 NUMERIC = (
-    "triplets",
-    "similarity",
-    "word_mapping",
-    "abx",
-    "mexa",
-    "alignment",
-    "transferability",
-    "mixing",
-    "statistics",
+    "abx.triplets",
+    "abx.discrimination",
+    "abx.pair_regression",
+    "abx.selection",
+    "core.statistics",
+    "igap.transferability",
+    "mexa.measures",
+    "mixing.within_across",
+    "models.alignment",
+    "models.probe_stacks",
+    "models.probe_training",
+    "models.probes",
+    "models.similarity",
     "printed",
-    "pair_regression",
-    "probes",
-    "selection",
-    "xprobe",
+    "xprobe.summaries",
+    "xprobe.word_mapping",
 )
-DRAWS = (
-    "panels",
-    "plots",
-    "probe_plots",
-    "mexa_plots",
-    "igap_plots",
-    "mixing_plots",
-    "xprobe_plots",
+LOADS_OR_TRAINS = (
+    "models.fairseq",
+    "models.folders",
+    "models.loading",
+    "models.training",
+    "family.objectives",
+    "family.pretraining",
+    "xprobe.sentence_encoders",
 )
-LOADS_OR_TRAINS = ("models", "pretraining", "finetuning", "sentence_encoders")
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).
 FILES = re.compile(
@@ -145,9 +83,9 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom):
             start = "xlx" if node.level else node.module
             start = f"xlx.{node.module}" if node.level and node.module else start
-            # `from xlx import abx` imports xlx.abx; `from numpy import pi` only numpy
-            if start == "xlx":
-                yield from ((f"xlx.{alias.name}", node.lineno) for alias in node.names)
+            # `from xlx.abx import series` imports xlx.abx.series; `from numpy import pi` only numpy
+            if start.removeprefix("xlx.") in ("xlx", *ROOMS):
+                yield from ((f"{start}.{alias.name}", node.lineno) for alias in node.names)
             else:
                 yield start, node.lineno
 
@@ -167,29 +105,31 @@ def top(name: str) -> str:
     return name.split(".")[0]
 
 
+def room(name: str) -> str:
+    """The room of a module or of its face; that of a module beside the rooms is its own."""
+    return name.split(".")[0]
+
+
 def direction(name: str, tree: ast.Module) -> list[str]:
-    """Imports that go against ORDER."""
-    found = []
-    for module, line in imports(tree):
-        if top(module) != "xlx" or module == "xlx":
-            continue
-        other = module.split(".")[1]
-        if other.startswith("__"):
-            continue
-        if other not in ORDER or ORDER.index(other) >= ORDER.index(name):
-            found.append(f"line {line}: {name} may not import {other}")
-    return found
+    """Imports of rooms that a room may not know."""
+    known = {**ROOMS, **BESIDE}[room(name)]
+    return [
+        f"line {line}: {room(name)} may not import {module}"
+        for module, line in imports(tree)
+        if module.startswith("xlx.")
+        and module.split(".")[1] not in (room(name), "settings", "__version__", *known)
+    ]
 
 
 def files_in_numeric(name: str, tree: ast.Module) -> list[str]:
     """Reading, writing or drawing in a numeric module."""
-    if name not in NUMERIC:
+    if not name.startswith(NUMERIC):
         return []
+    closed = ("xlx.core.paths", "xlx.core.store", "xlx.plots", "xlx.text", "xlx.models.loading")
     found = [
         f"line {line}: {module} in a numeric module"
         for module, line in imports(tree)
-        if top(module) in FILE_MODULES
-        or module in ("xlx.paths", "xlx.store", "xlx.plots", "xlx.corpora", "xlx.models")
+        if top(module) in FILE_MODULES or module.startswith(closed)
     ]
     return found + [
         f"line {line}: {call}() in a numeric module"
@@ -212,13 +152,13 @@ def drawing_elsewhere(name: str, tree: ast.Module) -> list[str]:
     return [
         f"line {line}: {module} belongs in plots"
         for module, line in imports(tree)
-        if top(module) in ("matplotlib", "seaborn") and name not in DRAWS
+        if top(module) in ("matplotlib", "seaborn") and room(name) != "plots"
     ]
 
 
 def statistics_in_plots(name: str, tree: ast.Module) -> list[str]:
     """plots shows numbers that were computed before."""
-    if name not in DRAWS:
+    if room(name) != "plots":
         return []
     found = [
         f"line {line}: {name} computes nothing, so it needs no {module}"
@@ -293,56 +233,86 @@ RULES = (
     acts_at_import,
     seeds_globally,
 )
-MODULES = sorted(path for path in (ROOT / "xlx").glob("*.py") if path.stem != "__init__")
+MODULES = {counts.named(path): path for path in counts.modules() if path.parent != PACKAGE}
+MODULES |= {path.stem: path for path in PACKAGE.glob("[!_]*.py")}
 
 
-def test_package_is_flat_and_every_module_has_its_place() -> None:
-    assert MODULES
-    assert [path.stem for path in MODULES if path.stem not in ORDER] == []
-    folders = [path.name for path in (ROOT / "xlx").iterdir() if path.is_dir()]
-    assert set(folders) <= {"__pycache__"}
+def test_every_module_is_in_a_room_or_known_beside_them() -> None:
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} == set(ROOMS)
+    assert {path.stem for path in PACKAGE.glob("[!_]*.py")} == set(BESIDE)
+    assert {*NUMERIC, *LOADS_OR_TRAINS} <= set(MODULES)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_module_keeps_the_rules(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert [problem for rule in RULES for problem in rule(path.stem, tree)] == []
+@pytest.mark.parametrize("name", MODULES)
+def test_module_keeps_the_rules(name: str) -> None:
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    assert [problem for rule in RULES for problem in rule(name, tree)] == []
 
 
-def test_importing_xlx_imports_the_settings_alone() -> None:
-    tree = ast.parse((ROOT / "xlx" / "__init__.py").read_text(encoding="utf-8"))
-    assert [name for name, _ in imports(tree)] == ["xlx.settings"]
-    assert acts_at_import("__init__", tree) == []
+def held(imported: str) -> str:
+    """The module of the package in which an imported name stands, or that it is."""
+    name = imported.removeprefix("xlx.")
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def test_no_module_imports_what_imports_it() -> None:
+    graph = {
+        name: {held(module) for module, _ in imports(ast.parse(path.read_text(encoding="utf-8")))}
+        for name, path in MODULES.items()
+    }
+    # faces show what their rooms hold, and nothing in a room asks its face
+    graph = {name: held & set(MODULES) - {name} for name, held in graph.items()}
+    tuple(TopologicalSorter(graph).static_order())  # CycleError names a circle
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_opens_with_a_face(name: str) -> None:
+    face = importlib.import_module(f"xlx.{name}")
+    assert 4 <= len(face.__doc__.splitlines()) <= 12
+    assert all(hasattr(face, shown) for shown in getattr(face, "__all__", ()))
+
+
+def test_importing_xlx_imports_no_library_of_models() -> None:
+    code = (
+        "import sys, xlx; print({'torch', 'transformers', 'matplotlib', 'scipy'} & {*sys.modules})"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert result.stdout == "set()\n", result.stderr
 
 
 @pytest.mark.parametrize(
     ("rule", "name", "code"),
     [
-        (direction, "corpora", "from xlx import abx"),
-        (direction, "corpora", "from xlx.embeddings import embed"),
-        (direction, "corpora", "from . import models"),
-        (direction, "corpora", "def f():\n    import xlx.plots"),
-        (files_in_numeric, "abx", "from pathlib import Path"),
-        (files_in_numeric, "abx", "def f(p):\n    return pd.read_csv(p)"),
-        (files_in_numeric, "alignment", "def f(x):\n    x.to_csv('a')"),
-        (files_in_numeric, "statistics", "def f():\n    return open('a')"),
-        (files_in_numeric, "triplets", "from xlx.store import Store"),
-        (transformers_elsewhere, "embeddings", "from transformers import AutoModel"),
-        (drawing_elsewhere, "abx", "import matplotlib.pyplot as plt"),
-        (drawing_elsewhere, "probing", "import seaborn"),
-        (statistics_in_plots, "plots", "from xlx.statistics import bootstrap"),
-        (statistics_in_plots, "plots", "import scipy.stats"),
-        (statistics_in_plots, "probe_plots", "from xlx import statistics"),
-        (statistics_in_plots, "plots", "def f(a, b):\n    return np.corrcoef(a, b)"),
-        (acts_at_import, "corpora", "print('loaded')"),
-        (acts_at_import, "corpora", "for x in range(3):\n    pass"),
-        (acts_at_import, "corpora", "TABLE = pd.read_csv('a')"),
-        (acts_at_import, "corpora", "CODES: list = json.loads(PATH.read_text())"),
-        (acts_at_import, "models", "DEVICE = torch.cuda.is_available()"),
-        (seeds_globally, "abx", "def f():\n    np.random.seed(1)"),
-        (seeds_globally, "abx", "def f():\n    torch.manual_seed(1)"),
-        (seeds_globally, "abx", "def f():\n    random.seed(1)"),
-        (seeds_globally, "pretraining", "def f():\n    set_seed(1)"),
+        (direction, "text.corpora", "from xlx import abx"),
+        (direction, "text.corpora", "from xlx.models.embeddings import embed"),
+        (direction, "text.corpora", "from . import models"),
+        (direction, "text.corpora", "def f():\n    import xlx.plots"),
+        (direction, "mexa.coverage", "from xlx.abx.series import score_table"),
+        (direction, "igap.transfers", "from xlx.predictors import frozen"),
+        (files_in_numeric, "abx.discrimination", "from pathlib import Path"),
+        (files_in_numeric, "abx.discrimination", "def f(p):\n    return pd.read_csv(p)"),
+        (files_in_numeric, "models.alignment", "def f(x):\n    x.to_csv('a')"),
+        (files_in_numeric, "core.statistics", "def f():\n    return open('a')"),
+        (files_in_numeric, "abx.triplets", "from xlx.core.store import Store"),
+        (transformers_elsewhere, "models.embeddings", "from transformers import AutoModel"),
+        (drawing_elsewhere, "abx.discrimination", "import matplotlib.pyplot as plt"),
+        (drawing_elsewhere, "abx.probing", "import seaborn"),
+        (statistics_in_plots, "plots.figures", "from xlx.core.statistics import bootstrap"),
+        (statistics_in_plots, "plots.figures", "import scipy.stats"),
+        (statistics_in_plots, "plots.probes", "from xlx.core import statistics"),
+        (statistics_in_plots, "plots.figures", "def f(a, b):\n    return np.corrcoef(a, b)"),
+        (acts_at_import, "text.corpora", "print('loaded')"),
+        (acts_at_import, "text.corpora", "for x in range(3):\n    pass"),
+        (acts_at_import, "text.corpora", "TABLE = pd.read_csv('a')"),
+        (acts_at_import, "text.corpora", "CODES: list = json.loads(PATH.read_text())"),
+        (acts_at_import, "models.loading", "DEVICE = torch.cuda.is_available()"),
+        (seeds_globally, "abx.discrimination", "def f():\n    np.random.seed(1)"),
+        (seeds_globally, "abx.discrimination", "def f():\n    torch.manual_seed(1)"),
+        (seeds_globally, "abx.discrimination", "def f():\n    random.seed(1)"),
+        (seeds_globally, "family.pretraining", "def f():\n    set_seed(1)"),
     ],
 )
 def test_rule_sees_a_breach(rule, name: str, code: str) -> None:
@@ -355,14 +325,14 @@ FORKED = "def f():\n    with torch.random.fork_rng([]):\n        torch.manual_se
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("abx", "import numpy as np\nfrom xlx.triplets import sample"),
-        ("abx", "def f(seed):\n    return torch.Generator().manual_seed(seed)"),
-        ("abx", "def f(seed):\n    rng = np.random.default_rng(seed)"),
-        ("finetuning", FORKED),
-        ("corpora", '"""Text."""\nLIMIT = 3\nPATTERN = re.compile("a")'),
-        ("paths", "ROOT = Path(__file__).resolve().parent.parent"),
-        ("run", 'if __name__ == "__main__":\n    main()'),
-        ("plots", "import seaborn as sns\n\n\ndef lines(table):\n    sns.lineplot(table)"),
+        ("abx.discrimination", "import numpy as np\nfrom xlx.abx.triplets import sample_triplets"),
+        ("abx.discrimination", "def f(seed):\n    return torch.Generator().manual_seed(seed)"),
+        ("abx.discrimination", "def f(seed):\n    rng = np.random.default_rng(seed)"),
+        ("models.finetuning", FORKED),
+        ("text.corpora", '"""Text."""\nLIMIT = 3\nPATTERN = re.compile("a")'),
+        ("core.paths", "ROOT = Path(__file__).resolve().parent.parent"),
+        ("core.run", 'if __name__ == "__main__":\n    main()'),
+        ("plots.figures", "import seaborn as sns\n\n\ndef lines(table):\n    sns.lineplot(table)"),
     ],
 )
 def test_rules_let_ordinary_code_pass(name: str, code: str) -> None:
@@ -413,3 +383,25 @@ def test_definitions_in_notebooks_are_seen(one: str, two: str, n: int) -> None:
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_notebooks_seed_nothing_globally(path: Path) -> None:
     assert [problem for cell in notebook_code(path) for problem in seeds_globally("", cell)] == []
+
+
+# --- how big it is (python -m tests.counts) -------------------------------------------------------
+
+#: Cells of this notebook are still long, and these names stand in two modules: none is to be added.
+LONG_CELLS = ("mixing-5-printed",)
+TWICE = {
+    "PrintedTables", "SCORED", "as_points", "bag_of_subwords", "checked", "cut_table",
+    "layer_table", "load", "shown", "source_table",
+}  # fmt: skip
+
+
+def test_a_public_name_stands_in_one_module() -> None:
+    twice = {name for name, places in counts.public_names().items() if len(places) > 1}
+    assert twice <= TWICE
+
+
+def test_modules_functions_and_cells_are_short() -> None:
+    assert [counts.named(path) for path in counts.modules() if counts.lines(path) > 400] == []
+    functions = [found for path in counts.modules() for found in counts.functions(path)]
+    assert [name for name, n in functions if n > 60] == []
+    assert [name for name, n in counts.cells() if n > 15 and not name.startswith(LONG_CELLS)] == []

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import xlx
-from xlx.paths import ROOT
+from xlx.core.paths import ROOT
 
 # conda-forge's name → the name in the lock, where they differ
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "dask-core": "dask"}
@@ -197,13 +197,15 @@ ALL_THREE = ["abx-1-a", "abx-2-b", "mexa-1-c"]
         (["notebooks/abx-2-b.ipynb"], ["abx-2-b"]),
         (["notebooks/profiles/mini.yaml"], ALL_THREE),
         (["notebooks/profiles/paper.yaml"], []),
-        (["xlx/abx.py"], ["abx-1-a", "abx-2-b"]),
-        (["xlx/mexa_plots.py"], ["mexa-1-c"]),
-        (["xlx/mexa.py"], ["abx-2-b", "mexa-1-c"]),  # which abx-2-b reaches through another
+        (["xlx/abx/scores.py"], ["abx-1-a", "abx-2-b"]),
+        (["xlx/plots/mexa.py"], ["mexa-1-c"]),
+        (["xlx/models/hits.py"], ["abx-2-b", "mexa-1-c"]),  # which abx-2-b reaches through another
+        (["xlx/models/__init__.py"], ["abx-2-b", "mexa-1-c"]),
+        (["xlx/models/other.py"], []),  # nobody asks the face
         (["data/results/mexa/kind.parquet"], ["mexa-1-c"]),
         (["data/wmt24pp/en.txt"], ALL_THREE),
         (["requirements.lock"], ALL_THREE),
-        (["xlx/run.py", "xlx/needs.py", "pyproject.toml", ".venv/.ready"], []),
+        (["xlx/core/run.py", "xlx/core/needs.py", "pyproject.toml", ".venv/.ready"], []),
     ],
 )
 def test_make_reruns_what_depends_on_a_change(
@@ -211,12 +213,18 @@ def test_make_reruns_what_depends_on_a_change(
 ) -> None:
     now = time.time()
     code = {
-        "xlx/__init__.py": "", "xlx/abx.py": "", "xlx/mexa.py": "", "xlx/run.py": "import xlx.abx",
-        "xlx/mexa_plots.py": "from xlx import mexa", "xlx/series.py": "from xlx.mexa import hits",
-        "xlx/needs.py": (ROOT / "xlx" / "needs.py").read_text(encoding="utf-8"),
+        "xlx/__init__.py": "", "xlx/core/__init__.py": "", "xlx/core/run.py": "import xlx.abx",
+        "xlx/core/needs.py": (ROOT / "xlx" / "core" / "needs.py").read_text(encoding="utf-8"),
+        "xlx/abx/__init__.py": "from xlx.abx.scores import exact", "xlx/abx/scores.py": "",
+        "xlx/abx/series.py": "from xlx.models.hits import hits",
+        "xlx/models/__init__.py": "from xlx.models.other import x", "xlx/models/hits.py": "",
+        "xlx/models/other.py": "x = 1", "xlx/plots/__init__.py": "",
+        "xlx/plots/mexa.py": "from xlx.models import hits",
         "notebooks/abx-1-a.ipynb": notebook("from xlx import abx"),
-        "notebooks/abx-2-b.ipynb": notebook("%matplotlib inline\nfrom xlx import (\nabx, series)"),
-        "notebooks/mexa-1-c.ipynb": notebook("import xlx.mexa_plots", "from xlx import"),
+        "notebooks/abx-2-b.ipynb": notebook(
+            "%matplotlib inline\nfrom xlx.abx import (\nscores, series)"
+        ),
+        "notebooks/mexa-1-c.ipynb": notebook("import xlx.plots.mexa", "from xlx import"),
         "notebooks/profiles/mini.yaml": "", "notebooks/profiles/paper.yaml": "",
         "data/wmt24pp/en.txt": "", "data/results/mexa/kind.parquet": "",
         "requirements.lock": "", "pyproject.toml": "",
@@ -233,7 +241,7 @@ def test_make_reruns_what_depends_on_a_change(
     (tmp_path / "Makefile").symlink_to(ROOT / "Makefile")  # for the make that this one calls
     result = make(tmp_path, "--dry-run", "figures")
     assert result.returncode == 0, result.stderr
-    assert sorted(re.findall(r"xlx\.run (\S+)", result.stdout)) == rerun
+    assert sorted(re.findall(r"xlx\.core\.run (\S+)", result.stdout)) == rerun
 
 
 def notebook(*cells: str) -> str:

@@ -8,13 +8,15 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.notebook_kernels import warns_of_text
-from xlx import paths, run
-from xlx.paths import ROOT
+from xlx.core import journals, paths
+from xlx.core.paths import ROOT
 
 pytest_plugins = ["pytester"]
 
 _TOLD = "import os\nprint(os.environ['XLX_NOTEBOOK'], os.environ['XLX_FIGURES'])"
-_WARNED = "import warnings\nfrom xlx.checks import TextWarning\nwarnings.warn('cut', TextWarning)"
+_WARNED = (
+    "import warnings\nfrom xlx.core.checks import TextWarning\nwarnings.warn('cut', TextWarning)"
+)
 
 
 def test_a_kernel_learns_its_notebook(
@@ -37,7 +39,7 @@ def test_a_kernel_learns_its_notebook(
         pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=6)
     finally:
         for name in names:
-            run.journal(name, paths.BUILD / "test").unlink(missing_ok=True)
+            journals.journal(name, paths.BUILD / "test").unlink(missing_ok=True)
 
 
 def test_no_other_warning_is_let_pass() -> None:

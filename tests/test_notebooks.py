@@ -1,19 +1,21 @@
 """The committed notebooks: executed, clean, in the house style, in step with the profiles."""
 
 import ast
+import importlib
+import inspect
 import io
 import json
 import re
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from xlx import run
-from xlx.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
+from xlx.core import links, profiles, provenance
+from xlx.core.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 STEMS = [path.stem for path in PATHS]
@@ -34,8 +36,8 @@ def problems(path: Path) -> list[str]:
     found = []
     if not re.fullmatch(r"[a-z_]+-\d+-[a-z0-9_]+", path.stem):
         found.append("has no name like abx-2-dynamics: <lens>-<number>-<slug>")
-    if path.stat().st_size >= 1_000_000:
-        found.append(f"weighs {path.stat().st_size} bytes, more than a megabyte")
+    if path.stat().st_size >= 1_500_000:
+        found.append(f"weighs {path.stat().st_size} bytes, more than 1.5 megabytes")
     if notebook.metadata.get("kernelspec", {}).get("name") != "python3":
         found.append("does not name the kernel python3")
     if "widgets" in notebook.metadata:
@@ -60,8 +62,8 @@ def title(notebook: nbformat.NotebookNode) -> list[str]:
 def parameters_cell(notebook: nbformat.NotebookNode, name: str) -> list[str]:
     """One parameters cell of literals, each with a comment beside or above; profile = "mini"."""
     try:
-        declared = run.parameters(notebook, name)
-    except run.NotebookError as error:
+        declared = profiles.parameters(notebook, name)
+    except profiles.NotebookError as error:
         return [str(error)]
     found = []
     if "profile" not in declared or declared["profile"].value != "mini":
@@ -148,17 +150,34 @@ def test_readme_lists_the_notebook(stem: str) -> None:
     assert f"{stem}.ipynb" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("stem", STEMS)
+def test_notebook_has_its_line_of_links(stem: str) -> None:
+    first = nbformat.read(NOTEBOOKS / f"{stem}.ipynb", as_version=4).cells[0].source
+    assert first == links.linked(first, stem), f"run `python -m xlx.core.links {stem}`"
+
+
+def test_links_lead_somewhere() -> None:
+    assert set(links.LESSONS) == set(STEMS)
+    for stem, lesson in links.LESSONS.items():
+        for target in re.findall(r"\]\((?!https:)([^)]+)\)", links.links_of(stem)):
+            assert (NOTEBOOKS / target).is_file(), f"{stem}: {target}"
+        assert set(lesson.needs) < set(STEMS)
+    once = links.linked("# A?\n\nText.\n\nMore.", STEMS[0])
+    assert once.split("\n\n")[::2] == ["# A?", "Text."]
+    assert links.linked(once, STEMS[0]) == once
+
+
 @pytest.mark.parametrize("path", sorted(PROFILES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_profile_sets_only_what_the_notebooks_declare(path: Path) -> None:
-    profile = run.read_profile(path.stem)
+    profile = profiles.read_profile(path.stem)
     assert set(profile["notebooks"]) <= set(STEMS)
     for stem in STEMS:
-        assert run.values_for(stem, path.stem).get("profile", "mini") == path.stem
+        assert profiles.values_for(stem, path.stem).get("profile", "mini") == path.stem
 
 
 def test_mini_profile_changes_nothing() -> None:
     # So that what nbval re-executes, and a reader opens, is what `make figures` runs.
-    assert run.read_profile("mini") == {"defaults": {}, "notebooks": {}}
+    assert profiles.read_profile("mini") == {"defaults": {}, "notebooks": {}}
 
 
 def good() -> nbformat.NotebookNode:
@@ -223,7 +242,7 @@ def output(kind: str, **fields: object) -> Callable[[nbformat.NotebookNode], obj
         ),
         (output("stream", text="saved in /" + "home/ada/xlx"), "a path of one machine"),
         (output("stream", text="C:\\Users\\ada"), "a path of one machine"),
-        (output("stream", text="x" * 1_000_000), "more than a megabyte"),
+        (output("stream", text="x" * 1_500_000), "more than a megabyte"),
     ],
 )
 def test_each_fault_is_named(tmp_path: Path, what, message: str) -> None:
@@ -262,19 +281,37 @@ def test_pictures_and_addresses_are_no_paths_of_a_machine(tmp_path: Path) -> Non
     assert problems(path) == []
 
 
+def calls_of(path: Path) -> Iterator[Callable[..., object]]:
+    """What of the package a notebook's cells call by a module's name: ``coverage.measure(...)``."""
+    cells = nbformat.read(path, as_version=4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    tree = ast.parse(re.sub(r"^[%!].*", "", code, flags=re.M))
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "xlx":
+            for name in node.names:
+                shown = getattr(importlib.import_module(node.module), name.name, None)
+                found = shown or importlib.import_module(f"{node.module}.{name.name}")
+                modules[name.asname or name.name] = found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            called = getattr(modules.get(node.value.id), node.attr, None)
+            if inspect.isfunction(called) or inspect.isclass(called):
+                yield called
+
+
 def test_readme_names_the_notebooks_that_show_printed_numbers() -> None:
-    """Those that read transcribed results (labels are none), but for those of print alone."""
+    """Those that read transcribed results, but for those of print alone."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"stand beside ours in ([^;]+);", readme)
-    reads = re.compile(r"PUBLISHED / \"\w+\"(?! / \"belebele_labels)")
     shown = {
         re.match(r"\w+-\d", path.stem)[0]
         for path in NOTEBOOKS.glob("*.ipynb")
         if not path.stem.endswith("-printed")
         and any(
-            reads.search(cell.source)
-            for cell in nbformat.read(path, as_version=4).cells
-            if cell.cell_type == "code"
+            re.search(r"PUBLISHED|_FOLDER", source) and "belebele_labels" not in source
+            for called in calls_of(path)
+            for source in provenance._closure(called).values()
         )
     }
     assert set(re.findall(r"`([^`]+)`", named)) == shown

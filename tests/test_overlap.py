@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xlx import paths, questions
+from xlx.core import paths
+from xlx.text.questions import load_questions
+from xlx.text.shipped import catalogue
 
 FOLDER = paths.DATA / "pretraining"
 
@@ -203,8 +205,8 @@ def test_a_row_is_what_the_shipped_text_gives(
 
 def test_no_context_question_or_answer_is_a_pretraining_line(overlap, pretraining) -> None:
     texts = set()
-    for row in questions.table().itertuples():
-        part = questions.load(row.source, row.language, row.split)
+    for row in catalogue("questions").itertuples():
+        part = load_questions(row.source, row.language, row.split)
         for context in part.contexts:
             texts.update((context, *context.splitlines()))
         texts.update(part.questions, (answer.text for each in part.answers for answer in each))

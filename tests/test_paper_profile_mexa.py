@@ -10,8 +10,11 @@ import pytest
 import yaml
 
 from tests import tiny
-from xlx import downstream, models, paths, run
-from xlx.settings import settings
+from xlx.core import paths, profiles
+from xlx.core.settings import settings
+from xlx.models import loading
+from xlx.text import downstream
+from xlx.text.files import TextError
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -29,7 +32,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def profile() -> dict[str, dict]:
-    found = run.read_profile("paper")["notebooks"]
+    found = profiles.read_profile("paper")["notebooks"]
     return {name: found[name] for name in NOTEBOOKS}
 
 
@@ -81,7 +84,7 @@ def test_a_notebook_of_nine_models_runs_to_its_end(
 ) -> None:
     monkeypatch.setenv("XLX_FIGURES", str(folder / "figures"))
     monkeypatch.chdir(paths.NOTEBOOKS)
-    cells = nbformat.read(run.notebook_path(name), as_version=4).cells
+    cells = nbformat.read(profiles.notebook_path(name), as_version=4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
     scope: dict[str, object] = {}
@@ -100,7 +103,7 @@ def test_a_notebook_of_nine_models_runs_to_its_end(
             exec(cell.source, scope)
             plt.close("all")
             # a model that stays in memory leaves no room for the next
-            assert not [key for key, own in scope.items() if isinstance(own, models.Encoder)]
+            assert not [key for key, own in scope.items() if isinstance(own, loading.Encoder)]
     drawn = {path.stem for path in (folder / "figures").glob("**/*.png")}
     assert {stem for stem in drawn if stem.startswith(name)}
     if name == "mexa-2-estimation":
@@ -117,5 +120,5 @@ def test_a_notebook_of_nine_models_runs_to_its_end(
 
 def test_a_model_without_results_is_named_before_anything_is_measured(folder: Path) -> None:
     read = downstream.read_results(folder / "results")
-    with pytest.raises(downstream.DownstreamError, match=r"None of the models .* may be gemma-3"):
+    with pytest.raises(TextError, match=r"None of the models .* may be gemma-3"):
         downstream.of_models(read, ["gemma-2-9b", "gemma-3"], "en")

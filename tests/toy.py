@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from xlx import pretraining, pretraining_text, vocabulary
-from xlx.family import RECIPES, Recipe
-from xlx.pretraining_text import PretrainingText, Text
+from xlx.family import pretraining, pretraining_text, vocabulary
+from xlx.family.pretraining_text import LinesById, PretrainingText
+from xlx.family.recipes import RECIPES, MemberRecipe
 
 WORDS = {
     "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],
@@ -24,10 +24,10 @@ WORDS = {
 MEMBERS = ("mini-infoxlm", "mini-mbert", "mini-llama")
 
 
-def text(n_lines: int = 60, seed: int = 0) -> Text:
+def text(n_lines: int = 60, seed: int = 0) -> LinesById:
     """``ntrex``, an aligned source, and ``common_voice``, which is not."""
     rng = np.random.default_rng(seed)
-    made: Text = {"ntrex": {}, "common_voice": {}}
+    made: LinesById = {"ntrex": {}, "common_voice": {}}
     drawn = rng.integers(10, size=(2, n_lines, 6))
     for code, words in WORDS.items():
         space = "" if code == "ja" else " "
@@ -42,7 +42,7 @@ def lines() -> dict[str, list[str]]:
     return pretraining_text.by_language(text())
 
 
-def recipe(member: str = "mini-infoxlm", **changes: object) -> Recipe:
+def recipe(member: str = "mini-infoxlm", **changes: object) -> MemberRecipe:
     """A member's recipe at a size for tests."""
     of_member = RECIPES[member]
     small = {
@@ -74,7 +74,7 @@ def prepared(architecture: str) -> tuple[Tokenizer, PretrainingText, dict[str, l
     return tokenizer, PretrainingText.encode(tokenizer, text(), progress=False), held
 
 
-def run(recipe: Recipe, folder: Path, **options: object) -> pd.DataFrame:
+def run(recipe: MemberRecipe, folder: Path, **options: object) -> pd.DataFrame:
     """Train into ``folder / "out"``, with the state in ``folder / "state.pt"``."""
     options = {"save_every": 5, "log_every": 5, "progress": False} | options
     return pretraining.pretrain(

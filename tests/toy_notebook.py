@@ -1,4 +1,4 @@
-"""Stands for `xlx.run` where it does not matter what a notebook holds: asks for toy results.
+"""Stands for `xlx.core.run` where it does not matter what a notebook holds: asks for toy results.
 
     python -m tests.toy_notebook abx-1-a --build FOLDER
 
@@ -16,7 +16,7 @@ import numpy as np
 
 import xlx
 from tests import toy_results as toy
-from xlx import provenance, work
+from xlx.core import provenance, work
 
 #: Notebook → numbers that it asks for.
 NUMBERS = {"abx-1-a": [0, 1, 2, 3], "mexa-1-b": [3, 4, 5]}
@@ -57,7 +57,7 @@ def main() -> int:
     os.environ["XLX_NOTEBOOK"] = options.stem
     os.environ["XLX_JOURNAL"] = str(journal.parent)
     # without torch, so that it is there in a second
-    provenance.environment = lambda: dict.fromkeys(provenance.COLUMNS, "x") | {"threads": 1}
+    provenance.environment = lambda: dict.fromkeys(provenance.PROVENANCE, "x") | {"threads": 1}
     with xlx.settings(ledger=os.environ["TOY_LEDGER"], device="cpu"):
         ask(options.stem)
     if os.environ.get("TOY_FAILS") == options.stem:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx import work
+from xlx.core import work
 
 
 def squares(*numbers: int) -> Iterator[dict[str, np.ndarray]]:

@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 
 #: What binary fractions leave of a decimal one.
-SLACK = 1e-9
+PRINTED_SLACK = 1e-9
 #: What can come of a claim; the last is of one that no number at hand can decide.
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be told")
 
 
 def agrees(printed: np.ndarray, recomputed: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
     """Whether rounding explains the difference; all three in the same units."""
-    return np.abs(np.asarray(recomputed) - printed) <= np.asarray(tolerance) + SLACK
+    return np.abs(np.asarray(recomputed) - printed) <= np.asarray(tolerance) + PRINTED_SLACK
 
 
 def verdict(parts: Sequence[bool]) -> str:
@@ -135,7 +135,7 @@ def shares_left(
     """
     share = np.arange(n + 1) / n
     apart = np.abs(share * factor - entries.to_numpy(float)[:, None])
-    fits = apart <= half + half_factor * share + SLACK
+    fits = apart <= half + half_factor * share + PRINTED_SLACK
     left = np.where(fits, share, np.nan)
     some = fits.any(axis=1)
     ends = np.full((2, len(entries)), np.nan)
@@ -174,6 +174,8 @@ def exchanges(
         / size[:, None]
         for table in (least[means.index], most[means.index])
     )
-    fits = (means.to_numpy() >= low - half - SLACK) & (means.to_numpy() <= high + half + SLACK)
+    fits = (means.to_numpy() >= low - half - PRINTED_SLACK) & (
+        means.to_numpy() <= high + half + PRINTED_SLACK
+    )
     names = {"out": np.array([None, *chosen])[out], "into": np.array([None, *others])[into]}
     return pd.DataFrame(names).assign(fits=fits.sum(axis=1))

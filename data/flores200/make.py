@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from xlx import corpora  # noqa: E402
+from xlx.text import corpora
 
 #: Sentences taken, from the first on (MEXA, section 4.1).
 N = 100

@@ -13,7 +13,7 @@ and rows of the others as they are. Written beside this script:
 * ``pawsx/<lang>.tsv.xz``: split, id, sentence1, sentence2, label;
 * ``sib200/<label>.tsv.xz``: split, id, topic, sentence;
 * ``licences/``: the licence files of the treebanks, each text once;
-* ``sources.tsv``: one row a file, read by `xlx.labelled.table`.
+* ``sources.tsv``: one row a file, read by `xlx.text.shipped.catalogue`.
 
 What is drawn, with a fixed seed: `SIZES` sentences (pairs) a language of the public parts that
 ``made_from`` names. Left out are sentences of fewer than 3 words, for trees and tags of UD those of
@@ -44,7 +44,9 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from xlx import labelled, languages, pretraining_text  # noqa: E402
+from xlx.core import languages
+from xlx.family import pretraining_text
+from xlx.text import conllu_files, labelled, labelled_files, parallel_sets, shipped
 
 SEED = 2025
 #: Sentences of train, validation and test; in XNLI, items of three pairs; in PAWS-X, pairs.
@@ -145,10 +147,11 @@ def conllu_items(file: Path) -> list[Item]:
     """The sentences of a treebank's file that are neither short nor long."""
     text = file.read_text(encoding="utf-8")
     blocks = [block.split("\n") for block in re.split(r"\n\s*\n", text.strip("\n"))]
-    read = list(labelled.read_conllu(text.split("\n"), str(file)))
+    read = list(conllu_files.read_conllu(text.split("\n"), str(file)))
     part = re.search(r"-ud-(\w+)", file.name)[1]
     items = []
-    for block, (name, words, _, _) in zip(blocks, read, strict=True):
+    for block, sentence in zip(blocks, read, strict=True):
+        name, words = sentence.id, [word.form for word in sentence.words]
         named = any(line.startswith("# sent_id =") for line in block)
         written = name if named else f"{part}-{name}"
         comments = [f"# sent_id = {written}"]
@@ -280,7 +283,7 @@ def pud(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iter
     for language in codes:
         used = set()
         for split in labelled.SPLITS:
-            sentences = labelled.load("POS", language, split).sentences
+            sentences = labelled.load_labelled("POS", language, split).sentences
             used |= {letters(" ".join(words)) for words in sentences}
         (file,) = treebank_files(treebanks[language]).values()
         by_id[language] = {
@@ -303,7 +306,7 @@ def pud(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iter
         )
 
 
-def iob2_items(sentences: Iterable[labelled.Sentence], comment: str) -> list[Item]:
+def iob2_items(sentences: Iterable[tuple], comment: str) -> list[Item]:
     return [
         Item(
             len(words),
@@ -323,7 +326,7 @@ def wikiann(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             file = folder / "panx" / f"{part}-{language}.tsv"
             if file.exists():
                 lines = file.read_text(encoding="utf-8").split("\n")
-                sentences = labelled.read_iob2(lines, str(file), language=language)
+                sentences = labelled_files.read_iob2(lines, str(file), language=language)
                 pools[part] = iob2_items(sentences, f"# id = {part}:{{}}")
         if not pools:
             continue
@@ -343,7 +346,7 @@ def uner(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Ite
         pools = {}
         for part, file in treebank_files(treebank).items():
             lines = file.read_text(encoding="utf-8").split("\n")
-            sentences = labelled.read_iob2(lines, str(file), columns=5)
+            sentences = labelled_files.read_iob2(lines, str(file), columns=5)
             pools[part] = iob2_items(sentences, "# sent_id = {}")
         parts, made_from = split_up(Drawing.of(f"uner/{language}", forbidden), pools, SIZES)
         file = write(f"uner/{language}.iob2.xz", blocks_of(parts))
@@ -420,7 +423,7 @@ def xnli_dev(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     held_out = set()
     for code in XNLI_DEV_LANGUAGES:
         for split in ("validation", "test"):
-            part = labelled.load("NLI", code, split, source="xnli")
+            part = labelled.load_labelled("NLI", code, split, source="xnli")
             held_out |= {f"{code}{letters(text)}" for text in (*part.first, *part.second)}
     rows = xnli_rows(folder, "dev", XNLI_DEV_LANGUAGES)
     pool = xnli_items(rows, "dev", forbidden)
@@ -445,14 +448,14 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     pairs: dict[str, dict[str, dict[str, tuple[str, str, str]]]] = {}
     for split, part in (("validation", "dev"), ("test", "test")):
         read = {
-            code: labelled.load("PI", code, split, path=folder / "pawsx")
+            code: labelled.load_labelled("PI", code, split, path=folder / "pawsx")
             for code in PAWSX_LANGUAGES
         }
         pairs[part] = {
             code: dict(zip(p.ids, zip(p.first, p.second, p.labels, strict=True), strict=True))
             for code, p in read.items()
         }
-        common = labelled.shared(list(read.values()))[0].ids
+        common = parallel_sets.common(read)[0][PAWSX_LANGUAGES[0]].ids
         pools[part] = []
         for name in common:
             if len({pairs[part][code][name][2] for code in PAWSX_LANGUAGES}) > 1:
@@ -491,7 +494,7 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             if split != "test" and code != "en":
                 sizes.append(0)
                 continue
-            part = labelled.load("TOPIC", code, split, path=folder / "sib200" / label)
+            part = labelled.load_labelled("TOPIC", code, split, path=folder / "sib200" / label)
             sizes.append(len(part))
             for name, topic, sentence in zip(part.ids, part.labels, part.sentences, strict=True):
                 if "\t" in sentence or letters(sentence) in forbidden:
@@ -530,13 +533,13 @@ def main() -> None:
         shutil.rmtree(HERE / name.replace("-", "_"), ignore_errors=True)
     forbidden = frozenset(
         letters(line)
-        for source in pretraining_text.SOURCES
+        for source in pretraining_text.PRETRAINING_SOURCES
         for by_id in pretraining_text.read_source(source).values()
         for line in by_id.values()
     ) - {""}
     print(f"{len(forbidden):,} lines of pretraining text")
     if given.only:
-        table = labelled.table()
+        table = shipped.catalogue("labelled")
         rows = {
             source: list(rows.itertuples(index=False, name=None))
             for source, rows in table.groupby("source", sort=False)

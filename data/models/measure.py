@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx import corpora, embeddings, models
+from xlx.models import embeddings, loading
+from xlx.text import corpora
 
 #: Six languages in five scripts.
 LANGUAGES = ("en", "de", "ru", "ja", "ar", "tr")
@@ -84,7 +85,7 @@ def lengths(corpus: corpora.ParallelCorpus) -> dict[str, np.ndarray]:
 
 def measure(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
     """The layers of a model; its special tokens do not count in the mean of the states."""
-    encoder = models.load(str(name), device="cpu")
+    encoder = loading.load(str(name), device="cpu")
     states = {
         language: embeddings.embed(encoder, sentences, progress=False).states
         for language, sentences in corpus.sentences.items()
@@ -94,7 +95,7 @@ def measure(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
 
 def bag(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
     """The bag of subwords of a model's vocabulary, as a model of one layer."""
-    counts = embeddings.bag_of_subwords(models.load(str(name), device="cpu"), corpus)
+    counts = embeddings.bag_of_subwords(loading.load(str(name), device="cpu"), corpus)
     states = {language: matrix.toarray()[None] for language, matrix in counts.items()}
     return layers(states, lengths(corpus))
 

@@ -23,9 +23,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "pretraining"), str(HERE.parents[1])]
 
-from make import letters, write_archive  # noqa: E402
+from make import letters, write_archive
 
-from xlx.pretraining_text import HELD_OUT_BOOKS, by_language, read, read_source  # noqa: E402
+from xlx.family.pretraining_text import HELD_OUT_BOOKS, by_language, read_source, read_text
 
 
 def held_out(text: str) -> dict[str, str]:
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="with de.tsv and so on")
     folder = parser.parse_args().folder
-    trained = read(progress=False)[0]
+    trained = read_text(progress=False)[0]
     lines = {code: set(map(letters, of)) for code, of in by_language(trained).items()}
     archives = {"new-testament": read_source("bible_nt"), "new-testament-held-out": {}}
     for code in archives["new-testament"]:

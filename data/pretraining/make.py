@@ -32,8 +32,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from xlx.languages import LANGUAGES  # noqa: E402
-from xlx.pretraining_text import HELD_OUT_BOOKS  # noqa: E402
+from xlx.core.languages import LANGUAGES
+from xlx.family.pretraining_text import HELD_OUT_BOOKS
 
 #: Shorter lines (in letters and digits) are not looked up among the evaluation text.
 SHORT = 12

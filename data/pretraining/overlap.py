@@ -45,15 +45,18 @@ from pandas.util import hash_array
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
-from make import SHORT, letters, texts_of  # noqa: E402
+from make import SHORT, letters, texts_of
 
-from xlx import corpora, labelled, questions, trees  # noqa: E402
-from xlx.pretraining_text import (  # noqa: E402
+from xlx.family.pretraining_text import (
     HELD_OUT_BOOKS,
-    SOURCES,
+    PRETRAINING_SOURCES,
     held_out_ids,
     read_source,
 )
+from xlx.text import corpora, labelled
+from xlx.text.questions import load_questions
+from xlx.text.shipped import catalogue
+from xlx.text.trees import load_trees
 
 #: Words in a sequence. GPT-3 looked for overlap of 13 words too (Brown et al. 2020, appendix C).
 N = 13
@@ -205,7 +208,7 @@ class Pretraining:
 def pretraining_lines(without_held_out: bool = False) -> Iterator[str]:
     """All lines of the four archives, or those that members are trained on."""
     apart = held_out_ids() if without_held_out else set()
-    for source in SOURCES:
+    for source in PRETRAINING_SOURCES:
         for by_id in read_source(source).values():
             for key, line in by_id.items():
                 if source != "ntrex" or key not in apart:
@@ -269,10 +272,10 @@ def markdown(table: pd.DataFrame) -> str:
 
 def labelled_lines() -> Iterator[str]:
     """The sentences of ``data/labelled``, words joined by spaces; of pairs both."""
-    for row in labelled.table().itertuples():
+    for row in catalogue("labelled").itertuples():
         for split in labelled.SPLITS:
             if getattr(row, split):
-                part = labelled.load(row.task, row.language, split, source=row.source)
+                part = labelled.load_labelled(row.task, row.language, split, source=row.source)
                 if isinstance(part, labelled.Pairs):
                     yield from (*part.first, *part.second)
                 elif isinstance(part, labelled.Texts):
@@ -283,8 +286,8 @@ def labelled_lines() -> Iterator[str]:
 
 def question_lines() -> Iterator[str]:
     """The text of ``data/questions``: contexts, every line of them, questions, answers."""
-    for row in questions.table().itertuples():
-        part = questions.load(row.source, row.language, row.split)
+    for row in catalogue("questions").itertuples():
+        part = load_questions(row.source, row.language, row.split)
         yield from part.questions
         for context, answers in zip(part.contexts, part.answers, strict=True):
             yield context
@@ -294,8 +297,8 @@ def question_lines() -> Iterator[str]:
 
 def tree_lines() -> Iterator[str]:
     """The sentences of ``data/trees``, tokens joined by spaces and words joined by spaces."""
-    for row in trees.table().itertuples():
-        for tree in trees.load(row.language, row.source):
+    for row in catalogue("trees").itertuples():
+        for tree in load_trees(row.language, row.source):
             yield " ".join(tree.tokens)
             yield " ".join(tree.words)
 

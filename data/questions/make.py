@@ -8,7 +8,7 @@ Written beside this script, in the JSON of SQuAD v1.1 without spaces, in UTF-8, 
 * ``xquad/<lang>.json.xz``: the whole file, in the 11 languages of the paper;
 * ``tydiqa/en.train.json.xz``, ``tydiqa/en.validation.json.xz``: `SIZES` questions of the public
   train part, drawn with a fixed seed, in its order; ids are "train:" and the place in it;
-* ``sources.tsv``: one row a file, read by `xlx.questions.table`.
+* ``sources.tsv``: one row a file, read by `xlx.text.shipped.catalogue`.
 
 Of TyDi QA are left out, in this order, and counted in ``sources.tsv``: contexts of more than
 `LONGEST` characters; answers that begin or end with white space, which were cut at the wrong place;
@@ -35,8 +35,10 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from xlx import pretraining_text, questions  # noqa: E402
-from xlx.questions import Questions  # noqa: E402
+from xlx.family import pretraining_text
+from xlx.text import questions
+from xlx.text.parallel_sets import aligned
+from xlx.text.questions import Questions
 
 SEED = 2024
 SIZES = {"validation": 300, "train": 3000}
@@ -108,8 +110,8 @@ def row(
 
 
 def xquad(folder: Path, forbidden: set[str]) -> Iterable[tuple]:
-    parts = {code: questions.load("xquad", code, path=folder) for code in XQUAD_LANGUAGES}
-    questions.aligned(parts)
+    parts = {code: questions.load_questions("xquad", code, path=folder) for code in XQUAD_LANGUAGES}
+    aligned(parts)
     for code, part in parts.items():
         if part.dropped:
             raise SystemExit(f"xquad {code}: {part.left_out}")
@@ -171,7 +173,7 @@ def draw(part: Questions) -> dict[str, list[int]]:
 
 
 def tydiqa(folder: Path, forbidden: set[str], english: Questions) -> Iterable[tuple]:
-    part = questions.load("tydiqa", "en", "train", path=folder)
+    part = questions.load_questions("tydiqa", "en", "train", path=folder)
     if part.dropped:
         raise SystemExit(f"tydiqa: {part.left_out}")
     why = reasons(part, forbidden, set().union(*map(grams, english.contexts)))
@@ -193,11 +195,11 @@ def main() -> None:
     folder = parser.parse_args().folder
     forbidden = {
         letters(line)
-        for source in pretraining_text.SOURCES
+        for source in pretraining_text.PRETRAINING_SOURCES
         for by_id in pretraining_text.read_source(source).values()
         for line in by_id.values()
     }
-    english = questions.load("xquad", "en", path=folder / "xquad")
+    english = questions.load_questions("xquad", "en", path=folder / "xquad")
     rows = list(xquad(folder / "xquad", forbidden))
     rows += tydiqa(folder / "tydiqa_goldp", forbidden, english)
     lines = ["\t".join(map(str, each)) + "\n" for each in [COLUMNS, *rows]]

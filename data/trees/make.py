@@ -7,7 +7,7 @@ Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: ID, FORM, LEMMA, UPOS, FEATS, HEAD and DEPREL
   of CoNLL-U; XPOS, DEPS and MISC are ``_``, empty nodes and all comments but ``sent_id`` are gone;
-* ``sources.tsv``: one row a file, read by `xlx.trees.table`.
+* ``sources.tsv``: one row a file, read by `xlx.text.shipped.catalogue`.
 
 Every sentence of the treebanks' files is taken but those of fewer than 3 words or more than 60, a
 line of the miniature models' pretraining text, and one that the language has already (in ``ud``
@@ -28,8 +28,11 @@ from types import ModuleType
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from xlx import labelled, pretraining_text, trees  # noqa: E402
-from xlx.trees import letters  # noqa: E402
+from xlx.family import pretraining_text
+from xlx.text import trees
+from xlx.text.conllu_files import comment, sentence_blocks
+from xlx.text.shipped import catalogue
+from xlx.text.trees import letters
 
 LANGUAGES = ("en", "de", "es", "fr", "ru", "tr", "hi")
 SHORTEST, LONGEST = 3, 60
@@ -93,9 +96,9 @@ def with_tense(rows: list[list[str]]) -> None:
 def sentences(file: Path, part: str, hindi: bool) -> Iterator[tuple[str, list[str], list[str]]]:
     """Id, rows and the text as written of every sentence of a file."""
     lines = file.read_text(encoding="utf-8").split("\n")
-    for number, (_, comments, rows) in enumerate(labelled.blocks(lines, None), 1):
-        name = labelled.comment(comments, "sent_id") or f"{part}-{number}"
-        texts = [labelled.comment(comments, "text") or ""]
+    for number, (_, comments, rows) in enumerate(sentence_blocks(lines), 1):
+        name = comment(comments, "sent_id") or f"{part}-{number}"
+        texts = [comment(comments, "text") or ""]
         cells = plain(rows)
         if hindi:
             with_tense(cells)
@@ -111,7 +114,7 @@ def chosen(
     for part, file in files.items():
         for name, rows, texts in sentences(file, part, hindi):
             lines = [f"# sent_id = {name}", *rows]
-            read = trees.read_conllu(lines, f"{file}, {name}", language)
+            read = trees.read_trees(lines, f"{file}, {name}", language)
             (tree,) = read.trees or (None,)
             keys = {tree.key, *map(letters, filter(None, texts))} if tree else set()
             if tree is None:
@@ -137,11 +140,11 @@ def main() -> None:
     make = beside()
     forbidden = frozenset(
         letters([line])
-        for source in pretraining_text.SOURCES
+        for source in pretraining_text.PRETRAINING_SOURCES
         for by_id in pretraining_text.read_source(source).values()
         for line in by_id.values()
     ) - {""}
-    licences = labelled.table().set_index("treebank")["licence_file"].to_dict()
+    licences = catalogue("labelled").set_index("treebank")["licence_file"].to_dict()
     rows = []
     seen: dict[str, set[str]] = {code: set() for code in LANGUAGES}
     for source, name in (("ud", "ud"), ("pud", "ud_pud")):
@@ -156,7 +159,7 @@ def main() -> None:
             file = HERE / source / f"{language}.conllu.xz"
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(data)
-            made = trees.read_conllu(kept, str(file), language, strict=True)
+            made = trees.read_trees(kept, str(file), language, strict=True)
             sizes = (len(made), made.n_words, sum(len(tree.tokens) for tree in made))
             rows.append(
                 (

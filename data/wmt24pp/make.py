@@ -3,11 +3,12 @@
     python data/wmt24pp/make.py FOLDER
 
 FOLDER holds ``en-ar_SA.jsonl`` and so on (a snapshot of the hub's repository). Written beside this
-script, for the 36 languages of `xlx.languages`:
+script, for the 36 languages of `xlx.core.languages`:
 
 * ``<tag>.txt``: one segment a line in UTF-8 with LF, ``target`` of the 960 rows without
   ``is_bad_source``; ``en.txt`` holds their ``source``. A line break inside a segment is written as
-  U+2424 (LF) or U+240D (CR), which occur nowhere in the text; `xlx.corpora.load` turns them back;
+  U+2424 (LF) or U+240D (CR), which occur nowhere in the text; `xlx.text.corpora.load` turns them
+  back;
 * ``segments.tsv``: id (``document:segment``) and domain of every line;
 * ``facts.tsv``: by language, what the README says about the text;
 * ``SHA256SUMS`` of these files and the licence (``sha256sum -c SHA256SUMS``).
@@ -27,9 +28,9 @@ import pandas as pd
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from xlx import languages  # noqa: E402
-from xlx.corpora import CorpusWarning, ParallelCorpus, load  # noqa: E402
-from xlx.origins import one_line  # noqa: E402
+from xlx.core import languages
+from xlx.text.corpora import CorpusWarning, ParallelCorpus, load
+from xlx.text.files import one_line
 
 
 def facts(corpus: ParallelCorpus) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from xlx import abx
-from xlx.triplets import sample
+from xlx.abx import discrimination
+from xlx.abx.triplets import sample_triplets
 
 LANGUAGES = 36
 SENTENCES = 960
@@ -66,7 +66,7 @@ def peak_during(task: Callable[[], object]) -> int:
 def run() -> list[dict[str, object]]:
     """Rows of the bench table: name, value, unit, aim."""
     languages = vectors()
-    peak = peak_during(lambda: abx.exact(languages))
+    peak = peak_during(lambda: discrimination.exact(languages))
     stacked = torch.from_numpy(np.concatenate(list(languages.values())))
 
     def plain_product() -> None:
@@ -75,16 +75,16 @@ def run() -> list[dict[str, object]]:
 
     exact, plain, with_influence = [], [], []
     for _ in range(ROUNDS):
-        exact.append(seconds(lambda: abx.exact(languages)))
+        exact.append(seconds(lambda: discrimination.exact(languages)))
         plain.append(seconds(plain_product))
-        with_influence.append(seconds(lambda: abx.exact(languages, influence=True)))
+        with_influence.append(seconds(lambda: discrimination.exact(languages, influence=True)))
 
     pair = dict(list(languages.items())[:2])
 
     def sampled_pair() -> None:
         for task in ("LD", "MD"):
-            draw = sample(task, tuple(pair), SENTENCES, TRIPLETS, seed=0)
-            abx.score_triplets(pair, draw)
+            draw = sample_triplets(task, tuple(pair), SENTENCES, TRIPLETS, seed=0)
+            discrimination.score_triplets(pair, draw)
 
     n_pairs = LANGUAGES * (LANGUAGES - 1) // 2
     one_sampled = min(seconds(sampled_pair) for _ in range(3))

@@ -22,10 +22,11 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tests.bench import show
-from xlx import encoder_training, probes, sentence_encoders
-from xlx.executors import one_thread
-from xlx.sentence_encoders import MINI, Sentences
-from xlx.settings import settings
+from xlx.core.executors import one_thread
+from xlx.core.settings import settings
+from xlx.models import probe_stacks, probe_training, probes
+from xlx.xprobe import encoder_training, sentence_encoders
+from xlx.xprobe.sentence_encoders import MINI, Sentences
 
 CELLS, SEEDS, HIDDEN, N_CLASSES = 24, (0, 1, 2), 150, 2
 SENTENCES = (1000, 250, 250)
@@ -53,24 +54,27 @@ def splits() -> list[probes.Split]:
 def one_probe(states: list[torch.Tensor], labels: list[torch.Tensor], seed: int) -> float:
     """Test accuracy of one probe by the recipe of `probes.fit`."""
     layers = [nn.Linear(states[0].shape[1], HIDDEN), nn.Linear(HIDDEN, N_CLASSES)]
-    own = probes.initial_weights(states[0].shape[1], N_CLASSES, HIDDEN, seed)
+    own = probe_stacks.initial_weights(states[0].shape[1], N_CLASSES, HIDDEN, seed)
     with torch.no_grad():
         for layer, weights in zip(layers, own, strict=True):
             layer.weight.copy_(weights[:, :-1])
             layer.bias.copy_(weights[:, -1])
     net = nn.Sequential(layers[0], nn.Sigmoid(), layers[1])
     n = len(labels[0])
-    decay = probes.WEIGHT_DECAY / n**0.5
+    decay = probes.Fitting.weight_decay / n**0.5
     groups = [
         {"params": [layer.weight for layer in layers], "weight_decay": decay},
         {"params": [layer.bias for layer in layers], "weight_decay": 0.0},
     ]
-    optimiser = torch.optim.AdamW(groups, lr=probes.LEARNING_RATE)
+    optimiser = torch.optim.AdamW(groups, lr=probes.Fitting.learning_rate)
     loss = nn.CrossEntropyLoss()
-    size = min(probes.BATCH_SIZE, max(probes.SMALLEST_BATCH, n // probes.FEWEST_STEPS))
+    size = min(
+        probes.Fitting.batch_size,
+        max(probe_training.SMALLEST_BATCH, n // probe_training.FEWEST_STEPS),
+    )
     lowest, waited, best = np.inf, 0, net.state_dict()
-    for epoch in range(1, probes.MAX_EPOCHS + 1):
-        for rows in torch.from_numpy(probes.batch_order(n, 0, epoch)).split(size):
+    for epoch in range(1, probes.Fitting.max_epochs + 1):
+        for rows in torch.from_numpy(probe_stacks.batch_order(n, 0, epoch)).split(size):
             optimiser.zero_grad()
             loss(net(states[0][rows]), labels[0][rows]).backward()
             optimiser.step()
@@ -81,8 +85,8 @@ def one_probe(states: list[torch.Tensor], labels: list[torch.Tensor], seed: int)
             continue
         waited += 1
         for group in optimiser.param_groups:
-            group["lr"] *= probes.ANNEAL
-        if waited == probes.PATIENCE:
+            group["lr"] *= probes.Fitting.anneal
+        if waited == probes.Fitting.patience:
             break
     net.load_state_dict(best)
     with torch.no_grad():
@@ -104,7 +108,7 @@ def one_by_one(parts: list[probes.Split]) -> float:
 def as_one_stack(parts: list[probes.Split]) -> float:
     """Mean test accuracy of all probes."""
     options = {"hidden": HIDDEN, "activation": "sigmoid", "seeds": SEEDS}
-    table = probes.evaluate(*parts, N_CLASSES, **options)
+    table = probes.evaluate_probes(*parts, N_CLASSES, **options)
     return float(table["accuracy"].mean())
 
 

@@ -16,10 +16,12 @@ import torch
 
 import xlx
 from tests.bench import show
-from xlx import examples, finetuning, labelled, models
-from xlx import transferability as tr
-from xlx.executors import one_thread
-from xlx.finetuning import Job, Recipe
+from xlx.core.executors import one_thread
+from xlx.igap import transferability as tr
+from xlx.models import batching, finetuning, loading
+from xlx.models.finetuning import Job, Recipe
+from xlx.models.predicting import pad_rows, tokenised_examples
+from xlx.text import examples, labelled, parallel_sets
 
 MODEL = "mini-infoxlm"
 LANGUAGES = ("en", "de", "zh")
@@ -42,17 +44,18 @@ def best_of(*tasks: Callable[[], object]) -> list[float]:
 
 def training_sets() -> dict[str, examples.Examples]:
     """The training set in each language."""
-    loaded = {code: examples.of_part(labelled.load("PI", code, "train")) for code in LANGUAGES}
-    found, _ = examples.common(loaded)
-    return found
+    parts = {code: labelled.load_labelled("PI", code, "train") for code in LANGUAGES}
+    sets, _ = parallel_sets.common({code: examples.of_part(parts[code]) for code in parts})
+    return sets
 
 
 def together(train: dict[str, examples.Examples]) -> tuple[float, float, float]:
     """Seconds of the same runs by one process and by two, and of starting two."""
-    short = examples.select(train, examples.shortest(train, N_TRAIN))
+    kept = parallel_sets.shortest(train, N_TRAIN)
+    short = {code: part.at(kept) for code, part in train.items()}
     seconds = []
     # The processes are kept for a while, so that the second call with two finds them there.
-    few = examples.select(short, range(16))
+    few = {code: part.at(range(16)) for code, part in short.items()}
     recipe = replace(RECIPE, dtype="bfloat16")
     for n_jobs, sets in ((2, few), (1, short), (2, short)):
         jobs = [Job(MODEL, sets["en"], sets, recipe, seed) for seed in SEEDS]
@@ -67,11 +70,9 @@ def together(train: dict[str, examples.Examples]) -> tuple[float, float, float]:
 
 def predicting(train: dict[str, examples.Examples]) -> dict[str, float]:
     """Seconds and padded tokens of predicting the sets, by length and precision."""
-    model, tokenizer, limit = models.classifier(MODEL, 2, seed=1, max_length=128)
+    model, tokenizer, limit = loading.classifier(MODEL, 2, seed=1, max_length=128)
     model.set_attn_implementation("eager")
-    rows = [
-        row for one in train.values() for row in finetuning._tokenized(tokenizer, one, limit)[0]
-    ]
+    rows = [row for one in train.values() for row in tokenised_examples(tokenizer, one, limit)[0]]
     lengths = np.array([len(row["input_ids"]) for row in rows])
     cpu = torch.device("cpu")
 
@@ -84,7 +85,7 @@ def predicting(train: dict[str, examples.Examples]) -> dict[str, float]:
         model.eval()
         found = []
         for start in range(0, len(rows), 32):
-            inputs = finetuning._padded(tokenizer, rows[start : start + 32], cpu)
+            inputs = pad_rows(tokenizer, rows[start : start + 32], cpu)
             found.append(model(**inputs).logits.argmax(dim=-1))
         return torch.cat(found).numpy()
 
@@ -93,7 +94,7 @@ def predicting(train: dict[str, examples.Examples]) -> dict[str, float]:
         lambda: by_length("float32"), lambda: by_length("bfloat16"), in_order
     )
     batches = {
-        "by length": finetuning._batches(lengths),
+        "by length": batching.batches(lengths),
         "in order": np.array_split(np.arange(len(rows)), range(32, len(rows), 32)),
     }
     padded = {
@@ -115,7 +116,7 @@ def literal(
     m, n = training.shape
     drawn = rng.integers(0, n, n)
     for wrong in translated.values():
-        for level in tr.LEVELS:
+        for level in tr.TRAINING_ERRORS:
             gaps = []
             for i in range(m):
                 if 0 <= training[i].mean() - level < tr.TOLERANCE:

@@ -25,9 +25,11 @@ import transformers
 import xlx
 from tests.bench import show
 from tests.bench.bench_finetuning import best_of
-from xlx import examples, finetuning, grids, inputs, mixing, models, questions
-from xlx.executors import one_thread
-from xlx.finetuning import Job, Recipe
+from xlx.core.executors import one_thread
+from xlx.mixing import grids, within_across
+from xlx.models import batching, finetuning, inputs, loading
+from xlx.models.finetuning import Job, Recipe
+from xlx.text import examples, questions
 
 MODEL = "mini-infoxlm"
 PAIRS = Recipe(epochs=1, every=10**9, max_length=128)
@@ -73,7 +75,7 @@ class Asking:
             if isinstance(self.job.train, questions.Questions)
             else transformers.AutoModelForSequenceClassification
         )
-        with models.quiet():
+        with loading.quiet():
             model = kind.from_pretrained(folder).eval()
         return model, transformers.AutoTokenizer.from_pretrained(folder)
 
@@ -143,9 +145,10 @@ def _answers(
 
 def pairs(folder: str) -> dict[str, float]:
     """Seconds of a grid of pairs, and padded tokens of both ways over tokens."""
-    loaded, _ = examples.parallel("NLI", PAIR_LANGUAGES, "test")
-    sets = examples.select(loaded, drawn(N_PAIRS, len(loaded["en"])))
-    train = examples.parallel("NLI", ["en"], "train", N_TRAIN)[0]["en"]
+    loaded, _ = examples.parallel_examples("NLI", PAIR_LANGUAGES, "test")
+    chosen = drawn(N_PAIRS, len(loaded["en"]))
+    sets = {code: part.at(chosen) for code, part in loaded.items()}
+    train = examples.parallel_examples("NLI", ["en"], "train", N_TRAIN)[0]["en"]
     asking = Asking(Job(MODEL, train, {"en": sets["en"]}, PAIRS), sets, Path(folder))
     ours = asking.ours().ravel()
     model, tokenizer = asking.model()
@@ -172,7 +175,7 @@ def pairs(folder: str) -> dict[str, float]:
     together = sum(
         len(batch) * row[batch].max()
         for row in lengths.reshape(len(sets), -1)
-        for batch in finetuning._batches(row)
+        for batch in batching.batches(row)
     )
     return {
         "examples": ours.size / one,
@@ -185,10 +188,10 @@ def pairs(folder: str) -> dict[str, float]:
 
 def reading(folder: str) -> dict[str, float]:
     """Seconds of a grid of questions."""
-    loaded, _ = questions.parallel("xquad", READING_LANGUAGES)
+    loaded, _ = questions.parallel_questions("xquad", READING_LANGUAGES)
     chosen = drawn(N_QUESTIONS, len(loaded["en"]))
     sets = {code: one.at(chosen) for code, one in loaded.items()}
-    train = questions.parallel("tydiqa", ["en"], "train", N_TRAIN)[0]["en"]
+    train = questions.parallel_questions("tydiqa", ["en"], "train", N_TRAIN)[0]["en"]
     asking = Asking(Job(MODEL, train, {"en": sets["en"]}, READING), sets, Path(folder))
     found = asking.ours()
     model, tokenizer = asking.model()
@@ -237,12 +240,12 @@ def bootstrap() -> tuple[float, float]:
     scores = (rng.random((N_LANGUAGES, N_LANGUAGES, N_EXAMPLES)) < 0.6).astype(float)
     groups = np.arange(N_EXAMPLES) // 3  # hypotheses of a premise
     languages = [f"l{i}" for i in range(N_LANGUAGES)]
-    table = mixing.summary(scores, languages, groups, n_resamples=N_RESAMPLES)
-    drops = table[(table["setting"] == "drop") & (table["language"] != mixing.MEAN)]
+    table = within_across.summary(scores, languages, groups, n_resamples=N_RESAMPLES)
+    drops = table[(table["setting"] == "drop") & (table["language"] != within_across.OVERALL)]
     estimates = literal(scores, np.zeros(N_EXAMPLES), rng)  # one group: all examples, once
     assert np.allclose(drops["score"], estimates), "the two ways disagree"
     ours, theirs = best_of(
-        lambda: mixing.summary(scores, languages, groups, n_resamples=N_RESAMPLES),
+        lambda: within_across.summary(scores, languages, groups, n_resamples=N_RESAMPLES),
         lambda: [literal(scores, groups, rng) for _ in range(N_LITERAL)],
     )
     return ours, theirs / N_LITERAL * N_RESAMPLES

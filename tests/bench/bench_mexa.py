@@ -15,7 +15,7 @@ import torch
 from scipy.spatial.distance import cosine
 
 from tests.bench import show
-from xlx import mexa
+from xlx.mexa import measures
 
 LANGUAGES = 203
 SENTENCES = (100, 1000)
@@ -62,7 +62,7 @@ def _of_width(dim: int) -> list[dict[str, object]]:
         start = time.perf_counter()
         expected = literal(language, pivot)
         theirs.append(time.perf_counter() - start)
-    assert mexa.scores(pair).mu.item() == expected, "the two ways disagree"
+    assert measures.scores(pair).mu.item() == expected, "the two ways disagree"
     rows = []
     for n in SENTENCES:
         vectors = states(n, dim, LANGUAGES)
@@ -70,7 +70,7 @@ def _of_width(dim: int) -> list[dict[str, object]]:
         ours, product = [], []
         for _ in range(ROUNDS):
             start = time.perf_counter()
-            mexa.scores(vectors)
+            measures.scores(vectors)
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
             for one in plain.values():

@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from tests.bench import show
-from xlx import labelled, probes
-from xlx.models import load
-from xlx.words import embed_words
+from xlx.models import probes
+from xlx.models.loading import load
+from xlx.models.words import embed_words
+from xlx.text import labelled
 
 LANGUAGES = ("en", "fi")
 WORDS = {"train": 3000, "validation": 1000, "test": 2000}
@@ -32,7 +33,7 @@ def splits() -> list[probes.Split]:
     for name, n in WORDS.items():
         states, labels = [], []
         for language in LANGUAGES:
-            part = labelled.load("POS", language, name)
+            part = labelled.load_labelled("POS", language, name)
             embedded = embed_words(encoder, part.sentences)
             tags = [
                 labelled.UPOS.index(part.tags[sentence][word])

@@ -17,9 +17,12 @@ import numpy as np
 
 import xlx
 from tests import toy_results as toy
-from xlx import corpora, embeddings, examples, finetuning, series, work
-from xlx.finetuning import Job, Recipe
-from xlx.paths import ROOT
+from xlx.abx import measurement
+from xlx.core import work
+from xlx.core.paths import ROOT
+from xlx.models import embeddings, finetuning
+from xlx.models.finetuning import Job, Recipe
+from xlx.text import corpora, examples
 
 UNITS = 500
 #: Units of a study, numbers in a value, characters in the arguments of a call.
@@ -93,7 +96,7 @@ def resident(pid: int) -> float:
 
 def runs(n: int) -> Sequence[Job]:
     """Fine-tuning runs of a few seconds, which differ in the seed."""
-    sets, _ = examples.parallel("PI", ["en", "de"], "train", 60)
+    sets, _ = examples.parallel_examples("PI", ["en", "de"], "train", 60)
     recipe = Recipe(epochs=3, batch_size=16, learning_rate=3e-4, every=100, dtype="bfloat16")
     return [Job("mini-xlmr", sets["en"], {"de": sets["de"]}, recipe, seed) for seed in range(n)]
 
@@ -108,7 +111,7 @@ def checkpoints(n: int, first: int) -> None:
     texts = [whole.take(150, seed) for seed in range(first, first + n)]
     options = {"pooling": "mean", "special_tokens": False, "max_length": None}
     work.results(
-        series.MEASURED,
+        measurement.MEASURED,
         [embeddings.corpus_about("mini-xlmr", text, **options) for text in texts],
         lambda missing: (([i], ("mini-xlmr", texts[i], options)) for i in missing),
         alone=True,

@@ -1,0 +1,222 @@
+"""The tables of the notebooks on LD and MD, on small scores whose tables are known."""
+
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from xlx.abx import experiments, lengths, member_scores, series, tradeoff
+from xlx.abx.discrimination import SCORES, PairScores, average_layers, pair_scores
+from xlx.abx.measurement import Measurement
+from xlx.text.corpora import ParallelCorpus
+
+CODES = ("de", "en", "nl", "ru", "uk", "ja")
+PAIRS = tuple(combinations(CODES, 2))
+N, LAYERS = 10, 3
+
+
+def measurement(model: str, step: int, cut: int = 0) -> Measurement:
+    rng = np.random.default_rng([len(model), step])
+    scores = {task: rng.uniform(0.4, 0.9, (LAYERS, len(PAIRS), 2)) for task in SCORES}
+    influence = {task: rng.normal(0.7, 0.1, (LAYERS, len(CODES), N)) for task in SCORES}
+    pairs = PairScores(PAIRS, tuple(range(LAYERS)), N, scores, {})
+    cuts = dict.fromkeys(CODES, 1) | {"en": cut}
+    return Measurement(model, step, pairs, influence, cuts, CODES)
+
+
+HISTORIES = [[measurement(name, step) for step in (0, 5, 9)] for name in ("zeta", "alpha1")]
+MEASURED = [found for history in HISTORIES for found in history]
+BY_LAYER = pair_scores(series.score_table(MEASURED))
+
+
+def bag_of(*_: object) -> pd.DataFrame:
+    """Made-up scores of a bag of subwords, or of length alone."""
+    return pair_scores(measurement("bag", 1).table()).query("layer == 0").drop(columns="model")
+
+
+@pytest.fixture
+def corpus(monkeypatch: pytest.MonkeyPatch) -> ParallelCorpus:
+    monkeypatch.setattr(series, "bag_scores", bag_of)
+    monkeypatch.setattr(lengths, "length_scores", bag_of)
+    monkeypatch.setattr(lengths, "bag_like_length", lambda *_: SimpleNamespace(scores=[0.7]))
+    sentences = {code: tuple(f"{code} " + "x" * (28 + i) for i in range(N)) for code in CODES}
+    return ParallelCorpus("toy", sentences, tuple(map(str, range(N))), ("",) * N, "none", "")
+
+
+def test_cut_shares_are_told_once_for_models_that_share_them() -> None:
+    found = experiments.cut_table(
+        [measurement("a", 0), measurement("b", 0), measurement("c", 0, 4)]
+    )
+    assert found["cut (%)"].tolist() == pytest.approx([50 / 6, 10, 0, 15, 40, 10])
+    assert found.index.tolist() == [
+        ("a, b", "mean of 6"), ("a, b", "de nl ru uk ja"), ("a, b", "en"),
+        ("c", "mean of 6"), ("c", "en"), ("c", "de nl ru uk ja"),
+    ]  # fmt: skip
+
+
+def test_captions_have_a_line_a_row() -> None:
+    table = pd.DataFrame(
+        {"p": ["x", "x", "y"], "model": list("abc"), "r": [0.5, -0.1, 0], "low": -1.0, "high": 1.0}
+    )
+    assert (
+        experiments.captions(table, "p", "model", interval=False)["x"]
+        == "a: r = 0.50\nb: r = -0.10"
+    )
+    assert experiments.captions(table, ["p", "model"])["y", "c"] == "r = +0.00 (-1.00 to +1.00)"
+
+
+def test_example_triplets_are_those_of_the_algorithms(corpus: ParallelCorpus) -> None:
+    vectors = {code: np.random.default_rng(i).normal(size=(3, N, 4)) for i, code in enumerate("ab")}
+    corpus = ParallelCorpus(
+        "toy", {"en": corpus.sentences["en"], "fr": corpus.sentences["de"]}, corpus.ids,
+        corpus.domains, "none", "",
+    )  # fmt: skip
+    states = {
+        "m": SimpleNamespace(
+            n_layers=2, states=dict(zip(("en", "fr"), vectors.values(), strict=True))
+        )
+    }
+    texts, distances = experiments.example_triplets(corpus, states, ("en", "fr"), 1)
+    at = texts["sentence"].map(lambda sentence: len(sentence) - 31)
+    assert at["LD", "A"] == at["LD", "B"] != at["LD", "X"]
+    assert at["MD", "A"] == at["MD", "X"] != at["MD", "B"]
+    assert texts["language"].tolist() == ["en", "en", "fr", "en", "fr", "fr"]
+    row = distances.loc["LD", "m"]
+    layer = {code: states["m"].states[code][1] for code in ("en", "fr")}
+    x, a = layer["en"][at["LD", "X"]], layer["en"][at["LD", "A"]]
+    assert row["d(X, A)"] == pytest.approx(1 - x @ a / np.linalg.norm(x) / np.linalg.norm(a))
+    assert row["score"] == float(row["d(X, A)"] < row["d(X, B)"])
+
+
+def test_retrieval_is_paired_as_printed() -> None:
+    last = HISTORIES[0][-1]
+    pairs = experiments.retrieval_pairs([last], embedding_layer=False).set_index(["pairing", *ENDS])
+    scores = {task: found.mean(axis=-1) for task, found in last.scores.scores.items()}
+    row = pairs.loc["MD all, retrieval last", "de", "en"]
+    assert row["MD"] == pytest.approx(scores["MD"][1:, 0].mean())
+    assert row["retrieval"] == pytest.approx(scores["retrieval"][-1, 0])
+    found = experiments.retrieval_correlations(pairs.reset_index(), n_resamples=50)
+    table = found.set_index("pairing")
+    expected = stats.pearsonr(scores["MD"][-1], scores["retrieval"][-1]).statistic
+    assert table.loc["last layer, both", "r"] == pytest.approx(expected)
+    assert table["printed (XLM-R)"].tolist() == [0.77, 0.73, 0.53]
+
+
+ENDS = experiments.PAIR
+
+
+def test_tables_of_a_history(corpus: ParallelCorpus) -> None:
+    last = [history[-1] for history in HISTORIES]
+    found = experiments.pairs_by_layer(last, "de", ["ja", "en"])
+    value = last[0].scores.scores["MD"][2, PAIRS.index(("de", "ja")), 0]
+    assert found.loc[("zeta", 9, 90, "ja", "MD"), 2] == pytest.approx(value)
+    assert len(found) == 2 * 2 * 2
+    references = experiments.reference_scores(["n", "m"], ["zeta", "alpha1"], corpus, None)
+    assert references["length alone"]["model"].unique().tolist() == ["zeta", "alpha1"]
+    rates = experiments.learning_rates(["mini-xlmr"], [[SimpleNamespace(model="m", step=0)]])
+    assert 0 < rates.iloc[0, 0] < 0.1
+
+
+def test_pairs_hold_ld_beside_md_and_correlate_as_by_hand() -> None:
+    pairs = tradeoff.tradeoff_pairs(BY_LAYER)
+    assert pairs["model"].unique().tolist() == ["zeta", "alpha1"]  # the order given
+    row = pairs.set_index(["model", "checkpoint", *ENDS]).loc["zeta", 5, "de", "nl"]
+    scores = HISTORIES[0][1].scores.scores["LD"][:, PAIRS.index(("de", "nl"))]
+    assert row["LD"] == pytest.approx(scores.mean())
+    found = tradeoff.tradeoff_correlations(BY_LAYER, n_resamples=20)
+    found = found.set_index(["observations", "method", "model"])
+    last = pairs[(pairs["model"] == "alpha1") & (pairs["checkpoint"] == 9)]
+    expected = stats.spearmanr(last["LD"], last["MD"]).statistic
+    assert found.loc[("pairs, last checkpoint", "spearman", "alpha1"), "r"] == pytest.approx(
+        expected
+    )
+    assert found["n"].tolist()[-4:] == [45] * 4
+    assert found["printed (XLM-R)"].tolist()[::2] == [-0.74, -0.68, -0.83, -0.72, -0.66, -0.53]
+    course = tradeoff.correlation_courses(pairs, n_resamples=20)
+    assert course[["model", "checkpoint"]].values.tolist()[2:4] == [["zeta", 9], ["alpha1", 0]]
+    assert course["value"].iloc[-1] == pytest.approx(stats.pearsonr(last["LD"], last["MD"])[0])
+
+
+def test_what_a_text_has_without_a_model(corpus: ParallelCorpus) -> None:
+    pairs = tradeoff.tradeoff_pairs(BY_LAYER)
+    bags = tradeoff.bag_pairs(["n", "m"], ["zeta", "alpha1"], corpus, None)
+    found = tradeoff.untaught_correlations(pairs, bags, n_resamples=20)
+    assert set(found["scores of"]) == {"bag of subwords", "first checkpoint"}
+    assert len(found) == 2 * 2 * 2
+    alone = tradeoff.untaught_correlations(pairs[pairs["checkpoint"] == 9], bags, n_resamples=20)
+    assert set(alone["scores of"]) == {"bag of subwords"}  # one state is no course
+    partial = tradeoff.partial_tradeoffs(pairs, bags, corpus, n_resamples=20)
+    assert partial.index.unique().tolist() == [
+        ("zeta", 0), ("zeta", 9), ("alpha1", 0), ("alpha1", 9)
+    ]  # fmt: skip
+    assert partial["given"].unique().tolist() == [
+        "nothing", "the bag", "the bag and script", "these and length"
+    ]  # fmt: skip
+
+
+def test_kinds_of_pairs_are_by_script_and_branch() -> None:
+    pairs = tradeoff.tradeoff_pairs(BY_LAYER)
+    found = tradeoff.kinds_of_pairs(pairs[pairs["checkpoint"] == 9]).loc["zeta"]
+    # de-en, de-nl, en-nl and ru-uk have both in common; no pair has but one of the two
+    counts = {"one script, one branch": 4, "two scripts, two branches": 11}
+    assert found["pairs"].to_dict() == counts
+    rows = pairs.query("model == 'zeta' and checkpoint == 9").set_index(ENDS)
+    alike = rows.loc[[("de", "en"), ("de", "nl"), ("en", "nl"), ("ru", "uk")]]
+    assert found.loc["one script, one branch", "LD"] == pytest.approx(alike["LD"].mean())
+
+
+def test_languages_along_training(corpus: ParallelCorpus) -> None:
+    scores = series.summarise(MEASURED, by=["language"])
+    normalised = experiments.with_normalised(scores)
+    grouped = normalised.groupby(["model", "task", "language"])["normalised"]
+    assert (grouped.min() == 0).all()
+    assert (grouped.max() == 1).all()
+    assert experiments.with_normalised(scores[scores["checkpoint"] == 9])["normalised"].isna().all()
+    spread = experiments.normalised_spread({"all": normalised})
+    row = normalised.query("model == 'zeta' and task == 'LD' and checkpoint == 5")["normalised"]
+    assert spread.loc[("all", "zeta", "LD"), (5, "mean")] == pytest.approx(row.mean())
+    turning = experiments.turning_points(scores)
+    assert turning.sum(axis=1).tolist() == [len(CODES)] * 4
+    assert 0 not in turning.columns
+    names = experiments.language_names([*CODES, "xx"])
+    assert (names["de"], names["xx"]) == ("German (de)", "xx")
+    ends = experiments.extremes(scores, names, n=1)
+    of_zeta = scores.query("model == 'zeta' and task == 'MD' and checkpoint == 9")
+    best = of_zeta.loc[of_zeta["score"].idxmax()]
+    shown = ends.loc["highest", "zeta", "MD"]
+    assert shown.index.tolist() == [names[best["language"]]]
+    assert (
+        shown[["score", "low", "high"]].iloc[0].tolist() == best[["score", "low", "high"]].tolist()
+    )
+    explained = experiments.explained_heights(scores, ["n", "m"], corpus, None)
+    assert ("zeta", "LD") in explained.index
+    assert explained["R²"].stack().between(0, 1).all()
+    assert experiments.language_kinds(CODES)["code"].tolist()[-2:] != ["de", "en"]
+
+
+def test_members_by_layer_and_beside_what_is_printed(corpus: ParallelCorpus) -> None:
+    measured = {name: measurement(name, 1) for name in ("mini-xlmr", "mini-mbert")}
+    like = {
+        name: lengths.LikeLength(name, 1, np.array([0.5, 0.8, 0.6]), np.full((3, N), 0.6), CODES)
+        for name in measured
+    }
+    rows = member_scores.scores_by_layer(measured, like)
+    wide = member_scores.layer_table(rows)
+    assert wide.index.tolist()[:3] == [("mini-xlmr", task) for task in member_scores.SCORED]
+    assert wide.loc[("mini-mbert", lengths.MD_LIKE_LENGTH), 1] == 0.8
+    models_of = {"BPE": ["mini-xlmr"], "WordPiece": ["mini-mbert"]}
+    lines = member_scores.reference_lines(models_of, dict.fromkeys(measured, "n"), corpus, None)
+    table = member_scores.reference_table(lines, models_of)
+    assert table.loc[("a bag of subwords", "WordPiece"), lengths.MD_LIKE_LENGTH] == 0.7
+    summary = member_scores.summary_table(measured, like)
+    scores = average_layers(pair_scores(measured["mini-xlmr"].table())).query("task == 'LD'")
+    assert summary.loc["mini-xlmr", ("mean over layers", "LD")] == pytest.approx(
+        scores["score"].mean()
+    )
+    assert summary["best layer", "layer"].tolist() == [1, 1]
+    printed = member_scores.beside_printed(summary, {"mini-xlmr": "XLM-R", "mini-mbert": "mBERT"})
+    assert printed["kind"].tolist() == ["XLM-R", "mBERT"]
+    assert printed["IGap PAWS-X, printed"].tolist() == [16.8, 21.6]

@@ -1,0 +1,248 @@
+"""The tables of the notebooks on probes, on accuracies whose tables are known."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from xlx.abx import pair_regression, probe_regressions, probe_tables, transfer_tables
+from xlx.core import statistics
+
+CODES = ["de", "en", "fr", "es", "ru", "tr"]
+MODELS = ["zeta", "alpha"]
+TASKS = ["POS", "NER"]
+
+
+def scored(steps: tuple[int, ...] = (0, 10, 20)) -> pd.DataFrame:
+    """What `probing.monolingual` returns, with made-up numbers."""
+    rows = list(product(MODELS, steps, TASKS, CODES, range(3), (0, 1)))
+    table = pd.DataFrame(rows, columns=["model", "checkpoint", "task", "language", "layer", "seed"])
+    rng = np.random.default_rng(0)
+    for column in ("accuracy", "validation_loss", "majority", "control_accuracy"):
+        table[column] = rng.uniform(0.3, 0.9, len(table))
+    return table.assign(n_lost=np.where(table["language"] == "tr", 4, 0))
+
+
+SCORED = scored()
+ACCURACY = probe_tables.of_layers(SCORED, "mean")
+SETUPS = probe_tables.setups(TASKS, [dict.fromkeys(TASKS, 50)] * 3, {}, 2, seed=3)
+
+
+def scores() -> pd.DataFrame:
+    """LD and MD of languages as `series.summarise` gives them."""
+    rows = list(product(MODELS, (0, 10, 20), CODES, ("LD", "MD")))
+    table = pd.DataFrame(rows, columns=["model", "checkpoint", "language", "task"])
+    return table.assign(score=np.random.default_rng(1).uniform(0.5, 1, len(table)))
+
+
+JOINED = probe_regressions.with_scores(ACCURACY, scores(), SETUPS)
+SIDES = probe_regressions.sides(JOINED)
+FITS = probe_regressions.regressions(SIDES)
+RETEST = pd.DataFrame(
+    [(task, model, 0.5) for task in TASKS for model in MODELS], columns=["task", "model", "r"]
+)
+
+
+def test_setups_and_languages_are_those_asked_for() -> None:
+    setup = SETUPS["NER"]
+    assert (setup.n_train, setup.seed, setup.seeds, setup.path) == (50, 3, (0, 1), None)
+    assert probe_tables.drawn_anew(SETUPS, 8)["POS"].seed == 8
+    found = probe_tables.task_languages(SETUPS, ["de", "xx", "sr"], sources={"NER": "wikiann"})
+    assert found == {"POS": ["de", "sr"], "NER": ["de"]}
+    assert probe_tables.shipped_sizes(["NLI"]).index.tolist() == [("NLI", "xnli")]
+
+
+def test_several_models_are_probed_at_the_checkpoints_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(probe_tables, "history", lambda *_, **__: [0, 10, 20])
+    asked = []
+
+    def monolingual(steps, setup, codes, **options) -> pd.DataFrame:
+        asked.append((steps, setup.task, codes, options))
+        return pd.DataFrame({"checkpoint": steps, "task": setup.task})
+
+    monkeypatch.setattr(probe_tables, "monolingual", monolingual)
+    codes = {"POS": ["de"], "NER": ["tr"]}
+    found = probe_tables.probed(["m"], SETUPS, codes, checkpoints="ends", online=True)
+    assert found["checkpoint"].tolist() == [0, 0, 20, 20]
+    assert asked[1] == ([0, 20], "NER", ["tr"], {"entity_layers": (), "online": True})
+    probe_tables.probed(["m"], SETUPS, codes, checkpoints="last", entities=True)
+    assert [(steps, options["entity_layers"]) for steps, _, _, options in asked[2:]] == [
+        ([20], ()), ([20], [-1])
+    ]  # fmt: skip
+
+
+def test_context_is_the_mean_over_languages_without_their_ease() -> None:
+    context = probe_tables.with_kind(SCORED[SCORED["checkpoint"] != 10])
+    bands = probe_tables.context_bands(context).set_index(["model", "task", "kind", "layer"])
+    rows = SCORED.query("model == 'zeta' and task == 'POS' and layer == 1")
+    last, first = (rows[rows["checkpoint"] == step] for step in (20, 0))
+    row = bands.loc["zeta", "POS", "control", 1]
+    assert row["score"] == pytest.approx(last["control_accuracy"].mean())
+    assert bands.loc[("zeta", "POS", "untrained", 1), "score"] == pytest.approx(
+        first["accuracy"].mean()
+    )
+    assert row["high"] - row["score"] == pytest.approx(row["error"])
+    assert probe_tables.lost_examples(SCORED)["n_lost"].to_dict() == {
+        ("NER", "tr"): 4, ("POS", "tr"): 4
+    }  # fmt: skip
+    course = probe_tables.courses(ACCURACY)
+    assert course.groupby(["model", "task", "language"])["best"].sum().eq(1).all()
+    assert course.loc[course["best"], "value"].eq(1).all()
+
+
+def test_sides_and_their_regressions() -> None:
+    assert len(SIDES["Avg"]) == len(SIDES["Last"]) == 2 * 2 * 6
+    row = SIDES["Avg"].set_index(["model", "task", "language"]).loc["zeta", "POS", "de"]
+    own = JOINED.query("model == 'zeta' and task == 'POS' and language == 'de' and checkpoint > 0")
+    assert row["LD"] == pytest.approx(own["LD"].mean())
+    counted = probe_regressions.sides(JOINED, untrained_counts=True)["Avg"]
+    assert not np.allclose(counted["LD"], SIDES["Avg"]["LD"])
+    table = probe_regressions.regression_table(FITS, RETEST)
+    assert table.index.tolist()[:3] == [("POS", "Avg", s) for s in ("printed", "zeta", "alpha")]
+    assert table.loc[("POS", "Avg", "printed"), ["R2", "LD", "LD, p"]].tolist() == [
+        0.395, -2.34, "p < .01"
+    ]  # fmt: skip
+    fit = FITS["zeta", "NER", "Last"]
+    row = table.loc["NER", "Last", "zeta"]
+    assert row["R2"] == fit.r_squared
+    assert row["MD"] == fit.table.set_index(["errors", "term"]).loc[("robust", "MD"), "coefficient"]
+    drawn = probe_regressions.drawn_coefficients(FITS)
+    assert drawn["row"].unique().tolist() == ["POS, Avg", "POS, Last", "NER, Avg", "NER, Last"]
+    assert drawn.query("source == 'printed'")["low"].isna().all()
+    assert len(drawn) == 4 * 3 * 2
+
+
+def test_readings_of_accuracy() -> None:
+    found = probe_regressions.readings(FITS, SIDES, SCORED)
+    assert found.xs(("POS", "zeta")).index.tolist() == [
+        "Last", "untrained", "gain over untrained", "above commonest label", "best layer",
+        "last layer",
+    ]  # fmt: skip
+    last = SIDES["Last"].query("model == 'zeta' and task == 'POS'")
+    at_end = SCORED.query("model == 'zeta' and task == 'POS' and checkpoint == 20 and layer == 2")
+    mean = at_end.groupby("language")["accuracy"].mean()
+    rows = last.assign(accuracy=last["language"].map(mean))
+    fit = statistics.regression(rows, "accuracy", ["LD", "MD"])
+    assert found.loc[("POS", "zeta", "last layer"), "R2"] == pytest.approx(fit.r_squared)
+
+
+def test_amounts_of_text_and_the_choice_of_a_checkpoint() -> None:
+    assert probe_regressions.text_amounts(SIDES["Last"], 0).empty  # no miniature among them
+    some = SIDES["Last"].assign(model="mini-" + SIDES["Last"]["model"])
+    assert len(probe_regressions.text_amounts(some, 0)) == 2 * 2 * 2
+    chosen = probe_regressions.chosen_checkpoints(JOINED, "POS", untrained_counts=True)
+    assert chosen.summary["model"].unique().tolist() == MODELS
+    own = JOINED.query("model == 'zeta' and task == 'POS' and language == 'de'")
+    row = chosen.table.query("model == 'zeta' and rule == 'selected' and language == 'de'")
+    assert row["checkpoint"].item() == own.loc[own["LD"].idxmin(), "checkpoint"]
+    single = probe_regressions.chosen_checkpoints(JOINED[JOINED["checkpoint"] == 20], "POS")
+    assert single.table.empty
+    assert single.summary.empty
+
+
+# --- transfer -------------------------------------------------------------------------------------
+
+
+def crossed() -> pd.DataFrame:
+    rows = list(product(MODELS, TASKS, CODES, CODES, range(2)))
+    table = pd.DataFrame(rows, columns=["model", "task", "source", "target", "layer"])
+    rng = np.random.default_rng(5)
+    return table.assign(accuracy=rng.uniform(0.2, 0.6, len(table)), majority=0.3)
+
+
+@pytest.fixture
+def accuracy(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    table = crossed()
+    monkeypatch.setattr(
+        transfer_tables,
+        "cross_lingual",
+        lambda name, setup, codes: table[table["model"].eq(name) & table["task"].eq(setup.task)],
+    )
+    return transfer_tables.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES))
+
+
+@pytest.fixture
+def groups(accuracy: pd.DataFrame) -> dict:
+    others = accuracy[accuracy["source"] != accuracy["target"]].copy()
+    rng = np.random.default_rng(6)
+    pairs = {frozenset(pair): rng.uniform(0.5, 1, 4) for pair in permutations(CODES, 2)}
+    ends = zip(others["source"], others["target"], strict=True)
+    others[["LD", "MD", "bag LD", "bag MD"]] = [pairs[frozenset(pair)] for pair in ends]
+    return dict(list(others.groupby(["model", "task"], sort=False)))
+
+
+def test_accuracies_of_pairs(accuracy: pd.DataFrame) -> None:
+    row = accuracy.set_index(["model", "task", "source", "target"]).loc["zeta", "NER", "de", "tr"]
+    own = crossed().query("model == 'zeta' and task == 'NER' and source == 'de' and target == 'tr'")
+    assert row["accuracy"] == pytest.approx(own["accuracy"].mean())
+    best = accuracy[accuracy["best"]]
+    assert len(best) == 2 * 2 * 6
+    assert (best["source"] != best["target"]).all()
+    one = transfer_tables.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES), layer=1)
+    assert one["accuracy"].tolist() == crossed().query("layer == 1")["accuracy"].tolist()
+    wide = transfer_tables.within_and_between(accuracy)
+    inside = accuracy.query("source == target and model == 'zeta' and task == 'POS'")
+    assert wide.loc[("POS", "zeta"), ("accuracy", "in the language")] == pytest.approx(
+        inside["accuracy"].mean()
+    )
+    retest = transfer_tables.retest_table(accuracy, accuracy, seed=0)
+    assert retest["n"].tolist() == [30] * 4 + [6] * 4
+    assert retest["r"].tolist() == pytest.approx([1] * 8)
+    assert transfer_tables.sizes({"POS": CODES}).loc["POS"].tolist() == [6, 18, 30]
+
+
+def test_the_row_of_transfer_has_five_kinds_of_error(accuracy, groups: dict) -> None:
+    retest = transfer_tables.retest_table(accuracy, accuracy, seed=0)
+    found = transfer_tables.transfer_regressions(groups, retest, TASKS, n_permutations=99)
+    assert found.loc[("POS", "printed", "LD"), ["R2", "coefficient", "classical"]].tolist() == [
+        0.324, -1.66, "p < .001"
+    ]  # fmt: skip
+    fit = statistics.regression(
+        groups["zeta", "NER"], "accuracy", ["LD", "MD"], clusters=["source", "target"]
+    )
+    rows = fit.table[fit.table["term"] == "MD"].set_index("errors")
+    row = found.loc["NER", "zeta", "MD"]
+    assert row["coefficient"] == pytest.approx(rows.loc["robust", "coefficient"])
+    assert row["dyadic"] == f"{rows.loc['dyadic', 'p_value']:.3f}"
+    variants = transfer_tables.of_groups(groups, pair_regression.variants, ["LD", "MD"])
+    assert len(variants) == 4 * 4 * 2
+    assert variants[["model", "task"]].drop_duplicates().values.tolist() == [
+        ["zeta", "POS"], ["zeta", "NER"], ["alpha", "POS"], ["alpha", "NER"]
+    ]  # fmt: skip
+    drawn = transfer_tables.drawn_variants(variants, TASKS)
+    assert drawn["row"].iloc[0] == "POS, all pairs"
+    assert drawn["source"].iloc[0] == "printed"
+    weights = transfer_tables.heaviest_pairs(groups)
+    assert set(weights["pair"].iloc[0].split("-")) < set(CODES)
+    left = transfer_tables.leave_one_language_out(groups)
+    assert (left["LD", "min"].astype(float) <= left["LD", "max"].astype(float)).all()
+
+
+def test_rules_that_choose_a_source(groups: dict) -> None:
+    chosen = transfer_tables.chosen_sources(groups, n_permutations=99)
+    table = transfer_tables.source_table(chosen, TASKS)
+    assert table.loc["POS", "zeta"].index.tolist() == ["chance", "LD", "constant", "MD", "bag LD"]
+    assert table.loc[("POS", "zeta", "chance"), ("hit", "mean")] == pytest.approx(1 / 5)
+    summary = chosen["zeta", "POS", "MD"].summary.set_index(["rule", "measure"])
+    expected = summary.loc[("selected", "top"), ["mean", "p_permutation"]]
+    assert table.loc[("POS", "zeta", "MD"), "top"].tolist() == pytest.approx(expected.tolist())
+    compared = transfer_tables.compared_rules(chosen, TASKS)
+    counts = compared[["closer", "equal", "further"]].sum(axis=1)
+    assert counts.tolist() == [6] * len(compared) == [6] * 12
+    by_target, rates = transfer_tables.win_rates_by_ld(chosen, TASKS)
+    assert by_target.groupby(["task", "model"], sort=False)["win_rate"].mean().tolist() == (
+        pytest.approx(rates["mean"].tolist())
+    )
+
+
+def test_printed_hits_are_held_against_chance() -> None:
+    found = transfer_tables.printed_hits()
+    row = found.loc["NER", "among the best three"]
+    assert row["printed"] == "12/18"
+    assert row["by chance"] == pytest.approx(18 * 3 / 17)
+    test = stats.binomtest(12, 18, 3 / 17, alternative="greater")
+    assert row["p"] == pytest.approx(test.pvalue)

@@ -1,0 +1,528 @@
+"""Probes over languages, layers and seeds at once, against one probe at a time, written out."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import seqeval.metrics
+
+import xlx
+from xlx.abx import probe_setup, probe_tables, probing
+from xlx.abx.probe_setup import ProbeSetup
+from xlx.abx.series import history
+from xlx.core import languages, ledger, work
+from xlx.models import loading, pairs, probes, words
+from xlx.text import labelled
+from xlx.text.files import TextError
+from xlx.text.shipped import catalogue
+
+SIZES = {"ar": (9, 3, 7), "de": (5, 4, 12), "ja": (14, 2, 5)}
+"""Sentences of the local copy by language: training, validation and test, all unlike."""
+
+POS = ProbeSetup("POS", seeds=(0, 3))
+NER = ProbeSetup("NER", 150, 60, 150, seeds=(0, 3))
+NLI = ProbeSetup("NLI", 24, 9, 30, seeds=(0,))
+
+
+def conllu(part: labelled.Tagged) -> str:
+    lines = []
+    for sentence, tags in zip(part.sentences, part.tags, strict=True):
+        for number, (word, tag) in enumerate(zip(sentence, tags, strict=True), 1):
+            lines.append("\t".join([str(number), word, "_", tag, *"______"]))
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A local copy of UD and PUD in three languages that differ in how much there is."""
+    folder = tmp_path_factory.mktemp("ud")
+    for code, sizes in SIZES.items():
+        for split, name, n in zip(labelled.SPLITS, ("train", "dev", "test"), sizes, strict=True):
+            part = labelled.load_labelled("POS", code, split).take(n, 0)
+            (folder / f"{code}_x-ud-{name}.conllu").write_text(conllu(part), encoding="utf-8")
+        part = labelled.load_labelled("POS", code, "test", source="pud").take(sizes[2], 0)
+        (folder / f"{code}_pud-ud-test.conllu").write_text(conllu(part), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder() -> loading.Encoder:
+    return loading.load("mini-xlmr")
+
+
+def run(how: str, setup: ProbeSetup, codes: list[str], **options: object) -> pd.DataFrame:
+    name = options.pop("name", "mini-xlmr")
+    return getattr(probing, how)(name, setup, codes, **options)
+
+
+def splits_of(setup: ProbeSetup, code: str) -> dict[str, probe_setup.LabelledPart]:
+    return {split: setup.load(code, split) for split in labelled.SPLITS}
+
+
+def words_of(
+    encoder: loading.Encoder, part: labelled.Tagged, max_length: int | None = None
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """States, labels and words of the words that have a state."""
+    found = words.embed_words(encoder, part.sentences, max_length=max_length)
+    names = labelled.LABELS[part.task]
+    labels, types = [], []
+    for sentence, word in zip(found.sentence, found.word, strict=True):
+        labels.append(names.index(part.tags[sentence][word]))
+        types.append(part.sentences[sentence][word])
+    return found.states, np.array(labels), types
+
+
+def alone(
+    seen: dict[str, tuple], layer: int, seed: int, n_classes: int, labels: list | None = None
+) -> probes.Probes:
+    """One probe: one language, one layer, one seed."""
+    labels = labels or [seen[split][1] for split in ("train", "validation")]
+    splits = [
+        probes.Split(seen[split][0][[layer]], own)
+        for split, own in zip(("train", "validation"), labels, strict=False)
+    ]
+    return probes.fit(*splits, n_classes, seeds=(seed,))
+
+
+def share_right(probe: probes.Probes, states: np.ndarray, labels: np.ndarray, layer: int) -> float:
+    predicted = probe.predict(states[[layer]])[0, 0]
+    return sum(int(a == b) for a, b in zip(predicted, labels, strict=True)) / len(labels)
+
+
+# --- the tables against one probe at a time -------------------------------------------------------
+
+
+def test_monolingual_is_each_probe_trained_alone(local: Path, encoder: loading.Encoder) -> None:
+    table = run("monolingual", replace(POS, path=local), list(SIZES), control=True)
+    assert len(table) == 3 * 7 * 2
+    assert set(table["model"]) == {"mini-xlmr"}
+    assert set(table["task"]) == {"POS"}
+    assert table["checkpoint"].eq(encoder.step).all()
+    assert list(dict.fromkeys(table["language"])) == list(SIZES)
+    assert table["f1"].isna().all()
+    rows = table.set_index(["language", "layer", "seed"])
+    for code in SIZES:
+        parts = {
+            split: labelled.load_labelled("POS", code, split, path=local)
+            for split in labelled.SPLITS
+        }
+        seen = {split: words_of(encoder, part) for split, part in parts.items()}
+        test_states, test_labels, _ = seen["test"]
+        controls = probes.control_labels([own[2] for own in seen.values()], seen["train"][1], 17, 0)
+        commonest = np.bincount(seen["train"][1], minlength=17).argmax()
+        for layer, seed in ((0, 0), (4, 3), (6, 0)):
+            row = rows.loc[(code, layer, seed)]
+            assert row["n_train"] == parts["train"].n_words == len(seen["train"][1])
+            assert row["n_test"] == parts["test"].n_words
+            assert row["n_lost"] == 0
+            assert row["majority"] == pytest.approx((test_labels == commonest).mean())
+            probe = alone(seen, layer, seed, 17)
+            right = share_right(probe, test_states, test_labels, layer)
+            assert row["epoch"] == probe.epochs[0, 0]
+            assert row["validation_loss"] == pytest.approx(probe.validation_loss[0, 0], rel=1e-4)
+            assert row["accuracy"] == pytest.approx(right, abs=1.5 / len(test_labels))
+            control = alone(seen, layer, seed, 17, controls)
+            right = share_right(control, test_states, controls[2], layer)
+            assert row["control_accuracy"] == pytest.approx(right, abs=1.5 / len(test_labels))
+    assert (table["selectivity"] == table["accuracy"] - table["control_accuracy"]).all()
+    assert table["accuracy"].nunique() > 20  # the rows are not copies of each other
+
+
+def test_transfer_is_each_probe_tested_elsewhere(local: Path, encoder: loading.Encoder) -> None:
+    table = run("cross_lingual", replace(POS, path=local), list(SIZES))
+    assert len(table) == 9 * 7 * 2
+    rows = table.set_index(["source", "target", "layer", "seed"])
+    assert rows.index.is_unique
+    tests = {
+        code: words_of(
+            encoder, labelled.load_labelled("POS", code, "test", source="pud", path=local)
+        )
+        for code in SIZES
+    }
+    for source in SIZES:
+        seen = {
+            split: words_of(encoder, labelled.load_labelled("POS", source, split, path=local))
+            for split in ("train", "validation")
+        }
+        commonest = np.bincount(seen["train"][1], minlength=17).argmax()
+        for layer, seed in ((0, 3), (5, 0)):
+            probe = alone(seen, layer, seed, 17)
+            for target, (states, labels, _) in tests.items():
+                row = rows.loc[(source, target, layer, seed)]
+                right = share_right(probe, states, labels, layer)
+                assert row["n_test"] == len(labels)
+                assert row["accuracy"] == pytest.approx(right, abs=1.5 / len(labels))
+                assert row["majority"] == pytest.approx((labels == commonest).mean())
+
+
+def test_transfer_to_itself_is_monolingual_where_the_test_part_is_the_same() -> None:
+    codes = ["de", "ja"]
+    own = run("monolingual", NER, codes).set_index(["language", "layer", "seed"])
+    crossed = run("cross_lingual", NER, codes)
+    crossed = crossed[crossed["source"] == crossed["target"]]
+    crossed = crossed.set_index(["source", "layer", "seed"]).loc[own.index]
+    np.testing.assert_allclose(crossed["accuracy"], own["accuracy"], atol=0.01)
+    np.testing.assert_allclose(crossed["majority"], own["majority"])
+
+
+def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading.Encoder) -> None:
+    for form in pairs.FORMS:
+        setup = replace(NLI, form=form, max_length=40)
+        table = run("monolingual", setup, ["en", "zh"], control=True, online=True)
+        rows = table.set_index(["language", "layer"])
+        for code in ("en", "zh"):
+            parts = {split: setup.load(code, split) for split in labelled.SPLITS}
+            seen, n_cut = {}, 0
+            for split, part in parts.items():
+                found = pairs.embed_pairs(
+                    encoder, part.first, part.second, form=form, max_length=40
+                )
+                labels = np.array([labelled.NLI.index(label) for label in part.labels])
+                seen[split], n_cut = (found.states, labels), n_cut + found.n_cut
+            states, labels = seen["test"]
+            right = share_right(alone(seen, 6, 0, 3), states, labels, 6)
+            row = rows.loc[(code, 6)]
+            assert row["accuracy"] == pytest.approx(right, abs=1.5 / len(labels))
+            assert (row["n_train"], row["n_test"]) == (24, 30)
+            assert row["n_lost"] == n_cut
+            assert row["uniform_bits"] == pytest.approx(24 * np.log2(3))
+        assert form == "concatenated" or table["n_lost"].gt(0).all()  # the maximum was reached
+
+
+def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
+    found = [
+        probe_setup.probe_input(encoder, NLI.load("en", split), NLI) for split in labelled.SPLITS
+    ]
+    types = [one for part in found for one in part.types]
+    assert len(types) == len(set(types)) == 24 + 9 + 30
+    assert not any(part.places for part in found)
+
+
+# --- entities -------------------------------------------------------------------------------------
+
+
+def test_entity_f1_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> None:
+    setup = replace(NER, n_train=900, n_test=400, max_length=24)
+    table = run("monolingual", setup, ["de", "fr"], entity_layers=[2, -1])
+    assert set(table.loc[table["f1"].notna(), "layer"]) == {2, 6}
+    assert table["n_lost"].gt(0).all()
+    rows = table.set_index(["language", "layer", "seed"])
+    for code in ("de", "fr"):
+        parts = {split: setup.load(code, split) for split in labelled.SPLITS}
+        seen = {split: words_of(encoder, part, 24) for split, part in parts.items()}
+        test = parts["test"]
+        kept = words.embed_words(encoder, test.sentences, max_length=24)
+        lost = sum(part.n_words - len(seen[split][1]) for split, part in parts.items())
+        for layer, seed in ((2, 3), (6, 0), (6, 3)):
+            predicted = alone(seen, layer, seed, 7).predict(seen["test"][0][[layer]])[0, 0]
+            at = {
+                (sentence, word): labelled.NER[index]
+                for sentence, word, index in zip(kept.sentence, kept.word, predicted, strict=True)
+            }
+            guessed = [
+                [at.get((i, j), "O") for j in range(len(sentence))]
+                for i, sentence in enumerate(test.sentences)
+            ]
+            expected = seqeval.metrics.f1_score([list(tags) for tags in test.tags], guessed)
+            row = rows.loc[(code, layer, seed)]
+            assert row["f1"] == pytest.approx(expected, abs=0.01)
+            assert row["n_lost"] == lost
+            assert row["n_test"] == len(predicted) < test.n_words
+    assert rows["f1"].nunique() >= 5  # of 8: languages, layers, seeds
+
+
+def test_entity_f1_of_known_predictions() -> None:
+    part = labelled.Tagged(
+        "NER", "wikiann", "de", "test",
+        (("Anna", "Lind", "in", "Bad", "Ems"), ("Oslo",)),
+        (("B-PER", "I-PER", "O", "B-LOC", "I-LOC"), ("B-LOC",)),
+        ("1", "2"), "none",
+    )  # fmt: skip
+    places = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]  # "Ems" has no state
+    test = probe_setup.ProbeInput(np.zeros((1, 5, 1)), np.zeros(5), ("",) * 5, places, 1)
+    index = labelled.NER.index
+    right = [index(tag) for tag in ("B-PER", "I-PER", "O", "B-LOC", "B-LOC")]
+    found = probing._entity_f1(test, np.array([right, [0] * 5]), part)
+    assert found == pytest.approx([2 / 3, 0])  # "Bad" is not "Bad Ems"
+
+
+def test_entities_are_asked_of_ner_alone() -> None:
+    for setup in (POS, NLI):
+        with pytest.raises(ValueError, match=f"{setup.task} has no entities"):
+            probing.monolingual("mini-xlmr", setup, ["de"], entity_layers=[-1])
+
+
+# --- how many examples, of which languages --------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 40, 333, 10**6])
+def test_sentences_are_drawn_until_they_hold_enough_words(n: int) -> None:
+    whole = labelled.load_labelled("POS", "tr", "train")
+    part = replace(POS, n_train=n, seed=5).load("tr", "train")
+    kept: list[int] = []
+    for position in np.random.default_rng(5).permutation(len(whole)):
+        if sum(len(whole.sentences[i]) for i in kept) >= n:
+            break
+        kept.append(position)
+    assert part.sentences == tuple(whole.sentences[i] for i in sorted(kept))
+    assert part.tags == tuple(whole.tags[i] for i in sorted(kept))
+    assert part.ids == tuple(whole.ids[i] for i in sorted(kept))
+
+
+def test_each_split_has_its_own_size_and_none_is_all() -> None:
+    setup = replace(NLI, n_validation=None)
+    assert [len(setup.load("de", split)) for split in labelled.SPLITS] == [24, 150, 30]
+    assert setup.load("de", "train") is setup.load("de", "train")  # read once
+    for task in ("POS", "NLI"):
+        with pytest.raises(TextError, match="cannot take 0"):
+            ProbeSetup(task, n_test=0).load("de", "test")
+
+
+def test_parallel_text_is_drawn_at_the_same_positions() -> None:
+    pairs = [NLI.load(code, "test").ids for code in probe_setup.probed_languages("NLI")]
+    assert len(set(pairs)) == 1
+    drawn = replace(POS, n_test=200)
+    ids = [
+        set(drawn.load(code, "test", "pud").ids)
+        for code in probe_setup.probed_languages("POS", "CL")
+    ]
+    ids.sort(key=len)
+    assert len(ids[0]) < len(ids[-1])  # words a sentence differ
+    assert all(fewer <= more for fewer, more in pairwise(ids))
+
+
+@pytest.mark.parametrize("task", ["POS", "NER", "NLI"])
+def test_languages_are_those_ticked_that_have_data(task: str) -> None:
+    for setup in ("mono", "CL"):
+        found = probe_setup.probed_languages(task, setup)
+        ticked = languages.for_task(task, setup)
+        assert found == tuple(code for code in ticked if code in found)
+        assert probe_setup.probed_languages(task, setup, path="somewhere") == ticked
+        shipped = catalogue("labelled").query("task == @task")
+        # What transfer is tested on is there wherever there is something to train on.
+        needed = set(shipped["source"]) - (set() if setup == "CL" else {"pud"})
+        for code in ticked:
+            there = set(shipped.loc[shipped["language"] == code, "source"])
+            enough = needed <= there if task == "POS" else bool(there)
+            assert (code in found) == enough
+    assert set(probe_setup.probed_languages("NER", source="uner")) == {"da", "hr", "sk", "sr", "sv"}
+    with pytest.raises(ValueError, match="Table 2 has no column"):
+        probe_setup.probed_languages("QA")
+
+
+def test_no_language_is_not_all_languages() -> None:
+    for how in (probing.monolingual, probing.cross_lingual):
+        with pytest.raises(ValueError, match="POS: there is no language to probe"):
+            how("mini-xlmr", POS, [])
+
+
+def test_languages_are_chosen_if_none_are_named(
+    monkeypatch: pytest.MonkeyPatch, local: Path
+) -> None:
+    asked = []
+
+    def languages_of(task: str, setup: str, path: Path) -> tuple[str, ...]:
+        asked.append((task, setup, path))
+        return ("de", "ja")
+
+    monkeypatch.setattr(probing, "probed_languages", languages_of)
+    setup = replace(POS, path=local, seeds=(0,))
+    assert set(probing.monolingual("mini-xlmr", setup)["language"]) == {"de", "ja"}
+    assert set(probing.cross_lingual("mini-xlmr", setup)["target"]) == {"de", "ja"}
+    assert asked == [("POS", "mono", local), ("POS", "CL", local)]
+
+
+# --- portions and what is kept --------------------------------------------------------------------
+
+
+def portions(encoder: loading.Encoder, setup: ProbeSetup, codes: list[str]) -> list[list[str]]:
+    return [list(found) for found in probing._portions(encoder, setup, codes, labelled.SPLITS)]
+
+
+def test_portions_fit_the_memory_when_filled_up(
+    monkeypatch: pytest.MonkeyPatch, local: Path, encoder: loading.Encoder
+) -> None:
+    monkeypatch.setattr(probing, "probe_input", lambda *_: None)
+    setup = replace(POS, path=local)
+    need = {
+        code: 4 * 7 * encoder.dim * sum(part.n_words for part in splits_of(setup, code).values())
+        for code in SIZES
+    }
+    codes = sorted(SIZES, key=need.get)
+    for memory, expected in (
+        (1, [[code] for code in codes]),
+        (2 * need[codes[1]], [codes[:2], codes[2:]]),
+        (2 * need[codes[1]] - 1, [[code] for code in codes]),
+        (3 * need[codes[2]] - 1, [codes[:2], codes[2:]]),
+        (3 * need[codes[2]], [codes]),
+    ):
+        monkeypatch.setattr(probing, "_MEMORY", memory)
+        assert portions(encoder, setup, codes) == expected
+    # states of pairs put side by side take more room
+    monkeypatch.setattr(probing, "_MEMORY", 2 * 4 * 7 * encoder.dim * (24 + 9 + 30))
+    assert portions(encoder, NLI, ["de", "en"]) == [["de", "en"]]
+    wider = replace(NLI, form="concatenated")
+    assert portions(encoder, wider, ["de", "en"]) == [["de"], ["en"]]
+
+
+@pytest.mark.parametrize("how", ["monolingual", "cross_lingual"])
+def test_a_run_that_was_stopped_goes_on_where_it_was(
+    how: str, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup, codes = replace(POS, path=local), list(SIZES)
+    expected = run(how, setup, codes)
+    fit, trained = probes.fit, []
+
+    def stopped(train: probes.Split, *arguments: object, **options: object) -> probes.Probes:
+        trained.append(train)
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return fit(train, *arguments, **options)
+
+    monkeypatch.setattr(probes, "fit", stopped)
+    monkeypatch.setattr(probing, "_MEMORY", 1)
+    with xlx.settings(cache=tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            run(how, setup, codes)
+        found = run(how, setup, codes)
+        again = run(how, setup, codes)
+    assert len(trained) == 2 + len(codes) - 1  # the first language was kept
+    measured = [column for column in expected if expected[column].dtype.kind == "f"]
+    pd.testing.assert_frame_equal(found.drop(columns=measured), expected.drop(columns=measured))
+    # Trained alone or together, a probe is the same but for rounding.
+    np.testing.assert_allclose(found[measured], expected[measured], rtol=1e-3, atol=0.02)
+    pd.testing.assert_frame_equal(again, found)
+
+
+def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = replace(NER, n_train=60, n_validation=30, n_test=60, seeds=(0,))
+    first = run("monolingual", setup, ["de"])
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(probes, "fit", never)
+    for change in ({}, {"form": "concatenated"}, {"path": None}):  # of which nothing is different
+        found = run("monolingual", replace(setup, **change), ["de"])
+        pd.testing.assert_frame_equal(found, first)
+    changes = [
+        {"n_train": 90}, {"n_validation": 50}, {"n_test": 90}, {"seed": 2}, {"subword": "mean"},
+        {"max_length": 30}, {"hidden": 4}, {"seeds": (1,)},
+    ]  # fmt: skip
+    for change in changes:
+        with pytest.raises(AssertionError, match="computed again"):
+            run("monolingual", replace(setup, **change), ["de"])
+    other = history("mini-xlmr")[0]
+    for options in (
+        {"control": True}, {"online": True}, {"entity_layers": [-1]}, {"name": other},
+    ):  # fmt: skip
+        with pytest.raises(AssertionError, match="computed again"):
+            run("monolingual", setup, ["de"], **options)
+
+
+def test_several_models_are_one_below_the_other(local: Path) -> None:
+    setup, codes = replace(POS, path=local, seeds=(0,)), ["de", "ja"]
+    names = [history("mini-xlmr")[0], "mini-infoxlm"]
+    for how in ("monolingual", "cross_lingual"):
+        table = run(how, setup, codes, name=names)
+        alone = [run(how, setup, codes, name=name) for name in names]
+        pd.testing.assert_frame_equal(table, pd.concat(alone, ignore_index=True))
+
+
+def test_results_are_apart_by_their_accuracies(local: Path) -> None:
+    setup = replace(POS, path=local, seeds=(0, 1))
+    run("monolingual", setup, ["de"], control=True, online=True)
+    run("cross_lingual", setup, ["de"])
+    files = (next(work.cache().root.glob(f"{kind}/*/*")) for kind in ("probes", "transfer"))
+    table, arrays = (ledger.from_arrow(ledger.read_entries(file), 0).value for file in files)
+    assert probing._apart(table, table) == probing._apart(arrays, arrays) == 0
+    for column, change, apart in (
+        ("accuracy", 0.1, 0.05), ("control_accuracy", -0.1, 0.05), ("epoch", 3, 0),
+        ("validation_loss", 1.0, 0), ("n_test", 1, np.inf), ("majority", 0.1, np.inf),
+    ):  # fmt: skip
+        other = table.copy()
+        other.loc[0, column] += change  # of one seed of two
+        assert probing._apart(table, other) == pytest.approx(apart)
+    assert probing._apart(table, table.assign(bits=table["bits"] * 1.2)) == pytest.approx(0.2)
+    assert probing._apart(table, table.iloc[:-1]) == np.inf
+    other = arrays | {"right": arrays["right"] + np.array([0, 4])}
+    assert probing._apart(arrays, other) == pytest.approx(2 / arrays["n_test"][0])
+    assert probing._apart(arrays, arrays | {"n_test": arrays["n_test"] + 1}) == np.inf
+
+
+def test_transfer_depends_on_all_its_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = replace(NER, n_train=60, n_validation=30, n_test=60, seeds=(0,))
+    run("cross_lingual", setup, ["de", "ja"])
+    monkeypatch.setattr(probes, "fit", lambda *_, **__: pytest.fail("computed again"))
+    assert len(run("cross_lingual", setup, ["de", "ja"])) == 4 * 7
+    more = replace(setup, n_test=90)
+    for codes, other in ((["de"], setup), (["de", "ja", "fr"], setup), (["de", "ja"], more)):
+        with pytest.raises(pytest.fail.Exception, match="computed again"):
+            run("cross_lingual", other, codes)
+
+
+def test_a_checkpoint_has_its_series_and_step_and_probes_run_where_it_does(
+    local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit, devices = probes.fit, []
+
+    def on(*arguments: object, **options: object) -> probes.Probes:
+        devices.append(options["device"])
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(probes, "fit", on)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # asked for a CPU, all stays there
+    setup = replace(POS, path=local, seeds=(0,))
+    checkpoint = history("mini-infoxlm")[1]
+    for how in ("monolingual", "cross_lingual"):
+        table = run(how, setup, ["de"], name=checkpoint)
+        assert set(table["model"]) == {"mini-infoxlm"}
+        assert set(table["checkpoint"]) == {checkpoint.step}
+    assert [device.type for device in devices] == ["cpu", "cpu"]
+
+
+def test_a_model_is_scored_by_its_layers() -> None:
+    rows = [
+        ("m", "POS", 5, code, layer, seed, 0.1 * layer + 0.01 * seed, loss)
+        for code in ("de", "en")
+        for layer, loss in ((0, 2.0), (1, 0.5), (2, 1.0))
+        for seed in (0, 1)
+    ]
+    columns = [
+        "model", "task", "checkpoint", "language", "layer", "seed", "accuracy", "validation_loss"
+    ]  # fmt: skip
+    scored = pd.DataFrame(rows, columns=columns)
+    for layer, expected in (("mean", 0.105), ("best", 0.105), (2, 0.205)):
+        found = probe_tables.of_layers(scored, layer)
+        assert found["language"].tolist() == ["de", "en"]
+        assert found["accuracy"].tolist() == pytest.approx([expected] * 2)
+
+
+def test_noise_does_not_come_back_when_drawn_anew() -> None:
+    rng = np.random.default_rng(0)
+    codes = [f"l{i}" for i in range(20)]
+    own = rng.normal(0.5, 0.1, 20)
+
+    def draw(seed: int) -> pd.DataFrame:
+        noise = np.random.default_rng(seed).normal(0, 0.02, (2, 20))
+        rows = [
+            (model, task, code, accuracy)
+            for model in ("m",)
+            for task, accuracies in (("POS", own + noise[0]), ("NLI", 1 / 3 + noise[1]))
+            for code, accuracy in zip(codes, accuracies, strict=True)
+        ]
+        rows += [("m", "NER", code, 0.5) for code in codes]  # the same everywhere
+        return pd.DataFrame(rows, columns=["model", "task", "language", "accuracy"])
+
+    found = probe_tables.retested(draw(1), draw(2).iloc[:-1]).set_index("task")
+    assert found.loc["POS", "r"] > 0.9
+    assert found.loc["POS", "low"] > 0.8
+    assert abs(found.loc["NLI", "r"]) < 0.5
+    assert found["n"].tolist() == [20, 20, 19]
+    assert np.isnan(found.loc["NER", "r"])
+    pairs = [t.assign(source=t["language"], target="l0") for t in (draw(1), draw(2))]
+    assert len(probe_tables.retested(*pairs, languages=("source", "target"))) == 3

@@ -1,0 +1,217 @@
+"""What the audit draws, and each fault that it has to name, on a toy ledger."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests import toy_notebook
+from tests import toy_results as toy
+from tests.core.test_reproduction import MADE, House
+from xlx.core import audit, journals, work
+from xlx.core.ledger import Entry, Ledger
+
+STEMS = list(toy_notebook.NUMBERS)
+
+
+class Audited(House):
+    """Two notebooks that were tested: each took all from the ledger, a sample was compared."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.results, self.tested = self.folders["root"], root / "test"
+        audit.write_sample(self.tested / "sample", self.results)
+        sampled = self.sampled()
+        for stem in STEMS:
+            journals.fresh_journal(stem, self.tested)
+        for entry in self.entries():
+            for stem in entry.notebooks:
+                self.note(stem, entry, **{"from": "ledger"})
+            if entry.identity in sampled:
+                self.note(entry.notebooks[0], entry, apart=0.0, tolerance=1e-6)
+
+    def sampled(self) -> set[str]:
+        text = (self.tested / "sample").read_text(encoding="utf-8")
+        return {line.split()[0] for line in text.splitlines()}
+
+    def note(self, stem: str, entry: Entry, **more: object) -> None:
+        line = {"kind": entry.kind, "identity": entry.identity, **more}
+        with journals.journal(stem, self.tested).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def wrong(self) -> list[str]:
+        return audit.findings(self.results, self.tested, STEMS)[1]
+
+
+@pytest.fixture
+def audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
+    monkeypatch.setattr(audit, "kinds", lambda: work.KINDS)  # imports no other module
+    return Audited(tmp_path)
+
+
+def test_nothing_is_wrong_with_a_whole_ledger(audited: Audited) -> None:
+    table, wrong = audit.findings(audited.results, audited.tested, STEMS)
+    assert wrong == []
+    assert table.set_index("kind")["compared"].to_dict() == {"toy-counted": 6, "toy-squares": 6}
+    assert table["largest"].tolist() == [0, 0]
+
+
+def torn(audited: Audited, file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-200])
+
+
+def edited(audited: Audited, file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+
+
+def of_another_format(audited: Audited, file: Path) -> None:
+    from xlx.core import ledger
+
+    table = ledger.read_entries(file)
+    before, ledger.FORMAT = ledger.FORMAT, 99
+    try:
+        ledger.write_entries(file, table)
+    finally:
+        ledger.FORMAT = before
+
+
+def stale(audited: Audited, file: Path) -> None:
+    entries = (replace(entry, made=MADE | {"code": "old"}) for entry in audited.entries())
+    audited.put(*(e if e.kind == "toy-squares" else f for e, f in zip(
+        audited.entries(), entries, strict=True)))  # fmt: skip
+
+
+def orphan(audited: Audited, file: Path) -> None:
+    first, *others = audited.entries()
+    audited.put(first, *others, replace(first, identity="0" * 64, text="an old one"))
+
+
+def missing(audited: Audited, file: Path) -> None:
+    _, *others = audited.entries()
+    audited.put(*others)
+
+
+def different(audited: Audited, file: Path) -> None:
+    audited.note("abx-1-a", next(audited.entries()), apart=0.5, tolerance=0.1)
+
+
+def not_a_number(audited: Audited, file: Path) -> None:
+    audited.note("abx-1-a", next(audited.entries()), apart=float("nan"), tolerance=0.1)
+
+
+def not_compared(audited: Audited, file: Path) -> None:
+    journal = journals.journal("abx-1-a", audited.tested)
+    lines = [line for line in journal.read_text().splitlines() if "apart" not in line]
+    journal.write_text("\n".join(lines) + "\n")
+
+
+def not_sampled(audited: Audited, file: Path) -> None:
+    (audited.tested / "sample").unlink()
+
+
+def not_tested(audited: Audited, file: Path) -> None:
+    journals.journal("mexa-1-b", audited.tested).unlink()
+
+
+def unknown(audited: Audited, file: Path) -> None:
+    audited.put(*(replace(e, kind="toy-none") for e in audited.entries() if e.kind[4] == "c"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (torn, "is not used: its bytes do not match its seal|is not used: it is torn"),
+        (edited, "is not used: its bytes do not match its seal"),
+        (of_another_format, "it has the format 99, and this version reads 1"),
+        (stale, "6 of 6 results of the kind 'toy-counted' were made by other code"),
+        (
+            orphan,
+            "1 results of the kind 'toy-counted' are asked for by no notebook, such as an old",
+        ),
+        (missing, "abx-1-a asks for 1 results of the kind 'toy-counted' that the ledger lacks"),
+        (
+            different,
+            r"abx-1-a: a result .* differs by 0\.5 when .* 0\.1 is allowed: .\"number\": 0",
+        ),
+        (not_a_number, "differs by nan"),
+        (not_compared, "a sampled result of the kind 'toy-counted' was not computed again"),
+        (not_sampled, "there is no sample .* draws one"),
+        (not_tested, "mexa-1-b was not tested"),
+        (unknown, "a kind 'toy-none' that the code does not know"),
+    ],
+)
+def test_each_fault_is_named_in_one_sentence(audited: Audited, fault, message: str) -> None:
+    fault(audited, audited.results / "abx" / "toy-counted.parquet")
+    wrong = audited.wrong()
+    assert pd.Series(wrong).str.contains(message).any(), wrong
+    assert not any("\n" in sentence for sentence in wrong)
+
+
+# --- the sample -----------------------------------------------------------------------------------
+
+
+def overview(**seconds: list[float]) -> pd.DataFrame:
+    """Kind → seconds of its entries."""
+    rows = [
+        {"kind": kind, "identity": f"{kind}-{i}", "seconds": own, "notebooks": ["abx-1-a"]}
+        for kind, several in seconds.items()
+        for i, own in enumerate(several)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_the_sample_has_every_kind_and_fits() -> None:
+    rows = overview(quick=[0.01] * 1000, middle=[9.0] * 50, slow=[50.0, 45.0], long=[900.0])
+    drawn = audit.draw(rows, "hash", "", 120)
+    counts = drawn["kind"].value_counts()
+    assert drawn["seconds"].sum() <= 120
+    assert counts["slow"] == 1
+    assert counts["quick"] == 1000
+    assert counts["middle"] >= 3
+    assert "long" not in counts
+    assert drawn["identity"].is_unique
+
+
+def test_another_ledger_or_seed_is_another_sample() -> None:
+    rows = overview(middle=[9.0] * 50)
+    samples = [
+        frozenset(audit.draw(rows, *what, 60)["identity"])
+        for what in (("one", ""), ("one", ""), ("two", ""), ("one", "2"))
+    ]
+    assert samples[0] == samples[1]
+    assert len(set(samples)) == 3
+
+
+def test_the_sample_names_a_notebook_that_asks(audited: Audited) -> None:
+    text = (audited.tested / "sample").read_text(encoding="utf-8")
+    asks = {entry.identity: entry.notebooks[0] for entry in audited.entries()}
+    assert dict(line.split() for line in text.splitlines()) == asks
+
+
+def test_a_changed_value_changes_what_is_drawn(audited: Audited) -> None:
+    before = audit.ledger_hash(audited.results)
+    audited.put(*list(audited.entries())[1:])
+    assert audit.ledger_hash(audited.results) != before
+    assert len(Ledger(audited.results).files()) == 4
+
+
+def test_bad_seconds_are_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path) -> None:
+    monkeypatch.setenv("AUDIT_SECONDS", "two")
+    assert audit.main(["sample", str(tmp_path / "sample")]) == 2
+    assert capsys.readouterr().err == "AUDIT_SECONDS is 'two': give a number of seconds\n"
+
+
+def test_work_computes_the_sample_again_where_it_is_asked(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what xlx.core.work reads is what is written here: identity, notebook
+    first = next(audited.entries())
+    monkeypatch.setenv("XLX_AUDIT", str(audited.tested / "sample"))
+    ask = toy.COUNTED.ask(json.loads(first.text))
+    for stem, expected in (("abx-1-a", True), ("mexa-1-b", False)):
+        monkeypatch.setenv("XLX_NOTEBOOK", stem)
+        assert work._is_sampled(ask) == expected

@@ -1,0 +1,124 @@
+"""The hash of code: what moves it and what does not."""
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from xlx.abx import discrimination, series
+from xlx.core import provenance
+
+SOURCE = '''
+"""A module."""
+import re
+from xlx_toy_other import helper
+
+LIMIT = 3
+PATTERN = re.compile("a+")
+
+
+class Box:
+    """A box."""
+
+    size = 1
+
+    def double(self) -> int:
+        return self.size * FACTOR
+
+
+FACTOR = 2
+UNUSED = 9
+
+
+def compute(n: int) -> int:
+    """Say what."""
+    # a comment
+    box = Box()
+    return helper(n, LIMIT) + box.double() + len(PATTERN.pattern)
+
+
+def unused() -> None:
+    pass
+'''
+OTHER = """
+def helper(n, limit):
+    return deeper(min(n, limit))
+
+
+def deeper(n):
+    return n + 1
+"""
+
+
+@pytest.fixture
+def hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The hash of ``compute`` in a package of the test's own, given the text of its modules."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(provenance, "_ours", lambda name: (name or "").startswith("xlx_toy"))
+
+    def hash_of(source: str = SOURCE, other: str = OTHER) -> str:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        monkeypatch.syspath_prepend(str(folder))
+        for name, text in (("xlx_toy", source), ("xlx_toy_other", other)):
+            (folder / f"{name}.py").write_text(text)
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        module: ModuleType = importlib.import_module("xlx_toy")
+        return provenance.code_hash(module.compute)
+
+    yield hash_of
+    for name in ("xlx_toy", "xlx_toy_other"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# a comment", "# another"),
+        ('"""Say what."""', '"""Say something else,\n\n    at length.\n    """'),
+        ("helper(n, LIMIT)", "helper(\n        n,\n        LIMIT,\n    )"),
+        ("UNUSED = 9", "UNUSED = 10"),
+        ("def unused() -> None:\n    pass", "def unused() -> int:\n    return 1"),
+        ('"""A box."""\n', '"""A larger box."""\n'),
+    ],
+)
+def test_prose_layout_and_what_is_not_named_move_nothing(hashed, old: str, new: str) -> None:
+    assert old in SOURCE
+    assert hashed() == hashed(SOURCE.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("LIMIT = 3", "LIMIT = 4"),
+        ("FACTOR = 2", "FACTOR = 3"),
+        ('"a+"', '"b+"'),
+        ("self.size *", "self.size +"),
+        ("size = 1", "size = 2"),
+        ("box = Box()", "box = Box(); n += 1"),
+    ],
+)
+def test_what_computes_moves_it(hashed, old: str, new: str) -> None:
+    assert old in SOURCE
+    assert hashed() != hashed(SOURCE.replace(old, new))
+
+
+def test_the_code_that_called_code_calls_moves_it(hashed) -> None:
+    assert hashed() != hashed(other=OTHER.replace("n + 1", "n + 2"))
+
+
+def test_results_do_not_hang_on_what_keeps_and_draws_them() -> None:
+    names = {name.split(".")[2] for name in provenance._closure(discrimination.exact)}
+    assert "similarity" in names
+    assert not names & {"store", "work", "plots", "settings"}
+    assert provenance.code_hash(discrimination.exact) != provenance.code_hash(series.summarise)
+
+
+def test_the_environment_names_everything() -> None:
+    made = provenance.environment()
+    assert set(made) | {"code", "seconds"} == set(provenance.PROVENANCE)
+    assert "+" not in str(made["torch"])
+    assert made["cpu"]

@@ -1,0 +1,700 @@
+"""Intervals, correlations, regressions, tests: closed forms, simulation, literal loops, scipy."""
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from scipy import stats
+
+from xlx.core import statistics
+from xlx.core.statistics.correlations import _resampled
+
+
+def test_jackknife_of_an_order_two_score_is_leaving_one_out() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(0, 3, size=(12, 12)) / 2
+    np.fill_diagonal(matrix, np.nan)
+    influence = [np.nanmean([matrix[i], matrix[:, i]]) for i in range(12)]
+    left_out = [np.nanmean(np.delete(np.delete(matrix, i, 0), i, 1)) for i in range(12)]
+    by_hand = np.sqrt(11 / 12 * ((left_out - np.mean(left_out)) ** 2).sum())
+    assert statistics.jackknife_error(np.array(influence)) == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_jackknife_of_order_one_is_the_standard_error() -> None:
+    values = np.random.default_rng(1).random((3, 40))
+    expected = values.std(axis=1, ddof=1) / np.sqrt(40)
+    np.testing.assert_allclose(statistics.jackknife_error(values, order=1), expected)
+    with pytest.raises(ValueError, match="three sentences"):
+        statistics.jackknife_error(np.array([0.1, 0.2]))
+
+
+def test_errors_over_groups_leave_out_a_group() -> None:
+    rng = np.random.default_rng(4)
+    groups = rng.integers(0, 9, size=200).astype(str)
+    of_group = dict(zip(sorted(set(groups)), rng.normal(size=9), strict=True))
+    values = np.array([of_group[name] for name in groups]) + rng.normal(size=200)
+    sums = np.array([(values[groups == name] - values.mean()).sum() for name in sorted(of_group)])
+    expected = np.sqrt(9 / 8 * (sums**2).sum()) / 200
+    assert statistics.grouped_error(values, groups, order=1) == pytest.approx(expected)
+    assert expected > 2 * statistics.jackknife_error(values, order=1)  # rows that hang together
+    # every position a group of its own: the jackknife over positions, but for n - 2 of n
+    alone = statistics.grouped_error(np.stack([values, -values]), np.arange(200))
+    np.testing.assert_allclose(alone, statistics.jackknife_error(values), rtol=0.011)
+    with pytest.raises(ValueError, match="two of them or more"):
+        statistics.grouped_error(values, ["one"] * 200)
+
+
+def test_verdicts_are_those_of_the_interval() -> None:
+    low, high = [0.1, -0.1, -0.3, 0.0], [0.2, 0.1, -0.1, 0.0]
+    assert statistics.verdicts(low, high) == ["yes", "not seen", "the opposite", "not seen"]
+    assert statistics.verdicts(low, high, -1) == ["the opposite", "not seen", "yes", "not seen"]
+
+
+def test_power_is_how_often_a_t_test_rejects() -> None:
+    assert statistics.power(0, 2.0, 10) == pytest.approx(0.05)
+    assert statistics.power(-5, 2.0, 10) == pytest.approx(statistics.power(5, 2.0, 10))
+    rng = np.random.default_rng(6)
+    samples = rng.normal(0.5, 1, size=(4000, 12))  # standard error of a mean 1 / sqrt(12)
+    rejected = (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
+    assert statistics.power(0.5, 1 / np.sqrt(12), 11) == pytest.approx(rejected, abs=0.025)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    # Kernel 1[u_i < v_j] over random corpora of 40 sentences: the truth is known by construction.
+    rng = np.random.default_rng(2)
+    truth = stats.norm.cdf(0.3 / np.sqrt(2))
+    covered = 0
+    for _ in range(400):
+        u, v = rng.normal(size=40), rng.normal(0.3, 1, size=40)
+        matrix = (u[:, None] < v).astype(float)
+        np.fill_diagonal(matrix, np.nan)
+        influence = np.array([np.nanmean([matrix[i], matrix[:, i]]) for i in range(40)])
+        low, high = statistics.interval(np.nanmean(matrix), statistics.jackknife_error(influence))
+        covered += low <= truth <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_bootstrap_of_a_constant_and_of_an_additive_kernel() -> None:
+    constant = statistics.bootstrap_kernel(np.full((2, 9, 9), 0.25), 50, seed=0)
+    np.testing.assert_allclose(constant, 0.25)
+    scores = np.random.default_rng(3).random(300)
+    additive = (scores[:, None] + scores) / 2  # its mean is the mean of the scores
+    spread = statistics.bootstrap_kernel(additive, 3000, seed=1).std()
+    assert spread == pytest.approx(scores.std() / np.sqrt(300), rel=0.08)
+    assert np.array_equal(
+        statistics.bootstrap_kernel(additive, 5, seed=1),
+        statistics.bootstrap_kernel(additive, 5, seed=1),
+    )
+
+
+def test_share_interval_is_wilson() -> None:
+    expected = stats.binomtest(37, 80).proportion_ci(method="wilson")
+    assert statistics.share_interval(37, 80) == pytest.approx((expected.low, expected.high))
+
+
+def language_pairs(n: int, seed: int, effect: float) -> pd.DataFrame:
+    """Scores of pairs that are sums of scores of their languages, and so depend on each other."""
+    rng = np.random.default_rng(seed)
+    own = rng.normal(size=n)
+    other = effect * own + np.sqrt(1 - effect**2) * rng.normal(size=n)
+    rows = [
+        {
+            "language_1": f"l{i}",
+            "language_2": f"l{j}",
+            "LD": own[i] + own[j],
+            "MD": other[i] + other[j],
+        }
+        for i in range(n)
+        for j in range(i + 1, n)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_correlation_is_scipys_and_holds_it_in_its_interval(method: str) -> None:
+    pairs = language_pairs(20, 5, -0.6)
+    found = statistics.correlation(pairs, "LD", "MD", method=method, n_resamples=300)
+    test = stats.pearsonr if method == "pearson" else stats.spearmanr
+    assert found.value == pytest.approx(test(pairs["LD"], pairs["MD"])[0])
+    assert found.low < found.value < found.high
+    assert found.n == 190
+    again = statistics.correlation(pairs, "LD", "MD", method=method, n_resamples=300)
+    assert again == found
+
+
+def test_the_weighted_correlation_is_that_of_repeated_rows() -> None:
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(0, 6, size=(2, 15)).astype(float)
+    weight = rng.integers(0, 4, size=(20, 15))
+    nothing = np.array([np.eye(15)[0] + np.eye(15)[1], (x == 3) * 2, (y == 1) * 1, x * 0])
+    for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        repeated = [test(np.repeat(x, each), np.repeat(y, each))[0] for each in weight]
+        assert _resampled([x, y], weight, method) == pytest.approx(repeated)
+        assert np.isnan(_resampled([x, y], nothing, method)).all()
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
+    pairs = language_pairs(14, 3, -0.6)
+    rng = np.random.default_rng(8)
+    pairs["bag"] = pairs["LD"] - pairs["MD"] + rng.normal(size=len(pairs))
+    pairs["script"] = rng.integers(0, 2, size=len(pairs))
+    given = ["bag", "script"]
+    options = {"given": given, "method": method, "n_resamples": 100, "seed": 1}
+    found = statistics.correlation(pairs, "LD", "MD", **options)
+    values = pairs[["LD", "MD", *given]]
+    values = values.rank() if method == "spearman" else values
+    design = np.column_stack([np.ones(len(values)), values[given]])
+    left = [
+        values[name] - design @ np.linalg.lstsq(design, values[name], rcond=None)[0]
+        for name in ("LD", "MD")
+    ]
+    assert found.value == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert found.low < found.value < found.high
+    t = found.value * np.sqrt((91 - 4) / (1 - found.value**2))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), 91 - 4))
+    # a resample is fitted anew: rows that count twice are rows that stand there twice
+    columns = pairs[["LD", "MD", *given]].to_numpy(float).T
+    weight = rng.integers(0, 3, size=(3, len(pairs)))
+    again = [
+        _resampled(np.repeat(columns, row, axis=1), np.ones((1, row.sum())), method)[0]
+        for row in weight
+    ]
+    assert _resampled(columns, weight, method) == pytest.approx(again)
+
+
+def test_what_two_scores_have_from_a_third_is_taken_off() -> None:
+    """The trade-off that a text has without a model, and one that a model adds."""
+    rng = np.random.default_rng(9)
+    pairs = language_pairs(20, 2, 0.0)[["language_1", "language_2"]]
+    pairs["bag"] = rng.normal(size=len(pairs))
+    for own, expected in ((0.0, 0.0), (1.0, -0.5)):
+        shared = rng.normal(size=len(pairs))
+        pairs["LD"] = pairs["bag"] + own * shared + rng.normal(size=len(pairs))
+        pairs["MD"] = -pairs["bag"] - own * shared + rng.normal(size=len(pairs))
+        sets = {"nothing": (), "the bag": ("bag",)}
+        found = statistics.partial_correlations(pairs, "LD", "MD", sets, n_resamples=50)
+        found = found.set_index(["given", "method"])
+        assert found.loc[("nothing", "pearson"), "r"] < -0.3
+        assert found.loc[("the bag", "pearson"), "r"] == pytest.approx(expected, abs=0.15)
+        assert found.loc[("the bag", "spearman"), "r"] == pytest.approx(expected, abs=0.17)
+
+
+def test_unrelated_languages_seldom_look_related() -> None:
+    """The interval over languages holds where the p-value over pairs does not."""
+    excluded = significant = 0
+    for seed in range(60):
+        found = statistics.correlation(language_pairs(12, seed, 0.0), "LD", "MD", n_resamples=200)
+        excluded += not found.low <= 0 <= found.high
+        significant += found.p_value < 0.05
+    assert excluded / 60 < 0.2
+    assert significant > 2 * excluded
+
+
+def test_groups_in_which_nothing_correlates_have_no_correlation() -> None:
+    pairs = language_pairs(6, 0, 0.5)
+    several = pd.concat(
+        [
+            pairs.assign(model="b", layer=1),
+            pairs.assign(model="a", layer=1, LD=0.5),
+            pairs.head(2).assign(model="a", layer=2),
+            pairs.assign(model="c", layer=2, MD=np.nan),
+        ]
+    )
+    found = statistics.correlations(several, ["model", "layer"], "LD", "MD", n_resamples=50)
+    assert list(found) == ["model", "layer", "r", "low", "high", "n"]
+    assert found["model"].tolist() == ["b", "a", "a", "c"]
+    assert found["n"].tolist() == [15, 15, 2, 15]
+    alone = statistics.correlation(pairs, "LD", "MD", n_resamples=50)
+    assert found.loc[0, ["r", "low", "high"]].tolist() == [alone.value, alone.low, alone.high]
+    assert found.loc[1:, ["r", "low", "high"]].isna().all(axis=None)
+    empty = statistics.correlations(several.iloc[:0], ["model"], "LD", "MD")
+    assert list(empty) == ["model", "r", "low", "high", "n"]
+    assert empty.empty
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"method": "kendall"}, "no method"),
+        ({"rows": 2}, "three rows"),
+        ({"constant": True}, "the same in all"),
+        ({"given": ["half"]}, "LD or MD follows from half"),
+        ({"given": ["half"], "rows": 3}, "4 rows or more"),
+    ],
+)
+def test_bad_correlations_are_named(change: dict, says: str) -> None:
+    pairs = language_pairs(5, 0, 0.5)
+    if change.get("constant"):
+        pairs["LD"] = 0.5
+    pairs["half"] = pairs["LD"] / 2
+    options = {key: change[key] for key in ("method", "given") if key in change}
+    with pytest.raises(ValueError, match=says):
+        statistics.correlation(pairs.head(change.get("rows", 10)), "LD", "MD", **options)
+
+
+def test_language_correlation_is_the_bootstrap_over_rows() -> None:
+    rng = np.random.default_rng(11)
+    text = rng.normal(size=36)
+    scores = pd.DataFrame({"language": [f"l{i}" for i in range(36)], "text": text})
+    scores["accuracy"] = 0.5 * text + rng.normal(size=36)
+    for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        found = statistics.correlation(
+            scores, "text", "accuracy", languages=("language",), method=method, seed=3
+        )
+        assert (found.value, found.p_value) == pytest.approx(test(text, scores["accuracy"]))
+        draws = np.random.default_rng(4).integers(0, 36, size=(1000, 36))
+        resampled = [test(text[d], scores["accuracy"].to_numpy()[d])[0] for d in draws]
+        expected = np.quantile(resampled, [0.025, 0.975])
+        assert (found.low, found.high) == pytest.approx(expected, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"x": "MD"}, "no column 'MD'"),
+        ({"LD": [0.1, np.nan, 0.3, np.nan, 0.5]}, "missing in 2 of 5 rows, first in row 1"),
+        ({"LD": [0.1, 0.2, 0.3, 0.4, np.inf]}, "infinite in 1 of 5 rows, first in row 4"),
+        ({"LD": list("abcde")}, "no numbers in LD"),
+        ({"language": ["de", None, "fr", "it", "en"]}, "language is missing in 1 of 5"),
+    ],
+)
+def test_what_a_table_lacks_is_named(change: dict, says: str) -> None:
+    table = pd.DataFrame(
+        {"language": list("abcde"), "LD": np.arange(5.0), "accuracy": [0.1, 0.4, 0.2, 0.3, 0.6]}
+    ).assign(**{key: value for key, value in change.items() if key != "x"})
+    with pytest.raises(ValueError, match=says):
+        statistics.correlation(table, change.get("x", "LD"), "accuracy", languages=("language",))
+
+
+def transfer(n: int, seed: int, *, shared: bool = True, slope: float = 0.5) -> pd.DataFrame:
+    """Ordered pairs in which predictor and error hold an effect of the source and of the target."""
+    rng = np.random.default_rng(seed)
+    source, target = (a.ravel() for a in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
+    source, target = source[source != target], target[source != target]
+    x_source, e_source, x_target, e_target = rng.normal(size=(4, n))
+    if shared:  # a language has the same effect in both roles
+        x_target, e_target = x_source, e_source
+    x = x_source[source] + x_target[target] + rng.normal(size=len(source))
+    error = e_source[source] + e_target[target] + rng.normal(size=len(source))
+    return pd.DataFrame(
+        {
+            "source": [f"l{i:02}" for i in source],
+            "target": [f"l{i:02}" for i in target],
+            "LD": x,
+            "MD": rng.normal(size=len(source)) - 0.7 * x,
+            "accuracy": slope * x + error,
+        }
+    )
+
+
+PAIR = ("source", "target")
+
+
+def of(found: statistics.Regression, term: str, errors: str = "classical") -> pd.Series:
+    table = found.table
+    return table[(table["term"] == term) & (table["errors"] == errors)].iloc[0]
+
+
+def test_regression_by_hand() -> None:
+    # x = 1..5, y = 2 4 5 4 5: slope 6 / 10, intercept 2.2, squared residuals 2.4, total 6
+    table = pd.DataFrame({"x": [1, 2, 3, 4, 5], "y": [2, 4, 5, 4, 5]})
+    found = statistics.regression(table, "y", ["x"])
+    slope, intercept = of(found, "x"), of(found, "intercept")
+    assert slope["coefficient"] == pytest.approx(0.6)
+    assert intercept["coefficient"] == pytest.approx(2.2)
+    assert slope["error"] == pytest.approx(np.sqrt(2.4 / 3 / 10))
+    assert intercept["error"] == pytest.approx(np.sqrt(0.8 * (1 / 5 + 9 / 10)))
+    assert slope["p_value"] == pytest.approx(2 * stats.t.sf(0.6 / np.sqrt(0.08), 3))
+    assert slope["high"] == pytest.approx(0.6 + stats.t.ppf(0.975, 3) * np.sqrt(0.08))
+    assert (found.r_squared, found.n) == (pytest.approx(0.6), 5)
+    assert found.adjusted_r_squared == pytest.approx(1 - 0.4 * 4 / 3)
+    assert found.f_p_value == pytest.approx(slope["p_value"])  # F = t² with one predictor
+    assert slope["vif"] == pytest.approx(1)
+    assert np.isnan(intercept["vif"])
+    # HC3: squared residual over (1 - leverage)², leverage 1/5 + (x - 3)² / 10
+    residual = np.array([-0.8, 0.6, 1.0, -0.6, -0.2])
+    leverage = 0.2 + np.array([4, 1, 0, 1, 4]) / 10
+    x = np.array([-2, -1, 0, 1, 2])
+    expected = np.sqrt((x**2 * residual**2 / (1 - leverage) ** 2).sum()) / 10
+    assert of(found, "x", "robust")["error"] == pytest.approx(expected)
+
+
+def test_regression_is_the_formula_of_statsmodels() -> None:
+    table = transfer(9, 1)
+    found = statistics.regression(table, "accuracy", ["LD", "MD"])
+    fit = smf.ols("accuracy ~ LD + MD", table).fit()
+    classical = found.table[found.table["errors"] == "classical"]
+    assert classical["term"].tolist() == ["intercept", "LD", "MD"]
+    np.testing.assert_allclose(classical["coefficient"], fit.params)
+    np.testing.assert_allclose(classical["error"], fit.bse)
+    np.testing.assert_allclose(classical["p_value"], fit.pvalues)
+    np.testing.assert_allclose(classical[["low", "high"]], fit.conf_int())
+    robust = fit.get_robustcov_results("HC3", use_t=True)
+    np.testing.assert_allclose(
+        found.table.loc[found.table["errors"] == "robust", "p_value"], robust.pvalues
+    )
+    assert (found.r_squared, found.f_p_value) == pytest.approx((fit.rsquared, fit.f_pvalue))
+    r = np.corrcoef(table["LD"], table["MD"])[0, 1]
+    assert of(found, "LD")["vif"] == pytest.approx(1 / (1 - r**2))
+    # studentised Breusch-Pagan: n R² of the squared residuals on the predictors, chi² with 2 df
+    squares = smf.ols("e2 ~ LD + MD", table.assign(e2=fit.resid**2)).fit()
+    expected = stats.chi2.sf(len(table) * squares.rsquared, 2)
+    assert found.breusch_pagan_p == pytest.approx(expected)
+
+
+def test_fixed_effects_are_intercepts_of_every_name() -> None:
+    table = transfer(8, 4)
+    found = statistics.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR, effects=PAIR)
+    fit = smf.ols("accuracy ~ LD + MD + C(source) + C(target)", table).fit()
+    classical = found.table[found.table["errors"] == "classical"]
+    assert classical["term"].tolist() == ["LD", "MD"]
+    np.testing.assert_allclose(classical["coefficient"], fit.params[["LD", "MD"]])
+    np.testing.assert_allclose(classical["error"], fit.bse[["LD", "MD"]])
+    assert found.r_squared == pytest.approx(fit.rsquared)
+    codes = np.column_stack([table[end].astype("category").cat.codes for end in PAIR])
+    clustered = fit.get_robustcov_results("cluster", groups=codes, use_correction=True)
+    at = [fit.model.exog_names.index(term) for term in ("LD", "MD")]
+    rows = found.table[found.table["errors"] == "clustered"]
+    if "clustered" not in found.repaired:
+        np.testing.assert_allclose(rows["error"], clustered.bse[at])
+    left = smf.ols("LD ~ MD + C(source) + C(target)", table).fit()
+    assert of(found, "LD")["vif"] == pytest.approx(1 / (1 - left.rsquared))
+    easy = table.assign(easy=table.groupby("target")["LD"].transform("mean"))
+    with pytest.raises(ValueError, match="of LD, easy, source, target one follows"):
+        statistics.regression(easy, "accuracy", ["LD", "easy"], effects=PAIR)
+
+
+def test_effects_take_out_what_makes_a_language_easy() -> None:
+    """A target that is easy for all, and near to all, is no reason to believe in nearness."""
+    rng = np.random.default_rng(5)
+    table = transfer(12, 5, slope=0.0)
+    easy = dict(zip(sorted(set(table["target"])), rng.normal(0, 3, 12), strict=True))
+    level = table["target"].map(easy)
+    table = table.assign(LD=table["LD"] + level, accuracy=table["accuracy"] + level)
+    plain, within = (
+        statistics.regression(table, "accuracy", ["LD"], clusters=PAIR, effects=effects)
+        for effects in ((), PAIR)
+    )
+    assert of(plain, "LD", "clustered")["low"] > 0.3
+    assert of(within, "LD", "clustered")["low"] < 0 < of(within, "LD", "clustered")["high"]
+
+
+def test_leverage_and_cook_are_what_leaving_a_row_out_does() -> None:
+    table = transfer(5, 2)
+    found = statistics.leverage(table, "accuracy", ["LD", "MD"])
+    x = np.column_stack([np.ones(len(table)), table[["LD", "MD"]]])
+    y = table["accuracy"].to_numpy()
+    bread = np.linalg.inv(x.T @ x)
+    beta = bread @ x.T @ y
+    variance = ((y - x @ beta) ** 2).sum() / (len(y) - 3)
+    assert found["leverage"].sum() == pytest.approx(3)
+    for row in (0, 7):
+        left = np.delete(np.arange(len(y)), row)
+        moved = beta - np.linalg.lstsq(x[left], y[left], rcond=None)[0]
+        expected = moved @ x.T @ x @ moved / (3 * variance)
+        assert found["cook"].iloc[row] == pytest.approx(expected)
+        assert found["leverage"].iloc[row] == pytest.approx(x[row] @ bread @ x[row])
+
+
+def test_explained_is_the_variance_between_groups() -> None:
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame({"script": rng.integers(0, 3, 60).astype(str), "LD": rng.normal(size=60)})
+    share, adjusted = statistics.explained(table, "LD", ["script"])
+    means = table.groupby("script")["LD"].transform("mean")
+    within = ((table["LD"] - means) ** 2).sum() / ((table["LD"] - table["LD"].mean()) ** 2).sum()
+    assert share == pytest.approx(1 - within)
+    assert adjusted == pytest.approx(1 - within * 59 / 57)
+    assert statistics.explained(table.assign(script="Latn"), "LD", ["script"]) == (0, 0)
+    every = statistics.explained(table.assign(script=range(60)), "LD", ["script"])
+    assert every[0] == 1
+    assert np.isnan(every[1])
+
+
+def test_breusch_pagan_sees_errors_that_grow() -> None:
+    x = np.linspace(0, 1, 200)
+    noise = np.random.default_rng(0).normal(size=200)
+    steady = pd.DataFrame({"x": x, "y": x + noise})
+    growing = pd.DataFrame({"x": x, "y": x + x * noise})
+    assert statistics.regression(steady, "y", ["x"]).breusch_pagan_p > 0.05
+    assert statistics.regression(growing, "y", ["x"]).breusch_pagan_p < 1e-6
+
+
+def literal_covariance(table: pd.DataFrame, depend: Callable) -> np.ndarray:
+    """(XᵀX)⁻¹ (Σ over rows that may depend of x x'ᵀ e e') (XᵀX)⁻¹, row by row."""
+    x = np.column_stack([np.ones(len(table)), table["LD"], table["MD"]])
+    bread = np.linalg.inv(x.T @ x)
+    residual = table["accuracy"].to_numpy() - x @ bread @ x.T @ table["accuracy"].to_numpy()
+    names = list(zip(table["source"], table["target"], strict=True))
+    meat = np.zeros((3, 3))
+    for i, one in enumerate(names):
+        for j, other in enumerate(names):
+            if depend(one, other):
+                meat += residual[i] * residual[j] * np.outer(x[i], x[j])
+    return bread @ meat @ bread
+
+
+def with_own(seed: int) -> pd.DataFrame:
+    """Pairs of seven languages, some with themselves, one pair twice, one not at all."""
+    table = transfer(7, seed)
+    own = table.iloc[:3].assign(target=["l00", "l03", "l05"], source=["l00", "l03", "l05"], LD=1.7)
+    return pd.concat([table.iloc[1:], own, table.iloc[[9]].assign(LD=0.3)], ignore_index=True)
+
+
+@pytest.mark.parametrize("make", [lambda: transfer(7, 1), lambda: with_own(1)])
+def test_clustered_errors_are_the_literal_formulas(make: Callable) -> None:
+    table = make()
+    found = statistics.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR)
+    n = len(table)
+    rest = (n - 1) / (n - 3)
+    n_pairs = len(table[list(PAIR)].drop_duplicates())
+    # Cameron, Gelbach and Miller: by source, plus by target, less by both
+    expected = (
+        7 / 6 * literal_covariance(table, lambda a, b: a[0] == b[0])
+        + 7 / 6 * literal_covariance(table, lambda a, b: a[1] == b[1])
+        - n_pairs / (n_pairs - 1) * literal_covariance(table, lambda a, b: a == b)
+    )
+    dyadic = literal_covariance(table, lambda a, b: bool(set(a) & set(b)))
+    assert found.repaired == ()
+    for kind, covariance in (("clustered", rest * expected), ("dyadic", rest * 7 / 6 * dyadic)):
+        error = np.sqrt(np.diag(covariance))
+        rows = found.table[found.table["errors"] == kind]
+        np.testing.assert_allclose(rows["error"], error)
+        assert (rows["df"] == 6).all()
+        t = rows["coefficient"] / error
+        np.testing.assert_allclose(rows["p_value"], 2 * stats.t.sf(np.abs(t), 6))
+        width = stats.t.ppf(0.975, 6) * error
+        np.testing.assert_allclose(rows["high"], rows["coefficient"] + width)
+
+
+def test_a_negative_variance_is_repaired_and_told() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):  # independent errors: what is taken off is as large as what there is
+        table = transfer(5, 0).assign(accuracy=rng.normal(size=20))
+        found = statistics.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR)
+        if "clustered" in found.repaired:
+            break
+    assert "clustered" in found.repaired
+    by_source = literal_covariance(table, lambda a, b: a[0] == b[0])
+    by_target = literal_covariance(table, lambda a, b: a[1] == b[1])
+    both = literal_covariance(table, lambda a, b: a == b)
+    difference = 5 / 4 * (by_source + by_target) - 20 / 19 * both
+    assert np.linalg.eigvalsh(difference).min() < 0
+    expected = np.sqrt(np.diag(19 / 17 * 5 / 4 * (by_source + by_target)))
+    rows = found.table[found.table["errors"] == "clustered"]
+    np.testing.assert_allclose(rows["error"], expected)
+
+
+def test_one_cluster_column_and_names_of_two_sets() -> None:
+    table = transfer(8, 2)
+    one = statistics.regression(table, "accuracy", ["LD"], clusters=["source"])
+    codes = pd.factorize(table["source"])[0]
+    fit = smf.ols("accuracy ~ LD", table).fit(cov_type="cluster", cov_kwds={"groups": codes})
+    np.testing.assert_allclose(one.table.loc[one.table["errors"] == "clustered", "error"], fit.bse)
+    assert set(one.table["errors"]) == {"classical", "robust", "clustered"}
+    table["checkpoint"] = np.arange(len(table)) % 4
+    two = statistics.regression(table, "accuracy", ["LD"], clusters=["source", "checkpoint"])
+    assert set(two.table["errors"]) == {"classical", "robust", "clustered"}
+    assert of(two, "LD", "clustered")["df"] == 3
+
+
+def coverage(shared: bool) -> dict[str, float]:
+    """How often the intervals of each kind hold the true slope."""
+    held = []
+    for seed in range(100):
+        table = transfer(18, seed, shared=shared)
+        found = statistics.regression(table, "accuracy", ["LD"], clusters=PAIR).table
+        found = found[found["term"] == "LD"].set_index("errors")
+        held.append((found["low"] <= 0.5) & (found["high"] >= 0.5))
+    return pd.DataFrame(held).mean().to_dict()
+
+
+def test_only_intervals_that_know_of_source_and_target_cover() -> None:
+    found = coverage(shared=False)
+    assert found["classical"] < 0.75
+    assert found["robust"] < 0.75
+    assert 0.86 <= found["clustered"] <= 0.98
+
+
+def test_only_intervals_that_know_of_languages_cover() -> None:
+    found = coverage(shared=True)
+    assert found["classical"] < 0.6
+    assert found["clustered"] < 0.8  # a language is the same as source and as target
+    assert 0.8 <= found["dyadic"] <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"predictors": []}, "one predictor or more"),
+        ({"predictors": ["LD", "size"]}, "no column 'size'"),
+        ({"rows": 3}, "3 rows are too few for 3 terms"),
+        ({"MD": 0.1}, "MD is the same in all 30 rows"),
+        ({"accuracy": 0.1}, "accuracy is the same in all 30 rows"),
+        ({"MD": "copy"}, "of LD, MD one follows from the others"),
+        ({"MD": np.nan}, "MD is missing in 30 of 30 rows"),
+        ({"clusters": ["source", "target", "LD"]}, "one or two cluster columns"),
+        ({"clusters": ["family"]}, "no column 'family'"),
+        ({"source": "de", "clusters": PAIR}, "source is the same in all rows"),
+    ],
+)
+def test_regressions_that_cannot_be_are_named(change: dict, says: str) -> None:
+    table = transfer(6, 0)
+    for column in set(change) & {"MD", "accuracy", "source"}:
+        copied = 1 - 2 * table["LD"]
+        table[column] = copied if change[column] == "copy" else change[column]
+    with pytest.raises(ValueError, match=says):
+        statistics.regression(
+            table.head(change.get("rows", 30)),
+            "accuracy",
+            change.get("predictors", ["LD", "MD"]),
+            clusters=change.get("clusters", ()),
+        )
+
+
+def test_a_row_with_a_term_of_its_own_has_no_robust_error() -> None:
+    table = transfer(5, 0).assign(only=[1.0] + [0.0] * 19)
+    found = statistics.regression(table, "accuracy", ["LD", "only"]).table
+    assert found.loc[found["errors"] == "robust", "error"].isna().all()
+    assert found.loc[found["errors"] == "classical", "error"].notna().all()
+
+
+def literal_double_semi_partialling(table: pd.DataFrame, orders: Sequence) -> float:
+    """p-value of LD given MD, with matrices, loops and a new regression per permutation."""
+    names = sorted(set(table["source"]))
+    own = smf.ols("LD ~ MD", table).fit().resid
+    cells = dict(zip(zip(table["source"], table["target"], strict=True), own, strict=True))
+    t = [abs(smf.ols("accuracy ~ LD + MD", table).fit().tvalues["LD"])]
+    for order in orders:
+        new = dict(zip(names, [names[i] for i in order], strict=True))
+        moved = [
+            cells[new[a], new[b]] for a, b in zip(table["source"], table["target"], strict=True)
+        ]
+        fit = smf.ols("accuracy ~ moved + MD", table.assign(moved=moved)).fit()
+        t.append(abs(fit.tvalues["moved"]))
+    return np.mean(np.array(t) >= t[0] - 1e-9)
+
+
+def test_permutation_regression_is_the_literal_one() -> None:
+    table = transfer(5, 4, slope=0.1).sample(frac=1, random_state=1)  # order must not matter
+    exact = literal_double_semi_partialling(table, list(itertools.permutations(range(5)))[1:])
+    found = statistics.permutation_regression(table, "accuracy", ["LD", "MD"], seed=1)
+    one = found.set_index("term").loc["LD"]
+    assert found["term"].tolist() == ["LD", "MD"]
+    assert one["p_value"] == pytest.approx(exact, abs=0.015)
+    assert one["t"] == pytest.approx(smf.ols("accuracy ~ LD + MD", table).fit().tvalues["LD"])
+    assert (one["n_permutations"], one["n_languages"]) == (9999, 5)
+    again = statistics.permutation_regression(table, "accuracy", ["LD", "MD"], seed=1)
+    pd.testing.assert_frame_equal(found, again)
+
+
+def test_permutation_regression_of_unordered_pairs_is_that_of_both_orders() -> None:
+    pairs = language_pairs(6, 2, 0.4).rename(
+        columns={"language_1": "source", "language_2": "target"}
+    )
+    pairs = pairs.sample(frac=1, random_state=3)
+    both = pd.concat([pairs, pairs.rename(columns={"source": "target", "target": "source"})])
+    options = {"n_permutations": 499, "seed": 5}
+    once = statistics.permutation_regression(pairs, "MD", ["LD"], **options)
+    twice = statistics.permutation_regression(both, "MD", ["LD"], **options)
+    assert once["p_value"][0] == twice["p_value"][0]
+
+
+def test_permutations_reject_nothing_as_often_as_they_say() -> None:
+    p_values = np.array(
+        [
+            statistics.permutation_regression(
+                transfer(12, seed, slope=0), "accuracy", ["LD"], n_permutations=199, seed=seed
+            )["p_value"][0]
+            for seed in range(200)
+        ]
+    )
+    assert (p_values <= 0.05).mean() < 0.1
+    assert 0.4 < p_values.mean() < 0.6
+    strong = transfer(12, 0, slope=3)
+    found = statistics.permutation_regression(strong, "accuracy", ["LD"], n_permutations=199)
+    assert found["p_value"][0] == 1 / 200
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda t: t.iloc[1:], "1 of the pairs of 5 languages are missing"),
+        (lambda t: pd.concat([t, t.iloc[[2]]]), "l00 with target l03 is there more than once"),
+        (lambda t: pd.concat([t, t.iloc[[0]].assign(target="l00")]), "for all languages or"),
+        (lambda t: t[t["source"].isin(["l00"])].assign(target="l01", source="l00"), "three"),
+    ],
+)
+def test_permutations_need_all_pairs(make: Callable, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        statistics.permutation_regression(make(transfer(5, 0)), "accuracy", ["LD"])
+
+
+def test_fitted_line_is_the_prediction_of_statsmodels() -> None:
+    table = transfer(6, 0)
+    found = statistics.fitted_line(table, "LD", "accuracy", n_points=7)
+    assert (found["x"].min(), found["x"].max()) == (table["LD"].min(), table["LD"].max())
+    predicted = (
+        smf.ols("accuracy ~ LD", table).fit().get_prediction(pd.DataFrame({"LD": found["x"]}))
+    )
+    np.testing.assert_allclose(found["y"], predicted.predicted_mean)
+    np.testing.assert_allclose(found[["low", "high"]], predicted.conf_int())
+    wide = statistics.fitted_line(
+        table, "LD", "accuracy", clusters=PAIR, errors="dyadic", n_points=7
+    )
+    np.testing.assert_allclose(wide["y"], found["y"])
+    assert (wide["high"] - wide["low"] > found["high"] - found["low"]).all()
+    with pytest.raises(ValueError, match="choose classical, robust"):
+        statistics.fitted_line(table, "LD", "accuracy", errors="dyadic")
+
+
+def literal_wilcoxon(differences: Sequence[float]) -> float:
+    """Two-sided p-value by all ways to sign the ranks."""
+    kept = np.array([d for d in differences if d != 0])
+    ranks = stats.rankdata(np.abs(kept))
+    sums = np.array([np.dot(ranks, signs) for signs in itertools.product([0, 1], repeat=len(kept))])
+    observed = ranks[kept > 0].sum()
+    return min(1, 2 * min((sums <= observed).mean(), (sums >= observed).mean()))
+
+
+@pytest.mark.parametrize(
+    "differences",
+    [
+        [6, 8, 14, 16, 23, 24, 28, 29, 41, -48],
+        [1, 1, -1, 2, 2, 3, 0, 0, 5],  # ties and zeros
+        [0.3 - 0.2, 0.1, -0.1, 0.7 - 0.6, 0.4],  # ties but for rounding
+        [-1, -2, -3],
+    ],
+)
+def test_wilcoxon_counts_all_signs(differences: list) -> None:
+    found = statistics.wilcoxon(differences)
+    assert found.p_value == pytest.approx(literal_wilcoxon(np.round(differences, 12)))
+    walsh = [(a + b) / 2 for i, a in enumerate(differences) for b in differences[i:]]
+    assert found.estimate == pytest.approx(np.median(walsh))
+    assert found.n_zero == differences.count(0)
+    assert found.n + found.n_zero == len(differences)
+
+
+def test_wilcoxon_is_scipys_without_ties_and_inverts_into_its_interval() -> None:
+    differences = np.random.default_rng(0).normal(0.3, 1, size=36)
+    found = statistics.wilcoxon(differences)
+    expected = stats.wilcoxon(differences, method="exact")
+    greater = stats.wilcoxon(differences, method="exact", alternative="greater")
+    assert (found.p_value, found.statistic) == pytest.approx((expected.pvalue, greater.statistic))
+    assert found.low < found.estimate < found.high
+    for end, outwards in ((found.low, -1), (found.high, 1)):
+        assert stats.wilcoxon(differences - end - outwards * 1e-9, method="exact").pvalue <= 0.05
+        assert stats.wilcoxon(differences - end + outwards * 1e-9, method="exact").pvalue > 0.05
+
+
+def test_wilcoxon_at_its_limits() -> None:
+    nothing = statistics.wilcoxon([0.0] * 7)
+    assert (nothing.p_value, nothing.n, nothing.n_zero, nothing.estimate) == (1, 0, 7, 0)
+    few = statistics.wilcoxon([1.0, 2.0, 3.0])
+    assert (few.p_value, few.low, few.high) == (0.25, -np.inf, np.inf)
+    for bad in ([], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="needs numbers"):
+            statistics.wilcoxon(bad)

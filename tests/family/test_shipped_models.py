@@ -1,0 +1,209 @@
+"""The members in data/models: what their recipes say, loadable by anyone, and small enough."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModel, AutoTokenizer
+
+from tests import toy
+from xlx.core import paths
+from xlx.core.languages import LANGUAGES
+from xlx.family import objectives, pretraining, vocabulary
+from xlx.family.recipes import MEMBERS, RECIPES, read_recipe
+from xlx.models import loading
+from xlx.text.corpora import load
+
+#: One of each script that a language of the family is written in, and what none of them holds.
+SENTENCES = (
+    "The dog sees the house.",
+    "Η θάλασσα",
+    "Собака видит дом",
+    "कुत्ता घर देखता है",
+    "الكلب يرى البيت",
+    "הכלב רואה את הבית",
+    "犬が家を見る",
+    "狗看见房子",
+    "개가 집을 본다",
+    "☃ 😀",
+)
+
+
+def steps(name: str) -> list[int]:
+    return sorted(
+        int(path.name.removeprefix("step-")) for path in (paths.MODELS / name).glob("step-*")
+    )
+
+
+def last(name: str) -> Path:
+    return paths.MODELS / name / f"step-{RECIPES[name].steps:06d}"
+
+
+def run(name: str) -> dict[str, object]:
+    return json.loads((paths.MODELS / name / "run.json").read_text("utf-8"))
+
+
+def table(name: str, which: str) -> pd.DataFrame:
+    return pd.read_csv(paths.MODELS / name / f"{which}.csv")
+
+
+def test_members_are_shipped_and_no_other_model() -> None:
+    shipped = {path.name for path in paths.MODELS.iterdir() if path.is_dir()}
+    assert shipped == set(MEMBERS)
+    told = (paths.MODELS / "README.md").read_text("utf-8")
+    assert all(f"({name}/README.md)" in told for name in shipped)
+
+
+def test_every_file_of_a_checkpoint_is_on_record() -> None:
+    lines = (paths.MODELS / "SHA256SUMS").read_text("utf-8").splitlines()
+    files = {x.relative_to(paths.MODELS).as_posix(): x for x in paths.MODELS.glob("*/step-*/*")}
+    assert lines == [
+        f"{hashlib.sha256(files[name].read_bytes()).hexdigest()}  {name}" for name in sorted(files)
+    ]
+
+
+def test_all_together_weigh_what_is_promised() -> None:
+    files = [path for path in paths.MODELS.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 110e6
+
+
+# The workers of pytest-xdist must collect the same order, and a set of functions has none.
+TRAINERS = list(dict.fromkeys(vocabulary.TRAINERS[RECIPES[name].architecture] for name in MEMBERS))
+
+
+@pytest.mark.parametrize("trainer", TRAINERS, ids=lambda trainer: trainer.__name__)
+def test_members_that_cut_alike_share_one_vocabulary(trainer) -> None:
+    digests = {
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in MEMBERS
+        if vocabulary.TRAINERS[RECIPES[name].architecture] is trainer
+        for path in (paths.MODELS / name).glob("step-*/tokenizer.json")
+    }
+    assert len(digests) == 1
+
+
+def test_members_learn_from_as_many_steps_and_subwords() -> None:
+    assert len({RECIPES[name].steps for name in MEMBERS}) == 1
+    # Without translations, as many subwords too.
+    plain = [name for name in MEMBERS if not set(RECIPES[name].objectives) - {"mlm", "clm"}]
+    assert len({run(name)["subwords_seen"] for name in plain}) == 1
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_member_is_what_its_recipe_says(name: str) -> None:
+    recipe, folder = RECIPES[name], paths.MODELS / name
+    assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
+    assert steps(name) == recipe.checkpoint_steps()
+    assert pretraining.finished(recipe, folder)
+    assert not [path for path in folder.rglob(".*")]  # nothing half written
+    fresh = objectives.untrained(recipe)
+    for step in steps(name):
+        weights = toy.weights(folder / f"step-{step:06d}")
+        assert {value.dtype for value in weights.values()} == {torch.float16}
+        shapes = {key: value.shape for key, value in fresh.state_dict().items()}
+        assert weights.keys() <= shapes.keys()
+        assert all(value.shape == shapes[key] for key, value in weights.items())
+        assert all(value.isfinite().all() for value in weights.values())
+        if step == 0:
+            for key, value in weights.items():
+                assert torch.equal(value, fresh.state_dict()[key].half()), key
+    assert run(name)["parameters"] == sum(p.numel() for p in fresh.parameters())
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_the_tables_of_a_member_fit_together(name: str) -> None:
+    recipe, ran = RECIPES[name], run(name)
+    losses = table(name, "losses")
+    assert set(losses["objective"]) == set(recipe.objectives)
+    assert losses["step"].max() == ran["steps"] == recipe.steps
+    # Rows of running text are full; pairs of translations stay whole, and so their rows do not.
+    assert losses["tokens"].max() == ran["subwords_seen"] >= 0.85 * recipe.steps * 2048
+    assert 0 < ran["minutes"] <= 90
+    for objective in recipe.objectives:
+        of_objective = losses.loc[losses["objective"] == objective, "loss"]
+        assert of_objective.iloc[-1] < of_objective.iloc[0] - 1
+
+    held_out = table(name, "held_out")
+    assert set(zip(held_out["step"], held_out["language"], strict=True)) == {
+        (step, language) for step in recipe.checkpoint_steps() for language in LANGUAGES
+    }
+    assert len(held_out) == len(recipe.checkpoint_steps()) * 36
+    # The same subwords are asked for at every checkpoint, and learning helps in every language.
+    assert (held_out.groupby("language")["subwords"].nunique() == 1).all()
+    by_step = held_out.pivot(index="language", columns="step", values="loss")
+    assert (by_step[recipe.steps] < 8).all()
+    if recipe.history:
+        assert (by_step[recipe.steps] < by_step[0] - 1).all()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_the_card_of_a_member_tells_its_tables(name: str) -> None:
+    card = (paths.MODELS / name / "README.md").read_text("utf-8")
+    ran, held_out = run(name), table(name, "held_out")
+    final = held_out[held_out["step"] == RECIPES[name].steps].set_index("language")["loss"]
+    assert f"Mean over 36 languages: {final.mean():.2f}." in card
+    rows = [row.strip("| ").split(" | ") for row in card.splitlines() if row.startswith("| ")]
+    rows = [row for row in rows if len(row) == 12]
+    told = {
+        code: loss
+        for codes, losses in zip(rows[::2], rows[1::2], strict=True)
+        for code, loss in zip(codes, losses, strict=True)
+    }
+    assert told == {code: f"{loss:.2f}" for code, loss in final.items()}
+    assert f"{ran['subwords_seen']:,} subwords in {ran['steps']:,} steps" in card
+    assert f"{ran['minutes']:.0f} minutes on {ran['device']}, torch {ran['torch']}" in card
+    (named,) = [line for line in card.splitlines() if ".from_pretrained(" in line]
+    assert named.split('"')[1] == f"data/models/{name}/{last(name).name}"
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_plain_transformers_gives_the_same_hidden_states(name: str) -> None:
+    for step in sorted({steps(name)[0], steps(name)[-1]}):
+        folder = paths.MODELS / name / f"step-{step:06d}"
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        model = AutoModel.from_pretrained(folder, dtype=torch.float32)
+        loaded = loading.load(name, step=step, device="cpu")
+        encoded = tokenizer(list(SENTENCES), padding=True, return_tensors="pt")
+        ours = loaded.tokenizer(list(SENTENCES), padding=True, return_tensors="pt")
+        assert torch.equal(encoded["input_ids"], ours["input_ids"])
+        with torch.no_grad():
+            expected = model(**encoded, output_hidden_states=True).hidden_states
+            found = loaded.model(**ours, output_hidden_states=True).hidden_states
+        assert len(found) == RECIPES[name].layers + 1 == loaded.n_layers + 1
+        assert all(torch.equal(one, two) for one, two in zip(expected, found, strict=True))
+        assert found[-1].isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["mini-xlmr", "mini-mbert"])
+def test_the_vocabularies_know_every_language(name: str) -> None:
+    """Evaluation text, which no vocabulary was made from."""
+    tokenizer = Tokenizer.from_file(str(last(name) / "tokenizer.json"))
+    corpus = load("wmt24pp", drop_duplicates=True)
+    text = {code: list(lines[:100]) for code, lines in corpus.sentences.items()}
+    found = vocabulary.subword_statistics(tokenizer, text).set_index("language")
+    assert len(found) == 36
+    if name == "mini-xlmr":
+        assert (found["unknown"] == 0).all()
+        assert (found["round_trip"] == 1).all()
+        assert (found.drop(index=["ja", "zh", "ko"])["bytes"] < 0.05).all()
+        for line in SENTENCES:
+            ids = tokenizer.encode(line).ids
+            assert tokenizer.decode(ids) == line
+    else:
+        assert (found["bytes"] == 0).all()
+        assert (found.drop(index=["ja", "zh", "ko"])["unknown"] < 0.02).all()
+    words = found["tokens_per_word"]
+    assert set(words.index[words.isna()]) == {"ja", "zh"}
+    assert words.dropna().between(1.3, 6).all()
+
+
+def test_a_shipped_member_is_not_trained_again(capsys: pytest.CaptureFixture[str]) -> None:
+    pretraining.pretrain_members(["mini-xlmr"])
+    assert "mini-xlmr holds a finished run of this recipe" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        pretraining.pretrain_members(["mini-xlmr", "--seed", "2"])
+    assert "mini-xlmr holds a run with another recipe: move it away" in str(stopped.value)

@@ -1,0 +1,248 @@
+"""Vocabularies: the same each time, every script there and back, and what they do to a language."""
+
+import math
+import unicodedata
+from itertools import chain
+
+import pytest
+from tokenizers import Tokenizer
+
+from tests import toy
+from xlx.family import vocabulary
+from xlx.family.vocabulary import train_bpe, train_wordpiece
+from xlx.text import corpora
+
+SCRIPTS = {
+    "Latin": "Größe, naïveté, Ørsted, Đặng!",
+    "Greek": "Ἐν ἀρχῇ ἦν ὁ λόγος",
+    "Cyrillic": "Съешь ещё этих мягких французских булок",
+    "Arabic": "السَّلامُ عَلَيْكُم",
+    "Persian": "می‌خواهم بروم",  # with a zero-width non-joiner
+    "Hebrew": "בְּרֵאשִׁית",
+    "Devanagari": "नमस्ते दुनिया",
+    "Bengali": "বাংলা ভাষা",
+    "Tamil": "தமிழ் மொழி",
+    "Thai": "ภาษาไทย",
+    "Georgian": "ქართული ენა",
+    "Armenian": "Հայոց լեզու",
+    "Ethiopic": "አማርኛ",
+    "Khmer": "ភាសាខ្មែរ",
+    "Burmese": "မြန်မာဘာသာ",
+    "Hangul": "한국어 문장",
+    "Kana": "ひらがなとカタカナ",
+    "Han": "漢字與汉字",
+    "beyond the basic plane": "𠀋 𐍈 𝄞",
+    "emoji": "☃ 😀 👩‍👩‍👧 🇫🇮 👍🏽",
+    "signs": "100 % — “quoted”, §5, 3·10⁻²",
+}
+
+
+@pytest.fixture(scope="module")
+def bpe() -> Tokenizer:
+    return toy.prepared("xlm-roberta")[0]
+
+
+@pytest.fixture(scope="module")
+def wordpiece() -> Tokenizer:
+    return toy.prepared("bert")[0]
+
+
+def plain(line: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", line).split())
+
+
+# --- how they are made ---------------------------------------------------------------------------
+
+
+def rare_characters() -> dict[str, list[str]]:
+    """300 characters, each once within a word: which of them get a piece is a tie."""
+    return {
+        "en": ["tree house " * 20] * 50,
+        "ka": [f"a{chr(code)}b" for code in range(0x10A0, 0x10A0 + 300)],
+    }
+
+
+@pytest.mark.parametrize(("train", "size"), [(train_bpe, 400), (train_wordpiece, 200)])
+def test_a_vocabulary_comes_out_the_same_among_equally_frequent_characters(train, size) -> None:
+    lines = rare_characters()
+    first, *others = (train(lines, size).to_str() for _ in range(3))
+    assert all(other == first for other in others)
+    assert 0 < sum(line[1] in first for line in lines["ka"]) < 300
+
+
+@pytest.mark.parametrize(("train", "size"), [(train_bpe, 400), (train_wordpiece, 100)])
+def test_a_vocabulary_comes_out_the_same_among_equally_frequent_pairs(train, size) -> None:
+    first, *others = (train(toy.lines(), size).to_str() for _ in range(3))
+    assert all(other == first for other in others)
+
+
+def test_the_sample_raises_small_languages() -> None:
+    text = {"big": ["x" * 10] * 1600, "small": ["y" * 10] * 100}
+    drawn = "".join(vocabulary.sampled_lines(text, 0.5, seed=1, least=0))
+    # three times what gives the small one all it has: 3 · 31.6 · √size
+    assert drawn.count("y") == 1000
+    assert drawn.count("x") == pytest.approx(3 * math.sqrt(1000) * math.sqrt(16_000), abs=10)
+    assert drawn == "".join(vocabulary.sampled_lines(text, 0.5, seed=1, least=0))
+    everything = list(vocabulary.sampled_lines(text, 0.5, seed=1, least=10**6))
+    assert sorted(everything) == sorted(text["big"] + text["small"])
+
+
+@pytest.mark.parametrize(("train", "size"), [(train_bpe, 5000), (train_wordpiece, 500)])
+def test_a_vocabulary_too_large_for_the_text_is_refused(train, size: int) -> None:
+    with pytest.raises(ValueError, match=rf"pieces and bytes, not the {size:,} asked for") as error:
+        train(toy.lines(), size)
+    found = int(str(error.value).split("gives ")[1].split()[0].replace(",", ""))
+    assert train(toy.lines(), found).get_vocab_size() == found  # what it says would do, does
+
+
+@pytest.mark.parametrize("size", [0, 100, 261])
+def test_a_vocabulary_without_room_for_a_piece_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match=f"a vocabulary of {size} has no room for a piece"):
+        train_bpe(toy.lines(), size)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "special"),
+    [("xlm-roberta", vocabulary.XLMR_TOKENS), ("bert", vocabulary.BERT_TOKENS)],
+)
+def test_both_give_special_tokens_the_same_ids(architecture: str, special) -> None:
+    tokenizer = toy.prepared(architecture)[0]
+    size = {"xlm-roberta": 400, "bert": 100}[architecture]
+    assert [tokenizer.token_to_id(token) for token in special] == [0, 1, 2, 3, size - 1]
+    assert (vocabulary.BOS, vocabulary.PAD, vocabulary.EOS, vocabulary.UNK) == (0, 1, 2, 3)
+    assert tokenizer.get_vocab_size() == size == len(set(tokenizer.get_vocab().values()))
+    added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    assert added == set(special)
+
+
+# --- byte-pair encoding --------------------------------------------------------------------------
+
+
+def test_bpe_frames_a_line_and_a_pair(bpe: Tokenizer) -> None:
+    line = bpe.encode("Haus Baum")
+    assert (line.tokens[0], line.tokens[-1]) == ("<s>", "</s>")
+    pair = bpe.encode("dog", "cat")
+    one, other = (bpe.encode(text, add_special_tokens=False).ids for text in ("dog", "cat"))
+    assert pair.ids == [0, *one, 2, 2, *other, 2]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_bpe_writes_every_script_back(bpe: Tokenizer, script: str) -> None:
+    encoded = bpe.encode(SCRIPTS[script])
+    assert "<unk>" not in encoded.tokens
+    assert bpe.decode(encoded.ids) == plain(SCRIPTS[script])
+
+
+def test_bpe_writes_every_language_back(bpe: Tokenizer) -> None:
+    corpus = corpora.load("wmt24pp", drop_duplicates=True)
+    assert len(corpus.sentences) == 36
+    for language, sentences in corpus.sentences.items():
+        for sentence in sentences[:20]:
+            encoded = bpe.encode(sentence)
+            assert "<unk>" not in encoded.tokens
+            assert bpe.decode(encoded.ids) == plain(sentence), language
+
+
+def test_bpe_has_bytes_for_what_it_has_no_piece_for(bpe: Tokenizer) -> None:
+    encoded = bpe.encode("犬😀", add_special_tokens=False)
+    assert encoded.tokens[-4:] == [f"<0x{byte:02X}>" for byte in "😀".encode()]
+    assert encoded.ids[-4:] == [vocabulary.N_SPECIAL + byte for byte in "😀".encode()]
+
+
+# --- WordPiece -----------------------------------------------------------------------------------
+
+
+def test_wordpiece_frames_a_line_and_a_pair(wordpiece: Tokenizer) -> None:
+    line = wordpiece.encode("Haus Baum")
+    assert (line.tokens[0], line.tokens[-1]) == ("[CLS]", "[SEP]")
+    assert set(line.type_ids) == {0}
+    pair = wordpiece.encode("dog", "cat sun")
+    one, other = (
+        wordpiece.encode(text, add_special_tokens=False).ids for text in ("dog", "cat sun")
+    )
+    assert pair.ids == [0, *one, 2, *other, 2]
+    assert pair.type_ids == [0] * (len(one) + 2) + [1] * (len(other) + 1)
+
+
+def test_wordpiece_knows_a_word_unless_it_lacks_one_of_its_characters(
+    wordpiece: Tokenizer,
+) -> None:
+    known = {piece.removeprefix("##") for piece in wordpiece.get_vocab()}
+    n_unknown = 0
+    for language, lines in toy.lines().items():
+        # Each Chinese character is a word of its own.
+        for word in chain.from_iterable(lines if language == "ja" else map(str.split, lines)):
+            encoded = wordpiece.encode(word, add_special_tokens=False)
+            if set(word) <= known:
+                assert "[UNK]" not in encoded.tokens
+                assert wordpiece.decode(encoded.ids) == word
+            else:
+                assert encoded.tokens == ["[UNK]"]
+                n_unknown += 1
+    assert n_unknown > 0
+
+
+def test_wordpiece_knows_no_word_with_a_character_it_has_not_seen(wordpiece: Tokenizer) -> None:
+    dog, cat, inu = (
+        wordpiece.encode(word, add_special_tokens=False).tokens for word in ("dog", "cat", "犬")
+    )
+    encoded = wordpiece.encode("dog Ωmega cat 龍犬 doΩg", add_special_tokens=False)
+    assert encoded.tokens == [*dog, "[UNK]", *cat, "[UNK]", *inu, "[UNK]"]
+
+
+def test_wordpiece_keeps_case_and_accents() -> None:
+    lines = {"fr": ["Été été ete Ete"] * 20}
+    tokenizer = train_wordpiece(lines, 18)
+    tokens = [
+        tokenizer.encode(word, add_special_tokens=False).ids for word in lines["fr"][0].split()
+    ]
+    assert len({tuple(ids) for ids in tokens}) == 4
+    composed, decomposed = (
+        tokenizer.encode(unicodedata.normalize(form, "été")).ids for form in ("NFC", "NFD")
+    )
+    assert composed == decomposed
+
+
+# --- what they do to a language ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("architecture", ["xlm-roberta", "bert"])
+def test_fertility_against_counting(architecture: str) -> None:
+    tokenizer = toy.prepared(architecture)[0]
+    text = {
+        "de": ["Haus Baum Sonne", "Wasser Ω Hund", "Haus"],
+        "en": ["the dog, the cat", "water and 😀 bread"],
+        "ja": ["犬猫 家", "龍"],
+    }
+    unknown = "[UNK]" if architecture == "bert" else "<unk>"
+    bytes_ = {f"<0x{byte:02X}>" for byte in range(256)}
+    table = vocabulary.subword_statistics(tokenizer, text).set_index("language")
+    assert list(table.index) == list(text)
+    for language, lines in text.items():
+        words = characters = n_tokens = n_unknown = n_bytes = same = 0
+        for line in lines:
+            words += len(line.split())
+            characters += sum(not character.isspace() for character in line)
+            tokens = tokenizer.encode(line, add_special_tokens=False)
+            n_tokens += len(tokens.tokens)
+            for token in tokens.tokens:
+                n_unknown += token == unknown
+                n_bytes += token in bytes_
+            back = tokenizer.decode(tokens.ids)
+            same += "".join(back.split()) == "".join(line.split())
+        row = table.loc[language]
+        assert row["tokens_per_character"] == pytest.approx(n_tokens / characters)
+        assert row["unknown"] == pytest.approx(n_unknown / n_tokens)
+        assert row["bytes"] == pytest.approx(n_bytes / n_tokens)
+        assert row["round_trip"] == pytest.approx(same / len(lines))
+        if language == "ja":
+            assert math.isnan(row["tokens_per_word"])
+        else:
+            assert row["tokens_per_word"] == pytest.approx(n_tokens / words)
+    if architecture == "bert":
+        assert (table["unknown"] > 0).all()
+        assert (table["bytes"] == 0).all()
+    else:
+        assert (table["unknown"] == 0).all()
+        assert (table["bytes"] > 0).all()
+        assert (table["round_trip"] == 1).all()

@@ -1,0 +1,320 @@
+"""Ranking of transfer directions: against Equation 6 retyped, literal loops and closed forms."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tests.igap.test_transferability import about, wrong
+from xlx.core import statistics
+from xlx.igap import ranking
+from xlx.igap import transferability as tr
+
+
+def literal_equation_6(gold: list[str], predicted: list[str]) -> float:
+    """Equation 6 on two sequences of languages, best first."""
+    n = len(gold)
+    right = 0
+    for one, other in itertools.combinations(gold, 2):
+        product = (gold.index(one) - gold.index(other)) * (
+            predicted.index(one) - predicted.index(other)
+        )
+        right += product > 0
+    return 2 / (n * (n - 1)) * right
+
+
+def sequences(scores: np.ndarray) -> list[list[str]]:
+    """All sequences of languages, best first, that the scores allow."""
+    names = [f"l{i}" for i in range(len(scores))]
+    return [
+        list(order)
+        for order in itertools.permutations(names)
+        if all(
+            scores[names.index(a)] >= scores[names.index(b)] for a, b in itertools.pairwise(order)
+        )
+    ]
+
+
+@given(st.integers(2, 14), st.integers(0, 10**6))
+def test_ranking_accuracy_is_equation_6_and_kendalls_tau(k: int, seed: int) -> None:
+    gold, predicted = np.random.default_rng(seed).normal(size=(2, k))
+    names = np.array([f"l{i}" for i in range(k)])
+    expected = literal_equation_6(*(list(names[np.argsort(-s)]) for s in (gold, predicted)))
+    found = ranking.ranking_accuracy(gold, predicted)
+    assert found == pytest.approx(expected)
+    assert found == pytest.approx((stats.kendalltau(gold, predicted).statistic + 1) / 2)
+    assert ranking.ranking_accuracy(-gold, predicted) == pytest.approx(1 - expected)
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=4, max_size=4),
+    st.lists(st.integers(0, 2), min_size=4, max_size=4),
+)
+def test_ties_count_what_a_drawn_order_would(gold: list[int], predicted: list[int]) -> None:
+    scores = np.array(gold) / 3, np.array(predicted) / 7
+    drawn = [
+        literal_equation_6(one, other)
+        for one, other in itertools.product(*(sequences(s) for s in scores))
+    ]
+    assert ranking.ranking_accuracy(*scores) == pytest.approx(np.mean(drawn))
+
+
+def test_ranking_accuracy_closed_forms() -> None:
+    gold = np.array([0.9, 0.7, 0.5, 0.1])
+    assert ranking.ranking_accuracy(gold, 100 + gold**3) == 1
+    assert ranking.ranking_accuracy(gold, -gold) == 0
+    assert ranking.ranking_accuracy(gold, np.ones(4)) == 0.5
+    assert ranking.ranking_accuracy(gold, gold[[1, 0, 2, 3]]) == pytest.approx(5 / 6)
+    noise = np.array([0, 3e-16, 0, 0])  # not a better language, only another order of summing
+    assert ranking.ranking_accuracy(gold, 0.6 + noise) == 0.5
+    many = ranking.ranking_accuracy(np.stack([gold, -gold, gold]), gold)
+    assert many.tolist() == [1, 0, 1]
+    for one, other, says in (
+        (gold, gold[:3], "4 languages with a gold score and 3"),
+        (gold[:1], gold[:1], "two or more"),
+        (gold, np.where(gold > 0.8, np.nan, gold), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            ranking.ranking_accuracy(one, other)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
+def test_random_order_has_the_mean_and_spread_of_all_orders(k: int) -> None:
+    orders = np.array(list(itertools.permutations(range(k))))
+    accuracies = ranking.ranking_accuracy(np.arange(k), orders)
+    assert accuracies.mean() == pytest.approx(0.5)
+    assert ranking.random_ranking_sd(k) == pytest.approx(accuracies.std())
+    with pytest.raises(ValueError, match="not 1"):
+        ranking.random_ranking_sd(1)
+
+
+LANGUAGES = ("en", "fi", "sw", "tr")
+
+
+def answers(n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[tuple[str, str], np.ndarray]:
+    """Two models in all directions, the later languages worse; numbers of models may differ."""
+    rng = np.random.default_rng(seed)
+    return {
+        (source, target): rng.random((2 + (source == "fi"), n))
+        < (0.2 * LANGUAGES.index(target) + noise * rng.random((1, n))) / (1 + noise)
+        for source, target in itertools.product(LANGUAGES, repeat=2)
+    }
+
+
+def predictions(gold: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    known = gold.assign(metric="truth")
+    blind = gold.assign(metric="noise", score=rng.random(len(gold)))
+    extra = pd.DataFrame({"metric": ["noise"], "source": ["en"], "target": ["zh"], "score": [3.0]})
+    return pd.concat([blind.sample(frac=1, random_state=seed), known, extra])
+
+
+def test_gold_scores_are_the_accuracies_on_each_sample_of_examples() -> None:
+    wrongs = answers()
+    gold = ranking.gold_scores(wrongs, n_resamples=7, n_splits=5, seed=3)
+    rng = np.random.default_rng(3)
+    counts, halves = statistics.resample_counts(60, 7, rng), tr.random_halves(60, 5, rng)
+    for column, ((source, target), array) in enumerate(wrongs.items()):
+        row = gold.table.iloc[column]
+        assert (row["source"], row["target"]) == (source, target)
+        assert row["score"] == pytest.approx(1 - array.mean())
+        for r, drawn in enumerate(counts.astype(int)):
+            resample = np.repeat(array, drawn, axis=1)
+            assert gold.resamples[r, column] == pytest.approx(1 - resample.mean())
+        for r, half in enumerate(halves == 1):
+            assert half.sum() == 30
+            for side, chosen in enumerate((half, ~half)):
+                expected = 1 - array[:, chosen].mean()
+                assert gold.halves[side, r, column] == pytest.approx(expected)
+
+
+def test_directions_are_ranked_source_by_source() -> None:
+    gold = ranking.gold_scores(answers(), n_resamples=50)
+    predictors = predictions(gold.table)
+    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
+    assert table["metric"].unique().tolist() == ["noise", "truth"]
+    for metric, own in table.groupby("metric"):
+        assert own["source"].tolist() == [*LANGUAGES, "mean"]
+        scores = predictors[predictors["metric"] == metric].set_index(["source", "target"])
+        resampled = []
+        for source in LANGUAGES:
+            others = [target for target in LANGUAGES if target != source]
+            at = [
+                gold.table.index[(gold.table["source"] == source) & (gold.table["target"] == t)][0]
+                for t in others
+            ]
+            predicted = scores.loc[[(source, t) for t in others], "score"].to_numpy()
+            row = own[own["source"] == source].iloc[0]
+            truth = gold.table.loc[at, "score"].to_numpy()
+            assert row["accuracy"] == pytest.approx(ranking.ranking_accuracy(truth, predicted))
+            resampled.append([ranking.ranking_accuracy(g[at], predicted) for g in gold.resamples])
+            expected = np.clip(about(row["accuracy"], resampled[-1]), 0, 1)
+            assert (row["low"], row["high"]) == pytest.approx(expected)
+            assert (row["n_targets"], row["random_sd"]) == (3, ranking.random_ranking_sd(3))
+        mean = own.iloc[-1]
+        assert mean["accuracy"] == pytest.approx(own["accuracy"].iloc[:-1].mean())
+        expected = np.clip(about(mean["accuracy"], np.mean(resampled, axis=0)), 0, 1)
+        assert (mean["low"], mean["high"]) == pytest.approx(expected)
+        assert (mean["n_targets"], mean["random_sd"]) == (12, ranking.random_ranking_sd(3))
+    assert (table.loc[table["metric"] == "truth", "accuracy"] == 1).all()
+    without = ranking.rank_directions(gold.table, predictors)
+    assert without[["low", "high"]].isna().all(axis=None)
+    pd.testing.assert_series_equal(without["accuracy"], table["accuracy"])
+
+
+def test_languages_are_permuted_rows_and_columns_together() -> None:
+    gold = ranking.gold_scores(answers(), n_resamples=2).table
+    predictors = predictions(gold)
+    found = ranking.permuted_languages(gold, predictors).set_index("metric")
+    once = ranking.rank_directions(gold, predictors)
+    once = once[once["source"] == "mean"].set_index("metric")["accuracy"]
+    of_gold = predictors[predictors["target"].isin(LANGUAGES)]
+    for metric, own in of_gold.groupby("metric", sort=False):
+        accuracies = []
+        for order in itertools.permutations(LANGUAGES):
+            called = dict(zip(LANGUAGES, order, strict=True))
+            moved = own.assign(source=own["source"].map(called), target=own["target"].map(called))
+            table = ranking.rank_directions(gold, moved)
+            accuracies.append(table.loc[table["source"] == "mean", "accuracy"].item())
+        row = found.loc[metric]
+        assert [row["accuracy"]] * 2 == pytest.approx([once[metric], accuracies[0]])
+        assert row["n_permutations"] == len(accuracies) == 24
+        expected = np.mean(np.array(accuracies) >= accuracies[0] - 1e-9)
+        assert row["p_value"] == pytest.approx(expected)
+        low, high = np.quantile(accuracies, [0.025, 0.975])
+        assert (row["random_low"], row["random_high"]) == pytest.approx((low, high))
+    drawn = ranking.permuted_languages(gold, predictors, n_permutations=20, seed=1)
+    assert drawn["accuracy"].tolist() == pytest.approx(found["accuracy"].tolist())
+    assert (drawn["p_value"] >= 1 / 20).all()
+
+
+def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order() -> None:
+    """Good targets are so for all sources, of gold and of a metric that knows nothing of it."""
+    rng = np.random.default_rng(0)
+    codes = list("abcdef")
+    below = 0
+    for _ in range(60):
+        tables = [
+            pd.DataFrame(
+                [(s, t, ease[t] + 0.1 * rng.normal()) for s, t in itertools.permutations(codes, 2)],
+                columns=["source", "target", "score"],
+            )
+            for ease in ({code: rng.normal() for code in codes} for _ in range(2))
+        ]
+        found = ranking.permuted_languages(
+            tables[0], tables[1].assign(metric="IGAP"), n_permutations=99
+        )
+        below += found["p_value"].item() <= 0.1
+    assert below <= 12  # 6 expected; more than 12 in fewer than 1 of 100 such tests
+
+
+def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
+    gold = ranking.gold_scores(answers(), n_resamples=9)
+    predictors = gold.table.assign(
+        metric="IGAP", score=gold.table["score"].mask(gold.table["source"] == "sw")
+    )
+    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
+    table = table.set_index("source")
+    numbers = ["accuracy", "low", "high"]
+    assert table.loc[["sw", "mean"], numbers].isna().all(axis=None)
+    assert table.loc[["en", "fi", "tr"], numbers].notna().all(axis=None)
+    kept = gold.table[gold.table["source"] != "sw"]
+    assert ranking.rank_directions(kept, predictors)["accuracy"].tolist() == [1] * 4
+    one = predictors.assign(score=predictors["score"].where(predictors["target"] != "fi", np.nan))
+    with pytest.raises(ValueError, match="IGAP is NaN for en to fi but not for all"):
+        ranking.rank_directions(gold.table, one)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda g, p: (g, p[p["target"] != "tr"]), "noise has no score of en to tr"),
+        (lambda g, p: (g, pd.concat([p, p])), "in the scores of noise more than once"),
+        (lambda g, p: (pd.concat([g, g]), p), "en to en is in gold more than once"),
+        (lambda g, p: (g.assign(score=np.nan), p), "score is missing in 16 of 16"),
+        (lambda g, p: (g.drop(columns="source"), p), "no column 'source'"),
+        (lambda g, p: (g, p.drop(columns="metric")), "no column 'metric'"),
+        (lambda g, p: (g[g["target"].isin(["en", "fi"])], p), "en has 1 other target"),
+        (lambda g, p: (g.head(0), p), "gold has no rows"),
+        (lambda g, p: (g, p.head(0)), "there are no predictors"),
+    ],
+)
+def test_directions_that_cannot_be_ranked_are_named(change, says: str) -> None:
+    gold = ranking.gold_scores(answers(), n_resamples=2).table
+    with pytest.raises(ValueError, match=says):
+        ranking.rank_directions(*change(gold, predictions(gold)))
+
+
+def test_resamples_of_other_directions_are_refused() -> None:
+    gold = ranking.gold_scores(answers(), n_resamples=2)
+    with pytest.raises(ValueError, match=r"shape \(2, 15\) and gold 16 rows"):
+        ranking.rank_directions(
+            gold.table, predictions(gold.table), resamples=gold.resamples[:, :15]
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda w: {}, "no transfer directions"),
+        (lambda w: w | {("fi", "sw"): wrong(2, 59)}, r"fi to sw has shape \(2, 59\)"),
+        (lambda w: w | {("fi", "sw"): wrong(60)}, r"fi to sw has shape \(60,\)"),
+        (lambda w: w | {("fi", "sw"): wrong(2, 60) * 1}, "fi to sw must be a boolean"),
+    ],
+)
+def test_test_answers_that_cannot_be_are_named(change, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        ranking.gold_scores(change(answers()))
+
+
+def test_reliability_is_the_accuracy_of_halves_and_of_resamples() -> None:
+    gold = ranking.gold_scores(answers(), n_resamples=20, n_splits=20)
+    table = ranking.order_reliability(gold)
+    assert table["source"].tolist() == [*LANGUAGES, "mean"]
+    for row in table.iloc[:-1].itertuples():
+        at = [
+            i
+            for i, (s, t) in enumerate(zip(gold.table["source"], gold.table["target"], strict=True))
+            if s == row.source != t
+        ]
+        halves = [ranking.ranking_accuracy(a[at], b[at]) for a, b in zip(*gold.halves, strict=True)]
+        whole = gold.table["score"].to_numpy()[at]
+        assert row.halves == pytest.approx(np.mean(halves))
+        assert row.resampled == pytest.approx(
+            np.mean([ranking.ranking_accuracy(whole, g[at]) for g in gold.resamples])
+        )
+    assert table.iloc[-1]["halves"] == pytest.approx(table["halves"].iloc[:-1].mean())
+
+
+def test_what_knows_the_truth_lies_between_the_two_reliabilities() -> None:
+    truth = np.linspace(0.35, 0.45, 8)
+    reached, halves, resampled = [], [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        wrongs = {("en", f"l{i}"): rng.random((1, 300)) < rate for i, rate in enumerate(truth)}
+        gold = ranking.gold_scores(wrongs, n_resamples=50, n_splits=20, seed=seed)
+        reached.append(ranking.ranking_accuracy(gold.table["score"], -truth))
+        row = ranking.order_reliability(gold).iloc[-1]
+        halves.append(row["halves"])
+        resampled.append(row["resampled"])
+    assert np.mean(halves) < np.mean(reached) - 0.02 < np.mean(resampled) - 0.02
+
+
+def test_asymmetry_by_hand() -> None:
+    rows = [
+        ("en", "fi", 0.3), ("fi", "en", 0.1),
+        ("en", "sw", 0.5), ("sw", "en", 0.6),
+        ("fi", "sw", 0.9), ("en", "en", 0.0), ("sw", "sw", 0.0), ("en", "zh", 0.4),
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["source", "target", "score"])
+    assert ranking.asymmetry(table) == pytest.approx((0.2 + 0.1) / 2)
+    both = table.assign(source=table["target"], target=table["source"])
+    assert ranking.asymmetry(both) == ranking.asymmetry(table)
+    with pytest.raises(ValueError, match="no pair of languages"):
+        ranking.asymmetry(table.iloc[4:])
+    with pytest.raises(ValueError, match="en to fi is in the table more than once"):
+        ranking.asymmetry(pd.concat([table, table]))

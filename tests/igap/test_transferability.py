@@ -1,0 +1,325 @@
+"""Transferability against the paper's equations retyped, literal loops and closed forms."""
+
+import itertools
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from xlx.core import statistics
+from xlx.igap import transferability as tr
+
+
+def wrong(*shape: int, rate: float = 0.4, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random(shape) < rate
+
+
+# --- the parts of the error -----------------------------------------------------------------------
+
+
+def literal_parts(training, translated, target) -> dict[str, Fraction]:
+    """Equations 3 and 4, term by term, in fractions."""
+    n, n_val = len(training), len(target)
+    error = sum(Fraction(int(y), n_val) for y in target)
+    inter = sum(Fraction(int(t) - int(s), n) for s, t in zip(training, translated, strict=True))
+    intra = sum(Fraction(int(y), n_val) for y in target) - sum(
+        Fraction(int(t), n) for t in translated
+    )
+    train = sum(Fraction(int(s), n) for s in training)
+    return {"error": error, "interlingual": inter, "intralingual": intra, "training": train}
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_the_parts_add_up_to_the_last_digit(n: int, n_val: int, seed: int) -> None:
+    rates = np.random.default_rng(seed).random(3)
+    arrays = [
+        wrong(size, rate=rate, seed=seed + i)
+        for i, (size, rate) in enumerate(zip((n, n, n_val), rates, strict=True))
+    ]
+    found = tr.decompose(*arrays)
+    expected = literal_parts(*arrays)
+    assert expected["error"] == sum(
+        expected[name] for name in ("interlingual", "intralingual", "training")
+    )
+    for name, value in expected.items():
+        number = float(getattr(found, name))
+        # the nearest float, from which the fraction itself can be read back
+        assert number == float(value)
+        assert Fraction(number).limit_denominator(n * n_val) == value
+    parts = found.interlingual + found.intralingual + found.training
+    assert abs(parts - found.error) <= 2 * np.finfo(float).eps
+
+
+def test_parts_by_hand_and_over_models_and_targets() -> None:
+    # learnt 3 of 4; translated 1 of 4; 1 of 2 new ones
+    training = np.array([[1, 0, 0, 0]], bool)
+    translated = np.array([[1, 1, 1, 0]], bool)
+    target = np.array([[1, 0]], bool)
+    found = tr.decompose(training, translated, target)
+    assert found.error.tolist() == [0.5]
+    assert found.interlingual.tolist() == [0.5]
+    assert found.intralingual.tolist() == [-0.25]
+    assert found.training.tolist() == [0.25]
+    training, translated, target = wrong(5, 30), wrong(3, 5, 30, seed=1), wrong(3, 5, 20, seed=2)
+    many = tr.decompose(training, translated, target)
+    for language, model in itertools.product(range(3), range(5)):
+        one = tr.decompose(training[model], translated[language, model], target[language, model])
+        for name in ("error", "interlingual", "intralingual", "training"):
+            assert getattr(many, name)[language, model] == getattr(one, name)
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.integers(0, 10**6))
+def test_transfer_gap_is_equation_2(n_source: int, n_target: int, seed: int) -> None:
+    source, target = wrong(n_source, seed=seed), wrong(n_target, seed=seed + 1)
+    expected = Fraction(int(source.sum()), n_source) - Fraction(int(target.sum()), n_target)
+    assert float(tr.transfer_gap(source, target)) == float(expected)
+    assert tr.transfer_gap(target, source) == -tr.transfer_gap(source, target)
+    many = tr.transfer_gap(np.stack([source, ~source]), np.stack([target, ~target]))
+    assert many.tolist() == [float(expected), -float(expected)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        (((4,), (5,), (3,)), "4 examples and its translation 5"),
+        (((2, 4), (3, 4), (2, 3)), r"not of the same models.*\(2, 4\), \(3, 4\), \(2, 3\)"),
+        (((0,), (0,), (3,)), "training has no examples"),
+        (((4,), (4,), (2, 0)), "target has no examples"),
+    ],
+)
+def test_answers_that_do_not_go_together_are_named(shapes, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        tr.decompose(*(wrong(*shape) for shape in shapes))
+
+
+def test_predictions_are_not_taken_for_answers() -> None:
+    labels = np.array([0, 1, 2])
+    with pytest.raises(ValueError, match="translated must be a boolean array"):
+        tr.decompose(labels != 1, labels, labels != 1)
+    with pytest.raises(ValueError, match="source_right must be a boolean array"):
+        tr.transfer_gap(labels, labels == 1)
+
+
+# --- IGAP -----------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 3000), st.data())
+def test_window_is_that_of_exact_decimals(n: int, data: st.DataObject) -> None:
+    counts = data.draw(st.lists(st.integers(0, n), min_size=1, max_size=30))
+    for step in range(9):
+        start, tolerance = Decimal("0.2") - step * Decimal("0.025"), Decimal("0.025")
+        # the counts that matter: those on and next to the two borders
+        edges = [round(float(at) * n) + j for at in (start, start + tolerance) for j in (-1, 0, 1)]
+        wrongs = np.array([*counts, *(k for k in edges if 0 <= k <= n)])
+        expected = [
+            0 <= Fraction(int(k), n) - Fraction(start) < Fraction(tolerance) for k in wrongs
+        ]
+        assert statistics.window(wrongs / n, 0.2 - 0.025 * step, 0.025).tolist() == expected
+
+
+def test_points_are_printed_as_the_paper_does() -> None:
+    shown = [tr.as_points(value) for value in (0.2114, 0.0, -0.0004, -0.041, 1.0, np.nan)]
+    assert shown == ["21.1", "0.0", "0.0", "-4.1", "100.0", "no model"]
+
+
+def runs(
+    m: int = 24, n: int = 41, seed: int = 0
+) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Three runs whose training errors fall, and two target languages."""
+    rng = np.random.default_rng(seed)
+    difficulty = rng.random(n)
+    learnt = np.tile(np.linspace(0.0, 0.9, m // 3), 3)[:, None]
+    training = (rng.random((m, n)) < 0.8 * difficulty - learnt * 0.8) & (learnt < 0.89)
+    translated = {
+        code: training | (rng.random((m, n)) < loss * difficulty)
+        for code, loss in (("fi", 0.3), ("sw", 0.6))
+    }
+    translated["fi"] &= rng.random((m, n)) < 0.9  # some gaps are negative
+    return training, translated, np.repeat([7, 8, 9], m // 3)
+
+
+def literal_curve(training, translated, seeds, levels, tolerance, *, n_resamples, n_splits, seed):
+    """Every number of the table by loops over resamples, halves, models and examples."""
+    m, n = training.shape
+    rng = np.random.default_rng(seed)
+    counts = statistics.resample_counts(n, n_resamples, rng)
+    halves = tr.random_halves(n, n_splits, rng)
+    resamples = [[i for i in range(n) for _ in range(int(row[i]))] for row in counts]
+    rows = {}
+    for level in levels:
+        inside = [
+            k for k in range(m) if 0 <= round(training[k].mean() - level, 9) < round(tolerance, 9)
+        ]
+        for target, array in translated.items():
+
+            def gap(model, examples, array=array):
+                lost = [int(array[model, i]) - int(training[model, i]) for i in examples]
+                return sum(lost) / len(lost)
+
+            boot, cross, by_seed = [], [], []
+            if inside:
+                boot = [min(gap(k, drawn) for k in inside) for drawn in resamples]
+                for half in halves:
+                    parts = [[i for i in range(n) if half[i] == side] for side in (1, 0)]
+                    for one, other in (parts, parts[::-1]):
+                        lowest = min(gap(k, one) for k in inside)
+                        best = [k for k in inside if gap(k, one) == lowest]
+                        cross.append(np.mean([gap(k, other) for k in best]))
+                for name in dict.fromkeys(seeds[inside]):
+                    by_seed.append(min(gap(k, range(n)) for k in inside if seeds[k] == name))
+            rows[target, level] = {
+                "igap": min((gap(k, range(n)) for k in inside), default=np.nan),
+                "boot": boot,
+                "n_models": len(inside),
+                "seeds": by_seed,
+                "crossfitted": np.mean(cross) if cross else np.nan,
+            }
+    return rows
+
+
+def about(estimate: float, resamples: list[float]) -> tuple[float, float]:
+    """The middle 95 % of the resamples, moved so that their mean is the estimate."""
+    moved = [estimate + value - sum(resamples) / len(resamples) for value in resamples]
+    return np.quantile(moved, 0.025), np.quantile(moved, 0.975)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_curve_is_the_literal_one(seed: int) -> None:
+    training, translated, seeds = runs(seed=seed)
+    levels = [0.9, 0.4, 0.2, 0.1, 0.0]
+    options = {"n_resamples": 60, "n_splits": 11, "seed": 5}
+    found = tr.igap_curve(training, translated, seeds, levels, 0.1, **options)
+    expected = literal_curve(training, translated, seeds, levels, 0.1, **options)
+    assert list(found["target"].unique()) == ["fi", "sw", "mean"]
+    assert found["n_models"].max() > 5
+    assert (found["n_models"] == 0).any()
+    for row in found[found["target"] != "mean"].itertuples():
+        own = expected[row.target, row.level]
+        assert row.igap == pytest.approx(own["igap"], nan_ok=True)
+        assert row.crossfitted == pytest.approx(own["crossfitted"], nan_ok=True)
+        assert (row.n_models, row.n_seeds) == (own["n_models"], len(own["seeds"]))
+        if own["n_models"]:
+            assert (row.low, row.high) == pytest.approx(about(row.igap, own["boot"]))
+            assert (row.seed_low, row.seed_high) == pytest.approx(
+                (min(own["seeds"]), max(own["seeds"]))
+            )
+            assert row.seed_low == row.igap
+    for row in found[found["target"] == "mean"].itertuples():
+        own = [expected[code, row.level] for code in ("fi", "sw")]
+        assert row.igap == pytest.approx(np.mean([each["igap"] for each in own]), nan_ok=True)
+        assert row.crossfitted == pytest.approx(
+            np.mean([each["crossfitted"] for each in own]), nan_ok=True
+        )
+        assert row.n_models == own[0]["n_models"]
+        if row.n_models:
+            boot = np.mean([each["boot"] for each in own], axis=0)
+            assert (row.low, row.high) == pytest.approx(about(row.igap, boot))
+            each = np.mean([each["seeds"] for each in own], axis=0)
+            assert (row.seed_low, row.seed_high) == pytest.approx((each.min(), each.max()))
+
+
+def test_an_empty_window_has_no_number() -> None:
+    training, translated, seeds = runs()
+    for models in (slice(None), slice(0)):
+        table = tr.igap_curve(
+            training[models],
+            {code: array[models] for code, array in translated.items()},
+            seeds[models],
+            [0.95, 0.9],
+            n_resamples=5,
+        )
+        assert len(table) == 3 * 2
+        assert (table[["n_models", "n_seeds"]] == 0).all(axis=None)
+        values = table.drop(columns=["target", "level", "n_models", "n_seeds"])
+        assert values.isna().all(axis=None)
+        assert set(table["igap"].map(tr.as_points)) == {"no model"}
+
+
+def test_levels_of_the_curve_are_the_papers() -> None:
+    training, translated, seeds = runs()
+    levels = [0.2 - 0.025 * step for step in range(9)]
+    table = tr.igap_curve(training, translated, seeds, levels, n_resamples=2)
+    expected = [0.2, 0.175, 0.15, 0.125, 0.1, 0.075, 0.05, 0.025, 0.0]
+    assert table["level"].unique().tolist() == expected == list(tr.TRAINING_ERRORS)
+    pd.testing.assert_frame_equal(tr.igap_curve(training, translated, seeds, n_resamples=2), table)
+
+
+def test_interval_of_one_model_is_that_of_a_mean() -> None:
+    n = 2000
+    training, translated = np.zeros((1, n), bool), wrong(1, n, rate=0.3)
+    table = tr.igap_curve(training, {"fi": translated}, [0], [0.0], n_resamples=4000)
+    share = translated.mean()
+    width = stats.norm.ppf(0.975) * np.sqrt(share * (1 - share) / n)
+    row = table.iloc[0]
+    assert row["igap"] == share
+    # the quantiles of 4000 draws have an error of some 4 % of the width
+    assert row["low"] == pytest.approx(share - width, abs=0.1 * width)
+    assert row["high"] == pytest.approx(share + width, abs=0.1 * width)
+    assert row["crossfitted"] == pytest.approx(share)  # nothing to choose: the mean of the halves
+
+
+def test_only_the_crossfitted_gap_is_not_lowered_by_the_choice_among_models() -> None:
+    # sixty models that all lose 30 % of the examples, each its own: there is nothing to choose
+    m, n = 60, 400
+    training = np.zeros((m, n), bool)
+    targets = {f"l{i}": wrong(m, n, rate=0.3, seed=i) for i in range(12)}
+    table = tr.igap_curve(training, targets, np.zeros(m), [0.0], n_resamples=20)
+    row = table[table["target"] == "mean"].iloc[0]
+    assert row["igap"] < 0.3 - 0.03
+    assert row["crossfitted"] == pytest.approx(0.3, abs=0.01)
+    assert (table["low"] < table["igap"]).all()
+    assert (table["igap"] < table["high"]).all()
+
+
+def test_interval_holds_the_mean_of_the_statistic_over_data_sets() -> None:
+    # twenty models with shared difficulties; what the minimum is on average, and how often covered
+    def data(seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        return 0.8 * rng.normal(size=(1, 150)) + 0.6 * rng.normal(size=(20, 150)) < -0.5
+
+    mean = np.mean([data(seed).mean(axis=1).min() for seed in range(1000, 2000)])
+    covered = []
+    for seed in range(100):
+        curve = tr.igap_curve(
+            np.zeros((20, 150), bool),
+            {"fi": data(seed)},
+            np.zeros(20),
+            [0.0],
+            n_resamples=200,
+            n_splits=1,
+        )
+        covered.append(curve["low"][0] <= mean <= curve["high"][0])
+    assert 0.88 <= np.mean(covered) <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t, x, s: (t[0], x, s), r"training has shape \(41,\)"),
+        (lambda t, x, s: (t, x, s[:3]), "there are 3 seeds"),
+        (lambda t, x, s: (t, {}, s), "no target languages"),
+        (lambda t, x, s: (t, {"fi": x["fi"][:, :40]}, s), "41 examples .* translation to fi 40"),
+        (lambda t, x, s: (t, {"fi": x["fi"][:5]}, s), r"translation to fi \(5, 41\)"),
+        (lambda t, x, s: (t, {"fi": x["fi"] * 1}, s), "the translation to fi must be a boolean"),
+        (lambda t, x, s: (t[:, :1], {"fi": x["fi"][:, :1]}, s), "two training examples or more"),
+    ],
+)
+def test_runs_that_cannot_be_measured_are_named(change, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        tr.igap_curve(*change(*runs()))
+
+
+def test_resamples_and_tolerance_must_be_positive() -> None:
+    for options, says in (
+        ({"n_resamples": 0}, "1 or more: 0, 100"),
+        ({"n_splits": 0}, "1 or more: 1000, 0"),
+        ({"tolerance": 0}, "tolerance must be above 0"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            tr.igap_curve(*runs(), **options)

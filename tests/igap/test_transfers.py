@@ -1,0 +1,458 @@
+"""Transfers: tasks in several languages, and what their runs measure, against literal loops."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import tiny
+from xlx.core.settings import current
+from xlx.igap import ranking, tasks, transfers
+from xlx.igap import transferability as tr
+from xlx.igap.tasks import TransferTask
+from xlx.igap.transfers import Transfers
+from xlx.models import finetuning
+from xlx.models.finetuning import Recipe, Run, Sparing
+from xlx.text import corpora, examples, labelled, sameness
+from xlx.text.examples import Examples
+from xlx.text.files import TextError
+
+CODES = ("en", "de", "ja")
+N_TRAIN, N_TEST = 12, 7
+
+
+def made(language: str, part: str = "train", n: int = N_TRAIN, **changes: object) -> Examples:
+    texts = [f"{text} {language}" for text in tiny.SENTENCES]
+    found = Examples(
+        name=f"made {language} {part}",
+        language=language,
+        first=tuple(texts[i % len(texts)] for i in range(n)),
+        second=None,
+        labels=np.arange(n) % 2,
+        classes=("no", "yes"),
+        ids=tuple(f"{part}:{i}" for i in range(n)),
+    )
+    return replace(found, **changes)
+
+
+def task(codes: Sequence[str] = CODES, tested: bool = True) -> TransferTask:
+    test = {code: made(code, "test", N_TEST) for code in codes} if tested else {}
+    return TransferTask("made", {code: made(code) for code in codes}, test, {})
+
+
+def made_run(of: TransferTask, rng: np.random.Generator, **about: object) -> Run:
+    """What a run would keep, drawn at random; the source is learnt better and better."""
+    names = {"model": "one", "source": "en", "algorithm": "vanilla", "seed": 1} | about
+    rate = names.pop("learning_rate", 1e-3)
+    steps = np.array([5, 10, 12])
+    predictions, logits = {}, {}
+    for part, sets in (("train", of.train), ("test", of.test)):
+        for code, one in sets.items():
+            wrong = rng.random((3, len(one))) < 0.45
+            if part == "train" and code == names["source"]:
+                wrong &= np.arange(len(one)) < np.array([[4], [2], [0]])
+            predicted = np.where(wrong, 1 - one.labels, one.labels)
+            predictions[f"{part} {code}"] = predicted
+            logits[f"{part} {code}"] = np.eye(2, dtype=np.float16)[predicted]
+    losses = np.zeros(12, np.float32)
+    return Run(**names, learning_rate=rate, steps=steps, losses=losses, predictions=predictions,
+               logits=logits, n_cut={})  # fmt: skip
+
+
+def runs(of: TransferTask, seed: int = 0) -> Transfers:
+    """Two models, two sources, two algorithms, two seeds and two rates."""
+    rng = np.random.default_rng(seed)
+    return Transfers(
+        of,
+        tuple(
+            made_run(of, rng, model=m, source=s, algorithm=a, seed=k, learning_rate=rate)
+            for m in ("one", "two")
+            for s in ("en", "ja")
+            for a in ("vanilla", "xtune")
+            for k in (1, 2)
+            for rate in (1e-3, 1e-4)
+        ),
+    )
+
+
+def errors(run: Run, part: str, code: str, of: TransferTask) -> list[list[int]]:
+    """1 for each wrong answer, checkpoint by checkpoint."""
+    labels = getattr(of, part)[code].labels
+    return [
+        [int(guess != label) for guess, label in zip(row, labels, strict=True)]
+        for row in run.predictions[f"{part} {code}"]
+    ]
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+def test_a_task_that_is_not_aligned_is_refused() -> None:
+    train = {code: made(code) for code in ("en", "de")}
+    swapped = train | {"de": made("de").at([1, 0, *range(2, N_TRAIN)])}
+    with pytest.raises(TextError, match=r"position 0 is example train:1 in de .* in en"):
+        TransferTask("made", swapped, {}, {})
+    other = train | {"de": made("de", labels=1 - np.arange(N_TRAIN) % 2)}
+    with pytest.raises(TextError, match=r"example train:0 is yes in de and no in en"):
+        TransferTask("made", other, {}, {})
+    test = {"en": made("en", "test", 4), "de": made("de", "test", 3)}
+    with pytest.raises(TextError, match=r"made de test has 3 examples and made en test 4"):
+        TransferTask("made", train, test, {})
+
+
+def test_training_and_test_set_must_have_the_same_languages() -> None:
+    train = {code: made(code) for code in ("en", "de")}
+    with pytest.raises(TextError, match=r"training set has en, de and the test set en"):
+        TransferTask("made", train, {"en": made("en", "test")}, {})
+
+
+def test_a_task_says_what_it_is() -> None:
+    assert repr(task()) == "Task(made: 12 examples to train and 7 to test, in en de ja)"
+    assert repr(task(tested=False)).endswith("12 examples to train and 0 to test, in en de ja)")
+    assert task().guess == 0.5
+
+
+def test_a_labelled_task_is_the_shipped_data_in_all_languages() -> None:
+    found = tasks.labelled_task("NLI", ["ru", "en"])
+    assert found.languages == ("ru", "en")
+    assert found.guess == pytest.approx(2 / 3)
+    for part in ("train", "test"):
+        for code in found.languages:
+            shipped = labelled.load_labelled("NLI", code, part)
+            one = getattr(found, part)[code]
+            assert (one.first, one.second, one.ids) == (shipped.first, shipped.second, shipped.ids)
+            assert tuple(one.classes[label] for label in one.labels) == shipped.labels
+    assert set(found.left_out["train"].values()) == {0}
+
+
+def test_same_or_other_is_a_task_without_labels() -> None:
+    codes = ["de", "en"]
+    found = tasks.labelled_task("same or other", codes, n_train=20, n_test=10, seed=2)
+    text = corpora.load("wmt24pp", codes, drop_duplicates=True)
+    parts = sameness.same_or_other_parts(text, "de", 20, 10, 2)
+    for part, made_of in zip((found.train, found.test), parts, strict=True):
+        assert {code: one.text_hash() for code, one in part.items()} == {
+            code: one.text_hash() for code, one in made_of.items()
+        }
+    assert (found.guess, found.languages) == (0.5, ("de", "en"))
+    with pytest.raises(ValueError, match="how many pairs"):
+        tasks.labelled_task("same or other", codes, n_train=20)
+
+
+def test_a_part_of_a_labelled_task_is_its_shortest_in_all_languages() -> None:
+    whole = tasks.labelled_task("PI", ["en", "ko", "de"])
+    some = tasks.labelled_task("PI", ["en", "ko", "de"], n_train=20, n_test=10)
+    for part, n in (("train", 20), ("test", 10)):
+        sets = getattr(whole, part)
+        size = {
+            name: sum(len(one.first[i]) + len(one.second[i]) for one in sets.values())
+            for i, name in enumerate(sets["en"].ids)
+        }
+        kept = getattr(some, part)
+        assert all(len(one) == n and one.ids == kept["en"].ids for one in kept.values())
+        longest = max(size[name] for name in kept["en"].ids)
+        assert all(size[name] >= longest for name in set(size) - set(kept["en"].ids))
+    assert some.n_train == 20
+
+
+def test_a_local_copy_is_read_by_part_and_what_is_not_in_all_is_left_out(tmp_path: Path) -> None:
+    def write(name: str, rows: list[tuple[str, str, str]]) -> None:
+        (tmp_path / name).write_text("".join("\t".join(row) + "\n" for row in rows))
+
+    pairs = [(f"one {i}", f"two {i}", str(i % 2)) for i in range(8)]
+    write("dev-en.tsv", pairs)
+    # Not translated in German: the third; another label there: the fifth.
+    german = [(f"eins {i}", f"zwei {i}", str(i % 2)) for i in range(8)]
+    german[2], german[4] = ("NS", "zwei 2", "0"), ("eins 4", "zwei 4", "1")
+    write("dev-de.tsv", german)
+    write("test-en.tsv", pairs[:4])
+    write("test-de.tsv", [*german[:2], *german[5:7]])
+    found = tasks.labelled_task("PI", ["en", "de"], train_split="validation", path=tmp_path)
+    assert found.left_out["train"] == {"missing": 1, "other label": 1}
+    assert found.train["en"].first == tuple(f"one {i}" for i in (0, 1, 3, 5, 6, 7))
+    assert found.train["de"].first == tuple(f"eins {i}" for i in (0, 1, 3, 5, 6, 7))
+    assert found.left_out["test"] == {"missing": 0, "other label": 2}
+
+
+def test_a_language_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="'en' is given twice"):
+        tasks.labelled_task("PI", ["en", "de", "en"])
+
+
+def test_a_random_task_has_no_test_set() -> None:
+    corpus = corpora.load("flores200-100", ["de", "en"])
+    found = tasks.random_task(corpus, 3)
+    assert (found.name, found.test, found.guess) == ("random labels", {}, 0.5)
+    for code in ("de", "en"):
+        assert found.train[code].first == corpus.sentences[code]
+        assert (found.train[code].labels == examples.random_labels(len(corpus), 3)).all()
+
+
+def test_labels_are_corrupted_alike_in_all_languages_and_in_training_only() -> None:
+    whole = task()
+    found = whole.corrupted(0.7, seed=4)
+    expected = examples.corrupted(made("en").labels, 0.7, 2, 4)
+    assert (expected != made("en").labels).any()
+    for code in CODES:
+        assert (found.train[code].labels == expected).all()
+        assert found.train[code].first == whole.train[code].first
+        assert (found.test[code].labels == whole.test[code].labels).all()
+        assert (whole.corrupted(0, seed=4).train[code].labels == made(code).labels).all()
+
+
+# --- what is measured -----------------------------------------------------------------------------
+
+
+def test_points_are_those_of_a_loop_over_predictions() -> None:
+    of = task()
+    found = runs(of)
+    rows = []
+    for run in found.runs:
+        source = run.source
+        for target in [code for code in CODES if code != source]:
+            for k, step in enumerate(run.steps):
+                train, translated, unseen, at_home = (
+                    mean(errors(run, part, code, of)[k])
+                    for part, code in (
+                        *(("train", source), ("train", target)),
+                        *(("test", target), ("test", source)),
+                    )
+                )
+                rows.append(
+                    (run.model, "made", source, target, run.algorithm, run.seed, run.learning_rate,
+                     step, train, translated - train, unseen - translated, unseen,
+                     (1 - at_home) - (1 - unseen))
+                )  # fmt: skip
+    points = found.points()
+    pd.testing.assert_frame_equal(points, pd.DataFrame(rows, columns=points.columns))
+    parts = points["interlingual"] + points["intralingual"] + points["training"]
+    assert (parts - points["error"]).abs().max() < 1e-15
+
+
+def test_without_a_test_set_only_the_interlingual_gap_is_measured() -> None:
+    of = task(tested=False)
+    points = runs(of).points()
+    assert points[["intralingual", "error", "transfer_gap"]].isna().all(axis=None)
+    run = runs(of).runs[0]
+    wrong = mean(errors(run, "train", "de", of)[0]) - mean(errors(run, "train", "en", of)[0])
+    assert points.loc[0, ["target", "interlingual"]].tolist() == ["de", pytest.approx(wrong)]
+    directions = runs(of).directions(n_resamples=10, n_splits=2)
+    assert directions[["accuracy", "transfer_gap"]].isna().all(axis=None)
+    with pytest.raises(ValueError, match=r"the task made has no test set"):
+        runs(of).only(model="one", algorithm="vanilla").last_wrong()
+
+
+def test_curves_are_the_least_gap_over_seeds_rates_and_steps() -> None:
+    found = runs(task())
+    levels, tolerance = (0.2, 0.1, 0.0), 0.1
+    curves = found.curves(levels, tolerance, n_resamples=20, n_splits=2)
+    points = found.points()
+    by = ["model", "task", "source", "algorithm"]
+    assert len(curves) == 8 * 3 * len(levels)  # two targets and their mean
+    for names, own in points.groupby(by):
+        kept = (curves[by] == list(names)).all(axis=1)
+        least = {}
+        for target, rows in own.groupby("target"):
+            for level in levels:
+                near = rows["training"].sub(level).between(-1e-12, tolerance - 1e-9)
+                value = rows.loc[near, "interlingual"].min()
+                row = curves[kept & (curves["target"] == target) & (curves["level"] == level)]
+                assert row["igap"].item() == pytest.approx(value, nan_ok=True)
+                assert row["n_models"].item() == near.sum()
+                least.setdefault(level, []).append(value)
+        for level, values in least.items():
+            row = curves[kept & (curves["target"] == tr.MEAN_TARGET) & (curves["level"] == level)]
+            assert row["igap"].item() == pytest.approx(np.mean(values), nan_ok=True)
+    assert curves["n_models"].max() > 2
+    assert np.allclose(curves["chance"], 0.5 - curves["level"])
+
+
+def test_directions_have_the_last_checkpoints_mean_and_nothing_lost_at_home() -> None:
+    of = task()
+    found = runs(of)
+    options = {"n_resamples": 20, "n_splits": 2}
+    directions = found.directions(0.0, 0.001, **options)
+    assert len(directions) == 8 * 3
+    for row in directions.itertuples():
+        own = [
+            run
+            for run in found.runs
+            if (run.model, run.source, run.algorithm) == (row.model, row.source, row.algorithm)
+        ]
+        assert len(own) == 4
+        right = {
+            code: mean([1 - mean(errors(run, "test", code, of)[-1]) for run in own])
+            for code in (row.source, row.target)
+        }
+        assert row.accuracy == pytest.approx(right[row.target])
+        assert row.transfer_gap == pytest.approx(right[row.source] - right[row.target])
+    at_home = directions[directions["source"] == directions["target"]]
+    assert set(at_home["source"]) == {"en", "ja"}
+    assert (at_home[["igap", "low", "high", "transfer_gap"]] == 0).all(axis=None)
+    keys = ["model", "task", "source", "target", "algorithm"]
+    both = directions.merge(found.curves([0.0], 0.001, **options), on=keys, suffixes=("", "_"))
+    assert len(both) == 8 * 2
+    assert both["igap"].notna().all()
+    for name in ("igap", "low", "high", "crossfitted", "n_models"):
+        assert (both[name] == both[f"{name}_"]).all()
+
+
+def test_last_answers_are_stacked_over_the_runs_of_one_kind() -> None:
+    of = task()
+    found = runs(of)
+    with pytest.raises(ValueError, match=r"runs are of 4 models or algorithms"):
+        found.last_wrong()
+    one = found.only(model="two", algorithm="xtune")
+    for part in ("train", "test"):
+        wrong = one.last_wrong(part)
+        assert set(wrong) == {("en", "de"), ("en", "ja"), ("ja", "en"), ("ja", "de")}
+        for (source, target), array in wrong.items():
+            expected = [errors(r, part, target, of)[-1] for r in one.runs if r.source == source]
+            assert array.dtype == bool
+            assert array.astype(int).tolist() == expected
+
+
+def test_only_keeps_the_runs_asked_for() -> None:
+    found = runs(task())
+    kept = found.only(model="one", seed=2)
+    assert kept.task is found.task
+    assert [(run.model, run.seed) for run in kept.runs] == [("one", 2)] * 8
+    with pytest.raises(ValueError, match=r"there is no run with \{'model': 'three'\}"):
+        found.only(model="three")
+
+
+def test_igap_as_a_predictor_is_high_where_little_is_lost() -> None:
+    found = runs(task()).only(model="one", algorithm="vanilla")
+    scores = found.igap_scores()
+    directions = found.directions(n_resamples=1, n_splits=1).set_index(["source", "target"])
+    assert set(scores["metric"]) == {"IGAP"}
+    assert len(scores) == 4
+    for row in scores.itertuples():
+        assert row.score == -directions.loc[(row.source, row.target), "igap"]
+
+
+def test_other_sources_are_averaged_without_the_direction_and_the_target() -> None:
+    rows = [("en", "de", 0.9), ("en", "ja", 0.5), ("de", "en", 0.8), ("de", "ja", 0.3),
+            ("ja", "en", 0.2), ("ja", "de", 0.1), ("fr", "de", 0.4), ("de", "de", 1.0)]  # fmt: skip
+    gold = pd.DataFrame(rows, columns=["source", "target", "score"])
+    found = ranking.other_sources(gold).set_index(["source", "target"])["score"]
+    assert found["en", "de"] == pytest.approx((0.1 + 0.4) / 2)  # not de to de
+    assert found["ja", "de"] == pytest.approx((0.9 + 0.4) / 2)
+    assert found["en", "ja"] == 0.3
+    assert found["de", "en"] == 0.2
+    assert found["fr", "de"] == pytest.approx((0.9 + 0.1) / 2)
+
+
+# --- fine-tuning ----------------------------------------------------------------------------------
+
+RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=3e-3, every=4, max_length=32)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny.save(tmp_path_factory.mktemp("models") / "tiny"))
+
+
+def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(
+    model: str,
+) -> None:
+    recipes = [RECIPE, replace(RECIPE, learning_rate=1e-3)]
+    found = transfers.transfer_task([model], task(), ["ja", "en"], recipes, (1, 2))
+    about = [(run.source, run.learning_rate, run.seed) for run in found.runs]
+    assert about == [(s, r, k) for s in ("ja", "en") for r in (3e-3, 1e-3) for k in (1, 2)]
+    for run in found.runs:
+        sizes = {name: array.shape for name, array in run.predictions.items()}
+        assert sizes == {f"train {code}": (3, N_TRAIN) for code in CODES} | {
+            f"test {code}": (3, N_TEST) for code in CODES
+        }
+    alone = finetuning.Job(model, made("ja"), {"test de": made("de", "test", N_TEST)}, RECIPE, 2)
+    expected = finetuning.finetune(alone)
+    (same,) = found.only(source="ja", seed=2, learning_rate=3e-3).runs
+    assert (same.predictions["test de"] == expected.predictions["test de"]).all()
+
+
+def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
+    """What IGAP and the last checkpoint need is asked, and nothing else."""
+    recipe = replace(RECIPE, epochs=12, every=3)
+    arguments = ([model], task(), ["en", "ja"], [recipe], (1,))
+    full = transfers.transfer_task(*arguments)
+    levels, tolerance = (0.25, 0.0), 0.2
+    sparing = Sparing(tuple((level, tolerance) for level in levels))
+    spared = transfers.transfer_task(*arguments, sparing=sparing)
+    options = {"n_resamples": 20, "n_splits": 2}
+    curves = [found.curves(levels, tolerance, **options) for found in (full, spared)]
+    assert curves[0]["n_models"].gt(0).any()
+    pd.testing.assert_frame_equal(*curves)
+    pd.testing.assert_frame_equal(
+        *(found.directions(0.0, tolerance, **options) for found in (full, spared))
+    )
+    for part in ("train", "test"):
+        one, other = (found.last_wrong(part) for found in (full, spared))
+        assert all((one[key] == other[key]).all() for key in one)
+    every, some = full.points(), spared.points()
+    last = every["step"] == every["step"].max()
+    pd.testing.assert_frame_equal(every[last], some[last])
+    assert some.loc[~last, ["intralingual", "error", "transfer_gap"]].isna().all(axis=None)
+    near = every["training"].between(0, tolerance - 1e-9) | every["training"].between(0.25, 0.45)
+    assert (near & ~last).any()
+    assert (~near & ~last).any()
+    assert some["interlingual"].notna().tolist() == (near | last).tolist()
+    assert some["training"].tolist() == every["training"].tolist()
+    assert (some["interlingual"] == every["interlingual"])[near | last].all()
+    run = spared.runs[0]
+    with pytest.raises(ValueError, match="was not asked about test de at all these checkpoints"):
+        spared.wrong(run, "test", "de")
+    with pytest.raises(ValueError, match="was not asked about train de"):
+        spared.curves([0.5], 0.3, **options)
+    asked = sum((array >= 0).sum() for run in spared.runs for array in run.predictions.values())
+    assert asked < 0.7 * sum(array.size for run in full.runs for array in run.predictions.values())
+
+
+def test_what_more_is_learnt_from_has_no_part_in_the_training_error(
+    model: str,
+) -> None:
+    more = made("en", "more", 20, labels=np.arange(20) // 2 % 2)
+    arguments = ([model], task(), ["en"], [RECIPE], (1,))
+    found = transfers.transfer_task(*arguments, more=more)
+    (run,) = found.runs
+    assert run.source == "en"
+    assert len(run.losses) == 3 * 32 / 4  # all 32 are learnt from
+    assert found.wrong(run, "train", "en").shape == (len(run.steps), N_TRAIN)
+    expected = (run.predictions["train en"] != made("en").labels).mean(axis=1)
+    points = found.points()
+    assert points.loc[points["target"] == "de", "training"].tolist() == expected.tolist()
+    plain = transfers.transfer_task(*arguments)
+    assert len(plain.runs[0].losses) == 3 * 12 / 4
+
+
+def test_what_cannot_be_transferred_is_refused_before_anything_is_learnt(
+    model: str,
+) -> None:
+    with pytest.raises(ValueError, match=r"the task made has no ru: it has en, de, ja"):
+        transfers.transfer_task([model], task(), ["en", "ru"], [RECIPE], (1,))
+    more = made("en", "more")
+    for sources in (["de"], ["en", "de"]):
+        with pytest.raises(ValueError, match=r"made en more is in en: it can be added for that"):
+            transfers.transfer_task([model], task(), sources, [RECIPE], (1,), more=more)
+    more = replace(more, classes=("yes", "no"))
+    with pytest.raises(ValueError, match=r"made en more has other classes than made"):
+        transfers.transfer_task([model], task(), ["en"], [RECIPE], (1,), more=more)
+    assert not list(current().cache.rglob("*.arrow"))
+
+
+def test_tasks_at_once_are_the_tasks_one_by_one(model: str) -> None:
+    tasks = [task().corrupted(ratio, 1) for ratio in (0.0, 1.0)]
+    rest = (["en"], [RECIPE], (1, 2))
+    both = transfers.transfer_tasks([model], tasks, *rest)
+    assert [found.task for found in both] == tasks
+    for one, found in zip(tasks, both, strict=True):
+        alone = transfers.transfer_task([model], one, *rest)
+        pd.testing.assert_frame_equal(found.points(), alone.points())
+    assert not both[0].points().equals(both[1].points())

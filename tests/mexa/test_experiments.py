@@ -1,0 +1,248 @@
+"""What the notebooks of MEXA show: on scores made by hand, against numbers counted one by one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xlx.mexa import estimates, experiments
+from xlx.mexa.chance import chance_table
+from xlx.mexa.coverage import Coverage
+from xlx.mexa.experiments import Covered
+from xlx.mexa.measures import PivotScores, scores
+from xlx.models import alignment
+
+LANGUAGES = ("de", "fr", "sw")
+GROUPS = {"de": "trained on", "fr": "trained on", "sw": "others, Latin script"}
+
+
+def coverage(model: str, seed: int = 0, pooling: str = "last") -> Coverage:
+    """Three layers of ten sentences in three languages, at random."""
+    rng = np.random.default_rng(seed)
+    hits = rng.random((3, 3, 10)) < 0.5
+    rows = [
+        (language, layer, measure, rng.random())
+        for language in LANGUAGES
+        for measure in alignment.ALIGNMENT_MEASURES
+        for layer in range(3)
+    ]
+    return Coverage(
+        model, 0, pooling,
+        PivotScores(LANGUAGES, "en", (0, 1, 2), hits, np.where(hits, -1, 0)),
+        pd.DataFrame(rows, columns=["language", "layer", "measure", "value"]),
+        {"de": 1, "fr": 0, "sw": 9, "en": 0},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def covered() -> list[Covered]:
+    return [
+        Covered(states, coverage(model, seed))
+        for seed, (model, states) in enumerate(
+            (model, states) for model in ("a", "b") for states in ("raw", "centred")
+        )
+    ]
+
+
+@pytest.fixture(scope="module")
+def bags() -> pd.DataFrame:
+    """Of one vocabulary: the same for both models."""
+    return pd.DataFrame(
+        [(language, 0.4, model, states) for model in ("a", "b") for states in ("raw", "centred")
+         for language in LANGUAGES],
+        columns=["language", "mu", "model", "states"],
+    )  # fmt: skip
+
+
+def mu(own: Covered) -> np.ndarray:
+    return own.coverage.scores.hits.mean(axis=2)
+
+
+# --- alignment ------------------------------------------------------------------------------------
+
+
+def test_the_corner_of_a_matrix_has_its_rivals_and_hits() -> None:
+    rng = np.random.default_rng(0)
+    states = {code: rng.normal(size=(2, 7, 5)) for code in ("en", "de")}
+    table = experiments.corner(states, "en", "de", 1, n=3)
+    x, p = (states[code][1] for code in ("de", "en"))
+    cosine = [[a @ b / np.sqrt(a @ a * (b @ b)) for b in p] for a in x]
+    for i in range(3):
+        assert table.loc[i, 2] == pytest.approx(cosine[i][2])
+        rivals = [cosine[i][j] for j in range(7) if j != i] + [
+            cosine[j][i] for j in range(7) if j != i
+        ]
+        assert table.loc[i, "largest of all others"] == pytest.approx(max(rivals))
+        assert table.loc[i, "hit"] == (cosine[i][i] > max(rivals))
+    assert table["hit"].tolist() == scores(states, "en").hits[1, 0, :3].tolist()
+
+
+def test_scores_are_averaged_by_layer_and_group(covered: list[Covered], bags: pd.DataFrame) -> None:
+    by_layer = experiments.layer_table(covered)
+    means = experiments.mean_by_layer(by_layer, experiments.SCORED)
+    assert means.loc[("b", "last", "centred"), 2] == pytest.approx(
+        mu(covered[3])[2].mean(), abs=6e-4
+    )
+    assert experiments.cut_table(covered).loc["sw"].tolist() == [9, 9]
+    beside = [Covered("raw", coverage("a", 9), ", untrained")]
+    drawn, floors = experiments.drawn_layers(by_layer, beside, bags, GROUPS)
+    row = drawn.set_index(["model", "states", "group", "layer"])["mu"]
+    assert row["a, untrained", "raw", "trained on", 1] == pytest.approx(mu(beside[0])[1, :2].mean())
+    assert set(floors["model"]) == {"a", "b", "a, untrained", "b, untrained"}
+    pooled = experiments.pooled_table(covered)
+    table = experiments.group_table(pooled, bags, GROUPS)
+    assert table.columns.tolist() == ["trained on (2)", "others, Latin script (1)"]
+    assert table.loc[("a", "bag of subwords", "", "raw"), "trained on (2)"] == pytest.approx(0.4)
+    assert ("b", "bag of subwords", "", "raw") not in table.index  # the same vocabulary
+    highest = mu(covered[0]).max(axis=0)
+    assert table.loc[("a", "last", "max", "raw")].tolist() == pytest.approx(
+        [highest[:2].mean(), highest[2]]
+    )
+    above = experiments.above_bags(pooled, beside, bags).loc[("a", "last", "raw")]
+    assert above.tolist() == [(highest > 0.4).sum(), 3]
+    shown = experiments.interval_table(pooled, "last", {"sw": "Swahili"})
+    assert shown.loc["Swahili", ("a", "raw")].startswith(f"{highest[2]:.2f} (")
+
+
+def test_least_hits_are_beyond_chance_in_all_layers_together(covered: list[Covered]) -> None:
+    pooled = experiments.pooled_table(covered)
+    bounds, counted = experiments.least_hits(pooled, covered, 10, p=0.01)
+    tail = chance_table(10).set_index("k")["matrix"]
+    k = bounds.loc[3, "hits"]
+    assert 3 * tail[k] < 0.01 <= 3 * tail[k - 1]
+    assert bounds.loc[3, "P"] == pytest.approx(3 * tail[k])
+    hits = covered[0].coverage.scores.hits.sum(axis=2).max(axis=0)
+    assert counted.loc[("a", "last", "raw")].tolist() == [(hits >= k).sum(), 3]
+
+
+def test_chance_is_simulated_where_asked_for() -> None:
+    tails = experiments.simulated_tails([3, 5], [5], 8, 50, 1)
+    assert tails.loc[tails["n"] == 3, "vectors"].isna().all()
+    assert tails.loc[tails["n"] == 5, "vectors"].notna().all()
+    moments = experiments.chance_moments(5, 8, 50, 1, [0.0, 0.5])
+    assert moments.index.tolist() == [
+        ("binomial", 0.0), ("matrix", 0.0), ("vectors", 0.0), ("vectors", 0.5),
+    ]  # fmt: skip
+
+
+def test_languages_are_grouped_by_training_and_script() -> None:
+    text = experiments.load_text("flores200-100", ["en", "de", "sw", "am"], 5)
+    assert len(text) == 5
+    groups = experiments.language_groups(text, "flores200-100")
+    assert groups == {
+        "en": "trained on", "de": "trained on", "sw": "others, Latin script",
+        "am": "others, other scripts",
+    }  # fmt: skip
+    assert experiments.language_tags("a folder") == {}
+    assert experiments.training_history("mini-llama")[0].step == 0
+
+
+# --- estimation -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tasks() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    codes = ["en", *LANGUAGES, *(f"x{i}" for i in range(10))]
+    rows = [("T", model, code, rng.random()) for model in ("a", "b") for code in codes]
+    table = pd.DataFrame(rows, columns=["task", "model", "language", "score"])
+    return table.assign(stderr=0.01, n=100)
+
+
+def test_a_task_is_summed_up_without_the_pivot(tasks: pd.DataFrame) -> None:
+    table = estimates.task_summary(tasks, "en", {"T": 5})
+    of_model = tasks[tasks["model"] == "a"].set_index("language")["score"]
+    row = table.loc[("T", "a")]
+    assert (row["en"], row["guess"]) == (of_model["en"], 0.2)
+    assert row["others, mean"] == pytest.approx(of_model.drop("en").mean())
+    assert (row["lowest"], row["highest"]) == (of_model.drop("en").min(), of_model.drop("en").max())
+
+
+def test_correlations_are_shown_with_intervals_and_an_average() -> None:
+    keys = {"task": "T", "text": "FLORES", "pooling": "last", "layers": "max"}
+    table = pd.DataFrame({"model": ["a", "b"], "r": [0.5, 0.1], "low": 0.0, "high": 0.6, **keys})
+    shown = estimates.correlation_table(table)
+    assert shown.iloc[0].tolist() == [
+        "+0.50 (+0.00 to +0.60)", "+0.10 (+0.00 to +0.60)", "+0.30",
+    ]  # fmt: skip
+    beside = estimates.beside_table_2(table)
+    assert beside.loc[("FLORES", "last token", "Max"), ("here", "T")] == 0.3
+    assert beside.loc[("FLORES", "last token", "Mean"), ("printed", "m-MMLU")] == 0.9545
+
+
+def test_measures_are_averaged_over_middle_layers(covered: list[Covered]) -> None:
+    own = covered[0].coverage
+    table = estimates.middle_measures([own]).set_index(["measure", "language"])["value"]
+    assert table["MEXA", "de"] == pytest.approx(mu(covered[0])[1:, 0].mean())
+    cka = own.measures.query("measure == 'cka' and language == 'sw' and layer > 0")["value"]
+    assert table["cka", "sw"] == pytest.approx(cka.mean())
+    points = estimates.cosine_points(
+        estimates.middle_measures([own]),
+        pd.DataFrame({"model": "a", "language": ["de"], "score": [0.7]}), "last",
+    )  # fmt: skip
+    assert points.set_index("language")["score"].isna().tolist() == [False, True, True]
+
+
+def test_what_mexa_adds_is_a_coefficient_beside_the_rivals() -> None:
+    rng = np.random.default_rng(2)
+    n = 60
+    rivals = pd.DataFrame(rng.random((n, 3)), columns=estimates.RIVALS)
+    rivals = rivals.assign(language=[f"l{i}" for i in range(n)], model="a", task="T")
+    mexa = rng.random(n)
+    rivals["score"] = 0.1 + 0.5 * mexa + 0.2 * rivals["bag"] + 0.01 * rng.normal(size=n)
+    table = pd.DataFrame({"language": rivals["language"], "model": "a", "mu": mexa})
+    table = table.assign(text="FLORES", pooling="last", layers="max")
+    adds = estimates.added_by_mexa(table, rivals)
+    assert adds["per 0.1"].item() == pytest.approx(0.05, abs=0.005)
+    assert adds["VIF"].item() < 1.5
+    told = estimates.significant(adds).loc[("T", "FLORES")]
+    assert told.to_dict() == {"p < 0.05": 1, "MEXA adds": 1, "of": 1, "by chance": 0.05}
+    shown = estimates.rival_correlations(rivals, n_resamples=20, seed=0)
+    assert shown.columns.tolist() == estimates.RIVALS
+    assert estimates.added_by_mexa(table.head(9), rivals).empty
+
+
+def test_estimates_have_lines_where_there_is_something_to_fit(tasks: pd.DataFrame) -> None:
+    rng = np.random.default_rng(3)
+    of_a = tasks[(tasks["language"] != "en") & (tasks["model"] == "a")]
+    joined = of_a.assign(mu=rng.random(len(of_a)), low=0.0, high=1.0)
+    summary = estimates.task_summary(tasks, "en", {})
+    table = estimates.adjusted_scores(joined, summary, "en")
+    english = summary.loc[("T", "a"), "en"]
+    np.testing.assert_allclose(table["expected"], joined["mu"] * english)
+    np.testing.assert_allclose(table["mu_high"], english)
+    np.testing.assert_allclose(table["score_high"] - table["score"], 1.96 * 0.01, rtol=1e-3)
+    assert (table["written"] != "").sum() == 3
+    lines, fits = estimates.estimate_lines(table, {"T": 4}, n_resamples=20, seed=0)
+    slope, intercept = np.polyfit(table["expected"], table["score"], 1)
+    assert fits.loc[("T", "a"), ["slope", "intercept"]].tolist() == pytest.approx(
+        [slope, intercept]
+    )
+    ideal = lines[lines["kind"] == "ideal"]
+    assert ideal["y"].tolist() == pytest.approx([0.25, 0.25 + 0.75 * table["expected"].max()])
+    few, none = estimates.estimate_lines(table.head(2), {"T": 4}, n_resamples=20, seed=0)
+    assert none.empty
+    assert set(few["kind"]) == {"ideal", "chance"}
+
+
+def test_bands_stand_beside_table_6() -> None:
+    ours = pd.DataFrame({"language": ["de", "sw"], "model": "a", "mu": [1.0, 0.5]})
+    english = pd.Series({"a": 0.9})
+    table, labels = estimates.bands_beside_print(ours, english, "flores200-100", ["de", "sw"])
+    assert labels == {"de": "deu_Latn", "sw": "swh_Latn"}
+    assert table["score"].head(2).tolist() == [0.9, 0.45]
+    assert table["band"].head(2).tolist() == ["0.8–1", "0.4–0.6"]
+    assert len(table) == 2 + 9 * 2
+
+
+def test_verses_are_compared_with_the_jackknife_of_both() -> None:
+    read, held_out = (coverage("a", seed) for seed in (0, 1))
+    dots, summary = estimates.verse_differences([(", untrained", read, held_out)])
+    apart = held_out.scores.mu.mean(axis=0) - read.scores.mu.mean(axis=0)
+    np.testing.assert_allclose(dots["difference"], apart)
+    row = summary.iloc[0]
+    assert (row["model"], row["mean"]) == ("a, untrained", pytest.approx(apart.mean()))
+    variance = 0
+    for own in (read, held_out):
+        left = own.scores.left_out().mean(axis=(0, 1))
+        variance += 0.9 * sum((value - left.mean()) ** 2 for value in left)
+    assert row["high"] - row["mean"] == pytest.approx(1.96 * variance**0.5, rel=1e-3)

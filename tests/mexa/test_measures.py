@@ -1,0 +1,440 @@
+"""MEXA against a double loop over scipy's cosine, enumeration, closed forms and simulation."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.spatial.distance import cosine
+
+from xlx.core import statistics
+from xlx.mexa import chance, measures, prediction
+
+
+def literal(language: np.ndarray, pivot: np.ndarray) -> np.ndarray:
+    """The definition of section 3, element by element; cosines 1e-13 apart are a tie."""
+    n = len(language)
+    c = np.array([[1 - cosine(x, p) for p in pivot] for x in language.astype(float)])
+    hits = []
+    for i in range(n):
+        rivals = [c[i, j] for j in range(n) if j != i] + [c[j, i] for j in range(n) if j != i]
+        hits.append(c[i, i] > max(rivals) + 1e-13)
+    return np.array(hits)
+
+
+def random_states(
+    n: int, dim: int, seed: int, languages: tuple[str, ...] = ("de", "en", "fi"), layers: int = 2
+) -> dict[str, np.ndarray]:
+    """Translations that share a meaning, with a part of the language and noise."""
+    rng = np.random.default_rng(seed)
+    meaning = rng.normal(size=(layers, n, dim))
+    return {
+        code: (meaning + rng.normal(size=(layers, 1, dim)) + rng.normal(size=meaning.shape)).astype(
+            np.float32
+        )
+        for code in languages
+    }
+
+
+@given(st.integers(2, 9), st.integers(2, 6), st.integers(0, 10**6))
+def test_hits_are_those_of_the_definition(n: int, dim: int, seed: int) -> None:
+    states = random_states(n, dim, seed)
+    if n > 3:  # ties: a sentence not translated, one twice in the pivot, one twice in a language
+        states["de"][0, 0] = states["en"][0, 0]
+        states["en"][0, 2] = states["en"][0, 1]
+        states["fi"][1, 2] = 3 * states["fi"][1, 3]
+    found = measures.scores(states)
+    assert found.languages == ("de", "fi")
+    assert found.layers == (0, 1)
+    assert found.hits.dtype == bool
+    for layer, (column, language) in itertools.product(found.layers, enumerate(found.languages)):
+        expected = literal(states[language][layer], states["en"][layer])
+        np.testing.assert_array_equal(found.hits[layer, column], expected)
+        assert found.mu[layer, column] == expected.mean()
+
+
+@given(st.integers(2, 9), st.integers(2, 5), st.integers(0, 10**6))
+def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: int) -> None:
+    states = random_states(n, dim, seed)
+    left_out = measures.scores(states).left_out()
+    for k in range(n):
+        others = {code: np.delete(array, k, axis=1) for code, array in states.items()}
+        for layer, (column, language) in itertools.product((0, 1), enumerate(("de", "fi"))):
+            pair = others[language][layer], others["en"][layer]
+            expected = literal(*pair).mean() if n > 2 else 1.0  # alone, nothing is more similar
+            assert left_out[layer, column, k] == pytest.approx(expected)
+
+
+def test_many_languages_and_sentences_take_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = random_states(12, 5, 1, tuple("abcdefg"))
+    whole = measures.scores(states, "c")
+    monkeypatch.setattr(measures, "BLOCK_NUMBERS", 300)
+    in_parts = measures.scores(states, "c")
+    np.testing.assert_array_equal(whole.hits, in_parts.hits)
+    np.testing.assert_array_equal(whole.only_rival, in_parts.only_rival)
+
+
+def test_by_hand() -> None:
+    pivot = np.array([[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]])
+    # Sentence 0 has its own direction; 1 lies nearest to 2's translation, so neither is a hit.
+    language = np.array([[[2.0, 0.1], [-3.0, 1.0], [-1.0, 0.5]]])
+    found = measures.scores({"en": pivot, "fi": language})
+    assert found.hits.tolist() == [[[True, False, False]]]
+    assert found.only_rival.tolist() == [[[-1, 2, 1]]]
+    assert found.table()["mu"].tolist() == [pytest.approx(1 / 3)]
+
+
+def test_a_tie_on_the_diagonal_is_a_miss() -> None:
+    states = random_states(8, 6, 0)
+    copies = {code: states["en"].copy() for code in ("de", "en")}
+    assert measures.scores(copies).mu.tolist() == [[1.0], [1.0]]
+    copies["en"][:, 5] = copies["en"][:, 3]
+    missed = ~measures.scores(copies).hits[0, 0]
+    assert np.flatnonzero(missed).tolist() == [3, 5]
+    same = {code: np.ones((1, 8, 6)) for code in ("de", "en")}  # one vector for every sentence
+    row = measures.scores(same).table().iloc[0]
+    assert row["mu"] == row["low"] == 0 < row["high"]
+
+
+@pytest.mark.parametrize("change", ["rotation", "scaling", "positions", "languages", "layers"])
+def test_what_must_not_matter(change: str) -> None:
+    rng = np.random.default_rng(3)
+    states = random_states(30, 8, 2)
+    before = measures.scores(states)
+    order = np.arange(30)
+    if change == "rotation":
+        turn, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+        states = {code: array @ turn for code, array in states.items()}
+    elif change == "scaling":
+        states = {code: array * rng.uniform(0.1, 9, (2, 30, 1)) for code, array in states.items()}
+    elif change == "positions":
+        order = rng.permutation(30)
+        states = {code: array[:, order] for code, array in states.items()}
+    elif change == "languages":
+        states = {code: states[code] for code in ("fi", "en", "de")}
+    after = measures.scores(states, layers=[1, 0] if change == "layers" else None)
+    assert before.mu.min() > 0
+    assert before.mu.max() < 1
+    rows = [after.layers.index(layer) for layer in (0, 1)]
+    columns = [after.languages.index(code) for code in before.languages]
+    hits = after.hits[rows][:, columns]
+    np.testing.assert_array_equal(hits, before.hits[:, :, order])
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5])
+def test_agrees_with_float64_where_all_cosines_crowd(apart: float) -> None:
+    rng = np.random.default_rng(0)
+    common = 3000 * rng.normal(size=64)
+    states = {
+        code: (common + apart * rng.normal(size=64) + 0.7 * array).astype(np.float32)
+        for code, array in random_states(150, 64, 5, layers=1).items()
+    }
+    units = {
+        k: v[0] / np.linalg.norm(v[0].astype(float), axis=1)[:, None] for k, v in states.items()
+    }
+    crowded = units["de"] @ units["en"].T
+    assert crowded.min() > 0.999
+    found = measures.scores(states)
+    for column, language in enumerate(found.languages):
+        # x·(p_i - p_j) has all its digits in float64
+        x, p = units[language], units["en"]
+        row = np.einsum("id,ijd->ij", x, p[:, None] - p[None])
+        back = np.einsum("id,ijd->ij", p, x[:, None] - x[None])
+        worst = np.minimum(row, back) + np.diag(np.full(150, np.inf))
+        np.testing.assert_array_equal(found.hits[0, column], worst.min(axis=1) > 1e-15)
+    single = units["de"].astype(np.float32) @ units["en"].astype(np.float32).T
+    own = np.diag(single).copy()
+    np.fill_diagonal(single, -1)
+    naive = own > np.maximum(single.max(axis=0), single.max(axis=1))
+    assert (naive != found.hits[0, 0]).sum() > 3  # what this guards against
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 60
+    pivot, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    # Three sentences each lie midway between the three translations, but for tiny steps.
+    midway = np.kron(np.eye(n // 3), np.ones((3, 3)))
+    steps = rng.choice([-1, 1], midway.shape) * 10 ** rng.uniform(-12, -4, midway.shape)
+    steps[np.diag_indices(n)] += 10 ** rng.uniform(-12, -4, n)
+    language = (midway + midway * steps) @ pivot
+    x, p = (v / np.sqrt((v**2).sum(axis=1))[:, None] for v in map(np.longdouble, (language, pivot)))
+    c = (x[:, None] * p[None]).sum(axis=-1)
+    others = ~np.eye(n, dtype=bool)
+    best = np.maximum(c, c.T)
+    assert np.abs(np.stack([c, c.T]) - np.diag(c)[:, None])[:, others].min() > 1e-14  # no tie
+    rivals = (best >= np.diag(c)[:, None]) & others
+    n_rivals = rivals.sum(axis=1)
+    assert set(n_rivals) == {0, 1, 2}
+    found = measures.scores({"en": pivot[None], "fi": language[None]})
+    np.testing.assert_array_equal(found.hits[0, 0], n_rivals == 0)
+    only = np.where(n_rivals == 1, rivals.argmax(axis=1), -1)
+    np.testing.assert_array_equal(found.only_rival[0, 0], only)
+    single = best.astype(np.float32)
+    naive = ((single >= np.diag(single)[:, None]) & others).sum(axis=1)
+    assert (naive != n_rivals).sum() > 3  # what this guards against
+
+
+# --- tables and intervals -------------------------------------------------------------------------
+
+
+def test_tables_and_pooling() -> None:
+    found = measures.scores(random_states(20, 6, 4, layers=3))
+    table = found.table()
+    assert table.columns.tolist() == ["language", "layer", "mu", "low", "high"]
+    assert len(table) == 6
+    assert ((table["low"] <= table["mu"]) & (table["mu"] <= table["high"])).all()
+    assert table.query("language == 'fi' and layer == 2")["mu"].item() == found.mu[2, 1]
+    for how in ("mean", "max"):
+        for kept in (True, False):
+            pooled = found.pooled(how, embedding_layer=kept).set_index("language")
+            rows = table if kept else table[table["layer"] > 0]
+            pd.testing.assert_series_equal(
+                pooled["mu"], rows.groupby("language")["mu"].agg(how), check_names=False
+            )
+            assert ((pooled["low"] <= pooled["mu"]) & (pooled["mu"] < pooled["high"])).all()
+    wide, narrow = (found.pooled(level=level) for level in (0.99, 0.5))
+    assert (wide["high"] - wide["low"] > narrow["high"] - narrow["low"]).all()
+    with pytest.raises(ValueError, match="mean or max"):
+        found.pooled("median")
+    with pytest.raises(ValueError, match="none is left"):
+        measures.scores(random_states(5, 6, 4), layers=[0]).pooled(embedding_layer=False)
+
+
+def test_a_perfect_score_has_wilsons_interval() -> None:
+    same = np.random.default_rng(0).normal(size=(1, 100, 20))
+    row = measures.scores({"en": same, "fi": same}).table().iloc[0]
+    expected = statistics.share_interval(100, 100)
+    assert (row["mu"], row["low"], row["high"]) == (1.0, *map(pytest.approx, expected))
+
+
+@pytest.mark.parametrize("hubs", [False, True])
+def test_the_interval_covers_the_truth_as_often_as_it_says(hubs: bool) -> None:
+    rng = np.random.default_rng(1)
+    n, dim, found = 60, 40, []
+    for _ in range(300):
+        meaning = rng.normal(size=(1, n, dim))
+        fi, en = (meaning + 1.3 * rng.normal(size=meaning.shape) for _ in range(2))
+        if hubs:  # some vectors of the pivot lie near the part that all have in common
+            central = rng.random(n) < 0.1
+            en[0, central] *= 0.15
+            fi[..., 0] += 20
+            en[..., 0] += 20
+        found.append(measures.scores({"en": en, "fi": fi}).table().iloc[0])
+    table = pd.DataFrame(found)
+    truth = table["mu"].mean()
+    covered = ((table["low"] <= truth) & (truth <= table["high"])).mean()
+    assert covered >= 0.93
+    # ... and is no more than half as wide again as it need be, without hubs
+    if not hubs:
+        assert (table["high"] - table["low"]).mean() < 1.5 * 2 * 1.96 * table["mu"].std()
+
+
+# --- chance ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_chance_is_the_share_of_all_orders(n: int) -> None:
+    orders = np.array(list(itertools.permutations(range(n * n)))).reshape(-1, n, n)
+    own = np.diagonal(orders, axis1=1, axis2=2)
+    hits = (own == orders.max(axis=2)) & (own == orders.max(axis=1))
+    assert hits[:, 0].mean() == pytest.approx(chance.hit_probability(n))
+    tail = [(hits.sum(axis=1) >= k).mean() for k in range(n + 1)]
+    np.testing.assert_allclose(chance.chance_table(n)["matrix"], tail, rtol=1e-12)
+
+
+def test_what_appendix_a4_says() -> None:
+    table = chance.chance_table(100).set_index("k")
+    assert chance.hit_probability(100) == 1 / 199
+    assert table.loc[5, "mu"] == 0.05
+    assert round(table.loc[5, "binomial"], 5) == 0.00016
+    by_hand = 1 - sum(stats.binom.pmf(i, 100, 1 / 199) for i in range(5))
+    assert table.loc[5, "binomial"] == pytest.approx(by_hand, rel=1e-9)
+    assert table.loc[5, "matrix"] == pytest.approx(table.loc[5, "binomial"], rel=0.1)
+    assert (table.loc[0, ["binomial", "matrix"]] == 1).all()
+    assert table["matrix"].is_monotonic_decreasing
+    assert (table["matrix"] >= 0).all()
+
+
+def test_chance_of_many_sentences_is_poisson() -> None:
+    table = chance.chance_table(5000)
+    for column in ("binomial", "matrix"):
+        np.testing.assert_allclose(
+            table[column][:8], stats.poisson.sf(table["k"][:8] - 1, 0.5), 1e-2
+        )
+    assert chance.chance_table(1)["matrix"].tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="0 sentences"):
+        chance.chance_table(0)
+
+
+def test_simulated_chance() -> None:
+    found = chance.chance_simulation(10, 50, 20_000, seed=0)
+    counts = chance._chance_hits(10, 50, 20_000, 0, 0.0)["counts"]
+    np.testing.assert_array_equal(found.counts, counts)
+    others = {"seed": 1}, {"anisotropy": 0.5}, {"dim": 51}
+    for other in others:
+        changed = chance.chance_simulation(**({"n": 10, "dim": 50, "n_draws": 100} | other))
+        assert changed.counts.tolist() != counts[:100].tolist()
+    moments = found.moments().set_index("source")
+    exact, simulated = moments.loc["matrix"], moments.loc["vectors"]
+    assert abs(simulated["p"] - 1 / 19) < 3 * simulated["error"]
+    assert exact["variance"] == pytest.approx(simulated["variance"], rel=0.05)
+    # the variance of the exact tail is that of the exact moments
+    tail = chance.chance_table(10)["matrix"].to_numpy()
+    mass, k = tail - np.append(tail[1:], 0), np.arange(11)
+    assert mass @ k**2 - (mass @ k) ** 2 == pytest.approx(exact["variance"])
+    tails = found.tails()
+    assert ((tails["low"] <= tails["matrix"]) & (tails["matrix"] <= tails["high"])).loc[1:3].all()
+
+
+def test_one_hit_is_as_likely_in_two_dimensions_but_hits_go_together() -> None:
+    found = chance.chance_simulation(2, 2, 20_000, seed=1)
+    simulated = found.moments().set_index("source").loc["vectors"]
+    assert abs(simulated["p"] - 1 / 3) < 3 * simulated["error"]
+    both = found.tails(level=0.999).loc[2]
+    assert both["binomial"] < both["low"] <= both["matrix"] <= both["high"]
+
+
+def test_bad_simulations() -> None:
+    for bad in ({"n": 1}, {"dim": 1}, {"anisotropy": 1.0}):
+        with pytest.raises(ValueError, match=r"two or more|outside"):
+            chance.chance_simulation(**({"n": 5, "dim": 5, "n_draws": 5} | bad))
+
+
+def test_hubs_make_chance_hits_rarer() -> None:
+    moments = chance.chance_simulation(10, 50, 5000, anisotropy=0.9).moments().set_index("source")
+    simulated = moments.loc["vectors"]
+    assert simulated["p"] < 1 / 19 - 5 * simulated["error"]
+
+
+# --- from scores to tasks -------------------------------------------------------------------------
+
+
+def test_expected_score() -> None:
+    assert prediction.expected(np.array([1.0, 0.5]), 0.88).tolist() == [0.88, 0.44]
+    for bad in ((50.0, 0.9), (0.5, 88.0), (np.nan, 0.5)):
+        with pytest.raises(ValueError, match=r"\[0, 1\]"):
+            prediction.expected(*bad)
+
+
+@pytest.mark.parametrize("n_choices", [2, 4, 5])
+def test_line_of_an_ideal_task(n_choices: int) -> None:
+    x = np.linspace(0, 0.9, 7)
+    table = pd.DataFrame({"language": list("abcdefg"), "expected": x})
+    table["score"] = 1 / n_choices + (1 - 1 / n_choices) * x
+    line = prediction.line(table, n_choices=n_choices, n_resamples=50)
+    assert (line.slope, line.intercept) == (
+        pytest.approx(line.ideal_slope),
+        pytest.approx(line.ideal_intercept),
+    )
+    assert line.ideal_intercept == 1 / n_choices
+    assert line.error == pytest.approx(0, abs=1e-12)
+    assert line.ideal_error == pytest.approx(0, abs=1e-12)
+    assert line.correlation.value == pytest.approx(1)
+
+
+def test_line_is_least_squares_and_scaling_mu_keeps_the_correlation() -> None:
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"language": [f"l{i}" for i in range(30)], "mu": rng.random(30)})
+    table["score"] = 0.2 + 0.6 * table["mu"] + 0.1 * rng.normal(size=30)
+    table["expected"] = prediction.expected(table["mu"], 0.8)
+    line = prediction.line(table, seed=3)
+    slope, intercept = np.polyfit(table["expected"], table["score"], 1)
+    assert (line.slope, line.intercept) == (pytest.approx(slope), pytest.approx(intercept))
+    residuals = table["score"] - intercept - slope * table["expected"]
+    assert line.error == pytest.approx(np.sqrt((residuals**2).mean()))
+    assert line.error < line.ideal_error
+    assert line.correlation.low < line.correlation.value < line.correlation.high
+    plain = prediction.line(table, "mu", seed=3)
+    assert line.correlation.value == pytest.approx(plain.correlation.value)
+    assert line.correlation == statistics.correlation(
+        table, "expected", "score", languages=("language",), seed=3
+    )
+    with pytest.raises(ValueError, match="two choices"):
+        prediction.line(table, n_choices=1)
+    with pytest.raises(ValueError, match="has two rows: the line is of one model and one task"):
+        prediction.line(pd.concat([table, table.tail(1)]))
+    with pytest.raises(ValueError, match="task"):
+        prediction.line(table, y="task")
+
+
+def test_bands_of_table_6() -> None:
+    found = prediction.bands([0, 0.19, 0.2, 0.4, 3 * 0.2, 0.79, 0.8, 1])
+    assert found.codes.tolist() == [0, 0, 1, 2, 3, 3, 4, 4]
+    assert found.ordered
+    assert tuple(found.categories) == prediction.BANDS
+    for bad in ([1.2], [-0.1], [np.nan]):
+        with pytest.raises(ValueError, match=r"\[0, 1\]"):
+            prediction.bands(bad)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def broken(**changes: np.ndarray) -> dict[str, np.ndarray]:
+    return random_states(5, 4, 0) | changes
+
+
+def spoilt(value: float) -> np.ndarray:
+    array = random_states(5, 4, 0)["fi"]
+    array[1, 3] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [
+        ({"de": np.ones((1, 3, 2)), "fi": np.ones((1, 3, 2))}, "pivot en.*de, fi"),
+        ({"en": np.ones((1, 3, 2))}, "only the pivot en"),
+        (broken(fi=np.ones((2, 4, 4))), "fi has 4 sentences and the pivot en 5"),
+        (broken(fi=np.ones((1, 5, 4))), "fi has 1 layers"),
+        (broken(fi=np.ones((2, 5, 3))), "fi has 3 dim"),
+        (broken(fi=np.ones((5, 4))), "states of fi have shape"),
+        ({"en": np.ones((1, 1, 2)), "fi": np.ones((1, 1, 2))}, "two sentences"),
+        (broken(fi=spoilt(np.nan)), "layer 1: the vector of fi at position 3 holds NaN"),
+        (broken(fi=spoilt(0)), "layer 1: the vector of fi at position 3 is zero"),
+        (broken(en=spoilt(0)), "layer 1: the vector of en at position 3 is zero"),
+    ],
+)
+def test_bad_states_are_named(states: dict[str, np.ndarray], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        measures.scores(states)
+
+
+@pytest.mark.parametrize("layers", [[2], [-1], []])
+def test_layers_must_be_there(layers: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"0 \(embeddings\) to 1"):
+        measures.scores(broken(), layers=layers)
+
+
+# --- without the offset of a language -------------------------------------------------------------
+
+
+def test_the_offset_of_a_language_hides_what_is_shared_and_can_be_taken_out() -> None:
+    rng = np.random.default_rng(3)
+    meaning = rng.normal(size=(1, 40, 8))
+    states = {code: (meaning + 0.3 * rng.normal(size=(1, 40, 8))) for code in ("en", "de")}
+    there = measures.scores(states).mu.item()
+    states["de"] = states["de"] + 50 * rng.normal(size=8)
+    moved = measures.without_offset(states)
+    assert measures.scores(states).mu.item() < 0.2 < 0.7 < there
+    assert measures.scores(moved).mu.item() > 0.7
+    for code, own in moved.items():
+        np.testing.assert_allclose(own.mean(axis=1), 0, atol=1e-12)
+        np.testing.assert_allclose(own, states[code] - states[code].mean(axis=1), atol=1e-12)
+
+
+def test_sentences_without_a_direction_tie() -> None:
+    rng = np.random.default_rng(4)
+    states = {code: rng.normal(size=(2, 5, 6)).astype(np.float32) for code in ("en", "de")}
+    states["de"][0] = states["de"][0, 0] / 3  # as the last token is at the embeddings
+    moved = measures.without_offset(states)
+    assert not measures.scores(moved).hits[0].any()
+    np.testing.assert_array_equal(
+        measures.scores(moved).hits[1],
+        measures.scores({x: own[1:] for x, own in moved.items()}).hits[0],
+    )

@@ -1,0 +1,61 @@
+"""Bags of letters and words: against the states of MEXA, and where the answer is known."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+
+from xlx.mexa import measures, surface
+from xlx.text import corpora
+from xlx.text.corpora import ParallelCorpus
+
+
+def corpus(**sentences: list[str]) -> ParallelCorpus:
+    n = len(sentences["en"])
+    return ParallelCorpus(
+        "toy", {code: tuple(own) for code, own in sentences.items()},
+        tuple(map(str, range(n))), ("",) * n, "", "",
+    )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+def test_bags_score_as_states_of_their_counts_would() -> None:
+    text = corpora.load("flores200-100").select(["en", "de", "ru", "zh"])
+    found = surface.surface_scores(text).set_index(["bag", "language"])["mu"]
+    assert len(found) == 4 * 3
+    for name, (kind, options) in surface.BAGS.items():
+        assert kind in (CountVectorizer, TfidfVectorizer)
+        counted = kind(**options).fit_transform(
+            [sentence for code in text.languages for sentence in text.sentences[code]]
+        )
+        for place, code in enumerate(text.languages[1:], 1):
+            pair = counted[:100], counted[100 * place : 100 * (place + 1)]
+            used = np.unique(np.concatenate([part.indices for part in pair]))
+            states = {
+                key: part[:, used].toarray()[None].astype(float)
+                for key, part in zip(("en", code), pair, strict=True)
+            }
+            assert found[name, code] == measures.scores(states, "en").mu[0, 0]
+    assert found["words", "de"] > found["words", "ru"]  # names and loans in one script
+
+
+def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
+    text = ["the red house", "a green tree grows", "she sings well", "nine dogs bark"]
+    other = ["κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι"]
+    found = surface.surface_scores(corpus(en=text, same=text, el=other))
+    means = found.groupby("language")["mu"]
+    assert means.min()["same"] == 1
+    # all cosines are 0 but for the spaces; a tie is a miss
+    assert found.query("language == 'el' and bag == 'words'")["mu"].item() == 0
+
+
+def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
+    cosines = np.array([[0.9, 0.1, 0.1], [0.1, 0.5, 0.5], [0.2, 0.1, 0.4]])
+    assert surface.hits(cosines).tolist() == [True, False, False]
+    assert surface.hits(np.full((2, 2), 0.3)).tolist() == [False, False]
+
+
+def test_a_pivot_and_another_language_are_needed() -> None:
+    with pytest.raises(ValueError, match=r"toy has en: the pivot en and another language"):
+        surface.surface_scores(corpus(en=["a b", "c d"]))
+    with pytest.raises(ValueError, match=r"toy has en, de: the pivot fr"):
+        surface.surface_scores(corpus(en=["a b", "c d"], de=["a b", "c d"]), pivot="fr")

@@ -1,0 +1,562 @@
+"""Grids: every cell as if it were asked alone, what is stored, and what is refused."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors.torch
+import torch
+
+from tests import tiny
+from xlx.core import provenance
+from xlx.core.settings import current, settings
+from xlx.core.store import StoreWarning
+from xlx.mixing import baselines, grids, within_across
+from xlx.mixing.grid import groups_of
+from xlx.mixing.grids import GridError, averaged, evaluate
+from xlx.models import finetuning, training
+from xlx.models.finetuning import FinetuningError, Job, Recipe
+from xlx.models.inputs import InputError
+from xlx.text import answer_scores, examples, question_overlap, questions
+from xlx.text.examples import Examples
+from xlx.text.files import TextError
+from xlx.text.parallel_sets import crossed
+from xlx.text.questions import Answer, Questions
+
+RECIPE = Recipe(epochs=2, batch_size=3, learning_rate=3e-3, every=10**6, max_length=24)
+LANGUAGES = ("en", "de", "ru")
+
+
+def pairs(language: str, n: int = 8) -> Examples:
+    texts = [f"{text} {language}" for text in tiny.SENTENCES]
+    return Examples(
+        name=f"made {language}",
+        language=language,
+        first=tuple(texts[i // 2 % len(texts)] for i in range(n)),
+        second=tuple(texts[-1 - i % len(texts)] for i in range(n)),
+        labels=np.arange(n) % 2,
+        classes=("no", "yes"),
+        ids=tuple(map(str, range(n))),
+    )
+
+
+def asked(language: str, n: int = 6) -> Questions:
+    texts = [f"{language} {text} " * 3 for text in tiny.SENTENCES]
+    contexts = tuple(texts[i // 2 % len(texts)] for i in range(n))
+    answers = tuple(
+        (Answer(context.split()[k % 5], len(" ".join(["", *context.split()[: k % 5]]))),)
+        for k, context in enumerate(contexts)
+    )
+    return Questions(
+        name=f"asked {language}",
+        language=language,
+        contexts=contexts,
+        questions=tuple(tiny.SENTENCES[-1 - i % 5].split()[0] + language for i in range(n)),
+        answers=answers,
+        ids=tuple(map(str, range(n))),
+    )
+
+
+PAIRS = {code: pairs(code) for code in LANGUAGES}
+ASKED = {code: asked(code) for code in LANGUAGES}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny.save(tmp_path_factory.mktemp("models") / "tiny"))
+
+
+def job(model: str, sets: dict, **changes: object) -> Job:
+    return Job(model, sets["en"], {"en": sets["en"]}, replace(RECIPE, **changes))
+
+
+@pytest.mark.parametrize("limit", [64, 9])
+def test_cells_are_those_of_the_pair_asked_alone(model: str, limit: int) -> None:
+    one = job(model, PAIRS, max_length=limit)
+    grid = evaluate([one], PAIRS)[0]
+    cells = {f"{a} {b}": crossed(PAIRS[a], PAIRS[b]) for a in LANGUAGES for b in LANGUAGES}
+    alone = finetuning.finetune(replace(one, evaluations=cells))
+    wanted = np.array([[alone.predictions[f"{a} {b}"][-1] for b in LANGUAGES] for a in LANGUAGES])
+    np.testing.assert_array_equal(grid.predictions, wanted)
+    np.testing.assert_array_equal(grid.scores["accuracy"], wanted == PAIRS["en"].labels)
+    assert grid.languages == LANGUAGES
+    assert grid.groups.tolist() == np.unique(PAIRS["en"].first, return_inverse=True)[1].tolist()
+    cut = [[alone.n_cut[f"{a} {b}"] for b in LANGUAGES] for a in LANGUAGES]
+    assert grid.n_cut.tolist() == cut
+    assert limit != 9 or (grid.n_cut > 0).all()
+
+
+@pytest.mark.parametrize("limit", [48, 20])
+def test_answers_are_those_of_the_questions_asked_alone(model: str, limit: int) -> None:
+    one = job(model, ASKED, max_length=limit, stride=4)
+    grid = evaluate([one], ASKED)[0]
+    cells = {f"{a} {b}": crossed(ASKED[a], ASKED[b]) for a in LANGUAGES for b in LANGUAGES}
+    alone = finetuning.finetune(replace(one, evaluations=cells))
+    for i, a in enumerate(LANGUAGES):
+        for j, b in enumerate(LANGUAGES):
+            found = alone.predictions[f"{a} {b}"][-1]
+            np.testing.assert_array_equal(grid.predictions[i, j], found)
+            for k, (start, end) in enumerate(found):
+                said, gold = ASKED[a].contexts[k][start:end], ASKED[a].answers[k]
+                assert said == said.strip()
+                assert grid.scores["F1"][i, j, k] == answer_scores.f1(said, gold, a)
+                assert grid.scores["EM"][i, j, k] == answer_scores.exact_match(said, gold, a)
+                for script, literal in (
+                    ("SQuAD", answer_scores.squad(said, gold)),
+                    ("MLQA", answer_scores.mlqa(said, gold, a)),
+                ):
+                    both = [grid.scores[f"{name}, {script}"][i, j, k] for name in ("F1", "EM")]
+                    assert both == pytest.approx(literal)
+    assert grid.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    windows = [[alone.n_cut[f"{a} {b}"] for b in LANGUAGES] for a in LANGUAGES]
+    assert grid.n_cut.tolist() == windows
+    assert limit == 48 or (grid.n_cut > 0).all()
+
+
+def test_a_reader_learns_its_training_set(model: str) -> None:
+    one = job(model, ASKED, epochs=60, max_length=48)
+    run = finetuning.finetune(one)
+    answers = [
+        context[start:end]
+        for context, (start, end) in zip(
+            ASKED["en"].contexts, run.predictions["en"][-1], strict=True
+        )
+    ]
+    right = [said == gold[0].text for said, gold in zip(answers, ASKED["en"].answers, strict=True)]
+    assert np.mean(right) > 0.8
+    assert run.losses[-10:].mean() < run.losses[:10].mean() / 2
+
+
+def test_a_stopped_reader_goes_on_as_if_it_had_not_been(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a state is of the code that left it, and a stand-in is other code
+    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
+    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+    wanted = job(model, ASKED, every=3, epochs=4, max_length=48)
+    loss, steps = training.training_loss, []
+
+    def counting(*arguments: object) -> object:
+        steps.append(arguments[-1][1])
+        if steps == [1, 2, 3, 4, 5]:
+            raise KeyboardInterrupt
+        return loss(*arguments)
+
+    monkeypatch.setattr(training, "training_loss", counting)
+    with pytest.raises(KeyboardInterrupt):
+        finetuning.finetune(wanted)
+    found = finetuning.finetune(wanted)
+    last = int(found.steps[-1])
+    assert steps == [*range(1, 6), *range(5, last + 1)]
+    with settings(cache=tmp_path / "whole"):
+        whole = finetuning.finetune(wanted)
+    assert found.predictions["en"].shape == (len(found.steps), len(ASKED["en"]), 2)
+    assert found.logits["en"].shape == (len(found.steps), len(ASKED["en"]))
+    for name in ("predictions", "logits"):
+        np.testing.assert_array_equal(getattr(found, name)["en"], getattr(whole, name)["en"])
+    np.testing.assert_array_equal(found.losses, whole.losses)
+
+
+def test_the_rate_of_a_linear_schedule_falls_to_zero(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates, before = [], torch.optim.AdamW.step
+
+    def spy(optimiser: object, *arguments: object, **named: object) -> object:
+        rates.append(optimiser.param_groups[0]["lr"])
+        return before(optimiser, *arguments, **named)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", spy)
+    one = job(model, PAIRS, schedule="linear", warmup=0.0, learning_rate=0.1)
+    finetuning.finetune(one)
+    n = len(rates)
+    np.testing.assert_allclose(rates, [0.1 * (n - k) / n for k in range(n)])
+    with pytest.raises(FinetuningError, match="schedule"):
+        replace(RECIPE, schedule="cosine")
+
+
+def test_one_part_alone_is_asked_once_and_stands_in_every_row(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = {code: examples.only(part, "second") for code, part in PAIRS.items()}
+    count, before = [], grids._pairs
+
+    def counting(cell: Examples, *rest: object) -> object:
+        count.append(cell.language)
+        return before(cell, *rest)
+
+    monkeypatch.setattr(grids, "_pairs", counting)
+    grid = evaluate([job(model, sets)], sets)[0]
+    assert sorted(count) == sorted(LANGUAGES)
+    assert (grid.predictions == grid.predictions[:1]).all()
+    turned = evaluate([job(model, sets)], sets, part=0)[0]
+    np.testing.assert_array_equal(turned.predictions, grid.predictions.transpose(1, 0, 2))
+
+
+def test_a_reader_without_questions_is_asked_once_a_context(model: str) -> None:
+    sets = {code: questions.questionless(part) for code, part in ASKED.items()}
+    grid = evaluate([job(model, sets)], sets)[0]
+    assert (grid.predictions == grid.predictions[:, :1]).all()
+
+
+def test_a_stopped_grid_goes_on(
+    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one, before, rows = job(model, PAIRS), grids._row, []
+
+    def counting(asked: object, job: Job, cells: list) -> object:
+        if len(rows) == stop:
+            raise KeyboardInterrupt
+        rows.append(len(cells))
+        return before(asked, job, cells)
+
+    monkeypatch.setattr(grids, "_row", counting)
+    stop = 1
+    with pytest.raises(KeyboardInterrupt):
+        evaluate([one], PAIRS)
+    assert rows == [3]
+    stop = None
+    found = evaluate([one], PAIRS)[0]
+    assert rows == [3, 3, 3]  # the first row is not asked again
+    again = evaluate([one], PAIRS)[0]
+    assert rows == [3, 3, 3]
+    with settings(cache=tmp_path / "other"):
+        whole = evaluate([one], PAIRS)[0]
+    np.testing.assert_array_equal(found.predictions, whole.predictions)
+    np.testing.assert_array_equal(again.predictions, whole.predictions)
+
+
+def test_nothing_is_trained_where_no_cell_is_missing(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [job(model, PAIRS)]
+    whole = evaluate(jobs, PAIRS)[0]
+    shutil.rmtree(current().cache / "finetuned")
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(finetuning, "trained_run", never)
+    found = evaluate(jobs, PAIRS)[0]
+    np.testing.assert_array_equal(found.predictions, whole.predictions)
+    np.testing.assert_array_equal(found.logits, whole.logits)
+    smaller = evaluate(jobs, {code: PAIRS[code] for code in ("de", "ru")})[0]
+    np.testing.assert_array_equal(smaller.predictions, whole.predictions[1:, 1:])
+    with pytest.raises(AssertionError, match="trained again"):
+        evaluate([replace(jobs[0], seed=2)], PAIRS)
+
+
+def test_weights_that_a_run_left_are_asked(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [job(model, PAIRS)]
+    finetuning.finetune_all(jobs, weights=True)
+    monkeypatch.setattr(finetuning, "trained_run", None)
+    evaluate(jobs, PAIRS)
+
+
+@pytest.fixture(scope="module")
+def kept(model: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    """A cache with the weights of a job, which has two checkpoints, and the grid of the job."""
+    cache = tmp_path_factory.mktemp("kept")
+    with settings(cache=cache):
+        grid = evaluate([job(model, PAIRS, every=3)], PAIRS)[0]
+    shutil.rmtree(cache / "results")
+    return cache, grid.predictions
+
+
+def flipped(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-5] ^= 64
+    file.write_bytes(content)
+
+
+def without_head(file: Path) -> None:
+    weights = safetensors.torch.load_file(file)
+    head = {name: torch.zeros_like(x) for name, x in weights.items() if "classifier" in name}
+    safetensors.torch.save_file(weights | head, file, {"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("step-000006/model.safetensors", flipped),
+        ("step-000006/model.safetensors", without_head),
+        ("step-000006/model.safetensors", Path.unlink),
+        ("step-000006/model.safetensors", lambda file: file.write_bytes(b"")),
+        ("step-000006", lambda last: (shutil.rmtree(last), shutil.copytree(*steps(last)))),
+        ("step-000006", shutil.rmtree),
+        ("step-000006/tokenizer.json", Path.unlink),
+        ("run.json", Path.unlink),
+        ("run.json", lambda file: file.write_text('{"files": []}')),
+        ("run.json", lambda file: file.write_text('{"fil')),
+    ],
+)
+def test_weights_that_are_not_as_they_were_written_are_made_again(
+    model: str, kept: tuple[Path, np.ndarray], tmp_path: Path, name: str, spoil
+) -> None:
+    shutil.copytree(kept[0], tmp_path / "cache")
+    wanted = job(model, PAIRS, every=3)
+    with settings(cache=tmp_path / "cache"):
+        spoil(finetuning.weights_folder(wanted) / name)
+        with pytest.warns(StoreWarning, match="is not used: .*; fine-tuning again"):
+            found = evaluate([wanted], PAIRS)[0]
+        assert finetuning._flaw(finetuning.weights_folder(wanted), wanted) is None
+    np.testing.assert_array_equal(found.predictions, kept[1])
+
+
+def steps(last: Path) -> tuple[Path, Path]:
+    return last.with_name("step-000003"), last
+
+
+def test_a_kill_at_any_rename_stops_no_job(
+    model: str, kept: tuple[Path, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, replace_, left = job(model, PAIRS, every=3), os.replace, None
+    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+
+    def killed(source: Path, target: Path) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+        replace_(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    for number in range(1, 100):
+        left = number
+        try:
+            found = evaluate([wanted], PAIRS)[0]
+        except KeyboardInterrupt:
+            continue
+        break
+    assert number > 3
+    np.testing.assert_array_equal(found.predictions, kept[1])
+    folder = finetuning.weights_folder(wanted)
+    assert finetuning._flaw(folder, wanted) is None
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    assert {path.name for path in folder.iterdir()} == {"run.json", "step-000003", "step-000006"}
+
+
+ASK = """
+import sys
+from pathlib import Path
+import numpy as np
+from tests.mixing import test_grids as t
+from xlx.core.settings import settings
+with settings(cache=sys.argv[2], ledger=sys.argv[2], device="cpu", workers=1, progress=False):
+    found = t.evaluate([t.job(sys.argv[1], t.PAIRS, every=1)], t.PAIRS)[0]
+print(found.predictions.sum())
+"""
+
+
+def test_two_processes_may_ask_at_once(model: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error::UserWarning", "-c", ASK, model, str(tmp_path)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=600) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said[0][0] == said[1][0]
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_grids_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:
+    jobs = [job(model, PAIRS), replace(job(model, PAIRS), seed=2)]
+    readers = [job(model, ASKED, max_length=48)]
+    one = [*evaluate(jobs, PAIRS), *evaluate(readers, ASKED)]
+    with settings(cache=tmp_path / "both", workers=2):
+        two = grids.evaluate_each([(jobs, PAIRS), (readers, ASKED)])
+    assert [len(found) for found in two] == [2, 1]
+    for a, b in zip(one, chain(*two), strict=True):
+        np.testing.assert_array_equal(a.predictions, b.predictions)
+        assert a.logits.shape[:3] == a.predictions.shape[:3]
+    assert [grid.seed for grid in one] == [1, 2, 1]
+
+
+def test_the_mean_over_seeds_is_of_the_scores(model: str) -> None:
+    jobs = [replace(job(model, PAIRS), seed=seed) for seed in (1, 2, 3)]
+    found = evaluate(jobs, PAIRS)
+    mean = averaged(found)
+    wanted = sum(grid.scores["accuracy"] for grid in found) / 3
+    np.testing.assert_allclose(mean.scores["accuracy"], wanted)
+    assert mean.seed == -1
+    each = [grid.scores["accuracy"] for grid in found]
+    np.testing.assert_array_equal(mean.each["accuracy"], each)
+    table = grids.measured([mean], within_across.summary, seed=1)
+    pd.testing.assert_frame_equal(
+        table.drop(columns="model"),
+        within_across.summary(np.stack(each), mean.languages, mean.groups, seed=1),
+    )
+    with pytest.raises(GridError, match="not a grid of the same model"):
+        averaged([found[0], replace(found[1], languages=("en", "de", "fr"))])
+    with pytest.raises(GridError, match="no grid"):
+        averaged([])
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_sets_that_are_not_parallel_are_named(model: str) -> None:
+    shorter = {**PAIRS, "de": PAIRS["de"].at(range(5))}
+    with pytest.raises(TextError, match="made de has 5 examples"):
+        evaluate([job(model, PAIRS)], shorter)
+    turned = {**ASKED, "ru": ASKED["ru"].at([1, 0, 2, 3, 4, 5])}
+    with pytest.raises(TextError, match="ru"):
+        evaluate([job(model, ASKED)], turned)
+
+
+def test_one_language_is_no_grid(model: str) -> None:
+    with pytest.raises(GridError, match=r"two languages or more.*en"):
+        evaluate([job(model, PAIRS)], {"en": PAIRS["en"]})
+
+
+def test_empty_cells_are_refused(model: str) -> None:
+    empty = {code: part.at([]) for code, part in PAIRS.items()}
+    with pytest.raises(GridError, match="every cell would be empty"):
+        evaluate([job(model, PAIRS)], empty)
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (ASKED, "examples or questions"),
+        ({code: replace(part, classes=("a", "b")) for code, part in PAIRS.items()}, "classes"),
+        ({code: examples.only(part, "second") for code, part in PAIRS.items()}, "pairs or"),
+    ],
+)
+def test_a_model_of_another_task_is_refused(model: str, sets: dict, message: str) -> None:
+    with pytest.raises(GridError, match=message):
+        evaluate([job(model, PAIRS)], sets)
+
+
+def test_a_question_without_room_is_refused(model: str) -> None:
+    with pytest.raises(InputError, match="leaves no room"):
+        evaluate([job(model, ASKED, max_length=9)], ASKED)
+
+
+def test_no_question_to_learn_from_is_refused(model: str) -> None:
+    one = Job(model, ASKED["en"].at([]), {"en": ASKED["en"]}, RECIPE)
+    with pytest.raises(FinetuningError, match="no question"):
+        evaluate([one], ASKED)
+
+
+def test_questions_and_examples_do_not_mix(model: str) -> None:
+    one = Job(model, ASKED["en"], {"en": PAIRS["en"]}, RECIPE)
+    with pytest.raises(FinetuningError, match="both of questions"):
+        evaluate([one], ASKED)
+
+
+# --- baselines ------------------------------------------------------------------------------------
+
+
+WORDS = {
+    "en": "the of and in to is was he for it with as his on be at by had not are but from or have",
+    "de": "der die und den von zu das mit sich des auf für ist im dem nicht ein eine als auch es",
+}
+
+
+def overlapping(language: str, n: int = 200) -> Examples:
+    """Pairs that are "same" if half of their words are: a task of overlap alone."""
+    rng = np.random.default_rng(1)
+    words = WORDS[language].split()
+    first, second, labels = [], [], np.arange(n) % 2
+    for label in labels:
+        drawn = [words[i] for i in rng.permutation(len(words))]
+        first.append(" ".join(drawn[:6]))
+        second.append(" ".join(drawn[3:9] if label else drawn[6:12]))
+    return Examples(
+        f"overlap {language}", language, tuple(first), tuple(second), labels, ("no", "same"),
+        tuple(map(str, range(n))),
+    )  # fmt: skip
+
+
+def test_overlap_is_learnt_and_does_not_cross() -> None:
+    sets = {"en": overlapping("en"), "de": overlapping("de")}
+    grid = baselines.bag_of_subwords("mini-mbert", sets["en"], sets)
+    accuracy = grid.scores["accuracy"].mean(axis=2)
+    assert accuracy[0, 0] > 0.95
+    assert accuracy[1, 1] > 0.8  # overlap is overlap in any language
+    assert abs(accuracy[0, 1] - 0.5) < 0.15
+    assert grid.predictions.shape == (2, 2, 200)
+
+
+def test_the_bag_is_of_pairs() -> None:
+    sets = {code: examples.only(part, "first") for code, part in PAIRS.items()}
+    with pytest.raises(GridError, match="single sentences"):
+        baselines.bag_of_subwords("mini-mbert", sets["en"], sets)
+    with pytest.raises(GridError, match="same classes"):
+        baselines.bag_of_subwords("mini-mbert", overlapping("en"), PAIRS)
+
+
+def test_the_surface_rule_is_of_pairs_of_which_some_are_alike() -> None:
+    with pytest.raises(GridError, match="have the label 'same'"):
+        baselines.surface_rule(PAIRS, "same")
+
+
+def test_the_nearest_span_needs_shared_words() -> None:
+    def made(language: str) -> Questions:
+        context = " ".join(f"{language}{i}" for i in range(40))
+        places = [3, 17, 30]
+        return Questions(
+            name=f"made {language}",
+            language=language,
+            contexts=(context,) * 3,
+            questions=tuple(f"{language}{i - 1} {language}{i + 1}" for i in places),
+            answers=tuple(
+                (Answer(f"{language}{i}", context.index(f"{language}{i} ")),) for i in places
+            ),
+            ids=("1", "2", "3"),
+        )
+
+    grid = baselines.nearest_span({"en": made("en"), "de": made("de")}, 1)
+    accuracy = grid.scores["EM"].mean(axis=2)
+    assert accuracy[0, 0] == accuracy[1, 1] == 1
+    assert accuracy[0, 1] == accuracy[1, 0] == 0
+
+
+def test_distances_are_those_of_each_cell() -> None:
+    across = baselines.distances(ASKED, max_distance=64, across=True)
+    for i, context in enumerate(ASKED.values()):
+        for j, question in enumerate(ASKED.values()):
+            cell = crossed(context, question)
+            wanted = question_overlap.word_distances(cell, max_distance=64)
+            np.testing.assert_array_equal(across[i, j], wanted)
+    own = baselines.distances(ASKED, max_distance=64)
+    np.testing.assert_array_equal(own, [across[k, k] for k in range(len(ASKED))])
+
+
+def test_baselines_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = (
+        baselines.nearest_span(ASKED, 2),
+        baselines.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS),
+    )
+    monkeypatch.setattr(question_overlap, "overlap_answers", None)
+    monkeypatch.setattr(baselines, "LogisticRegression", None)
+    np.testing.assert_array_equal(
+        baselines.nearest_span(ASKED, 2).scores["F1"], first[0].scores["F1"]
+    )
+    again = baselines.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS)
+    np.testing.assert_array_equal(again.predictions, first[1].predictions)
+
+
+def test_a_pair_in_both_orders_hangs_together() -> None:
+    pairs = [("a", "b"), ("a", "a"), ("b", "a"), ("b", "b"), ("c", "a"), ("d", "c"), ("c", "c")]
+    first, second = zip(*pairs, strict=True)
+    one = Examples("x", "en", first, second, np.zeros(7), ("no", "yes"), tuple("1234567"))
+    assert groups_of(one).tolist() == [0, 0, 0, 0, 1, 2, 1]
+    assert groups_of(examples.only(one, "first")).tolist() == [0, 0, 1, 1, 2, 3, 2]
+
+
+def test_measured_tables_name_their_models(model: str) -> None:
+    grid = evaluate([job(model, PAIRS)], PAIRS)[0]
+    both = grids.measured([grid, replace(grid, model="other")], within_across.summary, seed=1)
+    assert both["model"].unique().tolist() == [model, "other"]
+    alone = within_across.summary(grid.scores["accuracy"], grid.languages, grid.groups, seed=1)
+    np.testing.assert_array_equal(both["score"].to_numpy()[: len(alone)], alone["score"])

@@ -1,0 +1,399 @@
+"""Checkpoints of fairseq become folders with the same states and the same subwords, or are refused.
+
+The table of names is written from fairseq's side, apart from the one in `xlx.models.fairseq`.
+"""
+
+import argparse
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, XLMRobertaForMaskedLM
+
+from tests import tiny
+from tests.models.conftest import SENTENCE, Attack, assert_one_sentence, hidden
+from xlx.models import fairseq
+from xlx.models.fairseq import convert_fairseq
+from xlx.models.loading import checkpoints, load
+
+
+def fairseq_name(name: str) -> str:
+    """Hugging Face's name of a weight in fairseq."""
+    parts = name.split(".")
+    if parts[:2] == ["roberta", "embeddings"]:
+        return {
+            "word_embeddings": "sentence_encoder.embed_tokens.weight",
+            "position_embeddings": "sentence_encoder.embed_positions.weight",
+            "LayerNorm": f"sentence_encoder.emb_layer_norm.{parts[-1]}",
+        }[parts[2]]
+    if parts[0] == "lm_head":
+        return name if parts[1] != "decoder" else "lm_head.weight"
+    number, rest = parts[3], ".".join(parts[4:-1])
+    rest = {
+        "attention.self.query": "self_attn.q_proj",
+        "attention.self.key": "self_attn.k_proj",
+        "attention.self.value": "self_attn.v_proj",
+        "attention.output.dense": "self_attn.out_proj",
+        "attention.output.LayerNorm": "self_attn_layer_norm",
+        "intermediate.dense": "fc1",
+        "output.dense": "fc2",
+        "output.LayerNorm": "final_layer_norm",
+    }[rest]
+    return f"sentence_encoder.layers.{number}.{rest}.{parts[-1]}"
+
+
+def fairseq_state(model: XLMRobertaForMaskedLM, style: str) -> dict[str, torch.Tensor]:
+    """The weights as fairseq has them; `style` is the time: "2019", "2020" or "2021"."""
+    state = {}
+    for name, weight in model.state_dict().items():
+        if "token_type" in name or "position_ids" in name or name == "lm_head.decoder.bias":
+            continue
+        state[fairseq_name(name)] = weight.clone()
+    if style == "2019":
+        for i in range(model.config.num_hidden_layers):
+            for kind in ("weight", "bias"):
+                stem = f"sentence_encoder.layers.{i}.self_attn"
+                parts = [state.pop(f"{stem}.{role}_proj.{kind}") for role in "qkv"]
+                state[f"{stem}.in_proj_{kind}"] = torch.cat(parts)
+    if style == "2021":
+        state = {k.replace("emb_layer_norm", "layernorm_embedding"): v for k, v in state.items()}
+        state["sentence_encoder.version"] = torch.tensor([3.0])
+    prefix = "encoder" if style == "2021" else "decoder"
+    return {f"{prefix}.{name}": weight for name, weight in state.items()}
+
+
+OPTIONS = {
+    "arch": "roberta_base",
+    "encoder_attention_heads": 4,
+    "max_positions": 64,
+    "activation_fn": "gelu",
+    "dropout": 0.2,
+}
+
+
+def checkpoint_content(state: dict[str, torch.Tensor], style: str) -> dict:
+    """A checkpoint with what training leaves in it."""
+    namespace = argparse.Namespace(**OPTIONS, lr=[0.1])
+    content = {
+        "model": state,
+        "optimizer_history": [{"num_updates": 10, "criterion_name": "MaskedLmLoss"}],
+        "extra_state": {"epoch": 1, "best": np.float64(2.5), "val_loss": None},
+        "last_optimizer_state": {"state": {0: {"exp_avg": torch.zeros(2)}}},
+    }
+    if style == "2021":
+        return content | {"args": None, "cfg": {"_name": None, "model": namespace}}
+    return content | {"args": namespace}
+
+
+@pytest.fixture
+def original(tmp_path) -> XLMRobertaForMaskedLM:
+    folder = tiny.save(tmp_path / "original")
+    model = XLMRobertaForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):  # zeros at first: two of them would be the same
+            parameter.data.normal_(generator=torch.Generator().manual_seed(len(name)))
+    model.roberta.embeddings.token_type_embeddings.weight.data.zero_()
+    return model
+
+
+@pytest.fixture
+def write(tmp_path, original):
+    """Write a checkpoint and return (checkpoint, options for the conversion)."""
+
+    def written(style: str = "2021", change=lambda content: content) -> tuple[Path, dict]:
+        path = tmp_path / "checkpoint.pt"
+        torch.save(change(checkpoint_content(fairseq_state(original, style), style)), path)
+        return path, {"tokenizer": tmp_path / "original"}
+
+    return written
+
+
+@pytest.mark.parametrize("style", ["2019", "2020", "2021"])
+def test_fairseq_checkpoint_gives_the_same_states(write, original, tmp_path, style) -> None:
+    path, options = write(style)
+    made = convert_fairseq(path, tmp_path / "made" / "step-000010", **options)
+    encoder = load(made, device="cpu")
+    assert torch.equal(
+        hidden(encoder.model, encoder.tokenizer),
+        hidden(original.roberta, encoder.tokenizer),
+    )
+    config = encoder.model.config
+    assert (config.num_attention_heads, config.hidden_dropout_prob) == (4, 0.2)
+    assert (config.layer_norm_eps, config.max_position_embeddings) == (1e-5, 66)
+    assert [item.step for item in checkpoints(str(tmp_path / "made"))] == [10]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_fairseq_language_modelling_head(write, original, tmp_path, tied) -> None:
+    def untie(content: dict) -> dict:
+        if not tied:
+            content["model"]["encoder.lm_head.weight"] += 1.0
+        return content
+
+    path, options = write("2021", untie)
+    made = convert_fairseq(path, tmp_path / "made", **options)
+    model, report = XLMRobertaForMaskedLM.from_pretrained(made, output_loading_info=True)
+    assert not any(report[name] for name in ("missing_keys", "unexpected_keys"))
+    assert model.config.tie_word_embeddings == tied
+    ids = torch.tensor([AutoTokenizer.from_pretrained(made)(SENTENCE)["input_ids"]])
+    with torch.no_grad():
+        expected = original(ids).logits
+        if not tied:
+            inner = original.roberta(ids).last_hidden_state
+            head = original.lm_head
+            inner = head.layer_norm(torch.nn.functional.gelu(head.dense(inner)))
+            expected = inner @ (head.decoder.weight + 1.0).T + head.bias
+        found = model.eval()(ids).logits
+    assert torch.allclose(found, expected, atol=1e-4, rtol=1e-5)
+
+
+def test_half_precision_fairseq_checkpoint(write, original, tmp_path) -> None:
+    def half(content: dict) -> dict:
+        return content | {"model": {name: w.half() for name, w in content["model"].items()}}
+
+    path, options = write("2021", half)
+    encoder = load(convert_fairseq(path, tmp_path / "made", **options))
+    weight = original.roberta.embeddings.word_embeddings.weight
+    assert torch.equal(encoder.model.embeddings.word_embeddings.weight, weight.half().float())
+
+
+def without(name: str):
+    return lambda content: (
+        content
+        | {"model": {key: w for key, w in content["model"].items() if not key.endswith(name)}}
+    )
+
+
+def having(name: str, weight: torch.Tensor | None = None):
+    new = torch.zeros(2) if weight is None else weight
+    return lambda content: content | {"model": content["model"] | {name: new}}
+
+
+def options_changed(**changes):
+    def change(content: dict) -> dict:
+        content["cfg"]["model"] = argparse.Namespace(**(OPTIONS | changes))
+        return content
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("layers.1.fc2.weight"), r"lacks 1 weights .*layer\.1\.output\.dense\.weight"),
+        (without("embed_tokens.weight"), "has no roberta.embeddings.word_embeddings.weight"),
+        (without("lm_head.bias"), r"lacks 1 weights .*lm_head\.bias"),
+        (
+            having("encoder.sentence_encoder.layer_norm.weight"),
+            r"1 weights that .* has no place for: encoder\.sentence_encoder\.layer_norm\.weight",
+        ),
+        (having("classification_heads.x.dense.weight"), "classification_heads.x.dense.weight"),
+        (having("encoder.sentence_encoder.layers.0.moe.weight"), r"layers\.0\.moe\.weight"),
+        (having("decoder.lm_head.bias"), r"weights of lm_head\.bias twice"),
+        (
+            having("encoder.sentence_encoder.layers.1.fc1.bias"),
+            r"intermediate\.dense\.bias has the shape \(2,\), but \(64,\) is due",
+        ),
+        (options_changed(encoder_attention_heads=5), "5 attention heads do not divide the width"),
+        (options_changed(encoder_attention_heads=None), "give heads="),
+        (options_changed(activation_fn="swish"), "uses the activation 'swish'"),
+        (options_changed(max_positions=512), "66 position vectors for 512 positions"),
+        (lambda content: {"weights": content["model"]}, 'has no "model" entry'),
+        (lambda content: content["model"]["encoder.lm_head.bias"], 'has no "model" entry'),
+    ],
+)
+def test_fairseq_checkpoint_that_does_not_fit(write, tmp_path, change, message) -> None:
+    path, options = write("2021", change)
+    with pytest.raises(ValueError, match=message) as error:
+        convert_fairseq(path, tmp_path / "made", **options)
+    assert_one_sentence(error)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint.pt", "original"]
+
+
+def test_heads_may_be_given(write, original, tmp_path) -> None:
+    path, options = write("2021", options_changed(encoder_attention_heads=None))
+    encoder = load(convert_fairseq(path, tmp_path / "made", heads=4, **options))
+    assert torch.equal(
+        hidden(encoder.model, encoder.tokenizer), hidden(original.roberta, encoder.tokenizer)
+    )
+
+
+def test_fairseq_checkpoint_with_other_objects_is_refused(write, tmp_path) -> None:
+    touched = tmp_path / "touched"
+    path, options = write("2021", lambda content: content | {"task_state": Attack(touched)})
+    with pytest.raises(ValueError, match="reading those could run code") as error:
+        convert_fairseq(path, tmp_path / "made", **options)
+    assert_one_sentence(error)
+    assert not touched.exists()
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("keep", [0, 100, 0.5])
+def test_torn_fairseq_checkpoint(write, tmp_path, keep) -> None:
+    path, options = write()
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
+    with pytest.raises(ValueError, match=r"no torch checkpoint, or torn|holds") as error:
+        convert_fairseq(path, tmp_path / "made", **options)
+    assert_one_sentence(error)
+    with pytest.raises(FileNotFoundError, match="there is no fairseq checkpoint"):
+        convert_fairseq(tmp_path / "nothing.pt", tmp_path / "made", **options)
+
+
+def test_conversion_writes_whole_or_not_at_all(write, tmp_path, monkeypatch) -> None:
+    path, options = write()
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copyfile", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            convert_fairseq(path, tmp_path / "made", **options)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint.pt", "original"]
+    convert_fairseq(path, tmp_path / "made", **options)
+    with pytest.raises(FileExistsError, match="choose another folder"):
+        convert_fairseq(path, tmp_path / "made", **options)
+
+
+# Its tokenizer
+
+
+PIECES = {"▁the": -2.0, "▁": -3.0, "the": -4.5, "▁wea": -4.0, "ther": -4.2, "w": -6.0, "r": -6.5}
+
+
+def field(number: int, value: int | bytes | float) -> bytes:
+    """One protocol buffer field."""
+
+    def varint(n: int) -> bytes:
+        low = [(n >> (7 * i)) & 127 for i in range(max(1, (n.bit_length() + 6) // 7))]
+        return bytes([b | 128 for b in low[:-1]] + [low[-1]])
+
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def sentencepiece_model(path: Path, pieces: dict[str, float], kind: int = 1) -> Path:
+    content = b""
+    for piece, type_ in (("<unk>", 2), ("<s>", 3), ("</s>", 3)):
+        content += field(1, field(1, piece.encode()) + field(2, 0.0) + field(3, type_))
+    for piece, score in pieces.items():
+        content += field(1, field(1, piece.encode()) + field(2, score))
+    content += field(2, field(1, b"corpus.txt") + field(3, kind) + field(4, 300))
+    path.write_bytes(content + field(3, field(1, b"identity") + field(3, 1)))
+    return path
+
+
+@pytest.fixture
+def words(write, original, tmp_path):
+    """A checkpoint with a vocabulary of 4 + 7 + fillers + 1, its dict.txt and sentencepiece."""
+    size = original.config.vocab_size
+    fillers = [f"madeupword{i:04d}" for i in range(size - 5 - len(PIECES))]
+    lines = [f"{piece} {100 - i}" for i, piece in enumerate(reversed(PIECES))]
+    dictionary = tmp_path / "dict.txt"
+    dictionary.write_text("\n".join([*lines, *(f"{f} 0" for f in fillers), ""]), encoding="utf-8")
+    path, _ = write()
+    return path, dictionary, sentencepiece_model(tmp_path / "sp.model", PIECES)
+
+
+def test_tokenizer_numbers_as_fairseq_and_splits_as_sentencepiece(words, tmp_path) -> None:
+    path, dictionary, sentencepiece = words
+    made = convert_fairseq(
+        path, tmp_path / "made", dictionary=dictionary, sentencepiece=sentencepiece
+    )
+    encoder = load(made)
+    tokenizer = encoder.tokenizer
+    number = {piece: 4 + i for i, piece in enumerate(reversed(PIECES))}
+    number |= {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+    number["<mask>"] = encoder.vocabulary_size - 1
+    for piece, i in number.items():
+        assert tokenizer.convert_tokens_to_ids(piece) == i
+    # "▁wea" + "ther" (-8.2) is likelier than "▁" + "w" + <unk> ...
+    assert tokenizer.tokenize("the weather") == ["▁the", "▁wea", "ther"]
+    expected = ["<s>", "▁the", "▁wea", "ther", "</s>"]
+    assert tokenizer("  the \n weather")["input_ids"] == [number[piece] for piece in expected]
+    assert tokenizer("the x")["input_ids"] == [0, number["▁the"], number["▁"], 3, 2]
+    assert tokenizer("the <mask>")["input_ids"] == [0, number["▁the"], number["<mask>"], 2]
+    assert (tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.mask_token) == (
+        1,
+        0,
+        "<mask>",
+    )
+    assert tokenizer.model_max_length == encoder.max_length == 64
+    assert tokenizer.decode(tokenizer("the weather")["input_ids"], skip_special_tokens=True) == (
+        "the weather"
+    )
+
+
+def test_dictionary_that_does_not_fit(words, tmp_path) -> None:
+    path, dictionary, sentencepiece = words
+    lines = dictionary.read_text(encoding="utf-8").splitlines()
+    for content, message in (
+        (lines[:-1], "makes a vocabulary of"),
+        ([*lines[:3], "word", *lines[4:]], r"line 4: 'word' is not of the form"),
+        ([*lines[:3], lines[2], *lines[4:]], r"line 4: the piece .* is there already"),
+    ):
+        dictionary.write_text("\n".join(content), encoding="utf-8")
+        with pytest.raises(ValueError, match=message):
+            convert_fairseq(
+                path, tmp_path / "made", dictionary=dictionary, sentencepiece=sentencepiece
+            )
+    assert not (tmp_path / "made").exists()
+
+
+def test_dictionary_format(tmp_path) -> None:
+    path = tmp_path / "dict.txt"
+    path.write_text("a 5\n\u2028 3\n<unk> 2 #fairseq:overwrite\nb 1\n", encoding="utf-8")
+    expected = ["<s>", "<pad>", "</s>", "<unk>", "a", "\u2028", "<unk>", "b", "<mask>"]
+    assert fairseq.read_dictionary(path) == expected
+
+
+def test_pieces_missing_from_the_dictionary_are_warned_of(words, tmp_path) -> None:
+    path, dictionary, _ = words
+    more = sentencepiece_model(tmp_path / "more.model", PIECES | {"▁rain": -5.0})
+    with pytest.warns(UserWarning, match="1 of 8 pieces of .* fairseq reads them as <unk>"):
+        convert_fairseq(path, tmp_path / "made", dictionary=dictionary, sentencepiece=more)
+    other = sentencepiece_model(tmp_path / "other.model", {"x": -1.0})
+    with pytest.raises(ValueError, match="has no piece of the dictionary"):
+        convert_fairseq(path, tmp_path / "made2", dictionary=dictionary, sentencepiece=other)
+
+
+def test_sentencepiece_file_that_is_none(words, tmp_path) -> None:
+    path, dictionary, model = words
+
+    def refused(message: str, error: type[Exception] = ValueError) -> None:
+        with pytest.raises(error, match=message):
+            convert_fairseq(path, tmp_path / "made", dictionary=dictionary, sentencepiece=model)
+
+    content = model.read_bytes()
+    for spoiled in (b"", content[:4], b"hello, this is text", bytes(50), b"\xff" * 50):
+        model.write_bytes(spoiled)
+        refused("is no sentencepiece model")
+    sentencepiece_model(model, PIECES, kind=2)
+    refused("of another kind than unigram")
+    model.unlink()
+    refused("there is no sentencepiece model", FileNotFoundError)
+
+
+def test_tokenizer_folder_of_another_vocabulary(write, words, tmp_path) -> None:
+    path, dictionary, _ = words
+    tiny.tokenizer(size=700).save_pretrained(tmp_path / "bigger")
+    with pytest.raises(ValueError, match=r"numbers its pieces up to \d+, but the checkpoint"):
+        convert_fairseq(path, tmp_path / "made", tokenizer=tmp_path / "bigger")
+    with pytest.raises(ValueError, match=r"gives '.*' the number \d+, .* \d+: they do not belong"):
+        convert_fairseq(
+            path, tmp_path / "made", tokenizer=tmp_path / "original", dictionary=dictionary
+        )
+    with pytest.raises(FileNotFoundError, match=r"has no tokenizer\.json"):
+        convert_fairseq(path, tmp_path / "made", tokenizer=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"dictionary": "d"}, {"sentencepiece": "s"}, {"sentencepiece": "s", "tokenizer": "t"}],
+)
+def test_a_tokenizer_must_be_given_in_one_way(write, tmp_path, options) -> None:
+    path, _ = write()
+    with pytest.raises(ValueError, match=r"give either sentencepiece|needs dictionary"):
+        convert_fairseq(path, tmp_path / "made", **options)

@@ -1,0 +1,642 @@
+"""Words and pairs against a literal oracle: one sentence at a time, each word cut by itself."""
+
+import contextlib
+import dataclasses
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    AutoModel,
+    BertTokenizer,
+    ByT5Tokenizer,
+    GPT2Tokenizer,
+    LlamaTokenizer,
+    PreTrainedTokenizerFast,
+    XLMRobertaTokenizer,
+)
+
+import xlx
+from tests import tiny
+from tests.models.conftest import assert_close, token_budget
+from xlx.core import paths, progress
+from xlx.family import vocabulary
+from xlx.models import words
+from xlx.models.embeddings import POOLINGS, embed
+from xlx.models.loading import Encoder, load
+from xlx.models.pairs import FORMS, embed_pairs, pairs_about
+from xlx.models.words import WORD_SUBWORDS, embed_words, words_about
+
+# Every pooling is tried with every kind of model here.
+pytestmark = pytest.mark.filterwarnings("ignore::xlx.models.embeddings.PoolingWarning")
+
+SENTENCES = (
+    ("The", "weather", "is", "fine", ",", "or", "so", "they", "say", "."),
+    ("Yes",),
+    ("天気", "が", "いい", "。"),
+    ("Il", "fait", "10 000", "l'eau", "beau"),
+    ("Das", "Wetter", "ist", "heute", "schön", ",", "und", "morgen", "soll", "es", "regnen"),
+    ("Yes", "Yes", "rain"),
+)
+FIRST = ("The weather is fine today.", "Yes", "Il fait beau.", "天気がいい。")
+SECOND = ("It rains.", "Das Wetter ist heute schön, und morgen?", "Il fait beau.", "Yes")
+MARKS = {"▁", "Ġ", " "}
+
+
+# Tokenizers of every kind that can be made here; none knows more than the 384 ids of tiny models
+
+
+def characters() -> list[str]:
+    return sorted(set("".join(tiny.SENTENCES)) - {" "})
+
+
+def byte_level(add_prefix_space: bool = False) -> Tokenizer:
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    raw.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=384,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<|endoftext|>"],
+        show_progress=False,
+    )
+    raw.train_from_iterator(tiny.SENTENCES, trainer)
+    return raw
+
+
+def bpe_vocabulary() -> dict[str, int]:
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"<0x{b:02X}>" for b in range(256)), "▁"]
+    return {piece: i for i, piece in enumerate(dict.fromkeys([*pieces, *characters()]))}
+
+
+@lru_cache
+def tokenizer(name: str):
+    """By name; "family" and "wordpiece" are what `xlx.family.vocabulary` trains."""
+    text = {"en": list(tiny.SENTENCES) * 5}
+    match name:
+        case "tiny":
+            return tiny.tokenizer()
+        case "family":
+            return PreTrainedTokenizerFast(
+                tokenizer_object=vocabulary.train_bpe(text, 384),
+                **{"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>"},
+            )
+        case "wordpiece":
+            return PreTrainedTokenizerFast(
+                tokenizer_object=vocabulary.train_wordpiece(text, 230),
+                **{"cls_token": "[CLS]", "pad_token": "[PAD]", "sep_token": "[SEP]"},
+                unk_token="[UNK]",
+                model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+            )
+        case "bert":
+            trained = vocabulary.train_wordpiece(text, 230).get_vocab()
+            return BertTokenizer(vocab=trained, do_lower_case=False)
+        case "unigram":
+            pieces = ["▁The", "▁weather", "weather", "▁Yes", "▁it", ","]
+            special = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>")]
+            weighed = [*special, ("▁", -3.0), *((p, -3.5) for p in pieces)]
+            found = {p for p, _ in weighed}
+            weighed += [(c, -4.0) for c in characters() if c not in found]
+            return XLMRobertaTokenizer(vocab=weighed)
+        case "llama":
+            return LlamaTokenizer(vocab=bpe_vocabulary(), merges=[])
+        case "llama without prefix":
+            return LlamaTokenizer(vocab=bpe_vocabulary(), merges=[], add_prefix_space=False)
+        case "byte-level":
+            return PreTrainedTokenizerFast(tokenizer_object=byte_level())
+        case "byte-level with prefix":
+            return PreTrainedTokenizerFast(tokenizer_object=byte_level(add_prefix_space=True))
+        case "gpt2":
+            learned = json.loads(byte_level().to_str())["model"]
+            merges = [tuple(merge) for merge in learned["merges"]]
+            return GPT2Tokenizer(vocab=learned["vocab"], merges=merges)
+        case "bytes":  # in Python
+            return ByT5Tokenizer()
+    raise ValueError(name)
+
+
+# name → (architecture, ids before a sentence, ids behind it, the words need their spaces)
+TOKENIZERS = {
+    "tiny": ("xlm-roberta", [0], [2], False),
+    "family": ("xlm-roberta", [0], [2], False),
+    "wordpiece": ("bert", [0], [2], False),
+    "bert": ("bert", [0], [2], False),
+    "unigram": ("xlm-roberta", [0], [2], False),
+    "llama": ("llama", [], [], False),
+    "llama without prefix": ("llama", [], [], True),
+    "byte-level": ("gpt2", [], [], True),
+    "byte-level with prefix": ("gpt2", [], [], False),
+    "gpt2": ("gpt2", [], [], True),
+    "bytes": ("t5", [], [1], True),
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    names = ("xlm-roberta", "bert", "gpt2", "llama", "t5")
+    # 128 positions: characters and bytes make long sentences
+    return {name: tiny.save(root / name, name, positions=128) for name in names}
+
+
+@pytest.fixture(scope="module")
+def plain(folders) -> dict[str, torch.nn.Module]:
+    """Models as transformers gives them."""
+    found = {}
+    for name, folder in folders.items():
+        model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+        found[name] = model.get_encoder() if model.config.is_encoder_decoder else model
+    return found
+
+
+@pytest.fixture(scope="module")
+def encoders(folders) -> dict[str, Encoder]:
+    """By the name of the tokenizer."""
+    loaded = {name: load(folder, device="cpu") for name, folder in folders.items()}
+    return {
+        name: dataclasses.replace(loaded[architecture], tokenizer=tokenizer(name))
+        for name, (architecture, *_) in TOKENIZERS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def encoder(encoders) -> Encoder:
+    return encoders["tiny"]
+
+
+def subwords(name: str, sentence: tuple[str, ...]) -> list[list[int]]:
+    """The ids of every word, each cut by itself."""
+    spaces = TOKENIZERS[name][3]
+    return [
+        tokenizer(name)(" " + w if spaces and j else w, add_special_tokens=False)["input_ids"]
+        for j, w in enumerate(sentence)
+    ]
+
+
+def token_states(model: torch.nn.Module, ids: list[int], **told) -> np.ndarray:
+    """(n_layers + 1, n_tokens, dim), of one sentence alone."""
+    with torch.no_grad():
+        output = model(torch.tensor([ids]), output_hidden_states=True, **told)
+    return np.stack([layer[0].numpy() for layer in output.hidden_states]).astype(np.float64)
+
+
+def oracle(
+    name: str, model: torch.nn.Module, sentence: tuple[str, ...], subword: str, limit: int = 999
+) -> np.ndarray:
+    """(n_layers + 1, n_words, dim): the words that are whole within `limit` tokens.
+
+    Every word of the sentence has a subword.
+    """
+    _, before, after, _ = TOKENIZERS[name]
+    ids, spans = list(before), []
+    for pieces in subwords(name, sentence):
+        if len(ids) + len(pieces) + len(after) <= limit:
+            spans.append(range(len(ids), len(ids) + len(pieces)))
+        ids += pieces
+    ids = ids[: limit - len(after)] + after
+    states = token_states(model, ids)
+    vectors = []
+    for span in spans:
+        if subword == "mean":
+            vectors.append(sum(states[:, t] for t in span) / len(span))
+            continue
+        chosen = span[0]
+        for t in span:
+            if tokenizer(name).convert_ids_to_tokens(ids[t]) not in MARKS:
+                chosen = t
+                break
+        vectors.append(states[:, chosen])
+    return np.stack(vectors, axis=1)
+
+
+def of_sentence(found: words.WordStates, i: int) -> np.ndarray:
+    return found.states[:, found.sentence == i]
+
+
+# Words
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("subword", WORD_SUBWORDS)
+def test_words_equal_the_oracle(encoders, plain, name, subword) -> None:
+    with token_budget(60):
+        found = embed_words(encoders[name], SENTENCES, subword=subword)
+    assert found.states.dtype == np.float32
+    assert (found.n_cut, found.n_empty) == (0, 0)
+    places = [(i, j) for i, sentence in enumerate(SENTENCES) for j in range(len(sentence))]
+    assert list(zip(found.sentence, found.word, strict=True)) == places
+    model = plain[TOKENIZERS[name][0]]
+    for i, sentence in enumerate(SENTENCES):
+        assert_close(of_sentence(found, i), oracle(name, model, sentence, subword))
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_model_reads_the_subwords_of_the_text(encoders, name) -> None:
+    sentences = [("The", "weather", "is", "fine", "today", "."), ("Yes",), ("Il", "fait")]
+    for sentence, piece in zip(
+        sentences, words._pieces(encoders[name], sentences, "first", None), strict=True
+    ):
+        assert piece.ids == tokenizer(name)(" ".join(sentence))["input_ids"]
+
+
+@pytest.mark.parametrize("member", ["mini-xlmr", "mini-llama"])
+def test_shipped_models_pass_over_bare_marks(member) -> None:
+    encoder = load(paths.MODELS / member / "step-000000", device="cpu")
+    sentence = ["The", ",", "天気", "▁", "_"]
+    (piece,) = words._pieces(encoder, [sentence], "first", None)
+    tokens = encoder.tokenizer.convert_ids_to_tokens(piece.ids)
+    assert tokens[:6] == ["<s>", "▁The", "▁", ",", "▁", "天"]
+    # of "▁" there is nothing but marks, so its first is taken; "_" is a byte behind its mark
+    assert [tokens[t] for t in piece.tokens] == ["▁The", ",", "天", "▁", "<0x5F>"]
+    assert embed_words(encoder, [sentence]).states.shape == (encoder.n_layers + 1, 5, encoder.dim)
+
+
+def test_first_and_mean_differ_only_where_a_word_has_more_subwords(encoder) -> None:
+    first, mean = (embed_words(encoder, SENTENCES[:1], subword=s).states for s in WORD_SUBWORDS)
+    lengths = np.array([len(pieces) for pieces in subwords("tiny", SENTENCES[0])])
+    assert set(lengths) == {1, 2}
+    differ = np.abs(first - mean).max(axis=(0, 2)) > 1e-3
+    assert (differ == (lengths > 1)).all()
+
+
+@pytest.mark.parametrize("name", ["tiny", "llama", "byte-level", "bytes"])
+@pytest.mark.parametrize("budget", [1, 50, 10**6])
+def test_order_batches_and_padding_side_do_not_matter(encoders, name, budget) -> None:
+    expected = embed_words(encoders[name], SENTENCES, subword="mean")
+    order = np.random.default_rng(1).permutation(len(SENTENCES))
+    words_of = tokenizer(name)
+    before, words_of.padding_side = words_of.padding_side, "left"
+    try:
+        with token_budget(budget):
+            found = embed_words(encoders[name], [SENTENCES[i] for i in order], subword="mean")
+    finally:
+        words_of.padding_side = before
+    for new, old in enumerate(order):
+        assert_close(of_sentence(found, new), of_sentence(expected, old))
+
+
+def test_equal_sentences_are_computed_once_and_share_their_vectors(encoder, monkeypatch) -> None:
+    computed = []
+    real = words._forward
+
+    def counting(encoder, sentences):
+        computed.extend(len(sentence.words) for sentence in sentences)
+        return real(encoder, sentences)
+
+    monkeypatch.setattr(words, "_forward", counting)
+    a, b, c = SENTENCES[0], list(SENTENCES[1]), SENTENCES[2]
+    with token_budget(20):
+        found = embed_words(encoder, [b, a, b, c, list(a), b])
+    assert sorted(computed) == [1, 4, 10]
+    assert np.bincount(found.sentence).tolist() == [1, 10, 1, 4, 10, 1]
+    assert (of_sentence(found, 1) == of_sentence(found, 4)).all()
+    assert (of_sentence(found, 0) == of_sentence(found, 2)).all()
+    assert (of_sentence(found, 0) == of_sentence(found, 5)).all()
+    expected = embed_words(encoder, [a, b, c])
+    for i, j in ((0, 1), (1, 0), (2, 3)):
+        assert_close(of_sentence(found, j), of_sentence(expected, i))
+
+
+def test_the_same_text_in_other_words_is_another_sentence(encoder) -> None:
+    found = embed_words(encoder, [("l'eau",), ("l'", "eau")])
+    assert found.sentence.tolist() == [0, 1, 1]
+    assert found.word.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["tiny", "wordpiece", "byte-level", "bytes"])
+@pytest.mark.parametrize("subword", WORD_SUBWORDS)
+def test_words_past_the_cut_are_lost_and_counted(encoders, plain, name, subword) -> None:
+    sentences = [SENTENCES[4], SENTENCES[1], SENTENCES[4], SENTENCES[0]]
+    model = plain[TOKENIZERS[name][0]]
+    all_cut = []
+    for limit in range(7, 14):
+        found = embed_words(encoders[name], sentences, subword=subword, max_length=limit)
+        for i, sentence in enumerate(sentences):
+            expected = oracle(name, model, sentence, subword, limit)
+            assert_close(of_sentence(found, i), expected)
+            # the words before the cut, each with its own number
+            assert found.word[found.sentence == i].tolist() == list(range(expected.shape[1]))
+        assert found.n_cut == sum(map(len, sentences)) - len(found.word)
+        all_cut.append(found.n_cut)
+    assert all_cut[0] > all_cut[-1]
+    assert all_cut == sorted(all_cut, reverse=True)
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_words_without_subwords_are_counted(encoders, name) -> None:
+    encoder = encoders[name]
+    sentences = [("", "Yes", " ", "rain"), ("\u3000",), ("Yes", "rain")]
+    found = embed_words(encoder, sentences)
+    assert (found.n_cut, found.n_empty) == (0, 3)
+    assert found.sentence.tolist() == [0, 0, 2, 2]
+    assert found.word.tolist() == [1, 3, 0, 1]
+    assert_close(of_sentence(found, 0), of_sentence(found, 2))
+
+
+def test_a_control_character_is_no_word_for_wordpiece(encoders) -> None:
+    found = embed_words(encoders["wordpiece"], [("Yes", "\u200b", "rain")])
+    assert (found.word.tolist(), found.n_empty) == ([0, 2], 1)
+
+
+def test_words_lost_and_words_empty_are_told_apart(encoder) -> None:
+    sentence = ("Yes", "", "Wetter", "", "rain")
+    limit = 2 + sum(len(p) for p in subwords("tiny", sentence[:3]))
+    found = embed_words(encoder, [sentence], max_length=limit)
+    assert (found.word.tolist(), found.n_cut, found.n_empty) == ([0, 2], 1, 2)
+    # a word that is half there has no vector, not that of its half
+    assert len(subwords("tiny", sentence)[2]) > 1
+    found = embed_words(encoder, [sentence], subword="mean", max_length=limit - 1)
+    assert (found.word.tolist(), found.n_cut, found.n_empty) == ([0], 2, 2)
+
+
+def test_causal_words_do_not_depend_on_what_follows(encoders) -> None:
+    short, long = ("The", "weather"), ("The", "weather", "is", "fine", "today", ".")
+    found = embed_words(encoders["byte-level"], [short, long], subword="mean")
+    assert_close(of_sentence(found, 0), of_sentence(found, 1)[:, :2])
+    both = embed_words(encoders["tiny"], [short, long], subword="mean")
+    assert np.abs(of_sentence(both, 0) - of_sentence(both, 1)[:, :2]).max() > 1e-2
+
+
+def test_no_sentences_and_no_words_give_no_vectors(encoder) -> None:
+    for sentences in ([], [("",)]):
+        found = embed_words(encoder, sentences)
+        assert found.states.shape == (3, 0, 32)
+        assert (len(found.sentence), len(found.word)) == (0, 0)
+        assert (found.n_cut, found.n_empty) == (0, len(sentences))
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        ("The weather", "a single string was given where a list of sentences is due"),
+        ([("a",), "The weather"], "sentence 1 is a string, 'The weather': give it as a list"),
+        ([("a",), ()], "sentence 1 has no words: drop it"),
+        ([("a", None)], "sentence 0, position 1: None is no string"),
+    ],
+)
+def test_things_that_are_no_words_are_refused(encoder, sentences, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        embed_words(encoder, sentences)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subword": "last"}, "no subword 'last': choose first, mean"),
+        ({"max_length": 2}, "no room is left for the sentence"),
+        ({"max_length": 1000}, "max_length is 1000, but .* takes 128 tokens"),
+    ],
+)
+def test_word_options_that_do_not_fit_are_refused(encoder, options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        embed_words(encoder, SENTENCES, **options)
+
+
+def test_tokenizer_that_runs_words_together_is_refused(encoder) -> None:
+    raw = Tokenizer(models.BPE(unk_token="<unk>"))
+    raw.train_from_iterator(
+        ["a b"] * 5,
+        trainers.BpeTrainer(vocab_size=30, special_tokens=["<unk>"], show_progress=False),
+    )
+    merged = PreTrainedTokenizerFast(tokenizer_object=raw)
+    assert merged.tokenize("a b") == ["a b"]
+    with pytest.raises(ValueError, match="cuts 'a b' in another way when it is given the words"):
+        embed_words(dataclasses.replace(encoder, tokenizer=merged), [("a", "b")])
+
+
+def test_tokenizer_of_another_model_is_seen(encoder) -> None:
+    large = dataclasses.replace(encoder, tokenizer=tiny.tokenizer(size=600))
+    piece = max(large.tokenizer.get_vocab(), key=large.tokenizer.get_vocab().get).strip("▁")
+    with pytest.raises(ValueError, match=r"sentence 1: .* they do not belong together"):
+        embed_words(large, [("a",), ("a", piece)])
+    with pytest.raises(ValueError, match=r"pair 1: .* they do not belong together"):
+        embed_pairs(large, ["a", "a"], ["a", piece])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_none_are_named(folders, value) -> None:
+    broken = load(folders["xlm-roberta"], device="cpu")
+    broken.model.encoder.layer[1].output.dense.bias[3] = value
+    with pytest.raises(ValueError, match=r"sentence 0, word 0 \('The'\), layer 2: .*NaN or inf"):
+        embed_words(broken, SENTENCES)
+    with pytest.raises(ValueError, match=r"pair 0, layer 2: the vector holds NaN or infinity"):
+        embed_pairs(broken, FIRST, SECOND)
+
+
+# Pairs
+
+
+def pair_ids(name: str, one: str, other: str) -> tuple[list[int], list[bool], list[int]]:
+    """Ids, which of them are of the sentences, and which sentence each is of."""
+    a, b = (tokenizer(name)(text, add_special_tokens=False)["input_ids"] for text in (one, other))
+    before, between, after = {
+        "tiny": ([0], [2], [2]),
+        "family": ([0], [2, 2], [2]),
+        "wordpiece": ([0], [2], [2]),
+        "bert": ([0], [2], [2]),
+        "unigram": ([0], [2, 2], [2]),
+        "bytes": ([], [1], [1]),
+    }.get(name, ([], [], []))
+    ids = [*before, *a, *between, *b, *after]
+    real = [False] * len(before) + [True] * len(a) + [False] * len(between) + [True] * len(b)
+    first = len(before) + len(a) + len(between)
+    return ids, real + [False] * len(after), [0] * first + [1] * (len(b) + len(after))
+
+
+def pair_oracle(name: str, model: torch.nn.Module, one: str, other: str, pooling: str):
+    ids, real, types = pair_ids(name, one, other)
+    told = {"token_type_ids": torch.tensor([types])} if name in ("wordpiece", "bert") else {}
+    states = token_states(model, ids, **told)
+    if pooling == "cls":
+        return states[:, 0]
+    kept = [t for t, counts in enumerate(real) if counts]
+    if pooling == "last":
+        return states[:, kept[-1]]
+    weights = [k if pooling == "weighted_mean" else 1 for k in range(1, len(kept) + 1)]
+    return sum(w * states[:, t] for w, t in zip(weights, kept, strict=True)) / sum(weights)
+
+
+# the template of tiny.tokenizer has nothing for pairs, so the library sets them side by side
+PAIRED = [name for name in TOKENIZERS if name != "tiny"]
+
+
+@pytest.mark.parametrize("name", PAIRED)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_joint_pairs_equal_the_oracle(encoders, plain, name, pooling) -> None:
+    if pooling == "cls" and not TOKENIZERS[name][1]:
+        pytest.skip("no special token comes first")
+    with token_budget(90):
+        found = embed_pairs(encoders[name], FIRST, SECOND, pooling=pooling)
+    assert found.states.dtype == np.float32
+    assert found.n_cut == 0
+    for i, (one, other) in enumerate(zip(FIRST, SECOND, strict=True)):
+        expected = pair_oracle(name, plain[TOKENIZERS[name][0]], one, other, pooling)
+        assert_close(found.states[:, i], expected)
+
+
+def test_bert_is_told_the_sentence_of_a_token(encoders) -> None:
+    silent = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer("wordpiece").backend_tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    told = embed_pairs(encoders["wordpiece"], FIRST, SECOND).states
+    untold = embed_pairs(
+        dataclasses.replace(encoders["wordpiece"], tokenizer=silent), FIRST, SECOND
+    ).states
+    assert np.abs(told - untold).max() > 1e-2
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_concatenated_pairs_are_the_formula(encoder, pooling) -> None:
+    found = embed_pairs(encoder, FIRST, SECOND, form="concatenated", pooling=pooling).states
+    assert found.dtype == np.float32
+    u, v = (embed(encoder, side, pooling=pooling).states for side in (FIRST, SECOND))
+    assert_close(found, np.concatenate([u, v, np.abs(u - v), u * v], axis=2))
+    # FIRST[2] is SECOND[2]: no difference at all
+    assert not found[:, 2, 64:96].any()
+    assert found[:, 1, 64:96].all(axis=1).any()
+
+
+def test_joint_pairs_read_both_sentences_at_once(encoders) -> None:
+    encoder = encoders["family"]
+    found = embed_pairs(encoder, ["Yes", "Yes"], ["rain", "The weather"], pooling="cls").states
+    assert np.abs(found[1:, 0] - found[1:, 1]).max() > 1e-2
+    swapped = embed_pairs(encoder, ["rain"], ["Yes"]).states
+    straight = embed_pairs(encoder, ["Yes"], ["rain"]).states
+    assert np.abs(swapped - straight).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", ["family", "wordpiece", "byte-level"])
+def test_long_pairs_are_cut_at_the_longer_sentence_and_counted(encoders, plain, name) -> None:
+    encoder, model = encoders[name], plain[TOKENIZERS[name][0]]
+    first = [tiny.SENTENCES[1], "Yes", tiny.SENTENCES[1]]
+    second = ["Yes", "Il", "Yes"]
+    limit = 20
+    found = embed_pairs(encoder, first, second, max_length=limit)
+    assert found.n_cut == 2
+    assert (found.states[:, 0] == found.states[:, 2]).all()
+    ids, real, types = pair_ids(name, first[0], second[0])
+    # the shorter sentence stays whole
+    n_first = sum(counts and not kind for counts, kind in zip(real, types, strict=True))
+    start = real.index(True)
+    gone = range(start + n_first - (len(ids) - limit), start + n_first)
+    kept = [t for t in range(len(ids)) if t not in gone]
+    told = {"token_type_ids": torch.tensor([[types[t] for t in kept]])}
+    states = token_states(model, [ids[t] for t in kept], **(told if name == "wordpiece" else {}))
+    expected = states[:, [k for k, t in enumerate(kept) if real[t]]].mean(axis=1)
+    assert_close(found.states[:, 0], expected)
+
+
+def test_cut_concatenated_pairs_are_counted_once(encoder) -> None:
+    long, short = tiny.SENTENCES[1], "Yes"
+    first, second = [long, long, short, short], [long, short, long, short]
+    found = embed_pairs(encoder, first, second, form="concatenated", max_length=10)
+    assert found.n_cut == 3
+    u = embed(encoder, first, max_length=10).states
+    assert_close(found.states[:, :, :32], u)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_equal_pairs_share_a_vector_and_batches_do_not_matter(encoders, form) -> None:
+    encoder = encoders["family"]
+    expected = embed_pairs(encoder, FIRST, SECOND, form=form).states
+    order = [2, 0, 3, 1, 0]
+    first, second = ([side[i] for i in order] for side in (FIRST, SECOND))
+    with token_budget(30):
+        found = embed_pairs(encoder, first, second, form=form).states
+    assert_close(found, expected[:, order])
+    assert (found[:, 1] == found[:, 4]).all()
+
+
+@pytest.mark.parametrize(("form", "width"), [("joint", 32), ("concatenated", 128)])
+def test_no_pairs_give_no_vectors(encoder, form, width) -> None:
+    found = embed_pairs(encoder, [], [], form=form)
+    assert (found.states.shape, found.n_cut) == ((3, 0, width), 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "message"),
+    [
+        (["a"], ["a", "b"], {}, "there are 1 first and 2 second sentences"),
+        ("a", ["a"], {}, "first: a single string was given"),
+        (["a"], [None], {}, "second, position 0: None is no string"),
+        (["a"], ["b"], {"form": "sum"}, "no form 'sum': choose joint, conc"),
+        (["a"], ["b"], {"pooling": "max"}, "pooling 'max' is not one of"),
+        (["a"], ["b"], {"max_length": 5}, "no room is left for two sentences"),
+        (["a", "a"], ["b", " "], {}, "pair 1: a sentence has no token; drop the pair"),
+        (["a"], [""], {"form": "concatenated"}, "end to end, position 1 .* makes no token"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_refused(encoders, first, second, options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        embed_pairs(encoders["family"], first, second, **options)
+
+
+def test_cls_of_a_pair_needs_a_first_special_token(encoders) -> None:
+    with pytest.raises(ValueError, match="'cls' needs a tokenizer that puts a special token first"):
+        embed_pairs(encoders["byte-level"], FIRST, SECOND, pooling="cls")
+
+
+# Progress and keys
+
+
+def test_progress_counts_sentences(encoder, monkeypatch) -> None:
+    seen = []
+
+    class Bar(contextlib.nullcontext):
+        def __init__(self, *_, total, **__):
+            super().__init__(self)
+            seen.append(total)
+
+        def update(self, count):
+            seen.append(count)
+
+    monkeypatch.setattr(progress, "tqdm", Bar)
+    with token_budget(40):
+        embed_words(encoder, [*SENTENCES, SENTENCES[0], ("",)])
+    assert seen[0] == sum(seen[1:]) == len(SENTENCES) + 2
+    for form in FORMS:
+        seen.clear()
+        with token_budget(40):
+            embed_pairs(encoder, [*FIRST, "Yes"], [*SECOND, "Yes"], form=form)
+        assert seen[0] == sum(seen[1:]) == 2 * (len(FIRST) + 1)
+
+
+def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeypatch) -> None:
+    folder, other = folders["xlm-roberta"], folders["gpt2"]
+    monkeypatch.setattr("transformers.AutoModel.from_pretrained", None)
+    abouts = [
+        words_about(folder, "text"),
+        words_about(other, "text"),
+        words_about(folder, "another"),
+        words_about(folder, "text", subword="mean"),
+        words_about(folder, "text", max_length=20),
+        pairs_about(folder, "text"),
+        pairs_about(other, "text"),
+        pairs_about(folder, "another"),
+        pairs_about(folder, "text", form="concatenated"),
+        pairs_about(folder, "text", pooling="cls"),
+        pairs_about(folder, "text", max_length=20),
+    ]
+    with xlx.settings(dtype="bfloat16"):
+        abouts += [words_about(folder, "text"), pairs_about(folder, "text")]
+    assert len({str(about) for about in abouts}) == len(abouts)
+    assert set(abouts[0]) == {"model", "text", "subword", "max_length", "dtype"}
+    with pytest.raises(ValueError, match="there is no"):
+        words_about(folder, "text", subword="last")
+    with pytest.raises(ValueError, match="there is no"):
+        pairs_about(folder, "text", form="sum")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_equals_cpu(folders) -> None:
+    gpu, cpu = (load(folders["xlm-roberta"], device=device) for device in ("cuda", "cpu"))
+    for subword in WORD_SUBWORDS:
+        found = embed_words(gpu, SENTENCES, subword=subword).states
+        assert_close(found, embed_words(cpu, SENTENCES, subword=subword).states, tolerance=1e-3)
+    found = embed_pairs(gpu, FIRST, SECOND).states
+    assert_close(found, embed_pairs(cpu, FIRST, SECOND).states, tolerance=1e-3)

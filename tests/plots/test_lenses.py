@@ -1,0 +1,309 @@
+"""Every figure of every lens, drawn once: it fits a notebook and can be read."""
+
+import itertools
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.plots.test_primitives import contrast
+from tests.tables import banded, rows
+from xlx.core.paths import FIGURES
+from xlx.plots import abx, igap, mexa, mixing, probes, style, xprobe
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+MODELS, CODES, STEPS = ("mini-xlmr", "mini-infoxlm"), ("de", "fr", "zh"), (0, 10, 100)
+NAMES = {"zh": "Chinese (zh)", "fr": "French (fr)", "de": "German (de)"}
+TASKS = {"model": MODELS, "task": ("POS", "NER")}
+LDMD = {"model": MODELS, "task": ("LD", "MD")}
+SETTING = {"setting": ("within", "across", "drop")}
+DIRECTED = {"source": ("en",), "target": ("de", "zh")}
+
+
+def made(value: str = "score", *more: str, seed: int = 0, **keys: tuple) -> pd.DataFrame:
+    """Every combination of the keys, with a value, its interval, and more numbers."""
+    return banded(rows(seed, value, *more, **keys), value)
+
+
+def probing() -> pd.DataFrame:
+    table = made("accuracy", checkpoint=STEPS, language=CODES, **TASKS)
+    return table.assign(best=table["checkpoint"] == 10, value=0.5)
+
+
+def transfers() -> pd.DataFrame:
+    table = made("accuracy", source=CODES, target=CODES, **TASKS)
+    return table.assign(best=table["source"] == "de", majority=0.3)
+
+
+def fitted(**keys: tuple) -> pd.DataFrame:
+    return banded(rows(3, "y", x=(0.1, 0.5, 0.9), **keys), "y")
+
+
+def gaps() -> tuple[pd.DataFrame, pd.DataFrame]:
+    points = rows(
+        0, "training", "transfer_gap", "interlingual", model=MODELS, run=(1, 2), **DIRECTED
+    )
+    curves = made("igap", "chance", "one_label", model=MODELS, level=(0.0, 0.1, 0.2), **DIRECTED)
+    curves.loc[curves["level"] == 0.1, ["igap", "low", "high"]] = np.nan
+    return points.assign(training=points["training"] / 4), curves
+
+
+def directions() -> pd.DataFrame:
+    table = rows(0, "accuracy", "igap", "transfer_gap", source=CODES, target=CODES)
+    return table.assign(igap=table["igap"].where(table["source"] != "zh"))[1:]
+
+
+def memorised() -> pd.DataFrame:
+    keys = {"quantity": ("accuracy", "IGAP"), "ratio": (0.0, 0.5, 1.0)}
+    table = made("value", target=("de", "fr", "mean"), **keys).assign(chance=0.5)
+    table["target"] = table["target"].where(table["target"] != "mean")
+    gone = table["target"].isna() & (table["ratio"] == 1) & (table["quantity"] == "IGAP")
+    table["value"] = table["value"].mask(gone)
+    return table
+
+
+def tails() -> pd.DataFrame:
+    table = pd.DataFrame(itertools.product((5, 10), np.linspace(0, 1, 6)), columns=["n", "mu"])
+    table["binomial"] = 10 ** (-table["mu"] * table["n"] * 1.5)
+    table["matrix"] = table["vectors"] = table["binomial"] * 1.2
+    return table.assign(low=table["matrix"] / 2, high=table["matrix"] * 2)
+
+
+def cover() -> pd.DataFrame:
+    table = rows(0, "score", language=CODES, model=MODELS)
+    band = pd.cut(table["score"], np.linspace(0, 1, 6), labels=["0", "0.2", "0.4", "0.6", "0.8"])
+    return table.assign(band=band)
+
+
+def audit() -> pd.DataFrame:
+    table = pd.DataFrame({"table": ["Table 1"] * 3 + ["Table 2"], "what": list("abcd")})
+    return table.assign(printed=1.0, recomputed=[1.0, 1.05, 2.0, np.nan], tolerance=0.1)
+
+
+def answered(n: int = 3) -> pd.DataFrame:
+    keys = {"task": ("WC", "Tense"), "encoder": ("RNN", "CNN"), "language": CODES[:n]}
+    return made("accuracy", "control", **keys).assign(majority=0.4)
+
+
+def pairs_of_languages() -> pd.DataFrame:
+    table = rows(0, "LD", "MD", "retrieval", model=MODELS, language_1=CODES, language_2=CODES)
+    return table.assign(pairing="all layers")
+
+
+OVER_STEPS = made(checkpoint=STEPS, **LDMD)
+OVER_LAYERS = made(layer=(0, 1, 2), **LDMD).assign(checkpoint=100)
+DRAWN = {
+    "dynamics": lambda: abx.dynamics(
+        OVER_STEPS, references={"a bag": rows(0, "score", **LDMD)}
+    ),
+    "layer_profile": lambda: abx.layer_profile(OVER_LAYERS),
+    "member_profiles": lambda: abx.member_profiles(OVER_LAYERS, {MODELS[1]: MODELS[0]}),
+    "intervals": lambda: abx.intervals(OVER_LAYERS),
+    "checkpoint_layer_map": lambda: abx.checkpoint_layer_map(
+        made(checkpoint=STEPS, layer=(0, 1), **LDMD)
+    ),
+    "language_maps": lambda: abx.language_maps(
+        made(checkpoint=STEPS, language=CODES, **LDMD), NAMES
+    ),
+    "tradeoff": lambda: abx.tradeoff(pairs_of_languages(), dict.fromkeys(MODELS, "r = 1")),
+    "correlation_course": lambda: abx.correlation_course(
+        made("value", "p_value", model=MODELS, checkpoint=STEPS).assign(p_value=[0.01, 0.5] * 3)
+    ),
+    "retrieval_scatter": lambda: abx.retrieval_scatter(
+        pairs_of_languages(), {"all layers": "r = 1"}
+    ),
+    "sampling_spread": lambda: abx.sampling_spread(
+        rows(0, "exact", "sd", "expected_sd", task=("LD", "MD"))
+    ),
+    "training_losses": lambda: abx.training_losses(
+        rows(0, "loss", objective=("mlm", "tlm"), model=MODELS, step=STEPS),
+        {"tlm": "with a translation (TLM)", "mlm": "masked", "clm": "-"},
+    ),
+    "held_out_maps": lambda: abx.held_out_maps(
+        rows(0, "loss", group=("masked, BPE", "next, BPE"), model=MODELS, language=CODES), NAMES
+    ),
+    "vocabularies": lambda: abx.vocabularies(
+        rows(0, "words", vocabulary=("BPE", "WordPiece"), language=CODES), NAMES, {"words": "a"}
+    ),
+    "paired_differences": lambda: abx.paired_differences(
+        made("value", layers=("mean", "best"), **LDMD).assign(reference="mini-mbert")
+    ),
+    "probe_layers": lambda: probes.probe_layers(
+        made(kind=("trained", "control"), layer=(0, 1), **TASKS),
+        {"trained": "last checkpoint", "control": "control task"},
+    ),
+    "best_checkpoints": lambda: probes.best_checkpoints(probing(), NAMES),
+    "learning_scatter": lambda: probes.learning_scatter(
+        made("accuracy", "LD", language=CODES, **TASKS), fitted(**TASKS),
+        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
+    ),
+    "learning_scatter of pairs": lambda: probes.learning_scatter(
+        made("accuracy", "LD", source=CODES, target=CODES, **TASKS), fitted(**TASKS),
+        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"), label=None,
+    ),
+    "coefficients": lambda: probes.coefficients(
+        made("coefficient", predictor=("LD", "MD"), row=("POS", "NER"), source=("printed", *MODELS))
+        .assign(wide_low=-1, wide_high=2)
+    ),
+    "selection_bars": lambda: probes.selection_bars(
+        rows(0, "delta", model=MODELS, language=CODES), NAMES
+    ),
+    "transfer_matrices": lambda: probes.transfer_matrices(transfers(), NAMES),
+    "win_rates": lambda: probes.win_rates(
+        rows(0, "win_rate", target=CODES, **TASKS), made("mean", **TASKS)
+    ),
+    "gap_points_and_curves": lambda: igap.gap_points_and_curves(*gaps()),
+    "decomposition": lambda: igap.decomposition(
+        made("value", model=MODELS, quantity=("training", "interlingual"), step=STEPS, **DIRECTED)
+    ),
+    "ranking_dots": lambda: igap.ranking_dots(
+        rows(0, "accuracy", metric=("IGAP", "LD"), source=CODES),
+        made("mean", metric=("IGAP", "LD")).assign(random_low=0.3, random_high=0.7),
+        printed={"IGAP": 0.8},
+    ),
+    "printed_and_ours": lambda: igap.printed_and_ours(
+        made("value", task=("NLI", "PI"), quantity=("IGAP", "accuracy"), row=("mBERT", "XLM"),
+             kind=("ours", "printed"))
+    ),
+    "direction_maps": lambda: igap.direction_maps(directions()),
+    "memorisation": lambda: igap.memorisation(memorised()),
+    "chance_tails": lambda: mexa.chance_tails(tails()),
+    "layer_scores": lambda: mexa.layer_scores(
+        rows(0, "mu", model=MODELS, states=("raw", "centred"), group=("a", "b"), layer=(0, 1)),
+        rows(0, "mu", model=MODELS, group=("a", "b")),
+    ),
+    "neighbourhoods": lambda: mexa.neighbourhoods(
+        rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3))
+        .assign(numbered=lambda table: table["sentence"] == 1), NAMES,
+    ),
+    "estimates": lambda: mexa.estimates(
+        made("score", "expected", panel=MODELS, written=CODES)
+        .rename(columns={"low": "score_low", "high": "score_high"}),
+        fitted(panel=MODELS, kind=("fitted", "ideal", "chance")),
+    ),
+    "coverage_bands": lambda: mexa.coverage_bands(cover(), NAMES, 2),
+    "seen_unseen": lambda: mexa.seen_unseen(
+        rows(0, "difference", model=MODELS, pooling=("last", "mean"), language=CODES),
+        made("mean", model=MODELS, pooling=("last", "mean")),
+    ),
+    "correlations of MEXA": lambda: mexa.correlations(
+        made("value", model=MODELS, measure=("MEXA", "CKA"))
+    ),
+    "differences": lambda: mexa.differences(audit()),
+    "above_surface": lambda: mexa.above_surface(
+        rows(0, "surface", "mu", panel=MODELS, script=("Latin", "other"), language=CODES)
+    ),
+    "cosines": lambda: mexa.cosines(
+        rows(0, "parallel", "other", "score", model=MODELS, language=CODES)
+    ),
+    "grid_maps": lambda: mixing.grid_maps(made(model=MODELS, first=CODES, second=CODES)[1:]),
+    "grid_maps as printed": lambda: mixing.grid_maps(
+        rows(0, "score", model=MODELS, first=CODES, second=CODES), unit="F1"
+    ),
+    "within_across": lambda: mixing.within_across(
+        made(model=MODELS, language=("mean", *CODES), **SETTING), chance=1 / 3
+    ),
+    "labels": lambda: mixing.labels(
+        made(model=MODELS, label=("a", "b"), language=CODES, **SETTING)
+    ),
+    "controls": lambda: mixing.controls(
+        made(task=("QA", "NLI"), model=MODELS, condition=("original", "shuffled"), **SETTING),
+        {"NLI": 1 / 3},
+    ),
+    "distances": lambda: mixing.distances(
+        made("distance", model=MODELS, language=CODES, group=("hardest", "easiest"))
+    ),
+    "pairs": lambda: mixing.pairs(
+        made(pair=("en-de", "zh-sw"), row=("l1-l2", "*-*"), condition=("pair", "en-en"))
+    ),
+    "accuracies": lambda: xprobe.accuracies(answered().rename(columns={"language": "corpus"})),
+    "correlations of tasks": lambda: xprobe.correlations(
+        made("rho", language=CODES, task=("WC", "Tense"))
+    ),
+    "relative": lambda: xprobe.relative(
+        rows(0, "ratio", language=CODES, encoder=("RNN", "CNN"), task=("WC", "Tense"))
+    ),
+    "selectivity": lambda: xprobe.selectivity(answered()),
+    "selectivity of many": lambda: xprobe.selectivity(
+        pd.concat([answered().assign(encoder=f"{i}", language=c) for i in range(6) for c in CODES])
+        .drop_duplicates(["task", "encoder", "language"])
+    ),
+}  # fmt: skip
+
+
+def smallest(figure: Figure) -> float:
+    """The smallest type on a figure, in points; exponents are 0.7 of their line."""
+    texts = [
+        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
+    ]
+    return min(text.get_fontsize() * (0.7 if "^{" in text.get_text() else 1) for text in texts)
+
+
+@pytest.fixture(scope="module", params=DRAWN)
+def figure(request: pytest.FixtureRequest) -> Figure:
+    yield DRAWN[request.param]()
+    plt.close("all")
+
+
+def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
+    assert figure.get_figwidth() <= style.WIDTH
+    assert smallest(figure) * 110 / 72 >= 9  # pixels in a notebook, where 110 are an inch
+    assert not [axes for axes in figure.axes if axes.get_legend()]  # all stand outside the data
+    for axes in figure.axes:
+        meshes = [m for m in axes.collections if isinstance(m, matplotlib.collections.QuadMesh)]
+        if meshes and axes.get_label() != "<colorbar>":
+            assert contrast(axes) >= 4.5
+    text = style.alternative(figure)
+    assert len(text) > 60
+    assert "nan" not in text
+
+
+def test_every_figure_of_a_lens_is_drawn_here() -> None:
+    there = {
+        name
+        for lens in (abx, igap, mexa, mixing, probes, xprobe)
+        for name, thing in vars(lens).items()
+        if hasattr(thing, "__wrapped__")
+    }
+    assert there == {name.partition(" ")[0] for name in DRAWN}
+
+
+def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
+    table = made(model=("m",), first=CODES, second=CODES)
+    noise = table.assign(score=0.5 + (table["score"] - 0.5) / 20)
+    noise = noise.assign(low=noise["score"] - 0.08, high=noise["score"] + 0.08)
+    for drawn, pale in ((noise, True), (noise.drop(columns=["low", "high"]), False)):
+        mesh = mixing.grid_maps(drawn).axes[0].collections[0]
+        faint = [style.luminance(c) > 0.6 for c in mesh.to_rgba(mesh.get_array().reshape(-1))]
+        assert all(faint) == pale
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: mixing.within_across(made(model=("m",), setting=("among",))), "'among'"),
+        (lambda: mixing.distances(made(model=("m",), group=("odd",))), "'odd'"),
+        (lambda: mixing.controls(made(task=("QA",), setting=("within",)), {"PI": 1}), "'PI'"),
+        (lambda: mixing.grid_maps(made(model=("m", "m"), first=CODES, second=CODES)), "one row"),
+        (lambda: igap.decomposition(made(quantity=("sum",), **DIRECTED)), "'sum'"),
+        (lambda: igap.direction_maps(pd.concat([directions()] * 2)), "more than one"),
+        (lambda: igap.printed_and_ours(made(quantity=("IGAP",), kind=("guess",))), "'guess'"),
+        (lambda: mexa.differences(audit().assign(tolerance=0)), "no unit"),
+        (lambda: xprobe.relative(answered().assign(ratio=np.inf)), "nothing to draw"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_said(call, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        call()
+
+
+def test_stored_figures_are_as_wide_as_a_notebook_at_most() -> None:
+    for path in FIGURES.glob("*.png"):
+        width = int.from_bytes(path.read_bytes()[16:20], "big")
+        assert width <= round(200 * style.WIDTH), path.name

@@ -1,0 +1,140 @@
+"""How a figure is kept: the same bytes each time, no committed figure touched, told in words."""
+
+import matplotlib
+import numpy as np
+import pytest
+
+from xlx.core import paths
+from xlx.plots import style
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+
+@pytest.fixture(autouse=True)
+def _close() -> None:
+    yield
+    plt.close("all")
+
+
+@style.styled
+def drawn(size: float = 0.1, grey: float = 0.5) -> Figure:
+    """A square on a line.
+
+    More than the first line is not told.
+    """
+    figure, axes = plt.subplots(figsize=(4, 3))
+    axes.plot([0, 1], label="a line")
+    axes.add_patch(
+        plt.Rectangle((0.7, 0.7), size, size, color=str(grey), lw=0, transform=axes.transAxes)
+    )
+    axes.set(xlabel="steps", ylabel="score")
+    axes.set_title("mini-a")
+    figure.legend(loc="outside upper center")
+    return figure
+
+
+def test_files_are_stable_and_the_style_does_not_leak(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
+    before = plt.rcParams["axes.titlelocation"]
+    style.save(drawn(), "one")
+    style.save(drawn(), "two", profile="paper")
+    assert plt.rcParams["axes.titlelocation"] == before
+    for suffix in (".pdf", ".png"):
+        one, two = (tmp_path / name for name in (f"one{suffix}", f"paper/two{suffix}"))
+        assert one.read_bytes() == two.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.pdf", "one.png", "paper"]
+    assert b"A square on a line. Panels: mini-a." in (tmp_path / "one.png").read_bytes()
+
+
+def test_a_picture_that_looks_the_same_is_left_as_it_is(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XLX_FIGURES", str(tmp_path))
+
+    def saved(size: float, grey: float) -> list[bytes]:
+        style.save(drawn(size, grey), "one")
+        return [(tmp_path / f"one{suffix}").read_bytes() for suffix in (".pdf", ".png")]
+
+    first = saved(0.1, 0.5)
+    assert saved(0.1, 0.505) == first  # a grey level of 255
+    assert saved(0.1, 0.7) != first  # a visible shade
+    first = saved(0.1, 0.5)
+    assert saved(0.2, 0.5) != first  # a visible move
+    (tmp_path / "one.png").write_bytes(first[1][:100])  # torn
+    assert saved(0.1, 0.5)[1] == first[1]
+    (tmp_path / "one.pdf").unlink()
+    assert saved(0.1, 0.5) == first
+
+
+def test_without_make_figures_no_committed_figure_is_written(tmp_path, monkeypatch) -> None:
+    monkeypatch.delenv("XLX_FIGURES", raising=False)
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
+    style.save(drawn(), "one")
+    assert (tmp_path / "build" / "figures" / "one.png").is_file()
+    monkeypatch.setenv("XLX_FIGURES", "none")
+    style.save(drawn(), "two")
+    assert not list(tmp_path.rglob("two.*"))
+    assert not (tmp_path / "figures").exists()
+
+
+def test_alternative_text_tells_what_is_on_a_figure() -> None:
+    assert style.alternative(drawn()) == (
+        "A square on a line. Panels: mini-a. Horizontal: steps. Vertical: score. Legend: a line."
+    )
+
+
+def test_a_notebook_shows_a_figure_once_with_its_text(monkeypatch) -> None:
+    import IPython
+    import IPython.display
+
+    shown = []
+    monkeypatch.setenv("XLX_FIGURES", "none")
+    monkeypatch.setitem(style.sys.modules, "ipykernel", object())
+    monkeypatch.setattr(IPython, "get_ipython", object)
+    monkeypatch.setattr(
+        IPython.display, "display", lambda data, **how: shown.append((data, how["metadata"]))
+    )
+    figure = drawn()
+    style.save(figure, "one")
+    ((data, metadata),) = shown
+    assert data["text/plain"] == metadata["image/png"]["alt"] == style.alternative(figure)
+    assert not plt.fignum_exists(figure.number)
+
+
+def test_drawing_leaves_it_to_the_backend_whether_figures_are_shown() -> None:
+    @style.styled
+    def draw() -> Figure:
+        matplotlib.interactive(True)  # as loading the backend of a notebook does
+        return plt.figure()
+
+    before = matplotlib.is_interactive()
+    try:
+        matplotlib.interactive(False)
+        draw()
+        assert matplotlib.is_interactive()
+    finally:
+        matplotlib.interactive(before)
+
+
+def test_a_model_has_one_look_and_all_differ_in_print_too() -> None:
+    members = [name for name in style.MODELS if name.startswith("mini-")]
+    assert len(members) == 9
+    own = style.looks(members)
+    assert own == {name: style.MODELS[name] for name in members}
+    assert len({look["marker"] for look in own.values()}) == len(members)
+    assert len({look["color"] for look in own.values()}) == len(members)
+    assert style.looks(["XLM-R"])["XLM-R"] == own["mini-xlmr"]
+    for keys in (["XLM-R", "mini-xlmr", "unheard of"], [str(i) for i in range(49)]):
+        seen = {(look["color"], look["marker"]) for look in style.looks(keys).values()}
+        assert len(seen) == len(keys)
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        style.looks([str(i) for i in range(50)])
+
+
+def test_ink_has_contrast_with_every_colour() -> None:
+    rng = np.random.default_rng(0)
+    for colour in [*rng.random((500, 3)), (0, 0, 0), (1, 1, 1)]:
+        white = style.ink(colour) == "white"
+        bright, dark = sorted((style.luminance(colour), float(white)), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5

@@ -1,0 +1,126 @@
+"""What frozen states say of a transfer direction: against the definitions written out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xlx import predictors
+from xlx.core.settings import settings
+from xlx.mexa import measures
+from xlx.models import alignment, embeddings, loading
+from xlx.text import corpora
+
+CODES = ("en", "de", "ja")
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> corpora.ParallelCorpus:
+    whole = corpora.load("flores200-100", list(CODES))
+    return replace(
+        whole,
+        sentences={code: rows[:30] for code, rows in whole.sentences.items()},
+        ids=whole.ids[:30],
+        domains=whole.domains[:30],
+    )
+
+
+@pytest.fixture(scope="module")
+def predicted(corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+    found, layer = predictors.frozen("mini-infoxlm", corpus, layer=3)
+    assert layer == 3
+    return found
+
+
+def test_every_metric_scores_every_direction_once(predicted: pd.DataFrame) -> None:
+    assert list(dict.fromkeys(predicted["metric"])) == list(predictors.FROZEN_METRICS)
+    for _, own in predicted.groupby("metric"):
+        pairs = list(zip(own["source"], own["target"], strict=True))
+        assert sorted(pairs) == sorted((a, b) for a in CODES for b in CODES if a != b)
+    assert predicted["score"].notna().all()
+
+
+def test_only_retrieval_knows_a_direction_from_its_reverse(predicted: pd.DataFrame) -> None:
+    table = predicted.set_index(["metric", "source", "target"])["score"]
+    for metric in set(predictors.FROZEN_METRICS) - {"retrieval"}:
+        for source, target in (("en", "de"), ("en", "ja"), ("de", "ja")):
+            there, back = table[metric, source, target], table[metric, target, source]
+            assert there == pytest.approx(back)
+
+
+def test_scores_are_those_of_their_definitions(
+    predicted: pd.DataFrame, corpus: corpora.ParallelCorpus
+) -> None:
+    table = predicted.set_index(["metric", "source", "target"])["score"]
+    encoder = loading.load("mini-infoxlm", device="cpu")
+    states = {
+        code: embeddings.embed(encoder, rows).states[3] for code, rows in corpus.sentences.items()
+    }
+    x, y = states["en"].astype(float), states["de"].astype(float)
+    assert table["L2", "en", "de"] == pytest.approx(
+        -mean([float(((a - b) ** 2).sum() ** 0.5) for a, b in zip(x, y, strict=True)]), rel=1e-4
+    )
+    assert table["dot", "en", "de"] == pytest.approx(
+        mean([float(a @ b) for a, b in zip(x, y, strict=True)]), rel=1e-4
+    )
+    unit = [row / np.linalg.norm(row) for row in x], [row / np.linalg.norm(row) for row in y]
+    cosines = np.array([[a @ b for b in unit[1]] for a in unit[0]])
+    assert table["cosine", "en", "de"] == pytest.approx(np.trace(cosines) / len(x), rel=1e-4)
+    own = measures.scores({code: array[None] for code, array in states.items()}, "en").table()
+    assert table["MEXA", "en", "de"] == own.set_index("language").loc["de", "mu"]
+    n = len(x)
+    # LD and MD over all triplets; a state is nearer if its cosine is higher.
+    within = {
+        code: np.array([[a @ b for b in rows] for a in rows])
+        for code, rows in zip(("en", "de"), unit, strict=True)
+    }
+    others = [(i, j) for i in range(n) for j in range(n) if i != j]
+    form = [within["en"][i, j] > cosines[i, j] for i, j in others]
+    form += [within["de"][i, j] > cosines[j, i] for i, j in others]
+    assert table["LD", "en", "de"] == pytest.approx(-mean(form), abs=2e-3)
+    meaning = [cosines[i, i] > cosines[i, j] for i, j in others]
+    meaning += [cosines[i, i] > cosines[j, i] for i, j in others]
+    assert table["MD", "en", "de"] == pytest.approx(mean(meaning), abs=2e-3)
+
+
+def test_bags_of_subwords_are_compared_by_their_cosine(
+    predicted: pd.DataFrame, corpus: corpora.ParallelCorpus
+) -> None:
+    table = predicted.set_index(["metric", "source", "target"])["score"]
+    tokenizer = loading.load("mini-infoxlm", device="cpu").tokenizer
+    cosines = []
+    for one, other in zip(corpus.sentences["en"], corpus.sentences["de"], strict=True):
+        first, second = (
+            tokenizer(text, add_special_tokens=False)["input_ids"] for text in (one, other)
+        )
+        product = sum(first.count(i) * second.count(i) for i in set(first))
+        sizes = [sum(ids.count(i) ** 2 for i in set(ids)) for ids in (first, second)]
+        cosines.append(product / (sizes[0] * sizes[1]) ** 0.5)
+    assert table["bag of subwords", "en", "de"] == pytest.approx(mean(cosines))
+    assert 0 < table["bag of subwords", "en", "ja"] < table["bag of subwords", "en", "de"] < 1
+
+
+def test_the_layer_is_chosen_by_retrieval(corpus: corpora.ParallelCorpus) -> None:
+    encoder = loading.load("mini-infoxlm")
+    _, layer = predictors.frozen("mini-infoxlm", corpus)
+    states = embeddings.embed_corpus(encoder, corpus, pooling="mean")
+    directions = alignment.directions(states.states)
+    hits = directions[directions["metric"] == "retrieval"].groupby("layer")["value"].mean()
+    assert layer == hits.idxmax()
+
+
+def test_scores_are_found_again_without_the_model(
+    corpus: corpora.ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = predictors.frozen("mini-infoxlm", corpus, layer=3)
+    monkeypatch.setattr(loading, "load", None)
+    again = predictors.frozen("mini-infoxlm", corpus, layer=3)
+    pd.testing.assert_frame_equal(again[0], first[0])
+    with settings(dtype="bfloat16"), pytest.raises(TypeError):
+        predictors.frozen("mini-infoxlm", corpus, layer=3)

@@ -1,0 +1,759 @@
+"""Loading parallel text: a user's folder, local copies and downloads of the known corpora."""
+
+import functools
+import hashlib
+import http.server
+import json
+import tarfile
+import threading
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xlx.core.languages import ABX
+from xlx.text import corpora, origins
+from xlx.text.corpora import CorpusWarning, DownloadError, ParallelCorpus, load
+from xlx.text.files import TextError
+
+
+def write(folder, **files):
+    """Write files; ``en="a\\n"`` is en.txt, other names are given in a dict."""
+    folder.mkdir(exist_ok=True, parents=True)
+    for name, content in files.items():
+        name = name if "." in name else f"{name}.txt"
+        data = content if isinstance(content, bytes) else content.encode()
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def refuses(folder, *words, error=TextError, **options):
+    """The folder is refused in one line that holds all the words."""
+    with pytest.raises(error) as caught:
+        load(folder, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write(tmp_path / "mine", en="one\ntwo\nthree\n", de="eins\nzwei\ndrei\n")
+
+
+def make(**sentences):
+    n = len(next(iter(sentences.values())))
+    ids = tuple(map(str, range(n)))
+    texts = {language: tuple(text) for language, text in sentences.items()}
+    return ParallelCorpus("made", texts, ids, ("d",) * n, "none", "here")
+
+
+# --- a folder -------------------------------------------------------------------------------------
+
+
+def test_folder(folder):
+    corpus = load(folder)
+    assert corpus.languages == ("de", "en")
+    assert corpus.sentences["en"] == ("one", "two", "three")
+    assert (corpus.ids, corpus.domains) == (("1", "2", "3"), ("", "", ""))
+    assert (corpus.name, len(corpus), corpus.n_sentences) == ("mine", 3, 3)
+    assert load(str(folder)) == corpus
+
+
+def test_ids_and_domains(folder):
+    write(folder, **{"segments.tsv": "domain\tid\nnews\ta:1\nnews\ta:2\ntalk\tb:1\n"})
+    corpus = load(folder)
+    assert corpus.ids == ("a:1", "a:2", "b:1")
+    assert corpus.domains == ("news", "news", "talk")
+    write(folder, **{"segments.tsv": "id\nx\ny\nz\n"})
+    assert load(folder).domains == ("", "", "")
+
+
+def test_files_beside_the_text(folder):
+    write(folder, **{"README.md": "about", "LICENSE": "free", ".hidden": "", "NOTICE.txt": "me"})
+    (folder / "more").mkdir()
+    assert load(folder).languages == ("de", "en")
+
+
+def test_names_become_codes(tmp_path):
+    names = ["eng_Latn", "pt_PT.txt", "pt_BR.txt", "srp-Cyrl", "arb_Arab.txt", "yue.txt", "zh.txt"]
+    for name in names:
+        write(tmp_path, **{name if "." in name else f"{name}.": "a\nb\n"})
+    for file in tmp_path.glob("*."):
+        file.rename(file.with_name(file.name[:-1]))
+    assert load(tmp_path).languages == ("ar", "en", "pt_BR", "pt_PT", "sr", "yue", "zh")
+    chosen = load(tmp_path, ["zho", "eng_Latn", "pt_PT", "arb", "en"])
+    assert chosen.languages == ("zh", "en", "pt_PT", "ar")
+    refuses(tmp_path, "no text in pt;", "pt_BR, pt_PT", languages=["en", "pt"])
+
+
+def test_missing_language(folder):
+    refuses(
+        folder, str(folder), "no text in fr, xx;", "it has de, en", languages=["de", "fr", "xx"]
+    )
+    refuses(folder, "no language at all", languages=[])
+    assert load(folder, "de").languages == ("de",)
+
+
+def test_empty_and_one_sentence_corpora(tmp_path):
+    refuses(write(tmp_path / "none"), str(tmp_path / "none"), "is empty; it needs one text file")
+    refuses(write(tmp_path / "empty", en=""), "en.txt is empty")
+    one = write(tmp_path / "one", en="one\n", de="eins\n")
+    refuses(one, "one has 1 sentences in all", "at least two")
+    same = write(tmp_path / "same", en="one\none\n", de="eins\nzwei\n")
+    refuses(same, "same has 1 sentences without the repeated ones", drop_duplicates=True)
+
+
+def test_no_such_folder(tmp_path, folder):
+    refuses(tmp_path / "nowhere", "nowhere", "wmt24pp, google/wmt24pp", error=FileNotFoundError)
+    refuses(folder / "en.txt", "no corpus and no folder", error=FileNotFoundError)
+    refuses(folder, "path= is for a copy of", error=ValueError, path=folder)
+    refuses("wmt24pp", "google/wmt24pp", error=ValueError, path=folder)
+
+
+def test_byte_order_mark_and_crlf(folder):
+    expected = load(folder)
+    write(folder, en=b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n", de=b"eins\nzwei\r\ndrei")
+    assert load(folder) == expected
+    assert load(folder).text_hash("en") == hashlib.sha256(b"one\ntwo\nthree\n").hexdigest()
+
+
+def test_nothing_else_is_stripped_or_split(folder):
+    text = (
+        " a\u2028b ",
+        "c\u0085d\x0be\rf",
+        "\tf\u2029\x1c g\\n␤\u00a0",
+        "e\u0301 é",
+        "\ufeffh\x01",
+    )
+    write(folder, en="\n".join(text) + "\n", de="\n".join(map(str, range(5))))
+    assert load(folder).sentences["en"] == text
+
+
+LINE = st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), max_size=9).map(
+    lambda line: f"x{line}"
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(LINE, min_size=2, max_size=9), st.booleans(), st.booleans())
+def test_lines_come_back_as_written(tmp_path_factory, lines, mark, last):
+    """But for one CR before a line's end, which CRLF would have put there."""
+    folder = tmp_path_factory.mktemp("lines")
+    data = ("\ufeff" * mark + "\n".join(lines) + "\n" * last).encode()
+    write(folder, en=data)
+    ended = lines if last else lines[:-1]
+    expected = [line.removesuffix("\r") for line in ended] + lines[len(ended) :]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorpusWarning)
+        assert load(folder).sentences["en"] == tuple(expected)
+
+
+# --- a folder: other layouts ----------------------------------------------------------------------
+
+
+def test_one_extension_whichever(tmp_path):
+    """The files of MEXA's reference data: ``<label>.<extension>``."""
+    names = ["eng_Latn", "aai_Latn", "zho_Hani", "hbs_Latn", "srp_Cyrl", "kmr_Latn", "grc_Grek"]
+    for extension in ("devtest", "tsv", "bible"):
+        folder = write(tmp_path / extension, **{f"{name}.{extension}": "a\nb\n" for name in names})
+        corpus = load(folder)
+        assert corpus.languages == ("aai", "en", "grc", "ku", "sr_Cyrl", "sr_Latn", "zh")
+        assert corpus.source == f"{folder} (one sentence a line)"
+        assert load(folder, ["eng_Latn", "aai", "srp_Cyrl"]).languages == ("en", "aai", "sr_Cyrl")
+
+
+def ids(**texts):
+    """Files of lines ``id<TAB>sentence`` from ``{id: sentence}``."""
+    return {name: "".join(f"{k}\t{v}\n" for k, v in rows.items()) for name, rows in texts.items()}
+
+
+def test_lines_with_ids(tmp_path):
+    folder = write(
+        tmp_path / "mine",
+        **ids(en={"b": "two", "a": "one\tand"}, de={"a": "eins", "b": "zwei "}),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        corpus = load(folder)
+    assert corpus.ids == ("a", "b")  # in the order of the first language
+    assert corpus.sentences == {"de": ("eins", "zwei "), "en": ("one\tand", "two")}
+    assert corpus.domains == ("", "")
+    assert corpus.source == f"{folder} (id and sentence a line)"
+    assert load(folder, ["en", "de"]).ids == ("b", "a")
+
+
+def test_ids_that_some_languages_lack(tmp_path):
+    de = {"a": "eins", "b": "zwei", "d": "vier"}
+    en = {"a": "one", "b": "two", "c": "three", "d": "four", "e": "five"}
+    fr = {"a": "un", "b": "deux", "c": "trois", "d": "\u200b "}
+    folder = write(tmp_path / "mine", **ids(de=de, en=en, fr=fr))
+    with pytest.warns(CorpusWarning) as caught:
+        corpus = load(folder)
+    assert [str(warning.message) for warning in caught] == [
+        "mine: 3 of 5 ids are left out, as not all of 3 languages have them; de.txt lacks most, "
+        "2 of them; an id is what stands before the first tab."
+    ]
+    assert caught[0].filename == __file__
+    assert corpus.ids == ("a", "b")
+    with pytest.warns(CorpusWarning, match=r"2 of 5 ids .* 2 languages .* fr.txt lacks most, 2 of"):
+        assert load(folder, ["en", "fr"]).ids == ("a", "b", "c")  # fewer languages, more positions
+    assert load(folder, ["en"]).ids == tuple("abcde")
+
+
+@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+@given(st.lists(st.dictionaries(st.sampled_from("pqrstuvw"), st.sampled_from(["x", "", " "]),
+       min_size=1), min_size=2, max_size=4))  # fmt: skip
+@settings(max_examples=30)
+def test_ids_in_common_by_a_slow_count(tmp_path_factory, rows):
+    texts = {
+        name: {key: f"{name}{key}" if text == "x" else text for key, text in row.items()}
+        for name, row in zip(("en", "de", "fr", "it"), rows, strict=False)
+    }
+    folder = write(tmp_path_factory.mktemp("ids"), **ids(**texts))
+    for some in (["en"], ["en", "de"], list(texts)):
+        slow = [k for k, v in texts["en"].items() if all(texts[n].get(k, "").strip() for n in some)]
+        if len(slow) < 2:
+            refuses(folder, "at least two" if slow else "no id has a sentence", languages=some)
+        else:
+            corpus = load(folder, some)
+            assert corpus.ids == tuple(slow)
+            assert corpus.sentences["en"] == tuple(f"en{key}" for key in slow)
+
+
+def test_tabs_in_sentences_are_no_ids(tmp_path):
+    text = ("one\tor two", "three", "a phrase\twith a tab", "\tfour")
+    write(tmp_path, en="\n".join(text), de="1\n2\n3\n4\n")
+    assert load(tmp_path).sentences["en"] == text
+
+
+HEADER = """\
+# language_name:        {}
+# closest_ISO_639-3:    {}
+# ISO_15924:            {}
+# year_short:           1912
+# copyright_short:      Public Domain
+
+"""
+
+
+def bible(name, script, *verses):
+    """A file of the Parallel Bible Corpus: name and content."""
+    code = name.split("-")[0]
+    return {f"{name}.txt": HEADER.format(code, code, script) + "\n".join(verses) + "\n"}
+
+
+ENGLISH = bible(
+    "eng-x-bible-kingjames-v1",
+    "Latn",
+    "40001001\tThe book of the generation ,",
+    "40001002\tAbraham begat Isaac ;",
+    "# 40001002\tanother reading",
+    "40001003\tAnd Judas begat Phares",
+    "41001001\tThe beginning of the gospel",
+)
+
+
+def test_parallel_bible_corpus(tmp_path):
+    german = bible(
+        "deu-x-bible-luther1912",
+        "Latn",
+        "40001001\tDies ist das Buch",
+        "40001002\tAbraham zeugte Isaak",
+        "40001003\t",
+        "40001004",
+        "41001001\tDies ist der Anfang",
+        "41001002\tWie geschrieben steht",
+    )
+    folder = write(tmp_path / "pbc", **ENGLISH, **german, **{"README.md": "from paralleltext.info"})
+    with pytest.warns(CorpusWarning, match=r"pbc: 2 of 5 ids .*; eng-x-bible-kingjames-v1.txt lac"):
+        corpus = load(folder, ["eng", "de"])
+    assert corpus.languages == ("en", "de")
+    assert corpus.ids == ("40001001", "40001002", "41001001")
+    assert corpus.domains == ("40", "40", "41")
+    assert corpus.sentences["en"][1] == "Abraham begat Isaac ;"
+    assert corpus.sentences["de"][2] == "Dies ist der Anfang"
+    assert corpus.source == f"{folder} (verses as in the Parallel Bible Corpus)"
+    assert load(folder, "en").n_sentences == 4
+
+
+def test_scripts_of_the_parallel_bible_corpus(tmp_path):
+    verses = ("40001001\t{}", "40001002\tAvraam {}")
+    for script in ("Latn", "Cyrl"):
+        text = [verse.format(script) for verse in verses]
+        write(tmp_path, **bible(f"srp-x-bible-{script.lower()}", script, *text))
+    write(tmp_path, **bible("aai-x-bible", "", *verses))
+    corpus = load(tmp_path)
+    assert corpus.languages == ("aai", "sr_Cyrl", "sr_Latn")
+    assert corpus.sentences["sr_Cyrl"] == ("Cyrl", "Avraam Cyrl")
+
+
+THREE = "1\n2\n3\n"
+IDS = "a\tone\nb\ttwo\nc\tthree\n"
+KING = "eng-x-bible-kingjames-v1.txt"
+FRENCH = "fra-x-bible-a"
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        # ids and domains beside the text
+        ({"segments.tsv": "id\tdomain\na\tnews\nb\n"}, ["segments.tsv, line 3", "header of 2"]),
+        ({"segments.tsv": "name\na\nb\nc\n"}, ["segments.tsv, line 1", "neither id nor domain"]),
+        ({"segments.tsv": "id\na\nb\n"}, ["segments.tsv has 2", "has 3"]),
+        ({"segments.tsv": ""}, ["segments.tsv", "neither id nor domain"]),
+        # names of files
+        ({"notes.txt": THREE}, ["file notes.txt is no text", "en, eng_Latn or pt_BR"]),
+        ({"en.de.txt": THREE}, ["file en.de.txt is no text of a language"]),
+        ({"xx.": THREE}, ["is no text of a language"]),
+        ({"eng.txt": THREE}, ["are the same language"]),
+        ({"EN.txt": THREE}, ["are the same language"]),
+        ({"fr.tsv": THREE}, ["two extensions: de.txt and fr.tsv", "keep the files of one"]),
+        ({"fra_Latn.TXT": THREE}, ["two extensions: de.txt and fra_Latn.TXT"]),
+        # numbers of lines
+        ({"fr.txt": THREE + THREE, "it.txt": ""}, ["it.txt", "is empty"]),
+        ({"fr.txt": "u\nd\nt\nq\n"}, ["mine", "fr.txt has 4", "has 3 (as 2 of 3 files)"]),
+        # empty lines
+        ({"en.txt": "one\n\nthree\n"}, ["en: ", "en.txt", "1 empty line (2)"]),
+        ({"en.txt": "one\r\n\r\nthree\r\n"}, ["1 empty line (2)"]),
+        ({"en.txt": "one\ntwo\n \t\n"}, ["1 empty line (3)"]),
+        ({"en.txt": "\u200b\ntwo\n\ufeff\u00a0\n"}, ["2 empty lines (1, 3)"]),
+        ({"en.txt": "one" + "\n" * 9}, ["8 empty lines (2, 3, 4, 5, 6, …)"]),
+        # bytes
+        ({"en.txt": b"one\ntwo\n\xe9t\xe9\n"}, ["en: ", "en.txt, line 3: byte 0xe9 is not UTF-8"]),
+        ({"en.txt": "one\n".encode("utf-16")}, ["line 1: byte 0xff"]),
+        ({"en.txt": b"one\ntw\xc3"}, ["line 2: byte 0xc3"]),
+        # lines with ids
+        ({"en.txt": IDS, "de.txt": "a\teins\nzwei\n"}, ["de.txt, line 2: not an id, a tab and"]),
+        ({"en.txt": IDS}, ["de.txt, line 1: not an id", "give all lines an id or none"]),
+        ({"en.txt": IDS, "de.txt": "a\tx\n\ty\n"}, ["de.txt, line 2: not an id"]),
+        ({"en.txt": IDS, "de.txt": "a\tx\na\ty\n"}, ["line 2: the id a comes a second time"]),
+        ({"en.txt": IDS, "de.txt": "x\te\n"}, ["no id", "2 files", "x in de.txt and a in en.txt"]),
+        ({"en.txt": IDS, "de.txt": "a\t\nb\t \n"}, ["no id", "none in de.txt and a in en.txt"]),
+        ({"en.txt": IDS, "de.txt": IDS, "segments.tsv": "id\n1\n"}, ["have ids", "remove one"]),
+        # verses
+        ({FRENCH: "4000100\tseven digits"}, ["line 7: not a verse (eight digits, a tab and text)"]),
+        ({FRENCH: "40001001 a space"}, ["line 7: not a verse"]),
+        ({FRENCH: "text"}, ["fra-x-bible-a.txt, line 7: not a verse", "starts with #"]),
+        ({FRENCH: "40001001\tx\n40001001\ty"}, ["line 8: the id 40001001 comes a second time"]),
+        ({FRENCH: "66001001\tApo"}, ["no id has a sentence in all of 2 files", "66001001"]),
+        ({FRENCH: "40001001\tx", "de.txt": "1\n"}, ["two layouts: de.txt and", "not of one kind"]),
+        ({FRENCH: "40001001\tx", "english-x-bible.txt": "1\n"}, ["is no text of a language"]),
+        ({"eng-x-bible-a": "40001001\tx"}, [f"eng-x-bible-a.txt and {KING} are the same language"]),
+        ({"eng-x-bible-world": "40001001\tx"}, [f"{KING} and eng-x-bible-world.txt are the same"]),
+    ],
+)
+def test_folders_that_are_refused(tmp_path, files, words):
+    """The files of a folder, beside three lines in en.txt and de.txt, or beside English verses."""
+    verses = {name: text for name, text in files.items() if name.endswith(("-a", "-world"))}
+    beside = ENGLISH if verses else {"en": "one\ntwo\nthree\n", "de": "eins\nzwei\ndrei\n"}
+    for script in ("Latn", "") if verses else ("Latn",):
+        folder = write(tmp_path / f"of {script}" / "mine", **beside)
+        for name, text in verses.items():
+            write(folder, **bible(name, script, text))
+        write(folder, **{name: text for name, text in files.items() if name not in verses})
+        refuses(folder, *words)
+
+
+SAME_LANGUAGE = [
+    ("est", "ekk", "et"), ("lav", "lvs", "lv"), ("fas", "pes", "fa"), ("swa", "swh", "sw"),
+    ("zho", "cmn", "zh"), ("msa", "zsm", "ms"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("whole", "main", "code"), SAME_LANGUAGE)
+def test_two_names_of_a_language_hinder_no_other(folder, whole, main, code):
+    write(folder, **{whole: "a\nb\nc\n", main: "x\ny\nz\n"})
+    assert load(folder, ["en", "deu"]).languages == ("en", "de")
+    assert load(folder, "en").languages == ("en",)
+    for name, text in ((whole, "abc"), (main, "xyz")):
+        assert load(folder, ["en", name]).sentences[code] == tuple(text)
+    for languages in (None, ["en", code], [whole, main]):
+        refuses(folder, " and ".join(sorted([main, whole])), "the same language", "by this name",
+                languages=languages)  # fmt: skip
+
+
+# --- sentences at two positions -------------------------------------------------------------------
+
+
+def test_duplicates_are_counted_and_dropped_in_all_languages(folder):
+    write(folder, en="a\nb\na\nc\na\n", de="1\n2\n3\n4\n5\n", fr="v\nw\nx\nw\ny\n")
+    with pytest.warns(CorpusWarning) as caught:
+        corpus = load(folder)
+    message = str(caught[0].message)
+    assert "3 sentences at 3 of 5 positions" in message
+    assert "first: en, line 3 repeats line 1; in all: en 2, fr 1" in message
+    assert "drop_duplicates=True" in message
+    assert caught[0].filename == __file__
+    assert corpus.duplicates().values.tolist() == [
+        ["en", 2, 0, "a"],
+        ["en", 4, 0, "a"],
+        ["fr", 3, 1, "w"],
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        left = load(folder, drop_duplicates=True)
+        assert load(folder, ["de"]).n_sentences == 5
+    assert left.sentences == {"de": ("1", "2"), "en": ("a", "b"), "fr": ("v", "w")}
+    assert left.ids == ("1", "2")
+
+
+@given(st.integers(2, 8).flatmap(lambda n: st.lists(st.lists(st.sampled_from("abcd"), min_size=n,
+       max_size=n), min_size=1, max_size=3)))  # fmt: skip
+def test_duplicates_by_a_slow_count(rows):
+    corpus = make(**{f"l{i}": row for i, row in enumerate(rows)})
+    slow = [
+        [f"l{i}", p, row.index(row[p]), row[p]]
+        for i, row in enumerate(rows)
+        for p in range(len(row))
+        if row[p] in row[:p]
+    ]
+    found = corpus.duplicates()
+    assert found.values.tolist() == slow
+    assert corpus.drop(found["position"]).duplicates().empty
+
+
+# --- ParallelCorpus -------------------------------------------------------------------------------
+
+
+def test_unequal_lengths_are_refused():
+    with pytest.raises(TextError, match=r"made: de has 1 entries and ids 2"):
+        make(en="ab", de="a")
+    with pytest.raises(TextError, match="domains has 1"):
+        ParallelCorpus("made", {"en": ("a", "b")}, ("1", "2"), ("",), "", "")
+
+
+def test_select_keeps_the_order_asked_for():
+    corpus = make(en="abc", de="ABC", x1="123")
+    assert corpus.select(["x1", "eng", "x1"]).languages == ("x1", "en")
+    with pytest.raises(TextError, match=r"made has no text in fr; it has en, de, x1"):
+        corpus.select(["de", "fr"])
+
+
+@given(st.integers(1, 12), st.integers(0, 9))
+def test_take_is_a_sorted_sample_without_replacement(n, seed):
+    corpus = make(en=[f"e{i}" for i in range(9)], de=[f"d{i}" for i in range(9)])
+    taken = corpus.take(n, seed)
+    positions = [int(i) for i in taken.ids]
+    assert positions == sorted(set(positions))
+    assert len(taken) == min(n, 9)
+    assert taken.sentences["de"] == tuple(f"d{i}" for i in positions)
+    assert taken.sentences["en"] == tuple(f"e{i}" for i in positions)
+    assert taken == corpus.take(n, np.random.default_rng(seed))
+
+
+def test_take_depends_on_the_seed_and_reaches_every_position():
+    corpus = make(en=[str(i) for i in range(9)])
+    seen = {i for seed in range(40) for i in corpus.take(2, seed).ids}
+    assert seen == set(corpus.ids)
+    with pytest.raises(TextError, match="at least one"):
+        corpus.take(0, 0)
+
+
+def test_take_draws_by_id(tmp_path):
+    """Fewer languages lack other positions, and give the same ones all the same."""
+    rows = {f"s{i}": f"s{i}\t{{}} {i}\n" for i in range(60)}
+    write(tmp_path, en="".join(rows.values()).format(*["e"] * 60))
+    write(tmp_path, de="".join(rows.values()).format(*["d"] * 60))
+    write(tmp_path, fr="".join(row for i, row in rows.items() if i != "s7").format(*["f"] * 59))
+    two = load(tmp_path, ["en", "de"]).take(20, 1)
+    with pytest.warns(CorpusWarning, match="1 of 60 ids are left out"):
+        three = load(tmp_path)
+    assert len(three) == 59
+    assert len(set(three.take(20, 1).ids) & set(two.ids)) >= 19
+    again = replace(three, ids=three.ids[::-1])
+    assert set(again.take(20, 1).ids) == set(three.take(20, 1).ids)
+
+
+def test_take_from_shipped_text_depends_on_no_language():
+    every = load("wmt24pp", drop_duplicates=True)
+    few = load("wmt24pp", ["en", "de", "ja"], drop_duplicates=True)
+    assert len(few) > len(every)
+    assert few.take(200, 1).ids == every.take(200, 1).ids
+    # as the shipped results have them
+    drawn = np.random.default_rng(1).choice(len(every), size=200, replace=False)
+    assert every.take(200, 1).ids == tuple(every.ids[i] for i in sorted(drawn.tolist()))
+    assert set(every.ids) < set(few.take(len(few) - 1, 1).ids)
+
+
+def test_drop():
+    corpus = make(en="abcd", de="ABCD")
+    assert corpus.drop([1, np.int64(3), 1]).sentences == {"en": ("a", "c"), "de": ("A", "C")}
+    assert corpus.drop([]) == corpus
+    for position in (-1, 4):
+        with pytest.raises(TextError, match=f"no position {position} among 4"):
+            corpus.drop([position])
+
+
+def test_untranslated():
+    corpus = make(en=["a", "b", "c"], de=["a", "B", "c"], fr=["x", "a", "z"])
+    assert corpus.untranslated().values.tolist() == [["de", 0, "a"], ["de", 2, "c"]]
+    assert corpus.untranslated("fr").empty
+    with pytest.raises(TextError, match="no text in it"):
+        corpus.untranslated("it")
+
+
+def test_text_hash_is_that_of_the_file():
+    corpus = make(en=["é", "a\nb\r"], de=["é", "a"])
+    assert corpus.text_hash("en") == hashlib.sha256("é\na␤b␍\n".encode()).hexdigest()
+    assert corpus.text_hash("de") == hashlib.sha256("é\na\n".encode()).hexdigest()
+    assert make(en=["ab", "c"]).text_hash("en") != make(en=["a", "bc"]).text_hash("en")
+
+
+# --- the hub's format -----------------------------------------------------------------------------
+
+
+def rows(tag, targets):
+    """JSONL like the hub's, with a bad source first."""
+    bad = {"domain": "canary", "document_id": "canary", "is_bad_source": True, "source": "GUID"}
+    out = [bad | {"lp": f"en-{tag}", "segment_id": 0, "target": "G", "original_target": "G"}]
+    for i, target in enumerate(targets, 1):
+        out.append(
+            {"lp": f"en-{tag}", "domain": "news", "document_id": "doc", "segment_id": i}
+            | {"is_bad_source": False, "source": f"s{i}\u2028", "target": target}
+            | {"original_target": "draft"}
+        )
+    return "".join(json.dumps(row) + "\n" for row in out)
+
+
+@pytest.fixture
+def hub(tmp_path):
+    tags = ("fr_FR", "fr_CA", "sw_KE", "sw_TZ", "fil_PH")
+    files = {f"en-{tag}.jsonl": rows(tag, [f"{tag} 1", f"{tag}\n2"]) for tag in tags}
+    return write(tmp_path / "hub" / "deep", **files).parent
+
+
+def test_rows_of_the_hub(hub):
+    with pytest.warns(
+        CorpusWarning, match="google/wmt24pp in .* en, fil, fr, .* not the one on rec"
+    ):
+        corpus = load("google/wmt24pp", path=hub)
+    assert corpus.languages == ("en", "fil", "fr", "fr_CA", "sw_KE", "sw_TZ")
+    assert corpus.sentences["en"] == ("s1\u2028", "s2\u2028")
+    assert corpus.sentences["fr"] == ("fr_FR 1", "fr_FR\n2")
+    assert corpus.ids == ("doc:1", "doc:2")
+    assert corpus.domains == ("news", "news")
+    assert corpus.licence == "Apache-2.0"
+
+
+@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+def test_languages_of_the_hub(hub):
+    chosen = load("google/wmt24pp", ["fr_CA", "en", "fra"], path=hub)
+    assert chosen.languages == ("fr_CA", "en", "fr")
+    assert load("google/wmt24pp", "en", path=hub).sentences == {"en": ("s1\u2028", "s2\u2028")}
+    refuses("google/wmt24pp", "no text in de;", "it has en, fil", languages=["de"], path=hub)
+    refuses("google/wmt24pp", "holds no text of google/wmt24pp", path=write(hub / "deep" / "er"))
+    refuses("google/wmt24pp", "no folder or archive", error=FileNotFoundError, path=hub / "away")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (rows("fr_FR", ["a", "b"]) + "{not json\n", ["fr: en-fr_FR.jsonl, line 4", "no row"]),
+        (rows("fr_FR", ["a", "b"]) + "{}\n", ["en-fr_FR.jsonl, line 4", "is_bad_source"]),
+        (rows("fr_FR", ["a", None]), ["fr: en-fr_FR.jsonl, line 3", "no string"]),
+        (rows("fr_FR", ["a"]), ["do not hold the same segments", "en-fr_FR.jsonl"]),
+        (rows("fr_FR", ["a", " "]), ["fr: en-fr_FR.jsonl", "1 empty line (2)"]),
+    ],
+)
+def test_bad_rows(hub, content, words):
+    words = [word.replace("fr: ", "fr_FR: ") for word in words]
+    write(hub / "deep", **{"en-fr_FR.jsonl": content})
+    refuses("google/wmt24pp", *words, path=hub)
+
+
+def test_hub_without_a_network(monkeypatch):
+    import huggingface_hub.errors
+
+    def offline(repo, file, *, repo_type, revision):
+        assert (repo, repo_type, len(revision)) == ("google/wmt24pp", "dataset", 40)
+        raise huggingface_hub.errors.LocalEntryNotFoundError("cannot reach it\nmany lines")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", offline)
+    refuses(
+        "google/wmt24pp", 'load("google/wmt24pp", path=...)', error=DownloadError, progress=False
+    )
+
+
+def test_hub_download(hub, monkeypatch):
+    def download(repo, file, **_):
+        return str(hub / "deep" / file)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    # What arrives is not what data/checksums.tsv says.
+    refuses("google/wmt24pp", "fr_CA is not the one on record", languages=["fr_CA"], progress=False)
+    record = origins.recorded("google/wmt24pp")
+    monkeypatch.setitem(record, "fr_CA", (record["fr_CA"][0], "", ""))
+    corpus = load("google/wmt24pp", ["fr_CA"], progress=False)
+    assert corpus.sentences["fr_CA"] == ("fr_CA 1", "fr_CA\n2")
+
+
+# --- NTREX and FLORES-200 -------------------------------------------------------------------------
+
+
+def ntrex(folder):
+    ref = "newstest2019-ref"
+    files = {f"NTREX-128/{ref}.{tag}.txt": f"{tag} 1\r\n{tag} 2\r\n" for tag in ("deu", "srp-Latn")}
+    files[f"NTREX-128/{ref}.srp-Cyrl.txt"] = "један\r\nдва\r\n"
+    files["NTREX-128/newstest2019-src.eng.txt"] = "one\r\ntwo\r\n"
+    files["NTREX-128/newstest2019-ref-2.spa.txt"] = "second\r\ntranslation\r\n"
+    files["DOCUMENT_IDS.tsv"] = "bbc.1\ncnn.2\n"
+    for name, content in files.items():
+        write((folder / name).parent, **{(folder / name).name: content})
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+def test_local_ntrex(tmp_path):
+    corpus = load("ntrex", path=ntrex(tmp_path))
+    assert corpus.languages == ("de", "en", "sr", "sr_Latn")
+    assert corpus.sentences["sr"] == ("један", "два")
+    assert corpus.ids == ("bbc.1:1", "cnn.2:2")
+    assert corpus.domains == ("news", "news")
+    (tmp_path / "DOCUMENT_IDS.tsv").unlink()
+    assert load("ntrex", path=tmp_path).ids == ("1", "2")
+    write(tmp_path, **{"DOCUMENT_IDS.tsv": "bbc.1\n"})
+    refuses("ntrex", "DOCUMENT_IDS.tsv has 1", path=tmp_path)
+
+
+def flores(folder):
+    for part in ("dev", "devtest"):
+        tags = ("eng_Latn", "arb_Arab", "arb_Latn", "twi_Latn", "aka_Latn")
+        files = {f"{tag}.{part}": f"{tag} {part} 1\n{tag} 2\n" for tag in tags}
+        write(folder / "flores200_dataset" / part, **files)
+        about = "URL\tdomain\ttopic\nhttp://a\twikinews\tx\nhttp://b\twikibooks\ty\n"
+        write(folder / "flores200_dataset", **{f"metadata_{part}.tsv": about})
+    return folder
+
+
+def archive(folder):
+    file = folder / "flores200_dataset.tar.gz"
+    with tarfile.open(file, "w:gz") as tar:
+        tar.add(folder / "flores200_dataset", "./flores200_dataset")
+    return file
+
+
+@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("name", "part"), [("flores200", "devtest"), ("flores200-dev", "dev")])
+def test_local_flores(tmp_path, packed, name, part):
+    path = archive(flores(tmp_path)) if packed else flores(tmp_path)
+    corpus = load(name, path=path)
+    assert corpus.languages == ("ak", "ar", "ar_Latn", "en", "tw")
+    assert corpus.sentences["ar"] == (f"arb_Arab {part} 1", "arb_Arab 2")
+    assert corpus.domains == ("wikinews", "wikibooks")
+    assert corpus.ids == ("1", "2")
+
+
+@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+@pytest.mark.parametrize("about", ["", "URL\ttopic\na\tb\nc\td\n", "URL\tdomain\na\nb\tc\td\n"])
+def test_flores_domains_are_taken_as_far_as_they_go(tmp_path, about):
+    write(flores(tmp_path) / "flores200_dataset", **{"metadata_devtest.tsv": about})
+    expected = ("", "c") if "domain" in about else ("", "")
+    assert load("flores200", path=tmp_path).domains == expected
+
+
+def test_an_archive_that_is_none(tmp_path):
+    file = tmp_path / "flores200_dataset.tar.gz"
+    file.write_bytes(b"half of it")
+    refuses("flores200", "neither a folder nor a whole tar archive", path=file)
+    whole = archive(flores(tmp_path)).read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    refuses("flores200", "neither a folder nor a whole tar archive", path=file)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A small NTREX and FLORES-200 at their origin, which is a server here; the cache is empty."""
+    folder = tmp_path / "origin"
+    ntrex(folder / origins.ORIGINS["ntrex"].pin)
+    file = archive(flores(folder))
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        known = {"ntrex": {"url": url}}
+        known |= {name: {"url": url + file.name, "pin": digest} for name in ("flores200-dev",)}
+        known |= {"flores200": {"url": url + file.name, "pin": digest}}
+        for name, change in known.items():
+            monkeypatch.setitem(origins.ORIGINS, name, replace(origins.ORIGINS[name], **change))
+        monkeypatch.setattr("xlx.core.paths.CACHE", tmp_path / "cache")
+        yield folder
+        server.shutdown()
+
+
+def test_flores_download(served, tmp_path):
+    corpus = load("flores200-dev", ["ar", "en"], progress=False)
+    assert corpus.sentences["en"] == ("eng_Latn dev 1", "eng_Latn 2")
+    (served / "flores200_dataset.tar.gz").unlink()  # the second time from the cache
+    assert load("flores200-dev", ["ar", "en"], progress=False) == corpus
+    # The archive is the one pinned here, but its devtest is not the text on record.
+    refuses("flores200", "arb_Arab is not the one on record", languages=["ar"], progress=False)
+
+
+def test_a_download_with_another_checksum_is_not_kept(served, tmp_path):
+    (served / "flores200_dataset.tar.gz").write_bytes(b"an error page")
+    refuses("flores200-dev", "is not the file on record", "path=...", progress=False)
+    assert [file for file in (tmp_path / "cache").rglob("*") if file.is_file()] == []
+
+
+def test_ntrex_download(served, monkeypatch):
+    refuses(
+        "ntrex", "newstest2019-ref.deu.txt is not the file on record", languages=["de"], progress=0
+    )
+    folder = served / origins.ORIGINS["ntrex"].pin
+    record = origins.recorded("ntrex")
+    for tag, (file, *_) in list(record.items()):
+        for path in folder.rglob(file):
+            monkeypatch.setitem(
+                record, tag, (file, hashlib.sha256(path.read_bytes()).hexdigest(), "")
+            )
+    corpus = load("ntrex", ["de", "sr"], progress=False)
+    assert corpus.sentences == {"de": ("deu 1", "deu 2"), "sr": ("један", "два")}
+    assert corpus.ids == ("bbc.1:1", "cnn.2:2")
+
+
+@pytest.mark.parametrize("name", ["ntrex", "flores200", "flores200-dev"])
+def test_without_a_network(name, monkeypatch, tmp_path):
+    closed = replace(origins.ORIGINS[name], url="http://127.0.0.1:9/")
+    monkeypatch.setitem(origins.ORIGINS, name, closed)
+    monkeypatch.setattr("xlx.core.paths.CACHE", tmp_path)
+    refuses(name, f"{name} could not be downloaded", "connect to", f'load("{name}", path=...)',
+            error=DownloadError, languages=["de"], progress=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["google/wmt24pp", "ntrex", "flores200", "flores200-dev"])
+def test_every_language_on_record_has_a_key_of_its_own(name):
+    tags = origins.available(name).tags
+    keys = corpora.keys_of(tags, origins.tags_of(name), name)
+    assert sorted(keys.values()) == sorted(tags)
+    assert set(ABX) <= set(keys)
+    assert len(tags) == {"google/wmt24pp": 56, "ntrex": 128}.get(name, 204)
+
+
+def test_the_hub_holds_55_targets():
+    tags = set(origins.available("google/wmt24pp").tags) - {"en"}
+    assert len(tags) == 55
+    assert {"ar_EG", "pt_BR", "zh_TW", "sw_TZ", "fil_PH", "zu_ZA"} <= tags
+
+
+def test_published_checksums_of_flores():
+    """The archive's English, German and Ukrainian devtest, as others have published them."""
+    record = origins.recorded("flores200")
+    for tag, digest in {
+        "eng_Latn": "612e9fbe",
+        "deu_Latn": "9a1bfa90",
+        "ukr_Cyrl": "7bb8f160",
+    }.items():
+        assert record[tag][1].startswith(digest)
+        assert record[tag][1] == record[tag][2]

@@ -1,0 +1,233 @@
+"""Downstream scores: the layouts of lm-evaluation-harness, a CSV, and what is malformed in them."""
+
+import copy
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from xlx.core import paths
+from xlx.text import corpora, downstream
+from xlx.text.files import TextError
+
+#: As version 0.4 writes it, without what is not read.
+NEW = {
+    "results": {
+        "belebele": {"acc,none": 0.5, "alias": "belebele"},
+        "belebele_eng_Latn": {"alias": " - e", "acc,none": 0.9, "acc_stderr,none": 0.01},
+        "belebele_arb_Arab": {"acc,none": 0.7, "acc_stderr,none": "N/A"},
+        "belebele_arb_Latn": {"acc,none": 0.4, "acc_stderr,none": 0.02},
+        "m_mmlu_is": {"acc,none": 0.3, "acc_stderr,none": 0.004},
+        "m_mmlu_pt": {"acc,none": 0.0, "acc_stderr,none": 0.0},
+        "arc_de": {"acc,none": 0.1, "acc_norm,none": 0.45, "acc_norm_stderr,none": 0.03},
+        "arc_challenge": {"acc,none": 0.55, "acc_norm,none": 0.6},  # m-ARC in English
+        "hellaswag": {"acc,none": 0.6},
+    },
+    "n-shot": {"arc_de": 5},
+    "n-samples": {
+        "belebele_eng_Latn": {"original": 900, "effective": 900},
+        "m_mmlu_is": {"original": 13258, "effective": 500},
+    },
+    "config": {"model": "hf", "model_args": "pretrained=org/some-7b,dtype=float16"},
+    "configs": {"arc_de": {"task": "arc_de", "num_fewshot": 5}},
+    "model_name": "org/some-7b",
+}
+#: As version 0.3 wrote it.
+OLD = {
+    "results": {"arc_de": {"acc": 0.2, "acc_stderr": 0.1, "acc_norm": 0.3, "acc_norm_stderr": 0.2}},
+    "versions": {"arc_de": 0},
+    "config": {"model": "hf-causal", "model_args": "dtype=float16,pretrained=org/old-7b"},
+}
+
+
+def put(file: Path, content: object) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return file
+
+
+def test_results_of_version_04(tmp_path: Path) -> None:
+    table = downstream.read_results(put(tmp_path / "results_2024.json", NEW))
+    assert tuple(table) == downstream.SCORE_COLUMNS
+    assert set(table["model"]) == {"org/some-7b"}
+    scores = table.set_index(["task", "language"])["score"]
+    assert scores.to_dict() == {
+        ("Belebele", "en"): 0.9,
+        ("Belebele", "ar"): 0.7,
+        ("Belebele", "ar_Latn"): 0.4,
+        ("m-MMLU", "is"): 0.3,
+        ("m-MMLU", "pt"): 0.0,
+        ("m-ARC", "de"): 0.45,
+        ("m-ARC", "en"): 0.6,
+    }
+    table = table.set_index(["task", "language"])
+    assert table["n"].dropna().to_dict() == {("Belebele", "en"): 900, ("m-MMLU", "is"): 500}
+    assert table.loc[[("Belebele", "en"), ("m-ARC", "de")], "stderr"].tolist() == [0.01, 0.03]
+    assert pd.isna(table.loc[("Belebele", "ar"), "stderr"])
+
+
+def test_results_of_version_03(tmp_path: Path) -> None:
+    file = put(tmp_path / "old.json", OLD)
+    table = downstream.read_results(file)
+    assert table["n"].isna().all()
+    (row,) = table.to_dict("records")
+    assert (row["model"], row["score"], row["stderr"]) == ("org/old-7b", 0.3, 0.2)
+
+
+def test_a_folder_with_one_file_a_model(tmp_path: Path) -> None:
+    put(tmp_path / "org__some-7b" / "results_1.json", NEW)
+    put(tmp_path / "org__old-7b" / "results_1.json", OLD)
+    table = downstream.read_results(tmp_path)
+    assert table["model"].value_counts().to_dict() == {"org/some-7b": 7, "org/old-7b": 1}
+    put(tmp_path / "org__some-7b" / "results_2.json", NEW)
+    with pytest.raises(TextError, match=r"results_2.*Belebele org/some-7b en is also in"):
+        downstream.read_results(tmp_path)
+    one, two = sorted(tmp_path.rglob("results_1.json"))
+    assert len(downstream.read_results([one, two, one])) == 8
+
+
+def test_a_model_of_a_path_is_found_by_its_name(tmp_path: Path) -> None:
+    put(tmp_path / "a.json", NEW | {"model_name": "/data/models/some-7b"})
+    put(tmp_path / "b.json", OLD)
+    table = downstream.read_results(tmp_path)
+    (name,) = set(downstream.of_task(table, "Belebele", "some-7b")["model"])
+    assert name == "some-7b"
+    for asked in ("some-7b", "org/some-7b", "/elsewhere/some-7b", "/data/models/some-7b"):
+        found = downstream.of_models(table, [asked])
+        assert found["model"].tolist() == [asked] * 7
+        assert found["score"].tolist() == table["score"].tolist()[:7]
+    with pytest.raises(TextError, match=r"None of the models .* may be other-7b; there are "):
+        downstream.of_models(table, ["some-7b", "other-7b"])
+    with pytest.raises(TextError, match=r"m-ARC: org/old-7b has no score in en"):
+        downstream.of_models(table, ["old-7b"], "en")
+    put(tmp_path / "c.json", NEW | {"model_name": "/data/older/some-7b"})
+    table = downstream.read_results(tmp_path)
+    assert len(downstream.of_models(table, ["/data/older/some-7b"])) == 7
+    with pytest.raises(TextError, match=r"/data/models/some-7b and /data/older/some-7b of"):
+        downstream.of_models(table, ["some-7b"])
+
+
+def test_scores_of_two_models_are_not_mixed(tmp_path: Path) -> None:
+    put(tmp_path / "a.json", NEW)
+    table = downstream.read_results(tmp_path)
+    alone = downstream.of_task(table, "Belebele")
+    assert alone["language"].tolist() == ["en", "ar", "ar_Latn"]
+    put(tmp_path / "b.json", NEW | {"model_name": "org/other-7b"})
+    table = downstream.read_results(tmp_path)
+    with pytest.raises(TextError, match="Belebele has scores of org/some-7b, org/other-7b"):
+        downstream.of_task(table, "Belebele")
+    pd.testing.assert_frame_equal(downstream.of_task(table, "Belebele", "org/some-7b"), alone)
+    with pytest.raises(TextError, match="no score of Bele; there are Belebele, m-MMLU, m-A"):
+        downstream.of_task(table, "Bele")
+
+
+def changed(*keys: str, to: object = None) -> dict:
+    """NEW without a field, or with another value in it."""
+    content = copy.deepcopy(NEW)
+    inner = content
+    for key in keys[:-1]:
+        inner = inner[key]
+    if to is None:
+        del inner[keys[-1]]
+    else:
+        inner[keys[-1]] = to
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (changed("results"), "has no field 'results'"),
+        ([1], "has no field 'results'"),
+        (
+            changed("results", "arc_de", "acc_norm,none"),
+            r"results\.arc_de has no field 'acc_norm,none' \(nor 'acc_norm'\), but acc,none",
+        ),
+        (
+            changed("results", "m_mmlu_is", to={"alias": "x"}),
+            r"results\.m_mmlu_is has no field 'acc,none'",
+        ),
+        (changed("results", "m_mmlu_is", to=0.3), r"m_mmlu_is has no field 'acc,none'"),
+        (changed("results", "m_mmlu_is", "acc,none", to=30.1), "is 30.1; it must be from 0 to 1"),
+        (changed("results", "m_mmlu_is", "acc,none", to="x"), "is 'x', which is no number"),
+        (changed("results", "m_mmlu_is", "acc,none", to=" "), "is ' '; it must be from 0 to 1"),
+        (changed("results", to={"hellaswag": {}}), "none of Belebele.*but hellaswag"),
+        (changed("results", to={"belebele_qqq_Latn": {"acc,none": 1}}), "no language tag"),
+        (changed("n-samples", "m_mmlu_is", "effective", to=0), "n is 0"),
+        (
+            {"results": NEW["results"], "config": {"model_args": "dtype=float16"}},
+            "has no field 'model_name', and no 'pretrained='",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_file_and_field(
+    tmp_path: Path, content: object, message: str
+) -> None:
+    file = put(tmp_path / "results.json", content)
+    with pytest.raises(TextError, match=message) as caught:
+        downstream.read_results(file)
+    assert str(caught.value).startswith(str(file))
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no results file or folder"):
+        downstream.read_results(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"holds no \.json"):
+        downstream.read_results(tmp_path)
+    (tmp_path / "a.json").write_text("{", encoding="utf-8")
+    with pytest.raises(TextError, match=r"a\.json is no JSON"):
+        downstream.read_results(tmp_path)
+
+
+CSV = "task,model,language,score,stderr,n\nQA,m,deu_Latn,0.5,0.1,100\nQA,m,fr,,,\nQA,m,is,0,,\n"
+
+
+def test_a_csv(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text(CSV, encoding="utf-8")
+    table = downstream.read_csv(file)
+    assert tuple(table) == downstream.SCORE_COLUMNS
+    assert table["language"].tolist() == ["de", "is"]  # fr has no score, which is not zero
+    assert table["score"].tolist() == [0.5, 0.0]
+    assert table["n"][0] == 100
+    assert pd.isna(table["n"][1])
+    file.write_text("language,score,model,task\nde,0.5,m,QA\n", encoding="utf-8")
+    assert downstream.read_csv(file).loc[0, ["score", "task"]].tolist() == [0.5, "QA"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CSV.replace("language", "code"), "line 1: the header lacks language"),
+        (CSV + "QA,m,tlhh,0.5,,\n", "line 5: 'tlhh' is no language tag"),
+        (CSV + "QA,m,en,1.5,,\n", "line 5: score is '1.5'; it must be from 0 to 1"),
+        (CSV + "QA,m,en,good,,\n", "line 5: score is 'good', which is no number"),
+        (CSV + "QA,m,en,0.5,,2.5\n", "line 5: n is '2.5'"),
+        (CSV + "QA,m,de,0.6,,\n", "line 5: QA m de is also in line 2"),
+    ],
+)
+def test_malformed_csv(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(TextError, match=message):
+        downstream.read_csv(file)
+
+
+def test_languages_without_a_score_are_counted(tmp_path: Path) -> None:
+    table = downstream.read_results(put(tmp_path / "r.json", NEW))
+    counted = downstream.coverage(table, ["en", "ar", "de", "is", "en"]).set_index("task")
+    assert counted["scored"].to_dict() == {"Belebele": 2, "m-MMLU": 1, "m-ARC": 2}
+    assert counted["missing"].to_dict() == {"Belebele": 2, "m-MMLU": 3, "m-ARC": 2}
+    assert counted.loc["Belebele", "without"] == "de is"
+
+
+def test_codes_are_those_of_the_shipped_text() -> None:
+    """Labels of FLORES-200 get the code that `corpora` gives them; no two of Belebele the same."""
+    for code, label in corpora.tags("flores200-100").items():
+        assert downstream.language_of(label) == code
+        assert downstream.language_of(code) == code
+    labels = pd.read_csv(paths.DATA / "published" / "mexa" / "belebele_labels.csv")["label"]
+    codes = [downstream.language_of(label) for label in labels]
+    assert len(set(codes)) == len(labels) == 122
+    assert len(set(codes) & set(corpora.tags("flores200-100"))) == 117

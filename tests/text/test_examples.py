@@ -1,0 +1,237 @@
+"""Examples: of labelled parts, random and corrupted labels, words out of order, one part alone."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.text.made import examples as some
+from tests.text.made import pairs
+from xlx.text import corpora, examples
+from xlx.text.examples import Examples
+from xlx.text.files import TextError
+from xlx.text.labelled import TOPICS, load_labelled
+from xlx.text.parallel_sets import aligned, crossed
+
+
+def test_pairs_become_examples_with_the_same_texts_and_labels() -> None:
+    part = load_labelled("NLI", "de", "train")
+    made = examples.of_part(part)
+    assert made.first == part.first
+    assert made.second == part.second
+    assert tuple(made.classes[label] for label in made.labels) == part.labels
+
+
+def test_texts_become_examples_without_a_second_side() -> None:
+    part = load_labelled("TOPIC", "de", "test")
+    made = examples.of_part(part)
+    assert made.first == part.sentences
+    assert made.second is None
+    assert made.classes == TOPICS
+
+
+def test_random_labels_are_one_draw_for_all_languages() -> None:
+    corpus = corpora.load("flores200-100", ["de", "en"])
+    made = aligned(examples.of_corpus(corpus, 3))
+    assert set(made) == {"de", "en"}
+    assert made["de"].first == corpus.sentences["de"]
+    assert (made["de"].labels == examples.random_labels(len(corpus), 3)).all()
+    assert (made["de"].labels != examples.random_labels(len(corpus), 4)).any()
+
+
+def test_random_labels_are_fair() -> None:
+    labels = examples.random_labels(10_000, 1)
+    assert set(labels.tolist()) == {0, 1}
+    assert abs(labels.mean() - 0.5) < 4 * 0.5 / 100
+
+
+@given(st.integers(0, 60), st.floats(0, 1), st.integers(2, 4), st.integers(0, 5))
+def test_no_more_is_corrupted_than_asked_for(n: int, ratio: float, k: int, seed: int) -> None:
+    labels = np.arange(n) % k
+    found = examples.corrupted(labels, ratio, k, seed)
+    assert (found != labels).sum() <= round(ratio * n)
+    assert set(found.tolist()) <= set(range(k))
+    assert (labels == np.arange(n) % k).all()  # the argument is left alone
+
+
+def test_what_is_corrupted_stays_so_at_higher_ratios() -> None:
+    labels = np.arange(300) % 3
+    before = examples.corrupted(labels, 0, 3, 7)
+    assert (before == labels).all()
+    for ratio in np.linspace(0, 1, 11):
+        found = examples.corrupted(labels, ratio, 3, 7)
+        changed = before != labels
+        assert (found[changed] == before[changed]).all()
+        before = found
+    # At ratio 1 every label is a draw among three, and a third of them is the old one.
+    assert abs((before == labels).mean() - 1 / 3) < 4 * np.sqrt(2 / 9 / 300)
+    for ratio in (-0.1, 1.1):
+        with pytest.raises(TextError, match=r"ratio .* between 0 and 1"):
+            examples.corrupted(labels, ratio, 3, 1)
+
+
+def test_the_hash_tells_texts_sides_and_labels_apart() -> None:
+    one = some(first=("a", "b", "c", "d"))
+    others = [
+        some(first=("a", "b", "c", "e")),
+        one.relabelled(1 - one.labels),
+        replace(one, second=("", "", "", "x")),
+        one.at([1, 0, 2, 3]),
+    ]
+    hashes = [x.text_hash() for x in (one, *others)]
+    assert len(set(hashes)) == len(hashes)
+    assert one.text_hash() == replace(one, name="other").text_hash()
+
+
+def test_labels_out_of_the_classes_are_an_error() -> None:
+    with pytest.raises(TextError, match=r"none of the 2 \(no, yes\)"):
+        some(labels=np.array([0, 1, 2, 0]))
+    with pytest.raises(TextError, match="unequal numbers"):
+        some(labels=np.array([0, 1]))
+
+
+def test_class_counts_name_absent_classes_too() -> None:
+    assert examples.class_counts(some(labels=np.zeros(4, int))) == {"no": 4, "yes": 0}
+
+
+LONG = tuple(" ".join(f"w{i}.{k}" for k in range(12)) for i in range(4))
+
+
+@pytest.mark.parametrize("parts", [["first"], ["second"], ["second", "first"]])
+def test_shuffling_touches_the_named_part_alone_and_keeps_its_words(parts: list) -> None:
+    whole = pairs(first=LONG, ids=tuple("abcd"))
+    whole = replace(whole, second=tuple(text.upper() for text in LONG))
+    found = whole.shuffled(3, parts=parts)
+    for part in ("first", "second"):
+        before, after = getattr(whole, part), getattr(found, part)
+        if part in parts:
+            assert all(x != y for x, y in zip(before, after, strict=True))
+            assert [Counter(x.split()) for x in before] == [Counter(x.split()) for x in after]
+        else:
+            assert before == after
+    assert found.ids == whole.ids
+    assert (found.labels == whole.labels).all()
+    assert (found.language, found.classes) == (whole.language, whole.classes)
+    assert found.name == f"made en test, {' and '.join(sorted(parts))} shuffled"
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=6), st.integers(0, 9))
+def test_shuffling_keeps_the_multiset_of_words(texts: list[str], seed: int) -> None:
+    ids = tuple(map(str, range(len(texts))))
+    made = Examples(
+        "made", "en", tuple(texts), tuple(texts), np.zeros(len(texts), int), ("a",), ids
+    )
+    found = made.shuffled(seed)
+    for side in (found.first, found.second):
+        assert [sorted(x.split()) for x in side] == [sorted(x.split()) for x in texts]
+    for language in ("zh", "ja", "th"):
+        found = replace(made, language=language).shuffled(seed)
+        assert [sorted(x) for x in found.first] == [sorted(x) for x in texts]
+
+
+def test_an_order_depends_on_the_seed_and_the_place_alone() -> None:
+    one = pairs(first=LONG)
+    found = one.shuffled(3)
+    assert found.first == one.shuffled(3).first
+    assert all(x != y for x, y in zip(found.first, one.shuffled(4).first, strict=True))
+    # another text before it changes nothing, nor does leaving the other part alone
+    changed = replace(one, first=("of another length", *LONG[1:]))
+    assert changed.shuffled(3).first[1:] == found.first[1:]
+    assert one.shuffled(3, parts=["first"]).first == found.first
+    # the same text in both parts is not put in the same order
+    twice = replace(one, second=LONG).shuffled(3)
+    assert all(x != y for x, y in zip(twice.first, twice.second, strict=True))
+
+
+def test_a_text_that_comes_again_has_one_new_order() -> None:
+    premises = (LONG[0], LONG[1], LONG[0], LONG[1])
+    found = pairs(first=premises).shuffled(1)
+    assert found.first[:2] == found.first[2:]
+    assert found.first[0] != found.first[1]
+
+
+def test_all_orders_of_a_text_are_drawn_alike() -> None:
+    orders = Counter(
+        some(first=("a b c", "", "", "")).shuffled(seed).first[0] for seed in range(600)
+    )
+    assert len(orders) == 6
+    assert all(abs(count - 100) < 4 * np.sqrt(600 * 5 / 36) for count in orders.values())
+
+
+def test_languages_without_spaces_are_shuffled_by_characters() -> None:
+    text = "今天天气很好我们去公园散步吧"
+    made = some("zh", first=(text,) * 4)
+    (found,) = set(made.shuffled(0).first)
+    assert found != text
+    assert sorted(found) == sorted(text)
+    # of a mixed pair each part is of its own language
+    mixed = pairs("en-zh", first=LONG)
+    mixed = replace(mixed, second=(text,) * 4).shuffled(0)
+    assert sorted(mixed.first[0].split()) == sorted(LONG[0].split())
+    assert set(mixed.second) != {text}
+    assert sorted(mixed.second[0]) == sorted(text)
+    # to a language with spaces it is one word
+    assert replace(made, language="ko").shuffled(0).first == made.first
+
+
+def test_marks_of_thai_stay_with_their_characters() -> None:
+    text = "ที่นี่มีน้ำ"
+    assert "ที่" in text
+    (found,) = set(some("th", first=(text,) * 4).shuffled(2).first)
+    assert found != text
+    for unit in ("ที่", "นี่", "มี", "น้"):
+        assert unit in found
+
+
+def test_sentences_are_shuffled_but_not_their_second_part() -> None:
+    found = some(first=LONG).shuffled(0)
+    assert found.second is None
+    assert found.name == "made en, first shuffled"
+    assert all(x != y for x, y in zip(found.first, LONG, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("made", "parts", "message"),
+    [
+        (some(), ["second"], "made en: these are single sentences, without a second part"),
+        (pairs(), ["premise"], "parts of an example are first and second; given: 'premise'"),
+        (pairs(), [], "given: none"),
+        (some(), ["first", "third"], "given: 'third'"),
+    ],
+)
+def test_parts_that_there_are_not_are_not_shuffled(made, parts: list, message: str) -> None:
+    with pytest.raises(TextError, match=message):
+        made.shuffled(0, parts=parts)
+
+
+def test_one_part_alone_is_a_sentence() -> None:
+    mixed = crossed(pairs(), pairs("de", "made de test"))
+    found = examples.only(mixed, "second")
+    assert found.first == mixed.second
+    assert found.second is None
+    assert (found.language, found.name) == ("de", "made en-de test, second only")
+    assert found.ids == mixed.ids
+    assert (found.labels == mixed.labels).all()
+    assert examples.only(mixed, "first").first == mixed.first
+    assert examples.only(mixed, "first").language == "en"
+    assert examples.only(pairs(), "second").language == "en"
+    assert examples.only(some(), "first").first == some().first
+
+
+def test_only_a_part_that_there_is() -> None:
+    with pytest.raises(TextError, match="without a second part"):
+        examples.only(some(), "second")
+    with pytest.raises(TextError, match="given: 'hypothesis'"):
+        examples.only(pairs(), "hypothesis")
+
+
+def test_parallel_parts_have_the_same_examples_in_one_order() -> None:
+    sets, left_out = examples.parallel_examples("NLI", ["en", "de"], "test", 20)
+    assert sets["en"].ids == sets["de"].ids
+    assert len(sets["en"]) == 20
+    assert left_out == {"missing": 0, "other label": 0}
+    with pytest.raises(ValueError, match="given twice"):
+        examples.parallel_examples("NLI", ["en", "en"], "test")

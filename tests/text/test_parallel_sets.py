@@ -1,0 +1,130 @@
+"""Sets that are translations of each other, or an error; common rows, shortest, crossed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.text.made import asked, examples, pairs
+from xlx.text import parallel_sets
+from xlx.text.examples import Examples, of_part
+from xlx.text.files import TextError
+from xlx.text.labelled import load_labelled
+from xlx.text.parallel_sets import aligned, common, crossed, shortest
+from xlx.text.questions import Questions
+
+ORDER = ("0", "2", "1", "3")
+TWICE = ("0", "0", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("english", "german", "message"),
+    [
+        (examples(), examples("de", 3), "made de has 3 examples and made en 4"),
+        (examples(), examples("de", ids=ORDER), "position 1 is example 2 in de and 1 in en"),
+        (examples(), examples("de", labels=[0, 1, 1, 1]), "example 2 is yes in de and no in en"),
+        (examples(), examples("de", classes=("a", "b")), "different classes"),
+        (examples(), examples("fr"), "given as the examples in de"),
+        (asked(), asked("de", 6), "made de test has 6 questions and made en test 4"),
+        (asked(), asked("de").at([0, 2, 1, 3]), "position 1 is question q2 in de and q1 in en"),
+    ],
+)
+def test_sets_that_are_not_translations_are_refused(english, german, message: str) -> None:
+    with pytest.raises(TextError, match=message):
+        aligned({"en": english, "de": german})
+    if german.language == "de" and german.unit == "question":
+        with pytest.raises(TextError, match=message):
+            crossed(english, german)
+
+
+def test_aligned_sets_are_returned_as_they_are() -> None:
+    sets = {"en": asked("en"), "de": asked("de")}
+    assert aligned(sets) == sets
+    for function in (aligned, common):
+        with pytest.raises(TextError, match="nothing to compare"):
+            function({})
+
+
+def test_common_keeps_what_all_have_with_one_label() -> None:
+    german = examples("de", ids=("3", "1", "0", "9"), labels=[1, 0, 0, 1])
+    sets, left_out = common({"en": examples("en"), "de": german})
+    # 0 and 3 are in both with one label; 1 has another in German; 2 is not there.
+    assert sets["en"].ids == sets["de"].ids == ("0", "3")
+    assert sets["en"].first == ("en 0", "en 3")
+    assert sets["de"].first == ("de 2", "de 0")
+    assert left_out == {"missing": 1, "other label": 1}
+    sets, left_out = common({"en": asked("en"), "de": asked("de", 6).at([3, 5, 1, 0])})
+    assert sets["de"].questions == ("de which 0 ?", "de which 1 ?", "de which 3 ?")
+    assert left_out == {"missing": 1, "other label": 0}
+
+
+@pytest.mark.parametrize("made", [examples, asked])
+def test_what_has_no_common_part(made) -> None:
+    with pytest.raises(TextError, match=r"no \w+ of made en.* is in all of en, de"):
+        common({"en": made("en"), "de": made("de", ids=tuple("abcd"))})
+    with pytest.raises(TextError, match=r"made de.*: an id occurs twice"):
+        common({"en": made("en"), "de": made("de", ids=TWICE)})
+
+
+def test_the_shortest_are_short_in_all_languages_together() -> None:
+    english = examples("en", first=("aaaa", "a", "aaa", "a"))
+    german = examples("de", first=("a", "aaaaaaa", "a", "aa"))
+    assert shortest({"en": english, "de": german}, 2) == [2, 3]
+    assert shortest({"en": english, "de": german}, None) == [0, 1, 2, 3]
+    both = examples("en", first=tuple("abcd"), second=("xxx", "x", "xx", "x"))
+    assert shortest({"en": both}, 1) == [1]  # pairs count with both sides
+    with pytest.raises(TextError, match="n is 0"):
+        shortest({"en": english}, 0)
+
+
+def test_crossed_sets_have_a_side_of_each_language() -> None:
+    english, german = pairs(), pairs("de", "made de test")
+    mixed = crossed(english, german)
+    assert (mixed.first, mixed.second) == (english.first, german.second)
+    assert (mixed.labels == english.labels).all()
+    assert (mixed.ids, mixed.language, mixed.name) == (english.ids, "en-de", "made en-de test")
+    back = crossed(german, english)
+    assert (back.first, back.second) == (german.first, english.second)
+    assert (back.language, back.name) == ("de-en", "made de-en test")
+    both = crossed(asked("en", dropped=("q9",)), asked("de"))
+    assert (both.contexts, both.answers) == (asked("en").contexts, asked("en").answers)
+    assert both.questions == asked("de").questions
+    assert (both.language, both.name, both.dropped) == ("en-de", "made en-de test", ("q9",))
+    assert (both.context_language, both.question_language) == ("en", "de")
+
+
+@pytest.mark.parametrize("one", [pairs(), asked()])
+def test_crossed_with_itself_is_what_it_was(one: Examples | Questions) -> None:
+    mixed = crossed(one, one)
+    assert mixed.text_hash() == one.text_hash()
+    assert (mixed.language, mixed.name) == ("en", "made en test")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("xnli en test", "xnli en-de test"),
+        ("men en", "men en-de"),
+        ("sentences", "sentences and made de test"),
+        ("men-en x_en", "men-en x_en and made de test"),
+    ],
+)
+def test_only_the_language_in_a_name_is_changed(name: str, expected: str) -> None:
+    assert crossed(pairs(name=name), pairs("de", "made de test")).name == expected
+
+
+def test_single_sentences_are_not_crossed() -> None:
+    for one, other in ((examples(), pairs("de")), (pairs(), examples("de"))):
+        with pytest.raises(TextError, match=r"made \w\w: .* without a second part"):
+            crossed(one, other)
+
+
+def test_parts_of_xnli_can_be_crossed() -> None:
+    sets, _ = common({code: of_part(load_labelled("NLI", code, "train")) for code in ("en", "de")})
+    mixed = crossed(sets["en"], sets["de"])
+    assert "en-de" in mixed.name
+    assert mixed.second == sets["de"].second
+    assert parallel_sets.shortest({"en-de": mixed}, 5) == sorted(
+        np.argsort(mixed.lengths, kind="stable")[:5].tolist()
+    )
+    assert replace(mixed, name="x").at([2]).ids == mixed.ids[2:3]

@@ -1,0 +1,164 @@
+"""Raw text to CoNLL-U: UDPipe, and dumps of Wikipedia."""
+
+import bz2
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+from ufal import udpipe
+
+from tests.text.made import put
+from xlx.core import paths
+from xlx.text.files import TextError
+from xlx.text.parsing import parse, parse_wiki, read_wiki
+from xlx.text.trees import load_trees, read_trees
+
+FOLDER = paths.DATA / "trees"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of UDPipe, trained here on some shipped sentences for one iteration."""
+    lines = lzma.decompress((FOLDER / "pud" / "en.conllu.xz").read_bytes()).decode()
+    sentences = "\n\n".join(lines.split("\n\n")[:15]) + "\n\n"
+    reader = udpipe.InputFormat.newInputFormat("conllu")
+    reader.setText(sentences)
+    error, training = udpipe.ProcessingError(), udpipe.Sentences()
+    sentence = udpipe.Sentence()
+    while reader.nextSentence(sentence, error):
+        training.append(sentence)
+        sentence = udpipe.Sentence()
+    assert not error.occurred()
+    assert len(training) == 15
+    made = udpipe.Trainer.train(
+        "morphodita_parsito",
+        training,
+        udpipe.Sentences(),
+        "dimension=16;epochs=1;initialize_threshold=1",
+        "models=1;iterations=1;guesser_suffix_rules=2",
+        "iterations=1;hidden_layer=8;embedding_upostag=4;embedding_feats=4;embedding_deprel=4",
+        error,
+    )
+    assert not error.occurred(), error.message
+    file = tmp_path_factory.mktemp("model") / "tiny.udpipe"
+    file.write_bytes(made)
+    return file
+
+
+def test_udpipe_parses_text(model: Path) -> None:
+    texts = ["The house is old .\nAnna sees it .", "They left ."]
+    lines = parse(texts, model, "en", presegmented=True)
+    made = read_trees(lines, "parsed", "en")
+    assert len(made) + len(made.dropped) == 3
+    assert [tree.id for tree in made] == ["1-1", "1-2", "2-1"]
+    found = ["".join(tree.tokens) for tree in made]
+    assert found == ["Thehouseisold.", "Annaseesit.", "Theyleft."]
+    assert parse(texts, model, "en", presegmented=True) == lines
+    free = read_trees(parse(["The house is old."], model, "en"), "parsed", "en")
+    assert "".join(token for tree in free for token in tree.tokens) == "Thehouseisold."
+
+
+def test_what_is_no_model_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no UDPipe model .*no.udpipe for de.*11234"):
+        parse(["Ja."], tmp_path / "no.udpipe", "de")
+    (tmp_path / "bad.udpipe").write_bytes(b"not a model")
+    with pytest.raises(TextError, match=r"bad.udpipe is not a model of UDPipe 1"):
+        parse(["Ja."], tmp_path / "bad.udpipe", "de")
+
+
+# --- dumps of Wikipedia ---------------------------------------------------------------------------
+
+WIKI = """<doc id="1" url="https://x?curid=1" title="A &amp; B">
+A & B
+
+A is a letter. B is too.
+They are old.
+
+
+</doc>
+<doc id="2" url="https://x?curid=2" title="Empty">
+Empty
+
+</doc>
+<doc id="3" url="https://x?curid=3" title="C">
+C
+
+C is a letter.
+
+</doc>
+"""
+DOCUMENTS = ["A is a letter. B is too.\n\nThey are old.", "C is a letter."]
+
+
+def test_a_dump_is_read_in_its_layouts(tmp_path: Path) -> None:
+    objects = [
+        {"id": "1", "title": "A & B", "text": "A is a letter. B is too.\nThey are old."},
+        {"id": "2", "url": "u", "title": "Empty", "text": ""},
+        {"id": "3", "url": "u", "title": "C", "text": "C\n\nC is a letter."},
+    ]
+    as_json = "".join(json.dumps(each) + "\n" for each in objects)
+    for name, data in {
+        "a/AA/wiki_00": WIKI.encode(),
+        "b/AA/wiki_00.bz2": bz2.compress(WIKI.encode()),
+        "c/AB/wiki_17": as_json.encode(),
+    }.items():
+        file = put(tmp_path, name, data)
+        assert list(read_wiki(file)) == DOCUMENTS
+        assert list(read_wiki(tmp_path / name[0])) == DOCUMENTS
+    assert list(read_wiki(tmp_path)) == DOCUMENTS * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Text.\n" + WIKI, r"wiki_00, line 1: text outside"),
+        (WIKI.replace("</doc>\n", "", 1), r"wiki_00, line 8: the document of line 1 is open"),
+        (WIKI[: WIKI.rindex("</doc>")], r"the document of line 13 does not end"),
+        ('{"title": "A", "text": "B"}\n{"title": "A"}\n', r"wiki_00, line 2: not a JSON object"),
+        ('{"title": "A"\n', r"wiki_00, line 1: not a JSON object"),
+    ],
+)
+def test_a_malformed_dump_is_an_error_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    file = tmp_path / "wiki_00"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(TextError, match=message):
+        list(read_wiki(file))
+
+
+def test_no_dump_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "cut").write_bytes(bz2.compress(WIKI.encode())[:-8])
+    with pytest.raises(TextError, match=r"cut: not a whole packed file"):
+        list(read_wiki(tmp_path / "cut"))
+    with pytest.raises(FileNotFoundError, match=r"nothing at"):
+        list(read_wiki(tmp_path / "no"))
+    with pytest.raises(TextError, match=r"no files such as AA/wiki_00"):
+        list(read_wiki(tmp_path))
+
+
+def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) -> None:
+    for name in ("AA/wiki_00", "AA/wiki_01"):
+        put(tmp_path / "dump", name, WIKI)
+    out = tmp_path / "out"
+    files = parse_wiki(tmp_path / "dump", model, "en", out)
+    assert [file.name for file in files] == ["AA_wiki_00.conllu", "AA_wiki_01.conllu"]
+    assert sorted(out.iterdir()) == files
+    made = load_trees("en", "wiki", path=out)
+    assert len(made) >= 4
+    assert {tree.id.split("-")[0] for tree in made} == {
+        f"AA_wiki_0{file}:{document}" for file in (0, 1) for document in (1, 2)
+    }
+    files[0].write_text("made before", encoding="utf-8")
+    files[1].unlink()
+    parse_wiki(tmp_path / "dump", model, "en", out)
+    assert files[0].read_text("utf-8") == "made before"  # what is there is not made again
+    assert files[1].exists()
+
+
+def test_a_dump_without_a_sentence_leaves_no_file(tmp_path: Path, model: Path) -> None:
+    (tmp_path / "wiki_00").write_text('<doc id="2" title="Empty">\nEmpty\n</doc>\n', "utf-8")
+    with pytest.raises(TextError, match=r"wiki_00 has no sentence"):
+        parse_wiki(tmp_path, model, "en", tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())

@@ -1,0 +1,340 @@
+"""Questions: reading, what is shipped, and questions with their words out of order."""
+
+import lzma
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.text.made import CODES, CONTEXT, TEXT, asked, encoded, paragraph, put, qa, squad
+from xlx.text import questions
+from xlx.text.files import TextError
+from xlx.text.parallel_sets import aligned, crossed, shortest
+from xlx.text.question_overlap import word_distances
+from xlx.text.questions import Answer, Questions
+from xlx.text.segmentation import words
+from xlx.text.shipped import catalogue
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def test_squad_is_read_as_it_is() -> None:
+    two = paragraph(qa("q3", "Où ?", [("là", 3)]), c="Le là.")
+    data = squad(qa("q1", answers=[("Italy", 11), ("in Italy", 8)]), qa("q2"))
+    data["data"].append({"paragraphs": [two]})
+    read = questions.read_squad(encoded(data), "made en test", "en")
+    assert read.contexts == (CONTEXT, CONTEXT, "Le là.")
+    assert read.questions == ("Where is Rome?", "Where is Rome?", "Où ?")
+    assert read.answers[0] == (Answer("Italy", 11), Answer("in Italy", 8))
+    assert read.ids == ("q1", "q2", "q3")
+    assert read.paragraphs.tolist() == [0, 0, 1]
+    assert read.paragraphs.dtype == np.int64
+    assert set(read.left_out) == set(questions.REASONS)
+    assert sum(read.left_out.values()) == 0
+    assert read.dropped == ()
+    assert (len(read), read.name, read.language) == (3, "made en test", "en")
+    assert (read.context_language, read.question_language) == ("en", "en")
+    assert repr(read) == "Questions(made en test: 3 questions)"
+
+
+def test_a_file_may_be_packed_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    data = encoded(squad(qa()))
+    plain, packed = tmp_path / "a.json", tmp_path / "a.json.xz"
+    plain.write_bytes(b"\xef\xbb\xbf" + data)
+    packed.write_bytes(lzma.compress(data))
+    for source in (plain, packed, str(plain), packed.read_bytes()):
+        assert questions.read_squad(source, "a", "en").ids == ("q1",)
+
+
+def test_positions_count_characters_not_bytes() -> None:
+    context = "🙂 é Rome"
+    read = questions.read_squad(
+        encoded(squad(qa(answers=[("Rome", 4)]), context=context)), "a", "en"
+    )
+    answer = read.answers[0][0]
+    assert context[answer.start : answer.end] == "Rome"
+
+
+def test_an_answer_that_is_not_where_it_says_is_named_counted_and_left_out() -> None:
+    data = squad(
+        qa("fine", answers=[("Italy", 11), ("Italy", 12)]),
+        qa("misplaced", answers=[("Italy", 10), ("Oslo", 0)]),
+        qa("negative", answers=[("Ann.", -4)]),
+        qa("beyond", answers=[("Ann.", 900)]),
+        qa("blank", answers=[("", 0), (" ", 4)]),
+        qa("none", answers=[]),
+        qa("wordless", question=" "),
+    )
+    read = questions.read_squad(encoded(data), "a", "en")
+    assert read.ids == ("fine",)
+    assert read.answers == ((Answer("Italy", 11),),)
+    assert read.dropped == ("misplaced", "negative", "beyond", "blank", "none", "wordless")
+    assert read.left_out == {
+        "misplaced answer": 5,
+        "blank answer": 2,
+        "no answer": 1,
+        "blank question": 1,
+    }
+
+
+WHOLE = encoded(squad(qa("q1"), qa("q2")))
+BLANK = encoded(squad(qa("q1", answers=[("", 0)]), qa("q2", answers=[("", 0)])))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (WHOLE.replace(b'"data"', b'"date"'), r"a\.json: no 'data'"),
+        (WHOLE.replace(b'"context"', b'"text"'), r"data\[0\]\.paragraphs\[0\]: no 'context'"),
+        (WHOLE.replace(b"answer_start", b"start"), r"qas\[0\]\.answers\[0\]: no 'answer_start'"),
+        (WHOLE.replace(b": 11", b': "11"'), r"answers\[0\]: no 'answer_start' that is a whole n"),
+        (WHOLE.replace(b": 11", b": true"), r"no 'answer_start' that is a whole number"),
+        (WHOLE.replace(b'"Where is Rome?"', b"3"), r"qas\[0\]: no 'question' that is a string"),
+        (b'{"data": [[]]}', r"data\[0\]: no 'paragraphs' that is a list"),
+        (WHOLE.replace(b'"q2"', b'"q1"'), r"qas\[1\]: the id 'q1' is also at data\[0\]\.para"),
+        (BLANK, r"none of its 2 questions .* \(blank answer: 2\).*XTREME withholds"),
+        (b'{"data": []}', r"none of its 0 questions .* \(it is empty\)"),
+        (b'{"data": [\n}', r"a\.json: no JSON .*line 2 column 1"),
+        (b'{"data": "\xe9"}', r"a\.json: no JSON in UTF-8 .*position 10"),
+        (lzma.compress(b"{}")[:-8], r"a\.json: not a whole packed file"),
+    ],
+)
+def test_malformed_files_are_refused_with_the_place(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    with pytest.raises(TextError, match=message):
+        questions.read_squad(put(tmp_path, "a.json", data), "a", "en")
+
+
+def test_ids_that_tell_nothing_apart_are_replaced_by_places() -> None:
+    data = encoded(squad(qa("0"), qa("0", answers=[("Italy", 0)]), qa("0")))
+    with pytest.raises(TextError, match="with prefix= questions are named by their place"):
+        questions.read_squad(data, "a", "en")
+    read = questions.read_squad(data, "a", "en", prefix="train")
+    assert read.ids == ("train:1", "train:3")
+    assert read.dropped == ("train:2",)
+
+
+def test_local_copies_under_their_public_names(tmp_path: Path) -> None:
+    data = encoded(squad(qa("0"), qa("1")))
+    names = {
+        ("xquad", "de", "test"): "xquad.de.json",
+        ("tydiqa", "sw", "train"): "deep/tydiqa.goldp.sw.train.json",
+        ("tydiqa", "sw", "validation"): "deep/tydiqa.goldp.sw.dev.json",
+        ("squad", "en", "train"): "train-v1.1.json",
+        ("squad", "en", "validation"): "dev-v1.1.json",
+    }
+    (tmp_path / "deep").mkdir()
+    for name in names.values():
+        (tmp_path / name).write_bytes(data)
+    for (source, language, split), name in names.items():
+        read = questions.load_questions(source, language, split, path=tmp_path)
+        assert read.name == f"{source} {language} {split}"
+        assert read.language == language
+        by_place = {"train": ("train:1", "train:2"), "validation": ("dev:1", "dev:2")}
+        assert read.ids == (by_place[split] if source == "tydiqa" else ("0", "1"))
+        again = questions.load_questions(source, language, split, path=tmp_path / name)
+        assert again.text_hash() == read.text_hash()
+    (tmp_path / "deep" / "xquad.de.json.xz").write_bytes(lzma.compress(data))
+    with pytest.raises(TextError, match=r"has xquad\.de\.json more than once"):
+        questions.load_questions("xquad", "de", path=tmp_path)
+    with pytest.raises(TextError, match=r"has no xquad\.el\.json; get it from github"):
+        questions.load_questions("xquad", "el", path=tmp_path)
+    with pytest.raises(FileNotFoundError, match="there is nothing at"):
+        questions.load_questions("xquad", "el", path=tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("newsqa", "en"), "no source 'newsqa'; there are xquad, tydiqa, squad"),
+        (("xquad", "en", "train"), "xquad has no 'train' part with answers; it has test"),
+        (("tydiqa", "en"), "tydiqa has no 'test' part with answers; it has train and validation"),
+        (("xquad", "no language"), "is no language tag"),
+        (
+            ("xquad", "ro"),
+            r"xquad.* is shipped in ro; there is .*path=, a folder with xquad\.ro",
+        ),
+        (("squad", "de", "train"), "SQuAD is in English"),
+        (("squad", "en", "train"), r"squad.* is shipped .*train-v1\.1\.json"),
+    ],
+)
+def test_requests_that_cannot_be_met(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(TextError, match=message):
+        questions.load_questions(*arguments)
+
+
+def test_at_and_hash() -> None:
+    one = asked()
+    assert one.at([2, 0]).ids == ("q2", "q0")
+    assert one.at([2, 0]).contexts == (one.contexts[2], one.contexts[0])
+    others = [
+        one.at([1, 0, 2, 3]),
+        replace(one, questions=("x", *one.questions[1:])),
+        replace(one, answers=((Answer("e", 0),), *one.answers[1:])),
+        replace(one, answers=((Answer("en", 1),), *one.answers[1:])),
+        replace(one, answers=(one.answers[0] * 2, *one.answers[1:])),
+    ]
+    assert len({x.text_hash() for x in (one, *others)}) == 6
+    assert replace(one, name="other").text_hash() == one.text_hash()
+    with pytest.raises(TextError, match=r"unequal numbers of contexts \(4\)"):
+        asked(ids=("q0",))
+
+
+# --- controls and baselines -----------------------------------------------------------------------
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5), CODES, st.integers(0, 3))
+def test_shuffling_keeps_the_words_of_the_question_and_all_else(
+    texts: list[str], language: str, seed: int
+) -> None:
+    made = asked(language, len(texts), questions=tuple(texts))
+    found = made.shuffled(seed)
+    for one, other in zip(texts, found.questions, strict=True):
+        before, after = words(one, language), words(other, language)
+        assert Counter(before) == Counter(after)
+    for name in ("contexts", "answers", "ids", "language", "left_out"):
+        assert getattr(found, name) == getattr(made, name)
+    assert made.shuffled(seed) == found
+
+
+def test_shuffling_depends_on_the_seed_and_is_one_order_a_text() -> None:
+    text = " ".join(map(str, range(30)))
+    made = asked("en", 4, questions=(text, "other", text, text + " 30"))
+    found = [made.shuffled(seed).questions for seed in range(3)]
+    assert len({each[0] for each in found}) == 3
+    assert all(each[0] == each[2] != text for each in found)
+    # Positions, not texts, make the order, so that another text has another.
+    other = replace(made, questions=("other", text, "x", "y"))
+    assert other.shuffled(0).questions[1] != found[0][0]
+
+
+def test_a_pair_is_shuffled_in_the_language_of_its_questions() -> None:
+    pair = crossed(asked("en", 1), asked("zh", 1, questions=("北京是首都吗",)))
+    found = pair.shuffled(1).questions[0]
+    assert sorted(found) == sorted("北京是首都吗")
+    assert found != "北京是首都吗"
+
+
+def test_questionless_keeps_all_but_the_questions() -> None:
+    made = asked()
+    found = questions.questionless(made)
+    assert found.questions == ("",) * 4
+    assert replace(found, questions=made.questions, name=made.name) == made
+    assert (word_distances(found) == 384).all()
+
+
+# --- what is shipped ------------------------------------------------------------------------------
+
+XQUAD = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi", "th")
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[tuple[str, str, str], Questions]:
+    """Everything, by source, language and split."""
+    keys = catalogue("questions")[["source", "language", "split"]].itertuples(index=False)
+    return {tuple(key): questions.load_questions(*key) for key in keys}
+
+
+def letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def grams(text: str) -> set[tuple[str, ...]]:
+    split = re.findall(r"\w+", text.casefold())
+    return {tuple(split[i : i + 13]) for i in range(len(split) - 12)}
+
+
+def test_the_table_counts_what_is_there(shipped) -> None:
+    assert list(shipped) == [
+        *(("xquad", code, "test") for code in XQUAD),
+        *(("tydiqa", "en", split) for split in ("train", "validation")),
+    ]
+    for row in catalogue("questions").itertuples():
+        part = shipped[row.source, row.language, row.split]
+        assert (len(part), len(set(part.contexts))) == (row.questions, row.contexts)
+        assert sum(map(len, part.answers)) == row.answers == len(part)  # one each
+        assert part.dropped == ()
+        assert sum(part.left_out[reason] for reason in questions.REASONS) == 0
+        sizes = {"test": (1190, 240), "train": (3000, 2791), "validation": (300, 281)}
+        assert (row.questions, row.contexts) == sizes[row.split]
+
+
+def test_every_answer_is_in_its_context(shipped) -> None:
+    for part in shipped.values():
+        for context, answers in zip(part.contexts, part.answers, strict=True):
+            for answer in answers:
+                assert context[answer.start : answer.end] == answer.text
+        assert len(set(part.ids)) == len(part)
+        assert all(map(str.strip, part.questions))
+
+
+def test_xquad_is_parallel(shipped) -> None:
+    sets = {code: shipped["xquad", code, "test"] for code in XQUAD}
+    assert aligned(sets) == sets
+    assert len({part.paragraphs.tobytes() for part in sets.values()}) == 1
+    assert len({part.text_hash() for part in sets.values()}) == len(XQUAD)
+    pair = crossed(sets["zh"], sets["el"])
+    assert (pair.name, pair.language) == ("xquad zh-el test", "zh-el")
+    assert 0 < word_distances(pair).mean() <= 384
+
+
+def test_tydiqa_says_what_was_left_out(shipped) -> None:
+    for split in ("train", "validation"):
+        part = shipped["tydiqa", "en", split]
+        left_out = {reason: n for reason, n in part.left_out.items() if n}
+        assert left_out == {
+            "long context": 84,
+            "cut answer": 10,
+            "in the pretraining text": 2,
+            "quoted in xquad": 1,
+            "not drawn": 299,
+        }
+        assert sum(left_out.values()) + 3300 == 3696
+        assert max(map(len, part.contexts)) <= 1500
+        assert all(re.fullmatch(r"train:\d+", key) for key in part.ids)
+
+
+def test_no_context_or_question_is_in_two_parts(shipped) -> None:
+    train, validation = (shipped["tydiqa", "en", split] for split in ("train", "validation"))
+    test = shipped["xquad", "en", "test"]
+    for one, other in ((train, validation), (train, test), (validation, test)):
+        for name in ("contexts", "questions"):
+            there = set(map(letters, getattr(other, name)))
+            assert not there & set(map(letters, getattr(one, name)))
+        quoted = set().union(*map(grams, set(one.contexts)))
+        assert len(quoted) > 10_000
+        assert not quoted & set().union(*map(grams, set(other.contexts)))
+    assert not set(train.ids) & set(validation.ids)
+
+
+def test_the_shortest_are_those_of_all_languages() -> None:
+    sets, lacking = questions.parallel_questions("xquad", ["en", "zh"], n=30)
+    assert lacking == {"en": 0, "zh": 0}
+    assert sets["en"].ids == sets["zh"].ids
+    whole = {code: questions.load_questions("xquad", code) for code in ("en", "zh")}
+    sizes = {
+        name: len(one) + len(other)
+        for name, one, other in zip(
+            whole["en"].ids, whole["en"].contexts, whole["zh"].contexts, strict=True
+        )
+    }
+    assert max(sizes[name] for name in sets["en"].ids) <= sorted(sizes.values())[29]
+    assert list(sets["en"].ids) == [name for name in whole["en"].ids if name in sets["en"].ids]
+    with pytest.raises(TextError, match="n is 0"):
+        shortest(whole, 0)
+
+
+def test_of_a_context_so_many_questions_are_taken() -> None:
+    sets, _ = questions.parallel_questions("xquad", ["en", "zh"], n=30, per_context=2)
+    counts = Counter(sets["en"].contexts)
+    assert len(sets["en"]) == 30
+    assert max(counts.values()) == 2
+    assert len(counts) >= 15
+    with pytest.raises(TextError, match="per_context is 0"):
+        shortest(sets, None, 0)

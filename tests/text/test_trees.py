@@ -1,0 +1,253 @@
+"""Trees: reading CoNLL-U, and what is shipped."""
+
+import hashlib
+import lzma
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.text.made import put
+from xlx.text.files import TextError
+from xlx.text.labelled import load_labelled
+from xlx.text.shipped import catalogue
+from xlx.text.trees import FLAWS, Treebank, Trees, load_trees, read_trees
+
+SOURCES = ("ud", "pud")
+LANGUAGES = ("en", "de", "es", "fr", "ru", "tr", "hi")
+
+
+def row(number: object, form: str, tag: str, head: object, relation: str, feats: str = "_") -> str:
+    return "\t".join((str(number), form, "_", tag, "_", feats, str(head), relation, "_", "_"))
+
+
+GERMAN = [
+    "# sent_id = a-1",
+    "# split = train",
+    "# text = Anna wohnt im Haus.",
+    row(1, "Anna", "PROPN", 2, "nsubj", "Case=Nom|Number=Sing"),
+    row(2, "wohnt", "VERB", 0, "root", "Number=Sing|Tense=Pres"),
+    row("3-4", "im", "_", "_", "_"),
+    row(3, "in", "ADP", 5, "case"),
+    row(4, "dem", "DET", 5, "det"),
+    row(5, "Haus", "NOUN", 2, "obl", "Number=Sing"),
+    row("5.1", "steht", "VERB", "_", "_"),
+    row(6, ".", "PUNCT", 2, "punct"),
+    "",
+    row(1, "Ja", "INTJ", 0, "root"),
+    "",
+]
+
+
+def read(*lines: str, **options: object) -> Trees:
+    return read_trees(lines, "a.conllu", "de", **options)
+
+
+def test_a_tree_has_words_and_tokens() -> None:
+    first, second = read(*GERMAN)
+    assert first.words == ("Anna", "wohnt", "in", "dem", "Haus", ".")
+    assert first.tokens == ("Anna", "wohnt", "im", "Haus", ".")
+    assert first.token_of == (0, 1, 2, 2, 3, 4)
+    assert first.heads == (2, 0, 5, 5, 2, 2)
+    assert first.relations == ("nsubj", "root", "case", "det", "obl", "punct")
+    assert first.upos == ("PROPN", "VERB", "ADP", "DET", "NOUN", "PUNCT")
+    assert first.features[0] == {"Case": "Nom", "Number": "Sing"}
+    assert first.features[2] == {}
+    assert (first.id, second.id, first.language) == ("a-1", "2", "de")
+    assert (first.root, first.depth, len(first)) == (1, 2, 6)
+    assert (second.root, second.depth, second.tokens) == (0, 0, ("Ja",))
+    assert first.children(1) == [0, 4, 5]
+    assert first.children(1, "nsubj", "punct") == [0, 5]
+    assert first.below(4) == {2, 3, 4}
+    assert first.key == "annawohntimhaus"
+
+
+def test_names_of_ud_1_are_read_as_those_of_ud_2() -> None:
+    (tree,) = read(
+        row(1, "und", "CONJ", 2, "cc"),
+        row(2, "war", "VERB", 0, "root", "Number=Pl|Tense=Past"),
+        row(3, "er", "PRON", 2, "nsubjpass", "Number=Sg"),
+        row(4, "es", "PRON", 2, "dobj"),
+        row(5, "nie", "ADV", 2, "neg"),
+        row(6, "dort", "ADV", 2, "advmod:emph"),
+    )
+    assert tree.upos[0] == "CCONJ"
+    assert tree.relations == ("cc", "root", "nsubj:pass", "obj", "advmod", "advmod:emph")
+    assert tree.features[1:3] == ({"Number": "Plur", "Tense": "Past"}, {"Number": "Sing"})
+    assert tree.relation(2) == "nsubj"
+    assert tree.children(1, "nsubj") == [2]
+
+
+def test_two_trees_of_the_same_analysis_have_one_hash() -> None:
+    one, same = read(*GERMAN), read(*GERMAN[1:])
+    assert one.text_hash() == same.text_hash()  # the id does not matter
+    lines = [line.replace("nsubj", "obj") for line in GERMAN]
+    assert read(*lines).text_hash() != one.text_hash()
+
+
+# --- sentences that are no trees ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("heads", "flaw"),
+    [
+        ((0, 1, 1), ""),
+        ((2, 0, 2), ""),
+        ((0, 0, 1), "two roots"),
+        ((2, 3, 1), "no root"),
+        ((0, 3, 2), "a cycle"),
+        ((0, 2, 1), "a cycle"),
+        ((0, 1, 4), "no such head"),
+    ],
+)
+def test_a_sentence_that_is_no_tree_is_left_out_and_named(heads, flaw: str) -> None:
+    lines = [row(i, "a", "X", head, "dep") for i, head in enumerate(heads, 1)]
+    made = read("# sent_id = x", *lines, "", *GERMAN)
+    assert len(made) == 2 + (not flaw)
+    assert made.left_out == dict.fromkeys(FLAWS, 0) | ({flaw: 1} if flaw else {})
+    assert made.dropped == ((f"x, line 2: {flaw}",) if flaw else ())
+    if flaw:
+        with pytest.raises(TextError, match=rf"a.conllu, line 2: sentence x is no tree: {flaw}"):
+            read("# sent_id = x", *lines, strict=True)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=5))
+def test_depth_is_the_longest_way_to_the_root(heads: list[int]) -> None:
+    def steps(word: int) -> int | None:
+        for n in range(len(heads) + 1):
+            if heads[word] == 0:
+                return n
+            if heads[word] > len(heads):
+                return None
+            word = heads[word] - 1
+        return None
+
+    made = read(*[row(i, "a", "X", head, "dep") for i, head in enumerate(heads, 1)])
+    ways = [steps(word) for word in range(len(heads))]
+    good = heads.count(0) == 1 and None not in ways
+    assert len(made) == good
+    if good:
+        assert made.trees[0].depth == max(ways)
+
+
+# --- malformed files ------------------------------------------------------------------------------
+
+JA = row(1, "Ja", "INTJ", 0, "root")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["1\tJa\t_"], r"line 1: 3 columns, not 10"),
+        ([JA, "# text = Ja"], r"line 2: a comment among the words"),
+        ([row(2, "Ja", "INTJ", 0, "root")], r"line 1: word 2 follows word 0"),
+        ([row("x", "Ja", "INTJ", 0, "root")], r"line 1: word x follows word 0"),
+        ([row(1, " ", "INTJ", 0, "root")], r"line 1: a word without form"),
+        ([row(1, "Ja", "NN", 0, "root")], r"line 1: 'Ja' has the tag 'NN', which is none of UD's"),
+        ([row(1, "Ja", "INTJ", "_", "root")], r"line 1: word 1 has no head.*parsed\?"),
+        ([row(1, "Ja", "INTJ", -1, "root")], r"line 1: word 1 has no head"),
+        ([row(1, "Ja", "INTJ", "x", "root")], r"line 1: word 1 has no head"),
+        ([row(1, "Ja", "INTJ", 0, "_")], r"line 1: word 1 has the relation '_'"),
+        ([row(1, "Ja", "INTJ", 0, "root", "A=B||C=D")], r"line 1: word 1: 'A=B||C=D' is not Name"),
+        ([row("2-3", "im", "_", "_", "_")], r"line 1: the range 2-3 after word 0"),
+        ([row("1-1", "im", "_", "_", "_")], r"line 1: the range 1-1 after word 0"),
+        ([row("1-2", "im", "_", "_", "_"), row("1-3", "im", "_", "_", "_")], "line 2: the range 1"),
+        ([row("1-3", "im", "_", "_", "_"), JA, row("2-3", "im", "_", "_", "_")], "range 2-3 after"),
+        ([row("1-2", "im", "_", "_", "_"), JA], r"line 1: a range ends at word 2"),
+        (["# sent_id = a"], r"line 2: a sentence without words"),
+        ([*GERMAN, "# sent_id = 2", *GERMAN[3:12]], r"line 16: sentence 2 is also at line 13"),
+        ([], r"a.conllu has no sentences"),
+    ],
+)
+def test_malformed_conllu_is_an_error_with_its_line(lines: list[str], message: str) -> None:
+    with pytest.raises(TextError, match=message):
+        read(*lines)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def packed(lines: list[str]) -> bytes:
+    return lzma.compress("\n".join(lines).encode())
+
+
+def test_a_local_file_or_folder_is_read(tmp_path: Path) -> None:
+    file = put(tmp_path, "b/de-test.conllu.xz", packed(GERMAN))
+    made = load_trees("deu", "gsd", path=file)
+    assert [tree.id for tree in made] == ["a-1", "2"]
+    assert (made.language, made.source, made.n_words) == ("de", "gsd", 7)
+    assert load_trees("de", "gsd", path=tmp_path).text_hash() == made.text_hash()
+    put(tmp_path, "a.conllu", "\n".join([row(1, "Ja", "INTJ", 2, "root"), "", *GERMAN]))
+    both = load_trees("de", "gsd", path=tmp_path)
+    assert [tree.id for tree in both] == ["a:a-1", "a:3", "b/de-test:a-1", "b/de-test:2"]
+    assert both.dropped == ("a:1, line 1: no such head",)
+    files = Treebank("de", "gsd", tmp_path).about["files"]
+    assert files["b/de-test.conllu.xz"] == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_files_that_cannot_be_read_say_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nothing at .*nowhere"):
+        load_trees("de", path=tmp_path / "nowhere")
+    with pytest.raises(TextError, match=r"has no .conllu or .conllu.xz file"):
+        load_trees("de", path=tmp_path)
+    for data, says in ((b"# \xff", "line 1: byte 0xff"), (packed(GERMAN)[:-20], "not a whole")):
+        with pytest.raises(TextError, match=f"a.conllu.*{says}"):
+            load_trees("de", path=put(tmp_path, "a.conllu", data))
+    for asked, says in (
+        (["ja"], r"\(ud\) is shipped in ja; there is en, de.*path="),
+        (["de", "wiki"], r"\(wiki\) is shipped in de; there is nothing"),
+        (["klingon"], "klingon"),
+    ):
+        with pytest.raises(TextError, match=says):
+            load_trees(*asked)
+
+
+# --- what is shipped ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[tuple[str, str], Trees]:
+    return {(s, code): load_trees(code, s) for s in SOURCES for code in LANGUAGES}
+
+
+def test_every_shipped_file_is_read_and_is_as_the_table_says(shipped) -> None:
+    table = catalogue("trees")[["source", "language"]]
+    assert list(table.itertuples(index=False, name=None)) == list(shipped)
+    for of in catalogue("trees").itertuples():
+        read_one = shipped[of.source, of.language]
+        assert len(read_one) == of.sentences
+        assert read_one.n_words == of.words
+        assert sum(len(tree.tokens) for tree in read_one) == of.tokens
+        assert not read_one.dropped
+        assert all(3 <= len(tree) <= 60 for tree in read_one)
+        assert read_one.left_out["repeated"] >= 0
+        assert set(FLAWS) < set(read_one.left_out)
+
+
+def test_no_language_has_a_sentence_twice(shipped) -> None:
+    for code in LANGUAGES:
+        keys = [tree.key for source in SOURCES for tree in shipped[source, code]]
+        assert len(set(keys)) == len(keys)
+        assert "" not in keys
+
+
+def test_shipped_trees_use_the_names_of_ud_2(shipped) -> None:
+    for each in shipped.values():
+        relations = {relation for tree in each for relation in tree.relations}
+        assert "obj" in relations
+        assert not relations & {"dobj", "nsubjpass", "auxpass", "neg", "mwe"}
+        numbers = {word.get("Number") for tree in each for word in tree.features}
+        assert {"Sing", "Plur"} <= numbers
+        assert not numbers & {"Sg", "Pl"}
+        tenses = {word.get("Tense") for tree in each for word in tree.features}
+        assert {"Past", "Pres"} <= tenses
+
+
+def test_the_tagged_words_of_a_sentence_are_those_of_its_tree(shipped) -> None:
+    tagged = load_labelled("POS", "de", "test")
+    by_id = {tree.id: tree.words for tree in shipped["ud", "de"]}
+    here = [name for name in tagged.ids if name in by_id]
+    assert len(here) > 290  # of 300; the others are in the dev part too
+    words = dict(zip(tagged.ids, tagged.sentences, strict=True))
+    assert all(by_id[name] == words[name] for name in here)

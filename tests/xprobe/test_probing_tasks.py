@@ -1,0 +1,640 @@
+"""Probing tasks: each rule on hand-written trees, balance, disjoint parts, seeds, released data."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xlx.text import trees
+from xlx.text.trees import Tree, Treebank, Trees, letters, read_trees
+from xlx.xprobe import task_sets
+from xlx.xprobe.probing_rules import PROBING_TASKS, Pool, Rules, TooFewSentencesError
+from xlx.xprobe.probing_tasks import (
+    TASK_PARTS,
+    Candidates,
+    ProbingTask,
+    TaskPart,
+    build,
+    overlaps,
+    sizes_of,
+)
+from xlx.xprobe.sentence_changes import (
+    CHANGED,
+    Bigrams,
+    bigram_shifts,
+    clauses,
+    coordination_inversions,
+    odd_words,
+)
+from xlx.xprobe.task_sets import alike, planned
+
+ANY = Rules(lengths=(1, 99))
+
+
+def tree(text: str, name: str = "1", language: str = "en") -> Tree:
+    """A tree of "form/UPOS/head/relation/Features" words; "=form=" opens a token of two words."""
+    lines, n = [f"# sent_id = {name}"], 0
+    for each in text.split():
+        if each.startswith("="):
+            lines.append("\t".join((f"{n + 1}-{n + 2}", each.strip("="), *"________")))
+            continue
+        n += 1
+        form, tag, head, relation, *feats = each.split("/")
+        lines.append(
+            "\t".join((str(n), form, "_", tag, "_", *(feats or "_"), head, relation, "_", "_"))
+        )
+    (made,) = read_trees(lines, "made", language, strict=True)
+    return made
+
+
+def some(*texts: str, language: str = "en") -> Trees:
+    made = (tree(text, str(i), language) for i, text in enumerate(texts))
+    return Trees(language, "made", tuple(made))
+
+
+def counts(name: str, made: Trees | list[Trees], rules: Rules = ANY) -> dict[str, int]:
+    """Usable sentences by class; of a task that changes some, all of them as "usable"."""
+    found = Candidates.of(name, made, rules)
+    if found.change:
+        return {"usable": len(found.usable)}
+    return dict(Counter(found.classes[item.label] for item in found.usable))
+
+
+def largest(name: str, made: Trees | list[Trees], rules: Rules = ANY) -> int:
+    return Candidates.of(name, made, rules).largest
+
+
+def labels_of(name: str, *texts: str, rules: Rules = ANY, language: str = "en") -> list[str]:
+    """The class of each sentence, "" where it is not usable: one at a time."""
+    rows = [counts(name, some(text, language=language), rules) for text in texts]
+    return ["".join(class_ for class_, n in row.items() if n) for row in rows]
+
+
+# --- each rule, right and wrong -------------------------------------------------------------------
+
+
+def flat(n: int, *, first: str = "w0") -> str:
+    """A sentence of n tokens whose first is the root."""
+    words = [f"{first}/X/0/root", *(f"w{i}/X/1/dep" for i in range(1, n))]
+    return " ".join(words)
+
+
+def chain(depth: int, n: int, word: str = "w") -> str:
+    """A sentence of n tokens and a depth."""
+    heads = [*range(depth + 1), *[1] * (n - depth - 1)]
+    return " ".join(
+        f"{word}{i}/X/{head}/{'dep' if head else 'root'}" for i, head in enumerate(heads)
+    )
+
+
+def test_sentlen_bins_the_number_of_tokens() -> None:
+    made = labels_of("SentLen", *(flat(n) for n in (4, 5, 8, 9, 16, 17, 25, 26, 28, 29)))
+    assert made == ["", "5-8", "5-8", "9-12", "13-16", "17-20", "21-25", "26-28", "26-28", ""]
+    rules = Rules(length_edges=(1, 3, 4))
+    two_tokens = "=im= in/ADP/0/root dem/DET/1/det a/X/1/dep"
+    assert labels_of("SentLen", two_tokens, flat(3), flat(4), rules=rules) == ["1-2", "3-3", ""]
+
+
+def test_wc_takes_sentences_with_exactly_one_of_the_words_exactly_once() -> None:
+    # By frequency: the (6), old (5), dog (4), cat (3), a (2).
+    texts = (
+        "the old cat",
+        "the old dog",
+        "The cat dog",
+        "the CAT",
+        "dog the old dog",
+        "the old old a a",
+    )
+    rows = [
+        " ".join(f"{w}/X/{i and 1}/{'dep' if i else 'root'}" for i, w in enumerate(t.split()))
+        for t in texts
+    ]
+    made = counts("WC", some(*rows), replace(ANY, n_words=2, first_rank=2))
+    # "dog the old dog" has dog twice, "The cat dog" has both
+    assert made == {"dog": 1, "cat": 2}
+    with pytest.raises(TooFewSentencesError, match=r"WC in en: the text has 5 words, and 9 are"):
+        counts("WC", some(*rows), replace(ANY, n_words=5, first_rank=4))
+
+
+def test_wc_words_have_a_letter_and_no_digit() -> None:
+    made = some("2a/X/0/root ,/PUNCT/1/punct हाँ/X/1/dep é/X/1/dep")
+    assert Candidates.of("WC", made, replace(ANY, n_words=2, first_rank=0)).classes == ("é", "हाँ")
+
+
+def test_treedepth_is_the_depth_within_a_bin_of_lengths() -> None:
+    rules = replace(ANY, depths=(2, 3), depth_edges=(5, 7, 9))
+    made = [
+        chain(2, 5),
+        chain(3, 5),
+        chain(3, 6),
+        chain(3, 8),
+        chain(2, 9),
+        chain(4, 6),
+        chain(1, 6),
+    ]
+    assert labels_of("TreeDepth", *made, rules=rules) == ["2", "3", "3", "3", "", "", ""]
+    words = [
+        chain(depth, n, f"{'ab'[i % 2]}{i}")
+        for i, (depth, n) in enumerate([*[(2, 5)] * 4, *[(3, 6)] * 2, *[(2, 7)] * 3, *[(3, 8)] * 9])
+    ]
+    cells = Candidates.of("TreeDepth", some(*words), rules).cells
+    assert {cell: len(rows) for cell, rows in cells.items()} == {
+        (0, 0): 4, (0, 1): 2, (1, 0): 3, (1, 1): 9,
+    }  # fmt: skip
+    assert largest("TreeDepth", some(*words), rules) == 2 * (2 + 3)
+
+
+ENGLISH = "Anna/PROPN/2/{0}/{1} sees/{2}/0/root/Tense=Pres old/ADJ/4/amod cats/NOUN/2/{3}/{4}"
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "object_"),
+    [
+        (ENGLISH.format("nsubj", "Number=Sing", "VERB", "obj", "Number=Plur"), "Sing", "Plur"),
+        (ENGLISH.format("nsubj:pass", "Number=Plur", "AUX", "obj", "Number=Sing"), "Plur", "Sing"),
+        (ENGLISH.format("nsubj", "Number=Dual", "VERB", "obj", "Number=Ptan"), "", ""),
+        (ENGLISH.format("nsubj", "_", "VERB", "obj", "Case=Acc"), "", ""),
+        (ENGLISH.format("nsubj", "Number=Sing", "NOUN", "obj", "Number=Plur"), "", ""),
+        (ENGLISH.format("nsubj", "Number=Sing", "VERB", "nsubj", "Number=Sing"), "", ""),
+        (ENGLISH.format("obj", "Number=Sing", "VERB", "obj", "Number=Sing"), "", ""),
+        (ENGLISH.format("csubj", "Number=Sing", "VERB", "iobj", "Number=Sing"), "", ""),
+        ("He/PRON/2/nsubj/Number=Sing says/VERB/0/root cats/NOUN/4/nsubj/Number=Plur "
+         "sleep/VERB/2/ccomp", "Sing", ""),
+    ],
+)  # fmt: skip
+def test_number_is_that_of_the_only_subject_or_object_of_the_root_verb(
+    text: str, subject: str, object_: str
+) -> None:
+    assert labels_of("SubjNum", text) == [subject]
+    assert labels_of("ObjNum", text) == [object_]
+
+
+@pytest.mark.parametrize(
+    ("text", "alone", "with_auxiliaries"),
+    [
+        ("It/PRON/2/nsubj slept/VERB/0/root/Tense=Past|VerbForm=Fin", "Past", "Past"),
+        ("It/PRON/2/nsubj sleeps/VERB/0/root/Tense=Pres", "Pres", "Pres"),
+        ("Es/PRON/2/nsubj será/AUX/0/root/Tense=Fut", "", ""),
+        ("Es/PRON/2/nsubj era/VERB/0/root/Tense=Imp", "", ""),
+        ("did/AUX/2/aux/Tense=Past sleep/VERB/0/root/VerbForm=Inf", "", "Past"),
+        ("may/AUX/3/aux has/AUX/3/aux/Tense=Pres slept/VERB/0/root", "", "Pres"),
+        ("was/AUX/2/aux/Tense=Past sleeping/VERB/0/root/Tense=Pres", "Pres", "Pres"),
+        ("It/PRON/3/nsubj was/AUX/3/cop/Tense=Past old/ADJ/0/root", "", ""),
+        ("He/PRON/2/nsubj come/VERB/0/root was/VERB/2/ccomp/Tense=Past", "", ""),
+    ],
+)
+def test_tense_is_that_of_the_root_verb_or_of_its_auxiliary(
+    text: str, alone: str, with_auxiliaries: str
+) -> None:
+    assert labels_of("Tense", text, rules=replace(ANY, auxiliaries=False)) == [alone]
+    assert labels_of("Tense", text) == [with_auxiliaries]
+
+
+COORDINATED = (
+    "Anna/PROPN/2/nsubj sleeps/VERB/0/root today/ADV/2/advmod ,/PUNCT/7/punct and/CCONJ/7/cc "
+    "Tom/PROPN/7/nsubj eats/VERB/2/conj =im= in/ADP/10/case dem/DET/10/det Haus/NOUN/7/obl "
+    "./PUNCT/2/punct"
+)
+
+
+def test_coordinv_changes_the_places_of_two_main_clauses() -> None:
+    made = some(COORDINATED)
+    assert clauses(made.trees[0]) == (3, 5, 9)
+    assert largest("CoordInv", some(COORDINATED, COORDINATED.replace("Tom", "Jim"))) == 2
+    assert " ".join(inverted(COORDINATED)) == "tom eats im haus , and anna sleeps today ."
+
+
+def inverted(text: str) -> tuple[str, ...]:
+    """The sentence with its clauses inverted; empty where it has not two."""
+    pool = Pool.of(some(text))
+    forms = list(coordination_inversions(pool, ANY)(0, None))
+    assert len(forms) <= 1
+    return forms[0] if forms else ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("eats/VERB/2/conj", "eats/NOUN/2/conj"),  # not a clause
+        ("eats/VERB/2/conj", "eats/VERB/2/ccomp"),  # not coordinated
+        ("and/CCONJ/7/cc", "and/CCONJ/7/mark"),  # no conjunction
+        ("and/CCONJ/7/cc", "and/CCONJ/7/cc but/CCONJ/7/cc"),  # two
+        ("today/ADV/2/advmod", "today/ADV/7/advmod"),  # the second clause reaches into the first
+        ("Haus/NOUN/7/obl", "Haus/NOUN/2/obl"),  # the first clause goes on after the second
+        ("today/ADV/2/advmod", "goes/VERB/2/conj"),  # three conjuncts
+        ("sleeps/VERB/0/root", "sleep/NOUN/0/root"),  # no verb
+    ],
+)
+def test_coordinv_leaves_out_what_is_not_two_main_clauses(old: str, new: str) -> None:
+    text = COORDINATED.replace(old, new)
+    if "but" in new:  # one word more: heads after it move
+        text = text.replace("/10/", "/11/").replace("/7/", "/8/")
+    assert text != COORDINATED
+    assert clauses(tree(text)) is None
+    assert inverted(text) == ()
+
+
+def test_coordinv_reads_ud_1_and_asks_for_subjects_on_request() -> None:
+    ud_1 = COORDINATED.replace("and/CCONJ/7/cc", "and/CONJ/2/cc")
+    assert clauses(tree(ud_1)) == (3, 5, 9)
+    assert clauses(tree(COORDINATED), own_subjects=True) == (3, 5, 9)
+    one_subject = COORDINATED.replace("Tom/PROPN/7/nsubj", "soon/ADV/7/advmod")
+    assert clauses(tree(one_subject)) == (3, 5, 9)
+    assert clauses(tree(one_subject), own_subjects=True) is None
+    two = some(one_subject, one_subject.replace("Anna", "Tom"))
+    assert largest("CoordInv", two, replace(ANY, own_subjects=True)) == 0
+    assert largest("CoordInv", two, ANY) == 2
+
+
+def test_bishift_swaps_one_pair_of_unlike_neighbours_before_the_end() -> None:
+    text = "A/X/0/root b/X/1/dep b/X/1/dep c/X/1/dep !/PUNCT/1/punct ./PUNCT/1/punct"
+    pool = Pool.of(some(text))
+    forms = set(bigram_shifts(pool)(0, np.random.default_rng(0)))
+    assert {" ".join(form) for form in forms} == {"b a b c ! .", "a b c b ! ."}
+    unusable = ("a/X/0/root a/X/1/dep ./PUNCT/1/punct", "a/X/0/root ./PUNCT/1/punct")
+    unusable += ("?/PUNCT/0/root !/PUNCT/1/punct", "A/X/0/root a/X/1/dep")
+    assert labels_of("BiShift", text, *unusable) == ["usable", "", "", "", ""]
+
+
+def nouns(text: str) -> str:
+    """A sentence whose capitalised words are nouns."""
+    return " ".join(
+        f"{word}/{'NOUN' if word[0].isupper() else 'X'}/{i and 1}/{'dep' if i else 'root'}"
+        for i, word in enumerate(text.split())
+    )
+
+
+def test_somo_replaces_by_a_word_whose_two_bigrams_are_as_frequent() -> None:
+    made = some(
+        nouns("the Cat of x"), nouns("the Dog of y"), nouns("the so of z"), nouns("the Cow w")
+    )
+    # (the, cat) is there 4 times, (the, dog) twice, (the, cow) once: log 4/2 < 1 < log 4/1
+    lines = [["the", "cat", "of"]] * 4 + [["the", "dog"]] * 2 + [["the", "so", "of"]] * 4
+    lines += [["dog", "of"]] * 2 + [["the", "cow", "of"]]
+    pool = Pool.of(made)
+    bigrams = Bigrams.of(lines)
+    change = odd_words(pool, ANY, bigrams)
+    assert [list(change(i, None)) for i in range(4)] == [
+        [("the", "dog", "of", "x")],  # not the cow, too rare; not so, no noun
+        [("the", "cat", "of", "y"), ("the", "cow", "of", "y")],
+        [],  # only nouns and verbs are replaced
+        [],  # the bigram (cow, w) is unseen
+    ]
+    wide = odd_words(pool, replace(ANY, max_log_difference=math.log(4)), bigrams)
+    assert len(list(wide(0, None))) == 2
+    none = odd_words(pool, replace(ANY, odd_tags=("VERB",)), bigrams)
+    assert not any(list(none(i, None)) for i in range(4))
+
+
+def test_somo_counts_bigrams_in_the_trees() -> None:
+    made = some(nouns("the Cat of x"), nouns("the Dog of y"), nouns("a Cow of z"))
+    assert counts("SOMO", made) == {"usable": 2}
+
+
+def test_a_sentence_of_another_length_is_not_used() -> None:
+    assert labels_of("BiShift", *(flat(n) for n in (4, 5, 50, 51)), rules=Rules()) == [
+        *("", "usable", "usable", ""),
+    ]
+
+
+def test_small_letters_are_those_of_the_language() -> None:
+    turkish = some("IŞIK/X/0/root İyi/X/1/dep", language="tr")
+    assert Pool.of(turkish).tokens[0] == ("ışık", "iyi")
+
+
+# --- every task on shipped trees ------------------------------------------------------------------
+
+RULES = Rules(n_words=8, first_rank=60, depths=(3, 5))
+
+
+@pytest.fixture(scope="module")
+def german() -> list[Trees]:
+    return [trees.load_trees("de"), trees.load_trees("de", "pud")]
+
+
+@pytest.fixture(scope="module")
+def tasks(german: list[Trees]) -> dict[str, ProbingTask]:
+    made = {}
+    for name in PROBING_TASKS:
+        total = largest(name, german, RULES)
+        made[name] = build(name, german, sizes=sizes_of(total, (8, 1, 1)), rules=RULES, seed=3)
+    return made
+
+
+@pytest.mark.parametrize("name", PROBING_TASKS)
+def test_parts_are_balanced_and_of_their_sizes(tasks, german, name: str) -> None:
+    task = tasks[name]
+    sizes = sizes_of(largest(name, german, RULES), (8, 1, 1))
+    for size, part in zip(sizes, task.parts().values(), strict=True):
+        n = size // len(task.classes)
+        assert np.bincount(part.labels).tolist() == [n] * len(task.classes)
+        assert part.labels.dtype == np.int64
+        assert len(part) == len(part.tokens) == len(part.bases)
+    assert task.majority == pytest.approx(1 / len(task.classes))
+    assert task.n_candidates >= sum(len(part) for part in task.parts().values())
+
+
+@pytest.mark.parametrize("name", PROBING_TASKS)
+def test_parts_share_no_sentence_and_no_base(tasks, name: str) -> None:
+    parts = tasks[name].parts().values()
+    for one, other in combinations(parts, 2):
+        assert not set(one.keys) & set(other.keys)
+        assert not set(one.bases) & set(other.bases)
+    for part in parts:
+        assert len(set(part.keys)) == len(set(part.bases)) == len(part)
+    shared = overlaps(tasks[name])
+    assert shared[["sentences", "bases", "bags"]].to_numpy().sum() == 0
+
+
+@pytest.mark.parametrize("name", PROBING_TASKS)
+def test_labels_hold_for_the_sentences(tasks, german, name: str) -> None:
+    task = tasks[name]
+    by_base = {f"{source.source}:{tree.id}": tree for source in german for tree in source}
+    for part in task.parts().values():
+        for tokens, label, base in zip(part.tokens, part.labels, part.bases, strict=True):
+            tree_, class_ = by_base[base], task.classes[label]
+            original = tuple(token.lower() for token in tree_.tokens)
+            if name in CHANGED:
+                assert (tokens == original) == (class_ == "original")
+            else:
+                assert tokens == original
+            match name:
+                case "SentLen":
+                    low, high = map(int, class_.split("-"))
+                    assert low <= len(tokens) <= high
+                case "WC":
+                    assert [token for token in tokens if token in task.classes] == [class_]
+                case "TreeDepth":
+                    assert tree_.depth == int(class_)
+                case "BiShift" | "CoordInv":
+                    assert sorted(tokens) == sorted(original)
+                case "SOMO" if class_ == "replaced":
+                    assert sum(a != b for a, b in zip(tokens, original, strict=True)) == 1
+
+
+def test_replaced_words_have_bigrams_as_frequent_as_those_they_replace(tasks, german) -> None:
+    everything = {t.key: tuple(token.lower() for token in t.tokens) for s in german for t in s}
+    bigrams = Counter(pair for tokens in everything.values() for pair in pairwise(tokens))
+    by_base = {f"{s.source}:{t.id}": everything[t.key] for s in german for t in s}
+    part = tasks["SOMO"].test
+    for tokens, label, base in zip(part.tokens, part.labels, part.bases, strict=True):
+        original = by_base[base]
+        for new, old in zip(pairwise(tokens), pairwise(original), strict=True):
+            assert bigrams[new] > 0
+            assert abs(math.log(bigrams[new]) - math.log(bigrams[old])) <= 1
+            assert label or new == old
+
+
+def test_every_depth_comes_equally_often_within_every_bin(tasks) -> None:
+    edges = RULES.depth_edges
+    for part in tasks["TreeDepth"].parts().values():
+        bins = np.digitize([len(tokens) for tokens in part.tokens], edges)
+        cells = Counter(zip(bins.tolist(), part.labels.tolist(), strict=True))
+        for bin_ in set(bins.tolist()):
+            assert len({cells[bin_, label] for label in range(3)}) == 1
+        assert 0 not in bins
+        assert len(edges) not in bins
+
+
+@pytest.mark.parametrize("name", PROBING_TASKS)
+def test_the_seed_decides_what_is_drawn(german, name: str) -> None:
+    sizes = sizes_of(largest(name, german, RULES) // 2, (8, 1, 1))
+    one = build(name, german, sizes=sizes, rules=RULES, seed=1)
+    assert build(name, german, sizes=sizes, rules=RULES, seed=1).text_hash() == one.text_hash()
+    assert build(name, german, sizes=sizes, rules=RULES, seed=2).text_hash() != one.text_hash()
+
+
+def test_the_largest_is_the_largest(german) -> None:
+    for name in ("SubjNum", "TreeDepth", "CoordInv"):
+        n_classes = 3 if name == "TreeDepth" else 2
+        each = largest(name, german, RULES) // n_classes
+        sizes = (n_classes * (each - 2), n_classes, n_classes)
+        assert sum(map(len, build(name, german, sizes=sizes, rules=RULES).parts().values())) == (
+            n_classes * each
+        )
+        with pytest.raises(TooFewSentencesError) as error:
+            build(name, german, sizes=(sizes[0] + n_classes, *sizes[1:]), rules=RULES)
+        assert (error.value.found, error.value.needed) == (each, each + 1)
+
+
+# --- too few, and other errors --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("SentLen", r"SentLen in de: 19998 sentences of each class are needed, and .*26-28: \d+"),
+        ("SubjNum", r"SubjNum in de: 60000 sentences of each class are needed, and .*Plur: \d+"),
+        ("TreeDepth", r"TreeDepth in de: 39999 .*; \d+ of each class have equals in length"),
+        ("BiShift", r"BiShift in de: \d+ sentences are usable, and 120000 are needed"),
+        ("WC", r"WC in de: 15000 .* and 3 more"),
+    ],
+)
+def test_a_language_with_too_few_sentences_says_how_many(german, name: str, message: str) -> None:
+    with pytest.raises(TooFewSentencesError, match=message):
+        build(name, german, rules=RULES)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda trees: build("TopConst", trees), "no task 'TopConst': choose SentLen, WC"),
+        (lambda trees: build("Tense", [trees[0], replace(trees[0], language="tr")]), "of de, tr"),
+        (lambda trees: build("Tense", []), "of no language"),
+        (lambda trees: build("Tense", trees, sizes=(10, 1, 10)), "parts of 10, 1, 10"),
+        (lambda _: Rules(length_edges=(5, 5)), r"length_edges are \(5, 5\)"),
+        (lambda _: Rules(depths=(4, 3)), "depths are 4 to 3"),
+        (lambda _: Rules(n_words=1), "n_words is 1"),
+        (lambda _: sizes_of(5, (8, 1, 1)), "leave a part empty"),
+    ],
+)
+def test_what_cannot_be_built_is_an_error(german, call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(german)
+
+
+def test_sizes_are_in_their_proportions() -> None:
+    assert sizes_of(100, (8, 1, 1)) == (80, 10, 10)
+    assert sum(sizes_of(107, (8, 1, 1))) == 107
+
+
+def test_a_sentence_that_comes_twice_is_taken_once(german) -> None:
+    again = replace(german[0], source="again")
+    assert counts("Tense", [german[0], again]) == counts("Tense", german[0])
+
+
+def test_changed_sentences_that_are_alike_are_not_taken_twice() -> None:
+    # Swapping neighbours of "a b c" gives "b a c" and "a c b", which are there as sentences.
+    texts = ["a b c", "b a c", "a c b", "x y z", "x z y", "y x z"]
+    made = some(*(nouns(text) for text in texts))
+    assert largest("BiShift", made, ANY) == 6
+    task = build("BiShift", made, sizes=(2, 2, 2), rules=ANY)
+    keys = [key for part in task.parts().values() for key in part.keys]
+    assert len(set(keys)) == 6
+    bases = {letters(t.tokens) for t in made}
+    changed = [
+        key
+        for part in task.parts().values()
+        for key, label in zip(part.keys, part.labels, strict=True)
+        if label
+    ]
+    assert not set(changed) & bases
+    with pytest.raises(TooFewSentencesError, match=r"too many changed sentences are alike"):
+        build("BiShift", some("a/X/0/root b/X/1/dep", "b/X/0/root a/X/1/dep",
+                              "c/X/0/root d/X/1/dep", "d/X/0/root c/X/1/dep",
+                              "e/X/0/root f/X/1/dep", "f/X/0/root e/X/1/dep"),
+              sizes=(2, 2, 2), rules=ANY)  # fmt: skip
+
+
+# --- several languages ----------------------------------------------------------------------------
+
+
+def spoken(n: int, language: str, *, depth: int = 1) -> Trees:
+    """n sentences of five tokens that no two share; half with a verb in the past, half present."""
+    texts = []
+    for i in range(n):
+        tense = ("Past", "Pres")[i % 2]
+        rest = " ".join(f"{language}{i}x{j}/NOUN/{j if depth > 1 else 1}/obl" for j in range(1, 5))
+        texts.append(f"{language}{i}/VERB/0/root/Tense={tense} {rest}")
+    return some(*texts, language=language)
+
+
+def test_tasks_of_several_languages_have_the_size_that_all_of_them_can_have() -> None:
+    stock = {"de": spoken(70, "de"), "tr": [spoken(30, "tr")], "hi": spoken(50, "hi")}
+    made, table = alike(stock, ("Tense", "BiShift"), proportions=(8, 1, 1), rules=ANY)
+    assert list(made) == list(stock)
+    for language, tasks in made.items():
+        assert [task.name for task in tasks] == ["Tense", "BiShift"]
+        assert {task.language for task in tasks} == {language}
+        for task in tasks:
+            assert [len(part) for part in task.parts().values()] == [24, 2, 2]
+    assert table["task"].tolist() == ["Tense"] * 3 + ["BiShift"] * 3
+    assert table["language"].tolist() == ["de", "tr", "hi"] * 2
+    assert table["usable"].tolist() == [70, 30, 50] * 2
+    for own in table.itertuples():
+        assert own.usable == largest(own.task, stock[own.language], ANY)
+    assert table[["train", "validation", "test"]].to_numpy().tolist() == [[24, 2, 2]] * 6
+    assert table["draws"].tolist() == [1] * 6
+    fewer, _ = alike(stock, ("Tense",), most=20, proportions=(6, 2, 2), rules=ANY, seed=4)
+    alone = build("Tense", stock["hi"], sizes=(12, 4, 4), rules=ANY, seed=4)
+    assert fewer["hi"][0].text_hash() == alone.text_hash()
+
+
+def test_a_language_with_too_few_sentences_does_not_have_the_task() -> None:
+    stock = {"de": spoken(40, "de"), "tr": spoken(39, "tr"), "hi": spoken(60, "hi")}
+    made, table = alike(stock, ("Tense",), least=40, proportions=(2, 1, 1), rules=ANY)
+    assert made["tr"] == []
+    assert [len(part) for part in made["hi"][0].parts().values()] == [20, 10, 10]
+    rows = table.set_index("language")
+    assert rows.loc["tr", ["usable", "train", "validation", "test", "draws"]].tolist() == [
+        38, 0, 0, 0, 0,
+    ]  # fmt: skip
+    assert rows.loc["de", "train"] == rows.loc["hi", "train"] == 20
+    with pytest.raises(
+        TooFewSentencesError, match=r"Tense: 61 sentences .* no .* more than 60"
+    ) as e:
+        alike(stock, ("Tense",), least=61, rules=ANY)
+    assert (e.value.found, e.value.needed) == (60, 61)
+    nouns_only = {"de": some(nouns("a b c d e"))}
+    with pytest.raises(TooFewSentencesError, match=r"Tense: 1 sentences .* more than 0"):
+        alike(nouns_only, ("Tense",), rules=ANY)
+
+
+def test_a_language_without_the_words_of_a_task_has_none_of_it() -> None:
+    rules = replace(ANY, n_words=2, first_rank=0)
+    german = some(*(nouns(f"{'ab'[i % 2]} x{i} y{i} z{i}") for i in range(12)), language="de")
+    # One word (what has a digit is none), so that not even the classes are there.
+    turkish = some(*(nouns(f"a x{i} y{i}") for i in range(12)), language="tr")
+    stock = {"de": german, "tr": turkish}
+    made, table = alike(stock, ("WC", "BiShift"), proportions=(1, 1, 1), rules=rules)
+    assert [task.name for task in made["de"]] == ["WC", "BiShift"]
+    assert made["de"][0].classes == ("a", "b")
+    assert [task.name for task in made["tr"]] == ["BiShift"]
+    assert table["usable"].tolist() == [12, 0, 12, 12]
+    with pytest.raises(TooFewSentencesError, match=r"WC: 13 sentences .* more than 12"):
+        alike(stock, ("WC",), least=13, rules=rules)
+
+
+def test_small_tasks_are_drawn_until_enough_sentences_are_tested_on() -> None:
+    stock = {"de": spoken(40, "de"), "tr": spoken(44, "tr")}
+    call = {"names": ("Tense",), "proportions": (6, 2, 2), "rules": ANY, "seed": 5}
+    made, table = alike(stock, n_test=20, max_draws=9, **call)
+    assert table["test"].tolist() == [8, 8]
+    assert table["draws"].tolist() == [3, 3]  # 2 x 8 are fewer than 20
+    for language, tasks in made.items():
+        alone = [
+            build("Tense", stock[language], sizes=(24, 8, 8), rules=ANY, seed=5 + i)
+            for i in range(3)
+        ]
+        assert [task.text_hash() for task in tasks] == [task.text_hash() for task in alone]
+    for options, draws in (
+        ({"n_test": 20, "max_draws": 2}, 2),
+        ({"n_test": 8, "max_draws": 9}, 1),
+        ({"n_test": 9, "max_draws": 9}, 2),
+        ({"max_draws": 9}, 1),
+    ):
+        assert alike(stock, **options, **call)[1]["draws"].tolist() == [draws] * 2
+
+
+# --- planned ---
+
+
+def test_planned_tasks_are_those_that_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"proportions": (4, 1, 2), "n_test": 50, "max_draws": 2, "seed": 3}
+    rules = Rules(n_words=20, first_rank=100, depths=(3, 5))
+    own = {code: [trees.load_trees(code, "pud")] for code in ("en", "de")}
+    names = ["SentLen", "TreeDepth", "Tense"]
+    built, table = alike(own, names, most=120, least=100, rules=rules, **options)
+    banks = {code: [Treebank(code, "pud")] for code in own}
+    found, sizes = planned(banks, names, most=120, least=100, rules=rules, **options)
+    pd.testing.assert_frame_equal(sizes, table)
+    for code, tasks_of in built.items():
+        assert [task.name for task in found[code]] == [task.name for task in tasks_of]
+        for plan, task in zip(found[code], tasks_of, strict=True):
+            assert plan.text_hash() == task.text_hash() == plan.built().text_hash()
+            assert (plan.n_classes, plan.majority) == (len(task.classes), task.majority)
+            draws = [other for other in tasks_of if other.name == task.name]
+            assert plan.n_distinct == task_sets.n_distinct(draws) > 0
+            shared = overlaps(task).query("first != second")
+            assert plan.overlaps == shared[["sentences", "bags", "bases"]].sum().to_dict()
+            assert set(plan.examples) == {task.classes[0], task.classes[-1]}
+            for label, text in plan.examples.items():
+                row = task.test.tokens.index(tuple(text.split()))
+                assert task.classes[task.test.labels[row]] == label
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(trees, "load_trees", fail)
+    again, _ = planned(banks, names, most=120, least=100, rules=rules, **options)
+    assert [task.hash for task in again["de"]] == [task.hash for task in found["de"]]
+    with pytest.raises(AssertionError, match=r"read again"):
+        planned({"en": [Treebank("en", "pud")]}, names, rules=rules, **options | {"seed": 4})
+
+
+def test_a_treebank_is_named_by_what_is_in_its_files(tmp_path: Path) -> None:
+    one, other = tmp_path / "a", tmp_path / "b"
+    line = "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "x.conllu").write_text(line)
+    assert Treebank("en", "own", one).about == Treebank("en", "own", other).about
+    before = Treebank("en", "own", one).about
+    (one / "x.conllu").write_text(line * 2)
+    assert Treebank("en", "own", one).about != before != Treebank("de", "own", other).about
+    assert len(Treebank("en", "own", one).trees) == 2
+
+
+def test_the_majority_is_the_commonest_class_of_train() -> None:
+    def part(*labels: int) -> TaskPart:
+        return TaskPart((("a",),) * len(labels), np.array(labels), ("b",) * len(labels))
+
+    task = ProbingTask("SOMO", "en", ("x", "y"), part(1, 1, 0), part(0), part(0, 0, 0, 1), 8)
+    assert task.majority == 0.25
+    assert list(task.parts()) == list(TASK_PARTS)
+    assert repr(task) == "Task(SOMO en: 2 classes, 3 / 1 / 4)"

@@ -1,0 +1,131 @@
+"""Probing tasks as they are released: both layouts, either order of columns, malformed lines."""
+
+from pathlib import Path
+
+import pytest
+
+from xlx.xprobe.probing_rules import PROBING_TASKS
+from xlx.xprobe.probing_tasks import overlaps
+from xlx.xprobe.released_tasks import RELEASED, read_released, read_senteval
+
+LINES = """tr\tO\tAnna sleeps .
+tr\tI\tsleeps Anna .
+tr\tO\tTom eats , he says
+va\tO\tAnna sleeps !
+va\tI\tA B
+te\tI\the says , Tom eats
+te\tO\tA B
+te\tO\ta b .
+"""
+
+
+def test_released_data_are_read_and_their_overlaps_seen(tmp_path: Path) -> None:
+    file = tmp_path / "bigram_shift.txt"
+    file.write_text(LINES, encoding="utf-8")
+    task = read_senteval(file, "BiShift", "en")
+    assert task.classes == ("I", "O")
+    assert task.train.labels.tolist() == [1, 0, 1]
+    assert task.test.tokens[0] == ("he", "says", ",", "tom", "eats")
+    assert task.train.bases[1] == "bigram_shift.txt:2"
+    assert (task.n_candidates, task.majority) == (8, pytest.approx(2 / 3))
+    found = overlaps(task).set_index(["first", "second"])
+    assert found.loc[("train", "validation"), ["sentences", "bags"]].tolist() == [1, 0]
+    assert found.loc[("train", "test"), ["sentences", "bags"]].tolist() == [0, 1]
+    assert found.loc[("validation", "test"), ["sentences", "bags"]].tolist() == [1, 1]
+    assert found.loc[("test", "test"), ["sentences", "bags"]].tolist() == [1, 0]
+    assert found.loc[("train", "train"), ["sentences", "bags"]].tolist() == [0, 1]
+    assert found["bases"].sum() == 0
+    assert found["n_second"].tolist() == [3, 2, 3, 2, 3, 3]
+
+
+def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) -> None:
+    for part in ("tr", "va", "te"):
+        (tmp_path / f"{part}.txt").write_text("10\ta b\n2\tc d\n", encoding="utf-8")
+    task = read_senteval(tmp_path, "TreeDepth", "de")
+    assert task.classes == ("2", "10")
+    assert [part.labels.tolist() for part in task.parts().values()] == [[1, 0]] * 3
+    (tmp_path / "te.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"te.txt; give the file"):
+        read_senteval(tmp_path, "TreeDepth", "de")
+
+
+def test_released_data_are_read_in_either_order_of_columns(tmp_path: Path) -> None:
+    """X-Probe has the sentence first, in a folder; SentEval the label, in one file."""
+    rows = [("He fell .", "Sing"), ("They fell .", "Plur"), ("Run", "Plur"), ("te", "Sing")]
+    for part in ("tr", "va", "te"):
+        own = "".join(f"{sentence}\t{label}\n" for sentence, label in rows)
+        (tmp_path / f"{part}.txt").write_text(own, encoding="utf-8")
+    task = read_senteval(tmp_path, "SubjNum", "en")
+    assert task.classes == ("Plur", "Sing")
+    assert task.train.tokens == (("he", "fell", "."), ("they", "fell", "."), ("run",), ("te",))
+    assert task.test.labels.tolist() == [1, 0, 0, 1]
+    file = tmp_path / "subj_number.txt"
+    for line in ("{part}\t{label}\t{sentence}\n", "{part}\t{sentence}\tmore here\t{label}\n"):
+        lines = (
+            line.format(part=part, sentence=sentence, label=label)
+            for part in ("tr", "va", "te")
+            for sentence, label in rows
+        )
+        file.write_text("".join(lines), encoding="utf-8")
+        assert read_senteval(file, "SubjNum", "en").text_hash() == task.text_hash()
+
+
+@pytest.mark.parametrize(
+    ("rows", "which"), [(["Run\tPlur", "Go\tSing"], "none"), (["a b\tc d", "e f\tg h"], "both")]
+)
+def test_columns_that_cannot_be_told_apart_are_refused(
+    tmp_path: Path, rows: list[str], which: str
+) -> None:
+    for part in ("tr", "va", "te"):
+        (tmp_path / f"{part}.txt").write_text("\n".join(rows), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"{which} of the two columns have spaces"):
+        read_senteval(tmp_path, "SubjNum", "en")
+
+
+def test_released_sentences_are_in_small_letters_of_the_language(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("tr\tI\tIŞIK İyi\nva\tO\tA\nte\tI\tB\n", encoding="utf-8")
+    task = read_senteval(file, "BiShift", "tr")
+    assert task.train.tokens == (("ışık", "iyi"),)
+    assert task.classes == ("I", "O")  # labels are no text
+    assert read_senteval(file, "BiShift", "en").train.tokens[0][0] == "işik"
+
+
+def test_released_tasks_are_found_by_their_names_as_files_or_folders(tmp_path: Path) -> None:
+    assert list(RELEASED) == list(PROBING_TASKS)
+    for i, name in enumerate(PROBING_TASKS):
+        rows = {part: f"{i}\tA b\n{i + 1}\tC d\n" for part in ("tr", "va", "te")}
+        place = tmp_path / RELEASED[name]
+        if i % 2:
+            place.mkdir()
+            for part, text in rows.items():
+                (place / f"{part}.txt").write_text(text, encoding="utf-8")
+        else:
+            lines = [f"{part}\t{row}" for part, text in rows.items() for row in text.splitlines()]
+            place.with_suffix(".txt").write_text("\n".join(lines), encoding="utf-8")
+    found = read_released(tmp_path, "de")
+    assert [task.name for task in found] == list(PROBING_TASKS)
+    assert [task.classes for task in found] == [(str(i), str(i + 1)) for i in range(9)]
+    assert {task.language for task in found} == {"de"}
+    assert {task.train.tokens for task in found} == {(("a", "b"), ("c", "d"))}
+    (tmp_path / "past_present.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"past_present.txt; give the file"):
+        read_released(tmp_path, "de")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LINES + "tx\tO\tA\n", r"a.txt, line 9: not tr, va or te"),
+        (LINES.replace("va\tI\tA B", "va\tI"), r"a.txt, line 5: not tr, va"),
+        (LINES.replace("va\tI\tA B", "va\t\tA B"), r"a.txt, line 5: not tr, va"),
+        (LINES.replace("va\tI\tA B", "va\tI\t "), r"a.txt, line 5: not tr, va"),
+        (LINES.replace("va\t", "te\t"), r"a.txt has no sentences of va"),
+        (LINES.replace("\tI\t", "\tO\t"), r"all sentences have the label O"),
+    ],
+)
+def test_malformed_released_data_are_an_error(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_senteval(file, "BiShift", "en")

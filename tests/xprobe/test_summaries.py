@@ -1,0 +1,370 @@
+"""What X-Probe reports, against loops that read like its definition, and numbers by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tests.tables import of
+from xlx.xprobe import summaries
+
+ENCODERS = ("rnn-max", "cnn-mean", "attention-last", "rnn-last", "cnn-max", "mini-xlmr")
+LANGUAGES = ("tr", "en", "fr-UN")
+TASKS = ("SentLen", "WC")
+
+
+def table(seed: int = 0, encoders: tuple = ENCODERS) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    keys = list(itertools.product(LANGUAGES, encoders, TASKS))
+    found = pd.DataFrame(keys, columns=["language", "encoder", "task"])
+    return found.assign(accuracy=rng.uniform(0.2, 0.9, len(found)).round(2))
+
+
+def downstream(seed: int = 1, encoders: tuple = ENCODERS) -> pd.DataFrame:
+    return table(seed, encoders).query("task == 'WC'").drop(columns="task")
+
+
+# --- Table 1 ---
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_mean_and_deviation_of_a_task_by_hand(ddof: int) -> None:
+    found = summaries.mean_sd(table(), ddof=ddof)
+    assert found["task"].tolist() == list(TASKS)
+    for row in found.itertuples():
+        values = of(table(), task=row.task)["accuracy"].tolist()
+        mean = sum(values) / len(values)
+        variance = sum((v - mean) ** 2 for v in values) / (len(values) - ddof)
+        assert (row.mean, row.sd) == pytest.approx((mean, math.sqrt(variance)))
+        assert row.n == 18
+
+
+def test_tables_that_are_none_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"there is no column 'task'"):
+        summaries.mean_sd(table().drop(columns="task"))
+    with pytest.raises(ValueError, match=r"accuracy 70\.0 is not in \[0, 1\]: divide by 100"):
+        summaries.mean_sd(table().assign(accuracy=70.0))
+    with pytest.raises(ValueError, match=r"more than one row of language tr, encoder rnn-max"):
+        summaries.mean_sd(pd.concat([table()] * 2))
+    with pytest.raises(ValueError, match=r"accuracy is missing in 36 of 36 rows"):
+        summaries.encoder_distances(table().assign(accuracy=np.nan))
+
+
+# --- Figure 4 ---
+
+
+def test_ratios_are_to_the_same_encoder_and_task_in_english() -> None:
+    cells = table().sample(frac=1, random_state=3)
+    found = summaries.relative_accuracies(cells)
+    assert len(found) == 24
+    assert "en" not in set(found["language"])
+    for row in found.itertuples():
+        english = of(cells, language="en", encoder=row.encoder, task=row.task)["accuracy"].item()
+        assert (row.reference, row.ratio) == pytest.approx((english, row.accuracy / english))
+        assert row.least == row.most == row.ratio
+
+
+def test_rounding_widens_a_ratio() -> None:
+    rows = [("en", "a", "WC", 0.5), ("tr", "a", "WC", 0.6), ("hi", "a", "WC", 0.0)]
+    cells = pd.DataFrame(rows, columns=["language", "encoder", "task", "accuracy"])
+    found = summaries.relative_accuracies(cells, half=0.005).set_index("language")
+    assert found.loc["tr", ["least", "ratio", "most"]].tolist() == pytest.approx(
+        [0.595 / 0.505, 1.2, 0.605 / 0.495]
+    )
+    assert found.loc["hi", "least"] == 0
+    assert found.loc["hi", "most"] == pytest.approx(0.005 / 0.495)
+
+
+def test_another_reference_may_be_taken_and_has_to_be_there() -> None:
+    assert set(summaries.relative_accuracies(table(), reference="tr")["language"]) == {
+        "en",
+        "fr-UN",
+    }
+    lacking = table().query("language != 'en' or encoder != 'cnn-max' or task != 'WC'")
+    message = r"en has no accuracy of cnn-max on WC to divide by"
+    with pytest.raises(ValueError, match=message):
+        summaries.relative_accuracies(lacking)
+
+
+def test_a_ratio_to_nothing_is_infinite_or_missing() -> None:
+    rows = [("en", "a", "WC", 0.0), ("tr", "a", "WC", 0.6), ("hi", "a", "WC", 0.0)]
+    cells = pd.DataFrame(rows, columns=["language", "encoder", "task", "accuracy"])
+    first, second = summaries.relative_accuracies(cells)["ratio"]
+    assert math.isinf(first)
+    assert math.isnan(second)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_gains_are_means_over_languages_with_the_interval_of_a_t_test(level: float) -> None:
+    cells = pd.concat([table(), of(table(7), language="tr").assign(language="hi")])
+    cells = cells.sample(frac=1, random_state=3)
+    found = summaries.gains(cells, level=level)
+    others = ["tr", "fr-UN", "hi"]
+    assert sorted(found["task"]) == sorted(TASKS)
+    for row in found.itertuples():
+        own = []
+        for language in others:
+            differences = []
+            for encoder in ENCODERS:
+                pair = [
+                    of(cells, language=each, encoder=encoder, task=row.task)["accuracy"].item()
+                    for each in (language, "en")
+                ]
+                differences.append(pair[0] - pair[1])
+            own.append(sum(differences) / len(differences))
+        interval = stats.ttest_1samp(own, 0).confidence_interval(level)
+        assert row.gain == pytest.approx(sum(own) / 3)
+        assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
+        assert (row.n, row.better) == (3, sum(each > 0 for each in own))
+
+
+def test_gains_are_in_the_order_of_the_table_and_over_any_reference() -> None:
+    assert summaries.gains(table())["task"].tolist() == list(TASKS)
+    assert summaries.gains(table()[::-1])["task"].tolist() == list(TASKS[::-1])
+    assert len(summaries.gains(of(table(), language="en"))) == 0
+    # A language that has fewer encoders counts as much as the others.
+    rows = [
+        ("en", "a", 0.5),
+        ("en", "b", 0.5),
+        ("tr", "a", 0.7),
+        ("hi", "a", 0.5),
+        ("hi", "b", 0.3),
+    ]
+    few = pd.DataFrame(rows, columns=["language", "encoder", "accuracy"]).assign(task="WC")
+    found = summaries.gains(few).iloc[0]
+    assert (found["gain"], found["n"], found["better"]) == (pytest.approx(0.05), 2, 1)
+    two = table().query("language != 'fr-UN'")
+    there, back = (summaries.gains(two, reference=each)["gain"] for each in ("en", "tr"))
+    assert there.tolist() == pytest.approx((-back).tolist())
+
+
+def test_the_gain_of_one_language_has_no_interval() -> None:
+    found = summaries.gains(table().query("language != 'tr'"))
+    assert found["n"].tolist() == [1, 1]
+    assert found[["low", "high"]].isna().all(axis=None)
+    assert found["gain"].notna().all()
+    with pytest.raises(ValueError, match=r"tr has no accuracy of rnn-max on SentLen"):
+        summaries.gains(table().query("language != 'tr'"), reference="tr")
+
+
+def test_a_difference_counts_beyond_rounding_and_luck() -> None:
+    # 0.5 of 10,000 sentences is known to 0.0098; of two independent sets the difference to 0.0139
+    one, other = np.array([0.524, 0.5238, 0.476, 0.5]), np.full(4, 0.5)
+    assert summaries.beyond(one, other, 10_000, 10_000, half=0.005).tolist() == [1, 0, -1, 0]
+    assert summaries.beyond(one, other, 10_000, 2_000, half=0.005).tolist() == [0] * 4
+    assert summaries.beyond(0.514, 0.5, 10_000, 10_000) == 1
+
+
+def test_guessing_is_the_most_frequent_class_of_the_test() -> None:
+    cells = table().query("task == 'WC'").assign(guess=0.55, n=10_000)
+    cells["accuracy"] = np.linspace(0.55, 0.58, len(cells))
+    found = summaries.above_guessing(cells, half=0.005)
+    for row in found.itertuples():
+        p = row.accuracy - 0.005
+        for name, level in (("above", 0.95), ("above_all", 1 - 0.05 / len(cells))):
+            z = stats.norm.ppf((1 + level) / 2)
+            width = z * math.sqrt(p * (1 - p) / 1e4 + z**2 / 4e8)
+            low = (p + z**2 / 2e4 - width) / (1 + z**2 / 1e4)
+            assert getattr(row, name) == (low > 0.55)
+    assert 0 < found["above_all"].sum() < found["above"].sum() < len(cells)
+    assert summaries.above_guessing(cells.assign(guess=0.5))["above_all"].all()
+
+
+def test_guessing_is_corrected_for_the_cells_of_a_task() -> None:
+    cells = table().assign(guess=0.5, n=1000)
+    alone = summaries.above_guessing(cells[cells["task"] == "WC"])
+    both = summaries.above_guessing(cells)
+    assert of(both, task="WC")["above_all"].tolist() == alone["above_all"].tolist()
+    with pytest.raises(ValueError, match=r"guess is missing in 36 of 36 rows"):
+        summaries.above_guessing(cells.assign(guess=np.nan))
+
+
+# --- Figure 3 ---
+
+
+def rho_by_hand(x: list[float], y: list[float]) -> float:
+    def ranks(values: list[float]) -> list[float]:
+        return [
+            sum(other < v for other in values) + (1 + sum(other == v for other in values)) / 2
+            for v in values
+        ]
+
+    one, other = ranks(x), ranks(y)
+    middle = (len(x) + 1) / 2
+    top = sum((a - middle) * (b - middle) for a, b in zip(one, other, strict=True))
+    squares = [sum((a - middle) ** 2 for a in own) for own in (one, other)]
+    return top / math.sqrt(squares[0] * squares[1])
+
+
+#: Few values, so that many are alike.
+numbers = st.lists(st.integers(0, 4), min_size=5, max_size=5)
+
+
+@given(numbers, numbers)
+def test_correlation_and_p_value_count_every_order(x: list[int], y: list[int]) -> None:
+    found = summaries.spearman(x, y)
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert np.isnan([found.value, found.low, found.high, found.p_value]).all()
+        return
+    rho = rho_by_hand(x, y)
+    orders = [rho_by_hand(x, list(order)) for order in itertools.permutations(y)]
+    far = sum(abs(other) >= abs(rho) - 1e-9 for other in orders)
+    assert found.value == pytest.approx(rho)
+    assert found.p_value == pytest.approx(far / 120)
+    assert found.low - 1e-9 <= rho <= found.high + 1e-9
+    assert found.n == 5
+
+
+@given(numbers, numbers)
+def test_ties_may_hide_what_some_order_of_them_has(x: list[int], y: list[int]) -> None:
+    def orders(values: list[int]) -> list[list[int]]:
+        """Every order without ties that keeps the order of what differs."""
+        places = range(len(values))
+        return [
+            list(order)
+            for order in itertools.permutations(places)
+            if all(order[i] < order[j] for i in places for j in places if values[i] < values[j])
+        ]
+
+    found = [np.corrcoef(a, b)[0, 1] for a in orders(x)[:24] for b in orders(y)]
+    least, most = summaries.untied(x, y)
+    assert least - 1e-9 <= min(found)
+    assert most + 1e-9 >= max(found)
+    if len(set(x)) > 2 and len(set(y)) > 1 and len(orders(x)) <= 24:
+        tied = rho_by_hand(x, y)
+        assert (least, most) == pytest.approx((min([*found, tied]), max([*found, tied])))
+
+
+def test_ties_of_printed_accuracies() -> None:
+    # English, BiShift with XNLI: three of the six have 0.55, and two pairs are alike on XNLI
+    bishift, xnli = [57, 56, 54, 55, 55, 55], [71, 70, 71, 66, 51, 51]
+    assert np.round(summaries.untied(bishift, xnli), 3).tolist() == [-0.086, 0.429]
+    assert summaries.untied([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx((0.8, 0.8))
+    assert summaries.untied([1, 1, 1, 1], [1, 1, 1, 1]) == (-1, 1)
+
+
+def test_interval_is_fishers_with_the_variance_of_bonett_and_wright() -> None:
+    x, y = [1, 2, 3, 4, 5, 6], [2, 1, 3, 6, 4, 5]
+    found = summaries.spearman(x, y)
+    assert found.value == pytest.approx(1 - 6 * 8 / 210)
+    width = 1.959964 * math.sqrt((1 + found.value**2 / 2) / 3)
+    ends = [math.tanh(math.atanh(found.value) + sign * width) for sign in (-1, 1)]
+    assert (found.low, found.high) == pytest.approx(ends)
+
+
+def test_a_perfect_order_leaves_what_the_next_one_would() -> None:
+    x = [1, 2, 3, 4, 5, 6]
+    perfect, nearly = summaries.spearman(x, x), summaries.spearman(x, [1, 2, 3, 4, 6, 5])
+    assert (perfect.value, nearly.value) == pytest.approx((1, 1 - 12 / 210))
+    assert perfect.low == pytest.approx(nearly.low)
+    assert perfect.high == 1
+    assert perfect.p_value == pytest.approx(2 / 720)
+    # ties can have a coefficient between the two, which says no more
+    between = summaries.spearman(x, [1, 2, 3, 4, 5, 5])
+    assert nearly.value < between.value < 1
+    assert between.low == pytest.approx(nearly.low)
+    turned = summaries.spearman(x, x[::-1])
+    assert (turned.value, turned.low, turned.high) == pytest.approx((-1, -1, -perfect.low))
+
+
+def test_many_points_have_the_usual_p_value() -> None:
+    x, y = np.random.default_rng(0).random((2, 12))
+    assert summaries.spearman(x, y).p_value == pytest.approx(stats.spearmanr(x, y).pvalue)
+
+
+def test_eight_encoders_are_still_counted() -> None:
+    x, y = np.random.default_rng(0).random((2, 8))
+    found = summaries.spearman(x, y).p_value
+    assert found * math.factorial(8) == pytest.approx(round(found * math.factorial(8)))
+    assert found != pytest.approx(stats.spearmanr(x, y).pvalue, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ([1, 2, 3], [1, 2, 3], r"needs four points, and there are 3"),
+        ([1, 2, 3, 4], [1, 2, 3], r"are to be paired, and have shapes \(4,\), \(3,\)"),
+        ([1, 2, 3, np.nan], [1, 2, 3, 4], r"missing or infinite: leave that encoder out"),
+    ],
+)
+def test_points_that_cannot_be_correlated(x: list, y: list, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        summaries.spearman(x, y)
+
+
+def test_correlations_pair_encoders_by_name() -> None:
+    probing, xnli = table(), downstream().sample(frac=1, random_state=2)
+    found = summaries.rank_correlations(probing.sample(frac=1, random_state=5), xnli)
+    assert len(found) == 6
+    for row in found.itertuples():
+        own = of(probing, language=row.language, task=row.task).set_index("encoder")["accuracy"]
+        other = of(xnli, language=row.language).set_index("encoder")["accuracy"]
+        pair = [own[name] for name in ENCODERS], [other[name] for name in ENCODERS]
+        assert row.rho == pytest.approx(rho_by_hand(*pair))
+        alone = summaries.spearman(*pair)
+        assert (row.low, row.high, row.p_value) == pytest.approx(
+            (alone.low, alone.high, alone.p_value)
+        )
+        assert (row.least, row.most) == pytest.approx(summaries.untied(*pair))
+        assert row.n == 6
+        assert row.least <= row.rho <= row.most
+
+
+def test_correlations_keep_the_order_of_the_table_and_more_downstream_is_no_matter() -> None:
+    more = of(downstream(), language="tr").assign(language="hi")
+    xnli = pd.concat([more, downstream()])
+    found = summaries.rank_correlations(table(), xnli)
+    pairs = list(zip(found["language"], found["task"], strict=True))
+    assert pairs == list(itertools.product(LANGUAGES, TASKS))
+    wider = summaries.rank_correlations(table(), xnli, level=0.99)
+    assert (wider["low"] <= found["low"]).all()
+    assert (wider["high"] >= found["high"]).all()
+    assert (wider["high"] - wider["low"] > found["high"] - found["low"]).all()
+
+
+def test_correlations_say_where_something_lacks() -> None:
+    lacking = downstream().query("language != 'tr' or encoder != 'cnn-max'")
+    message = r"there is no downstream accuracy of cnn-max in tr: add it"
+    with pytest.raises(ValueError, match=message):
+        summaries.rank_correlations(table(), lacking)
+    few = ENCODERS[:3]
+    with pytest.raises(ValueError, match=r"SentLen in tr: .* needs four points"):
+        summaries.rank_correlations(table(encoders=few), downstream(encoders=few))
+
+
+def test_a_task_that_all_encoders_do_alike_correlates_with_nothing() -> None:
+    probing = table()
+    probing.loc[probing["task"] == "WC", "accuracy"] = 0.0
+    found = summaries.rank_correlations(probing, downstream()).set_index(["task", "language"])
+    assert found.loc["WC", ["rho", "low", "high", "p_value"]].isna().all(axis=None)
+    assert found.loc["WC", "least"].tolist() == pytest.approx([-1] * 3)
+    assert found.loc["SentLen"].notna().all(axis=None)
+
+
+# --- distances ---
+
+
+def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
+    cells = table().sample(frac=1, random_state=1)
+    found = summaries.encoder_distances(cells)
+    assert list(found.index) == list(found.columns) == list(dict.fromkeys(cells["encoder"]))
+    for one, other in itertools.product(ENCODERS, repeat=2):
+        squares = []
+        for language, task in itertools.product(LANGUAGES, TASKS):
+            first, second = (
+                of(cells, language=language, task=task, encoder=name)["accuracy"].item()
+                for name in (one, other)
+            )
+            squares.append((first - second) ** 2)
+        assert found.loc[one, other] == pytest.approx(math.sqrt(sum(squares) / len(squares)))
+
+
+def test_distances_want_the_same_cells_of_every_encoder() -> None:
+    lacking = table().query("language != 'tr' or encoder != 'cnn-max' or task != 'WC'")
+    with pytest.raises(ValueError, match=r"cnn-max has no accuracy of WC in tr, and another has"):
+        summaries.encoder_distances(lacking)

@@ -1,0 +1,361 @@
+"""What the notebooks on LD and MD ask, and the tables that they show: `abx-1`, `abx-2`, `abx-4`.
+
+Parameters in, tidy tables out, a row an observation; the notebooks round and draw them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from xlx.abx import contrasts, lengths, series
+from xlx.abx.discrimination import (
+    average_layers,
+    language_scores,
+    pair_scores,
+    score_triplets,
+    triplet_distances,
+)
+from xlx.abx.lengths import LikeLength
+from xlx.abx.measurement import Measurement
+from xlx.abx.triplets import sample_triplets
+from xlx.core import languages, paths, statistics
+from xlx.family import members
+from xlx.models import embeddings
+from xlx.models.loading import load
+from xlx.text.corpora import ParallelCorpus
+
+PAIR = ["language_1", "language_2"]
+
+#: Pairings of abx-1: whether MD, and retrieval, are of the last layer alone; the printed claim.
+PAIRINGS = {
+    "all layers, both": (False, False, "abx_t01"),
+    "last layer, both": (True, True, "abx_t02"),
+    "MD all, retrieval last": (False, True, "abx_t03"),
+}
+
+
+# --- for all of them ------------------------------------------------------------------------------
+
+
+def printed_results() -> pd.Series:
+    """The numbers printed in the text of the ABX paper: claim → value, as it is printed."""
+    table = pd.read_csv(paths.PUBLISHED / "abx" / "text_results.csv", index_col="claim_id")
+    return table["value"]
+
+
+def at_last(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of each model's last checkpoint."""
+    return table[table["checkpoint"] == table.groupby("model")["checkpoint"].transform("max")]
+
+
+def at_first(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of each model's first checkpoint."""
+    return table[table["checkpoint"] == table.groupby("model")["checkpoint"].transform("min")]
+
+
+def side_by_side(scores: pd.DataFrame, index: Sequence[str]) -> pd.DataFrame:
+    """A row per ``index``, the scores of the tasks in columns; models in the order given."""
+    wide = scores.pivot(index=list(index), columns="task", values="score").reset_index()
+    if "model" in index:
+        order = {name: number for number, name in enumerate(scores["model"].unique())}
+        wide = wide.sort_values("model", key=lambda names: names.map(order), kind="stable")
+    return wide.reset_index(drop=True).rename_axis(columns=None)
+
+
+def without_nan(table: pd.DataFrame) -> pd.DataFrame:
+    """A table for display: nothing where a number is missing."""
+    return table.astype(object).where(table.notna(), "")
+
+
+def captions(
+    correlations: pd.DataFrame,
+    panel: str | Sequence[str],
+    label: str | None = None,
+    interval: bool = True,
+) -> dict:
+    """Panel of a figure → its correlations as text, a line a row, with ``label`` in front."""
+    texts: dict = {}
+    for key, rows in correlations.groupby(panel, sort=False):
+        lines = []
+        for _, row in rows.iterrows():
+            name = f"{row[label]}: " if label else ""
+            if interval:
+                text = f"{row['r']:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})"
+                lines.append(name + text if label else f"r = {text}")
+            else:
+                lines.append(f"{name}r = {row['r']:.2f}")
+        texts[key] = "\n".join(lines)
+    return texts
+
+
+def fitted_lines(table: pd.DataFrame, **options: object) -> pd.DataFrame:
+    """`statistics.fitted_line` of accuracy on LD, by model and task."""
+    lines = [
+        statistics.fitted_line(rows, "LD", "accuracy", **options).assign(model=model, task=task)
+        for (model, task), rows in table.groupby(["model", "task"], sort=False)
+    ]
+    return pd.concat(lines)
+
+
+def cut_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
+    """Sentences cut at the maximum length, in per cent: models and languages that share a number.
+
+    The first row of some models is the mean over languages.
+    """
+    models_of: dict[tuple, list[str]] = {}
+    for measured in measurements:
+        models_of.setdefault(tuple(series.cut_shares(measured).items()), []).append(measured.model)
+    rows = []
+    for shares, models in models_of.items():
+        percent = 100 * pd.Series(dict(shares))
+        rows.append((", ".join(models), f"mean of {len(percent)}", percent.mean()))
+        for share, codes in percent.groupby(percent, sort=False):
+            rows.append((", ".join(models), " ".join(codes.index), share))
+    columns = ["models", "languages", "cut (%)"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:2])
+
+
+# --- abx-1: validation ----------------------------------------------------------------------------
+
+
+def states_of(
+    names: Sequence[str], corpus: ParallelCorpus, **options: object
+) -> dict[str, embeddings.CorpusStates]:
+    """Model → its states of a corpus."""
+    return {name: embeddings.embed_corpus(load(name), corpus, **options) for name in names}
+
+
+def shapes(states: Mapping[str, embeddings.CorpusStates]) -> pd.DataFrame:
+    """What the states of models measure."""
+    sizes = {name: next(iter(found.states.values())).shape for name, found in states.items()}
+    columns = ["layers, embeddings among them", "sentences", "dimensions"]
+    return pd.DataFrame.from_dict(sizes, orient="index", columns=columns)
+
+
+def example_triplets(
+    corpus: ParallelCorpus,
+    states: Mapping[str, embeddings.CorpusStates],
+    pair: tuple[str, str],
+    seed: int,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One triplet of each task (Appendix A), of sentences that are short in English.
+
+    Returns its sentences, and by model the distances d(X, A) and d(X, B) at the middle layer and
+    the score of Algorithm 3. ``states`` are of the languages of ``pair``.
+    """
+    short = [i for i, sentence in enumerate(corpus.sentences["en"]) if 30 < len(sentence) < 80]
+    sentences, distances = [], []
+    for task in ("LD", "MD"):
+        triplet = sample_triplets(task, pair, len(short), 1, seed)
+        for item in "XAB":
+            language = pair[getattr(triplet, f"{item.lower()}_language")[0]]
+            position = short[getattr(triplet, item.lower())[0]]
+            sentences.append((task, item, language, corpus.sentences[language][position]))
+        for name, embedded in states.items():
+            middle = (embedded.n_layers + 1) // 2
+            vectors = {code: embedded.states[code][middle][short] for code in pair}
+            x_to_a, x_to_b = triplet_distances(vectors, triplet)
+            score = score_triplets(vectors, triplet)
+            distances.append((task, name, x_to_a[0], x_to_b[0], score[0]))
+    keys = ["task", "item"]
+    texts = pd.DataFrame(sentences, columns=[*keys, "language", "sentence"]).set_index(keys)
+    columns = ["task", "model", "d(X, A)", "d(X, B)", "score"]
+    return texts, pd.DataFrame(distances, columns=columns).set_index(columns[:2])
+
+
+def retrieval_pairs(
+    measurements: Sequence[Measurement], embedding_layer: bool = True
+) -> pd.DataFrame:
+    """``MD`` and ``retrieval`` of every pair of languages, by model and `PAIRINGS`."""
+    rows = []
+    for measured in measurements:
+        table = pair_scores(measured.table())
+        last = table["layer"] == table["layer"].max()
+        averaged = {
+            False: average_layers(table, embedding_layer),
+            True: table[last].drop(columns="layer"),
+        }
+        for pairing, (md_last, retrieval_last, _) in PAIRINGS.items():
+            md = averaged[md_last].query("task == 'MD'")
+            retrieval = averaged[retrieval_last].query("task == 'retrieval'")
+            both = md.merge(retrieval, on=["model", "checkpoint", *PAIR])
+            both = both.rename(columns={"score_x": "MD", "score_y": "retrieval"})
+            rows.append(both.assign(pairing=pairing))
+    return pd.concat(rows, ignore_index=True)
+
+
+def retrieval_correlations(pairs: pd.DataFrame, **options: object) -> pd.DataFrame:
+    """Pearson's r of MD and retrieval over pairs, with the printed one of XLM-R (section 4.1)."""
+    table = statistics.correlations(pairs, ["pairing", "model"], "MD", "retrieval", **options)
+    claims = {pairing: claim for pairing, (_, _, claim) in PAIRINGS.items()}
+    table["printed (XLM-R)"] = table["pairing"].map(claims).map(printed_results()).astype(float)
+    return table.drop(columns="n")
+
+
+# --- abx-2: dynamics ------------------------------------------------------------------------------
+
+
+def learning_rates(
+    names: Sequence[str], histories: Sequence[Sequence[Measurement]]
+) -> pd.DataFrame:
+    """Share of the full learning rate at each checkpoint: a row a model."""
+    rows = [
+        (measured.model, measured.step, members.rate(name, measured.step))
+        for name, history in zip(names, histories, strict=True)
+        for measured in history
+    ]
+    table = pd.DataFrame(rows, columns=["model", "checkpoint", "learning rate, share of the full"])
+    return table.pivot(index="model", columns="checkpoint")
+
+
+def pairs_by_layer(
+    measurements: Sequence[Measurement], first: str, seconds: Sequence[str]
+) -> pd.DataFrame:
+    """LD and MD of some pairs, X in the first language: a column a layer."""
+    table = series.score_table(measurements).query("task != 'retrieval'")
+    chosen = table["x_language"].eq(first) & table["language_1"].eq(first)
+    chosen &= table["language_2"].isin(seconds)
+    index = ["model", "checkpoint", "n_triplets", "language_2", "task"]
+    return table[chosen].pivot(index=index, columns="layer", values="score")
+
+
+def reference_scores(
+    names: Sequence[str], titles: Sequence[str], corpus: ParallelCorpus, max_length: int | None
+) -> dict[str, pd.DataFrame]:
+    """What is scored without a model, for the models called so: a bag of subwords, length alone.
+
+    Label → ``model``, ``task``, ``score`` (mean over pairs).
+    """
+    bags = {
+        title: series.bag_scores(name, corpus, max_length).groupby("task")["score"].mean()
+        for name, title in zip(names, titles, strict=True)
+    }
+    alone = dict.fromkeys(bags, lengths.length_scores(corpus).groupby("task")["score"].mean())
+    return {
+        label: pd.concat(scores, names=["model"]).reset_index()
+        for label, scores in {"a bag of subwords": bags, "length alone": alone}.items()
+    }
+
+
+def like_length_ends(
+    names: Sequence[str],
+    corpus: ParallelCorpus,
+    leave_out: Sequence[int] = (),
+    **options: object,
+) -> dict[str, tuple[LikeLength, LikeLength]]:
+    """MD among sentences of like length at the first and the last checkpoint of series."""
+    ends = {}
+    for name in names:
+        checkpoints = series.history(name, leave_out=leave_out)
+        first_and_last = [checkpoints[0], checkpoints[-1]]
+        ends[name] = tuple(lengths.like_length(first_and_last, corpus, **options))
+    return ends
+
+
+def like_length_table(measured: Sequence[LikeLength]) -> pd.DataFrame:
+    """Scores among sentences of like length: a row a model and checkpoint, a column a layer."""
+    table = lengths.by_layer(measured).drop_duplicates(["model", "checkpoint", "layer"])
+    return table.pivot(index=["model", "checkpoint"], columns="layer", values="score")
+
+
+def series_claims(
+    histories: Sequence[Sequence[Measurement]],
+    like: Sequence[tuple[LikeLength, LikeLength]],
+    corpus: ParallelCorpus,
+    **options: object,
+) -> pd.DataFrame:
+    """`contrasts.claims` of several series, over the documents of their text."""
+    groups = series.documents(corpus)
+    tables = [
+        contrasts.claims(history, groups, ends, **options)
+        for history, ends in zip(histories, like, strict=True)
+    ]
+    return pd.concat(tables).set_index(["model", "claim"])
+
+
+# --- abx-4: languages -----------------------------------------------------------------------------
+
+
+def language_kinds(codes: Sequence[str]) -> pd.DataFrame:
+    """What is known of languages, next to their kin: ``code``, ``name``, ``family`` and so on."""
+    rows = [vars(languages.LANGUAGES[code]) for code in codes if code in languages.LANGUAGES]
+    return pd.DataFrame(rows).sort_values(["family", "branch", "script", "name"])
+
+
+def language_names(codes: Sequence[str]) -> dict[str, str]:
+    """Code → "Finnish (fi)"; of a language that is not known its code."""
+    known = languages.LANGUAGES
+    return {code: f"{known[code].name} ({code})" if code in known else code for code in codes}
+
+
+def with_normalised(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores of languages, ``normalised`` from 0 (a language's lowest checkpoint) to 1 (highest).
+
+    NaN where a model has one checkpoint, which is no course.
+    """
+    grouped = scores.groupby(["model", "task", "language"])["score"]
+    lowest, highest = grouped.transform("min"), grouped.transform("max")
+    return scores.assign(normalised=(scores["score"] - lowest) / (highest - lowest))
+
+
+def normalised_spread(averages: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Mean and standard deviation over languages of the normalised scores, by checkpoint."""
+    table = pd.concat(averages, names=["layers"]).query("task != 'retrieval'")
+    spread = table.groupby(["layers", "model", "task", "checkpoint"])["normalised"]
+    wide = spread.agg(["mean", "std"]).unstack("checkpoint")
+    return wide.swaplevel(axis=1).sort_index(axis=1)
+
+
+def turning_points(scores: pd.DataFrame) -> pd.DataFrame:
+    """In how many languages LD is lowest, and MD highest, at each checkpoint after the first."""
+    several = scores.groupby("model")["checkpoint"].transform("nunique") > 1
+    trained = scores[(scores["checkpoint"] > 0) | ~several].sort_values("score")
+    keys = ["model", "language"]
+    points = {
+        "lowest LD": trained[trained["task"] == "LD"].groupby(keys)["checkpoint"].first(),
+        "highest MD": trained[trained["task"] == "MD"].groupby(keys)["checkpoint"].last(),
+    }
+    counts = pd.concat(points, names=["point"]).groupby(["point", "model"]).value_counts()
+    return counts.unstack(fill_value=0)
+
+
+def extremes(scores: pd.DataFrame, names: Mapping[str, str], n: int = 3) -> pd.DataFrame:
+    """The languages of highest and lowest score at the last checkpoint, with intervals."""
+    last = at_last(scores).query("task != 'retrieval'")
+    last = last.assign(language=last["language"].map(names))
+    shown = last.set_index(["model", "task", "language"])[["score", "low", "high"]]
+    groups = shown.groupby(level=[0, 1])["score"]
+    ranks = {
+        "highest": groups.nlargest(n).droplevel([0, 1]),
+        "lowest": groups.nsmallest(n).droplevel([0, 1]),
+    }
+    return pd.concat(ranks, names=["rank"]).to_frame().join(shown[["low", "high"]])
+
+
+def explained_heights(
+    scores: pd.DataFrame, names: Sequence[str], corpus: ParallelCorpus, max_length: int | None
+) -> pd.DataFrame:
+    """Share of the variance of languages' last scores that goes with what else is known of them.
+
+    R² and adjusted R² of groups by script and by branch, and of the language's score in a bag of
+    subwords; ``names`` are of the models as in `series.bag_scores`, in the order of ``scores``.
+    """
+    last = at_last(scores).query("task != 'retrieval'")
+    bags = {
+        title: language_scores(series.bag_scores(name, corpus, max_length))
+        for name, title in zip(names, last["model"].unique(), strict=True)
+    }
+    bag = pd.concat(bags, names=["model"]).reset_index("model")
+    bag = bag.rename(columns={"score": "score of the bag"}).drop(columns="n_triplets")
+    kinds = language_kinds(corpus.languages).rename(columns={"code": "language"})
+    heights = last.merge(kinds[["language", "script", "branch"]], on="language")
+    heights = heights.merge(bag, on=["model", "task", "language"])
+    rows = {}
+    for (name, task), rows_of in heights.groupby(["model", "task"], sort=False):
+        for key in ("script", "branch"):
+            rows[key, name, task] = statistics.explained(rows_of, "score", [key])
+        fit = statistics.regression(rows_of, "score", ["score of the bag"])
+        rows["score of the bag", name, task] = fit.r_squared, fit.adjusted_r_squared
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["R²", "adjusted"])
+    index = pd.MultiIndex.from_tuples(table.index, names=["explained by", "model", "task"])
+    return table.set_index(index).unstack(0)

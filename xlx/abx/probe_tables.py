@@ -1,0 +1,261 @@
+"""Probes in one language against LD and MD (ABX paper, section 5.2): the tables of `abx-5`.
+
+Parameters in, tidy tables out; `xlx.abx.probing` makes the numbers behind them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from xlx.abx.probe_setup import ProbeSetup, probe_input, probed_languages
+from xlx.abx.probing import monolingual
+from xlx.abx.series import history
+from xlx.core import paths, statistics
+from xlx.models import probes
+from xlx.models.loading import load
+from xlx.text import labelled
+from xlx.text.shipped import catalogue
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def setups(
+    tasks: Sequence[str],
+    sizes: Sequence[Mapping[str, int]],
+    folders: Mapping[str, str],
+    n_seeds: int,
+    **options: object,
+) -> dict[str, ProbeSetup]:
+    """Task → `ProbeSetup`: ``sizes`` of training, validation and test; folders with full data."""
+    return {
+        task: ProbeSetup(
+            task,
+            *(size[task] for size in sizes),
+            seeds=tuple(range(n_seeds)),
+            path=paths.ROOT / folders[task] if task in folders else None,
+            **options,
+        )
+        for task in tasks
+    }
+
+
+def task_languages(
+    of_tasks: Mapping[str, ProbeSetup],
+    chosen: Sequence[str] | None = None,
+    table_2: str = "mono",
+    sources: Mapping[str, str] | None = None,
+) -> dict[str, list[str]]:
+    """Task → its `probed_languages`, those chosen, of one source."""
+    return {
+        task: [
+            code
+            for code in probed_languages(
+                task, table_2, source=(sources or {}).get(task), path=setup.path
+            )
+            if chosen is None or code in chosen
+        ]
+        for task, setup in of_tasks.items()
+    }
+
+
+def shipped_sizes(tasks: Sequence[str]) -> pd.DataFrame:
+    """What is shipped for tasks in one language: languages, sentences (NLI: pairs) a language."""
+    sizes = shipped_parts(tasks).groupby(["task", "source"]).agg(
+        languages=("language", "nunique"),
+        train=("train", "median"),
+        validation=("validation", "median"),
+        test=("test", "median"),
+    )  # fmt: skip
+    return sizes.astype(int)
+
+
+def shipped_parts(tasks: Sequence[str]) -> pd.DataFrame:
+    """The shipped files of tasks in one language (`shipped.catalogue`)."""
+    shipped = catalogue("labelled")
+    return shipped[shipped["task"].isin(tasks) & ~shipped["source"].isin(["pud", "xnli-dev"])]
+
+
+def probed(
+    names: Sequence[str],
+    of_tasks: Mapping[str, ProbeSetup],
+    codes: Mapping[str, Sequence[str]],
+    *,
+    checkpoints: str = "all",
+    leave_out: Sequence[int] = (),
+    entities: bool = False,
+    **options: object,
+) -> pd.DataFrame:
+    """`monolingual` of several models and tasks, by checkpoint.
+
+    ``checkpoints``: "all", "ends" (first and last) or "last"; ``entities``: whether NER has the F1
+    of whole entities at the last layer.
+    """
+    tables = []
+    for name in names:
+        steps = history(name, leave_out=leave_out)
+        if checkpoints != "all":
+            first = [] if checkpoints == "last" else steps[:1]
+            steps = list(dict.fromkeys([*first, steps[-1]]))
+        of_model = [
+            monolingual(
+                steps,
+                setup,
+                codes[task],
+                entity_layers=[-1] if entities and task == "NER" else (),
+                **options,
+            )
+            for task, setup in of_tasks.items()
+        ]
+        tables.append(pd.concat(of_model).sort_values("checkpoint", kind="stable"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def drawn_anew(of_tasks: Mapping[str, ProbeSetup], seed: int) -> dict[str, ProbeSetup]:
+    """The same setups with other sentences."""
+    return {task: replace(setup, seed=seed) for task, setup in of_tasks.items()}
+
+
+# --- one sentence, and what a score means ---------------------------------------------------------
+
+
+def example_probe(
+    name: str, setup: ProbeSetup, language: str = "en", n_words: int = 8
+) -> tuple[pd.DataFrame, pd.Series]:
+    """One probe for POS on one sentence of about so many words, and its accuracy by layer."""
+    encoder = load(name)
+    parts = {split: setup.load(language, split) for split in labelled.SPLITS}
+    seen = {split: probe_input(encoder, part, setup) for split, part in parts.items()}
+    splits = [probes.Split(seen[split].states, seen[split].labels) for split in labelled.SPLITS]
+    fitted = probes.fit(*splits[:2], len(setup.labels), seeds=(0,))
+    test, predicted = seen["test"], fitted.predict(seen["test"].states)[:, 0]
+    sentences = parts["test"].sentences
+    shown = min(range(len(sentences)), key=lambda i: abs(len(sentences[i]) - n_words))
+    rows = [k for k, (sentence, _) in enumerate(test.places) if sentence == shown]
+    tags = np.array(setup.labels)
+    table = pd.DataFrame(
+        {
+            "gold": tags[test.labels[rows]],
+            "layer 0": tags[predicted[0, rows]],
+            f"layer {encoder.n_layers}": tags[predicted[-1, rows]],
+        },
+        index=pd.Index([test.types[k] for k in rows], name="word"),
+    )
+    accuracies = pd.Series((predicted == test.labels).mean(axis=1), name="accuracy")
+    return table.T, accuracies.rename_axis("layer")
+
+
+def with_kind(context: pd.DataFrame) -> pd.DataFrame:
+    """``kind``: "trained" at a model's last checkpoint, "untrained" before."""
+    last = context.groupby("model")["checkpoint"].transform("max")
+    return context.assign(kind=np.where(context["checkpoint"] == last, "trained", "untrained"))
+
+
+def context_bands(context: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy by layer, beside the untrained model, the control task and the commonest label.
+
+    ``model``, ``task``, ``kind``, ``layer``, ``score``, ``error`` (standard error over languages),
+    ``low``, ``high`` (one error either way). Languages differ in how easy they are; an interval for
+    comparing lines leaves that out.
+    """
+    trained = context[context["kind"] == "trained"]
+    kinds = {
+        "trained": (trained, "accuracy"),
+        "untrained": (context[context["kind"] == "untrained"], "accuracy"),
+        "control": (trained, "control_accuracy"),
+        "majority": (trained, "majority"),
+    }
+    keys = ["model", "task", "layer", "language"]
+    shares = pd.concat(
+        rows.groupby(keys, sort=False, as_index=False)[column]
+        .mean()
+        .rename(columns={column: "score"})
+        .assign(kind=kind)
+        for kind, (rows, column) in kinds.items()
+    )
+    ease = shares.groupby(["model", "task", "language"])["score"].transform("mean")
+    shares["apart"] = shares["score"] - ease
+    grouped = shares.groupby(["model", "task", "kind", "layer"], sort=False)
+    bands = grouped[["score"]].mean().assign(error=grouped["apart"].sem()).reset_index()
+    return bands.assign(low=bands["score"] - bands["error"], high=bands["score"] + bands["error"])
+
+
+# --- accuracies of models -------------------------------------------------------------------------
+
+
+def of_layers(scored: pd.DataFrame, layer: str | int) -> pd.DataFrame:
+    """Accuracies of models from those of their layers: a row a model, checkpoint, task, language.
+
+    Parameters
+    ----------
+    scored : DataFrame
+        As `monolingual` returns it.
+    layer : {"mean", "best"} or int
+        The mean over layers, the layer of lowest validation loss, or a layer.
+    """
+    keys = ["model", "task", "checkpoint", "language"]
+    by_layer = scored.groupby([*keys, "layer"], sort=False, as_index=False)[
+        ["accuracy", "validation_loss"]
+    ].mean()
+    if layer == "mean":
+        chosen = by_layer.groupby(keys, sort=False, as_index=False)["accuracy"].mean()
+    elif layer == "best":
+        chosen = by_layer.loc[by_layer.groupby(keys, sort=False)["validation_loss"].idxmin()]
+    else:
+        chosen = by_layer[by_layer["layer"] == layer]
+    return chosen[[*keys, "accuracy"]].reset_index(drop=True)
+
+
+def retested(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    languages: Sequence[str] = ("language",),
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How far accuracies hold when all examples are drawn anew (test-retest reliability).
+
+    A regression can explain no larger share of the variance of accuracies than the one that comes
+    back; where the correlation of two draws is not above zero, differences between languages are
+    noise, and so is any coefficient.
+
+    Parameters
+    ----------
+    first, second : DataFrame
+        ``model``, ``task``, the columns `languages` and ``accuracy``, of two draws; rows that both
+        have count.
+    seed : int
+        Of the interval, over languages (`statistics.correlation`).
+
+    Returns
+    -------
+    DataFrame
+        One row a task and model: ``n``, ``r``, ``low``, ``high`` (NaN where all are the same).
+    """
+    keys = ["model", "task", *languages]
+    both = first.merge(second, on=keys, suffixes=("", " again"))
+    rows = []
+    for (task, model), some in both.groupby(["task", "model"], sort=False):
+        try:
+            r = statistics.correlation(
+                some, "accuracy", "accuracy again", languages=languages, seed=seed
+            )
+            rows.append((task, model, r.n, r.value, r.low, r.high))
+        except ValueError:  # nothing varies
+            rows.append((task, model, len(some), np.nan, np.nan, np.nan))
+    return pd.DataFrame(rows, columns=["task", "model", "n", "r", "low", "high"])
+
+
+def lost_examples(scored: pd.DataFrame) -> pd.DataFrame:
+    """Languages of which examples could not be embedded whole, and how many."""
+    lost = scored.groupby(["task", "language"], as_index=False)["n_lost"].max()
+    return lost[lost["n_lost"] > 0].set_index(["task", "language"])
+
+
+def courses(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies with ``value``, 0 at a language's lowest checkpoint, 1 at its ``best``."""
+    grouped = accuracy.groupby(["model", "task", "language"])["accuracy"]
+    lowest, highest = grouped.transform("min"), grouped.transform("max")
+    share = (accuracy["accuracy"] - lowest) / (highest - lowest).where(highest > lowest)
+    return accuracy.assign(value=share, best=accuracy.index.isin(grouped.idxmax()))

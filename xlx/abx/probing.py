@@ -1,0 +1,365 @@
+"""The probes of the ABX paper (section 5): what can be read off a model's frozen states.
+
+`monolingual` trains probes on one language and tests them on it; `cross_lingual` tests them on
+every other language as well. Both keep a result for every model and language (`xlx.core.work`), so
+a run that was stopped goes on where it was. `xlx.abx.series.history` gives the checkpoints to call
+them with, `xlx.abx.probe_setup` says what a probe is trained on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+import torch
+from seqeval.metrics import f1_score
+
+from xlx.abx.probe_setup import (
+    OF_PAIRS,
+    LabelledPart,
+    ProbeInput,
+    ProbeSetup,
+    probe_input,
+    probed_languages,
+)
+from xlx.core import checks, work
+from xlx.models import embeddings, loading, probes
+from xlx.models.loading import Name, series_name
+from xlx.text import labelled
+
+#: Bytes of states probed in one go: languages together train faster than alone.
+_MEMORY = 2**29
+
+#: The source that tests transfer where it is not the one that probes are trained on: parallel text.
+TRANSFER_SOURCES = {"POS": "pud"}
+
+
+def monolingual(
+    names: Name | Sequence[Name],
+    setup: ProbeSetup,
+    codes: Sequence[str] | None = None,
+    *,
+    control: bool = False,
+    online: bool = False,
+    entity_layers: Sequence[int] = (),
+) -> pd.DataFrame:
+    """Probes trained and tested in one language, for every language and layer (section 5.2).
+
+    Parameters
+    ----------
+    names : str, Path or Checkpoint, or several
+        Models, or checkpoints of a series.
+    codes : sequence of str, optional
+        Languages; None for `probed_languages` of the task.
+    control, online : bool
+        Also the control task and the online code of `probes.evaluate_probes`.
+    entity_layers : sequence of int
+        NER: layers (negative ones count from the last) at which the F1 of whole entities is
+        computed, by seqeval; it takes longer than the probe.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
+        ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if
+        it is not asked for) and ``n_lost`` (examples that could not be embedded whole).
+
+    Raises ValueError as `labelled.load`, `words.embed_words` and `probes.evaluate`; for no
+    language; for entities of another task than NER.
+    """
+    codes = _languages(codes, setup, "mono")
+    if len(entity_layers) and setup.task != "NER":
+        raise ValueError(f"entity_layers are for NER: {setup.task} has no entities to score")
+    options = {"control": control, "online": online, "entity_layers": list(entity_layers)}
+    abouts = [
+        {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
+    ]
+    values = _results(PROBES, names, setup, codes, abouts, **options)
+    tables = [pd.DataFrame({**head, "language": code} | dict(rows)) for head, code, rows in values]
+    return pd.concat(tables, ignore_index=True)
+
+
+def cross_lingual(
+    names: Name | Sequence[Name], setup: ProbeSetup, codes: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Probes trained in each language and tested in all of them (section 5.3).
+
+    POS is tested on PUD, whose sentences are the same in all languages, NER and NLI on their own
+    test parts (NLI: parallel; NER: other text in each language). ``codes`` are sources and targets
+    alike; None for `probed_languages` of the task, "CL". Errors as `monolingual`.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, source, target, layer and seed: ``model``, ``checkpoint``, ``task``,
+        ``source``, ``target``, ``layer``, ``seed``, ``n_test``, ``accuracy``, ``majority`` (of the
+        commonest class of the source on the target).
+    """
+    codes = _languages(codes, setup, "CL")
+    tests = [setup.about(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes]
+    abouts = [
+        {split: setup.about(code, split) for split in ("train", "validation")} | {"tests": tests}
+        for code in codes
+    ]
+    rows = []
+    for head, source, value in _results(TRANSFER, names, setup, codes, abouts, targets=codes):
+        target, layer, seed = np.indices(value["right"].shape).reshape(3, -1)
+        n_test = value["n_test"][target]
+        columns = {
+            "source": source,
+            "target": np.array(codes)[target],
+            "layer": layer,
+            "seed": np.array(setup.seeds)[seed],
+            "n_test": n_test,
+            "accuracy": value["right"].ravel() / n_test,
+            "majority": value["majority"][target],
+        }
+        rows.append(pd.DataFrame(head | columns))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _languages(codes: Sequence[str] | None, setup: ProbeSetup, table_2: str) -> tuple[str, ...]:
+    if not isinstance(setup, ProbeSetup) or setup.task == "TOPIC":
+        raise ValueError(
+            f"{setup!r} is no ProbeSetup of POS, NER, NLI or PI (TOPIC: see xlx.mexa.topics)"
+        )
+    codes = probed_languages(setup.task, table_2, path=setup.path) if codes is None else codes
+    codes = tuple(checks.several(codes, "languages"))
+    if len(set(codes)) < len(codes):
+        raise ValueError(f"{setup.task}: a language is named twice: {', '.join(map(str, codes))}")
+    if not codes:
+        raise ValueError(f"{setup.task}: there is no language to probe; name at least one")
+    return codes
+
+
+def _results(
+    kind: work.Kind,
+    names: Name | Sequence[Name],
+    setup: ProbeSetup,
+    codes: Sequence[str],
+    abouts: Sequence[Mapping[str, object]],
+    **options: object,
+) -> Iterator[tuple[dict[str, object], str, work.Value]]:
+    """Of each model and language what names the model in tables, the language and the value.
+
+    ``abouts`` are of the languages; a model is loaded once for all of them that are missing.
+    """
+    names = [names] if isinstance(names, Name) else list(names)
+    of_setup = {"task": setup.task, "hidden": setup.hidden, "seeds": list(setup.seeds)}
+    if setup.task in OF_PAIRS:
+        of_setup["form"] = setup.form
+    else:
+        of_setup["subword"] = setup.subword
+    asks = [
+        {"states": embeddings.states_about(name, max_length=setup.max_length)} | of_setup | about
+        for name in names
+        for about in abouts
+    ]
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        for number, positions in groupby(missing, lambda position: position // len(codes)):
+            positions = list(positions)
+            missing_codes = [codes[position % len(codes)] for position in positions]
+            yield positions, (names[number], setup, missing_codes, options)
+
+    values = work.results(kind, asks, calls, what=f"{setup.task}, {kind.name}")
+    for number, name in enumerate(names):
+        identity = loading.identify(name)
+        head = {"model": series_name(identity), "checkpoint": identity.step or 0}
+        head["task"] = setup.task
+        for code, value in zip(codes, values[number * len(codes) :], strict=False):
+            yield head, code, value
+
+
+def _probes(
+    name: Name, setup: ProbeSetup, codes: Sequence[str], options: Mapping[str, object]
+) -> Iterator[pd.DataFrame]:
+    """`monolingual` of some languages, one table each."""
+    encoder = loading.load(name)
+    layers = list(options["entity_layers"])
+    if layers:
+        layers = checks.layers(layers, encoder.n_layers + 1, from_last=True)
+    lost = {}
+    for embedded in _portions(encoder, setup, codes, labelled.SPLITS):
+        rows = _probe(
+            embedded, setup, options["control"], options["online"], layers, encoder.device
+        )
+        for code, inputs in embedded.items():
+            n_lost = sum(part.n_lost for part in inputs.values())
+            lost[code] = n_lost / (n_lost + sum(len(part.labels) for part in inputs.values()))
+            of_language = rows[rows["language"] == code]
+            yield of_language.drop(columns="language").reset_index(drop=True)
+    checks.legible(encoder.name, setup.task, {"words or pairs cut or without a subword": lost})
+
+
+def _transfers(
+    name: Name, setup: ProbeSetup, codes: Sequence[str], options: Mapping[str, object]
+) -> Iterator[dict[str, np.ndarray]]:
+    """`cross_lingual` from some sources, arrays each.
+
+    ``right``, test examples ``(n_targets, n_layers + 1, n_seeds)``; ``n_test`` and ``majority``,
+    ``(n_targets,)``.
+    """
+    encoder = loading.load(name)
+    test = "test", TRANSFER_SOURCES.get(setup.task)
+    targets = [probe_input(encoder, setup.load(code, *test), setup) for code in options["targets"]]
+    for embedded in _portions(encoder, setup, codes, ("train", "validation")):
+        yield from _transfer(list(embedded.values()), targets, setup, encoder.device)
+
+
+def _apart(stored: work.Value, computed: work.Value) -> float:
+    """The largest difference of an accuracy, the mean over seeds, or of a code's length.
+
+    Infinite where other examples were counted. Single probes differ by more: one may stop an epoch
+    earlier on another processor.
+    """
+    if isinstance(stored, dict):
+        if not all(np.array_equal(stored[k], computed[k]) for k in ("n_test", "majority")):
+            return np.inf
+        shares = [value["right"].mean(axis=-1).T / value["n_test"] for value in (stored, computed)]
+        return float(np.abs(shares[0] - shares[1]).max())
+    counts = ["layer", "seed", "n_train", "n_test", "n_lost", "majority"]
+    # a ledger has the columns of all entries, in an order of its own
+    if set(stored) != set(computed) or not stored[counts].equals(computed[counts]):
+        return np.inf
+    scores = [name for name in ("accuracy", "control_accuracy", "f1") if name in stored]
+    means = [value.groupby("layer").mean(numeric_only=True) for value in (stored, computed)]
+    largest = float(np.nan_to_num((means[0][scores] - means[1][scores]).abs().to_numpy()).max())
+    if "bits" in stored:
+        largest = max(largest, float((means[1]["bits"] / means[0]["bits"] - 1).abs().max()))
+    return largest
+
+
+PROBES = work.Kind("probes", _probes, version=1, tolerance=0.05, difference=_apart)
+TRANSFER = work.Kind("transfer", _transfers, version=1, tolerance=0.05, difference=_apart)
+
+
+def _portions(
+    encoder: loading.Encoder, setup: ProbeSetup, codes: Sequence[str], splits: Sequence[str]
+) -> Iterator[dict[str, dict[str, ProbeInput]]]:
+    """Language → split → states, of as many languages at once as fit into `_MEMORY`; one at least.
+
+    Every language of a portion takes as much as its largest, to which it is filled up.
+    """
+    parts = {code: {split: setup.load(code, split) for split in splits} for code in codes}
+    portions, largest = [[]], 0
+    for code in codes:
+        need = 4 * sum(_width(part, encoder, setup) for part in parts[code].values())
+        need *= encoder.n_layers + 1
+        if portions[-1] and (len(portions[-1]) + 1) * max(largest, need) > _MEMORY:
+            portions.append([])
+            largest = 0
+        portions[-1].append(code)
+        largest = max(largest, need)
+    for portion in portions:
+        yield {
+            code: {split: probe_input(encoder, part, setup) for split, part in parts[code].items()}
+            for code in portion
+        }
+
+
+def _width(part: LabelledPart, encoder: loading.Encoder, setup: ProbeSetup) -> int:
+    """Numbers that the examples of a split have in a layer."""
+    if isinstance(part, labelled.Tagged):
+        return part.n_words * encoder.dim
+    return len(part) * encoder.dim * (4 if setup.form == "concatenated" else 1)
+
+
+def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
+    """All layers of all languages as groups, language by language, and the types of the examples.
+
+    Languages with fewer examples are filled up: label -1.
+    """
+    n_layers, _, dim = embedded[0].states.shape
+    longest = max(len(part.labels) for part in embedded)
+    states = np.zeros((len(embedded), n_layers, longest, dim), dtype=np.float32)
+    labels = np.full((len(embedded), n_layers, longest), -1)
+    types = np.full((len(embedded), n_layers, longest), "", dtype=object)
+    for row, part in enumerate(embedded):
+        n = len(part.labels)
+        states[row, :, :n] = part.states
+        labels[row, :, :n] = part.labels
+        types[row, :, :n] = part.types
+    groups = len(embedded) * n_layers
+    return (
+        probes.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
+        types.reshape(groups, longest),
+    )
+
+
+def _probe(
+    embedded: dict[str, dict[str, ProbeInput]],
+    setup: ProbeSetup,
+    control: bool,
+    online: bool,
+    entity_layers: Sequence[int],
+    device: torch.device,
+) -> pd.DataFrame:
+    """`monolingual` for a few languages at once."""
+    codes = list(embedded)
+    stacks = [_stacked([embedded[code][split] for code in codes]) for split in labelled.SPLITS]
+    splits = [split for split, _ in stacks]
+    options = {"hidden": setup.hidden, "seeds": setup.seeds, "device": device}
+    fitted = probes.fit(*splits[:2], len(setup.labels), **options)
+    rows = probes.evaluate_probes(
+        *splits,
+        len(setup.labels),
+        types=[types for _, types in stacks] if control else None,
+        online=online,
+        fitted=fitted,
+        **options,
+    )
+    n_layers = len(splits[0].states) // len(codes)
+    rows.insert(0, "language", np.array(codes)[rows["group"] // n_layers])
+    rows.insert(1, "layer", rows.pop("group") % n_layers)
+    rows["f1"] = np.nan
+    rows["n_lost"] = rows["language"].map(
+        {code: sum(part.n_lost for part in embedded[code].values()) for code in codes}
+    )
+    for number, code in enumerate(codes):
+        for layer in entity_layers:
+            test = embedded[code]["test"]
+            probe = fitted.take([number * n_layers + layer])
+            predicted = probe.predict(test.states[[layer]])[0]
+            of_layer = (rows["language"] == code) & (rows["layer"] == layer)
+            rows.loc[of_layer, "f1"] = _entity_f1(test, predicted, setup.load(code, "test"))
+    return rows
+
+
+def _entity_f1(test: ProbeInput, predicted: np.ndarray, part: labelled.Tagged) -> list[float]:
+    """F1 of whole entities, one for each seed; ``predicted`` is ``(s, n)``.
+
+    A word that has no state counts as no part of an entity.
+    """
+    gold = [list(tags) for tags in part.tags]
+    scores = []
+    for row in predicted:
+        tags = [["O"] * len(sentence) for sentence in part.sentences]
+        for (sentence, word), label in zip(test.places, row.tolist(), strict=True):
+            tags[sentence][word] = labelled.NER[label]
+        scores.append(f1_score(gold, tags, zero_division=0))
+    return scores
+
+
+def _transfer(
+    sources: Sequence[dict[str, ProbeInput]],
+    targets: Sequence[ProbeInput],
+    setup: ProbeSetup,
+    device: torch.device,
+) -> Iterator[dict[str, np.ndarray]]:
+    """`_transfers` from a few sources at once."""
+    splits = [_stacked([part[split] for part in sources])[0] for split in ("train", "validation")]
+    n_classes = len(setup.labels)
+    fitted = probes.fit(*splits, n_classes, hidden=setup.hidden, seeds=setup.seeds, device=device)
+    n_layers = len(splits[0].states) // len(sources)
+    for number, source in enumerate(sources):
+        probe = fitted.take([number * n_layers + layer for layer in range(n_layers)])
+        right = [(probe.predict(test.states) == test.labels).sum(axis=-1) for test in targets]
+        commonest = [
+            probes.majority(source["train"].labels, test.labels, n_classes)[0] for test in targets
+        ]
+        yield {
+            "right": np.array(right, dtype=np.int32),
+            "n_test": np.array([len(test.labels) for test in targets]),
+            "majority": np.array(commonest),
+        }

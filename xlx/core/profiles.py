@@ -1,0 +1,316 @@
+"""What a notebook lets be set, and the profiles that set it.
+
+A profile is a file ``notebooks/profiles/<profile>.yaml`` with two optional parts::
+
+    defaults:              # for every notebook that declares the parameter
+      model: xlm-roberta-base
+    notebooks:             # for one notebook; wins over defaults
+      abx-2-dynamics:
+        n_triplets: 100000
+
+The values go into the notebook after its cell tagged ``parameters`` and replace those written
+there. Only what that cell declares can be set, with a value of the same type; anything else is an
+error, so that a misspelt key cannot pass unseen. ``null`` is allowed where the cell annotates the
+parameter so (``limit: int | None = 300``). The parameters cells hold the ``mini`` profile, so
+``mini.yaml`` is empty as a rule.
+
+A notebook learns which profile it runs under from a parameter ``profile = "mini"``, which this
+module sets and no profile file may.
+"""
+
+import ast
+import contextlib
+import difflib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from xlx.core import paths
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+LITERALS = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
+
+
+class NotebookError(ValueError):
+    """A notebook or profile that cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One assignment of a parameters cell: value, kinds it may take, line in the cell."""
+
+    value: Any
+    kinds: frozenset[str]
+    line: int
+
+
+def notebook_path(stem: str, folder: Path = paths.NOTEBOOKS) -> Path:
+    """Return the notebook of that name; FileNotFoundError with the names there are."""
+    path = folder / f"{stem}.ipynb"
+    if not path.is_file():
+        raise FileNotFoundError(f"no notebook {stem!r}: {_choice(stem, _stems(folder))}")
+    return path
+
+
+def parameters(notebook: "NotebookNode", name: str) -> dict[str, Parameter]:
+    """Read what the notebook's one cell tagged ``parameters`` declares.
+
+    NotebookError if there is no such cell or more than one, or if it holds anything but assignments
+    of literals that YAML can hold too (no tuples, no sets) to plain names.
+    """
+    cells = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    if len(cells) != 1 or cells[0].cell_type != "code":
+        raise NotebookError(
+            f"{name} has {len(cells)} code cells tagged 'parameters': tag exactly one "
+            "(in JupyterLab: the gear at the top right, 'Cell tags')"
+        )
+    try:
+        body = ast.parse(cells[0].source).body
+    except SyntaxError as error:
+        raise NotebookError(
+            f"the parameters cell of {name} is not Python: {error.msg}, line {error.lineno}"
+        ) from error
+    declared = {}
+    for node in body:
+        target = _target(node)
+        try:
+            if target is None:
+                raise ValueError
+            value = ast.literal_eval(node.value)
+            kinds = _annotated(node) or frozenset({_kind(value)})
+        except ValueError:
+            raise NotebookError(
+                f"the parameters cell of {name} may only assign literals to names, one a line, "
+                f"of type {', '.join(LITERALS)} or None: line {node.lineno} is "
+                f"{ast.unparse(node)!r}"
+            ) from None
+        declared[target] = Parameter(value, kinds, node.lineno)
+    return declared
+
+
+def read_profile(name: str, folder: Path = paths.PROFILES) -> dict[str, dict]:
+    """Read ``<name>.yaml``: ``{"defaults": {...}, "notebooks": {stem: {...}}}``.
+
+    FileNotFoundError with the names there are; NotebookError if the file has another shape.
+    """
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        there = sorted(p.stem for p in folder.glob("*.yaml"))
+        raise FileNotFoundError(f"no profile {name!r}: {_choice(name, there)}")
+    try:
+        text = yaml.load(path.read_text(encoding="utf-8"), _Once) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        where = "" if line is None else f", line {line + 1}"
+        problem = getattr(error, "problem", None) or "not UTF-8 text"
+        raise NotebookError(f"{path.name}{where} cannot be read: {problem}") from error
+    if not isinstance(text, dict):
+        raise NotebookError(f"{path.name} should hold 'defaults:' and 'notebooks:', nothing else")
+    for key in text:
+        if key not in ("defaults", "notebooks"):
+            raise NotebookError(
+                f"unknown key {key!r} in {path.name}: {_choice(key, ['defaults', 'notebooks'])}"
+            )
+    profile = {part: text.get(part) or {} for part in ("defaults", "notebooks")}
+    tables = [profile["defaults"], profile["notebooks"]]
+    if all(isinstance(t, dict) for t in tables):
+        profile["notebooks"] = {stem: t or {} for stem, t in profile["notebooks"].items()}
+        tables += profile["notebooks"].values()
+    if not all(isinstance(t, dict) for t in tables):
+        raise NotebookError(
+            f"{path.name} should hold 'defaults: {{parameter: value}}' and "
+            "'notebooks: {notebook: {parameter: value}}'"
+        )
+    return profile
+
+
+def values_for(
+    stem: str,
+    profile: str,
+    *,
+    notebooks: Path = paths.NOTEBOOKS,
+    profiles: Path = paths.PROFILES,
+) -> dict[str, Any]:
+    """Return the parameters to inject into a notebook under a profile.
+
+    Only values that differ from the notebook's own are returned: under ``mini`` there is, as a
+    rule, nothing to inject. NotebookError names an unknown key with the nearest allowed one, or a
+    value of the wrong type.
+    """
+    declared = parameters(read_notebook(notebook_path(stem, notebooks)), stem)
+    settings = read_profile(profile, profiles)
+    file = f"{profile}.yaml"
+    stems = _stems(notebooks)
+    for other in settings["notebooks"]:
+        if other not in stems:
+            raise NotebookError(f"unknown notebook {other!r} in {file}: {_choice(other, stems)}")
+    chosen = dict(settings["defaults"]) | settings["notebooks"].get(stem, {})
+    if "profile" in chosen:
+        raise NotebookError(f"{file} sets 'profile', which is set by the runner: take it out")
+    for key in settings["notebooks"].get(stem, {}):
+        if key not in declared:
+            raise NotebookError(
+                f"unknown key {key!r} for {stem} in {file}: {_choice(key, sorted(declared))}"
+            )
+    for key in settings["defaults"]:
+        if key not in declared:
+            # A default may be meant for other notebooks, but for one of them it must be.
+            known = {name for s in stems for name in _names(notebooks / f"{s}.ipynb")}
+            if key not in known:
+                raise NotebookError(
+                    f"unknown key {key!r} in the defaults of {file}: {_choice(key, sorted(known))}"
+                )
+            del chosen[key]
+    for key, value in chosen.items():
+        problem = _mismatch(value, declared[key])
+        if problem:
+            raise NotebookError(f"{key} for {stem} in {file} {problem}")
+    if "profile" in declared:
+        chosen["profile"] = profile
+    return {key: value for key, value in chosen.items() if value != declared[key].value}
+
+
+def notebook_format() -> ModuleType:
+    """The library nbformat, without the grammar of web addresses that is built for its schemas.
+
+    It takes jsonschema two seconds of each start; without it, addresses are not checked.
+    """
+    sys.modules.setdefault("rfc3987_syntax", None)
+    import nbformat
+
+    return nbformat
+
+
+def read_notebook(path: Path) -> "NotebookNode":
+    """A notebook; NotebookError where the file holds none."""
+    try:
+        return notebook_format().read(path, as_version=4)
+    except Exception as error:  # nbformat raises many kinds: JSON, encoding, schema
+        raise NotebookError(f"{shown(path)} is no notebook: {first_line(error)}") from error
+
+
+def _stems(folder: Path) -> list[str]:
+    return sorted(p.stem for p in folder.glob("*.ipynb"))
+
+
+def _names(path: Path) -> Iterator[str]:
+    """Names a notebook declares; none if it cannot be read, which is for its own run to report."""
+    with contextlib.suppress(NotebookError):
+        yield from parameters(read_notebook(path), path.stem)
+
+
+def _target(node: ast.stmt) -> str | None:
+    """Name that a statement assigns a value to; None if it does anything else."""
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    elif isinstance(node, ast.Assign):
+        targets = node.targets
+    else:
+        return None
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+
+
+def _annotated(node: ast.stmt) -> frozenset[str]:
+    """Kinds in an annotation: ``int | None`` → int, None; ``list[str]`` → list."""
+    annotation = getattr(node, "annotation", None)
+    kinds = set()
+    while isinstance(annotation, ast.BinOp):
+        kinds.add(ast.unparse(annotation.right).split("[")[0])
+        annotation = annotation.left
+    if annotation is not None:
+        kinds.add(ast.unparse(annotation).split("[")[0])
+    return frozenset(kinds)
+
+
+def _kind(value: Any) -> str:
+    """Kind of a literal; ValueError for what YAML cannot hold."""
+    if value is None:
+        return "None"
+    for kind, type_ in LITERALS.items():
+        if type(value) is type_:
+            return kind
+    raise ValueError(f"{type(value).__name__} is no type of a parameter")
+
+
+def _mismatch(value: Any, parameter: Parameter) -> str | None:
+    """Say what is wrong with the type of a profile's value, or return None."""
+    try:
+        kind = _kind(value)
+    except ValueError:
+        kind = type(value).__name__
+    allowed = set(parameter.kinds)
+    if "float" in allowed:
+        allowed.add("int")
+    if allowed == {"None"}:  # nothing is known about the type, except for a number read as text
+        allowed = {*LITERALS, "None"} - ({"str"} if _number(value) else set())
+    expected = " or ".join(sorted(parameter.kinds - {"None"})) or "a number"
+    if kind not in allowed:
+        return f"should be {expected} (as {parameter.value!r}), not {kind} {value!r}{_hint(value)}"
+    if kind == "list" and isinstance(parameter.value, list) and parameter.value:
+        inner = {type(item) for item in parameter.value}
+        if float in inner:
+            inner.add(int)
+        for item in value:
+            if type(item) not in inner:
+                expected = " or ".join(sorted(t.__name__ for t in inner))
+                return (
+                    f"should be a list of {expected} (as {parameter.value!r}), but holds "
+                    f"{type(item).__name__} {item!r}{_hint(item)}"
+                )
+    return None
+
+
+def _number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(value, str)
+
+
+def _hint(value: Any) -> str:
+    if _number(value):
+        return " (YAML reads 1e-3 as text: write 1.0e-3)"
+    if isinstance(value, bool):
+        return " (YAML reads a bare no, off, yes, on as a truth value: put it in quotes)"
+    return ""
+
+
+def _choice(name: Any, there: list[str]) -> str:
+    """Name the nearest of the names there are, and all of them while they are few."""
+    if not there:
+        return "there is none"
+    near = difflib.get_close_matches(str(name), there, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"{hint}There {'is' if len(there) == 1 else 'are'}: {', '.join(there)}"
+
+
+class _Once(yaml.SafeLoader):
+    """YAML in which no key stands twice: of two, the last would win without a word."""
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict:
+        seen: list[str] = []
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} stands there twice", key.start_mark
+                )
+            seen.append(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def first_line(error: object) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def shown(path: Path) -> str:
+    """Path as a reader in the repository root would type it."""
+    return str(path.relative_to(paths.ROOT) if path.is_relative_to(paths.ROOT) else path)

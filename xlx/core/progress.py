@@ -1,0 +1,39 @@
+"""Progress bars: shown where someone watches, silent where a record is made."""
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from tqdm import tqdm
+from tqdm.auto import tqdm as tqdm_auto
+
+from xlx.core.settings import current
+
+
+def watched() -> bool:
+    """Whether someone sees a bar: a terminal, or a notebook opened in JupyterLab.
+
+    Jupyter's server names the session of the kernels it starts; papermill and nbval, which write a
+    record, do not.
+    """
+    shown = current().progress
+    if shown is not None:
+        return shown
+    return sys.stderr.isatty() or in_notebook()
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook that is open in JupyterLab."""
+    return "ipykernel" in sys.modules and bool(os.environ.get("JPY_SESSION_NAME"))
+
+
+def bar(
+    items: Iterable[Any] | None = None, what: str = "", *, total: int | None = None, unit: str = ""
+) -> Any:
+    """A bar over items, or one that is moved by ``update``; closes when the items end."""
+    kind = tqdm_auto if in_notebook() else tqdm
+    return kind(
+        items, desc=what, total=total, unit=f" {unit}" if unit else "it", disable=not watched(),
+        leave=None,  # a bar within another one goes when it is through
+    )  # fmt: skip

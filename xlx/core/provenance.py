@@ -1,0 +1,209 @@
+"""What a result was made by and with: recorded beside it, never part of its name.
+
+The code is named by a hash over the closure of the function that computed: the function, the
+project's functions, classes and constants that it names, those that these name, and so on.
+Comments, docstrings and layout are left out, so that prose and formatting change nothing; the hash
+is the same under every version of Python.
+"""
+
+import ast
+import hashlib
+import inspect
+import io
+import platform
+import re
+import subprocess
+import sys
+import textwrap
+import tokenize
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from xlx.core import paths
+from xlx.core.settings import current
+
+PACKAGE = "xlx"
+#: Modules that keep, find and show results, or refuse what is asked: they move no number.
+AROUND = tuple(
+    f"{PACKAGE}.core.{name}"
+    for name in (
+        "settings", "progress", "provenance", "store", "ledger", "work", "paths", "checks"
+    )
+)  # fmt: skip
+
+#: The columns of provenance, in order.
+PROVENANCE = (
+    "code", "xlx", "torch", "transformers", "python", "cpu", "device", "threads", "seconds",
+    "commit", "date",
+)  # fmt: skip
+
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+def code_hash(function: Callable[..., Any]) -> str:
+    """SHA-256 over the closure of a function of the project, 16 hexadecimal digits.
+
+    Found without running it, by the names in the source; of an object whose class is not named
+    there nothing is known. All methods of a named class count. In which module something stands
+    does not: moving it changes nothing.
+    """
+    parts = sorted(_closure(function).values())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+@lru_cache
+def _closure(function: Callable[..., Any]) -> dict[str, str]:
+    """Name → source without comments and layout, or a constant's value."""
+    found: dict[str, str] = {}
+    waiting: list[tuple[str, Any]] = [("", function)]
+    while waiting:
+        name, part = waiting.pop()
+        if isinstance(part, property):
+            part = part.fget
+        part = inspect.unwrap(part) if callable(part) else part
+        if isinstance(part, FunctionType | type):
+            where = f"{part.__module__}.{part.__qualname__}"
+            if where in found or not _ours(part.__module__):
+                continue
+            found[where] = _bare(part)
+            waiting += _named(part)
+        elif name and _constant(part):
+            found[name] = f"{name.rpartition('.')[2]}={part!r}"
+    return found
+
+
+def _ours(module: str | None) -> bool:
+    return (module or "").split(".")[0] == PACKAGE and module not in AROUND
+
+
+def _constant(value: Any) -> bool:
+    if isinstance(value, _PLAIN):
+        return True
+    if isinstance(value, tuple | list):
+        return all(map(_constant, value))
+    if isinstance(value, dict):
+        return all(_constant(key) and _constant(own) for key, own in value.items())
+    return isinstance(value, re.Pattern)
+
+
+def _named(part: FunctionType | type) -> Iterator[tuple[str, Any]]:
+    """What the source of a function or class names, as far as it is in the module's names."""
+    module = sys.modules[part.__module__]
+    known = vars(module)
+    tree = _tree(part)
+    local = {
+        alias.asname or alias.name: node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in known and node.id not in local:
+            yield f"{module.__name__}.{node.id}", known[node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = known.get(node.value.id)
+            if isinstance(owner, ModuleType) and _ours(owner.__name__):
+                yield f"{owner.__name__}.{node.attr}", getattr(owner, node.attr, None)
+    for name, node in local.items():
+        source = sys.modules.get(node.module or "")
+        if source is not None and _ours(node.module):
+            yield f"{node.module}.{name}", getattr(source, name, None)
+
+
+@cache
+def _source(part: FunctionType | type) -> str:
+    return textwrap.dedent(inspect.getsource(part))
+
+
+@cache
+def _tree(part: FunctionType | type) -> ast.Module:
+    return ast.parse(_source(part))
+
+
+@cache
+def _bare(part: FunctionType | type) -> str:
+    """Source without docstrings, comments, white space and the commas that only layout needs.
+
+    Cut from the text itself: neither `ast.dump` nor `ast.unparse` says the same in two versions.
+    """
+    lines = _source(part).splitlines()
+    cut = []
+    for node in ast.walk(_tree(part)):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
+            isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+            and isinstance(body[0].value.value, str)
+        ):
+            first, last = body[0].lineno, body[0].end_lineno
+            cut.append((first, body[0].col_offset, last, len(lines[last - 1])))
+    for token in tokenize.generate_tokens(io.StringIO(_source(part)).readline):
+        if token.type == tokenize.COMMENT:
+            cut.append((*token.start, *token.end))
+    for first, start, last, end in sorted(cut, reverse=True):
+        tail = lines[last - 1][end:]
+        lines[first - 1 : last] = [lines[first - 1][:start] + tail]
+    return re.sub(r",([)\]}])", r"\1", re.sub(r"\s+", "", "".join(lines)))
+
+
+def environment() -> dict[str, str | int]:
+    """Versions, processor, device, threads, commit and date, as columns of a result."""
+    import torch
+
+    device = current().device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return {
+        **_unchanging(),
+        "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
+        "threads": torch.get_num_threads(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+@cache
+def _unchanging() -> dict[str, str]:
+    return {
+        "xlx": version(PACKAGE),
+        "torch": version("torch").split("+")[0],  # "+cpu" names a wheel, not another torch
+        "transformers": version("transformers"),
+        "python": platform.python_version(),
+        "cpu": cpu(),
+        "commit": commit(),
+    }
+
+
+@cache
+def cpu() -> str:
+    """What the processor calls itself; "?" where it does not say."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        names = re.findall(r"model name\s*:\s*(.+)", text)
+    except OSError:
+        names = []
+    return names[0].strip() if names else platform.processor() or platform.machine() or "?"
+
+
+@cache
+def commit() -> str:
+    """The commit of the repository, with "+" where files have changed since; "" outside git."""
+    try:
+        call = {"cwd": paths.ROOT, "capture_output": True, "text": True, "timeout": 10}
+        head = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], **call)
+        changed = subprocess.run(["git", "status", "--porcelain", "--", PACKAGE], **call)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+@cache
+def package_hash() -> str:
+    """SHA-256 over the source of the whole package: two that differ may compute differently."""
+    digest = hashlib.sha256()
+    folder = paths.ROOT / PACKAGE
+    for file in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
+        digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,273 @@
+"""Run a notebook without a browser: ``python -m xlx.core.run abx-2-dynamics --profile mini``.
+
+The values of the profile (`xlx.core.profiles`) go into the notebook after its cell tagged
+``parameters``. By convention figures of ``mini`` go to ``figures/`` (committed) and those of any
+other profile to ``figures/<profile>/``.
+
+The kernel is told the notebook's name (``XLX_NOTEBOOK``), where to note what it asks for
+(``XLX_JOURNAL``, ``build/<profile>/asks/``; see `xlx.core.work`), and where figures are committed
+(``XLX_FIGURES``): so only a run from here writes them. ``XLX_FIGURES`` set outside sends them
+elsewhere; ``XLX_POLICY`` and the other settings reach the kernel as they are.
+
+The executed notebook appears at ``build/<profile>/<name>.ipynb`` only when every cell has run. A
+notebook that fails is kept as ``<name>.failed.ipynb`` beside it, with its traceback; a run that is
+killed leaves neither. The kernel runs in the notebook's own folder, as in JupyterLab and nbval.
+
+``--store`` copies the outputs of such a run back into the notebook, so that it can be committed
+executed. ``--play`` lays copies of the notebooks in ``playground/``, where no change is committed.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from xlx.core import paths
+from xlx.core.journals import fresh_journal
+from xlx.core.profiles import (
+    NotebookError,
+    first_line,
+    notebook_format,
+    notebook_path,
+    read_notebook,
+    shown,
+    values_for,
+)
+
+
+class NotebookFailed(RuntimeError):
+    """A cell raised an error; the message names the cell, the error and the file kept."""
+
+
+def execute(
+    stem: str,
+    profile: str = "mini",
+    *,
+    notebooks: Path = paths.NOTEBOOKS,
+    profiles: Path = paths.PROFILES,
+    build: Path = paths.BUILD,
+) -> Path:
+    """Execute one notebook under a profile and return the path of the executed copy.
+
+    Raises NotebookFailed when a cell fails or the kernel dies (the notebook so far is then kept as
+    ``<stem>.failed.ipynb``), NotebookError or FileNotFoundError before anything runs.
+    """
+    source = notebook_path(stem, notebooks)
+    values = values_for(stem, profile, notebooks=notebooks, profiles=profiles)
+    notebook_format()  # before papermill imports it
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
+
+    folder = build / profile
+    folder.mkdir(parents=True, exist_ok=True)
+    done, failed = folder / f"{stem}.ipynb", folder / f"{stem}.failed.ipynb"
+    running = folder / f".{stem}.running.ipynb"  # complete only when renamed
+    for stale in (done, failed):
+        stale.unlink(missing_ok=True)
+    # papermill reports on every run through its logger; what matters is printed here.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    environment = {
+        "XLX_NOTEBOOK": stem,
+        "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
+        "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
+    }
+    try:
+        with _environment(environment):
+            papermill.execute_notebook(
+                source,
+                running,
+                parameters=values,
+                kernel_name="python3",
+                cwd=source.parent,
+                progress_bar=sys.stderr.isatty(),
+                # Without it ipykernel warns, at every start, that others here could listen.
+                config=Config(KernelManager={"transport_encryption": "auto"}),
+            )
+        os.replace(running, done)
+    except PapermillExecutionError as error:
+        os.replace(running, failed)
+        raise NotebookFailed(
+            f"{stem} failed in cell [{error.exec_count}]: {error.ename}: "
+            f"{first_line(error.evalue)} (traceback in {shown(failed)})"
+        ) from error
+    except Exception as error:  # the kernel died, the disk is full, ...
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(running, failed)
+        kept = f" (the notebook so far is in {shown(failed)})" if failed.exists() else ""
+        raise NotebookFailed(
+            f"{stem} failed: {type(error).__name__}: {first_line(error)}{kept}"
+        ) from error
+    finally:
+        running.unlink(missing_ok=True)
+    return done
+
+
+def store_outputs(
+    stem: str, *, notebooks: Path = paths.NOTEBOOKS, build: Path = paths.BUILD
+) -> Path:
+    """Copy the outputs of ``build/mini/<stem>.ipynb`` into the notebook itself; return its path.
+
+    Nothing but outputs and execution counts changes. NotebookError if the executed copy has other
+    cells than the notebook, or was given other parameters than the notebook's own.
+    """
+    source, executed = notebook_path(stem, notebooks), build / "mini" / f"{stem}.ipynb"
+    if not executed.is_file():
+        raise FileNotFoundError(
+            f"{shown(executed)} is missing: run {stem} under profile mini first"
+        )
+    notebook, ran = read_notebook(source), read_notebook(executed)
+    if [c.source for c in notebook.cells] != [c.source for c in ran.cells]:
+        raise NotebookError(
+            f"{shown(executed)} has other cells than {shown(source)}: run the notebook again, "
+            "with a profile that changes no parameter"
+        )
+    count = 0
+    for cell, result in zip(notebook.cells, ran.cells, strict=True):
+        if cell.cell_type != "code":
+            continue
+        # A warning names the line of a file that the kernel made up: no two runs have the same.
+        said = [output for output in result.outputs if output.get("name") != "stderr"]
+        cell.outputs = _joined_streams(said)
+        cell.execution_count = None
+        if cell.source.strip():
+            count += 1
+            cell.execution_count = count
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = cell.execution_count
+    part = source.with_name(f".{source.name}.part")
+    try:
+        notebook_format().write(notebook, part)
+        os.replace(part, source)
+    finally:
+        part.unlink(missing_ok=True)
+    os.utime(executed)  # still newer than the notebook: Make need not run it again
+    return source
+
+
+def play(
+    notebooks: Path = paths.NOTEBOOKS, playground: Path = paths.ROOT / "playground"
+) -> tuple[list[str], list[str]]:
+    """Lay working copies of the notebooks beside their folder; those laid, and those kept.
+
+    A copy is renewed when its notebook has changed since. One that was changed itself is kept, and
+    named if its notebook has changed too.
+    """
+    playground.mkdir(parents=True, exist_ok=True)
+    record = playground / ".copied.json"
+    try:
+        copied = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        copied = {}
+    laid, kept = [], []
+    for source in sorted(notebooks.glob("*.ipynb")):
+        content, copy = source.read_bytes(), playground / source.name
+        digest, before = hashlib.sha256(content).hexdigest(), copied.get(source.stem)
+        there = hashlib.sha256(copy.read_bytes()).hexdigest() if copy.is_file() else None
+        if there is None or (there == before and there != digest):
+            copy.write_bytes(content)
+            laid.append(source.stem)
+            copied[source.stem] = digest
+        elif there != before and before != digest and there != digest:
+            kept.append(source.stem)
+    record.write_text(json.dumps(copied, indent=1), encoding="utf-8")
+    return laid, kept
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return 0, 1 (a notebook failed) or 2 (it could not be run)."""
+    parser = argparse.ArgumentParser(
+        prog="python -m xlx.core.run", description="Execute one notebook."
+    )
+    parser.add_argument("notebook", nargs="?", help="its name in notebooks/: abx-2-dynamics")
+    parser.add_argument("--profile", default="mini", help="a name in notebooks/profiles/")
+    parser.add_argument(
+        "--store",
+        action="store_true",
+        help="do not run, but copy the outputs of the last run into the notebook",
+    )
+    parser.add_argument("--build", type=Path, default=paths.BUILD, help="where the copy goes")
+    parser.add_argument("--play", action="store_true", help="lay working copies in playground/")
+    options = parser.parse_args(argv)
+    if options.play:
+        for name in play()[1]:
+            print(
+                f"playground/{name}.ipynb was changed by you and notebooks/{name}.ipynb has "
+                "changed since: delete your copy to have the new one"
+            )
+        return 0
+    if options.notebook is None:
+        parser.error("name a notebook")
+    stem = options.notebook.removeprefix("notebooks/").removesuffix(".ipynb")
+    began = time.monotonic()
+    try:
+        if options.store:
+            print(f"{stem}: outputs stored in {shown(store_outputs(stem))}")
+            return 0
+        with stopped_by_sigterm():
+            path = execute(stem, options.profile, build=options.build)
+    except NotebookFailed as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (NotebookError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{stem} was stopped; nothing half-written is left", file=sys.stderr)
+        return 130
+    print(f"{stem}: {time.monotonic() - began:.0f} s, {shown(path)}")
+    return 0
+
+
+def _joined_streams(outputs: list) -> list:
+    """Join neighbouring pieces of one stream: where a kernel cuts them is chance."""
+    joined = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+@contextlib.contextmanager
+def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Variables for the kernels that start within."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def stopped_by_sigterm() -> Iterator[None]:
+    """Let a polite kill end the run as Ctrl-C does: the kernel shut down, the half file removed."""
+
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

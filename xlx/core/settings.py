@@ -1,0 +1,123 @@
+"""What holds for all that is computed here: set once, not handed from function to function.
+
+    xlx.settings(dtype="bfloat16")  # from here on
+    with xlx.settings(device="cuda", workers=1):  # within
+        ...
+
+Makefile and command line set the same by the environment: ``XLX_POLICY``, ``XLX_WORKERS``,
+``XLX_SCHEDULER``, ``XLX_CACHE``.
+"""
+
+import os
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from xlx.core import paths
+
+#: Where a result comes from: see `xlx.core.work`.
+POLICIES = ("use", "only", "verify", "ignore")
+
+
+class SettingsError(ValueError):
+    """A setting that there is not, or a value that it cannot have."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings and their defaults.
+
+    Attributes
+    ----------
+    device : str, optional
+        "cpu", "cuda" ...; None: CUDA where there is one.
+    dtype : {"float32", "bfloat16"}
+        Of weights and arithmetic of frozen models (a fine-tuning recipe names its own).
+    workers : int, optional
+        Processes side by side; None: one a core, or one on a GPU.
+    scheduler : str, optional
+        Address of a Dask scheduler ("tcp://host:8786") that gets the work instead.
+    progress : bool, optional
+        Whether bars are shown; None: in a terminal and in JupyterLab.
+    policy : {"use", "only", "verify", "ignore"}
+        "use": a result comes from the ledger, else from the cache, else it is computed. "only":
+        from the ledger; a miss is an error. "verify": as "use", and a sample of what came from the
+        ledger is computed again and compared. "ignore": all is computed.
+    cache : Path
+        Where this machine keeps what it computed.
+    ledger : Path
+        The results that the repository ships.
+    """
+
+    device: str | None = None
+    dtype: str = "float32"
+    workers: int | None = None
+    scheduler: str | None = None
+    progress: bool | None = None
+    policy: str = "use"
+    cache: Path = paths.CACHE
+    ledger: Path = paths.RESULTS
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise SettingsError(f"policy {self.policy!r} is not one of {', '.join(POLICIES)}")
+        if self.workers is not None and self.workers < 1:
+            raise SettingsError(f"workers is {self.workers}: one at least has to do the work")
+
+
+def _from_environment() -> Settings:
+    workers = os.environ.get("XLX_WORKERS") or None
+    if workers is not None and not workers.isdigit():
+        raise SettingsError(f"XLX_WORKERS is {workers!r}: give a number of processes")
+    return Settings(
+        workers=workers and int(workers),
+        scheduler=os.environ.get("XLX_SCHEDULER") or None,
+        policy=os.environ.get("XLX_POLICY") or "use",
+    )
+
+
+# One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
+# one cell sets has to hold in the next.
+_current: Settings | None = None
+
+
+def current() -> Settings:
+    """The settings in force."""
+    global _current
+    if _current is None:
+        _current = _from_environment()
+    return _current
+
+
+class settings:
+    """Change settings: for good as a statement, for a while as a context.
+
+    Raises SettingsError for an unknown name (with those there are) or value.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        names = [field.name for field in fields(Settings)]
+        if unknown := [name for name in changes if name not in names]:
+            raise SettingsError(f"there is no setting {unknown[0]!r}: {', '.join(names)}")
+        for name in ("cache", "ledger"):
+            if name in changes:
+                changes[name] = Path(changes[name])
+        global _current
+        self._before = current()
+        _current = replace(self._before, **changes)
+
+    def __enter__(self) -> Settings:
+        return current()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        global _current
+        _current = self._before
+
+    def __repr__(self) -> str:
+        return repr(current())

@@ -1,0 +1,125 @@
+"""Tests by exchanging languages (MRQAP): what hangs together through one still does."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from xlx.core.statistics.regressions import least_squares
+from xlx.core.statistics.tables import ROUNDING, language_codes
+
+
+def permutation_regression(
+    table: pd.DataFrame,
+    outcome: str,
+    predictors: Sequence[str],
+    *,
+    languages: Sequence[str] = ("source", "target"),
+    n_permutations: int = 9999,
+    seed: int | np.random.Generator = 0,
+) -> pd.DataFrame:
+    """Test the coefficients of a regression over language pairs by exchanging languages.
+
+    MRQAP with double semi-partialling (Dekker, Krackhardt and Snijders 2007): what a predictor has
+    of its own, its residual on the other predictors, is a matrix over pairs of languages; its rows
+    and columns are permuted together, so that what hangs together through a language still does,
+    and the regression is fitted again. The p-value is the share of permutations, the observed order
+    counted as one, whose t statistic is as large in absolute value.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row for each ordered pair of languages (with or without those of a language with
+        itself), or one for each unordered pair; none missing.
+    languages : sequence of two str
+        The columns that name them.
+
+    Returns
+    -------
+    DataFrame
+        One row per predictor: ``term``, ``coefficient``, ``t`` (classical), ``p_value``,
+        ``n_permutations``, ``n_languages``.
+
+    Raises
+    ------
+    ValueError
+        As `regression`; a pair of languages missing or twice there; fewer than three languages.
+    """
+    fit = least_squares(table, outcome, predictors)
+    row = _matrix(table, languages)
+    n = len(row)
+    first, second = np.nonzero(row >= 0)
+    place = row[first, second]  # every row once, or for unordered pairs twice
+    _, once = np.unique(place, return_index=True)
+    rng = np.random.default_rng(seed)
+    orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
+    exog = fit.model.exog
+    own, others, rest, observed = [], [], [], []
+    for index in range(1, 1 + len(predictors)):
+        basis, _ = np.linalg.qr(np.delete(exog, index, axis=1))
+        own.append(exog[:, index] - basis @ (basis.T @ exog[:, index]))
+        others.append(basis)
+        rest.append(fit.model.endog - basis @ (basis.T @ fit.model.endog))
+        # |t| grows with the partial correlation, and that needs no further fit
+        observed.append(abs(_partial(own[-1][None], basis, rest[-1])[0]))
+    larger = np.zeros(len(predictors), dtype=int)
+    for order in np.array_split(orders, max(1, len(orders) * len(table) // 1_000_000)):
+        moved = row[order[:, first[once]], order[:, second[once]]]
+        for index, of_term in enumerate(zip(own, others, rest, strict=True)):
+            partial = _partial(of_term[0][moved], *of_term[1:])
+            larger[index] += (np.abs(partial) >= observed[index] - ROUNDING).sum()
+    found = []
+    for index, term in enumerate(predictors):
+        found.append(
+            {
+                "term": term,
+                "coefficient": fit.params[1 + index],
+                "t": fit.tvalues[1 + index],
+                "p_value": (1 + larger[index]) / (1 + n_permutations),
+                "n_permutations": n_permutations,
+                "n_languages": n,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _partial(x: np.ndarray, others: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """Correlation of ``(k, n)`` vectors, cleared of an orthonormal basis, with a cleared one."""
+    within = x @ others
+    left = np.einsum("kn,kn->k", x, x)
+    # What is left of a vector within the basis is rounding, and has no direction.
+    left = np.where(left * ROUNDING < (away := left - (within**2).sum(axis=1)), away, 0)
+    scale = np.sqrt(left) * np.linalg.norm(rest)
+    return np.divide(x @ rest, scale, out=np.zeros(len(x)), where=scale > 0)
+
+
+def _matrix(table: pd.DataFrame, languages: Sequence[str]) -> np.ndarray:
+    """Which row of the table holds a pair, ``(n, n)``; -1 for those of a language with itself."""
+    if len(languages) != 2:
+        raise ValueError(f"two columns name the languages of a pair, not {len(languages)}")
+    codes, n = language_codes(table, languages)
+    if n < 3:
+        raise ValueError(f"there must be three languages or more, and there are {n}")
+    counts = np.zeros((n, n), int)
+    np.add.at(counts, tuple(codes.T), 1)
+    if counts.max() > 1:
+        one = table.iloc[np.flatnonzero(counts[tuple(codes.T)] > 1)[0]]
+        raise ValueError(
+            f"{languages[0]} {one[languages[0]]} with {languages[1]} {one[languages[1]]} is there "
+            "more than once: one row a pair is needed"
+        )
+    row = np.full((n, n), -1)
+    row[tuple(codes.T)] = np.arange(len(table))
+    off_diagonal = ~np.eye(n, dtype=bool)
+    unordered = (counts + counts.T)[off_diagonal].max() == 1
+    if unordered:
+        row = np.maximum(row, row.T)
+    holes = (row < 0) & off_diagonal
+    own = np.diag(row) >= 0
+    if holes.any() or (own.any() and not own.all()):
+        n_missing = holes.sum() // (2 if unordered else 1) or (~own).sum()
+        raise ValueError(
+            f"{n_missing} of the pairs of {n} languages are missing: permuting languages needs all "
+            "of them (those of a language with itself for all languages or for none)"
+        )
+    return row

@@ -1,0 +1,373 @@
+"""One loop for all that takes long: what is missing is computed, kept, and can be stopped anywhere.
+
+A *kind* of result (`Kind`) names a function, its cut point, with the version of its method and how
+far two computations of one value may differ. `results` is asked for values by what decides them;
+they come, as `xlx.settings` says,
+
+1. from the ledger ``data/results``, which the repository ships and nothing here writes;
+2. from the cache of this machine;
+3. from the function, on processes of this machine or a Dask cluster, each kept in the cache as it
+   comes. The caller alone writes, so workers need no disk in common.
+
+Every value has its provenance (`xlx.core.provenance`), and `report` says in one line where those of
+a notebook came from.
+
+    MEASURED = work.Kind("abx", _measured, version=1, tolerance=1e-4)
+    value = work.result(MEASURED, {"model": fingerprint, "text": text_hash}, name, corpus)
+"""
+
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xlx.core import executors, progress, provenance
+from xlx.core.ledger import Ask, Cache, Entry, Ledger, Value
+from xlx.core.settings import current
+from xlx.core.store import StoreError, StoreWarning
+
+#: By name, every kind of result there is.
+KINDS: dict[str, "Kind"] = {}
+
+
+class MissingResultError(LookupError):
+    """The policy "only" and a result that the ledger has not; names the command that makes it."""
+
+
+class NotReproducedError(ValueError):
+    """A result of the ledger that comes out otherwise when it is computed again."""
+
+
+def largest_difference(stored: Value, computed: Value) -> float:
+    """The largest absolute difference of two values' numbers; inf where they are not alike.
+
+    Text and truth values must be equal, NaN stands where NaN stands.
+    """
+    one, other = (
+        {name: np.asarray(x) for name, x in value.items()} for value in (stored, computed)
+    )
+    if one.keys() != other.keys():
+        return np.inf
+    largest = 0.0
+    for name, array in one.items():
+        beside = other[name]
+        if array.shape != beside.shape:
+            return np.inf
+        if array.dtype.kind in "iuf" and beside.dtype.kind in "iuf":
+            a, b = array.astype(np.float64), beside.astype(np.float64)
+            if not np.array_equal(np.isnan(a), np.isnan(b)):
+                return np.inf
+            apart = np.abs(a - b)[~np.isnan(a) & (a != b)]
+            largest = max(largest, float(apart.max(initial=0.0)))
+        elif not all(
+            a == b or (a != a and b != b) for a, b in zip(array.flat, beside.flat, strict=True)
+        ):
+            return np.inf
+    return largest
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of result: its cut function and what is promised of it.
+
+    Attributes
+    ----------
+    name : str
+        A plain name, unique in the package.
+    compute : callable
+        The cut function, of a module (so that a process can be told of it). It is given the
+        arguments of a call and returns, or yields, a value for each ask of the call.
+    version : int
+        Raised by hand when a change of the method means other numbers.
+    tolerance : float
+        The largest `difference` between two machines' values.
+    difference : callable
+        Stored and computed value → how far they are apart.
+    side_by_side : bool
+        Whether calls run in processes of one thread each; else one after another, in this process,
+        with all its threads.
+    shared_seconds : float
+        What computing one value alone takes beside its own seconds, where it shares a model, say,
+        with its neighbours: for the audit to reckon with.
+    shipped : bool
+        Whether values belong into the ledger. What is large and only a means (weights of a trained
+        encoder) stays in the cache of the machine, under every policy.
+    """
+
+    name: str
+    compute: Callable[..., Any]
+    version: int = 1
+    tolerance: float = 1e-6
+    difference: Callable[[Value, Value], float] = largest_difference
+    side_by_side: bool = False
+    shared_seconds: float = 0.0
+    shipped: bool = True
+
+    def __post_init__(self) -> None:
+        known = KINDS.setdefault(self.name, self)
+        if known is not self and _place(known.compute) != _place(self.compute):
+            raise ValueError(f"two kinds of result are called {self.name!r}")
+        KINDS[self.name] = self
+
+    def ask(self, about: Mapping[str, Any]) -> Ask:
+        """The ask of what `about` describes, by the present version."""
+        return Ask(self.name, about, self.version)
+
+    @property
+    def code(self) -> str:
+        """The hash of the code that computes it now (`provenance.code_hash`)."""
+        return provenance.code_hash(self.compute)
+
+
+def _place(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+#: Positions of asks, and the arguments of the call that answers them.
+Call = tuple[Sequence[int], tuple]
+
+
+def result(kind: Kind, about: Mapping[str, Any], *arguments: Any) -> Value:
+    """One value: that of ``about``, or ``kind.compute(*arguments)``, which returns it alone."""
+    (value,) = results(kind, [about], lambda missing: [(missing, arguments)], alone=True)
+    return value
+
+
+def results(
+    kind: Kind,
+    abouts: Sequence[Mapping[str, Any]],
+    calls: Callable[[list[int]], Iterable[Call]],
+    *,
+    what: str = "",
+    alone: bool = False,
+) -> list[Value]:
+    """The values of many asks, in their order.
+
+    Parameters
+    ----------
+    abouts : sequence of mapping
+        What decides each value: text, numbers, lists, dictionaries, and `Ask`s inside.
+    calls : callable
+        Positions of the asks that have to be computed → calls, each of the positions that it
+        answers and the arguments for ``kind.compute``. Not called where nothing is missing, and
+        read one by one where the work is done in this process.
+    what : str
+        For the progress bar.
+    alone : bool
+        A call returns the value of its one ask, not a list of values.
+
+    Raises
+    ------
+    MissingResultError
+        The policy is "only", and the ledger lacks a value.
+    NotReproducedError
+        The policy is "verify", and a value came out otherwise.
+    """
+    asks = [kind.ask(about) for about in abouts]
+    first = {ask: position for position, ask in reversed(list(enumerate(asks)))}
+    found: dict[Ask, Value] = {}
+    again: dict[int, Entry] = {}
+    for ask, position in sorted(first.items(), key=lambda item: item[1]):
+        entry, origin = _look_up(ask, kind.shipped)
+        if entry is None:
+            continue
+        found[ask] = entry.value
+        _journal.add(ask, origin, entry)
+        if origin == "ledger" and _is_sampled(ask):
+            again[position] = entry
+    missing = [position for ask, position in first.items() if ask not in found]
+    missing.sort()
+    if missing and kind.shipped and current().policy == "only":
+        raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
+    if missing:
+        with progress.bar(what=what or kind.name, total=len(missing)) as bar:
+            for position, value, made in _computed(kind, calls(missing), alone):
+                ask = asks[position]
+                found[ask] = _kept(ask, value, made)
+                bar.update()
+        if absent := [position for position in missing if asks[position] not in found]:
+            raise RuntimeError(f"{kind.name}: no call answered the ask {asks[absent[0]].text}")
+    if again:
+        for position, value, made in _computed(kind, calls(list(again)), alone):
+            if position in again:
+                _compare(kind, again[position], value, made)
+    return [found[ask] for ask in asks]
+
+
+# --- looking up -----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4)
+def _ledger(root: Path) -> Ledger:
+    return Ledger(root)
+
+
+def ledger() -> Ledger:
+    """The ledger that the settings name."""
+    return _ledger(current().ledger)
+
+
+def cache() -> Cache:
+    """The cache of results that the settings name; of the policy "ignore" one of its own."""
+    folder = "reproduction" if current().policy == "ignore" else "results"
+    return Cache(current().cache / folder)
+
+
+def _look_up(ask: Ask, shipped: bool) -> tuple[Entry | None, str]:
+    policy = current().policy
+    # some kinds computed from nothing, the others taken as they are: `xlx.core.reproduction`
+    chosen = (os.environ.get("XLX_KINDS") or ask.kind).split()
+    ignored = policy == "ignore" and ask.kind in chosen
+    if shipped and not ignored and (entry := ledger().get(ask)) is not None:
+        return entry, "ledger"
+    if (policy != "only" or not shipped) and (entry := cache().get(ask)) is not None:
+        return entry, "cache"
+    return None, ""
+
+
+def _missing_message(ask: Ask, n: int) -> str:
+    notebook = os.environ.get("XLX_NOTEBOOK", "")
+    more = f" (and {n - 1} more)" if n > 1 else ""
+    make = f"make figures ONLY={notebook}" if notebook else "make figures"
+    return (
+        f"{notebook or 'this call'} asks for a result of the kind {ask.kind!r} that "
+        f"{current().ledger} lacks{more}: {ask.text}; `{make}` computes it, and then "
+        "`make results` puts it there"
+    )
+
+
+# --- computing ------------------------------------------------------------------------------------
+
+
+def _computed(
+    kind: Kind, calls: Iterable[Call], alone: bool
+) -> Iterator[tuple[int, Value, dict[str, Any]]]:
+    """Position, value and provenance of everything that the calls answer, as it comes."""
+    code = kind.code
+    positions: dict[int, Sequence[int]] = {}
+
+    def numbered() -> Iterator[tuple[int, tuple]]:
+        for number, (of_call, arguments) in enumerate(calls):
+            positions[number] = of_call
+            yield number, arguments
+
+    jobs = executors.run(kind.compute, numbered(), alone, kind.side_by_side)
+    for number, place, value, made in jobs:
+        yield positions[number][place], value, {**made, "code": code}
+
+
+def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
+    """Keep a computed value and give it as it is read back, so that a second run has the same."""
+    try:
+        entry = cache().put(ask, value, made)
+    except StoreError as error:
+        warnings.warn(f"a result is not stored: {error.strerror or error}", StoreWarning, 3)
+        _journal.add(ask, "unsaved", None)
+        return value
+    _journal.add(ask, "computed", entry)
+    return entry.value
+
+
+# --- computing again ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _sample(path: str, notebook: str) -> frozenset[str]:
+    lines = map(str.split, Path(path).read_text(encoding="utf-8").splitlines())
+    return frozenset(identity for identity, *where in lines if not where or notebook in where)
+
+
+def _is_sampled(ask: Ask) -> bool:
+    """Whether the audit wants this entry computed again in this notebook (see `xlx.core.audit`)."""
+    path = os.environ.get("XLX_AUDIT")
+    return bool(path) and ask.identity in _sample(path, os.environ.get("XLX_NOTEBOOK", ""))
+
+
+def _compare(kind: Kind, entry: Entry, value: Value, made: Mapping[str, Any]) -> None:
+    # As it would be stored: half precision and the like are part of the value.
+    apart = kind.difference(entry.value, as_stored(entry, value, made))
+    _journal.compared(entry, apart, kind.tolerance)
+    if not apart <= kind.tolerance and current().policy == "verify":
+        raise NotReproducedError(
+            f"a result of the kind {kind.name!r} differs by {apart:.3g} when it is computed again, "
+            f"and {kind.tolerance:.3g} is allowed: {entry.text} (stored at commit "
+            f"{entry.made.get('commit')} on {entry.made.get('cpu')}); if the method has changed, "
+            "raise its version"
+        )
+
+
+def as_stored(entry: Entry, value: Value, made: Mapping[str, Any]) -> Value:
+    """A value as an entry gives it back."""
+    from xlx.core.ledger import from_arrow, to_arrow
+
+    fresh = Entry(entry.kind, entry.identity, entry.version, entry.text, value, made)
+    return from_arrow(to_arrow([fresh]), 0).value
+
+
+# --- what a notebook asked for --------------------------------------------------------------------
+
+
+@dataclass
+class _Journal:
+    """What this process asked for, and where it came from."""
+
+    origins: dict[str, str] = field(default_factory=dict)
+    makers: Counter[str] = field(default_factory=Counter)
+    other_code: set[str] = field(default_factory=set)
+
+    def add(self, ask: Ask, origin: str, entry: Entry | None) -> None:
+        # what was computed here stays so when it is asked for again
+        if ask.identity in self.origins or not KINDS[ask.kind].shipped:
+            return
+        self.origins[ask.identity] = origin
+        if origin == "ledger" and entry is not None:
+            made = entry.made
+            self.makers[f"{made['cpu']}, torch {made['torch']}, {made['date']}"] += 1
+        if origin == "cache" and entry is not None and entry.made["code"] != KINDS[ask.kind].code:
+            self.other_code.add(ask.identity)
+        seconds = float(entry.made.get("seconds") or 0) if entry is not None else 0.0
+        self._write(
+            {"kind": ask.kind, "identity": ask.identity, "from": origin, "seconds": seconds}
+        )
+
+    def compared(self, entry: Entry, apart: float, tolerance: float) -> None:
+        self._write(
+            {"kind": entry.kind, "identity": entry.identity, "apart": apart, "tolerance": tolerance}
+        )
+
+    def _write(self, line: dict[str, Any]) -> None:
+        folder = os.environ.get("XLX_JOURNAL")
+        if not folder:
+            return
+        name = os.environ.get("XLX_NOTEBOOK") or f"process-{os.getpid()}"
+        path = Path(folder) / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+_journal = _Journal()
+
+
+def report() -> None:
+    """Print where the results of this process came from, in one line."""
+    counts = Counter(_journal.origins.values())
+    makers = ", ".join(f"{maker}" for maker, _ in _journal.makers.most_common(1))
+    more = f" and {len(_journal.makers) - 1} more" if len(_journal.makers) > 1 else ""
+    parts = [f"{counts['ledger']} from the ledger" + (f" ({makers}{more})" if makers else "")]
+    if counts["cache"]:
+        other = len(_journal.other_code)
+        parts.append(
+            f"{counts['cache']} from the cache" + (f" ({other} by other code)" if other else "")
+        )
+    parts.append(f"{counts['computed'] + counts['unsaved']} computed here")
+    if counts["unsaved"]:
+        parts.append(f"{counts['unsaved']} of them not stored")
+    print(f"{len(_journal.origins)} results: {', '.join(parts)}")

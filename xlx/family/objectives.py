@@ -1,0 +1,190 @@
+"""What members learn: the untrained model, the losses of a step, and what moves the weights.
+
+* masked language modelling (MLM), as BERT and XLM-R (Conneau et al. 2020);
+* translation language modelling (TLM; Conneau and Lample 2019) over parallel sentences;
+* the cross-lingual contrast XLCO over parallel sentences, as InfoXLM (Chi et al. 2021);
+* causal language modelling (CLM), as Llama.
+
+Members of one architecture and size start from the same random weights.
+"""
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+import torch
+from torch.nn import functional
+
+from xlx.family.batches import NO_LABEL, Batch, Batches
+from xlx.family.muon import Muon, products_in
+from xlx.family.recipes import MemberRecipe
+from xlx.family.vocabulary import BOS, EOS, PAD
+
+
+def untrained(recipe: MemberRecipe) -> torch.nn.Module:
+    """A member before training, with its head; weights drawn from the recipe's seed.
+
+    Embeddings are normal with sd 0.02 (those of positions with ``position_sd``); matrices have the
+    variance of BERT's at a width of 768, 0.02 ** 2, times 768 / width.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
+
+    # So small a model cannot memorise its text: dropout would only slow it down.
+    special = {
+        "bert": {"max_position_embeddings": recipe.max_length},
+        "xlm-roberta": {
+            "max_position_embeddings": recipe.max_length + PAD + 1, "type_vocab_size": 1,
+        },
+        "llama": {"max_position_embeddings": recipe.max_length, "tie_word_embeddings": True},
+    }[recipe.architecture]  # fmt: skip
+    if not recipe.decoder:
+        special |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = AutoConfig.for_model(
+        recipe.architecture,
+        vocab_size=recipe.vocabulary,
+        hidden_size=recipe.hidden_size,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        intermediate_size=recipe.intermediate_size,
+        pad_token_id=PAD,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
+        **special,
+    )
+    kind = AutoModelForCausalLM if recipe.decoder else AutoModelForMaskedLM
+    model = kind.from_config(config)
+    _draw(model, recipe)
+    return model
+
+
+@torch.no_grad()
+def _draw(model: torch.nn.Module, recipe: MemberRecipe) -> None:
+    generator = torch.Generator().manual_seed(recipe.seed)
+    embeddings = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+    matrix_sd = 0.02 * math.sqrt(768 / recipe.hidden_size)
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Embedding):
+            sd = recipe.position_sd if name.endswith("position_embeddings") else 0.02
+            module.weight.normal_(0.0, sd, generator=generator)
+            if module.padding_idx is not None:
+                module.weight[module.padding_idx].zero_()
+        elif isinstance(module, torch.nn.Linear) and id(module.weight) not in embeddings:
+            module.weight.normal_(0.0, matrix_sd, generator=generator)
+            if module.bias is not None:
+                module.bias.zero_()
+
+
+def lower_layers(model: torch.nn.Module, layers: int) -> torch.nn.Module:
+    """The encoder up to a layer, sharing its weights: what the contrast has to compute."""
+    trunk = copy.copy(model.base_model)
+    trunk._modules = dict(model.base_model._modules)
+    trunk.encoder = copy.copy(model.base_model.encoder)
+    trunk.encoder._modules = {"layer": model.base_model.encoder.layer[:layers]}
+    return trunk
+
+
+def labelled_loss(model: torch.nn.Module, batch: Batch, *, mean: bool = True) -> torch.Tensor:
+    """Cross-entropy (nats) at the positions with a label; the output layer sees no others.
+
+    Masked language modelling labels the masked subwords, causal each subword with the next one.
+    """
+    attention = None if batch.real.all() else batch.real
+    states = model.base_model(batch.ids, attention_mask=attention).last_hidden_state
+    head = model.cls if hasattr(model, "cls") else model.lm_head
+    chosen = batch.labels != NO_LABEL
+    logits = head(states[chosen]).float()
+    return functional.cross_entropy(
+        logits, batch.labels[chosen], reduction="mean" if mean else "none"
+    )
+
+
+def contrastive_loss(trunk: torch.nn.Module, batch: Batch, temperature: float) -> torch.Tensor:
+    """XLCO (Chi et al. 2021, section 3.3): pick the translation among those of the batch, in nats.
+
+    Both directions; the negatives are the other sentences of the batch, in many languages, where
+    InfoXLM keeps a queue of them.
+    """
+    states = trunk(batch.ids, attention_mask=batch.real).last_hidden_state.float()
+    inner = (batch.real & (batch.ids != BOS) & (batch.ids != EOS)).unsqueeze(-1)
+    pooled = (states * inner).sum(1) / inner.sum(1)
+    first, second = functional.normalize(pooled, dim=-1).unflatten(0, (-1, 2)).unbind(1)
+    similarity = first @ second.T / temperature
+    target = torch.arange(len(similarity), device=similarity.device)
+    return 0.5 * (
+        functional.cross_entropy(similarity, target)
+        + functional.cross_entropy(similarity.T, target)
+    )
+
+
+def held_out_losses(
+    model: torch.nn.Module, held: Mapping[str, list[Batch]], device: torch.device
+) -> pd.DataFrame:
+    """Loss by language on held-out batches: ``language``, ``subwords`` (labelled), ``loss``."""
+    rows = []
+    model.eval()
+    with torch.no_grad(), forward_type(device):
+        for language, batches in held.items():
+            losses = torch.cat(
+                [labelled_loss(model, batch.to(device), mean=False) for batch in batches]
+            )
+            mean = round(float(losses.double().mean()), 4)
+            rows.append({"language": language, "subwords": len(losses), "loss": mean})
+    model.train()
+    return pd.DataFrame(rows)
+
+
+def optimisers(model: torch.nn.Module, recipe: MemberRecipe) -> list[torch.optim.Optimizer]:
+    """Muon (Jordan et al. 2024) for the matrices inside the layers, AdamW for all else."""
+    matrices, others = [], []
+    for name, weights in model.named_parameters():
+        inside = ".layer." in name or ".layers." in name
+        (matrices if inside and weights.ndim == 2 else others).append(weights)
+    return [
+        Muon(
+            matrices,
+            lr=recipe.matrix_learning_rate,
+            weight_decay=recipe.weight_decay,
+            adjust_lr_fn="match_rms_adamw",
+        ),
+        torch.optim.AdamW(
+            others,
+            lr=recipe.learning_rate,
+            betas=(0.9, 0.98),
+            eps=1e-6,
+            weight_decay=recipe.weight_decay,
+        ),
+    ]
+
+
+def step_losses(
+    model: torch.nn.Module,
+    trunk: torch.nn.Module | None,
+    batches: Batches,
+    recipe: MemberRecipe,
+    step: int,
+    device: torch.device,
+) -> Iterator[tuple[str, torch.Tensor, int]]:
+    """The losses of a step: (objective, weighted loss, number of subwords).
+
+    Objectives with labels take turns, a step each; the contrast comes on top of every k-th step.
+    """
+    rng = np.random.default_rng([recipe.seed, step])
+    labelled = [objective for objective in recipe.objectives if objective != "contrast"]
+    objective = labelled[step % len(labelled)]
+    batch = getattr(batches, objective)(rng, recipe.tokens_per_step).to(device)
+    with forward_type(device):
+        loss = labelled_loss(model, batch)
+    yield objective, loss, int(batch.real.sum())
+    if trunk is not None and step % recipe.contrast_every == 0:
+        batch = batches.contrast(rng).to(device)
+        with forward_type(device):
+            loss = contrastive_loss(trunk, batch, recipe.temperature)
+        yield "contrast", recipe.contrast_weight * loss, int(batch.real.sum())
+
+
+def forward_type(device: torch.device) -> torch.autocast:
+    """Forward passes in bfloat16, where the device is fast at it."""
+    kind = products_in(device)
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=kind == torch.bfloat16)

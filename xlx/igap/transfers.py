@@ -1,0 +1,353 @@
+"""Transfers: fine-tune in source languages, ask in target languages, measure what is lost.
+
+What `xlx.models.finetuning` predicts and `xlx.igap.transferability` measures, brought together on
+the data of a task. The training set is parallel, so the answers to its translations can be compared
+example by example; a test set, if the task has one, is parallel as well.
+
+    task = tasks.labelled_task("NLI", ["en", "de", "ru"], n_train=120, n_test=120)
+    found = transfer_task(["mini-xlmr"], task, ["en"], [Recipe(epochs=10)], seeds=(1, 2))
+    found.points()      # one row per checkpoint and target
+    found.curves()      # IGAP by training error
+    found.directions()  # test accuracy, IGAP and transfer gap at training error 0
+
+Sections, equations and figures are those of Chi, Huang and Mao.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+
+from xlx.core import checks, statistics
+from xlx.igap import transferability
+from xlx.igap.tasks import TransferTask
+from xlx.igap.transferability import FITTED, TOLERANCE, TRAINING_ERRORS
+from xlx.models.finetuning import Job, Recipe, Run, Sparing, finetune_all
+from xlx.text import examples
+from xlx.text.examples import Examples
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """The runs of a task, of any models, sources, algorithms and seeds, and what they measure."""
+
+    task: TransferTask
+    runs: tuple[Run, ...]
+
+    def wrong(
+        self, run: Run, part: str, language: str, at: np.ndarray | slice | int = slice(None)
+    ) -> np.ndarray:
+        """Which answers of a run are wrong: bool ``(n_checkpoints, n)``; part "train" or "test".
+
+        ``at`` chooses checkpoints. Raises ValueError for one that was not asked (`Sparing`): the
+        source's training set is asked at all, everything at the last.
+        """
+        answers = run.predictions[f"{part} {language}"][at]
+        if (answers < 0).any():
+            raise ValueError(
+                f"{run.model} was not asked about {part} {language} at all these checkpoints, as "
+                "the run was sparing: ask for more windows, or for all after some more steps"
+            )
+        return answers != getattr(self.task, part)[language].labels
+
+    def asked(self, run: Run, part: str, language: str) -> np.ndarray:
+        """At which checkpoints a run was asked about a set: bool ``(n_checkpoints,)``."""
+        return run.predictions[f"{part} {language}"][:, 0] >= 0
+
+    def points(self) -> pd.DataFrame:
+        """The parts of the error of every fine-tuned model (Figures 1 and 7).
+
+        One row per run, checkpoint and target: ``model, task, source, target, algorithm, seed,
+        learning_rate, step, training, interlingual, intralingual, error`` (Equations 3 and 4, on
+        the test set) and ``transfer_gap`` (Equation 2), in [-1, 1]. What needs a test set is NaN
+        without one; so is what a sparing run was not asked.
+        """
+        order = ["model", "task", "source", "target", "algorithm", "seed", "learning_rate", "step",
+                 "training", "interlingual", "intralingual", "error", "transfer_gap"]  # fmt: skip
+        tables = [
+            self._points_of(run, target).assign(**self._names(run), target=target)
+            for run in self.runs
+            for target in self._targets(run)
+        ]
+        return pd.concat(tables, ignore_index=True)[order]
+
+    def _points_of(self, run: Run, target: str) -> pd.DataFrame:
+        """A row for each checkpoint of a run: the parts of its error in one target."""
+        training = self.wrong(run, "train", run.source)
+        table = pd.DataFrame(
+            {
+                "seed": run.seed,
+                "learning_rate": run.learning_rate,
+                "step": run.steps,
+                "training": transferability.decompose(training, training, training).training,
+                **dict.fromkeys(("interlingual", "intralingual", "error", "transfer_gap"), np.nan),
+            }
+        )
+        rows = np.flatnonzero(self.asked(run, "train", target))
+        translated = self.wrong(run, "train", target, rows)
+        parts = transferability.decompose(training[rows], translated, translated)
+        table.loc[rows, "interlingual"] = parts.interlingual
+        if self.task.test:
+            tested = self.asked(run, "test", target) & self.asked(run, "test", run.source)
+            rows = np.flatnonzero(tested & self.asked(run, "train", target))
+            unseen = self.wrong(run, "test", target, rows)
+            translated = self.wrong(run, "train", target, rows)
+            parts = transferability.decompose(training[rows], translated, unseen)
+            table.loc[rows, "intralingual"] = parts.intralingual
+            table.loc[rows, "error"] = parts.error
+            table.loc[rows, "transfer_gap"] = transferability.transfer_gap(
+                ~self.wrong(run, "test", run.source, rows), ~unseen
+            )
+        return table
+
+    def curves(
+        self,
+        levels: Sequence[float] = TRAINING_ERRORS,
+        tolerance: float = TOLERANCE,
+        *,
+        n_resamples: int = 1000,
+        n_splits: int = 100,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
+
+        `transferability.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
+        columns as ``task`` does; ``chance``: the gap at the level if all answers in the target are
+        guesses. With the mean over targets as target "mean".
+        """
+        tables = []
+        for names, runs in self._grouped():
+            # no other model has a say in the curve, nor need it have been asked
+            near = [self._inside(run, levels, tolerance) for run in runs]
+            training, *translations = (
+                np.concatenate(
+                    [
+                        self.wrong(run, "train", code or run.source, rows)
+                        for run, rows in zip(runs, near, strict=True)
+                    ]
+                )
+                for code in ("", *self._targets(runs[0]))
+            )
+            translated = dict(zip(self._targets(runs[0]), translations, strict=True))
+            seeds = np.repeat([run.seed for run in runs], [len(rows) for rows in near])
+            table = transferability.igap_curve(
+                training, translated, seeds, levels, tolerance,
+                n_resamples=n_resamples, n_splits=n_splits, seed=seed,
+            )  # fmt: skip
+            tables.append(table.assign(**names, chance=self.task.guess - table["level"].to_numpy()))
+        found = pd.concat(tables, ignore_index=True)
+        first = ["model", "task", "source", "target", "algorithm"]
+        return found[[*first, *[name for name in found if name not in first]]]
+
+    def _inside(self, run: Run, levels: Sequence[float], tolerance: float) -> np.ndarray:
+        """The checkpoints of a run that are in the window of one of the levels."""
+        error = self.wrong(run, "train", run.source).mean(axis=1)
+        windows = [statistics.window(error, level, tolerance) for level in levels]
+        return np.flatnonzero(np.any(windows, axis=0))
+
+    def directions(
+        self,
+        level: float = 0.0,
+        tolerance: float = FITTED,
+        *,
+        n_resamples: int = 1000,
+        n_splits: int = 100,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
+
+        One row per ``model, task, source, target, algorithm``, source = target included:
+        ``accuracy`` and ``transfer_gap`` of the last checkpoint, mean over seeds and rates (the
+        paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
+        ``level`` with its interval and the other columns of `curves`, 0 of a language with itself.
+        """
+        curves = self.curves(
+            [level], tolerance, n_resamples=n_resamples, n_splits=n_splits, seed=seed
+        )
+        rows = []
+        for names, runs in self._grouped():
+            for target in (*self._targets(runs[0]), runs[0].source):
+                row = {**names, "target": target, "accuracy": np.nan, "transfer_gap": np.nan}
+                if self.task.test:
+                    right = {
+                        code: np.mean([1 - self.wrong(r, "test", code, -1).mean() for r in runs])
+                        for code in (target, runs[0].source)
+                    }
+                    row["accuracy"] = right[target]
+                    row["transfer_gap"] = right[runs[0].source] - right[target]
+                rows.append(row)
+        keys = ["model", "task", "source", "target", "algorithm"]
+        found = pd.DataFrame(rows).merge(curves, on=keys, how="left")
+        same = found["source"] == found["target"]
+        found.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
+        return found[[*keys, "accuracy", "transfer_gap", *curves.columns[len(keys) :]]]
+
+    def igap_scores(self, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
+        """IGAP as a predictor, for `ranking.rank_directions`: high is good."""
+        table = self.directions(level, tolerance, n_resamples=1, n_splits=1)
+        table = table[table["source"] != table["target"]].reset_index(drop=True)
+        table = table.assign(metric="IGAP", score=-table["igap"])
+        return table[["metric", "source", "target", "score"]]
+
+    def last_wrong(self, part: str = "test") -> dict[tuple[str, str], np.ndarray]:
+        """(source, target) → wrong answers of the last checkpoints, bool ``(n_runs, n)``.
+
+        What `ranking.gold_scores` takes; the runs must be of one model and algorithm.
+        """
+        kinds = {(run.model, run.algorithm) for run in self.runs}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"the runs are of {len(kinds)} models or algorithms: give those of one"
+            )
+        if part == "test" and not self.task.test:
+            raise ValueError(f"the task {self.task.name} has no test set")
+        return {
+            (runs[0].source, target): np.array([self.wrong(run, part, target, -1) for run in runs])
+            for _, runs in self._grouped()
+            for target in self._targets(runs[0])
+        }
+
+    def only(self, **kept: object) -> "Transfers":
+        """The runs with these attributes, such as ``model="mini-xlmr"``."""
+        runs = tuple(run for run in self.runs if all(getattr(run, k) == v for k, v in kept.items()))
+        if not runs:
+            raise ValueError(f"there is no run with {kept}")
+        return Transfers(self.task, runs)
+
+    def _names(self, run: Run) -> dict[str, str]:
+        return {
+            "model": run.model,
+            "task": self.task.name,
+            "source": run.source,
+            "algorithm": run.algorithm,
+        }
+
+    def _targets(self, run: Run) -> list[str]:
+        return [code for code in self.task.languages if code != run.source]
+
+    def _grouped(self) -> Iterator[tuple[dict[str, str], list[Run]]]:
+        """The runs that make up one A(θ₀): of one model, source and algorithm."""
+        groups: dict[tuple, list[Run]] = {}
+        for run in self.runs:
+            groups.setdefault((run.model, run.source, run.algorithm), []).append(run)
+        for runs in groups.values():
+            yield self._names(runs[0]), runs
+
+
+def transfer_task(
+    names: Sequence[str],
+    task: TransferTask,
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    more: Examples | None = None,
+    sparing: Sparing | None = None,
+) -> Transfers:
+    """Fine-tune every model in every source by every recipe and seed; predict in all languages.
+
+    `transfer_tasks` does this for several tasks at once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Models, for `models.load`.
+    sources : sequence of str
+        Among the languages of the task.
+    recipes, seeds : sequence
+        Together they span A(θ₀), the set of fine-tuned models that IGAP is the minimum over;
+        recipes that differ in the algorithm are kept apart.
+    more : Examples, optional
+        Further examples of the source language to train on, which have no translations: the paper
+        adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training set.
+    sparing : Sparing, optional
+        Its ``windows`` and ``every``: the training set of the source is asked at every checkpoint,
+        its translations only near the training errors of the windows, the test sets only after
+        ``every`` steps and the last. None: everything at every checkpoint.
+
+    Raises
+    ------
+    ValueError
+        A source that the task does not have, ``more`` for several sources or with other classes;
+        as `finetuning.finetune`.
+    """
+    return transfer_tasks(names, [task], sources, recipes, seeds, more=more, sparing=sparing)[0]
+
+
+def transfer_tasks(
+    names: Sequence[str],
+    tasks: Sequence[TransferTask],
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    more: Examples | None = None,
+    sparing: Sparing | None = None,
+) -> list[Transfers]:
+    """`transfer_task` of several tasks, such as one with its labels corrupted at several ratios.
+
+    All runs of all tasks go side by side, where one task after another would leave a CPU idle.
+    Parameters and errors as there; one `Transfers` a task.
+    """
+    names, sources, recipes, seeds = (
+        checks.several(values, what, once=True)
+        for values, what in (
+            (names, "models"), (sources, "sources"), (recipes, "recipes"), (seeds, "seeds")
+        )
+    )  # fmt: skip
+    jobs = [_jobs(names, task, sources, recipes, seeds, more, sparing) for task in tasks]
+    runs = iter(finetune_all([job for own in jobs for job in own]))
+    return [
+        Transfers(task, tuple(islice(runs, len(own))))
+        for task, own in zip(tasks, jobs, strict=True)
+    ]
+
+
+def _jobs(
+    names: Sequence[str],
+    task: TransferTask,
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    more: Examples | None,
+    sparing: Sparing | None,
+) -> list[Job]:
+    for source in sources:
+        if source not in task.train:
+            raise ValueError(
+                f"the task {task.name} has no {source}: it has {', '.join(task.languages)}"
+            )
+    if more is not None:
+        if list(sources) != [more.language]:
+            raise ValueError(
+                f"{more.name} is in {more.language}: it can be added for that source alone"
+            )
+        if more.classes != task.train[more.language].classes:
+            raise ValueError(f"{more.name} has other classes than {task.name}")
+    evaluations = {
+        f"{part} {code}": sets
+        for part, by_language in (("train", task.train), ("test", task.test))
+        for code, sets in by_language.items()
+    }
+    return [
+        Job(
+            name,
+            task.train[source] if more is None else examples.joined(task.train[source], more),
+            evaluations,
+            recipe,
+            seed,
+            sparing and _of_source(sparing, source, task),
+        )
+        for name in names
+        for source in sources
+        for recipe in recipes
+        for seed in seeds
+    ]
+
+
+def _of_source(sparing: Sparing, source: str, task: TransferTask) -> Sparing:
+    """Which sets decide and are spared, of a run that is fine-tuned in one language."""
+    others = tuple(f"train {code}" for code in task.languages if code != source)
+    return replace(sparing, decides=f"train {source}", inside=others)

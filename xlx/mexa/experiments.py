@@ -1,0 +1,334 @@
+"""What the notebooks of MEXA compute of alignment: parameters → scores, scores → tidy tables.
+
+``raw`` scores are of the states as they are, ``centred`` ones of states without the offset of each
+language (`measures.without_offset`); both stand in a column ``states``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from xlx.core import languages as known
+from xlx.core import paths
+from xlx.mexa import measures
+from xlx.mexa.chance import chance_simulation, chance_table
+from xlx.mexa.controls import score_bags
+from xlx.mexa.coverage import Coverage, measure_coverage
+from xlx.models import loading
+from xlx.models.loading import Name, series_name
+from xlx.text import corpora, downstream
+from xlx.text.corpora import ParallelCorpus
+
+#: What a row of scores is of.
+SCORED = ["model", "pooling", "states"]
+#: Whether states are taken without the offset of each language.
+STATES = {"raw": False, "centred": True}
+
+
+# --- parameters → scores --------------------------------------------------------------------------
+
+
+def load_text(
+    corpus: str,
+    languages: Sequence[str] | str | None,
+    n_sentences: int | None,
+    also: Sequence[str] = (),
+) -> ParallelCorpus:
+    """The first sentences of a corpus; ``languages="belebele"``: the paper's 117 and ``also``."""
+    text = corpora.load(corpus, None if languages == "belebele" else languages)
+    if languages == "belebele":
+        labels = pd.read_csv(paths.PUBLISHED / "mexa" / "belebele_labels.csv")["label"]
+        wanted = {*also, *map(downstream.language_of, labels)}
+        text = text.select([code for code in text.languages if code in wanted])
+    return text.drop(range(n_sentences or len(text), len(text)))
+
+
+def language_tags(corpus: str) -> dict[str, str]:
+    """Code → label of FLORES-200, if that is the corpus."""
+    return corpora.tags(corpus) if corpus in ("flores200-100", "flores200") else {}
+
+
+def language_groups(text: ParallelCorpus, corpus: str) -> dict[str, str]:
+    """Code → whether the family was trained on a language, else by its script."""
+    tags = language_tags(corpus)
+
+    def group(code: str) -> str:
+        if code in known.LANGUAGES:
+            return "trained on"
+        latin = tags.get(code, "_Latn").endswith("_Latn")
+        return "others, Latin script" if latin else "others, other scripts"
+
+    return {code: group(code) for code in text.languages}
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The coverage of one model, of states as they are or centred.
+
+    ``after`` is said after the name of the model where it is no model of its own (", untrained").
+    """
+
+    states: str
+    coverage: Coverage
+    after: str = ""
+
+    def table(self) -> pd.DataFrame:
+        """Scores by layer."""
+        return self._named(self.coverage.scores.table())
+
+    def pooled(self, how: str) -> pd.DataFrame:
+        """Scores pooled over layers, with a column ``layers`` that says how."""
+        return self._named(self.coverage.scores.pooled(how)).assign(layers=how)
+
+    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
+        table = self.coverage.named(table).assign(states=self.states)
+        return table.assign(model=table["model"] + self.after)
+
+
+def cover(
+    names: Sequence[Name],
+    text: ParallelCorpus,
+    pivot: str,
+    poolings: Sequence[str],
+    max_length: int | None,
+    *,
+    states: Sequence[str] = tuple(STATES),
+    alternatives: bool = True,
+    after: str = "",
+) -> list[Covered]:
+    """`measure_coverage` of models, of raw and centred states, with each pooling."""
+    return [
+        Covered(kind, coverage, after)
+        for name in names
+        for kind in states
+        for coverage in measure_coverage(
+            name, text, pivot, poolings=poolings, alternatives=alternatives,
+            centred=STATES[kind], max_length=max_length,
+        ).values()
+    ]  # fmt: skip
+
+
+def training_history(name: str) -> list[loading.Checkpoint]:
+    """The checkpoints of a series; none of a model without a history."""
+    try:
+        return loading.checkpoints(name)
+    except loading.NoHistoryError:
+        return []
+
+
+def cover_beside(
+    first: tuple[str, str],
+    controls: Mapping[str, str],
+    text: ParallelCorpus,
+    pivot: str,
+    max_length: int | None,
+) -> list[Covered]:
+    """The first model before its training (with its pooling), and models that must align."""
+    options = {"alternatives": False}
+    name, pooling = first
+    covered = [
+        own
+        for checkpoint in training_history(name)[:1]
+        for own in cover(
+            [checkpoint], text, pivot, [pooling], max_length, after=", untrained", **options
+        )
+    ]
+    for control, pooling in controls.items():
+        covered += cover([control], text, pivot, [pooling], max_length, **options)
+    return covered
+
+
+def bags(
+    names: Sequence[str], text: ParallelCorpus, pivot: str, max_length: int | None
+) -> pd.DataFrame:
+    """`score_bags` of the subwords of each model, raw and centred."""
+    return pd.concat(
+        [
+            score_bags(name, text, pivot, centred=centred, max_length=max_length)
+            .pooled()
+            .assign(model=series_name(loading.identify(name)), states=kind)
+            for kind, centred in STATES.items()
+            for name in names
+        ]
+    )
+
+
+# --- scores → tables ------------------------------------------------------------------------------
+
+
+def corner(
+    states: Mapping[str, np.ndarray], pivot: str, language: str, layer: int, n: int = 6
+) -> pd.DataFrame:
+    """The first cosines of a language (rows) with the pivot (columns), and which are hits."""
+    units = {
+        code: array[layer] / np.linalg.norm(array[layer], axis=1)[:, None]
+        for code, array in states.items()
+    }
+    cosines = units[language] @ units[pivot].T
+    table = pd.DataFrame(cosines).iloc[:n, :n]
+    rivals = cosines.copy()
+    np.fill_diagonal(rivals, -np.inf)
+    table["largest of all others"] = np.maximum(rivals.max(axis=0), rivals.max(axis=1))[:n]
+    table["hit"] = measures.scores(states, pivot, layers=[layer]).hits[0, 0, :n]
+    return table
+
+
+def layer_table(covered: Sequence[Covered]) -> pd.DataFrame:
+    """Scores by layer of all that is covered."""
+    return pd.concat([own.table() for own in covered])
+
+
+def pooled_table(covered: Sequence[Covered], hows: Sequence[str] = ("mean", "max")) -> pd.DataFrame:
+    """Scores pooled over layers, each way."""
+    return pd.concat([own.pooled(how) for own in covered for how in hows])
+
+
+def mean_by_layer(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Mean score over languages, a column a layer."""
+    return table.groupby([*by, "layer"], sort=False)["mu"].mean().unstack().round(3)
+
+
+def cut_table(covered: Sequence[Covered]) -> pd.DataFrame:
+    """How many sentences of a language are cut, a column a model."""
+    return pd.DataFrame(
+        {
+            own.coverage.model: pd.Series(own.coverage.cut)
+            for own in covered
+            if own.states == "raw" and not own.after
+        }
+    )
+
+
+def drawn_layers(
+    by_layer: pd.DataFrame,
+    beside: Sequence[Covered],
+    bag_table: pd.DataFrame,
+    groups: Mapping[str, str],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Means over groups of languages by layer, and of the raw bags, for `plots.mexa`."""
+    raw = bag_table[bag_table["states"] == "raw"]
+    afters = dict.fromkeys(own.after for own in beside if own.after)
+    floors = pd.concat([raw, *(raw.assign(model=raw["model"] + after) for after in afters)])
+    tables = (
+        (pd.concat([by_layer, layer_table(beside)]), ["model", "states", "group", "layer"]),
+        (floors, ["model", "group"]),
+    )
+    scores, floors = (
+        table.assign(group=table["language"].map(groups)).groupby(by, sort=False)["mu"].mean()
+        for table, by in tables
+    )
+    return scores.reset_index(), floors.reset_index()
+
+
+def course(
+    checkpoints: Sequence[loading.Checkpoint],
+    text: ParallelCorpus,
+    pivot: str,
+    pooling: str,
+    max_length: int | None,
+    groups: Mapping[str, str],
+) -> pd.DataFrame:
+    """Mean score over layers without the embeddings, by group of languages and training step."""
+    tables = []
+    for checkpoint in checkpoints:
+        for own in cover([checkpoint], text, pivot, [pooling], max_length, alternatives=False):
+            table = own.coverage.scores.pooled("mean", embedding_layer=False)
+            tables.append(table.assign(step=checkpoint.step, states=own.states))
+    table = pd.concat(tables).assign(languages=lambda rows: rows["language"].map(groups))
+    table = pd.concat([table.assign(languages="all"), table])
+    return table.groupby(["languages", "states", "step"], sort=False)["mu"].mean().unstack()
+
+
+def interval_table(pooled: pd.DataFrame, pooling: str, names: Mapping[str, str]) -> pd.DataFrame:
+    """Highest score over layers with its interval, by language and model."""
+    rows = pooled[(pooled["pooling"] == pooling) & (pooled["layers"] == "max")]
+    rows = rows[rows["language"].isin(names)]
+    ends = rows[["mu", "low", "high"]].to_numpy()
+    text = [f"{mu:.2f} ({low:.2f} to {high:.2f})" for mu, low, high in ends]
+    rows = rows.assign(interval=text, language=rows["language"].map(names))
+    return rows.pivot_table(
+        index="language", columns=["model", "states"], values="interval", aggfunc="first",
+        sort=False,
+    )  # fmt: skip
+
+
+def group_table(
+    pooled: pd.DataFrame, bag_table: pd.DataFrame, groups: Mapping[str, str]
+) -> pd.DataFrame:
+    """Means over groups of languages of the scores and of the bags, one bag a vocabulary."""
+    bag_table = bag_table[bag_table["model"].isin(pooled["model"])]
+    wide = bag_table.pivot(index="model", columns=["states", "language"], values="mu")
+    once = bag_table[bag_table["model"].isin(wide.index[~wide.duplicated()])]
+    table = pd.concat([once.assign(pooling="bag of subwords", layers=""), pooled])
+    table = table.assign(languages=table["language"].map(groups))
+    sizes = table.drop_duplicates("language")["languages"].value_counts()
+    keys = ["model", "pooling", "layers", "states", "languages"]
+    means = table.groupby(keys, sort=False)["mu"].mean().unstack()
+    return means.rename(columns=lambda group: f"{group} ({sizes[group]})")
+
+
+def above_bags(
+    pooled: pd.DataFrame, beside: Sequence[Covered], bag_table: pd.DataFrame
+) -> pd.DataFrame:
+    """In how many languages the highest layer is above the bag of the model's subwords."""
+    highest = [pooled[pooled["layers"] == "max"]]
+    highest += [own.pooled("max") for own in beside if not own.after]
+    keys = ["model", "states", "language"]
+    both = pd.concat(highest).merge(bag_table, on=keys, suffixes=("", " of bag"), how="inner")
+    both["above"] = both["mu"] > both["mu of bag"]
+    counted = both.groupby(SCORED, sort=False)["above"].agg(["sum", "size"])
+    return counted.set_axis(["languages above the bag", "of"], axis=1)
+
+
+# --- chance ---------------------------------------------------------------------------------------
+
+
+def simulated_tails(
+    sizes: Sequence[int], simulated: Sequence[int], dim: int, n_draws: int, seed: int
+) -> pd.DataFrame:
+    """`chance_table` of each number of sentences, with random vectors for those ``simulated``."""
+    tables = [
+        chance_simulation(n, dim, n_draws, seed).tails() if n in simulated else chance_table(n)
+        for n in sizes
+    ]
+    return pd.concat(
+        [table.assign(n=n) for n, table in zip(sizes, tables, strict=True)], ignore_index=True
+    )
+
+
+def chance_moments(
+    n: int, dim: int, n_draws: int, seed: int, anisotropies: Sequence[float]
+) -> pd.DataFrame:
+    """Hits by chance of vectors with ever more in common, beside the two formulas."""
+    table = pd.concat(
+        [
+            chance_simulation(n, dim, n_draws, seed, anisotropy=share)
+            .moments()
+            .assign(anisotropy=share)
+            for share in anisotropies
+        ]
+    )
+    kept = (table["source"] == "vectors") | (table["anisotropy"] == anisotropies[0])
+    return table[kept].set_index(["source", "anisotropy"])
+
+
+def least_hits(
+    pooled: pd.DataFrame, covered: Sequence[Covered], n: int, p: float = 0.001
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Hits that the highest of L layers reaches by chance with less than ``p`` of a language.
+
+    L times the probability of one layer is an upper bound. By number of layers: ``hits``, ``P``;
+    and how many languages of each model have so many.
+    """
+    tail = chance_table(n).set_index("k")["matrix"]
+    depth = {own.coverage.model: len(own.coverage.scores.layers) for own in covered}
+    least = {layers: int((layers * tail < p).idxmax()) for layers in sorted(set(depth.values()))}
+    bounds = {layers: {"hits": k, "P": layers * tail[k]} for layers, k in least.items()}
+    highest = pooled[pooled["layers"] == "max"]
+    hits = (highest["mu"] * n).round().astype(int)
+    above = highest.assign(above=hits >= highest["model"].map(depth).map(least))
+    counted = above.groupby(SCORED, sort=False)["above"].agg(["sum", "size"])
+    counted = counted.set_axis(["languages above chance", "of"], axis=1)
+    return pd.DataFrame(bounds).T.rename_axis("layers").astype({"hits": int}), counted

@@ -1,0 +1,86 @@
+"""The sentences of all languages in a plane, by t-SNE (Figure 4 of the MEXA paper)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from xlx.core import work
+from xlx.mexa.coverage import MEXA_POOLINGS
+from xlx.models import embeddings, loading
+from xlx.models.loading import Name
+from xlx.text.corpora import ParallelCorpus
+
+
+def place_sentences(
+    name: Name,
+    corpus: ParallelCorpus,
+    layers: Sequence[int],
+    *,
+    n_sentences: int,
+    perplexity: float = 30,
+    seed: int = 0,
+    pooling: str = MEXA_POOLINGS[0],
+    max_length: int | None = None,
+) -> pd.DataFrame:
+    """The sentences of all languages in a plane, by t-SNE of their directions (Figure 4).
+
+    The first `n_sentences` of the corpus, layer by layer. Returns a row per layer and sentence:
+    ``layer``, ``language``, ``sentence``, ``x``, ``y``, ``nearest`` (language of the nearest other
+    point). Errors as `measure_coverage`.
+    """
+    from scipy.spatial import cKDTree
+
+    n = min(n_sentences, len(corpus))
+    options = {"pooling": pooling, "max_length": max_length}
+    about = embeddings.corpus_about(name, corpus, **options)
+    about |= {"layers": list(layers), "n": n, "perplexity": perplexity, "seed": seed}
+    placed = work.result(PLANE, about, name, corpus, layers, n, perplexity, seed, options)["placed"]
+    language = np.repeat(corpus.languages, n)
+    tables = [
+        pd.DataFrame(
+            {
+                "layer": layer,
+                "language": language,
+                "sentence": np.tile(np.arange(n), len(corpus.languages)),
+                "x": points[:, 0],
+                "y": points[:, 1],
+                "nearest": language[cKDTree(points).query(points, 2)[1][:, 1]],
+            }
+        )
+        for layer, points in zip(layers, placed, strict=True)
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _placed(
+    name: Name,
+    corpus: ParallelCorpus,
+    layers: Sequence[int],
+    n: int,
+    perplexity: float,
+    seed: int,
+    options: Mapping[str, object],
+) -> dict[str, np.ndarray]:
+    """Coordinates, ``(layers, languages * n, 2)``."""
+    from sklearn.manifold import TSNE
+
+    states = embeddings.embed_corpus(loading.load(name), corpus, **options).states
+    placed = []
+    for layer in layers:
+        rows = np.concatenate([own[layer, :n] for own in states.values()])
+        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        plane = TSNE(perplexity=perplexity, init="pca", random_state=seed)
+        placed.append(plane.fit_transform(rows))
+    return {"placed": np.array(placed)}
+
+
+def _otherwise_placed(stored: work.Value, computed: work.Value) -> float:
+    """How far apart the points are spread, relatively: t-SNE puts no point twice in one place."""
+    spreads = [value["placed"].std(axis=1) for value in (stored, computed)]
+    return float(np.abs(spreads[1] / spreads[0] - 1).max())
+
+
+PLANE = work.Kind(
+    "neighbourhoods", _placed, version=1, tolerance=0.25, difference=_otherwise_placed
+)

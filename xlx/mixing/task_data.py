@@ -1,0 +1,214 @@
+"""What the within/across experiments learn from and ask: pairs and questions, by parameters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from xlx.core import paths
+from xlx.mixing.grids import PARTS
+from xlx.text import corpora, examples, parallel_sets, questions, sameness
+from xlx.text.examples import Examples
+from xlx.text.questions import Questions
+
+#: Tasks as tables call them.
+TASK_NAMES = {"NLI": "XNLI", "PI": "PAWS-X", "same": "same or other", "QA": "XQuAD"}
+
+
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """What is learnt, held out and asked: ``sets`` by language, parallel.
+
+    ``name`` is that of the held-out set in a job. ``left_out``: reason → examples left out.
+    """
+
+    train: Examples | Questions
+    held_out: Examples | Questions
+    sets: Mapping[str, Any]
+    left_out: Mapping[str, int]
+    name: str = "validation"
+
+    @property
+    def gold(self) -> Examples | Questions:
+        """The set of the first language."""
+        return next(iter(self.sets.values()))
+
+    @property
+    def guess(self) -> float:
+        """The share of the commonest label in the sets."""
+        return max(examples.class_counts(self.gold).values()) / len(self.gold)
+
+    def described(self) -> pd.Series:
+        """Sizes, classes and what was left out."""
+        rows: dict[str, Any] = {"to learn": len(self.train), "held out": len(self.held_out)}
+        rows |= {"to test": len(self.gold), "languages": len(self.sets)}
+        if isinstance(self.gold, Questions):
+            rows["paragraphs"] = len(set(self.gold.contexts))
+        else:
+            for what, part in (("to learn", self.train), ("to test", self.gold)):
+                rows |= {f"{what}, {x}": n for x, n in examples.class_counts(part).items()}
+            rows |= {"first texts": len(set(self.gold.first))}
+            rows |= {"always the commonest label": f"{self.guess:.1%}"}
+        return pd.Series(rows | {f"left out: {why}": n for why, n in self.left_out.items()})
+
+
+def pair_data(
+    task: str,
+    languages: Sequence[str],
+    source: str,
+    n_train: int | None,
+    n_test: int | None,
+    *,
+    train_source: str | None = None,
+    train_data: str | None = None,
+    test_data: str | None = None,
+    split: str = "test",
+) -> TaskData:
+    """Pairs of a task ("NLI", "PI"): the shortest ``n_train`` of ``source``, ``n_test`` to ask."""
+    sets, left_out = examples.parallel_examples(task, languages, split, n_test, path=test_data)
+    origin = {"source": train_source, "path": train_data}
+    train = examples.parallel_examples(task, [source], "train", n_train, **origin)[0][source]
+    held_out = examples.parallel_examples(task, [source], "validation", path=test_data)[0][source]
+    return TaskData(train, held_out, sets, left_out)
+
+
+def question_data(
+    languages: Sequence[str],
+    source: str,
+    n_train: int | None,
+    n_test: int | None,
+    *,
+    train_source: str,
+    per_context: int | None = None,
+    train_data: str | None = None,
+    test_data: str | None = None,
+) -> TaskData:
+    """Questions with the shortest contexts, to learn in ``source`` and to ask of XQuAD."""
+    sets, lacking = questions.parallel_questions(
+        "xquad", languages, "test", n_test, per_context=per_context, path=test_data
+    )
+    train = questions.parallel_questions(train_source, [source], "train", n_train, path=train_data)[
+        0
+    ]
+    held_out = questions.load_questions(train_source, source, "validation", path=train_data)
+    when_read = pd.DataFrame({code: own.left_out for code, own in sets.items()}).sum(axis=1)
+    left_out = {"lacking in a language": sum(lacking.values())} | when_read.to_dict()
+    return TaskData(train[source], held_out, sets, left_out)
+
+
+def same_or_other_data(
+    corpus: str,
+    languages: Sequence[str],
+    source: str,
+    n_train: int,
+    n_test: int,
+    seed: int,
+    *,
+    alike: bool,
+) -> TaskData:
+    """Pairs of which the second is the same sentence or another one (drawn ``alike``)."""
+    parallel = corpora.load(corpus, drop_duplicates=True).select(languages)
+    train, sets = sameness.same_or_other_parts(parallel, source, n_train, n_test, seed, alike=alike)
+    return TaskData(train[source], sets[source], sets, {}, name=source)
+
+
+def worked_pairs(
+    sets: Mapping[str, Examples],
+    cells: Sequence[tuple[str, str]],
+    rows: int | Sequence[int] = 0,
+    parts: Sequence[str] = ("first", "second"),
+) -> pd.DataFrame:
+    """An example as it stands in some cells (language of each part): a row a cell, in full."""
+    of = [rows] * len(cells) if isinstance(rows, int) else rows
+    gold = next(iter(sets.values()))
+    shown = [
+        (f"{a}-{b}", sets[a].first[k], sets[b].second[k], gold.classes[gold.labels[k]])
+        for (a, b), k in zip(cells, of, strict=True)
+    ]
+    return pd.DataFrame(shown, columns=["cell", *parts, "label"]).set_index("cell")
+
+
+def worked_questions(
+    sets: Mapping[str, Questions], cells: Sequence[tuple[str, str]], longest: int = 90
+) -> pd.DataFrame:
+    """The first question in some cells, with the beginning of its context."""
+    shown = [
+        (
+            f"{a}-{b}",
+            f"{sets[a].contexts[0][:longest]} …",
+            sets[b].questions[0],
+            sets[a].answers[0][0].text,
+        )
+        for a, b in cells
+    ]
+    return pd.DataFrame(shown, columns=["cell", *PARTS["QA"], "answer"]).set_index("cell")
+
+
+def control_data(
+    languages: Mapping[str, Sequence[str]],
+    source: str,
+    n_train: Mapping[str, int | None],
+    n_test: Mapping[str, int | None],
+    *,
+    train_sources: Mapping[str, str],
+    train_data: Mapping[str, str],
+    test_data: Mapping[str, str],
+    per_context: int | None,
+    corpus: str,
+    seed: int,
+) -> dict[str, TaskData]:
+    """The data of each task that ``languages`` names ("NLI", "PI", "same", "QA")."""
+    data = {}
+    for task, codes in languages.items():
+        first = codes, source, n_train[task], n_test[task]
+        folders = {"train_data": train_data.get(task), "test_data": test_data.get(task)}
+        origin = train_sources.get(task)
+        if task == "QA":
+            data[task] = question_data(
+                *first, train_source=origin, per_context=per_context, **folders
+            )
+        elif task == "same":
+            data[task] = same_or_other_data(corpus, *first, seed, alike=False)
+        else:
+            data[task] = pair_data(task, *first, train_source=origin, **folders)
+    return data
+
+
+def mixed_pairs(
+    pairs: Sequence[str],
+    languages: Sequence[str],
+    n_train: int | None,
+    n_test: int | None,
+    *,
+    train_source: str | None,
+    train_data: str | None,
+    test_data: str | None,
+) -> tuple[dict[str, Examples], dict[str, Examples]]:
+    """Pairs of inference to learn, by languages of premise and hypothesis ("en-de"), and to ask."""
+    taught = list(dict.fromkeys(code for pair in pairs for code in pair.split("-")))
+    origin = {"source": train_source, "path": train_data}
+    train, _ = examples.parallel_examples("NLI", taught, "train", n_train, **origin)
+    sets, _ = examples.parallel_examples("NLI", languages, "test", n_test, path=test_data)
+    codes = {pair: pair.split("-") for pair in pairs}
+    return {pair: parallel_sets.crossed(train[a], train[b]) for pair, (a, b) in codes.items()}, sets
+
+
+def mixed_sizes(learnt: Mapping[str, Examples], sets: Mapping[str, Examples]) -> pd.Series:
+    """How many pairs of each kind are learnt and asked."""
+    gold = next(iter(sets.values()))
+    rows = {f"to learn, {pair}": len(own) for pair, own in learnt.items()}
+    rows |= {"to test": len(gold), "languages": len(sets)}
+    return pd.Series(rows | {f"to test, {x}": n for x, n in examples.class_counts(gold).items()})
+
+
+def printed_by_class(languages: Sequence[str], classes: Sequence[str]) -> pd.DataFrame:
+    """Tables 6, 12 and 13 of the paper: means over some languages, by the names of our classes."""
+    folder = paths.PUBLISHED / "within_across"
+    tables = [pd.read_csv(path) for path in sorted(folder.glob("table*_pi_by_class_*.csv"))]
+    paper = pd.concat(tables).rename(columns={"label_class": "label", "value": "score"})
+    negative = paper["label"].str.contains("Non|not", case=False, regex=True)
+    paper["label"] = negative.map({True: classes[0], False: classes[1]})
+    paper = paper[paper["language"].isin(languages)]
+    means = paper.groupby(["model", "setting", "label"], sort=False)["score"].mean() / 100
+    return means.reset_index().assign(language="mean")

@@ -1,0 +1,224 @@
+"""Which model a name stands for, and the hash by which results know it; nothing is loaded.
+
+A name is looked for in three places: the models this repository ships, a folder of your own, the
+Hugging Face hub. A training history is a *series*: a folder with `step-*` subfolders, or a hub
+repository with revisions called `step-1000`, `step1000`; `checkpoints` lists it.
+"""
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xlx.core import checks, paths
+from xlx.models.hub import WORDS, ModelNotFoundError, hub_folder, hub_revisions, weight_files
+
+_STEP = re.compile(r"step[-_]?(\d+)(?:-tokens\d+\w*)?", re.IGNORECASE)
+
+
+class NoHistoryError(ValueError):
+    """The model is one state, not a series of checkpoints."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One state of a model's training history.
+
+    Attributes
+    ----------
+    name : str
+        Name of the series, as given to `checkpoints`.
+    step : int
+        Training step, 0 = untrained.
+    path : Path or None
+        Its folder, where the series is local.
+    revision : str or None
+        Its revision, where the series is on the hub.
+    """
+
+    name: str
+    step: int
+    path: Path | None = None
+    revision: str | None = None
+
+
+#: What a model is called: a name, a folder, a checkpoint.
+Name = str | os.PathLike | Checkpoint
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What is known of a model without loading it: as of the `Encoder` that `load` gives."""
+
+    name: str
+    step: int | None
+    fingerprint: str
+
+
+def identify(name: Name) -> Identity:
+    """Find a model and hash its files; arguments and errors as `load`."""
+    label, folder, step = find(name)
+    return Identity(label, step, fingerprint_of(model_files(label, folder)))
+
+
+def fingerprint(name: Name) -> str:
+    """SHA-256 of a model's files, as `Encoder.fingerprint`; arguments and errors as `load`."""
+    return identify(name).fingerprint
+
+
+def checkpoints(name: str) -> list[Checkpoint]:
+    """The training history of a shipped series, a folder or a hub repository, by step.
+
+    Raises ModelNotFoundError if there is no model of this name, NoHistoryError (a ValueError) if it
+    has no training history.
+    """
+    folder = local_folder(name)
+    if folder is not None:
+        if series := local_series(name, folder):
+            return series
+        raise NoHistoryError(
+            f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
+        )
+    steps = {
+        int(match[1]): Checkpoint(name, int(match[1]), revision=revision)
+        for revision in hub_revisions(name)
+        if (match := _STEP.fullmatch(revision))
+    }
+    if not steps:
+        raise NoHistoryError(
+            f"the hub model {name!r} has no revision called step-<number>: load it with "
+            "revision=... instead"
+        )
+    return [steps[step] for step in sorted(steps)]
+
+
+def series_name(model: Any) -> str:
+    """The name of an `Encoder` or `Identity` without its step, and of a folder without its path."""
+    suffix = "" if model.step is None else f"@step-{model.step:06d}"
+    name = model.name.removesuffix(suffix)
+    return Path(name).name if Path(name).is_dir() else name
+
+
+def find(
+    name: Name, step: int | None = None, revision: str | None = None
+) -> tuple[str, Path, int | None]:
+    """A model's label, the folder of its files and its step; arguments and errors of `load`."""
+    if not isinstance(name, Name) or not str(name):
+        raise ValueError(f"{name!r} is no name of a model: give a shipped one, a folder or a hub's")
+    checkpoint = name if isinstance(name, Checkpoint) else None
+    label = checkpoint.name if checkpoint else os.fspath(name)
+    if checkpoint is None and step is not None:
+        series = {item.step: item for item in checkpoints(label)}
+        if step not in series:
+            raise ValueError(f"{label!r} has no step {step}: it has {', '.join(map(str, series))}")
+        checkpoint = series[step]
+    if checkpoint is not None:
+        if checkpoint.path is not None and not checkpoint.path.exists():
+            return find(label, checkpoint.step)  # from another machine, where it lies elsewhere
+        step, revision, folder = checkpoint.step, checkpoint.revision, checkpoint.path
+    else:
+        folder = local_folder(label)
+        if folder is not None and not (folder / "config.json").exists():
+            last = [None, *local_series(label, folder)][-1]
+            step, folder = (last.step, last.path) if last else (step, folder)
+    if folder is None:
+        folder = hub_folder(label, revision)
+    elif revision is not None:
+        raise ValueError(f"{label!r} is the folder {folder}, which has no revisions")
+    if step is not None:
+        label = f"{label}@step-{step:06d}"
+    elif revision is not None:
+        label = f"{label}@{revision}"
+    return label, folder, step
+
+
+def local_folder(name: str) -> Path | None:
+    """The local folder a name stands for: a shipped model, or a path; None for one of the hub."""
+    if re.match(r"\w", name) and (paths.MODELS / name).is_dir():
+        return paths.MODELS / name
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_file():
+        raise ValueError(f"{name!r} is a file: give the folder with config.json and the weights")
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
+        raise ModelNotFoundError(f"there is no model folder {name!r}: check the path")
+    return None
+
+
+def local_series(name: str, folder: Path) -> list[Checkpoint]:
+    """The checkpoints of a folder by step; none where it has no ``step-*`` subfolder."""
+    steps: dict[int, Checkpoint] = {}
+    for path in sorted(folder.iterdir()):
+        match = _STEP.fullmatch(path.name)
+        if match and path.is_dir():
+            step = int(match[1])
+            if step in steps:
+                both = f"{steps[step].path.name} and {path.name}"
+                raise ValueError(f"{folder} has step {step} twice: {both}")
+            steps[step] = Checkpoint(name, step, path=path)
+    return [steps[step] for step in sorted(steps)]
+
+
+def model_files(label: str, folder: Path) -> list[Path]:
+    """The files that make a model: configuration, weights, tokenizer; refuses what is not whole."""
+    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    if "adapter_config.json" in names:
+        raise ValueError(
+            f"{folder} holds an adapter (LoRA; adapter_config.json), which is not applied here: "
+            "merge it into its base model (merge_and_unload) and save the whole"
+        )
+    if "config.json" not in names:
+        inside = [path.parent.name for path in folder.glob("*_Transformer/config.json")]
+        hint = f", but in {inside[0]}: give that folder" if inside else ""
+        raise ModelNotFoundError(
+            f"{folder} holds no model: there is no config.json in it (nor any step-<number> "
+            f"folder){hint}"
+        )
+    weights = weight_files(names)
+    if not any(name.endswith((".safetensors", ".bin")) for name in weights):
+        raise ModelNotFoundError(
+            f"the folder of {label!r}, {folder}, has no weights: no model.safetensors and no "
+            "pytorch_model.bin"
+        )
+    words = [name for name in names if WORDS.fullmatch(name)]
+    # Without such a file transformers makes up an empty tokenizer, in which all words are unknown.
+    if not any(WORDS.fullmatch(name)[1] for name in words):
+        raise ModelNotFoundError(
+            f"the folder of {label!r}, {folder}, has no tokenizer: no tokenizer.json, vocabulary "
+            "or sentencepiece model; copy the tokenizer files of the model it was trained with"
+        )
+    for name in [name for name in weights if name.endswith(".json")]:
+        shards = read_json(folder / name).get("weight_map")
+        shards = set(shards.values()) if isinstance(shards, dict) else {"none"}
+        if lost := sorted(map(str, shards - set(weights))):
+            raise ValueError(
+                f"{folder / name} names the weights {lost[0]}, and the folder has no such file: "
+                "fetch the model again"
+            )
+    return [folder / name for name in ("config.json", *weights, *words)]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; ValueError where it is torn."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON ({error}): fetch the model again") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is not a JSON object: fetch the model again")
+    return content
+
+
+def fingerprint_of(files: list[Path]) -> str:
+    """SHA-256 over names and contents; refuses a shipped file that is not the one on record."""
+    digest = hashlib.sha256()
+    for path in sorted(files, key=lambda path: path.name):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        checks.on_record(path, content, paths.MODELS / "SHA256SUMS")
+        digest.update(f"{path.name} {content}\n".encode())
+    return digest.hexdigest()

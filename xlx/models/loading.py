@@ -1,0 +1,334 @@
+"""Load any Transformer whose hidden states we want to look into.
+
+Encoder-only (XLM-R, BERT, DistilBERT), decoder-only (Llama, GPT-2) and encoder-decoder models (mT5,
+mBART, M2M100: their encoder) come through one door, `load`, by a name as `xlx.models.identity` has
+them. `classifier` and `reader` give an encoder a new head, to be fine-tuned.
+
+No code that comes with a model is ever run: `trust_remote_code` stays off, safetensors are
+preferred, and pickled weights are read by torch's restricted unpickler (`weights_only=True`).
+
+A model that needs to be told the language of its input (M2M100, NLLB, mBART) reads every sentence
+under its tokenizer's default language; set ``encoder.tokenizer.src_lang`` to change it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from xlx.core import checks
+from xlx.core.settings import current
+from xlx.models.folders import (
+    LOCAL,
+    check_layers,
+    check_missing,
+    kind_of,
+    load_config,
+    load_errors,
+    load_model,
+    load_tokenizer,
+    own_pooling,
+    quiet,
+)
+from xlx.models.hub import ModelNotFoundError
+from xlx.models.identity import (
+    Checkpoint,
+    Identity,
+    Name,
+    NoHistoryError,
+    checkpoints,
+    find,
+    fingerprint,
+    fingerprint_of,
+    identify,
+    model_files,
+    series_name,
+)
+
+__all__ = [
+    "Checkpoint",
+    "Encoder",
+    "Identity",
+    "ModelNotFoundError",
+    "Name",
+    "NoHistoryError",
+    "checkpoints",
+    "classifier",
+    "device_of",
+    "fingerprint",
+    "identify",
+    "load",
+    "reader",
+    "series_name",
+    "tokenizer",
+]
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+#: What configurations call the shares of units that are left out in training.
+_DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A loaded model in evaluation mode, with its tokenizer.
+
+    Attributes
+    ----------
+    model : torch.nn.Module
+        The bare Transformer (no language-modelling head); of an encoder-decoder model its encoder.
+    tokenizer : PreTrainedTokenizerBase
+    name : str
+        What it was loaded by, with the step: "mini-xlmr@step-000100".
+    fingerprint : str
+        SHA-256 over weights, configuration and tokenizer files: the model's name in cache keys.
+    kind : str
+        "encoder", "decoder" or "encoder-decoder".
+    device : torch.device
+    dtype : torch.dtype
+        Of weights and arithmetic: float32 or bfloat16.
+    step : int or None
+        Training step, of a checkpoint of a series.
+    own_pooling : str or None
+        How a folder of sentence-transformers pools ("mean", "cls" ...), where it is one.
+    """
+
+    model: torch.nn.Module
+    tokenizer: Any
+    name: str
+    fingerprint: str
+    kind: str
+    device: torch.device
+    dtype: torch.dtype
+    step: int | None = None
+    own_pooling: str | None = None
+
+    @property
+    def n_layers(self) -> int:
+        """Number of Transformer layers; there is one hidden state more (the embedding layer's)."""
+        return int(self._config.num_hidden_layers)
+
+    @property
+    def dim(self) -> int:
+        """Width of the hidden states."""
+        return int(self._config.hidden_size)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Rows of the embedding table."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills up short rows: masked out, so any serves where none is named."""
+        tokenizer = self.tokenizer
+        # The model's own first: RoBERTa numbers positions by what is not its padding id.
+        for token in (self._config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id):
+            if isinstance(token, int) and 0 <= token < self.vocabulary_size:
+                return token
+        return 0
+
+    @property
+    def max_length(self) -> int | None:
+        """How many tokens, special ones included, a sequence may have; None: no limit."""
+        limits = []
+        positions = getattr(self._config, "max_position_embeddings", None)
+        if isinstance(positions, int) and positions > 0:
+            # RoBERTa and its kin count positions from the padding id + 1 on.
+            limits.append(positions - self._first_position)
+        # Tokenizers without a limit of their own say 10^30.
+        if self.tokenizer.model_max_length < 10**6:
+            limits.append(int(self.tokenizer.model_max_length))
+        return min(limits, default=None)
+
+    def limit(self, max_length: int | None, *, pair: bool = False) -> int | None:
+        """Tokens an input may have: ``max_length``, or where that is None what the model takes.
+
+        ValueError for more than it takes, or where special tokens leave no room for text.
+        """
+        if max_length is None:
+            return self.max_length
+        checks.whole(max_length, "max_length", least=None)
+        if self.max_length is not None and max_length > self.max_length:
+            raise ValueError(
+                f"max_length is {max_length}, but {self.name!r} takes {self.max_length} tokens"
+            )
+        n_special = self.tokenizer.num_special_tokens_to_add(pair=pair)
+        if max_length <= n_special + pair:
+            raise ValueError(
+                f"max_length is {max_length}, and {n_special} of the tokens of {self.name!r} are "
+                f"special ones: no room is left for {'two sentences' if pair else 'the sentence'}"
+            )
+        return max_length
+
+    @property
+    def _first_position(self) -> int:
+        for name, module in self.model.named_modules():
+            if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+                return 0 if module.padding_idx is None else module.padding_idx + 1
+        return 0
+
+    @property
+    def _config(self) -> Any:
+        return self.model.config.get_text_config()
+
+
+def load(
+    name: Name,
+    *,
+    step: int | None = None,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | None = None,
+) -> Encoder:
+    """Load a model for looking into its hidden states.
+
+    Parameters
+    ----------
+    name : str, path or Checkpoint
+        Looked for in this order: a model shipped in `data/models`, a folder, the hub.
+    step : int, optional
+        A checkpoint of a series. Without it a local series gives its last one (the trained model)
+        and a hub name its main revision.
+    revision : str, optional
+        Branch, tag or commit of a hub repository.
+    device : str, optional
+        "cpu", "cuda", "cuda:1". Default: as in `xlx.settings`, CUDA where there is one.
+    dtype : {"float32", "bfloat16"}, optional
+        Of weights and arithmetic. Default: as in `xlx.settings`. bfloat16 is faster where the
+        processor has it, and keeps about two and a half decimal digits; pooled vectors are float32
+        in any case.
+
+    Raises
+    ------
+    ModelNotFoundError
+        If there is no such model, or no network to get it with.
+    ValueError
+        If it cannot be used: needs code of its own, lacks weights or a tokenizer, has weights that
+        its config leaves out, is an adapter, reads no text, unknown step; or a shipped file that is
+        not the one on record (``data/models/SHA256SUMS``).
+    """
+    dtype = dtype or current().dtype
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+    torch_device = device_of(device)
+    label, folder, step = find(name, step, revision)
+    files = model_files(label, folder)
+    config, model = load_model(label, folder, DTYPES[dtype])
+    kind = kind_of(config)
+    if kind == "encoder-decoder":
+        model = model.get_encoder()
+    model.requires_grad_(False).eval().to(torch_device)
+    return Encoder(
+        model, load_tokenizer(label, folder), label, fingerprint_of(files), kind, torch_device,
+        DTYPES[dtype], step, own_pooling(folder),
+    )  # fmt: skip
+
+
+def classifier(
+    name: Name,
+    n_classes: int,
+    seed: int,
+    max_length: int | None = None,
+    *,
+    dropout: float | None = None,
+) -> tuple[Any, Any, int | None]:
+    """An encoder with a new head that classifies its input, to be fine-tuned.
+
+    The head is that of the architecture's class for sequence classification in `transformers`; its
+    new weights are normal with the variance of BERT's at a width of 768 (0.02 ** 2), times
+    768 / width, and come from ``seed``. Weights are float32, on the CPU. A model that was
+    fine-tuned already comes with its own head, if that is for ``n_classes``. ``dropout`` is the
+    share of units that all its dropouts leave out in training; None: as in its config.
+
+    Returns the model, its tokenizer and how many tokens an input may have: ``max_length``, or where
+    that is None what the model takes (None: no limit). Raises as `load`; also for a model that is
+    no encoder, a ``max_length`` that does not fit, a ``dropout`` where the config has none.
+    """
+    from transformers import AutoModelForSequenceClassification as Kind
+
+    return _with_new_head(name, Kind, seed, max_length, dropout, num_labels=n_classes)
+
+
+def reader(
+    name: Name, seed: int, max_length: int | None = None, *, dropout: float | None = None
+) -> tuple[Any, Any, int | None]:
+    """An encoder with a new head that finds where in a text an answer starts and ends.
+
+    As `classifier`, with the class for extractive question answering.
+    """
+    from transformers import AutoModelForQuestionAnswering as Kind
+
+    return _with_new_head(name, Kind, seed, max_length, dropout)
+
+
+def tokenizer(name: Name) -> Any:
+    """The tokenizer of a model alone. Raises as `load`."""
+    label, folder, _ = find(name)
+    model_files(label, folder)
+    return load_tokenizer(label, folder)
+
+
+def device_of(device: str | torch.device | None) -> torch.device:
+    """The device that a name means; None: that of the settings, or CUDA where there is one.
+
+    ValueError if there is none.
+    """
+    device = current().device if device is None else device
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return checks.device(device)
+
+
+def _with_new_head(
+    name: Name,
+    kind_of_model: Any,
+    seed: int,
+    max_length: int | None,
+    dropout: float | None,
+    **options: Any,
+) -> tuple[Any, Any, int | None]:
+    """An encoder as one of `transformers`' classes for a task: what `classifier`, `reader` share.
+
+    ``options`` are of the class's configuration, such as ``num_labels``.
+    """
+    label, folder, step = find(name)
+    files = model_files(label, folder)
+    config = load_config(label, folder)
+    if (kind := kind_of(config)) != "encoder":
+        raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
+    if dropout is not None:
+        rates = [key for key in config.to_dict() if _DROPOUT.search(key)]
+        if not rates:
+            raise ValueError(f"the config of {label!r} has no dropout that could be {dropout}")
+        options |= dict.fromkeys(rates, dropout)
+    # The weights that are missing are drawn at once, from everybody's random numbers: ours replace
+    # them.
+    with quiet(), load_errors(label, folder), torch.random.fork_rng(devices=[]):
+        model, report = kind_of_model.from_pretrained(
+            folder, dtype=torch.float32, weights_only=True, ignore_mismatched_sizes=False,
+            output_loading_info=True, **LOCAL, **options,
+        )  # fmt: skip
+    inside = model.base_model_prefix + "."
+    check_layers(label, model.base_model, report["unexpected_keys"])
+    check_missing(label, [key for key in report["missing_keys"] if key.startswith(inside)])
+    sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
+    _draw(model, sorted(report["missing_keys"]), sd, torch.Generator().manual_seed(seed))
+    words = load_tokenizer(label, folder)
+    encoder = Encoder(
+        model.base_model, words, label, fingerprint_of(files), kind, torch.device("cpu"),
+        torch.float32, step,
+    )  # fmt: skip
+    return model, words, encoder.limit(max_length, pair=True)
+
+
+@torch.no_grad()
+def _draw(model: torch.nn.Module, names: list[str], sd: float, generator: torch.Generator) -> None:
+    """New weights: matrices normal with this standard deviation, biases zero."""
+    parameters = dict(model.named_parameters())
+    for name in names:
+        if parameters[name].ndim > 1:
+            parameters[name].normal_(0.0, sd, generator=generator)
+        elif name.endswith("bias"):
+            parameters[name].zero_()

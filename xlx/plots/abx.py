@@ -1,0 +1,299 @@
+"""Figures of the ABX study and of the family: language and meaning discrimination (LD, MD).
+
+Tables have ``model``, ``task`` ("LD", "MD", ...), ``score`` and its interval ``low``, ``high``,
+unless a function says otherwise; scores are shares, and chance is ½.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from xlx.plots.panels import Panels, across, number, order, parts, rows_of
+from xlx.plots.primitives import curves, heatmap, lanes, scatter
+from xlx.plots.style import (
+    BLUE,
+    CHANCE,
+    GREEN,
+    GUESSING,
+    MEASURES,
+    NAMES,
+    VERMILION,
+    ZERO,
+    handle,
+    look,
+    looks,
+    styled,
+)
+
+_LAYER = "layer (0: embeddings)"
+_STEP = "training step (at even distances; log steps after 0)"
+#: Dashes of reference lines, in their order.
+_DASHES = ((0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (7, 3)))
+References = Mapping[str, pd.DataFrame]
+
+
+def _of(tasks: Sequence[str]) -> dict[str, dict]:
+    return {task: MEASURES[task] for task in tasks}
+
+
+def _with_lines(on: Panels, lines: References | None, tasks: Sequence[str]) -> list:
+    """Chance, and horizontal lines: label → table of ``model``, ``task`` and ``score``."""
+    across(on, y=CHANCE)
+    told = []
+    for (label, table), dash in zip((lines or {}).items(), _DASHES, strict=False):
+        for task in tasks:
+            line = {"color": MEASURES[task]["color"], "linewidth": 1, "linestyle": dash}
+            rows = rows_of(table, task=task).set_index("model")["score"]
+            for model, axes in on.axes.items():
+                if model in rows:
+                    axes.axhline(rows[model], **line)
+            if len(rows):
+                told.append(handle(f"{task} of {label}", line | {"marker": ""}, line=True))
+    return [*told, handle("chance", GUESSING | {"marker": ""}, line=True)]
+
+
+@styled
+def dynamics(
+    table: pd.DataFrame,
+    *,
+    references: References | None = None,
+    tasks: Sequence[str] = ("LD", "MD"),
+) -> Figure:
+    """Scores along training, one panel a model (Figure 2 of the ABX paper).
+
+    ``table`` has ``checkpoint``; ``references`` maps a label ("a bag of subwords") to a table of
+    ``model``, ``task`` and ``score``; a task that it lacks has no line.
+    """
+    on = curves(table, x="checkpoint", value="score", series="task", panel="model",
+                looks=_of(tasks), labels=NAMES, even=True, width=3.9, height=2.5)  # fmt: skip
+    return on.done(_STEP, "ABX score", handles=_with_lines(on, references, tasks))
+
+
+@styled
+def layer_profile(
+    table: pd.DataFrame,
+    *,
+    references: References | None = None,
+    tasks: Sequence[str] = ("LD", "MD"),
+) -> Figure:
+    """Scores over layers, one panel a model (Figure 3 of the ABX paper)."""
+    on = curves(table, x="layer", value="score", series="task", panel="model", looks=_of(tasks),
+                labels=NAMES, width=3.9, height=2.5)  # fmt: skip
+    steps = {model: own["checkpoint"].max() for model, own in parts(table, "model")}
+    on.titles(lambda model: f"{model}, step {steps[model]:,}")
+    return on.done(_LAYER, "ABX score", handles=_with_lines(on, references, tasks))
+
+
+@styled
+def member_profiles(
+    table: pd.DataFrame, references: Mapping[str, str], *, lines: References | None = None,
+    tasks: Sequence[str] = ("LD", "MD"), columns: int = 3,
+) -> Figure:  # fmt: skip
+    """Scores over layers, a small panel a model, each with its reference model in thin lines.
+
+    ``references`` maps a model to the one that it is compared with, where there is one; ``lines``
+    are horizontal, as the references of `dynamics`.
+    """
+    thin = table.assign(reference=table["model"]).drop(columns="model")
+    pairs = pd.DataFrame(references.items(), columns=["model", "reference"])
+    thin = pairs.merge(thin[thin["task"].isin(tasks[:2])], on="reference")
+    options = {"x": "layer", "value": "score", "series": "task", "looks": _of(tasks)}
+    on = curves(table, panel="model", labels=NAMES, columns=columns, width=2.75, height=1.75,
+                sharex=True, **options)  # fmt: skip
+    curves(thin, on=on, low="", labels={task: f"{task} of the model in brackets" for task in tasks},
+           linewidth=0.8, marker="", **options)  # fmt: skip
+    on.titles(lambda model: f"{model} [{references[model]}]" if model in references else model)
+    return on.done(_LAYER, "ABX score", handles=_with_lines(on, lines, tasks))
+
+
+@styled
+def intervals(table: pd.DataFrame) -> Figure:
+    """Points with intervals over layers, a panel a model, for scores that should be at chance."""
+    points = {task: own | {"linestyle": "none"} for task, own in _of(("LD", "MD")).items()}
+    on = curves(table, x="layer", value="score", series="task", panel="model", looks=points,
+                labels=NAMES, bars=True, shift=0.2, width=3.9, height=1.9)  # fmt: skip
+    return on.done(_LAYER, "ABX score of the control", handles=_with_lines(on, None, ()))
+
+
+@styled
+def checkpoint_layer_map(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD")) -> Figure:
+    """Maps of checkpoint and layer, a row of panels a model (Figure 4 of the ABX paper)."""
+    table = table[table["task"].isin(tasks)].sort_values("layer", ascending=False, kind="stable")
+    table = table.sort_values("task", kind="stable", key=lambda task: task.map(tasks.index))
+    table = table.sort_values("checkpoint", kind="stable")
+    table["model"] = pd.Categorical(table["model"], order(table, "model"))
+    on = heatmap(
+        table, row="layer", column="checkpoint", value="score", panel=("model", "task"),
+        rows=sorted(table["layer"].unique(), reverse=True), tops=lambda step: f"{step:,}",
+        written=(lambda score: number(score)) if table["checkpoint"].nunique() <= 14 else None,
+        cell=(3.9 / table["checkpoint"].nunique(), 0.24), turned=45, bar="ABX score (bright: high)",
+        edge=(0.7, 1.4),
+    )  # fmt: skip
+    return on.done("training step", _LAYER)
+
+
+@styled
+def language_maps(
+    table: pd.DataFrame, names: Mapping[str, str], *, value: str = "score",
+    tasks: Sequence[str] = ("LD", "MD"), label: str = "ABX score",
+) -> Figure:  # fmt: skip
+    """Maps of language and checkpoint, a panel a model and task (Figures 8, 9 of the ABX paper).
+
+    ``table`` has ``checkpoint``, ``language`` and ``value``; ``names`` gives the languages in
+    order, code → label. Panels of a task stand together and have one bar of colours.
+    """
+    table = table[table["task"].isin(tasks)].sort_values("checkpoint", kind="stable")
+    models = order(table, "model")
+    table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
+    table["panel"] = table["task"] + ": " + table["model"]
+    n = table["checkpoint"].nunique()
+    on = heatmap(
+        table, row="language", column="checkpoint", value=value, panel="panel", rows=list(names),
+        names=names.get, tops=lambda step: f"{step:,}", cell=(min(0.32, 1.75 / n), 0.165),
+        edge=(1.3, 1.3), columns=len(tasks) * len(models), turned=90,
+        bar_by=lambda key: key.partition(": ")[0],
+        bar={task: f"{task}: {label} (bright: high)" for task in tasks},
+    )  # fmt: skip
+    return on.done("training step")
+
+
+@styled
+def tradeoff(table: pd.DataFrame, statistics: Mapping[str, str] | None = None) -> Figure:
+    """Language pairs by LD and MD, a panel a model (Figure 6 of the ABX paper).
+
+    ``table`` has ``model``, ``language_1``, ``language_2``, ``LD``, ``MD``; ``statistics`` a line
+    of text a model. The pairs at the ends of both scales are named.
+    """
+    table = table.reset_index(drop=True)
+    ends = [
+        index for _, own in parts(table, "model") for score in ("LD", "MD")
+        for index in (own[score].idxmin(), own[score].idxmax())
+    ]  # fmt: skip
+    pairs = table["language_1"] + "-" + table["language_2"]
+    table["written"] = pairs.where(table.index.isin(ends), "")
+    on = scatter(table, x="LD", y="MD", panel="model", looks={None: look(BLUE, "o")},
+                 written="written", size=7, alpha=0.4, width=3.9, height=2.7)  # fmt: skip
+    across(on, CHANCE, CHANCE)
+    on.titles(lambda model: f"{model}\n{statistics[model]}" if statistics else model)
+    chance = handle("chance", GUESSING | {"marker": ""}, line=True)
+    return on.done("LD of a language pair", "MD of a language pair", handles=[chance])
+
+
+@styled
+def correlation_course(table: pd.DataFrame) -> Figure:
+    """Correlation of LD and MD at each checkpoint, a panel a model (Figure 7 of the ABX paper).
+
+    ``table`` has ``model``, ``checkpoint``, ``value``, ``low``, ``high``, ``p_value``; filled marks
+    are significant (p < 0.05), as in the paper.
+    """
+    options = {"x": "checkpoint", "value": "value", "panel": "model", "even": True}
+    on = curves(table, looks={None: look(BLUE, "")}, width=3.9, height=2.1, **options)
+    significant = table["p_value"] < 0.05
+    for label, kept in (("p < 0.05", significant), ("p ≥ 0.05", ~significant)):
+        own = {None: look(BLUE, "o", "none", hollow=label == "p ≥ 0.05")}
+        marked = table.assign(value=table["value"].where(kept))
+        if kept.any():
+            curves(marked, on=on, low="", looks=own, labels={None: label}, **options)
+    across(on, y=0, **ZERO | {"linestyle": "-"})
+    return on.done(_STEP, "Pearson r of LD and MD\nover language pairs")
+
+
+@styled
+def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Figure:
+    """MD against retrieval over language pairs, a panel a pairing of layers, a colour a model.
+
+    ``table`` has ``pairing``, ``model``, ``MD`` and ``retrieval``; ``statistics`` maps a pairing to
+    lines of text.
+    """
+    on = scatter(table, x="MD", y="retrieval", series="model", panel="pairing",
+                 looks=looks(order(table, "model")), size=8, alpha=0.4, width=2.8)  # fmt: skip
+    on.titles(lambda pairing: f"{pairing}\n{statistics[pairing]}")
+    return on.done("MD of a language pair", "retrieval, top-1")
+
+
+@styled
+def sampling_spread(table: pd.DataFrame) -> Figure:
+    """Spread of sampled scores over runs against the exact score, a colour a task.
+
+    ``table`` has ``task``, ``exact``, ``sd``, ``expected_sd``: one row per condition.
+    """
+    on = scatter(table, x="exact", y="sd", series="task", looks=_of(("LD", "MD")), labels=NAMES,
+                 width=4.2, height=2.6)  # fmt: skip
+    curves(table, x="exact", value="expected_sd", on=on, marker="", linewidth=1,
+           looks={None: look("0.2", "")}, labels={None: "binomial, expected"})  # fmt: skip
+    next(iter(on.axes.values())).set_ylim(bottom=0)
+    return on.done("exact score of a condition", "standard deviation over runs")
+
+
+@styled
+def training_losses(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """Losses along training, a panel an objective.
+
+    ``table`` has ``objective``, ``model``, ``step`` and ``loss``; ``names`` gives the objectives
+    in order, as they are called in the titles.
+    """
+    table = pd.concat([rows_of(table, objective=name) for name in names])
+    on = curves(table, x="step", value="loss", series="model", panel="objective", every=10,
+                sharey=False, width=2.8, height=2.4, linewidth=1.1)  # fmt: skip
+    for axes in on.titles(names).axes.values():
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.locator_params(axis="x", nbins=5)
+    return on.done("training step", "training loss (nats per subword)")
+
+
+@styled
+def held_out_maps(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """Held-out losses by language and model, a map for each group that can be compared.
+
+    ``table`` has ``group``, ``model``, ``language`` and ``loss``; ``names`` gives the languages in
+    order, code → label. Colours run from the lowest to the highest loss of a group.
+    """
+    on = heatmap(
+        table, row="language", column="model", value="loss", panel="group", rows=list(names),
+        names=names.get, tops=lambda name: name.removeprefix("mini-"), written=number,
+        own_columns=True, cell=(0.62, 0.165), edge=(1.3, 1.6), turned=35, bar_by=lambda key: key,
+    )  # fmt: skip
+    on.titles(lambda group: group.replace(", ", ",\n"))
+    return on.done("held-out loss in nats per subword; bright is high, map by map")
+
+
+@styled
+def vocabularies(
+    table: pd.DataFrame, names: Mapping[str, str], columns: Mapping[str, str]
+) -> Figure:
+    """What vocabularies do to every language: a row a language, a panel a column of the table.
+
+    ``table`` has ``vocabulary``, ``language`` and the ``columns`` (column → label of its axis);
+    ``names`` gives the languages from top to bottom, code → label.
+    """
+    long = table.melt(["vocabulary", "language"], list(columns), "column")
+    kinds = zip(order(table, "vocabulary"), (BLUE, VERMILION, GREEN), "oD^", strict=False)
+    on = lanes(
+        long, item="language", value="value", series="vocabulary", panel="column", shift=0,
+        looks={name: look(colour, mark, hollow=mark == "D") for name, colour, mark in kinds},
+        items=list(names), names=names.get, joined=True, lane=0.022, sharex=False, width=2.5,
+    )  # fmt: skip
+    for axes in on.titles(columns).axes.values():
+        axes.set_xlim(left=0)
+    return on.done()
+
+
+@styled
+def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD")) -> Figure:
+    """Differences of two models with intervals, a row a pair of models, a panel a task.
+
+    ``table`` has ``model``, ``reference``, ``task``, ``layers`` (up to two sets of them, a mark
+    each), ``value``, ``low`` and ``high``.
+    """
+    table = table.assign(pair=table["model"] + " − " + table["reference"])
+    table = pd.concat([rows_of(table, task=task) for task in tasks])
+    kinds = zip(order(table, "layers"), (False, True), "os", strict=False)
+    on = lanes(
+        table, item="pair", value="value", series="layers", panel="task", columns=len(tasks),
+        looks={name: look("0.2" if hollow else BLUE, mark, hollow=hollow)
+               for name, hollow, mark in kinds},
+        width=3.1, lane=0.13, sharex=False,
+    )  # fmt: skip
+    across(on, 0, **ZERO | {"linestyle": "-"})
+    return on.titles(NAMES).done("difference (share)")

@@ -1,0 +1,202 @@
+"""Figures of inputs in two languages (Rajaee and Monz): grids, within and across, controls.
+
+Tables hold scores in [0, 1]; axes and cells show them as the paper prints them, in per cent.
+Languages stand by code in maps, by code and name in lists; "mean" stands below the others.
+"""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
+
+from xlx.plots.panels import (
+    NOT_MEASURED,
+    Column,
+    across,
+    check_known,
+    check_once,
+    framed_handle,
+    number,
+    order,
+    scale_about,
+)
+from xlx.plots.primitives import heatmap, lanes
+from xlx.plots.style import (
+    ABOUT,
+    GUESSING,
+    HIGH,
+    MEASURES,
+    NAMES,
+    WIDTH,
+    handle,
+    language_label,
+    looks,
+    styled,
+)
+
+_SETTINGS = ("within", "across")
+_GROUPS = ("easiest", "hardest")
+#: The narrowest cells that have room for "86" and for "85.9", in inches.
+_WHOLE, _DECIMAL = 0.19, 0.235
+
+
+def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
+    return sorted(order(table, column), key="mean".__eq__)
+
+
+@styled
+def grid_maps(
+    table: pd.DataFrame, first: str = "premise", second: str = "hypothesis",
+    unit: str = "accuracy", *, columns: int = 3, middle: float | None = None,
+) -> Figure:  # fmt: skip
+    """Scores of every pair of languages, a map a model (Figures 2 to 10).
+
+    ``table`` has ``model``, ``first`` and ``second`` (the languages of the parts: rows and columns)
+    and ``score``; ``first``, ``second`` and ``unit`` say what is on the axes and in the cells.
+    Maps have one scale and stand in a row, or ``columns`` in a row where they have no room. Printed
+    numbers are bright where they are high. Where cells have intervals (``low``, ``high``), colours
+    diverge about ``middle`` (by default the middle one of all scores), and a cell whose interval
+    holds it is pale; its decimals are left out.
+
+    Raises ValueError for two scores of one cell, or none in the table.
+    """
+    check_once(table.dropna(subset="score"), "model", "first", "second")
+    codes = list(dict.fromkeys([*table["first"], *table["second"]]))
+    rows, across_ = ([c for c in codes if c in set(table[side])] for side in ("first", "second"))
+    table = table.assign(value=100 * table["score"], within=table["first"] == table["second"])
+    models = order(table, "model")
+    room = (WIDTH - 0.7) / len(across_)
+    if room / len(models) >= _WHOLE:
+        columns = len(models)
+    columns = max(1, min(columns, len(models), int(room / _WHOLE)))
+    measured = "low" in table
+    decimals = 0 if measured or room / columns < _DECIMAL else 1
+    scale, label = None, f"{unit} (%; bright: high)"
+    if measured:
+        half = 50 * (table["high"] - table["low"]).median()
+        centre = table["value"].median() if middle is None else 100 * middle
+        scale = scale_about(table["value"], centre, 2.5 * half)
+        label = f"{unit} (%); white: {centre:.0f}, an interval is about ±{half:.0f} wide"
+    on = heatmap(
+        table, row="first", column="second", value="value", panel="model", rows=rows,
+        across=across_, framed="within", columns=columns, bar=label, edge=(0.7, 1.5),
+        written=lambda value: number(value, decimals) if pd.notna(value) else "",
+        cell=(min(0.36, room / columns), 0.24), norm=scale, cmap=ABOUT if measured else HIGH,
+    )  # fmt: skip
+    handles = [framed_handle("within a language")]
+    if table["value"].count() < len(models) * len(rows) * len(across_):
+        handles.append(Patch(**NOT_MEASURED))
+    return on.done(second, first, handles=handles)
+
+
+@styled
+def within_across(table: pd.DataFrame, chance: float | None = None) -> Figure:
+    """Scores within and across by language, a panel a model (Tables 1 to 3).
+
+    ``table`` has ``model``, ``language``, ``setting``, ``score``, ``low`` and ``high`` (missing
+    where there is no interval), as `mixing.summary` gives it; the drop is not drawn but as the line
+    between the two points.
+
+    Raises ValueError for another setting, or two scores of one place.
+    """
+    return _settings(table, "language", "model", "score (%)", chance)
+
+
+@styled
+def labels(table: pd.DataFrame) -> Figure:
+    """Scores within and across by label and language, a panel a label and model (Table 5).
+
+    ``table`` has ``label`` and the columns of `within_across`, as `mixing.by_label` gives them, and
+    errors are as there.
+    """
+    return _settings(
+        table, "language", ("label", "model"), "score of the examples with the label (%)"
+    )
+
+
+@styled
+def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> Figure:
+    """Models beside their control tasks, a row a model, a column a task (Tables 7 and 14).
+
+    ``table`` has ``task``, ``model``, ``condition`` ("original", "shuffled", a baseline),
+    ``setting``, ``score``, ``low`` and ``high``; ``chance`` maps a task to the score of guessing.
+
+    Raises ValueError for another setting, two scores of one place, or the chance of a task that the
+    table does not have.
+    """
+    check_known(chance or {}, order(table, "task"), "task")
+    return _settings(
+        table, "condition", ("model", "task"), "mean score over languages (%)", chance or None
+    )
+
+
+@styled
+def distances(table: pd.DataFrame) -> Figure:
+    """How far a question's words are from its answer, by difficulty (Figures 1, 11 and 12).
+
+    A panel a model. ``table`` has ``model``, ``language``, ``group`` ("easiest", "hardest"),
+    ``distance`` (in words), ``low`` and ``high``, as `mixing.tails` gives them. The axis is
+    logarithmic: a few intervals are very wide.
+
+    Raises ValueError for another group, or two distances of one place.
+    """
+    check_known(table["group"], _GROUPS, "group")
+    check_once(table, "model", "language", "group")
+    on = lanes(
+        table.dropna(subset="distance"), item="language", items=_mean_last(table, "language"),
+        names=language_label, series="group", value="distance", panel="model", joined=True,
+        looks={group: MEASURES[group] for group in _GROUPS},
+    )  # fmt: skip
+    for axes in on.axes.values():
+        axes.set_xscale("log")
+        axes.set_xlim(left=max(1, axes.get_xlim()[0]))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter("{x:g}")
+    return on.done("mean distance of the question's words to the centre of the answer (words)")
+
+
+@styled
+def pairs(table: pd.DataFrame, *, columns: int = 5) -> Figure:
+    """A model fine-tuned on a pair of languages and its baselines, a panel a pair (Tables 4, 9).
+
+    ``table`` has ``pair`` ("en-de"), ``row`` ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*"),
+    ``condition``, ``score``, ``low`` and ``high``, as `mixing.pairs` gives them; ``columns`` panels
+    stand side by side.
+
+    Raises ValueError for two scores of one place.
+    """
+    check_once(table, "pair", "row", "condition")
+    meaning = "l1, l2: the languages of the pair; *: mean over the languages"
+    on = lanes(
+        table, item="row", value="score", series="condition", panel="pair", scale=100,
+        looks=looks(order(table, "condition"), {}), columns=columns, width=1.7, lane=0.14,
+        joined=table["condition"].nunique() == 2,
+    )  # fmt: skip
+    return on.done(f"score (%)   [{meaning}]")
+
+
+def _settings(
+    table: pd.DataFrame, item: str, panel: Column, xlabel: str,
+    chance: float | Mapping[str, float] | None = None,
+) -> Figure:  # fmt: skip
+    """Points within and across, and between them the drop."""
+    check_known(table["setting"], (*_SETTINGS, "drop"), "setting")
+    table = table[table["setting"] != "drop"]
+    both = isinstance(panel, tuple)
+    check_once(table, *(panel if both else [panel]), item, "setting")
+    on = lanes(
+        table, item=item, items=_mean_last(table, item), names=language_label, value="score",
+        series="setting", panel=panel, scale=100, labels=NAMES, joined=True,
+        looks={setting: MEASURES[setting] for setting in _SETTINGS},
+        sharex="col" if both else "all", lane=0.085 if both else 0.1,
+    )  # fmt: skip
+    handles = []
+    if chance is not None:
+        of_key = chance if isinstance(chance, Mapping) else {}
+        across(on, {key: 100 * of_key[key[1]] for key in on.axes if key[1] in of_key}
+               if of_key else 100 * chance)  # fmt: skip
+        handles.append(handle("chance", GUESSING | {"marker": ""}, line=True))
+    return on.done(xlabel, handles=handles)

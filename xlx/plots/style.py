@@ -1,0 +1,315 @@
+"""One look for all figures: sizes, palettes by model and by measure, and how a figure is kept.
+
+A model has one colour, marker and dash wherever it is drawn (`MODELS`), and so has a measure
+(`MEASURES`). Colours are those of Okabe and Ito, which the colour-blind can tell apart; marker and
+dash tell the same, so that a grey print can be read.
+"""
+
+import base64
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from itertools import product
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib import patheffects
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from xlx.core import paths
+from xlx.core.languages import LANGUAGES
+
+STYLE = Path(__file__).with_name("xlx.mplstyle")
+#: The width of a notebook's column in inches (957 px at 110 dpi), and the smallest type in points.
+WIDTH = 8.7
+TINY, SMALL = 6.5, 7.5
+CHANCE = 0.5
+#: Colours of maps: bright is high; where the middle means something, orange is below it and purple
+#: above.
+HIGH, ABOUT = "cividis", "PuOr"
+MISSING = "0.85"
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+_COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
+_MARKERS = ("o", "s", "^", "D", "v", "<", ">")
+_DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)))
+
+#: White around small text, so that it can be read across a line.
+HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
+#: Lines to compare with: chance, and what else knows nothing.
+GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
+ZERO = {"color": "0.4", "linewidth": 1}
+
+Look = dict[str, object]
+
+
+def look(colour: str, marker: str, dash: object = "-", *, hollow: bool = False) -> Look:
+    """How points and lines of a thing are drawn; it has to differ in two ways from all others."""
+    face = "white" if hollow else colour
+    return {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": face}
+
+
+#: The nine miniatures; the models of the papers look like the miniature that stands for them.
+_MEMBERS = {
+    "mini-mbert": look(PURPLE, "^", "-."),
+    "mini-xlmr": look(ORANGE, "o"),
+    "mini-xlmr-large": look("#8A5A00", "D", (0, (5, 1, 1, 1))),
+    "mini-xlm": look(SKY, "v", (0, (7, 2))),
+    "mini-infoxlm": look(GREEN, "s", "--"),
+    "mini-llama": look(BLACK, "<", (0, (1, 1))),
+    "mini-llama-large": look("0.45", ">", (0, (3, 1, 1, 1, 1, 1))),
+    "mini-llama-en80": look("#0B4F3A", "P", "--"),
+    "mini-llama-en95": look("#7A3E68", "X", "-."),
+}
+MODELS = _MEMBERS | {
+    "mBERT": _MEMBERS["mini-mbert"],
+    "XLM-R": _MEMBERS["mini-xlmr"],
+    "XLM-R_large": _MEMBERS["mini-xlmr-large"],
+    "InfoXLM": _MEMBERS["mini-infoxlm"],
+    "bag of subwords": look("0.45", "*", (0, (1, 2))),
+    "printed": look(BLACK, "D", hollow=True),
+}
+MEASURES = {
+    "LD": look(VERMILION, "o"),
+    "MD": look(BLUE, "s", "--"),
+    "MD, like length": look(SKY, "D", "-."),
+    "retrieval": look(GREEN, "^", ":"),
+    "within": look(BLUE, "o"),
+    "across": look(VERMILION, "s", hollow=True),
+    "easiest": look(BLUE, "o"),
+    "hardest": look(VERMILION, "s", hollow=True),
+    "printed": look(BLACK, "D", hollow=True),
+    "recomputed": look(VERMILION, "X"),
+    "ours": look(BLUE, "o"),
+    "trained": look(BLUE, "o"),
+    "untrained": look(ORANGE, "s", "--"),
+    "control": look(VERMILION, "^", ":"),
+    "majority": {"color": "0.4", "linestyle": (0, (1, 2)), "marker": ""},
+    "POS": look(BLUE, "o"),
+    "NER": look(ORANGE, "s"),
+    "NLI": look(GREEN, "^"),
+    "weighted_mean": look(BLUE, "o"),
+    "last": look(ORANGE, "s"),
+    "mean": look(GREEN, "^"),
+}
+NAMES = {
+    "LD": "language discrimination (LD)",
+    "MD": "meaning discrimination (MD)",
+    "MD, like length": "MD among sentences of like length",
+    "retrieval": "retrieval, top-1",
+    "within": "within: both parts in the language",
+    "across": "across: one part in another",
+    "recomputed": "recomputed from the printed rows",
+    "ours": "ours, with interval",
+    "weighted_mean": "weighted mean of tokens",
+    "last": "last token",
+    "mean": "mean of tokens",
+}
+
+
+def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS) -> dict[str, Look]:
+    """A look for each key: that of the palette, or the first that no other key has.
+
+    Raises ValueError for more keys than can be told apart.
+    """
+    keys = list(dict.fromkeys(keys))
+    chosen: dict[str, Look] = {}
+    for key in keys:
+        if key in palette and palette[key] not in chosen.values():
+            chosen[key] = palette[key]
+    taken = {(own["color"], own["marker"]) for own in chosen.values()}
+    n = len(_COLOURS)
+    free = [
+        look(_COLOURS[i], _MARKERS[(i + turn) % n], _DASHES[(i + turn) % n])
+        for turn, i in product(range(n), range(n))
+    ]
+    free = [own for own in free if (own["color"], own["marker"]) not in taken]
+    rest = [key for key in keys if key not in chosen]
+    if len(rest) > len(free):
+        raise ValueError(
+            f"{len(keys)} series cannot be told apart by {n} colours and {n} markers: draw fewer"
+        )
+    chosen |= dict(zip(rest, free, strict=False))
+    return {key: chosen[key] for key in keys}
+
+
+def handle(label: str, own: Look, *, line: bool = False, **options: object) -> Line2D:
+    """What a legend shows for a look: its marker, and the line where lines are drawn."""
+    shown = dict(own) if line else {**own, "linestyle": "none"}
+    return Line2D([], [], label=label, **({"markersize": 4.5} | shown | options))
+
+
+def ink(colour: Sequence[float]) -> str:
+    """Black or white, whichever has more contrast with a colour (at least 4.5:1)."""
+    return "black" if luminance(colour) > 0.179 else "white"
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """WCAG's relative luminance of an RGB colour."""
+    c = np.asarray(colour)[:3]
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
+
+
+def cell_frame(corner: tuple[float, float]) -> Rectangle:
+    """A frame in a cell: black lined with white shows on dark and bright cells alike."""
+    return Rectangle(
+        (corner[0] + 0.06, corner[1] + 0.06), 0.88, 0.88, fill=False, edgecolor="black",
+        linewidth=0.9, zorder=3,
+        path_effects=[patheffects.withStroke(linewidth=2.2, foreground="white")],
+    )  # fmt: skip
+
+
+_FURTHER = {"sw": "Swahili", "th": "Thai"}  # of XNLI and XQuAD, not of the ABX study
+
+
+def language_label(code: str) -> str:
+    """ "de" as "de German", "fr-UN" as "fr-UN French"; what is no language stays as it is."""
+    base = code.split("-")[0]
+    name = _FURTHER.get(base) or (LANGUAGES[base].name if base in LANGUAGES else None)
+    return f"{code} {name}" if name else code
+
+
+def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Draw under the one style, whatever is set outside; the docstring begins the figure's text."""
+
+    @wraps(draw)
+    def drawn(*arguments: object, **options: object) -> Figure:
+        with plt.style.context(STYLE):
+            figure = draw(*arguments, **options)
+            figure.set_label((draw.__doc__ or "").partition("\n")[0])
+            # The first figure loads the backend, and that of a notebook asks to be shown every
+            # figure of a cell; the context would take the wish back, and the later ones be hidden.
+            interactive = matplotlib.is_interactive()
+        matplotlib.interactive(interactive)
+        return figure
+
+    return drawn
+
+
+def alternative(figure: Figure) -> str:
+    """What a figure shows, in words: its function's first line, panels, axes and legend."""
+    panels = [
+        axes for axes in figure.axes if axes.get_visible() and axes.get_label() != "<colorbar>"
+    ]
+    bars = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
+    legends = [*figure.legends, *filter(None, (axes.get_legend() for axes in panels))]
+    parts = {
+        "Panels": [axes.get_title(loc="left") for axes in panels],
+        "Horizontal": [figure.get_supxlabel(), *(axes.get_xlabel() for axes in panels)],
+        "Vertical": [figure.get_supylabel(), *(axes.get_ylabel() for axes in panels)],
+        "Colours": [axes.get_xlabel() or axes.get_ylabel() for axes in bars],
+        "Legend": [text.get_text() for legend in legends for text in legend.get_texts()],
+    }
+    told = {name: list(dict.fromkeys(filter(None, texts))) for name, texts in parts.items()}
+    told = {
+        name: "; ".join(" ".join(text.split()) for text in texts) for name, texts in told.items()
+    }
+    return " ".join(
+        [figure.get_label(), *(f"{name}: {text}." for name, text in told.items() if text)]
+    ).strip()
+
+
+#: Two pictures look the same if no pixel differs by more than the first number (of 255 levels),
+#: and no larger share of them than the second by more than `FAINT` levels: another processor moves
+#: an edge by a fraction of a pixel, while a digit changes whole pixels.
+VISIBLE = (24, 0.005)
+FAINT = 2
+
+
+def save(figure: Figure, name: str, profile: str = "mini") -> None:
+    """Write ``<name>.pdf`` and ``.png`` where ``make figures`` says, and show it in a notebook.
+
+    A notebook that is only played with changes no committed figure: without ``XLX_FIGURES``
+    (`xlx.core.run` sets it; "none": no files at all) they go to ``build/figures/``. Another profile
+    than mini has a folder within. The files depend on the figure alone, and stay as they are where
+    the picture in them looks the same (`VISIBLE`). Files and notebook have its `alternative` text.
+    """
+    _settle(figure)
+    text = alternative(figure)
+    chosen = os.environ.get("XLX_FIGURES") or str(paths.BUILD / "figures")
+    if chosen != "none":
+        folder = Path(chosen) if profile == "mini" else Path(chosen) / profile
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(figure, folder / f"{name}.pdf", folder / f"{name}.png", text)
+    _show(figure, text)
+
+
+def _settle(figure: Figure) -> None:
+    """Find the places of all parts once: it takes longer than to draw them."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with plt.style.context(STYLE):
+            engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
+def _write(figure: Figure, pdf: Path, png: Path, text: str) -> None:
+    picture = _drawn(figure, "png", {"Software": None, "Description": text})
+    if pdf.is_file() and png.is_file() and _same(png.read_bytes(), picture):
+        return
+    page = _drawn(figure, "pdf", {"CreationDate": None, "Subject": text})
+    for path, content in ((pdf, page), (png, picture)):
+        beside = path.with_name(f".{path.name}")
+        beside.write_bytes(content)
+        beside.replace(path)
+
+
+def _drawn(figure: Figure, kind: str, metadata: dict[str, str | None], dpi: float = 200) -> bytes:
+    """A file of a figure whose layout is settled, drawn once (`savefig` draws twice)."""
+    buffer, canvas, before = io.BytesIO(), figure.canvas, figure.dpi
+    with plt.style.context(STYLE):
+        try:
+            figure.dpi = dpi
+            if kind == "png":
+                FigureCanvasAgg(figure).print_png(buffer, metadata=metadata)
+            else:
+                FigureCanvasPdf(figure).print_pdf(buffer, metadata=metadata)
+        finally:
+            figure.set_canvas(canvas)
+            figure.dpi = before
+    return buffer.getvalue()
+
+
+def _show(figure: Figure, text: str) -> None:
+    """Show a figure in a notebook, with its text, and close it, so that it is not shown again."""
+    if "ipykernel" not in sys.modules:
+        return
+    from IPython import get_ipython
+    from IPython.display import display
+
+    if get_ipython() is None:
+        return
+
+    picture = base64.b64encode(_drawn(figure, "png", {"Software": None}, figure.dpi)).decode()
+    display(
+        {"image/png": picture, "text/plain": text}, raw=True, metadata={"image/png": {"alt": text}}
+    )
+    plt.close(figure)
+
+
+def _same(before: bytes, now: bytes) -> bool:
+    """Whether two PNG files look the same."""
+    if before == now:
+        return True
+    try:
+        old, new = (
+            np.rint(255 * plt.imread(io.BytesIO(content), format="png"))
+            for content in (before, now)
+        )
+    except (OSError, ValueError, SyntaxError):  # the file there is torn
+        return False
+    if old.shape != new.shape:
+        return False
+    apart = np.abs(old - new).reshape(*old.shape[:2], -1).max(axis=2)
+    most, share = VISIBLE
+    return bool(apart.max() <= most and (apart > FAINT).mean() <= share)

@@ -1,0 +1,328 @@
+"""Scores of models on downstream tasks, by language: what an alignment score is to predict.
+
+`read_results` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.4, and
+0.3 without its filters) writes, as they are; `read_csv` a table of one's own. Both give one row a
+task, model and language:
+
+============ ===================================================================================
+column       what
+============ ===================================================================================
+``task``     "Belebele", "m-MMLU", "m-ARC"; in a CSV whatever stands there
+``model``    as the file names it; `of_task` and `of_models` find a model by its own name
+``language`` code as in `corpora.load` of FLORES-200: "en", "ar", "ar_Latn", "zh_Hant"
+``score``    accuracy, 0 to 1
+``stderr``   its standard error as the file has it; NaN where it has none
+``n``        number of questions; missing (<NA>) where the file does not say
+============ ===================================================================================
+
+A language without a score has no row: it is counted by `coverage`, and never a zero.
+"""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from xlx.core import checks
+from xlx.core.languages import LANGUAGES, parse_tag
+from xlx.text.files import TextError
+
+SCORE_COLUMNS = ("task", "model", "language", "score", "stderr", "n")
+
+#: Names of tasks in lm-evaluation-harness, and the part of them that is the language. The English
+#: part of m-ARC is ARC-Challenge itself, of which the others are translations.
+_TASKS = {
+    "Belebele": re.compile(r"belebele_([a-z]{3}_[A-Z][a-z]{3})"),
+    "m-MMLU": re.compile(r"m_mmlu_([a-z]{2,3})"),
+    "m-ARC": re.compile(r"arc_([a-z]{2}|challenge)"),
+}
+_ENGLISH = {"challenge": "en"}
+
+#: The measure of a task: for ARC the harness reports both, and its papers the normalised one.
+_METRICS = {"Belebele": "acc", "m-MMLU": "acc", "m-ARC": "acc_norm"}
+
+#: Codes with several texts in FLORES-200, and the labels that Belebele adds to it.
+_SEVERAL = {"ace", "ar", "bjn", "fa", "kr", "ks", "min", "taq", "zh"}
+_ROMANISED = {"bn_Latn", "hi_Latn", "ne_Latn", "si_Latn", "ur_Latn"}
+
+#: The bare code of a language is that of this label.
+_CHOSEN = {language.flores: code for code, language in LANGUAGES.items()}
+
+
+def language_of(label: str) -> str:
+    """The code of a language as in `corpora.load` of FLORES-200: "arb_Latn" gives "ar_Latn".
+
+    Script and region are kept only where FLORES-200 or Belebele has another text with the bare
+    code: "arb_Arab" gives "ar". Raises ValueError for what is no language tag.
+    """
+    if label in _CHOSEN:
+        return _CHOSEN[label]
+    tag = parse_tag(label)
+    code, *rest = tag.split("_")
+    return tag if rest and (code in _SEVERAL or tag in _ROMANISED) else code
+
+
+def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
+    """Scores in the results files of lm-evaluation-harness, one row a task, model and language.
+
+    Parameters
+    ----------
+    files : a results file, a folder (its ``*.json``, at any depth), or several of either.
+
+    Groups (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
+    ``model_name``, or else the ``pretrained=`` of its ``config``.
+
+    Raises TextError for a file that is no JSON, lacks a field that is needed (named), has a
+    score outside 0 to 1 or none of the three tasks, and for a score that two files give;
+    FileNotFoundError for a path that does not exist.
+    """
+    rows: list[dict[str, object]] = []
+    origin: dict[tuple[str, str, str], Path] = {}
+    for file in _files(files):
+        for row in _results(file):
+            key = (row["task"], row["model"], row["language"])
+            if key in origin:
+                raise TextError(
+                    f"{file}: {' '.join(key)} is also in {origin[key]}; give one of them."
+                )
+            origin[key] = file
+            rows.append(row)
+    return _table(rows)
+
+
+def read_csv(file: str | Path) -> pd.DataFrame:
+    """Scores in a CSV with the columns task, model, language, score and, if known, stderr and n.
+
+    A row with an empty score is a language without one: it is left out. ``language`` is a code or a
+    label. Raises TextError for what is no CSV in UTF-8 and, with the line, for a missing
+    column or cell, a language that is none, a score that is no number from 0 to 1, and a task,
+    model and language that come twice; FileNotFoundError for a path that does not exist.
+    """
+    file = Path(file)
+    header, records = _read_csv(file)
+    if missing := [name for name in SCORE_COLUMNS[:4] if name not in header]:
+        raise TextError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
+    rows: list[dict[str, object]] = []
+    lines: dict[tuple[str, str, str], int] = {}
+    for line, cells in records:
+        where = f"{file}, line {line}"
+        if len(cells) != len(header):
+            raise TextError(f"{where}: {len(cells)} cells, and the header has {len(header)}.")
+        cells = dict(zip(header, cells, strict=True))
+        if not cells["score"].strip():
+            continue
+        row = {
+            "task": cells["task"],
+            "model": cells["model"],
+            "language": _language(cells["language"], where),
+            "score": _share(cells["score"], where, "score"),
+            "stderr": _number(cells.get("stderr", ""), where, "stderr"),
+            "n": _count(cells.get("n", ""), where),
+        }
+        key = (row["task"], row["model"], row["language"])
+        if key in lines:
+            raise TextError(f"{where}: {' '.join(key)} is also in line {lines[key]}.")
+        lines[key] = line
+        rows.append(row)
+    return _table(rows)
+
+
+def _read_csv(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and the number and cells of each line that is not empty."""
+    if not file.exists():
+        raise FileNotFoundError(f"There is no file {file}.")
+    checks.regular(file, TextError)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as text:
+            reader = csv.reader(text, strict=True)
+            header = next(reader, [])
+            return header, [(reader.line_num, cells) for cells in reader if cells]
+    except (OSError, ValueError, csv.Error) as error:
+        raise TextError(f"{file} is no CSV in UTF-8 ({error}).") from None
+
+
+def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
+    """How many of some languages have a score: one row a task and model.
+
+    Columns task, model, scored, missing (counts), without (the codes that have none, joined by
+    spaces). ``languages`` are codes, such as those that an alignment score was computed for.
+    """
+    codes = list(dict.fromkeys(languages))
+    rows = []
+    for (task, model), scores in table.groupby(["task", "model"], sort=False):
+        there = set(scores["language"])
+        without = [code for code in codes if code not in there]
+        rows.append((task, model, len(codes) - len(without), len(without), " ".join(without)))
+    return pd.DataFrame(rows, columns=["task", "model", "scored", "missing", "without"])
+
+
+def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = None) -> pd.DataFrame:
+    """The scores of some models alone, each called as it is here.
+
+    A results file names a model by what it was loaded from, often a path; here a folder goes by its
+    last part (`loading.series_name`). So a model is the one in the table of its own name, or else
+    the only one whose last part is its last part.
+
+    Raises TextError for a model without scores, or that several in the table may be, and,
+    with a ``pivot``, for one without a score in this language in one of its tasks.
+    """
+    there = list(dict.fromkeys(table["model"]))
+    called: dict[str, str] = {}
+    for model in models:
+        same = [name for name in there if name == model] or [
+            name for name in there if Path(name).name == Path(model).name
+        ]
+        if len(same) != 1:
+            raise TextError(
+                f"{' and '.join(same) if same else 'None'} of the models with results may be "
+                f"{model}; there are {', '.join(there) or 'none'}."
+            )
+        scores = table[table["model"] == same[0]]
+        for task, rows in scores.groupby("task", sort=False):
+            if pivot is not None and pivot not in set(rows["language"]):
+                raise TextError(f"{task}: {same[0]} has no score in {pivot}.")
+        called[same[0]] = str(model)
+    kept = table[table["model"].isin(called)]
+    return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
+
+
+def of_task(table: pd.DataFrame, task: str, model: str | None = None) -> pd.DataFrame:
+    """The scores of one task and one model (named as in `of_models`), a row a language.
+
+    Raises TextError for a task that there is not, for scores of several models where none is
+    named, and as `of_models`.
+    """
+    scores = table[table["task"] == task]
+    names = list(dict.fromkeys(scores["model"]))
+    if not names:
+        tasks = ", ".join(dict.fromkeys(table["task"]))
+        raise TextError(f"There is no score of {task}; there are {tasks or 'none'}.")
+    if model is None and len(names) > 1:
+        raise TextError(f"{task} has scores of {', '.join(names)}: name one as model.")
+    return of_models(scores, [model or names[0]])
+
+
+def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:
+    files = [files] if isinstance(files, str | Path) else files
+    listed: list[Path] = []
+    for path in map(Path, checks.several(files, "results files", TextError)):
+        if not path.exists():
+            raise FileNotFoundError(f"There is no results file or folder {path}.")
+        inside = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        if not inside:
+            raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness.")
+        for file in inside:
+            checks.regular(file, TextError)
+        listed += inside
+    if not listed:
+        raise TextError("no results files are given: name one or more, or a folder")
+    return list(dict.fromkeys(listed))
+
+
+def _results(file: Path) -> list[dict[str, object]]:
+    """The rows of one results file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # of JSON and of UTF-8
+        raise TextError(f"{file} is no JSON ({error}).") from None
+    results = _inner(content, "results")
+    if results is None:
+        raise TextError(
+            f"{file} has no field 'results'; give a results file of lm-evaluation-harness."
+        )
+    rows = []
+    for name, scores in results.items():
+        for task, pattern in _TASKS.items():
+            if match := pattern.fullmatch(name):
+                label = _ENGLISH.get(match[1], match[1])
+                where = f"{file}, results.{name}"
+                metric, value, stderr = _measure(scores, _METRICS[task], where)
+                samples = _inner(_inner(content, "n-samples"), name) or {}
+                n = samples.get("effective", samples.get("original"))  # what a limit has left
+                rows.append(
+                    {
+                        "task": task,
+                        "model": _model(content, file),
+                        "language": _language(label, where),
+                        "score": _share(value, where, metric),
+                        "stderr": _number(stderr, where, f"{metric}'s standard error"),
+                        "n": _count(n, where),
+                    }
+                )
+    if not rows:
+        raise TextError(
+            f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
+            "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge) but "
+            f"{', '.join(results) or 'nothing'}."
+        )
+    return rows
+
+
+def _inner(content: object, name: str) -> dict | None:
+    """An object within an object of JSON, if both are there."""
+    value = content.get(name) if isinstance(content, dict) else None
+    return value if isinstance(value, dict) else None
+
+
+def _measure(scores: object, metric: str, where: str) -> tuple[str, object, object]:
+    """Name, value and standard error: ``acc,none``, ``acc_stderr,none``, or without ``,none``."""
+    for field in (f"{metric},none", metric):
+        if isinstance(scores, dict) and field in scores:
+            return field, scores[field], scores.get(field.replace(metric, f"{metric}_stderr", 1))
+    there = ", ".join(scores) if isinstance(scores, dict) else repr(scores)
+    raise TextError(f"{where} has no field '{metric},none' (nor {metric!r}), but {there}.")
+
+
+def _model(content: dict, file: Path) -> str:
+    arguments = (_inner(content, "config") or {}).get("model_args")
+    if isinstance(arguments, dict):
+        arguments = f"pretrained={arguments.get('pretrained') or ''}"
+    if name := content.get("model_name"):
+        return str(name)
+    if match := re.search(r"(?:^|,)pretrained=([^,]+)", str(arguments)):
+        return match[1]
+    raise TextError(
+        f"{file} has no field 'model_name', and no 'pretrained=' in 'config.model_args'."
+    )
+
+
+def _language(label: str, where: str) -> str:
+    try:
+        return language_of(label)
+    except ValueError as error:
+        raise TextError(f"{where}: {error}") from None
+
+
+def _number(value: object, where: str, what: str) -> float:
+    """A number; NaN for what the harness or a table writes where there is none."""
+    if value is None or str(value).strip() in ("", "N/A"):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TextError(f"{where}: {what} is {value!r}, which is no number.") from None
+
+
+def _share(value: object, where: str, what: str) -> float:
+    number = _number(value, where, what)
+    if not 0 <= number <= 1:
+        raise TextError(f"{where}: {what} is {value!r}; it must be from 0 to 1.")
+    return number
+
+
+def _count(value: object, where: str) -> object:
+    number = _number(value, where, "n")
+    if math.isnan(number):
+        return pd.NA
+    if isinstance(value, bool) or not number.is_integer() or number < 1:
+        raise TextError(f"{where}: n is {value!r}; it must be a number of questions.")
+    return int(number)
+
+
+def _table(rows: list[dict[str, object]]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=list(SCORE_COLUMNS))
+    return table.astype({"score": float, "stderr": float, "n": "Int64"})

@@ -1,0 +1,134 @@
+"""Files of text: bytes to lines, tables parted by tabs, and the one error of all readers.
+
+What is done to text: a byte order mark is taken off and CRLF line ends are read as LF. Lines end at
+LF only, so other separators (U+2028, U+0085, a lone CR) stay inside their line. Nothing is
+stripped, normalised or repaired.
+"""
+
+import bz2
+import hashlib
+import lzma
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+#: What stands for a line break inside a sentence, so that a sentence is always one line of a file.
+_LF, _CR = "\u2424", "\u240d"
+#: Letters and signs that show nothing: fillers of Hangul, the empty pattern of Braille.
+_BLANK = "\u115f\u1160\u3164\uffa0\u2800"
+_BZ2, _XZ = b"BZh", b"\xfd7zXZ\x00"
+
+
+class TextError(ValueError):
+    """Text that cannot be used; says which file and line, or language, why, and what to do."""
+
+
+def unpacked(data: bytes, where: str) -> bytes:
+    """The contents of a file, plain or packed with xz or bzip2. ``where`` opens the error."""
+    try:
+        if data.startswith(_XZ):
+            return lzma.decompress(data)
+        return bz2.decompress(data) if data.startswith(_BZ2) else data
+    except (lzma.LZMAError, OSError, EOFError, ValueError) as error:
+        raise TextError(f"{where}: not a whole packed file ({error}); fetch it again.") from None
+
+
+def decode(data: bytes, where: str) -> list[str]:
+    """Lines of UTF-8 text, without byte order mark and line ends. ``where`` opens the error."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = f"byte 0x{data[error.start]:02x}"
+        raise TextError(
+            f"{where}, line {line}: {byte} is not UTF-8 text; save the file in UTF-8."
+        ) from None
+    if (place := data.find(b"\0")) >= 0:
+        raise TextError(
+            f"{where}, line {data.count(10, 0, place) + 1}: a NUL byte, which text does not have; "
+            "is it UTF-16? Save the file in UTF-8."
+        )
+    lines = text.removeprefix("\ufeff").split("\n")
+    lines[:-1] = [line.removesuffix("\r") for line in lines[:-1]]
+    if lines[-1] == "":  # what follows the last line end is no line
+        lines.pop()
+    return lines
+
+
+def tsv(data: bytes, where: str) -> pd.DataFrame:
+    """A tab-separated table with a header, every cell as the text it is."""
+    rows = [line.split("\t") for line in decode(data, where)]
+    header = rows[0] if rows else []
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            raise TextError(
+                f"{where}, line {number}: {len(row)} cells under a header of {len(header)}."
+            )
+    return pd.DataFrame(rows[1:], columns=header, dtype=object)
+
+
+def visible(sentence: str) -> bool:
+    """Whether there is more in it than spaces and invisible characters."""
+    return any(
+        unicodedata.category(c) not in {"Zs", "Zl", "Zp", "Cc", "Cf"} and c not in _BLANK
+        for c in sentence
+    )
+
+
+def filled(lines: Sequence[str], where: str) -> tuple[str, ...]:
+    """The lines, one or more, of which none is empty or all spaces and invisible characters."""
+    empty = [number for number, line in enumerate(lines, 1) if not visible(line)]
+    if empty:
+        some = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
+        raise TextError(
+            f"{where}: {len(empty)} empty line{'s' * (len(empty) > 1)} ({some}); fill or remove "
+            "the position in all languages."
+        )
+    if not lines:
+        raise TextError(f"{where} is empty; it needs one sentence a line.")
+    return tuple(lines)
+
+
+def by_id(lines: Sequence[str], where: str) -> dict[str, str]:
+    """Lines ``id<TAB>sentence`` as id → sentence, in order; empty sentences are left out.
+
+    A sentence may hold tabs itself. TextError for a line without tab or id, and an id twice.
+    """
+    sentences: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        key, tab, sentence = line.partition("\t")
+        if not tab or not key:
+            raise TextError(
+                f"{where}, line {number}: not an id, a tab and a sentence as elsewhere; give all "
+                "lines an id or none."
+            )
+        if key in sentences:
+            raise TextError(f"{where}, line {number}: the id {key} comes a second time.")
+        sentences[key] = sentence
+    return {key: sentence for key, sentence in sentences.items() if visible(sentence)}
+
+
+def in_common(
+    texts: Mapping[str, Mapping[str, str]],
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The ids that all texts (id → sentence) have, in the order of the first; their sentences."""
+    everywhere = set.intersection(*(set(rows) for rows in texts.values()))
+    ids = tuple(key for key in next(iter(texts.values())) if key in everywhere)
+    return ids, {name: tuple(rows[key] for key in ids) for name, rows in texts.items()}
+
+
+def one_line(sentence: str) -> str:
+    """The sentence with U+2424 and U+240D for its line breaks, as in ``data/wmt24pp``."""
+    return sentence.replace("\n", _LF).replace("\r", _CR)
+
+
+def broken(line: str) -> str:
+    """The sentence of which `one_line` makes this line."""
+    return line.replace(_LF, "\n").replace(_CR, "\r")
+
+
+def sentences_hash(sentences: Sequence[str]) -> str:
+    """SHA-256 of the sentences as a file: UTF-8, LF, `one_line` each."""
+    text = "".join(one_line(sentence) + "\n" for sentence in sentences)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,235 @@
+"""Sets of labelled sentences, pairs or questions: one a language, row i the same in all of them.
+
+What cross-lingual comparisons need of any such set, written once: `aligned` holds sets to being
+translations of each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes
+two languages in one input (Rajaee and Monz, section 3).
+
+`Rows` is the base of what is loaded (`labelled.Tagged`, `Pairs`, `Texts`), of what a classifier
+reads (`examples.Examples`) and of what a reader reads (`questions.Questions`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+
+from xlx.core import checks
+from xlx.text.files import TextError
+
+
+class Rows:
+    """A set in one language, ``name`` it in messages; a dataclass that says what its rows are.
+
+    ``rows`` names the fields with an entry a row (or None, for a part that there is not), one of
+    them ``ids``, which tell rows apart and are the same in every language.
+    """
+
+    rows: ClassVar[tuple[str, ...]]
+    #: What a row is called in messages.
+    unit: ClassVar[str] = "example"
+    #: The field whose text is of the other language in a crossed set.
+    crossing: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in self.rows}
+        sizes = {name: len(row) for name, row in given.items() if row is not None}
+        if len(set(sizes.values())) > 1:
+            numbers = ", ".join(f"{name} ({size})" for name, size in sizes.items())
+            raise TextError(f"{self.name}: unequal numbers of {numbers}")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}: {len(self)} {self.unit}s)"
+
+    def at(self, positions: Iterable[int]) -> Self:
+        """The rows at these positions alone, in this order."""
+        kept = list(positions)
+
+        def taken(row: Any) -> Any:
+            if row is None or isinstance(row, np.ndarray):
+                return row if row is None else row[kept]
+            return tuple(row[i] for i in kept)
+
+        return replace(self, **{name: taken(getattr(self, name)) for name in self.rows})
+
+    def take(self, n: int, seed: int | np.random.Generator) -> Self:
+        """n rows drawn without replacement, in their order; all if n is not smaller.
+
+        The same seed draws the same positions in every language of parallel sets.
+        """
+        if n < 1:
+            raise TextError(f"{self.name}: cannot take {n}; take at least one.")
+        if n >= len(self):
+            return self
+        drawn = np.random.default_rng(seed).choice(len(self), size=n, replace=False)
+        return self.at(sorted(drawn.tolist()))
+
+    @property
+    def row_labels(self) -> Sequence[object]:
+        """What must be alike in all languages at each position, beside the id."""
+        return (None,) * len(self)
+
+    def check_crossing(self) -> None:
+        """Raise TextError where there is no second side to take from elsewhere."""
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The languages of both sides: "en-de" is English, then German."""
+        first, _, second = self.language.partition("-")
+        return first, second or first
+
+
+S = TypeVar("S", bound=Rows)
+
+
+def aligned(by_language: Mapping[str, S]) -> dict[str, S]:
+    """The sets as given, if position i is one row with one label in all of them.
+
+    Raises
+    ------
+    TextError
+        With the language, the position and what to do, where a number, an id, the classes or a
+        label differ, or where a set is named by another language than its own.
+    """
+    _check_some(by_language)
+    reference = next(iter(by_language.values()))
+    for language, rows in by_language.items():
+        if rows.language != language:
+            raise TextError(f"{rows.name} is given as the {rows.unit}s in {language}")
+        check_parallel(rows, reference)
+    return dict(by_language)
+
+
+def check_parallel(rows: Rows, reference: Rows) -> None:
+    """Raise TextError where two sets are not of the same rows in the same order."""
+    unit, language, first = rows.unit, rows.language, reference.language
+    if len(rows) != len(reference):
+        raise TextError(
+            f"{rows.name} has {len(rows)} {unit}s and {reference.name} {len(reference)}: they are "
+            "no translations of each other; `common` keeps what all have"
+        )
+    if getattr(rows, "classes", ()) != getattr(reference, "classes", ()):
+        raise TextError(f"{rows.name} and {reference.name} have different classes")
+    for i, (name, other) in enumerate(zip(rows.ids, reference.ids, strict=True)):
+        if name != other:
+            raise TextError(
+                f"position {i} is {unit} {name} in {language} and {other} in {first}: {rows.name} "
+                f"is not aligned with {reference.name}; `common` brings both into one order"
+            )
+    labels = list(zip(rows.row_labels, reference.row_labels, strict=True))
+    if differ := [i for i, (label, other) in enumerate(labels) if label != other]:
+        label, other = labels[differ[0]]
+        raise TextError(
+            f"{unit} {rows.ids[differ[0]]} is {label} in {language} and {other} in {first}, and so "
+            f"for {len(differ)} {unit}s: leave them out with `common`"
+        )
+
+
+def common(by_language: Mapping[str, S]) -> tuple[dict[str, S], dict[str, int]]:
+    """What all languages have, with the same label, in the order of the first language.
+
+    Returns the sets and how many rows (of the first language) were left out: ``"missing"`` in
+    another language, or of ``"other label"`` there. An id that occurs twice in a language is a
+    TextError, and so is nothing left.
+    """
+    _check_some(by_language)
+    places = {code: {name: i for i, name in enumerate(x.ids)} for code, x in by_language.items()}
+    for language, rows in by_language.items():
+        if len(places[language]) < len(rows):
+            raise TextError(f"{rows.name}: an id occurs twice, so it names no {rows.unit}")
+    reference = next(iter(by_language.values()))
+    labels = {language: rows.row_labels for language, rows in by_language.items()}
+    kept, left_out = [], {"missing": 0, "other label": 0}
+    for name, label in zip(reference.ids, reference.row_labels, strict=True):
+        if any(name not in place for place in places.values()):
+            left_out["missing"] += 1
+        elif any(labels[language][place[name]] != label for language, place in places.items()):
+            left_out["other label"] += 1
+        else:
+            kept.append(name)
+    if not kept:
+        raise TextError(
+            f"no {reference.unit} of {reference.name} is in all of {', '.join(by_language)} with "
+            "one label"
+        )
+    sets = {
+        language: rows.at(places[language][name] for name in kept)
+        for language, rows in by_language.items()
+    }
+    return aligned(sets), left_out
+
+
+def _check_some(by_language: Mapping[str, Rows]) -> None:
+    if not by_language:
+        raise TextError("there is nothing to compare in any language: name one or more")
+
+
+def shortest(
+    by_language: Mapping[str, S], n: int | None, per_context: int | None = None
+) -> list[int]:
+    """Positions of the n rows with the fewest characters, summed over languages; None: all.
+
+    A way to subsample that makes a small machine's fine-tuning several times faster, at the price
+    of easier text: who uses it says so. Ascending; ties go to the earlier position. Of questions
+    the contexts count, and with ``per_context`` the first so many questions of a context (of the
+    first language) alone: what varies between paragraphs varies more than between questions on one.
+    """
+    for what, number in (("n", n), ("per_context", per_context)):
+        if number is not None:
+            checks.whole(number, what, TextError)
+    sets = list(aligned(by_language).values())
+    order = np.argsort(sum(rows.lengths for rows in sets), kind="stable").tolist()
+    if per_context is not None:
+        paragraphs, taken, some = sets[0].paragraphs, Counter(), []
+        for i in order:
+            taken[paragraphs[i]] += 1
+            if taken[paragraphs[i]] <= per_context:
+                some.append(i)
+        order = some
+    return sorted(order[:n])
+
+
+def crossed(first: S, second: S) -> S:
+    """The first side of one language with the second side of another (Rajaee and Monz, 3.1, 3.3).
+
+    Of pairs the first texts with the second texts; of questions the contexts and answers with the
+    questions. The language is named "en-de", and so in the name ("xnli en-de test"); where both are
+    of one language, that language. Whatever else a set has is that of the first.
+
+    Raises TextError for sentences without a second part, and where the two are not parallel: in
+    number, ids, classes or labels, as `aligned`.
+    """
+    for rows in (first, second):
+        rows.check_crossing()
+    check_parallel(second, first)
+    here, there = first.languages[0], second.languages[1]
+    language = here if here == there else f"{here}-{there}"
+    # the language as a word of its own: the "en" of "xnli en test", not that of "sentences"
+    name, n_named = re.subn(
+        rf"(?<![\w-]){re.escape(first.language)}(?![\w-])", language, first.name, count=1
+    )
+    if not n_named and language != first.language:
+        name = f"{first.name} and {second.name}"
+    side = first.crossing
+    return replace(first, name=name, language=language, **{side: getattr(second, side)})
+
+
+def reordered(
+    texts: Sequence[str],
+    seed: tuple[int, ...],
+    split: Callable[[str], list[str]],
+    join: Callable[[list[str]], str],
+) -> tuple[str, ...]:
+    """Each text with its words in an order drawn for the place where the text first occurs."""
+    new: dict[str, str] = {}
+    for position, text in enumerate(texts):
+        if text not in new:
+            words = split(text)
+            order = np.random.default_rng((*seed, position)).permutation(len(words))
+            new[text] = join([words[i] for i in order.tolist()])
+    return tuple(new[text] for text in texts)

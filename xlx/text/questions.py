@@ -1,0 +1,345 @@
+"""Questions answered by a span of a paragraph: what is loaded, and read in the JSON of SQuAD v1.1.
+
+Rajaee & Monz test question answering with the context in one language and the question in another
+(section 3.3; `parallel_sets.crossed`): the answer is a span of the context, scored by exact match
+and F1 (`answer_scores`). `load_questions` reads what is shipped in ``data/questions`` or, with
+``path=``, a local copy in its public layout:
+
+========== ==================================================== ================================
+source     what                                                 files of a local copy
+========== ==================================================== ================================
+``xquad``  XQuAD (Artetxe et al. 2020), parallel: test          ``xquad.de.json``
+``tydiqa`` TyDi QA, gold passages (Clark et al. 2020), as in    ``tydiqa.goldp.en.train.json``,
+           XTREME: train, validation                            ``tydiqa.goldp.en.dev.json``
+``squad``  SQuAD v1.1, only as a local copy: train, validation  ``train-v1.1.json``,
+                                                                ``dev-v1.1.json``
+========== ==================================================== ================================
+
+An answer that does not stand in its context at the stated position cannot be learned or found: it
+is left out and counted (`Questions.left_out`), and its question too where no answer is left
+(`Questions.dropped` names it). Anything else that is out of order is a TextError.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from xlx.core import checks
+from xlx.core.languages import base_code
+from xlx.text import shipped
+from xlx.text.files import TextError, unpacked
+from xlx.text.parallel_sets import Rows, common, reordered, shortest
+from xlx.text.segmentation import joined_words, words
+
+#: Why something is left out in reading: answers of the first two kinds, questions of the others.
+REASONS: tuple[str, ...] = ("misplaced answer", "blank answer", "no answer", "blank question")
+
+
+class Answer(NamedTuple):
+    """A span of a context: its text, and the position of its first character (from 0)."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """The position after its last character."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, repr=False)
+class Questions(Rows):
+    """Questions, each with the paragraph that answers it and one or more answers in it.
+
+    ``contexts`` and ``questions`` have one string a question (several questions may have the same
+    context), ``answers`` one tuple of `Answer`; ``ids`` tells questions apart and is the same in
+    every language. ``language`` is a code such as "de"; "en-de" is a context in English with a
+    question in German (`parallel_sets.crossed`). ``name`` says in messages what this is: "xquad de
+    test".
+
+    ``left_out`` counts what was not read, by reason (`REASONS`, and in what is shipped those of its
+    catalogue, for which a question of the public file is not here); ``dropped`` are the ids of the
+    questions that were not read.
+    """
+
+    name: str
+    language: str
+    contexts: tuple[str, ...]
+    questions: tuple[str, ...]
+    answers: tuple[tuple[Answer, ...], ...]
+    ids: tuple[str, ...]
+    left_out: dict[str, int] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    rows: ClassVar[tuple[str, ...]] = ("contexts", "questions", "answers", "ids")
+    unit: ClassVar[str] = "question"
+    crossing: ClassVar[str] = "questions"
+
+    @property
+    def context_language(self) -> str:
+        """The language of contexts and answers: "en" of "en-de"."""
+        return self.languages[0]
+
+    @property
+    def question_language(self) -> str:
+        """The language of the questions: "de" of "en-de"."""
+        return self.languages[1]
+
+    @property
+    def paragraphs(self) -> np.ndarray:
+        """Which distinct context each question has: int64 (n,), numbered from 0 in order."""
+        number: dict[str, int] = {}
+        return np.array([number.setdefault(text, len(number)) for text in self.contexts], dtype=int)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Characters of each context: int64 ``(n,)``."""
+        return np.array([len(context) for context in self.contexts], dtype=int)
+
+    def text_hash(self) -> str:
+        """SHA-256 of contexts, questions and answers, each with its length."""
+        digest = hashlib.sha256()
+        rows = zip(self.contexts, self.questions, self.answers, strict=True)
+        for context, question, answers in rows:
+            spans = (part for answer in answers for part in (answer.text, str(answer.start)))
+            for text in (context, question, str(len(answers)), *spans):
+                data = text.encode()
+                digest.update(len(data).to_bytes(8, "little") + data)
+        return digest.hexdigest()
+
+    def shuffled(self, seed: int) -> "Questions":
+        """The words of every question in random order, all else as it is (section 5).
+
+        Words are those of `segmentation.words`, joined by spaces; in languages without spaces, only
+        where two words of another script or punctuation meet. A question that occurs several times
+        has one order, which depends on the seed and the position of its first occurrence.
+        """
+        split = partial(words, language=self.question_language)
+        join = partial(joined_words, language=self.question_language)
+        texts = reordered(self.questions, (seed,), split, join)
+        return replace(self, name=f"{self.name}, questions shuffled", questions=texts)
+
+
+def questionless(questions: Questions) -> Questions:
+    """Empty questions: what can be answered from the context alone."""
+    name, empty = f"{questions.name}, without questions", ("",) * len(questions)
+    return replace(questions, name=name, questions=empty)
+
+
+# --- loading --------------------------------------------------------------------------------------
+
+#: Where a source comes from, and the file of a local copy by split.
+_SOURCES = {
+    "xquad": ("github.com/google-deepmind/xquad", {"test": "xquad.{}.json"}),
+    "tydiqa": (
+        "github.com/google-research/xtreme (TyDi QA GoldP)",
+        {"train": "tydiqa.goldp.{}.train.json", "validation": "tydiqa.goldp.{}.dev.json"},
+    ),
+    "squad": (
+        "rajpurkar.github.io/SQuAD-explorer",
+        {"train": "train-v1.1.json", "validation": "dev-v1.1.json"},
+    ),
+}
+
+
+def load_questions(
+    source: str, language: str, split: str = "test", *, path: str | Path | None = None
+) -> Questions:
+    """One split of a source in a language.
+
+    Parameters
+    ----------
+    source : "xquad", "tydiqa" or, with ``path``, "squad".
+    language : ISO 639 code, such as "de"; SQuAD is in "en".
+    split : "train", "validation" or "test". XQuAD has "test" alone, the others have the first two:
+        the public ``dev`` is "validation" (XTREME withholds the answers of TyDi QA's; the shipped
+        validation part is of its train).
+    path : a local copy, a file or a folder that holds it at any depth, under its public name (see
+        the table at the top), also with ``.xz``; None for what is shipped.
+
+    Ids are those of the public file, but of TyDi QA "train:1", "dev:1" and so on, by the place in
+    it: XTREME's train parts have no others that tell questions apart.
+
+    Raises TextError (a ValueError) for a source, language or split that there is not, for malformed
+    files (with the place), for a shipped file that was changed; FileNotFoundError where there is
+    nothing at ``path``.
+    """
+    if source not in _SOURCES:
+        raise TextError(f"there is no source {source!r}; there are {', '.join(_SOURCES)}")
+    url, files = _SOURCES[source]
+    if split not in files:
+        raise TextError(
+            f"{source} has no {split!r} part with answers; it has {' and '.join(files)}"
+        )
+    checks.tag(language, TextError)
+    try:
+        language = base_code(language)
+    except ValueError as error:
+        raise TextError(str(error)) from None
+    if source == "squad" and language != "en":
+        raise TextError(f"SQuAD is in English (en), not in {language}")
+    name, file_name = f"{source} {language} {split}", files[split].format(language)
+    if path is None:
+        how = f"Get {source} from {url} and give path=, a folder with {file_name}."
+        row = shipped.entry("questions", how, source=source, split=split, language=language)
+        read = read_squad(shipped.contents("questions", row), name, language)
+        return replace(read, left_out=read.left_out | shipped.left_out(row))
+    file = _find(Path(path), file_name, url)
+    # XTREME has cut the ids of TyDi QA's train parts to a number that many questions share.
+    prefix = {"train": "train", "validation": "dev"}[split] if source == "tydiqa" else None
+    return read_squad(file, name, language, prefix=prefix)
+
+
+def parallel_questions(
+    source: str,
+    languages: Sequence[str],
+    split: str = "test",
+    n: int | None = None,
+    *,
+    per_context: int | None = None,
+    path: str | Path | None = None,
+) -> tuple[dict[str, Questions], dict[str, int]]:
+    """A part of a source in several languages: what all of them have, n of it at most.
+
+    ``n`` takes the `shortest`, ``per_context`` of a context at most; None: all. Returns the sets
+    and, for each language, how many of the questions that some language has it lacks. Errors as
+    `load_questions` and `common`.
+    """
+    loaded = {code: load_questions(source, code, split, path=path) for code in languages}
+    sets, _ = common(loaded)
+    anywhere = set().union(*(questions.ids for questions in loaded.values()))
+    lacking = {code: len(anywhere) - len(questions) for code, questions in loaded.items()}
+    kept = shortest(sets, n, per_context)
+    return {code: questions.at(kept) for code, questions in sets.items()}, lacking
+
+
+def _find(path: Path, name: str, url: str) -> Path:
+    """The one file of this name, plain or ``.xz``, that is ``path`` or below it."""
+    if path.is_file():
+        return path
+    if not path.exists():
+        raise FileNotFoundError(f"there is nothing at {path}; get {name} from {url}")
+    files = sorted(file for file in path.rglob(f"{name}*") if file.name in (name, f"{name}.xz"))
+    if not files:
+        raise TextError(f"{path} has no {name}; get it from {url}")
+    if len(files) > 1:
+        some = ", ".join(str(file) for file in files)
+        raise TextError(f"{path} has {name} more than once ({some}); give one as path=")
+    return files[0]
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_squad(
+    source: str | Path | bytes, name: str, language: str, *, prefix: str | None = None
+) -> Questions:
+    """The questions of a file in the JSON of SQuAD v1.1, plain or packed with xz.
+
+    ``source`` is the file or its contents; ``name`` and ``language`` are those of the result.
+    With ``prefix`` "train", ids are "train:1", "train:2" and so on by the place of a question among
+    all in the file; None for the ids that the file has.
+
+    ``answer_start`` counts characters (code points). Left out and counted in ``left_out``, all
+    `REASONS` with their numbers: an answer that is not in its context at its position, a blank one,
+    a question without answers or without text; ``dropped`` are the ids of the questions that go.
+
+    Raises TextError, with file and place, for what is no UTF-8 or JSON, a field that is
+    missing or of another type, an id that comes twice, and a file of which no question is left.
+    """
+    if isinstance(source, bytes):
+        data, where = source, name
+    else:
+        data, where = Path(source).read_bytes(), str(source)
+    left_out = Counter(dict.fromkeys(REASONS, 0))
+    seen: dict[str, str] = {}
+    dropped: list[str] = []
+    rows: list[tuple[str, str, tuple[Answer, ...], str]] = []
+    for place, context, qa in _entries(_json(data, where), where):
+        key, question = _field(qa, "id", str, place), _field(qa, "question", str, place)
+        if prefix is not None:
+            key = f"{prefix}:{len(seen) + 1}"
+        if key in seen:
+            raise TextError(
+                f"{place}: the id {key!r} is also at {seen[key]}; with prefix= questions are named "
+                "by their place"
+            )
+        seen[key] = place.removeprefix(f"{where}, ")
+        answers, problems = _answers(qa, context, place)
+        if not question.strip():
+            problems, answers = Counter({"blank question": 1}), ()
+        left_out.update(problems)
+        if answers:
+            rows.append((context, question, answers, key))
+        else:
+            dropped.append(key)
+    if not rows:
+        why = ", ".join(f"{reason}: {n}" for reason, n in left_out.items() if n)
+        raise TextError(
+            f"{where}: none of its {len(seen)} questions can be used ({why or 'it is empty'}); is "
+            "this the file with answers? XTREME withholds those of its dev and test parts"
+        )
+    columns = tuple(zip(*rows, strict=True))
+    return Questions(name, language, *columns, dict(left_out), tuple(dropped))
+
+
+def _json(data: bytes, where: str) -> object:
+    data = unpacked(data, where)
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # of UTF-8, of JSON, of nesting
+        raise TextError(f"{where}: no JSON in UTF-8 ({error}); fetch the file again") from None
+
+
+_KINDS = {str: "a string", int: "a whole number", list: "a list"}
+
+
+def _field(thing: object, key: str, kind: type, place: str) -> object:
+    """A field of a JSON object, of the kind that SQuAD has there."""
+    value = thing.get(key) if isinstance(thing, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TextError(f"{place}: no {key!r} that is {_KINDS[kind]}, as SQuAD v1.1 has there")
+    return value
+
+
+def _entries(whole: object, where: str) -> Iterable[tuple[str, str, object]]:
+    """Place, context and JSON object of every question."""
+    for i, article in enumerate(_field(whole, "data", list, where)):
+        place = f"{where}, data[{i}]"
+        for j, paragraph in enumerate(_field(article, "paragraphs", list, place)):
+            here = f"{place}.paragraphs[{j}]"
+            context = _field(paragraph, "context", str, here)
+            for k, qa in enumerate(_field(paragraph, "qas", list, here)):
+                yield f"{here}.qas[{k}]", context, qa
+
+
+def stands(answer: Answer, context: str) -> bool:
+    """Whether there is an answer, and it is in the context where it says."""
+    here = answer.start >= 0 and context.startswith(answer.text, answer.start)
+    return here and bool(answer.text.strip())
+
+
+def _answers(qa: object, context: str, place: str) -> tuple[tuple[Answer, ...], Counter[str]]:
+    """The answers that stand in the context where they say, and the numbers of the others."""
+    good, problems = [], Counter()
+    given = _field(qa, "answers", list, place)
+    for i, answer in enumerate(given):
+        here = f"{place}.answers[{i}]"
+        answer = Answer(
+            _field(answer, "text", str, here), _field(answer, "answer_start", int, here)
+        )
+        if not answer.text.strip():
+            problems["blank answer"] += 1
+        elif not stands(answer, context):
+            problems["misplaced answer"] += 1
+        else:
+            good.append(answer)
+    if not given:
+        problems["no answer"] += 1
+    return tuple(good), problems

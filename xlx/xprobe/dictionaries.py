@@ -1,0 +1,294 @@
+"""Seed dictionaries: which words of two languages translate one another, to fit a map by.
+
+Two origins: a file in MUSE's format, as the paper used (`read_muse`; Conneau et al. 2017;
+Ravishankar, Øvrelid and Velldal 2019, section 5.2), and words that go together in parallel lines
+(`induced`), for the default profile, which has no file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from xlx.xprobe.parallel_text import ParallelText, file_hash
+from xlx.xprobe.word_vectors import WordVectors
+
+
+class DictionaryError(ValueError):
+    """A dictionary that cannot be used; says which, in which line, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Pairs of words that translate one another, by their positions in two vocabularies.
+
+    ``source`` and ``target`` are languages; ``pairs`` is int64 ``(n, 2)``: position in
+    ``WordVectors.words`` of the source and of the target, no pair twice, n at least 1. ``origin``
+    says where the pairs are from. ``missing`` counts what was left out of a file: pairs of which
+    the word of the "source" alone, of the "target" alone, or of "both" has no vector.
+    """
+
+    source: str
+    target: str
+    pairs: np.ndarray
+    origin: str
+    missing: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.pairs.ndim != 2 or self.pairs.shape[1] != 2 or not len(self.pairs):
+            missing = "".join(f", {n} without a vector ({who})" for who, n in self.missing.items())
+            raise DictionaryError(
+                f"{self.source}-{self.target}, {self.origin}: pairs have shape {self.pairs.shape}"
+                f"{missing}; one pair or more is needed"
+            )
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        return f"Dictionary({self.source}-{self.target}, {self.origin}: {len(self)} pairs)"
+
+
+def _made(
+    source: WordVectors,
+    target: WordVectors,
+    pairs: list[tuple[int, int]],
+    origin: str,
+    missing: dict[str, int] | None = None,
+) -> Dictionary:
+    places = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Dictionary(source.language, target.language, places, origin, missing or {})
+
+
+def read_muse(path: str | Path, source: WordVectors, target: WordVectors) -> Dictionary:
+    """A dictionary file in MUSE's format: a pair of words a line, parted by a space or a tab.
+
+    Files hold words in small letters; nothing is done to them here. Pairs with a word that has no
+    vector of its own are left out and counted in ``missing``; a pair that comes twice counts once.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    DictionaryError
+        A line that is not two words, by its number; no pair with vectors for both words.
+    """
+    path = Path(path)
+    _check_there(path)
+    pairs: dict[tuple[int, int], None] = {}
+    missing = {"source": 0, "target": 0, "both": 0}
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, start=1):
+            words = line.split()
+            if not words:
+                continue
+            if len(words) != 2:
+                raise DictionaryError(
+                    f"{path}, line {number}: found {len(words)} words in {line.strip()[:60]!r}; a "
+                    f"line is a word of {source.language}, a space or tab, and one of "
+                    f"{target.language}"
+                )
+            places = source.index.get(words[0]), target.index.get(words[1])
+            if None not in places:
+                pairs[places] = None
+            elif places == (None, None):
+                missing["both"] += 1
+            else:
+                missing["source" if places[0] is None else "target"] += 1
+    return _made(source, target, list(pairs), path.name, missing)
+
+
+def _check_there(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"the dictionary {path} is not there: MUSE's are at "
+            "github.com/facebookresearch/MUSE#ground-truth-bilingual-dictionaries"
+        )
+
+
+def induced(
+    source_lines: Sequence[Sequence[str]],
+    target_lines: Sequence[Sequence[str]],
+    source: WordVectors,
+    target: WordVectors,
+    *,
+    n: int = 5000,
+    min_count: int = 2,
+) -> Dictionary:
+    """Words that go together in parallel lines: the strongest links, each word in one at most.
+
+    Two words are the more strongly linked the larger the log-likelihood ratio G² of their table of
+    co-occurrence in lines (Dunning 1993), if they co-occur more often than by chance. Links are
+    taken by falling strength, and a word that is linked already is passed over: competitive linking
+    (Melamed 2000), by which *der* goes with *the* and not with every word.
+
+    Parameters
+    ----------
+    source_lines, target_lines : sequences of lists of words
+        Line i of one translates line i of the other (`xlx.xprobe.parallel_text.parallel_lines`).
+        Words without a vector are passed over.
+    source, target : WordVectors
+    n : int
+        Most pairs, the strongest; there may be fewer.
+    min_count : int
+        Words found in fewer lines, or together in fewer, are passed over.
+
+    Returns
+    -------
+    Dictionary
+        By falling strength.
+
+    Raises
+    ------
+    DictionaryError
+        Unequal numbers of lines, or none; no pair found.
+    """
+    if len(source_lines) != len(target_lines) or not source_lines:
+        raise DictionaryError(
+            f"{source.language}-{target.language}: there are {len(source_lines)} and "
+            f"{len(target_lines)} lines; give lines that translate one another, one or more"
+        )
+    strength, rows, columns = _association(
+        _occurrences(source_lines, source), _occurrences(target_lines, target), min_count
+    )
+    # Equal strengths by position, so that the order does not hang on how they were computed.
+    order = np.lexsort((columns, rows, -strength))
+    pairs = _linked(rows[order].tolist(), columns[order].tolist(), n)
+    return _made(source, target, pairs, f"induced from {len(source_lines)} parallel lines")
+
+
+def _occurrences(lines: Sequence[Sequence[str]], vectors: WordVectors) -> sparse.csr_array:
+    """Which known words are in which line: 0 or 1, ``(n_lines, n_words)``."""
+    rows, columns = [], []
+    for row, line in enumerate(lines):
+        known = {vectors.index[word] for word in line if word in vectors.index}
+        rows += [row] * len(known)
+        columns += sorted(known)
+    return sparse.csr_array(
+        (np.ones(len(rows), dtype=np.float32), (rows, columns)),
+        shape=(len(lines), len(vectors.words)),
+    )
+
+
+def _association(
+    source: sparse.csr_array, target: sparse.csr_array, min_count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """G² of the words that are together in `min_count` lines or more, and more than by chance.
+
+    Returns the strengths and the positions in both vocabularies, ``(n_links,)`` each.
+    """
+    together = (source.T @ target).tocoo()
+    n = source.shape[0]
+    in_source, in_target = (
+        np.asarray(lines.sum(axis=0)).ravel().astype(np.float64) for lines in (source, target)
+    )
+    rows, columns = together.coords
+    both = together.data.astype(np.float64)
+    kept = (both >= min_count) & (both * n > in_source[rows] * in_target[columns])
+    rows, columns, both = rows[kept], columns[kept], both[kept]
+    return _g2(both, in_source[rows], in_target[columns], n), rows, columns
+
+
+def _g2(both: np.ndarray, a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
+    """2 Σ observed · ln(observed / expected) over the four cells of each table."""
+    total = np.zeros(len(both))
+    for observed, one, other in (
+        (both, a, b),
+        (a - both, a, n - b),
+        (b - both, n - a, b),
+        (n - a - b + both, n - a, n - b),
+    ):
+        # An empty cell adds nothing, whatever is expected in it.
+        filled = observed > 0
+        ratio = observed[filled] * n / (one[filled] * other[filled])
+        total[filled] += 2 * observed[filled] * np.log(ratio)
+    return total
+
+
+def _linked(rows: list[int], columns: list[int], n: int) -> list[tuple[int, int]]:
+    """Each word in one pair at most, the first that it is in."""
+    pairs: list[tuple[int, int]] = []
+    used_rows: set[int] = set()
+    used_columns: set[int] = set()
+    for row, column in zip(rows, columns, strict=True):
+        if len(pairs) == n:
+            break
+        if row not in used_rows and column not in used_columns:
+            used_rows.add(row)
+            used_columns.add(column)
+            pairs.append((row, column))
+    return pairs
+
+
+def held_out_pairs(dictionary: Dictionary, n_test: int, seed: int) -> tuple[Dictionary, Dictionary]:
+    """Pairs to fit a map by, and pairs to test it on whose words it has not seen.
+
+    Words of the source are drawn with all their pairs until `n_test` pairs or more are held out.
+    Pairs left over that share a word with those, of either language, are in neither part.
+
+    Returns the training part and the test part, in the order of the dictionary.
+
+    Raises DictionaryError where `n_test` is below 1 or nothing would be left to train on.
+    """
+    if n_test < 1:
+        raise DictionaryError(f"n_test is {n_test}: hold out one pair or more")
+    words = np.unique(dictionary.pairs[:, 0])
+    drawn = np.random.default_rng(seed).permutation(words)
+    sizes = {word: 0 for word in words.tolist()}
+    for word in dictionary.pairs[:, 0].tolist():
+        sizes[word] += 1
+    reached = np.cumsum([sizes[word] for word in drawn.tolist()])
+    held = drawn[: int(np.searchsorted(reached, n_test)) + 1]
+    test = np.isin(dictionary.pairs[:, 0], held)
+    known = np.isin(dictionary.pairs[:, 1], dictionary.pairs[test, 1])
+    train = ~test & ~known
+    if not train.any():
+        raise DictionaryError(
+            f"{dictionary}: with {n_test} held out, no pair is left to train on; hold out fewer"
+        )
+    return (
+        replace(dictionary, pairs=dictionary.pairs[train]),
+        replace(dictionary, pairs=dictionary.pairs[test]),
+    )
+
+
+# --- recipes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OfFile:
+    """A dictionary that is read by `read_muse` when it is needed, named by the file's content."""
+
+    path: str | Path
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the pairs. Raises FileNotFoundError where there is no such file."""
+        _check_there(Path(self.path))
+        return {"file": file_hash(Path(self.path))}
+
+    def pairs(self, source: WordVectors, target: WordVectors) -> Dictionary:
+        """As `read_muse`."""
+        return read_muse(self.path, source, target)
+
+
+@dataclass(frozen=True)
+class OfTranslations:
+    """A dictionary that is `induced` when it is needed, named by its translations."""
+
+    parallel: ParallelText
+    n: int = 5000
+    min_count: int = 2
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the pairs."""
+        return {"translations": self.parallel.about, "n": self.n, "min_count": self.min_count}
+
+    def pairs(self, source: WordVectors, target: WordVectors) -> Dictionary:
+        """As `induced`, with errors of `parallel_text.parallel_lines`."""
+        return induced(*self.parallel.lines, source, target, n=self.n, min_count=self.min_count)

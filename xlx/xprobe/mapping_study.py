@@ -1,0 +1,319 @@
+"""The study of X-Probe: encoders of English inference, mapped to other languages, and probed.
+
+`MappingStudy` makes asks of the parameters of the notebook: words in one space, encoders trained in
+English and mapped (sections 5.1 and 5.2), what they infer (Table 3), whether the map is what does
+it, and the subjects whose vectors are probed (Table 4, Figures 2 to 4).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from xlx import printed
+from xlx.core import checks, paths
+from xlx.text import labelled
+from xlx.xprobe import encoder_answers, subjects, vector_recipes, word_spaces
+from xlx.xprobe.dictionaries import OfFile, OfTranslations
+from xlx.xprobe.encoder_answers import Retrieval
+from xlx.xprobe.encoder_recipes import Inference, Inferred, Mapped, Untrained
+from xlx.xprobe.parallel_text import ParallelText
+from xlx.xprobe.sentence_encoders import ENCODER_NAMES, MINI, Sizes
+from xlx.xprobe.subjects import Subject
+from xlx.xprobe.word_spaces import Lookup
+
+
+@dataclass(frozen=True, eq=False)
+class MappingStudy:
+    """Encoders of English, mapped to ``languages``; paths are below the repository.
+
+    Attributes
+    ----------
+    encoders : of `sentence_encoders.ENCODERS`; ``sizes`` of theirs, as `Sizes` has them.
+    word_vectors, dictionaries : language → file; others are counted, and found in translations.
+    parallel : name in tables → source or folder of translations.
+    first, second : language → the corpus to map by (of ``parallel``), and another one to map by as
+        well.
+    n_parallel, longest : translations of a corpus, and words of a translation, at most.
+    nli_train, nli_path : English pairs to learn from, and the folder of public files, if any.
+    epochs, map_epochs, lam : of inference and of mapping, at most; λ of the alignment loss.
+    training : ``batch_size``, ``learning_rate`` and ``seed`` of both.
+    """
+
+    languages: Sequence[str]
+    encoders: Sequence[str]
+    sizes: Mapping[str, Any] | None = None
+    word_vectors: Mapping[str, str] = field(default_factory=dict)
+    dictionaries: Mapping[str, str] = field(default_factory=dict)
+    parallel: Mapping[str, str] = field(default_factory=lambda: {"NTREX": "ntrex"})
+    first: Mapping[str, str] = field(default_factory=dict)
+    second: Mapping[str, str] = field(default_factory=dict)
+    n_parallel: int = 1000
+    longest: int = 40
+    nli_train: str = "xnli-dev"
+    nli_path: str | None = None
+    epochs: int = 5
+    map_epochs: int = 4
+    lam: float = 0.25
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for corpus in (*self.first.values(), *self.second.values()):
+            checks.one_of(corpus, self.parallel, "corpus in `parallel`:")
+
+    @property
+    def codes(self) -> list[str]:
+        """English and the languages."""
+        return ["en", *self.languages]
+
+    @cached_property
+    def size(self) -> Sizes:
+        """Of the encoders; small ones where none are given."""
+        return MINI if self.sizes is None else Sizes(**self.sizes)
+
+    # --- words ------------------------------------------------------------------------------------
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """Name of a corpus → source of the text, or folder."""
+        folders = {name: paths.ROOT / source for name, source in self.parallel.items()}
+        return {
+            name: str(folders[name]) if folders[name].is_dir() else source
+            for name, source in self.parallel.items()
+        }
+
+    @cached_property
+    def lookups(self) -> dict[str, Lookup]:
+        """Words of each language in the space of the English ones."""
+        width, files = self.size.words, self.word_vectors
+        counted = [code for code in self.codes if code not in files]
+        vectors = vector_recipes.of_pretraining_text(counted, dim=width)
+        for code in self.codes:
+            if code in files:
+                vectors[code] = vector_recipes.of_file(paths.ROOT / files[code], code, dim=width)
+        lookups = {"en": Lookup(vectors["en"])}
+        for code in self.languages:
+            lookups[code] = Lookup(vectors[code], vectors["en"], self._dictionary(code))
+        return lookups
+
+    def _dictionary(self, code: str) -> OfFile | OfTranslations:
+        if code in self.dictionaries:
+            return OfFile(Path(paths.ROOT / self.dictionaries[code]))
+        sources = (*self.sources.values(),)
+        return OfTranslations(ParallelText(code, "en", sources, limit=self.n_parallel))
+
+    def word_maps(self, seed: int) -> pd.DataFrame:
+        """`word_spaces.precision_of_maps` of all languages; ``found`` in [0, 1]."""
+        return word_spaces.precision_of_maps([self.lookups[x] for x in self.languages], seed=seed)
+
+    # --- encoders ---------------------------------------------------------------------------------
+
+    @property
+    def _nli_options(self) -> dict[str, Any]:
+        return {"path": paths.ROOT / self.nli_path} if self.nli_path else {}
+
+    @cached_property
+    def learnt(self) -> Inference:
+        """English pairs to learn from: those of shipped ones that no language is stopped by."""
+        pairs = labelled.load_labelled(
+            "NLI", "en", "train", source=self.nli_train, **self._nli_options
+        )
+        if self.nli_path is None:
+            apart = set(labelled.load_labelled("NLI", "en", "train").ids)
+            kept = [i for i, name in enumerate(pairs.ids) if name not in apart]
+            pairs = pairs.at(kept)
+        return Inference((pairs,), self.lookups["en"])
+
+    @cached_property
+    def held_out(self) -> dict[str, Inference]:
+        """By language: pairs that training is stopped by."""
+        found = {}
+        for code in self.codes:
+            parts = [labelled.load_labelled("NLI", code, "validation", **self._nli_options)]
+            parts += [labelled.load_labelled("NLI", code, "train")] if self.nli_path is None else []
+            found[code] = Inference(tuple(parts), self.lookups[code])
+        return found
+
+    @cached_property
+    def asked(self) -> dict[str, Inference]:
+        """By language: pairs that encoders are tested on."""
+        return {
+            code: Inference(
+                (labelled.load_labelled("NLI", code, "test", **self._nli_options),),
+                self.lookups[code],
+            )
+            for code in self.codes
+        }
+
+    @cached_property
+    def english(self) -> dict[str, Inferred]:
+        """By encoder: that of English."""
+        options = {"epochs": self.epochs, **self.training}
+        data = self.learnt, self.held_out["en"]
+        return {name: Inferred(name, self.size, *data, options) for name in self.encoders}
+
+    @cached_property
+    def settings(self) -> dict[str, tuple[str, str]]:
+        """Name in tables → language and corpus it is mapped by; English is mapped to itself."""
+        usual = next(iter(self.parallel))
+        partner = self.languages[0]
+        settings = {"en": ("en", self.first.get(partner, usual))}
+        settings |= {code: (code, self.first.get(code, usual)) for code in self.languages}
+        second = {x: corpus for x, corpus in self.second.items() if x in self.languages}
+        return settings | {f"{x}-{corpus}": (x, corpus) for x, corpus in second.items()}
+
+    @cached_property
+    def translations(self) -> dict[str, ParallelText]:
+        """By setting: the translations it is mapped by."""
+        kept = {"limit": self.n_parallel, "longest": self.longest, "most": self.n_parallel}
+        return {
+            setting: ParallelText(
+                "en", self.languages[0] if code == "en" else code, (self.sources[corpus],), **kept
+            )
+            for setting, (code, corpus) in self.settings.items()
+        }
+
+    @cached_property
+    def mapped(self) -> dict[tuple[str, str], Mapped]:
+        """By encoder and setting: the mapped encoder."""
+        return {
+            (name, setting): self._mapped(name, code, self.translations[setting], self.map_epochs)
+            for setting, (code, _) in self.settings.items()
+            for name in self.encoders
+        }
+
+    def _mapped(self, name: str, code: str, lines: ParallelText, epochs: int) -> Mapped:
+        words = self.lookups["en"], None if code == "en" else self.lookups[code]
+        options = {"lam": self.lam, "max_epochs": epochs, **self.training}
+        return Mapped(self.english[name], lines, *words, self.held_out[code], options)
+
+    def inference(self) -> pd.DataFrame:
+        """Accuracy of inference (Table 3): ``encoder``, ``language``, ``accuracy``.
+
+        "en" before mapping, "en-mapped" after English was mapped to English.
+        """
+        questions = {}
+        for name in self.encoders:
+            questions[name, "en"] = self.english[name], self.asked["en"]
+            for setting, (code, _) in self.settings.items():
+                recipe = self.mapped[name, setting]
+                questions[name, shown_setting(setting)] = recipe, self.asked[code]
+        return encoder_answers.inference_accuracies(questions)
+
+    # --- is it the map? ---------------------------------------------------------------------------
+
+    def retrievals(
+        self, n_retrieved: int, all_lines: Sequence[str], all_epochs: int
+    ) -> dict[tuple[str, str, str], Retrieval]:
+        """By encoder, condition and language: translations to find, which no encoder was mapped by.
+
+        Conditions: "no encoder" (the mean of words), "not mapped" (the English encoder on mapped
+        words), "mapped", and for the encoders of ``all_lines`` "mapped, all lines": by all other
+        lines of all corpora, for ``all_epochs`` at most.
+        """
+        asks = {}
+        for code in self.languages:
+            corpus = self.settings[code][1]
+            options = {"limit": 2 * self.n_parallel, "longest": self.longest}
+            lines = ParallelText("en", code, (self.sources[corpus],), **options)
+            skip = max(self.n_parallel, len(lines) - n_retrieved)
+            others = [self.sources[name] for name in self.sources if name != corpus]
+            whole = ParallelText("en", code, (*others, self.sources[corpus]), **options)
+            whole = replace(whole, most=len(whole) - (len(lines) - skip))
+            both = self.lookups["en"], self.lookups[code]
+            asks["mean of words", "no encoder", code] = Retrieval(None, lines, *both, skip)
+            for name in self.encoders:
+                made = {"not mapped": self.english[name], "mapped": self.mapped[name, code]}
+                if name in all_lines:
+                    made["mapped, all lines"] = self._mapped(name, code, whole, all_epochs)
+                for condition, encoder in made.items():
+                    asks[name, condition, code] = Retrieval(encoder, lines, *both, skip)
+        return asks
+
+    def maps(self, n_retrieved: int, all_lines: Sequence[str], all_epochs: int) -> pd.DataFrame:
+        """By encoder, condition and language of `retrievals`: ``n``, ``P@1``, ``cosine`` and
+        ``inference`` (accuracy); shares in [0, 1]."""
+        asks = self.retrievals(n_retrieved, all_lines, all_epochs)
+        keys = pd.MultiIndex.from_tuples(asks, names=["encoder", "condition", "language"])
+        maps = encoder_answers.retrieved(list(asks.values())).set_axis(keys)
+        inferring = {key: own.encoder for key, own in asks.items() if own.encoder is not None}
+        pairs = [self.asked[code] for _, _, code in inferring]
+        answers = encoder_answers.answered(list(inferring.values()), pairs)
+        index = pd.MultiIndex.from_tuples(inferring, names=keys.names)
+        maps["inference"] = pd.Series([own.accuracy for own in answers], index)
+        return maps.rename(columns={"found": "P@1"}).rename(index=ENCODER_NAMES, level="encoder")
+
+    # --- what is probed ---------------------------------------------------------------------------
+
+    def trained_subjects(self) -> list[Subject]:
+        """English encoders, and each mapped one in its setting."""
+        asked = []
+        for name in self.encoders:
+            asked.append(self.subject(name, "en"))
+            asked += [
+                subjects.of_encoder(
+                    self.mapped[name, setting], self.lookups[code], shown_setting(setting), "mapped"
+                )
+                for setting, (code, _) in self.settings.items()
+            ]
+        return asked
+
+    def subject(self, name: str, language: str) -> Subject:
+        """An English encoder before the tasks that go by a name."""
+        return subjects.of_encoder(self.english[name], self.lookups["en"], language, "trained")
+
+    def untrained_subjects(self, seed: int) -> list[Subject]:
+        """Encoders with random weights, in each language."""
+        return [
+            subjects.of_encoder(
+                Untrained(name, self.size, seed), self.lookups[code], code, "untrained"
+            )
+            for name in self.encoders
+            for code in self.codes
+        ]
+
+    def further_subjects(self, models: Mapping[str, int]) -> list[Subject]:
+        """The mean of words, and a layer of each model, in each language."""
+        asked = [subjects.of_mean(self.lookups[code], code) for code in self.codes]
+        layers = models.items()
+        return asked + [
+            subjects.of_model(x, code, layer) for x, layer in layers for code in self.codes
+        ]
+
+
+def shown_setting(setting: str) -> str:
+    """A setting of mapped encoders as tables call it: English before mapping is "en"."""
+    return "en-mapped" if setting == "en" else setting
+
+
+def mean_over_languages(maps: pd.DataFrame) -> pd.DataFrame:
+    """By encoder and condition: inference and P@1 in per cent, and cosine."""
+    columns = ["inference", "P@1", "cosine"]
+    means = maps.groupby(["encoder", "condition"], sort=False)[columns].mean()
+    return (means * [100, 100, 1]).round({"inference": 1, "P@1": 1, "cosine": 2})
+
+
+def audit_of_maps(maps: pd.DataFrame) -> printed.Audit:
+    """Whether a map does more than no map, by its mean over languages (of `MappingStudy.maps`)."""
+    means = maps.groupby(["encoder", "condition"], sort=False)[["inference", "P@1"]].mean()
+    audit = printed.Audit()
+    plain = means.xs("not mapped", level="condition")
+    conditions = [name for name in maps.index.unique("condition") if "mapped" in name][1:]
+    for condition in conditions:
+        own = means.xs(condition, level="condition")
+        for column, what in (("inference", "infers better"), ("P@1", "finds more translations")):
+            gain = 100 * (own[column] - plain.loc[own.index, column])
+            said = ", ".join(f"{name} {points:+.1f}" for name, points in gain.items())
+            audit.claim(condition, f"{what} than not mapped", f"{said} points", *(gain > 0))
+    words = means.xs("no encoder", level="condition")["P@1"].iloc[0]
+    encoders = means["P@1"].drop("mean of words", level=0)
+    audit.claim(
+        "all",
+        "finds more translations than the mean of words",
+        f"at most {100 * encoders.max():.0f} % to {words:.0%}",
+        *(encoders > words),
+    )
+    return audit

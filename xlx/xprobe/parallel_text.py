@@ -1,0 +1,239 @@
+"""Words of a text, and lines of two languages that translate one another.
+
+Words are those of the Moses tokeniser (section 6 of Ravishankar, Øvrelid and Velldal 2019).
+Translations are the aligned part of the shipped text, or files of one's own as Europarl and MultiUN
+are published (`parallel_lines`); `ParallelText` names some by where they are from and reads them
+when they are needed.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sacremoses import MosesTokenizer
+
+from xlx.core import paths, work
+from xlx.core.languages import base_code, lowered
+from xlx.family import pretraining_text
+
+#: Raised by hand when parallel lines of the same files come out otherwise.
+LINES_VERSION = 1
+
+
+class WordVectorsError(ValueError):
+    """Vectors or lines that cannot be read or made; says where, why, and what to do."""
+
+
+def tokenize(text: str, language: str) -> list[str]:
+    """The words and punctuation marks of a text in small letters, by Moses' rules (section 6).
+
+    A language for which Moses has no list of abbreviations is read by the rules of English, as
+    XNLI's own text was. Nothing is escaped for XML. A full stop is parted from its word unless
+    that is an abbreviation or the next word begins in small letters: so capitals have to be there,
+    and are taken away afterwards. Languages written without spaces (zh, ja, th) come out in runs as
+    long as the text has them; segment them beforehand.
+
+    Raises ValueError where `language` is no language tag.
+    """
+    return list(_tokenized(text, language))
+
+
+# Moses takes a tenth of a millisecond a line, and English is read again for each of its partners.
+@lru_cache(maxsize=100_000)
+def _tokenized(text: str, language: str) -> tuple[str, ...]:
+    tokens = _tokenizer(base_code(language)).tokenize(text, escape=False)
+    # A line separator or a no-break space that Moses left in place parts words all the same.
+    return tuple(lowered(word, language) for token in tokens for word in token.split())
+
+
+@lru_cache(maxsize=64)
+def _tokenizer(code: str) -> MosesTokenizer:
+    return MosesTokenizer(lang=code)
+
+
+def parallel_lines(
+    language_a: str,
+    language_b: str,
+    sources: Sequence[str] = pretraining_text.ALIGNED_SOURCES,
+    *,
+    limit: int | None = None,
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Lines of two languages that translate one another, in words.
+
+    Parameters
+    ----------
+    language_a, language_b : str
+        Codes as in the text.
+    sources : sequence of str
+        Aligned sources of the pretraining text, or folders of two files of as many lines that are
+        named alike but for the language at the end, as those of Europarl and MultiUN:
+        ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines that are empty in either are left
+        out, and so is a source or folder that lacks either language.
+    limit : int, optional
+        Lines of two files that are read at most, the first ones; 2,000,000 of MultiUN in the paper.
+
+    Returns
+    -------
+    lines_a, lines_b : list of list of str
+        As many of each; line i of one translates line i of the other.
+
+    Raises
+    ------
+    WordVectorsError
+        No source has both languages; a source that is neither an aligned one of the text nor a
+        folder; files with different numbers of lines, or that are not UTF-8.
+    """
+    pairs: list[tuple[str, str]] = []
+    for source in sources:
+        if Path(source).is_dir():
+            pairs += _of_folder(Path(source), language_a, language_b, limit)
+        elif source in pretraining_text.ALIGNED_SOURCES:
+            of_a, of_b = (shipped_text()[source].get(x, {}) for x in (language_a, language_b))
+            pairs += [(of_a[name], of_b[name]) for name in of_a if name in of_b]
+        else:
+            raise WordVectorsError(
+                f"{source!r} is no aligned source of the text and no folder: choose among "
+                f"{', '.join(pretraining_text.ALIGNED_SOURCES)}, or name a folder that is there"
+            )
+    if not pairs:
+        raise WordVectorsError(
+            f"no line of {language_a} is translated into {language_b} in {', '.join(sources)}: "
+            "choose other languages or another source; a folder has two files that are named alike "
+            f"and end in .{language_a} and .{language_b}"
+        )
+    lines_a, lines_b = zip(*pairs, strict=True)
+    return (
+        [tokenize(line, language_a) for line in lines_a],
+        [tokenize(line, language_b) for line in lines_b],
+    )
+
+
+def _of_folder(
+    folder: Path, language_a: str, language_b: str, limit: int | None
+) -> list[tuple[str, str]]:
+    """Pairs of lines of the files of two languages in a folder."""
+    files = [
+        (file, file.with_suffix(f".{language_b}"))
+        for file in sorted(folder.glob(f"*.{language_a}"))
+        if file.with_suffix(f".{language_b}").is_file()
+    ]
+    pairs: list[tuple[str, str]] = []
+    for names in files:
+        lines = itertools.zip_longest(*map(_text_lines, names))
+        for number, pair in enumerate(itertools.islice(lines, limit), start=1):
+            if None in pair:
+                raise WordVectorsError(
+                    f"{names[0].name} and {names[1].name} in {folder} have not as many lines: "
+                    f"one ends before line {number}"
+                )
+            if all(pair):
+                pairs.append(pair)
+    return pairs
+
+
+def _text_lines(file: Path) -> Iterator[str]:
+    """The stripped lines of a file; a carriage return may stand within one."""
+    with file.open("rb") as read:
+        for number, line in enumerate(read, start=1):
+            try:
+                yield line.decode("utf-8").strip()
+            except UnicodeDecodeError as error:
+                raise WordVectorsError(f"{file}, line {number}: not UTF-8 ({error})") from None
+
+
+@lru_cache(maxsize=1)
+def shipped_text() -> pretraining_text.LinesById:
+    """The pretraining text, which takes seconds to unpack."""
+    return pretraining_text.read_text(progress=False)[0]
+
+
+@lru_cache(maxsize=64)
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def text_about(sources: Sequence[str]) -> dict[str, Any]:
+    """What decides the shipped text of some sources, found without unpacking it."""
+    folder = paths.DATA / "pretraining"
+    return {
+        "archives": {source: file_hash(folder / f"{source}.tar.xz") for source in sources},
+        "held_out_lines": pretraining_text.HELD_OUT_LINES,
+    }
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Translations that are read when they are needed, named by where they are from.
+
+    Attributes
+    ----------
+    language_a, language_b, sources, limit
+        As in `parallel_lines`.
+    longest : int, optional
+        Words of a line at most, in either language.
+    most : int, optional
+        Pairs of lines that are kept, the first of those.
+    """
+
+    language_a: str
+    language_b: str
+    sources: tuple[str, ...] = pretraining_text.ALIGNED_SOURCES
+    limit: int | None = None
+    longest: int | None = None
+    most: int | None = None
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What decides the lines: hashes of the files that they are in, and the options."""
+        sources = [
+            {file.name: file_hash(file) for file in self._files(Path(source))}
+            if Path(source).is_dir()
+            else text_about([source]) | {"source": source}
+            for source in self.sources
+            if Path(source).is_dir() or source in pretraining_text.ALIGNED_SOURCES
+        ]
+        return {
+            "languages": [self.language_a, self.language_b], "sources": sources,
+            "limit": self.limit, "longest": self.longest, "most": self.most,
+            "version": LINES_VERSION,
+        }  # fmt: skip
+
+    def _files(self, folder: Path) -> list[Path]:
+        languages = self.language_a, self.language_b
+        return sorted(file for code in languages for file in folder.glob(f"*.{code}"))
+
+    @cached_property
+    def lines(self) -> tuple[list[list[str]], list[list[str]]]:
+        """As `parallel_lines`; WordVectorsError as there, and where all lines are too long."""
+        pairs = zip(
+            *parallel_lines(self.language_a, self.language_b, self.sources, limit=self.limit),
+            strict=True,
+        )
+        longest = self.longest
+        short = [pair for pair in pairs if longest is None or max(map(len, pair)) <= longest]
+        if not short:
+            raise WordVectorsError(
+                f"{', '.join(self.sources)}: no line of {self.language_a} and {self.language_b} "
+                f"has {longest} words or fewer; raise `longest`"
+            )
+        lines_a, lines_b = zip(*short[: self.most], strict=True)
+        return list(lines_a), list(lines_b)
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return int(work.result(TRANSLATIONS, self.about, self)["pairs"].iloc[0])
+
+
+def _counted(parallel: ParallelText) -> pd.DataFrame:
+    return pd.DataFrame({"pairs": [len(parallel.lines[0])]})
+
+
+#: How many translations a corpus gives, so that they need not be read to say so.
+TRANSLATIONS = work.Kind("xprobe-translations", _counted, version=1, tolerance=0)

@@ -1,0 +1,367 @@
+"""The tables printed in the X-Probe paper and the counts of its released files, and what follows.
+
+Nothing here runs a model: `PrintedTables` reads ``data/published/xprobe`` and has, by name, each
+table that the audit of the paper looks at (`xlx.xprobe.claims`). Accuracies are in [0, 1].
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from xlx.core import paths, statistics
+from xlx.xprobe.summaries import (
+    above_guessing,
+    beyond,
+    encoder_distances,
+    mean_sd,
+    rank_correlations,
+    relative_accuracies,
+)
+
+_FOLDER = paths.PUBLISHED / "xprobe"
+
+
+@dataclass(frozen=True)
+class PrintedTables:
+    """Tables 1, 3 and 4, the release, and tables that follow from them.
+
+    ``half``: half a unit of the last place of Tables 3 and 4. ``n_test``: sentences that a probe is
+    tested on, where the release has as many. ``n_xnli``: pairs that XNLI tests on.
+    """
+
+    half: float = 0.005
+    n_test: int = 10_000
+    n_xnli: int = 5010
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Table 4: ``task``, ``encoder``, ``language`` (a setting), ``accuracy``."""
+        return _read("table4_probing")
+
+    @cached_property
+    def xnli(self) -> pd.DataFrame:
+        """Table 3: ``encoder``, ``language``, ``accuracy``."""
+        return _read("table3_xnli")
+
+    @property
+    def encoders(self) -> list[str]:
+        """In the order of Table 4."""
+        return list(self.cells["encoder"].unique())
+
+    @property
+    def tasks(self) -> list[str]:
+        """In the order of Table 4."""
+        return list(self.cells["task"].unique())
+
+    @property
+    def languages(self) -> list[str]:
+        """Settings, in the order of Table 4."""
+        return list(self.cells["language"].unique())
+
+    @cached_property
+    def accuracy(self) -> pd.DataFrame:
+        """Table 4 with tasks and encoders in rows, settings in columns."""
+        wide = self.cells.pivot(index=["task", "encoder"], columns="language", values="accuracy")
+        return wide[self.languages]
+
+    @cached_property
+    def inference(self) -> pd.DataFrame:
+        """Table 3 with encoders in rows, settings in columns."""
+        wide = self.xnli.pivot(index="encoder", columns="language", values="accuracy")
+        return wide.loc[self.encoders, self.languages]
+
+    @cached_property
+    def table1(self) -> pd.DataFrame:
+        """Table 1: ``mean`` and ``sd`` by task."""
+        table = pd.read_csv(_FOLDER / "table1_mean_sd.csv")
+        table = table.pivot(index="task", columns="quantity", values="value")
+        return table[["mean", "standard_deviation"]].set_axis(["mean", "sd"], axis="columns")
+
+    # --- the release ------------------------------------------------------------------------------
+
+    @cached_property
+    def release(self) -> pd.DataFrame:
+        """Counts of the released files, with ``guess`` (the share of the most frequent class of
+        the test file) and ``n`` (its different sentences, as a sentence tells its luck once)."""
+        table = pd.read_csv(_FOLDER / "release.csv")
+        table = table.assign(guess=table["majority"] / table["test"])
+        return table.assign(n=table["test_distinct"].clip(upper=self.n_test))
+
+    @cached_property
+    def shared(self) -> pd.DataFrame:
+        """By language: ``sentences`` of all tasks, and those ``shared`` by two or more."""
+        return pd.read_csv(_FOLDER / "release_shared.csv").set_index("language")
+
+    @cached_property
+    def by_setting(self) -> pd.DataFrame:
+        """`release` by setting: "fr-UN" is tested on the files of "fr"."""
+        french = self.release[self.release["language"] == "fr"].assign(language="fr-UN")
+        return pd.concat([self.release, french], ignore_index=True)
+
+    @cached_property
+    def guess(self) -> pd.DataFrame:
+        """What guessing reaches, by task and language."""
+        wide = self.release.pivot(index="task", columns="language", values="guess")
+        return wide.loc[self.tasks, [code for code in self.languages if code in wide]]
+
+    @cached_property
+    def n(self) -> pd.Series:
+        """Different test sentences, by task and setting."""
+        return self.by_setting.set_index(["task", "language"])["n"]
+
+    def short_files(self) -> pd.DataFrame:
+        """Test files of other than 10,000 lines."""
+        return self.release.query("test != 10_000")[["task", "language", "test"]]
+
+    def somo_files(self) -> pd.DataFrame:
+        """By language, of SOMO's test file: lines, different ones, those under both labels."""
+        somo = self.release[self.release["task"] == "SOMO"].set_index("language")
+        columns = {
+            "lines": somo["test"],
+            "different": somo["test_distinct"],
+            "both labels": (somo["test_both"] / somo["test_distinct"]).round(2),
+            "with validation": (somo["both"] / somo["distinct"]).round(2),
+            "best possible": (somo["test_best"] / somo["test"]).round(2),
+            "in two tasks": self.shared["shared"],
+            "of": self.shared["sentences"],
+        }
+        return pd.DataFrame(columns).loc[self.guess.columns]
+
+    # --- Table 1 ----------------------------------------------------------------------------------
+
+    def readings(self) -> pd.DataFrame:
+        """Table 1 from Table 4, by which cells are taken and what the variance is divided by."""
+        everywhere = set(self.languages)
+        cells = {
+            "all 36": everywhere,
+            "without English": everywhere - {"en"},
+            "without French (UN)": everywhere - {"fr-UN"},
+            "without French (Europarl)": everywhere - {"fr"},
+            "without English, French (UN)": everywhere - {"en", "fr-UN"},
+        }
+        rows = []
+        for (name, kept), ddof in itertools.product(cells.items(), (0, 1)):
+            own = mean_sd(self.cells[self.cells["language"].isin(kept)], ddof=ddof)
+            own = own.set_index("task")
+            apart = (own[["mean", "sd"]] - self.table1).abs()
+            usual = np.sqrt(((2 * self.half) ** 2 / own["n"].iloc[0] + 0.001**2) / 12)
+            fit = (apart <= self.half + 0.0005).sum()
+            size = np.sqrt((apart**2).mean(axis=None)) / usual
+            rows.append((name, ["n", "n - 1"][ddof], *fit, *apart.max(), size))
+        columns = ["cells", "divided by", "means fit", "SDs fit", "mean off by", "SD off by"]
+        rounded = {"mean off by": 4, "SD off by": 4, "usual = 1": 1}
+        table = pd.DataFrame(rows, columns=[*columns, "usual = 1"])
+        return table.round(rounded).set_index(columns[:2])
+
+    def from_table4(self) -> pd.DataFrame:
+        """Table 1 from all cells of Table 4, beside the printed one; and of the variance, what
+        the means of the six encoders make of it."""
+        own = mean_sd(self.cells).set_index("task").drop(columns="n")
+        own = own.join(self.table1.add_suffix(" printed"))
+        between = self.accuracy.mean(axis=1).groupby("task").var(ddof=0) / own["sd"] ** 2
+        return own.assign(**{"share between encoders": between})
+
+    # --- Figure 3 ---------------------------------------------------------------------------------
+
+    @cached_property
+    def rho(self) -> pd.DataFrame:
+        """`summaries.rank_correlations` of Tables 3 and 4."""
+        return rank_correlations(self.cells, self.xnli)
+
+    @cached_property
+    def rho_without_cnns(self) -> pd.DataFrame:
+        """The same of the four other encoders."""
+        return rank_correlations(
+            self.cells[~self.cells["encoder"].str.startswith("CNN")], self.xnli
+        )
+
+    def negative_in_other_orders(self) -> tuple[int, int]:
+        """Fewest and most negative correlations in all orders of the columns of Table 3."""
+        counts = {}
+        for one, other in itertools.product(self.languages, repeat=2):
+            inferred = self.xnli[self.xnli["language"] == other].assign(language=one)
+            probed = self.cells[self.cells["language"] == one]
+            counts[one, other] = int((rank_correlations(probed, inferred)["rho"] < 0).sum())
+        orders = [
+            sum(counts[pair] for pair in zip(self.languages, order, strict=True))
+            for order in itertools.permutations(self.languages)
+        ]
+        return min(orders), max(orders)
+
+    # --- Figure 4 ---------------------------------------------------------------------------------
+
+    @cached_property
+    def ratios(self) -> pd.DataFrame:
+        """`summaries.relative_accuracies` with ``gain`` and ``sign``: 1, 0 or -1, whether a cell
+        is above English by more than rounding and luck."""
+        ratios = relative_accuracies(self.cells, half=self.half)
+        ratios["gain"] = ratios["accuracy"] - ratios["reference"]
+        sizes = (
+            self.n.loc[list(zip(ratios["task"], codes, strict=True))].to_numpy()
+            for codes in (ratios["language"], ["en"] * len(ratios))
+        )
+        pair = ratios["accuracy"], ratios["reference"]
+        return ratios.assign(sign=beyond(*pair, *sizes, half=self.half))
+
+    def luck(self, task: str, encoder: str, language: str) -> float:
+        """What rounding and luck can make of the difference of a cell to English."""
+        variance = 0.0
+        for code in (language, "en"):
+            accuracy = self.accuracy.loc[(task, encoder), code]
+            variance += accuracy * (1 - accuracy) / self.n[task, code]
+        return 2 * self.half + float(statistics.half_width(np.sqrt(variance)))
+
+    def signs(self) -> pd.DataFrame:
+        """By task: cells ``better`` and ``worse`` than English, ``mean gain``, and how many
+        ``encoders`` and ``settings`` gain on average."""
+        ratios = self.ratios
+        columns = {
+            "better": (ratios["sign"] > 0).groupby(ratios["task"]).sum(),
+            "worse": (ratios["sign"] < 0).groupby(ratios["task"]).sum(),
+            "mean gain": ratios.groupby("task")["gain"].mean().round(3) + 0.0,
+        }
+        for name, key in (("encoders", "encoder"), ("settings", "language")):
+            means = ratios.groupby(["task", key])["gain"].mean()
+            columns[name] = means.gt(1e-9).groupby("task").sum()
+        return pd.DataFrame(columns).loc[self.tasks]
+
+    def better_and_worse(self, *, without: Sequence[str] = ()) -> tuple[int, int]:
+        """Cells that are better and worse than English, of the tasks that are not left out."""
+        sign = self.ratios.loc[~self.ratios["task"].isin(list(without)), "sign"]
+        return int((sign > 0).sum()), int((sign < 0).sum())
+
+    def gains_of(self, tasks: Sequence[str]) -> pd.DataFrame:
+        """Gains over English of some tasks: by task and encoder, settings in columns."""
+        own = self.ratios[self.ratios["task"].isin(list(tasks))]
+        wide = own.pivot(index=["task", "encoder"], columns="language", values="gain")
+        return wide.loc[list(tasks), self.languages[1:]].reindex(self.encoders, level=1)
+
+    # --- guessing ---------------------------------------------------------------------------------
+
+    @cached_property
+    def above(self) -> pd.DataFrame:
+        """`summaries.above_guessing` of all cells, and ``half``: the same above one half."""
+        sizes = self.by_setting[["language", "task", "guess", "n"]]
+        table = above_guessing(self.cells.merge(sizes, on=["language", "task"]), half=self.half)
+        even = above_guessing(table.assign(guess=1 / 2), half=self.half)["above"]
+        cnn = table["above_all"] & table["encoder"].str.startswith("CNN")
+        return table.assign(half=even, CNN=cnn)
+
+    def above_by_task(self) -> pd.DataFrame:
+        """By task: guessing, accuracy, and how many cells are above guessing."""
+        return self.above.groupby("task").agg(
+            least_guess=("guess", "min"), most_guess=("guess", "max"),
+            lowest=("accuracy", "min"), highest=("accuracy", "max"),
+            above=("above", "sum"), above_all=("above_all", "sum"), CNN=("CNN", "sum"),
+        ).loc[self.tasks]  # fmt: skip
+
+    # --- languages and encoders -------------------------------------------------------------------
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Mean accuracy over encoders, by task and setting."""
+        return self.accuracy.groupby("task").mean().loc[self.tasks, self.languages]
+
+    @property
+    def other_mapped(self) -> pd.Series:
+        """By task: `means` over the mapped settings but Russian."""
+        return self.means[self.languages[1:]].drop(columns="ru").mean(axis=1)
+
+    def less_guessing(self) -> pd.DataFrame:
+        """By task: the highest setting as printed and less guessing, and Russian beside others."""
+        level = self.by_setting.pivot(index="task", columns="language", values="guess")
+        level = level.loc[self.tasks, self.languages]
+        less = self.means - level
+        columns = {
+            "highest": self.means.idxmax(axis=1),
+            "highest less guessing": less.idxmax(axis=1),
+            "ru, guessing": level["ru"],
+            "ru less guessing": less["ru"],
+            "others less guessing": less.drop(columns="ru").mean(axis=1),
+        }
+        return pd.DataFrame(columns)
+
+    @cached_property
+    def setting_distances(self) -> dict[tuple[str, str], float]:
+        """Mean absolute difference of each two settings."""
+        return {
+            pair: float((self.accuracy[pair[0]] - self.accuracy[pair[1]]).abs().mean())
+            for pair in itertools.combinations(self.languages, 2)
+        }
+
+    @cached_property
+    def apart(self) -> pd.DataFrame:
+        """`summaries.encoder_distances` over all cells."""
+        return encoder_distances(self.cells)
+
+    def nearest(self) -> pd.DataFrame:
+        """The encoder nearest to each, over all tasks and without SentLen."""
+        rest = encoder_distances(self.cells[self.cells["task"] != "SentLen"])
+        columns = {"all tasks": self.apart, "without SentLen": rest}
+        return pd.DataFrame(
+            {
+                name: {own: table[own].drop(own).idxmin() for own in self.encoders}
+                for name, table in columns.items()
+            }
+        )
+
+    @cached_property
+    def kinds(self) -> dict[str, list[str]]:
+        """The two encoders of each architecture."""
+        return {
+            kind: [name for name in self.encoders if name.startswith(kind)]
+            for kind in ("RNN", "Attention", "CNN")
+        }
+
+    def pooling(self) -> pd.DataFrame:
+        """Mean difference of the two poolings: of accuracies, and of ratios to English."""
+        wide = self.accuracy.stack().unstack("encoder")
+        ratio = self.ratios.pivot(index=["language", "task"], columns="encoder", values="ratio")
+        rows = {}
+        for kind, (one, two) in self.kinds.items():
+            apart = (ratio[one] - ratio[two]).abs()
+            rows[kind] = {
+                "accuracy": (wide[one] - wide[two]).abs().mean(),
+                "ratio": apart.mean(),
+                "ratio, without WC": apart.drop("WC", level=1).mean(),
+            }
+        return pd.DataFrame(rows)
+
+    def overall(self) -> pd.DataFrame:
+        """Mean accuracy of each encoder, over all tasks and without SentLen."""
+        wide = self.accuracy.stack().unstack("encoder")
+        rest = wide.drop("SentLen", level="task").mean()
+        return pd.DataFrame({"all tasks": wide.mean(), "without SentLen": rest}).loc[self.encoders]
+
+    def parameters(self) -> pd.DataFrame:
+        """Weights of the encoders by Table 2, in millions, and how much larger the biLSTM is."""
+        width, hidden, heads, attention, projection = 300, 512, 60, 150, 1024
+        # four gates of weights on input and state and two biases; two directions; two layers
+        recurrent = 2 * sum(4 * hidden * (x + hidden + 2) for x in (width, 2 * hidden))
+        filters = sum(800 * (width * words + 1) for words in (3, 4, 5))
+        counts = {
+            "biLSTM": recurrent,
+            "biLSTM with attention": recurrent + 2 * hidden * attention + attention * heads,
+            "CNN, 800 channels a width": filters + (2400 + 1) * projection,
+            "CNN, 800 channels in all": filters // 3 + (800 + 1) * projection,
+            "CNN, 800 in all, no projection": filters // 3,
+        }
+        table = pd.DataFrame({"millions": (pd.Series(counts) / 1e6).round(2)})
+        return table.assign(
+            **{"biLSTM is larger by": (recurrent / 1e6 / table["millions"]).round(1)}
+        )
+
+    def lost_on_xnli(self, encoder: str) -> pd.DataFrame:
+        """Accuracy of an encoder on XNLI, and half the width of its interval."""
+        own = self.inference.loc[encoder]
+        width = statistics.half_width(np.sqrt(own * (1 - own) / self.n_xnli))
+        return pd.DataFrame({"accuracy": own, "half width": width.round(3)}).T
+
+
+def _read(name: str) -> pd.DataFrame:
+    table = pd.read_csv(_FOLDER / f"{name}.csv").drop(columns="language")
+    return table.rename(columns={"code": "language", "value": "accuracy"})

@@ -1,0 +1,314 @@
+"""Sentence encoders before X-Probe's tasks: what can be read off the vector of a sentence.
+
+An encoder here is any `xlx.xprobe.subjects.Subject`. Each distinct sentence is encoded once for all
+tasks, and the probes of all encoders and languages train together (`xlx.models.probes`), with one
+hidden layer of 150 sigmoid units (section 5.3, Table 2).
+
+An accuracy stands beside that of the commonest label and that of a control task (Hewitt and Liang
+2019): the same vectors, with a label drawn for each *first word*, the same wherever a sentence
+starts with it. Hewitt and Liang draw one for each word, as their tasks label words. One for each
+sentence would say nothing, as no sentence is in two parts of a task: its accuracy is chance
+whatever the encoder. A first word comes back, so that its label can be learnt, by heart, from
+vectors that hold the word. Labels are dealt out so that each comes about equally often. Selectivity
+is accuracy less control accuracy: what is read off a vector beyond what the probe can look up.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from xlx.core import checks, statistics, work
+from xlx.core.executors import one_thread
+from xlx.models import probes
+from xlx.xprobe import task_sets
+from xlx.xprobe.encoder_recipes import Inferred, Mapped, trained
+from xlx.xprobe.probing_tasks import ProbingTask
+from xlx.xprobe.subjects import Encode, Subject
+from xlx.xprobe.task_sets import Planned
+from xlx.xprobe.word_spaces import load_lookups
+
+#: Units of the probe's hidden layer, and what they apply (Table 2).
+HIDDEN, ACTIVATION = 150, "sigmoid"
+
+#: What names a cell of the tables: an encoder, how it came about, a language, a task.
+CELL_KEYS = ("encoder", "condition", "language", "task")
+#: Encoders whose probes train at once, in one call.
+TOGETHER = 6
+#: A task, or its plan.
+AnyTask = ProbingTask | Planned
+
+
+def probe(
+    subjects: Sequence[Subject],
+    tasks: Mapping[str, Sequence[AnyTask]],
+    *,
+    hidden: int | None = HIDDEN,
+    activation: str = ACTIVATION,
+    seeds: Sequence[int] = (0, 1, 2),
+    order: int = 0,
+    control: bool = True,
+    **options: Any,
+) -> pd.DataFrame:
+    """Accuracy of every encoder on every task of its language.
+
+    What is known is not computed again (`xlx.core.work`), so that a run that was stopped goes on
+    where it was, another encoder costs only itself, and none is trained for what the ledger has.
+
+    Parameters
+    ----------
+    subjects : sequence of Subject
+    tasks : mapping
+        By language (as the subjects name it) its tasks, of `probing_tasks`. A task may be
+        there several times, drawn with other seeds: small ones are measured better so, as more of
+        their sentences are tested on.
+    hidden, activation, seeds, order
+        As in `probes.fit`; `order` also draws the labels of the control task.
+    control : bool
+        Also the control task, at twice the cost.
+    options
+        As for `probes.fit`.
+
+    Returns
+    -------
+    DataFrame
+        A row per subject, task, draw of it and seed: `CELL_KEYS`, ``draw`` (from 0), ``seed``,
+        ``n_train``, ``n_test``, ``n_distinct`` (sentences that some draw tests on, by their base),
+        ``classes``, ``accuracy``, ``majority`` and, with `control`, ``control_accuracy`` and
+        ``selectivity``; accuracies in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        A subject whose language has no tasks; two subjects of one name, or with the same ``about``
+        in one language; vectors that are no finite numbers, or too few of them. Also as
+        `probes.fit`.
+    """
+    subjects = checks.several(subjects, "subjects", once=True)
+    _check(subjects, tasks, options)
+    fitting = {"hidden": hidden, "activation": activation, "seeds": list(seeds), "order": order}
+    fitting |= options
+    hashes = {language: [task.text_hash() for task in own] for language, own in tasks.items()}
+    cells = [(subject, i) for subject in subjects for i in range(len(tasks[subject.language]))]
+    abouts = [
+        {
+            "encoder": subject.about,
+            "task": hashes[subject.language][i],
+            "control": control,
+            "probe": fitting,
+        }
+        for subject, i in cells
+    ]
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        by_subject: dict[int, list[int]] = {}
+        for position in missing:
+            by_subject.setdefault(id(cells[position][0]), []).append(position)
+        _prepare([cells[positions[0]][0] for positions in by_subject.values()])
+        # Encoders of a language together, as they read the same tasks and words.
+        groups = sorted(by_subject.values(), key=lambda own: cells[own[0]][0].language)
+        for start in range(0, len(groups), TOGETHER):
+            encoders = []
+            for positions in groups[start : start + TOGETHER]:
+                subject = cells[positions[0]][0]
+                own = [tasks[subject.language][cells[x][1]].built() for x in positions]
+                encoders.append((subject.ready(own), own))
+            together = groups[start : start + TOGETHER]
+            yield [x for positions in together for x in positions], (encoders, control, fitting)
+
+    tables = work.results(CELLS, abouts, calls, what="probes")
+    return _joined(cells, tables, tasks)
+
+
+def _joined(
+    cells: Sequence[tuple[Subject, int]],
+    tables: Sequence[pd.DataFrame],
+    tasks: Mapping[str, Sequence[AnyTask]],
+) -> pd.DataFrame:
+    """The tables of cells one below the other, each with what names it."""
+    rows = []
+    for (subject, i), table in zip(cells, tables, strict=True):
+        own = tasks[subject.language]
+        named = {"encoder": subject.encoder, "condition": subject.condition}
+        named |= {"language": subject.language, "task": own[i].name}
+        draw = [task.name for task in own[:i]].count(own[i].name)
+        rows.append(table.assign(**named, draw=draw, n_distinct=_n_distinct(own[i], own)))
+    joined = pd.concat(rows, ignore_index=True)
+    first = [*CELL_KEYS, "draw", "seed", "n_train", "n_test", "n_distinct", "classes"]
+    return joined[[*first, *(column for column in joined if column not in first)]]
+
+
+def _check(
+    subjects: Sequence[Subject], tasks: Mapping[str, Sequence[AnyTask]], options: Mapping
+) -> None:
+    """Raise the errors of `probe` that its arguments tell."""
+    if not isinstance(tasks, Mapping):
+        raise ValueError("the tasks are due by language, in a dictionary")
+    if unknown := sorted(set(options) - set(probes.Fitting.__dataclass_fields__)):
+        known = "see probes.Fitting for those there are"
+        raise ValueError(f"there is no option {unknown[0]!r}: {known}")
+    names = [(subject.encoder, subject.condition, subject.language) for subject in subjects]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"two encoders are called {', '.join(sorted(twice)[0])}")
+    if lost := sorted({subject.language for subject in subjects} - set(tasks)):
+        raise ValueError(
+            f"there are no tasks in {lost[0]}, but {', '.join(sorted(tasks)) or 'in none'}"
+        )
+    _check_told_apart(subjects)
+
+
+def _check_told_apart(subjects: Sequence[Subject]) -> None:
+    """Raise ValueError where the results of one subject would be taken for another's."""
+    seen: dict[tuple[str, str], Subject] = {}
+    for one in subjects:
+        key = one.language, CELLS.ask({"encoder": one.about}).identity
+        other = seen.setdefault(key, one)
+        if other is not one:
+            names = [f"{own.encoder}, {own.condition}" for own in (other, one)]
+            raise ValueError(
+                f"{' and '.join(names)} have the same `about` in {one.language}, so that one would "
+                "get the results of the other: say in each what makes its vectors (`of_function`)"
+            )
+
+
+def _n_distinct(task: AnyTask, tasks: Sequence[AnyTask]) -> int:
+    """Sentences that some draw of a task tests on."""
+    if isinstance(task, Planned):
+        return task.n_distinct
+    return task_sets.n_distinct(other for other in tasks if other.name == task.name)
+
+
+def _prepare(subjects: Sequence[Subject]) -> None:
+    """Train the encoders and make the words that are needed, side by side."""
+    for type_ in (Inferred, Mapped):
+        trained([subject.recipe for subject in subjects if isinstance(subject.recipe, type_)])
+    load_lookups([subject.lookup for subject in subjects if subject.lookup is not None])
+
+
+#: An encoder with the tasks that it is probed on.
+_Encoder = tuple[Encode, Sequence[ProbingTask]]
+
+
+def _probed(
+    encoders: Sequence[_Encoder], control: bool, options: Mapping[str, Any]
+) -> list[pd.DataFrame]:
+    """A table, with a row a seed, for each encoder and each of its tasks."""
+    cells = [
+        (task, states)
+        for encode, tasks in encoders
+        for task, states in zip(tasks, _states(encode, tasks), strict=True)
+    ]
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, (task, states) in enumerate(cells):
+        shape = states["train"].shape[1], len(task.classes)
+        groups.setdefault(shape, []).append(place)
+    tables: dict[int, pd.DataFrame] = {}
+    for places in groups.values():
+        stack = [cells[place] for place in places]
+        tables |= dict(zip(places, _scores(stack, control, options), strict=True))
+    return [tables[place] for place in range(len(cells))]
+
+
+def _states(encode: Encode, tasks: Sequence[ProbingTask]) -> list[dict[str, np.ndarray]]:
+    """The vectors of the parts of some tasks; sentences that occur again are encoded once."""
+    parts = [part for task in tasks for part in task.parts().values()]
+    sentences = list(dict.fromkeys(tokens for part in parts for tokens in part.tokens))
+    place = {tokens: row for row, tokens in enumerate(sentences)}
+    with one_thread():
+        vectors = encode(sentences)
+    if len(vectors) != len(sentences):
+        raise ValueError(f"{len(sentences)} sentences gave {len(vectors)} vectors")
+    return [
+        {name: vectors[[place[x] for x in part.tokens]] for name, part in task.parts().items()}
+        for task in tasks
+    ]
+
+
+def _stack(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
+    """Arrays as one, filled up to the longest: ``(g, n, ...)``."""
+    longest = max(len(part) for part in parts)
+    stacked = np.full((len(parts), longest, *parts[0].shape[1:]), fill, dtype=parts[0].dtype)
+    for row, part in zip(stacked, parts, strict=True):
+        row[: len(part)] = part
+    return stacked
+
+
+def _scores(
+    stack: Sequence[tuple[ProbingTask, Mapping[str, np.ndarray]]],
+    control: bool,
+    options: Mapping[str, Any],
+) -> list[pd.DataFrame]:
+    """Probes of some cells at once, which have one width and one number of classes."""
+    tasks, states = zip(*stack, strict=True)
+    parts = list(tasks[0].parts())
+    stacked = [_stack([own[name] for own in states], 0) for name in parts]
+    labels = [_stack([task.parts()[name].labels for task in tasks], -1) for name in parts]
+    n_classes = len(tasks[0].classes)
+    with one_thread():
+        table = _evaluated(stacked, labels, n_classes, options)
+        if control:
+            dealt = [dealt_labels(task, options["order"]) for task in tasks]
+            labels = [_stack([own[name] for own in dealt], -1) for name in parts]
+            reached = _evaluated(stacked, labels, n_classes, options)["accuracy"]
+            table["control_accuracy"] = reached
+            table["selectivity"] = table["accuracy"] - reached
+    table = table.drop(columns=["epoch", "validation_loss"]).assign(classes=n_classes)
+    return [
+        table[table["group"] == row].drop(columns="group").reset_index(drop=True)
+        for row in range(len(stack))
+    ]
+
+
+def _evaluated(
+    states: Sequence[np.ndarray],
+    labels: Sequence[np.ndarray],
+    n_classes: int,
+    options: Mapping[str, Any],
+) -> pd.DataFrame:
+    splits = map(probes.Split, states, labels)
+    return probes.evaluate_probes(*splits, n_classes, **options)
+
+
+def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
+    """The labels of the control task, by part: one for each first word, dealt out evenly.
+
+    Words are taken from the most frequent to the least, of equals in random order; each is given
+    the label that has come least often until then.
+    """
+    firsts = {name: [tokens[0] for tokens in part.tokens] for name, part in task.parts().items()}
+    counts = Counter(word for own in firsts.values() for word in own)
+    words = np.random.default_rng(seed).permutation(sorted(counts))
+    dealt, of = np.zeros(len(task.classes), dtype=np.int64), {}
+    for word in sorted(words.tolist(), key=lambda word: -counts[word]):
+        of[word] = int(dealt.argmin())
+        dealt[of[word]] += counts[word]
+    return {name: np.array([of[word] for word in own]) for name, own in firsts.items()}
+
+
+#: A probe is trained: an encoder's moves by single sentences of some hundred with last digits.
+CELLS = work.Kind(
+    "xprobe-cells", _probed, version=1, tolerance=0.15, side_by_side=True,
+    shared_seconds=120.0,  # word vectors, the encoder and its mapping
+)  # fmt: skip
+
+
+def cell_means(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of `probe` with a row a cell: means over draws and seeds, and an interval.
+
+    The interval of the accuracy (``low``, ``high``; Wilson, 95 %) is over sentences, as many as
+    there are different ones in the test parts (``n_distinct``): what other sentences would give,
+    and not another encoder.
+    """
+    numbers = [column for column in table if column not in (*CELL_KEYS, "draw", "seed")]
+    means = table.groupby(list(CELL_KEYS), sort=False)[numbers].mean().reset_index()
+    bounds = [
+        statistics.share_interval(accuracy * n, n)
+        for accuracy, n in zip(means["accuracy"], means["n_distinct"], strict=True)
+    ]
+    place = means.columns.get_loc("accuracy") + 1
+    means.insert(place, "low", [low for low, _ in bounds])
+    means.insert(place + 1, "high", [high for _, high in bounds])
+    whole = ("n_train", "n_test", "n_distinct", "classes")
+    return means.astype(dict.fromkeys(whole, int))

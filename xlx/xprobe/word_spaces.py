@@ -1,0 +1,174 @@
+"""Words of several languages in the space of one: looked up, tested, made when they are needed.
+
+A `Lookup` is word vectors with the map that takes them into the space of another language
+(`xlx.xprobe.word_mapping`), fitted on a seed dictionary. It is named by its recipe, so that what
+was computed from it is found again where no vectors have been made; `precision_of_maps` and
+`nearest` are what a reader wants to know of it.
+
+    english, german = of_pretraining_text(["en", "de"], dim=100).values()
+    dictionary = OfTranslations(ParallelText("de", "en"))
+    lookup = Lookup(german, english, dictionary)
+    lookup.load()(["haus"])  # float32 (1, 100)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from xlx.core import work
+from xlx.core.ledger import Ask
+from xlx.xprobe import dictionaries
+from xlx.xprobe import word_mapping as mapping
+from xlx.xprobe.dictionaries import OfFile, OfTranslations
+from xlx.xprobe.vector_recipes import VectorRecipe, load_vectors
+from xlx.xprobe.word_vectors import WordVectors
+
+#: Raised by hand when mapped words of the same recipe come out otherwise.
+SPACE_VERSION = 1
+
+#: Neighbours that lessen the cosine of a word that is near to everything (`precision_at_1`).
+CSLS = 10
+
+#: Words → vectors ``(n, dim)``.
+Look = Callable[[Sequence[str]], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Words of a language in the space of ``target``; of that language itself without one.
+
+    Attributes
+    ----------
+    vectors : VectorRecipe
+    target : VectorRecipe, optional
+        Whose space it is.
+    dictionary : OfFile or OfTranslations, optional
+        The pairs that the map is fitted on, all of them.
+    """
+
+    vectors: VectorRecipe
+    target: VectorRecipe | None = None
+    dictionary: OfFile | OfTranslations | None = None
+
+    @property
+    def language(self) -> str:
+        return self.vectors.language
+
+    @cached_property
+    def ask(self) -> Ask:
+        """What decides the vectors of words."""
+        about: dict[str, Any] = {"vectors": self.vectors.ask}
+        if self.target is not None and self.dictionary is not None:
+            about |= {"target": self.target.ask, "dictionary": self.dictionary.about}
+        return Ask("word-space", about, SPACE_VERSION)
+
+    def load(self) -> Look:
+        """Words → vectors, float32 ``(n, dim)``; made once in a process."""
+        if self.ask.identity not in _LOADED:
+            own = self.vectors.load()
+            matrix = np.eye(own.dim)
+            if self.target is not None:
+                source, target = (mapping.normalised_words(x.vectors) for x in self._both())
+                matrix = mapping.orthogonal_map(source, target, self._pairs().pairs)
+            _LOADED[self.ask.identity] = mapping.mapped_lookup(own.lookup, own.vectors, matrix)
+        return _LOADED[self.ask.identity]
+
+    def _both(self) -> list[WordVectors]:
+        return load_vectors([self.vectors, self.target or self.vectors])
+
+    def _pairs(self) -> dictionaries.Dictionary:
+        if self.ask.identity not in _PAIRS:
+            _PAIRS[self.ask.identity] = self.dictionary.pairs(*self._both())
+        return _PAIRS[self.ask.identity]
+
+
+#: By identity, what this process has made.
+_LOADED: dict[str, Look] = {}
+_PAIRS: dict[str, dictionaries.Dictionary] = {}
+
+
+def load_lookups(lookups: Sequence[Lookup]) -> list[Look]:
+    """`Lookup.load` of several, whose vectors are made side by side."""
+    new = [own for own in lookups if own.ask.identity not in _LOADED]
+    load_vectors([x for own in new for x in (own.vectors, own.target) if x is not None])
+    return [own.load() for own in lookups]
+
+
+def precision_of_maps(lookups: Sequence[Lookup], *, seed: int, share: float = 0.1) -> pd.DataFrame:
+    """How many words of a dictionary find their translation, mapped by the rest of it.
+
+    Parameters
+    ----------
+    lookups : sequence of Lookup
+        Of mapped languages.
+    seed : int
+        Of the pairs that are held out.
+    share : float
+        Of the pairs that are held out, one at least.
+
+    Returns
+    -------
+    DataFrame
+        A row a lookup: ``language``, ``words`` (with a vector), ``pairs`` (of the dictionary),
+        ``held_out`` (pairs), ``found`` (share of these whose target is nearest), ``origin`` (of the
+        dictionary), and how many pairs of a file lack a vector: ``no_source``, ``no_target``,
+        ``neither``.
+    """
+    abouts = [{"lookup": own.ask, "seed": seed, "share": share, "csls": CSLS} for own in lookups]
+
+    def calls(missing: list[int]) -> list[work.Call]:
+        needed = [lookups[position] for position in missing]
+        load_vectors([x for own in needed for x in (own.vectors, own.target)])
+        return [([position], (lookups[position], seed, share)) for position in missing]
+
+    tables = work.results(MAPS, abouts, calls, what="maps", alone=True)
+    table = pd.concat(tables, ignore_index=True)
+    table.insert(0, "language", [own.language for own in lookups])
+    return table
+
+
+def _measured(lookup: Lookup, seed: int, share: float) -> pd.DataFrame:
+    own, english = lookup._both()
+    pairs = lookup._pairs()
+    known, held_out = dictionaries.held_out_pairs(pairs, max(1, int(len(pairs) * share)), seed)
+    source, target = (mapping.normalised_words(x.vectors) for x in (own, english))
+    turned = (source @ mapping.orthogonal_map(source, target, known.pairs)).astype(np.float32)
+    hits = mapping.precision_at_1(turned, target, held_out.pairs, csls=CSLS)
+    lack = {f"no_{side}": pairs.missing.get(side, 0) for side in ("source", "target")}
+    lack["neither"] = pairs.missing.get("both", 0)
+    row = {"words": len(own.words), "pairs": len(pairs), "held_out": len(hits)}
+    return pd.DataFrame([row | {"found": float(hits.mean()), "origin": pairs.origin} | lack])
+
+
+def nearest(lookup: Lookup, word: str, n: int = 5) -> pd.DataFrame:
+    """The words of the target nearest to a word, by falling cosine: ``word``, ``near``, ``cosine``.
+
+    A word without a vector of its own is replaced by the 101st commonest that has one.
+    """
+    about = {"lookup": lookup.ask, "word": word, "n": n}
+    return work.result(NEAREST_WORDS, about, lookup, word, n)
+
+
+def _nearest(lookup: Lookup, word: str, n: int) -> pd.DataFrame:
+    own, target = lookup._both()
+    word = word if word in own.index else own.words[:101][-1]
+    near = mapping.normalised_words(target.vectors) @ lookup.load()([word])[0]
+    places = near.argsort()[: -n - 1 : -1]
+    words = [target.words[place] for place in places]
+    return pd.DataFrame({"word": word, "near": words, "cosine": near[places]})
+
+
+def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
+    """Of the neighbours of a word: how far cosines are apart, words left aside."""
+    return work.largest_difference(stored[["cosine"]], computed[["cosine"]])
+
+
+# Both rest on the word vectors of two languages, which take a while.
+MAPS = work.Kind("xprobe-maps", _measured, version=1, tolerance=0.03, shared_seconds=90.0)
+NEAREST_WORDS = work.Kind(
+    "xprobe-neighbours", _nearest, version=1, tolerance=0.03, difference=_apart, shared_seconds=90.0
+)
