@@ -242,7 +242,7 @@ def output(kind: str, **fields: object) -> Callable[[nbformat.NotebookNode], obj
         ),
         (output("stream", text="saved in /" + "home/ada/xlx"), "a path of one machine"),
         (output("stream", text="C:\\Users\\ada"), "a path of one machine"),
-        (output("stream", text="x" * 1_500_000), "more than a megabyte"),
+        (output("stream", text="x" * 1_500_000), "more than 1.5 megabytes"),
     ],
 )
 def test_each_fault_is_named(tmp_path: Path, what, message: str) -> None:
