@@ -12,11 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 import xlx
 from tests import toy_results as toy
-from xlx.core import provenance, work
+from xlx.core import journals, provenance, work
 
 #: Notebook → numbers that it asks for.
 NUMBERS = {"abx-1-a": [0, 1, 2, 3], "mexa-1-b": [3, 4, 5]}
@@ -37,23 +35,13 @@ def ask(stem: str) -> None:
     work.results(toy.SQUARES, abouts, lambda missing: [(missing, [numbers[i] for i in missing])])
 
 
-def values(number: int) -> dict[str, tuple[work.Kind, dict[str, np.ndarray]]]:
-    """What is asked of a number, as the ledger should have it."""
-    return {
-        "counted": (toy.COUNTED, {"number": np.array([number])}),
-        "square": (toy.SQUARES, {"square": np.array([number**2])}),
-    }
-
-
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("stem")
     parser.add_argument("--build", type=Path)
     options = parser.parse_args()
     folder = options.build / "mini"
-    journal = folder / "asks" / f"{options.stem}.jsonl"
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    journal.write_text("")
+    journal = journals.fresh_journal(options.stem, folder)
     os.environ["XLX_NOTEBOOK"] = options.stem
     os.environ["XLX_JOURNAL"] = str(journal.parent)
     # without torch, so that it is there in a second

@@ -8,11 +8,10 @@ table behind it.
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import nbformat
 
-from xlx.core import paths, run
+from xlx.core import run
 from xlx.core.store import written_whole
 
 #: The papers, and where they are read.
@@ -27,18 +26,8 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Lesson:
-    """What the line of a notebook says.
-
-    Attributes
-    ----------
-    papers : tuple of str
-        Of `PAPERS`.
-    room : str
-        The part of the package behind it: ``abx`` is ``xlx/abx``.
-    minutes : int
-        To read it, about.
-    needs : tuple of str
-        Notebooks that it takes for read.
+    """What the line of a notebook says: its `PAPERS`, the room of the package behind it (``abx`` is
+    ``xlx/abx``), about how many minutes it takes, which notebooks it takes for read.
     """
 
     papers: tuple[str, ...]
@@ -104,22 +93,16 @@ def linked(source: str, stem: str) -> str:
     return "\n\n".join([title, links_of(stem), *kept])
 
 
-def write(stem: str, folder: Path = paths.NOTEBOOKS) -> bool:
-    """Write the line into a notebook; whether that changed it."""
-    path = run.notebook_path(stem, folder)
-    notebook = nbformat.read(path, as_version=4)
-    before = notebook.cells[0].source
-    notebook.cells[0].source = linked(before, stem)
-    if notebook.cells[0].source != before:
-        with written_whole(path) as part:
-            nbformat.write(notebook, part)
-    return notebook.cells[0].source != before
-
-
 def main(stems: list[str] | None = None) -> int:
     """Write the lines of the notebooks named, or of all."""
     for stem in stems or sorted(LESSONS):
-        if write(stem):
+        path = run.notebook_path(stem)
+        notebook = nbformat.read(path, as_version=4)
+        source = linked(notebook.cells[0].source, stem)
+        if source != notebook.cells[0].source:
+            notebook.cells[0].source = source
+            with written_whole(path) as part:
+                nbformat.write(notebook, part)
             print(f"{stem}: links written")
     return 0
 

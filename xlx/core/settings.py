@@ -11,12 +11,11 @@ Makefile and command line set the same by the environment: ``XLX_POLICY``, ``XLX
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from xlx.core import paths
 
-#: Where a result comes from: see `xlx.core.work`.
+#: Where a result comes from: see `Settings`.
 POLICIES = ("use", "only", "verify", "ignore")
 
 
@@ -44,10 +43,8 @@ class Settings:
         "use": a result comes from the ledger, else from the cache, else it is computed. "only":
         from the ledger; a miss is an error. "verify": as "use", and a sample of what came from the
         ledger is computed again and compared. "ignore": all is computed.
-    cache : Path
-        Where this machine keeps what it computed.
-    ledger : Path
-        The results that the repository ships.
+    cache, ledger : Path
+        Where this machine keeps what it computed, and the results that the repository ships.
     """
 
     device: str | None = None
@@ -66,17 +63,6 @@ class Settings:
             raise SettingsError(f"workers is {self.workers}: one at least has to do the work")
 
 
-def _from_environment() -> Settings:
-    workers = os.environ.get("XLX_WORKERS") or None
-    if workers is not None and not workers.isdigit():
-        raise SettingsError(f"XLX_WORKERS is {workers!r}: give a number of processes")
-    return Settings(
-        workers=workers and int(workers),
-        scheduler=os.environ.get("XLX_SCHEDULER") or None,
-        policy=os.environ.get("XLX_POLICY") or "use",
-    )
-
-
 # One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
 # one cell sets has to hold in the next.
 _current: Settings | None = None
@@ -86,7 +72,14 @@ def current() -> Settings:
     """The settings in force."""
     global _current
     if _current is None:
-        _current = _from_environment()
+        workers = os.environ.get("XLX_WORKERS") or None
+        if workers is not None and not workers.isdigit():
+            raise SettingsError(f"XLX_WORKERS is {workers!r}: give a number of processes")
+        _current = Settings(
+            workers=workers and int(workers),
+            scheduler=os.environ.get("XLX_SCHEDULER") or None,
+            policy=os.environ.get("XLX_POLICY") or "use",
+        )
     return _current
 
 
@@ -100,9 +93,7 @@ class settings:
         names = [field.name for field in fields(Settings)]
         if unknown := [name for name in changes if name not in names]:
             raise SettingsError(f"there is no setting {unknown[0]!r}: {', '.join(names)}")
-        for name in ("cache", "ledger"):
-            if name in changes:
-                changes[name] = Path(changes[name])
+        changes |= {name: Path(changes[name]) for name in ("cache", "ledger") if name in changes}
         global _current
         self._before = current()
         _current = replace(self._before, **changes)
@@ -110,12 +101,7 @@ class settings:
     def __enter__(self) -> Settings:
         return current()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         global _current
         _current = self._before
 

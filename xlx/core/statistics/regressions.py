@@ -109,43 +109,33 @@ def regression(
         than two cluster columns, or one with a single cluster.
     """
     fit = least_squares(table, outcome, predictors, effects)
-    terms = [*([] if effects else ["intercept"]), *predictors]
     kept = slice(1 if effects else 0, 1 + len(predictors))
-    found = fit.params[kept]
+    coefficient = fit.params[kept]
+    inflation = [variance_inflation_factor(fit.model.exog, 1 + i) for i in range(len(predictors))]
     rows, repaired = [], []
-    inflation = [np.nan] + [
-        variance_inflation_factor(fit.model.exog, 1 + index) for index in range(len(predictors))
-    ]
     for kind, errors in _covariances(fit, table, clusters, kept).items():
         error = np.sqrt(np.diag(errors.covariance))
         width = stats.t.ppf((1 + checks.level(level)) / 2, errors.df) * error
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_value = 2 * stats.t.sf(np.abs(found / error), errors.df)
-        rows.append(
-            pd.DataFrame(
-                {
-                    "term": terms,
-                    "coefficient": found,
-                    "errors": kind,
-                    "error": error,
-                    "df": errors.df,
-                    "low": found - width,
-                    "high": found + width,
-                    "p_value": p_value,
-                    "vif": inflation[kept],
-                }
-            )
-        )
+            p_value = 2 * stats.t.sf(np.abs(coefficient / error), errors.df)
+        view = {
+            "term": ["intercept", *predictors][kept],
+            "coefficient": coefficient,
+            "errors": kind,
+            "error": error,
+            "df": errors.df,
+            "low": coefficient - width,
+            "high": coefficient + width,
+            "p_value": p_value,
+            "vif": [np.nan, *inflation][kept],
+        }
+        rows.append(pd.DataFrame(view))
         repaired += [kind] * errors.repaired
     return Regression(
-        pd.concat(rows, ignore_index=True),
-        float(fit.rsquared),
-        float(fit.rsquared_adj),
-        float(fit.f_pvalue),
-        int(fit.nobs),
-        float(het_breuschpagan(fit.resid, fit.model.exog)[1]),
+        pd.concat(rows, ignore_index=True), float(fit.rsquared), float(fit.rsquared_adj),
+        float(fit.f_pvalue), int(fit.nobs), float(het_breuschpagan(fit.resid, fit.model.exog)[1]),
         tuple(repaired),
-    )
+    )  # fmt: skip
 
 
 def least_squares(

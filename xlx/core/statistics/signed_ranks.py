@@ -54,21 +54,17 @@ def wilcoxon(differences: Sequence[float] | np.ndarray, *, level: float = LEVEL)
     ranks = stats.rankdata(np.abs(kept))
     statistic = ranks[kept > 0].sum()
     mass = _signed_ranks(np.rint(2 * ranks).astype(int))  # ranks of ties are halves
-    at = round(2 * statistic)
-    p_value = min(1.0, 2 * min(mass[: at + 1].sum(), mass[at:].sum()))
+    half_steps = round(2 * statistic)
+    tails = mass[: half_steps + 1].sum(), mass[half_steps:].sum()
+    p_value = min(1.0, 2 * min(tails))
     n = len(values)
     walsh = np.sort(np.add.outer(values, values)[np.triu_indices(n)] / 2)
     below = np.cumsum(_signed_ranks(np.arange(1, n + 1)))
     left_out = int(np.searchsorted(below, (1 - checks.level(level)) / 2, side="right"))
     low, high = (walsh[left_out - 1], walsh[-left_out]) if left_out else (-np.inf, np.inf)
+    n_kept, estimate = len(kept), np.median(walsh)
     return Wilcoxon(
-        float(statistic),
-        float(p_value),
-        len(kept),
-        n - len(kept),
-        float(np.median(walsh)),
-        float(low),
-        float(high),
+        float(statistic), float(p_value), n_kept, n - n_kept, *map(float, (estimate, low, high))
     )
 
 
