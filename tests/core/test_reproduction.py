@@ -15,15 +15,52 @@ import numpy as np
 import pytest
 
 import xlx
-from tests import toy_notebook
 from tests import toy_results as toy
-from xlx.core import executors, gathering, journals, ledger, paths, provenance, reproduction, work
+from xlx.core import (
+    executors,
+    gathering,
+    journals,
+    ledger,
+    paths,
+    provenance,
+    reproduction,
+    run,
+    work,
+)
 from xlx.core.gathering import GatheringError
 from xlx.core.ledger import Cache, Entry, Ledger
 
 MADE = dict.fromkeys(provenance.PROVENANCE, "x") | {"threads": 2, "seconds": 1.0}
-START = (sys.executable, "-m", "tests.toy_notebook")
-STEMS = list(toy_notebook.NUMBERS)
+#: Notebook → numbers that it asks for: counted, and their squares.
+NUMBERS = {"abx-1-a": [0, 1, 2, 3], "mexa-1-b": [3, 4, 5]}
+STEMS = list(NUMBERS)
+
+
+def execute(stem: str, build: Path) -> None:
+    """Stands for `run.execute`: in the folder ``TOY_FOLDER``, each computation leaves a file."""
+    root, numbers = Path(os.environ["TOY_FOLDER"]), NUMBERS[stem]
+    abouts = [{"number": number} for number in numbers]
+
+    def slowly(missing: list[int]) -> Iterator[work.Call]:
+        for position in missing:
+            time.sleep(float(os.environ.get("TOY_SECONDS", "0")))
+            yield [position], (str(root / "counts"), numbers[position])
+
+    build.mkdir(exist_ok=True)
+    options = {"ledger": root / "results", "device": "cpu", "progress": False}
+    told = {name.lower(): os.environ[f"XLX_{name}"] for name in ("POLICY", "CACHE")}
+    with xlx.settings(**options, **told):
+        work.results(toy.COUNTED, abouts, slowly, alone=True)
+        work.results(
+            toy.SQUARES, abouts, lambda missing: [(missing, [numbers[i] for i in missing])]
+        )
+    if os.environ.get("TOY_FAILS") == stem:
+        raise run.NotebookFailed(f"{stem} failed in cell [2]: ValueError: no Klingon")
+
+
+def without_torch() -> dict[str, str | int]:
+    """Stands for `provenance.environment`, so that a process is there in a second."""
+    return dict.fromkeys(provenance.PROVENANCE, "x") | {"threads": 1}
 
 
 class House:
@@ -42,7 +79,7 @@ class House:
     def entries(self) -> Iterator[Entry]:
         """What the notebooks ask for, as it comes out."""
         for number in range(6):
-            stems = tuple(stem for stem in STEMS if number in toy_notebook.NUMBERS[stem])
+            stems = tuple(stem for stem in STEMS if number in NUMBERS[stem])
             for kind, value in (
                 (toy.COUNTED, {"number": np.array([number])}),
                 (toy.SQUARES, {"square": np.array([number**2])}),
@@ -57,7 +94,8 @@ class House:
 
     def reproduce(self, *only: str) -> int:
         folders = {"root": self.results, "cache": self.cache, "build": self.build}
-        return reproduction.reproduce(only, start=START, folder=self.notebooks, **folders)
+        work._ledger.cache_clear()
+        return reproduction.reproduce(only, execute=execute, folder=self.notebooks, **folders)
 
     def ran(self, stem: str) -> None:
         """Leave what a run of a notebook leaves."""
@@ -81,8 +119,9 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     house = House(tmp_path)
     for module in (gathering, reproduction):
         monkeypatch.setattr(module, "kinds", lambda: work.KINDS)  # imports no other module
-    monkeypatch.setenv("TOY_FOLDER", str(house.counts))
-    monkeypatch.setenv("TOY_LEDGER", str(house.results))
+    monkeypatch.setattr(provenance, "environment", without_torch)
+    monkeypatch.setattr(work, "_journal", work._Journal())
+    monkeypatch.setenv("TOY_FOLDER", str(tmp_path))
     return house
 
 
@@ -215,37 +254,26 @@ def test_bad_names_and_an_empty_ledger_are_refused(house: House) -> None:
 WHOLE = """
 import sys
 from pathlib import Path
-from xlx.core import gathering, reproduction, run, work
-from tests.core.test_reproduction import START
+from tests.core import test_reproduction as toys
+from xlx.core import gathering, provenance, reproduction, run, work
 gathering.kinds = reproduction.kinds = lambda: work.KINDS
+provenance.environment = toys.without_torch
 root = Path(sys.argv[1])
 folders = {"root": root / "results", "cache": root / "cache", "build": root / "build"}
 with run.stopped_by_sigterm():
-    sys.exit(reproduction.reproduce(start=START, folder=root / "notebooks", **folders))
+    sys.exit(reproduction.reproduce(execute=toys.execute, folder=root / "notebooks", **folders))
 """
-
-
-def begun(house: House, least: int) -> subprocess.Popen:
-    """A reproduction in a process of its own that has computed so many."""
-    child = subprocess.Popen([sys.executable, "-c", WHOLE, str(house.root)], cwd=paths.ROOT)
-    end = time.monotonic() + 60
-    while len(house.computed()) < least:
-        assert child.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return child
 
 
 def test_a_stopped_reproduction_goes_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_SECONDS", "0.3")
     for least, how in ((2, signal.SIGKILL), (5, signal.SIGTERM)):
-        child = begun(house, least)
+        child = subprocess.Popen([sys.executable, "-c", WHOLE, str(house.root)], cwd=paths.ROOT)
+        while len(house.computed()) < least and child.poll() is None:
+            time.sleep(0.05)
         child.send_signal(how)
         assert child.wait(30) != 0
-        time.sleep(0.5)  # what it had started ends with it
-        stopped = len(house.computed())
-        time.sleep(0.5)
-        assert len(house.computed()) == stopped
+        assert least <= len(house.computed()) < 6 + 2
     monkeypatch.setenv("TOY_SECONDS", "0")
     assert house.reproduce() == 0
     assert len(house.computed()) <= 6 + 2  # nothing is lost but the unit under way

@@ -166,6 +166,7 @@ def parse_tag(tag: str) -> str:
     if (
         not parsed.language
         or private
+        or parsed.language.startswith("x-")
         or parsed.language in _NO_LANGUAGE
         or main.to_tag() != rebuilt
         or not parsed.is_valid()

@@ -9,30 +9,24 @@ anywhere; the results themselves stay in ``cache/reproduced`` until the next tim
 
 import argparse
 import contextlib
-import ctypes
 import fcntl
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from xlx.core import executors, journals, ledger, needs, paths, profiles, progress, run
+from xlx.core import executors, ledger, paths, profiles, progress, run
 from xlx.core.gathering import AskName, GatheringError, kinds
 from xlx.core.ledger import Cache, Ledger
 from xlx.core.settings import current
 
 #: Seconds that a notebook takes beside its results: imports, worked example, figures.
 _BESIDE = 10
-#: Notebooks at once where a cluster computes; else each has all cores.
-_ON_CLUSTER = 4
 
 
 @dataclass(frozen=True)
@@ -46,10 +40,12 @@ class Plan:
     kinds: list[str]
     expected: pd.DataFrame
 
-    def names(self, stem: str | None = None) -> list[AskName]:
-        """The expected entries, or those that a notebook asks for."""
-        rows = self.expected.itertuples()
-        return [AskName(x.kind, x.identity) for x in rows if stem is None or stem in x.notebooks]
+    def seconds(self) -> dict[str, int]:
+        """What each notebook takes; what two ask for is counted with the first that runs."""
+        seconds = dict.fromkeys(self.stems, float(_BESIDE))
+        for row in self.expected.fillna({"seconds": 0}).itertuples():
+            seconds[next(stem for stem in self.stems if stem in row.notebooks)] += row.seconds
+        return {stem: round(takes) for stem, takes in seconds.items()}
 
 
 def plan(of: Ledger, only: Sequence[str] = (), folder: Path = paths.NOTEBOOKS) -> Plan:
@@ -106,85 +102,25 @@ def _drop_stale(root: Path) -> None:
             file.unlink()
 
 
-def _finished(stem: str, build: Path, names: Iterable[AskName], cache: Cache, folder: Path) -> bool:
-    """Whether an interrupted run was through with a notebook, as it is now."""
-    notebook, done = folder / f"{stem}.ipynb", build / "mini" / f"{stem}.ipynb"
-    if not done.is_file():
-        return False
-    sources = [notebook, *(paths.ROOT / name for name in needs.modules(notebook))]
-    newest = max(source.stat().st_mtime for source in sources)
-    return done.stat().st_mtime > newest and all(cache.path(name).is_file() for name in names)
-
-
-def _with_parent() -> None:
-    """In a child: end when the parent is killed (Linux; elsewhere the child ends by itself)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
-class _Course:
-    """How far the notebooks are, by the seconds that their results took for the ledger."""
-
-    def __init__(self, plan: Plan, cache: Cache, done: Iterable[str]) -> None:
-        seconds = plan.expected.set_index("identity")["seconds"].fillna(0).clip(lower=0.02)
-        self.weights = seconds.to_dict()
-        self.total = round(sum(self.weights.values()) + _BESIDE * len(plan.stems))
-        self.seen = {name.identity for name in plan.names() if cache.path(name).is_file()}
-        self.done = set(done)
-
-    def read(self, journal_files: Iterable[Path]) -> int:
-        """Where it is now, with what the notebooks under way have noted."""
-        for path in filter(Path.is_file, journal_files):
-            self.seen.update(line.get("identity", "") for line in journals.read_journal(path))
-        seconds = sum(self.weights.get(identity, 0) for identity in self.seen)
-        return round(seconds + _BESIDE * len(self.done))
-
-
-def _run_all(plan: Plan, home: Path, build: Path, folder: Path, start: Sequence[str]) -> list[str]:
+def _run_all(plan: Plan, home: Path, build: Path, execute: Callable[..., Path]) -> list[str]:
     """Run the notebooks under one bar; what is to be said of those that failed."""
-    cache = Cache(home / "reproduction")
-    done = [stem for stem in plan.stems if _finished(stem, build, plan.names(stem), cache, folder)]
-    course, failures = _Course(plan, cache, done), []
-    waiting = [stem for stem in plan.stems if stem not in done]
-    running: dict[str, subprocess.Popen] = {}
     environment = {
-        **os.environ, "XLX_POLICY": "ignore", "XLX_CACHE": str(home.absolute()),
+        "XLX_POLICY": "ignore", "XLX_CACHE": str(home.absolute()),
         "XLX_KINDS": " ".join(plan.kinds), "XLX_FIGURES": str((build / "figures").absolute()),
         "XLX_WORKERS": str(current().workers or ""), "XLX_SCHEDULER": current().scheduler or "",
     }  # fmt: skip
-    logs = {stem: build / "logs" / f"{stem}.txt" for stem in plan.stems}
-    (build / "logs").mkdir(parents=True, exist_ok=True)
-    with progress.bar(what="seconds of work", total=course.total) as bar:
-        # what is there already says nothing of how fast this machine is
-        bar.initial = bar.n = course.read([])
-        bar.smoothing = 0
-        try:
-            while waiting or running:
-                while waiting and len(running) < (_ON_CLUSTER if current().scheduler else 1):
-                    stem = waiting.pop(0)
-                    with logs[stem].open("wb") as log:
-                        running[stem] = subprocess.Popen(
-                            [*start, stem, "--build", str(build)], cwd=paths.ROOT, stdout=log,
-                            stderr=subprocess.STDOUT, env=environment, preexec_fn=_with_parent,
-                        )  # fmt: skip
-                time.sleep(0.2)
-                now = course.read(journals.journal(stem, build / "mini") for stem in running)
-                for stem in [s for s, process in running.items() if process.poll() is not None]:
-                    if running.pop(stem).returncode:
-                        log = logs[stem].read_text(encoding="utf-8").strip()
-                        failures.append((log.splitlines() or [f"{stem} failed"])[-1])
-                    course.done.add(stem)
-                    now = course.read([journals.journal(stem, build / "mini")])
-                    if not progress.watched():
-                        share = 100 * now // max(course.total, 1)
-                        print(f"{stem}: through ({share} % of the work)", flush=True)
-                bar.update(max(now - bar.n, 0))
-        finally:
-            for process in running.values():
-                process.terminate()
-            for process in running.values():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(30)
+    failures, seconds = [], plan.seconds()
+    total = sum(seconds.values())
+    with run.environment(environment), progress.bar(what="seconds of work", total=total) as bar:
+        for stem in plan.stems:
+            try:
+                execute(stem, build=build)
+            except (run.NotebookFailed, profiles.NotebookError) as error:
+                failures.append(str(error))
+            total -= seconds[stem]
+            bar.update(seconds[stem])
+            if not progress.watched():
+                print(f"{stem}: through (about {total} seconds of work are left)", flush=True)
     return failures
 
 
@@ -232,12 +168,11 @@ def reproduce(
     cache: Path = paths.CACHE,
     build: Path = paths.BUILD / "reproduction",
     folder: Path = paths.NOTEBOOKS,
-    start: Sequence[str] = (sys.executable, "-m", "xlx.core.run"),
+    execute: Callable[..., Path] = run.execute,
 ) -> int:
     """Compute from nothing and compare; 0 where all is within its tolerance, else 1.
 
-    ``start`` is the command that runs a notebook. GatheringError as `plan`, and while another
-    one is at work.
+    ``execute`` runs a notebook. GatheringError as `plan`, and while another one is at work.
     """
     of, home = Ledger(root), cache / "from-nothing"
     chosen = plan(of, only, folder)
@@ -247,17 +182,14 @@ def reproduce(
         if home.exists():
             _drop_stale(home / "reproduction")
             print(f"going on with what {profiles.shown(home)} has", flush=True)
-        else:
-            shutil.rmtree(build, ignore_errors=True)
-        if failures := _run_all(chosen, home, build, folder, start):
-            print("\n".join(failures), file=sys.stderr)
-            print(
-                "not compared: call again when that is put right, and it goes on", file=sys.stderr
-            )
+        if failures := _run_all(chosen, home, build, execute):
+            again = "not compared: call again when that is put right, and it goes on"
+            print(*failures, again, sep="\n", file=sys.stderr)
             return 1
         table, said = compare(chosen, of, Cache(home / "reproduction"))
         text = "\n".join([table.to_string(index=False, float_format="{:.3g}".format), *said])
         print(text)
+        build.mkdir(parents=True, exist_ok=True)
         (build / "table.txt").write_text(text + "\n", encoding="utf-8")
         shutil.rmtree(cache / "reproduced", ignore_errors=True)
         if (home / "reproduction").is_dir():

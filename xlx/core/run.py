@@ -73,13 +73,13 @@ def execute(
         stale.unlink(missing_ok=True)
     # papermill reports on every run through its logger; what matters is printed here.
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    environment = {
+    told = {
         "XLX_NOTEBOOK": stem,
         "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
         "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
     }
     try:
-        with _environment(environment):
+        with environment(told):
             papermill.execute_notebook(
                 source,
                 running,
@@ -224,7 +224,7 @@ def _joined_streams(outputs: list) -> list:
 
 
 @contextlib.contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+def environment(changes: Mapping[str, str]) -> Iterator[None]:
     """Variables for the kernels that start within."""
     before = dict(os.environ)
     os.environ.update(changes)
