@@ -8,14 +8,10 @@ A profile is a file ``notebooks/profiles/<profile>.yaml`` with two optional part
       abx-2-dynamics:
         n_triplets: 100000
 
-The values go into the notebook after its cell tagged ``parameters`` and replace those written
-there. Only what that cell declares can be set, with a value of the same type; anything else is an
-error, so that a misspelt key cannot pass unseen. ``null`` is allowed where the cell annotates the
-parameter so (``limit: int | None = 300``). The parameters cells hold the ``mini`` profile, so
-``mini.yaml`` is empty as a rule.
-
-A notebook learns which profile it runs under from a parameter ``profile = "mini"``, which this
-module sets and no profile file may.
+The values replace those of the notebook's cell tagged ``parameters``, which holds the ``mini``
+profile. Only what that cell declares can be set, with a value of the same type (``null`` where it
+is annotated so: ``limit: int | None = 300``); anything else is an error, so that a misspelt key
+cannot pass unseen. A parameter ``profile = "mini"`` tells the notebook its profile; no file sets it.
 """
 
 import ast
@@ -135,11 +131,9 @@ def values_for(
     notebooks: Path = paths.NOTEBOOKS,
     profiles: Path = paths.PROFILES,
 ) -> dict[str, Any]:
-    """Return the parameters to inject into a notebook under a profile.
+    """The parameters to inject into a notebook under a profile: those that differ from its own.
 
-    Only values that differ from the notebook's own are returned: under ``mini`` there is, as a
-    rule, nothing to inject. NotebookError names an unknown key with the nearest allowed one, or a
-    value of the wrong type.
+    NotebookError names an unknown key with the nearest allowed one, or a value of the wrong type.
     """
     declared = parameters(read_notebook(notebook_path(stem, notebooks)), stem)
     settings, file, stems = read_profile(profile, profiles), f"{profile}.yaml", _stems(notebooks)

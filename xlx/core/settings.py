@@ -27,34 +27,19 @@ class SettingsError(ValueError):
 class Settings:
     """The settings and their defaults.
 
-    Attributes
-    ----------
-    device : str, optional
-        "cpu", "cuda" ...; None: CUDA where there is one.
-    dtype : {"float32", "bfloat16"}
-        Of weights and arithmetic of frozen models (a fine-tuning recipe names its own).
-    workers : int, optional
-        Processes side by side; None: one a core, or one on a GPU.
-    scheduler : str, optional
-        Address of a Dask scheduler ("tcp://host:8786") that gets the work instead.
-    progress : bool, optional
-        Whether bars are shown; None: in a terminal and in JupyterLab.
-    policy : {"use", "only", "verify", "ignore"}
-        "use": a result comes from the ledger, else from the cache, else it is computed. "only":
-        from the ledger; a miss is an error. "verify": as "use", and a sample of what came from the
-        ledger is computed again and compared. "ignore": all is computed.
-    cache, ledger : Path
-        Where this machine keeps what it computed, and the results that the repository ships.
+    Policies: "use": a result comes from the ledger, else from the cache, else it is computed.
+    "only": from the ledger; a miss is an error. "verify": as "use", and a sample of what came from
+    the ledger is computed again and compared. "ignore": all is computed.
     """
 
-    device: str | None = None
-    dtype: str = "float32"
-    workers: int | None = None
-    scheduler: str | None = None
-    progress: bool | None = None
+    device: str | None = None  #: "cpu", "cuda" ...; None: CUDA where there is one
+    dtype: str = "float32"  #: or "bfloat16": weights and arithmetic of frozen models
+    workers: int | None = None  #: processes side by side; None: one a core, or one on a GPU
+    scheduler: str | None = None  #: of Dask ("tcp://host:8786"), which gets the work instead
+    progress: bool | None = None  #: show bars; None: in a terminal and in JupyterLab
     policy: str = "use"
-    cache: Path = paths.CACHE
-    ledger: Path = paths.RESULTS
+    cache: Path = paths.CACHE  #: where this machine keeps what it computed
+    ledger: Path = paths.RESULTS  #: the results that the repository ships
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:

@@ -69,39 +69,22 @@ def largest_difference(stored: Value, computed: Value) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of result: its cut function and what is promised of it.
+    """A kind of result, of a name unique in the package: its cut function and what is promised.
 
-    Attributes
-    ----------
-    name : str
-        Unique in the package.
-    compute : callable
-        The cut function, of a module (so that a process can be told of it). It is given the
-        arguments of a call and returns, or yields, a value for each ask of the call.
-    version : int
-        Raised by hand when a change of the method means other numbers.
-    tolerance : float
-        The largest `difference` between two machines' values.
-    difference : callable
-        Stored and computed value → how far they are apart.
-    side_by_side : bool
-        Whether calls run in processes of one thread each; else one after another, in this process,
-        with all its threads.
-    shared_seconds : float
-        What a value alone takes beside its own seconds, where it shares a model, say, with its
-        neighbours: for the audit to reckon with.
-    shipped : bool
-        Whether values belong into the ledger. What is large and only a means (weights of a trained
-        encoder) stays in the cache of the machine, under every policy.
+    ``compute``, a function of a module (so that a process can be told of it), is given the
+    arguments of a call and returns, or yields, a value for each ask of the call. Side by side,
+    calls run in processes of one thread each; else one after another, in this process, with all its
+    threads. What is large and only a means (weights of a trained encoder) is not shipped: it stays
+    in the cache of the machine, under every policy.
     """
 
     name: str
     compute: Callable[..., Any]
-    version: int = 1
-    tolerance: float = 1e-6
-    difference: Callable[[Value, Value], float] = largest_difference
+    version: int = 1  #: raised by hand when a change of the method means other numbers
+    tolerance: float = 1e-6  #: the largest `difference` between two machines' values
+    difference: Callable[[Value, Value], float] = largest_difference  #: of stored and computed
     side_by_side: bool = False
-    shared_seconds: float = 0.0
+    shared_seconds: float = 0.0  #: that a value alone takes more, as neighbours share a model, say
     shipped: bool = True
 
     def __post_init__(self) -> None:
@@ -154,12 +137,8 @@ def results(
     alone : bool
         A call returns the value of its one ask, not a list of values.
 
-    Raises
-    ------
-    MissingResultError
-        The policy is "only", and the ledger lacks a value.
-    NotReproducedError
-        The policy is "verify", and a value came out otherwise.
+    Raises MissingResultError under the policy "only" where the ledger lacks a value, and
+    NotReproducedError under "verify" where one came out otherwise.
     """
     asks = [kind.ask(about) for about in abouts]
     first: dict[Ask, int] = {}

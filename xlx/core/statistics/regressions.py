@@ -25,8 +25,8 @@ class Regression:
         ``coefficient``, ``errors`` ("classical", "robust", "clustered", "dyadic": see
         `regression`), ``error`` (standard error), ``df`` (degrees of freedom of the t distribution
         behind the next three), ``low``, ``high`` (95 %), ``p_value`` (two-sided, of no effect),
-        ``vif`` (variance inflation factor: how many times larger the variance of the coefficient is than
-        if the predictor were uncorrelated with the others; from 1; NaN for the intercept).
+        ``vif`` (variance inflation factor: how many times larger the variance of the coefficient is
+        than if the predictor were uncorrelated with the others; from 1; NaN for the intercept).
     r_squared, adjusted_r_squared : float
     n : int
         Rows.
