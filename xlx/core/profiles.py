@@ -11,7 +11,8 @@ A profile is a file ``notebooks/profiles/<profile>.yaml`` with two optional part
 The values replace those of the notebook's cell tagged ``parameters``, which holds the ``mini``
 profile. Only what that cell declares can be set, with a value of the same type (``null`` where it
 is annotated so: ``limit: int | None = 300``); anything else is an error, so that a misspelt key
-cannot pass unseen. A parameter ``profile = "mini"`` tells the notebook its profile; no file sets it.
+cannot pass unseen. A parameter ``profile = "mini"`` tells the notebook its profile: no file sets
+that.
 """
 
 import ast
