@@ -111,7 +111,10 @@ def _run_all(plan: Plan, home: Path, build: Path, execute: Callable[..., Path]) 
     }  # fmt: skip
     failures, seconds = [], plan.seconds()
     total = sum(seconds.values())
-    with run.environment(environment), progress.bar(what="seconds of work", total=total) as bar:
+    with (
+        run.kernel_variables(environment),
+        progress.bar(what="seconds of work", total=total) as bar,
+    ):
         for stem in plan.stems:
             try:
                 execute(stem, build=build)

@@ -79,7 +79,7 @@ def execute(
         "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
     }
     try:
-        with environment(told):
+        with kernel_variables(told):
             papermill.execute_notebook(
                 source,
                 running,
@@ -224,7 +224,7 @@ def _joined_streams(outputs: list) -> list:
 
 
 @contextlib.contextmanager
-def environment(changes: Mapping[str, str]) -> Iterator[None]:
+def kernel_variables(changes: Mapping[str, str]) -> Iterator[None]:
     """Variables for the kernels that start within."""
     before = dict(os.environ)
     os.environ.update(changes)
