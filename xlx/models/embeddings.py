@@ -203,8 +203,7 @@ def embed_corpus(
     with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
         for language in corpus.languages:
             ask = Ask("embeddings", made_by | {"text": corpus.text_hash(language)})
-            entry = cache.get(ask)
-            if entry is None:
+            if (entry := cache.get(ask)) is None:
                 where = f"language {language!r} of {corpus.name!r}, "
                 (new,) = embed_sentences(plan, corpus.sentences[language], where, bar.update)
                 stored = {
