@@ -220,7 +220,7 @@ def test_what_is_no_name_of_a_model(name: object) -> None:
     refused(lambda: loading.load(name), "no name of a model")
 
 
-@pytest.mark.parametrize("architecture", tiny.KINDS)
+@pytest.mark.parametrize("architecture", ["xlm-roberta", "distilbert", "gpt2", "t5", "bart"])
 def test_layers_that_the_config_leaves_out(architecture: str, tmp_path: Path) -> None:
     model = tiny.save(tmp_path / "model", architecture, layers=3)
     names = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers")
