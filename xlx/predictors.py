@@ -35,16 +35,9 @@ def frozen(
     this compendium's LD, MD and MEXA, each the same in both directions of a pair; and the cosine of
     bags of subwords, which needs the tokenizer alone.
 
-    Returns
-    -------
-    DataFrame
-        ``metric`` (of `FROZEN_METRICS`), ``source``, ``target``, ``score``, high is good: L2 and LD
-        have a minus sign. And the layer.
-
-    Raises
-    ------
-    ValueError
-        As `embeddings.embed_corpus` and `alignment.directions`.
+    The table: ``metric`` (of `FROZEN_METRICS`), ``source``, ``target``, ``score``, high is good: L2
+    and LD have a minus sign. And the layer. ValueError as `embeddings.embed_corpus` and
+    `alignment.directions`.
     """
     about = embeddings.corpus_about(name, corpus, max_length=max_length) | {"layer": layer}
     table = work.result(PREDICTORS, about, name, corpus, layer, max_length)

@@ -121,18 +121,9 @@ def shares_left(
 ) -> pd.DataFrame:
     """Which shares k / n an entry leaves that is printed as the share times a factor.
 
-    Parameters
-    ----------
-    entries : Series
-        Printed, within ``half`` of the product.
-    factor : float
-        Printed, within ``half_factor``.
-
-    Returns
-    -------
-    DataFrame
-        ``least`` and ``most`` (in [0, 1]; NaN where no k fits) and ``count`` of the k that fit,
-        with the index of ``entries``.
+    ``entries`` are printed within ``half`` of the product, the factor within ``half_factor``. With
+    their index: ``least`` and ``most`` (in [0, 1]; NaN where no k fits) and ``count`` of the k that
+    fit.
     """
     share = np.arange(n + 1) / n
     apart = np.abs(share * factor - entries.to_numpy(float)[:, None])
@@ -147,18 +138,10 @@ def exchanges(
 ) -> pd.DataFrame:
     """Which other choice of rows would give the printed means: one left out, taken in, exchanged.
 
-    Parameters
-    ----------
-    least, most : DataFrame
-        Row (of a language) by column (of a model): between what its number lies. No row is missing.
-    means : Series
-        By column, printed within ``half``: the mean over the ``chosen`` rows.
-
-    Returns
-    -------
-    DataFrame
-        A row per change: ``out`` and ``into`` (None where nothing leaves or comes) and ``fits``,
-        the number of columns whose mean can be the printed one.
+    ``least`` and ``most``: row (of a language) by column (of a model), between what its number lies
+    (no row is missing); ``means``: by column, over the ``chosen`` rows, printed within ``half``. A
+    row per change: ``out`` and ``into`` (None where nothing leaves or comes) and ``fits``, the
+    number of columns whose mean can be the printed one.
     """
     chosen, others = list(chosen), [row for row in least.index if row not in set(chosen)]
     out, into = np.indices((len(chosen) + 1, len(others) + 1)).reshape(2, -1)  # 0: none

@@ -158,31 +158,25 @@ def _on_cluster(
 
 def _client(distributed: Any) -> Any:
     """A client of the scheduler that the settings name, all of whose workers have the same code."""
-    address = current().scheduler
+    address, ours = current().scheduler, versions()
     try:
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        try:
+            for worker, answer in client.run(versions, on_error="return").items():
+                if isinstance(answer, OSError) and answer.filename is None:
+                    continue  # lost while it was asked; another one is asked when it begins to work
+                if isinstance(answer, Exception):
+                    raise WorkerError(
+                        f"worker {worker} cannot run xlx ({answer}): install the same xlx there"
+                    )
+                _check_versions(answer, ours, worker)
+        except BaseException:
+            client.close()
+            raise
     except (OSError, ValueError, TimeoutError) as error:
         raise WorkerError(
             f"the scheduler {address} does not answer ({type(error).__name__}): start one with "
             "`dask scheduler`, or check the address"
-        ) from None
-    ours = versions()
-    try:
-        for worker, answer in client.run(versions, on_error="return").items():
-            if isinstance(answer, OSError) and answer.filename is None:
-                continue  # lost while it was asked; another one is asked when it begins to work
-            if isinstance(answer, Exception):
-                raise WorkerError(
-                    f"worker {worker} cannot run xlx ({answer}): install the same xlx there"
-                )
-            _check_versions(answer, ours, worker)
-    except BaseException as error:
-        client.close()
-        if not isinstance(error, OSError):
-            raise
-        raise WorkerError(
-            f"the scheduler {address} went away while it was asked for its workers "
-            f"({type(error).__name__}): start it again"
         ) from None
     return client
 

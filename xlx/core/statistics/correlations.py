@@ -56,11 +56,8 @@ def correlation(
         which takes the rows for independent, as the paper does; where the two disagree, believe the
         interval.
 
-    Raises
-    ------
-    ValueError
-        Unknown method; a column or a number missing; fewer than three rows, or than `given` and
-        three; a score without variation; a score that follows from `given`.
+    ValueError for an unknown method; a column or a number missing; fewer than three rows, or than
+    `given` and three; a score without variation, or one that follows from `given`.
     """
     if method not in ("pearson", "spearman"):
         raise ValueError(f"there is no method {method!r}: choose pearson or spearman")

@@ -26,23 +26,12 @@ def permutation_regression(
     and the regression is fitted again. The p-value is the share of permutations, the observed order
     counted as one, whose t statistic is as large in absolute value.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row for each ordered pair of languages (with or without those of a language with
-        itself), or one for each unordered pair; none missing.
-    languages : sequence of two str
-        The columns that name them.
+    ``table`` has one row for each ordered pair of ``languages`` (with or without those of a
+    language with itself), or one for each unordered pair; none missing. One row a predictor:
+    ``term``, ``coefficient``, ``p_value``.
 
-    Returns
-    -------
-    DataFrame
-        One row per predictor: ``term``, ``coefficient``, ``p_value``.
-
-    Raises
-    ------
-    ValueError
-        As `regression`; a pair of languages missing or twice there; fewer than three languages.
+    ValueError as `regression`; for a pair of languages that is missing or twice there, and for
+    fewer than three languages.
     """
     fit = least_squares(table, outcome, predictors)
     row = _matrix(table, languages)

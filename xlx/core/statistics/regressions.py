@@ -94,12 +94,9 @@ def regression(
         taken out, and the coefficients are about what is left within them. ``vif`` tells how much
         of a predictor that takes. The table has no row of an intercept then.
 
-    Raises
-    ------
-    ValueError
-        A column or number missing; no more rows than terms; an outcome or predictor that is the
-        same in all rows; predictors of which one follows from the others or from the effects;
-        a cluster column with a single cluster.
+    ValueError for a column or number missing; no more rows than terms; an outcome or predictor that
+    is the same in all rows; predictors of which one follows from the others or from the effects; a
+    cluster column with a single cluster.
     """
     fit = least_squares(table, outcome, predictors, effects)
     kept = slice(1 if effects else 0, 1 + len(predictors))
