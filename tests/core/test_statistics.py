@@ -145,6 +145,10 @@ def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
     assert found.low < found.value < found.high
     t = found.value * np.sqrt((91 - 4) / (1 - found.value**2))
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), 91 - 4))
+    sets = {"nothing": (), "both": given}
+    both = statistics.partial_correlations(pairs, "LD", "MD", sets, n_resamples=100)
+    row = both.set_index(["given", "method"]).loc[("both", method)]
+    assert row.tolist() == [found.value, found.low, found.high]
     # a resample is fitted anew: rows that count twice are rows that stand there twice
     columns = pairs[["LD", "MD", *given]].to_numpy(float).T
     weight = rng.integers(0, 3, size=(3, len(pairs)))
@@ -153,23 +157,6 @@ def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
         for row in weight
     ]
     assert _resampled(columns, weight, method) == pytest.approx(again)
-
-
-def test_what_two_scores_have_from_a_third_is_taken_off() -> None:
-    """The trade-off that a text has without a model, and one that a model adds."""
-    rng = np.random.default_rng(9)
-    pairs = language_pairs(20, 2, 0.0)[["language_1", "language_2"]]
-    pairs["bag"] = rng.normal(size=len(pairs))
-    for own, expected in ((0.0, 0.0), (1.0, -0.5)):
-        shared = rng.normal(size=len(pairs))
-        pairs["LD"] = pairs["bag"] + own * shared + rng.normal(size=len(pairs))
-        pairs["MD"] = -pairs["bag"] - own * shared + rng.normal(size=len(pairs))
-        sets = {"nothing": (), "the bag": ("bag",)}
-        found = statistics.partial_correlations(pairs, "LD", "MD", sets, n_resamples=50)
-        found = found.set_index(["given", "method"])
-        assert found.loc[("nothing", "pearson"), "r"] < -0.3
-        assert found.loc[("the bag", "pearson"), "r"] == pytest.approx(expected, abs=0.15)
-        assert found.loc[("the bag", "spearman"), "r"] == pytest.approx(expected, abs=0.17)
 
 
 def test_unrelated_languages_seldom_look_related() -> None:
@@ -302,14 +289,11 @@ def test_regression_is_the_formula_of_statsmodels() -> None:
     fit = smf.ols("accuracy ~ LD + MD", table).fit()
     classical = found.table[found.table["errors"] == "classical"]
     assert classical["term"].tolist() == ["intercept", "LD", "MD"]
-    np.testing.assert_allclose(classical["coefficient"], fit.params)
-    np.testing.assert_allclose(classical["error"], fit.bse)
-    np.testing.assert_allclose(classical["p_value"], fit.pvalues)
-    np.testing.assert_allclose(classical[["low", "high"]], fit.conf_int())
-    robust = fit.get_robustcov_results("HC3", use_t=True)
-    np.testing.assert_allclose(
-        found.table.loc[found.table["errors"] == "robust", "p_value"], robust.pvalues
-    )
+    expected = fit.conf_int().assign(error=fit.bse, p=fit.pvalues, coefficient=fit.params)
+    ours = classical[["low", "high", "error", "p_value", "coefficient"]]
+    np.testing.assert_allclose(ours, expected)
+    robust = found.table.loc[found.table["errors"] == "robust", "p_value"]
+    np.testing.assert_allclose(robust, fit.get_robustcov_results("HC3", use_t=True).pvalues)
     assert found.r_squared == pytest.approx(fit.rsquared)
     r = np.corrcoef(table["LD"], table["MD"])[0, 1]
     assert of(found, "LD")["vif"] == pytest.approx(1 / (1 - r**2))
@@ -341,21 +325,6 @@ def test_fixed_effects_are_intercepts_of_every_name() -> None:
         statistics.regression(easy, "accuracy", ["LD", "easy"], effects=PAIR)
 
 
-def test_effects_take_out_what_makes_a_language_easy() -> None:
-    """A target that is easy for all, and near to all, is no reason to believe in nearness."""
-    rng = np.random.default_rng(5)
-    table = transfer(12, 5, slope=0.0)
-    easy = dict(zip(sorted(set(table["target"])), rng.normal(0, 3, 12), strict=True))
-    level = table["target"].map(easy)
-    table = table.assign(LD=table["LD"] + level, accuracy=table["accuracy"] + level)
-    plain, within = (
-        statistics.regression(table, "accuracy", ["LD"], clusters=PAIR, effects=effects)
-        for effects in ((), PAIR)
-    )
-    assert of(plain, "LD", "clustered")["low"] > 0.3
-    assert of(within, "LD", "clustered")["low"] < 0 < of(within, "LD", "clustered")["high"]
-
-
 def test_leverage_and_cook_are_what_leaving_a_row_out_does() -> None:
     table = transfer(5, 2)
     found = statistics.leverage(table, "accuracy", ["LD", "MD"])
@@ -385,15 +354,6 @@ def test_explained_is_the_variance_between_groups() -> None:
     every = statistics.explained(table.assign(script=range(60)), "LD", ["script"])
     assert every[0] == 1
     assert np.isnan(every[1])
-
-
-def test_breusch_pagan_sees_errors_that_grow() -> None:
-    x = np.linspace(0, 1, 200)
-    noise = np.random.default_rng(0).normal(size=200)
-    steady = pd.DataFrame({"x": x, "y": x + noise})
-    growing = pd.DataFrame({"x": x, "y": x + x * noise})
-    assert statistics.regression(steady, "y", ["x"]).breusch_pagan_p > 0.05
-    assert statistics.regression(growing, "y", ["x"]).breusch_pagan_p < 1e-6
 
 
 def literal_covariance(table: pd.DataFrame, depend: Callable) -> np.ndarray:
