@@ -58,11 +58,6 @@ def execute(stem: str, build: Path) -> None:
         raise run.NotebookFailed(f"{stem} failed in cell [2]: ValueError: no Klingon")
 
 
-def without_torch() -> dict[str, str | int]:
-    """Stands for `provenance.environment`, so that a process is there in a second."""
-    return dict.fromkeys(provenance.PROVENANCE, "x") | {"threads": 1}
-
-
 class House:
     """A folder like the repository's, with two notebooks and their results in the ledger."""
 
@@ -119,7 +114,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     house = House(tmp_path)
     for module in (gathering, reproduction):
         monkeypatch.setattr(module, "kinds", lambda: work.KINDS)  # imports no other module
-    monkeypatch.setattr(provenance, "environment", without_torch)
+    monkeypatch.setattr(provenance, "environment", toy.environment)
     monkeypatch.setattr(work, "_journal", work._Journal())
     monkeypatch.setenv("TOY_FOLDER", str(tmp_path))
     return house
@@ -254,14 +249,15 @@ def test_bad_names_and_an_empty_ledger_are_refused(house: House) -> None:
 WHOLE = """
 import sys
 from pathlib import Path
-from tests.core import test_reproduction as toys
+from tests import toy_results as toy
+from tests.core.test_reproduction import execute
 from xlx.core import gathering, provenance, reproduction, run, work
 gathering.kinds = reproduction.kinds = lambda: work.KINDS
-provenance.environment = toys.without_torch
+provenance.environment = toy.environment
 root = Path(sys.argv[1])
 folders = {"root": root / "results", "cache": root / "cache", "build": root / "build"}
 with run.stopped_by_sigterm():
-    sys.exit(reproduction.reproduce(execute=toys.execute, folder=root / "notebooks", **folders))
+    sys.exit(reproduction.reproduce(execute=execute, folder=root / "notebooks", **folders))
 """
 
 

@@ -188,7 +188,8 @@ def test_a_torn_cache_file_is_computed_again(asked, n_computed, tmp_path: Path) 
 RUN = """
 import sys, xlx
 from tests import toy_results as toy
-from xlx.core import work
+from xlx.core import provenance, work
+provenance.environment = toy.environment
 with xlx.settings(cache=sys.argv[1], ledger=sys.argv[1] + "/none", progress=False, device="cpu"):
     work.results(
         toy.SLOW, [{"number": n} for n in range(20)],
