@@ -100,13 +100,8 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield node.func.id, node.lineno
 
 
-def top(name: str) -> str:
-    """First part of a dotted name."""
-    return name.split(".")[0]
-
-
 def room(name: str) -> str:
-    """The room of a module or of its face; that of a module beside the rooms is its own."""
+    """First part of a dotted name: the room of a module; of one beside the rooms its own name."""
     return name.split(".")[0]
 
 
@@ -126,16 +121,9 @@ def files_in_numeric(name: str, tree: ast.Module) -> list[str]:
     if not name.startswith(NUMERIC):
         return []
     closed = ("xlx.core.paths", "xlx.core.store", "xlx.plots", "xlx.text", "xlx.models.loading")
-    found = [
-        f"line {line}: {module} in a numeric module"
-        for module, line in imports(tree)
-        if top(module) in FILE_MODULES or module.startswith(closed)
-    ]
-    return found + [
-        f"line {line}: {call}() in a numeric module"
-        for call, line in calls(tree)
-        if FILES.fullmatch(call)
-    ]
+    opened = [(m, n) for m, n in imports(tree) if room(m) in FILE_MODULES or m.startswith(closed)]
+    opened += [(f"{call}()", n) for call, n in calls(tree) if FILES.fullmatch(call)]
+    return [f"line {line}: {what} in a numeric module" for what, line in opened]
 
 
 def transformers_elsewhere(name: str, tree: ast.Module) -> list[str]:
@@ -143,7 +131,7 @@ def transformers_elsewhere(name: str, tree: ast.Module) -> list[str]:
     return [
         f"line {line}: {module} belongs in {', '.join(LOADS_OR_TRAINS)}"
         for module, line in imports(tree)
-        if top(module) == "transformers" and name not in LOADS_OR_TRAINS
+        if room(module) == "transformers" and name not in LOADS_OR_TRAINS
     ]
 
 
@@ -152,7 +140,7 @@ def drawing_elsewhere(name: str, tree: ast.Module) -> list[str]:
     return [
         f"line {line}: {module} belongs in plots"
         for module, line in imports(tree)
-        if top(module) in ("matplotlib", "seaborn") and room(name) != "plots"
+        if room(module) in ("matplotlib", "seaborn") and room(name) != "plots"
     ]
 
 
@@ -160,46 +148,32 @@ def statistics_in_plots(name: str, tree: ast.Module) -> list[str]:
     """plots shows numbers that were computed before."""
     if room(name) != "plots":
         return []
-    found = [
-        f"line {line}: {name} computes nothing, so it needs no {module}"
-        for module, line in imports(tree)
-        if top(module) in ("scipy", "statsmodels", "sklearn", "torch")
-        or module in {f"xlx.{m}" for m in NUMERIC}
-    ]
-    return found + [
-        f"line {line}: {call}() computes a statistic: do that before"
-        for call, line in calls(tree)
-        if STATISTICS.fullmatch(call)
-    ]
+    libraries = ("scipy", "statsmodels", "sklearn", "torch")
+    numeric = {f"xlx.{m}" for m in NUMERIC}
+    used = [(m, n) for m, n in imports(tree) if room(m) in libraries or m in numeric]
+    used += [(f"{call}()", n) for call, n in calls(tree) if STATISTICS.fullmatch(call)]
+    return [f"line {line}: {what} computes: do that before" for what, line in used]
+
+
+QUIET = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
+    ast.AnnAssign,
+)  # fmt: skip
 
 
 def acts_at_import(name: str, tree: ast.Module) -> list[str]:
     """Top-level statements that do something: only imports, definitions and constants are quiet."""
-    found = []
+    acts = []
     for node in tree.body:
-        quiet = isinstance(
-            node,
-            ast.Import
-            | ast.ImportFrom
-            | ast.FunctionDef
-            | ast.AsyncFunctionDef
-            | ast.ClassDef
-            | ast.Assign
-            | ast.AnnAssign,
-        )
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         guard = isinstance(node, ast.If) and re.fullmatch(
             r"__name__ == '__main__'|TYPE_CHECKING", ast.unparse(node.test)
         )
-        if not (quiet or docstring or guard):
-            found.append(f"line {node.lineno}: {ast.unparse(node).splitlines()[0]} at import")
+        if not (isinstance(node, QUIET) or docstring or guard):
+            acts.append((ast.unparse(node).splitlines()[0], node.lineno))
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            found += [
-                f"line {line}: {call}() at import"
-                for call, line in calls(node.value)
-                if AT_IMPORT.fullmatch(call)
-            ]
-    return found
+            acts += [(f"{c}()", n) for c, n in calls(node.value) if AT_IMPORT.fullmatch(c)]
+    return [f"line {line}: {what} at import" for what, line in acts]
 
 
 def seeds_globally(name: str, tree: ast.Module) -> list[str]:
@@ -347,42 +321,17 @@ def notebook_code(path: Path) -> list[ast.Module]:
     return [ast.parse("\n".join(x)) for x in lines]
 
 
-def definitions(cells: dict[str, list[ast.Module]]) -> list[str]:
-    """Classes in notebooks, and functions that stand in more than one place."""
-    found, names, bodies = [], {}, {}
-    for stem, trees in cells.items():
-        for node in (n for tree in trees for n in ast.walk(tree)):
-            if isinstance(node, ast.ClassDef):
-                found.append(f"{stem}: class {node.name} belongs in xlx")
-            elif isinstance(node, ast.FunctionDef):
-                body = "".join(ast.unparse(part) for part in [node.args, *node.body])
-                before = names.get(node.name) or bodies.get(body)
-                if before:
-                    found.append(f"{stem}: {node.name}() is in {before} too: it belongs in xlx")
-                names[node.name] = bodies[body] = stem
-    return found
-
-
-def test_notebooks_define_no_classes_and_no_function_twice() -> None:
-    assert definitions({p.stem: notebook_code(p) for p in sorted(NOTEBOOKS.glob("*.ipynb"))}) == []
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "n"),
-    [
-        ("class A:\n    pass", "", 1),
-        ("def f(x):\n    return x", "def f(y):\n    return 2 * y", 1),
-        ("def f(x):\n    return x", "def g(x):\n    return x", 1),
-        ("def f(x):\n    return x", "def g(x):\n    return 2 * x", 0),
-    ],
-)
-def test_definitions_in_notebooks_are_seen(one: str, two: str, n: int) -> None:
-    assert len(definitions({"a": [ast.parse(one)], "b": [ast.parse(two)]})) == n
+def definitions(tree: ast.Module) -> list[str]:
+    """Functions and classes of a cell, which belong in the package."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return [node.name for node in ast.walk(tree) if isinstance(node, kinds)]
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_notebooks_seed_nothing_globally(path: Path) -> None:
-    assert [problem for cell in notebook_code(path) for problem in seeds_globally("", cell)] == []
+def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
+    for cell in notebook_code(path):
+        assert definitions(cell) == []
+        assert seeds_globally("", cell) == []
 
 
 # --- how big it is (python -m tests.counts) -------------------------------------------------------

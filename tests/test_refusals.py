@@ -128,9 +128,8 @@ def test_mexa_refuses(states: dict, options: dict, says: str) -> None:
 
 @pytest.mark.parametrize("level", [95, 0, 1, "0.95"])
 def test_a_level_is_a_share(level: object) -> None:
-    refused(lambda: statistics.interval(0.5, 0.1, level), "level is")
+    refused(lambda: statistics.half_width(0.1, level), "level is")
     refused(lambda: statistics.share_interval(1, 2, level), "level is")
-    refused(lambda: statistics.wilcoxon([1.0, 2.0], level=level), "level is")
 
 
 @pytest.mark.parametrize("device", ["mps", "meta", "gpu", "cuda:99", None, 1.5])
@@ -221,7 +220,7 @@ def test_what_is_no_name_of_a_model(name: object) -> None:
     refused(lambda: loading.load(name), "no name of a model")
 
 
-@pytest.mark.parametrize("architecture", tiny.KINDS)
+@pytest.mark.parametrize("architecture", ["xlm-roberta", "distilbert", "gpt2", "t5", "bart"])
 def test_layers_that_the_config_leaves_out(architecture: str, tmp_path: Path) -> None:
     model = tiny.save(tmp_path / "model", architecture, layers=3)
     names = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers")

@@ -4,10 +4,12 @@ Here the lenses meet: LD and MD, MEXA and the paper's own metrics of the same st
 which direction of transfer is the better one.
 """
 
+import itertools
 from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from xlx.abx import discrimination
 from xlx.core import work
@@ -33,16 +35,9 @@ def frozen(
     this compendium's LD, MD and MEXA, each the same in both directions of a pair; and the cosine of
     bags of subwords, which needs the tokenizer alone.
 
-    Returns
-    -------
-    DataFrame
-        ``metric`` (of `FROZEN_METRICS`), ``source``, ``target``, ``score``, high is good: L2 and LD
-        have a minus sign. And the layer.
-
-    Raises
-    ------
-    ValueError
-        As `embeddings.embed_corpus` and `alignment.directions`.
+    The table: ``metric`` (of `FROZEN_METRICS`), ``source``, ``target``, ``score``, high is good: L2
+    and LD have a minus sign. And the layer. ValueError as `embeddings.embed_corpus` and
+    `alignment.directions`.
     """
     about = embeddings.corpus_about(name, corpus, max_length=max_length) | {"layer": layer}
     table = work.result(PREDICTORS, about, name, corpus, layer, max_length)
@@ -62,32 +57,29 @@ def _predictors(
     tables = [alignment.directions(states, layers=[layer]).rename(columns={"value": "score"})]
     pairs = discrimination.pair_scores(discrimination.exact(states, layers=[layer]).table())
     pairs = pairs[pairs["task"].isin(["LD", "MD"])].rename(columns={"task": "metric"})
-    both = [("language_1", "language_2"), ("language_2", "language_1")]
-    for source, target in both:
-        tables.append(pairs.rename(columns={source: "source", target: "target"}))
+    for ends in (["source", "target"], ["target", "source"]):
+        names = dict(zip(["language_1", "language_2"], ends, strict=True))
+        tables.append(pairs.rename(columns=names))
     for source in corpus.languages:
         scores = measures.scores(states, source, layers=[layer]).table()
-        tables.append(
-            scores.rename(columns={"language": "target", "mu": "score"}).assign(
-                metric="MEXA", source=source
-            )
-        )
+        scores = scores.rename(columns={"language": "target", "mu": "score"})
+        tables.append(scores.assign(metric="MEXA", source=source))
     bags = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
-    for source, target in [(a, b) for a in bags for b in bags if a != b]:
+
+    def products(one: sparse.csr_array, other: sparse.csr_array) -> np.ndarray:
+        return np.asarray(one.multiply(other).sum(axis=1)).ravel()
+
+    for source, target in itertools.permutations(bags, 2):
         one, other = bags[source], bags[target]
-        product = np.asarray(one.multiply(other).sum(axis=1)).ravel()
-        size = np.sqrt(
-            np.asarray(one.multiply(one).sum(axis=1)).ravel()
-            * np.asarray(other.multiply(other).sum(axis=1)).ravel()
-        )
+        cosine = products(one, other) / np.sqrt(products(one, one) * products(other, other))
         row = {"metric": "bag of subwords", "source": source, "target": target}
-        tables.append(pd.DataFrame([row | {"score": float((product / size).mean())}]))
+        tables.append(pd.DataFrame([row | {"score": float(cosine.mean())}]))
     columns = ["metric", "source", "target", "score"]
     table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
     table["score"] *= table["metric"].map(FROZEN_METRICS)
-    order = {metric: i for i, metric in enumerate(FROZEN_METRICS)}
-    table = table.sort_values("metric", key=lambda m: m.map(order), kind="stable")
-    return table.reset_index(drop=True).assign(layer=layer)
+    table["metric"] = pd.Categorical(table["metric"], list(FROZEN_METRICS))
+    table = table.sort_values("metric", kind="stable", ignore_index=True)
+    return table.astype({"metric": str}).assign(layer=layer)
 
 
 def _relative(stored: work.Value, computed: work.Value) -> float:

@@ -63,9 +63,9 @@ class Audit:
         rows = pd.DataFrame({name: np.asarray(column) for name, column in columns.items()})
         rows.insert(0, "table", table)
         rows["tolerance"] = np.asarray(tolerance, dtype=float)
-        missing = rows[rows[["printed", "recomputed"]].isna().any(axis=1)]
-        if len(missing):
-            raise ValueError(f"{table}, {missing['what'].iloc[0]}: a number is missing")
+        missing = rows["printed"].isna() | rows["recomputed"].isna()
+        if missing.any():
+            raise ValueError(f"{table}, {rows['what'][missing.idxmax()]}: a number is missing")
         if not (rows["tolerance"] > 0).all():
             raise ValueError(
                 f"{table}: a tolerance is not above 0; of the same number printed twice it is half "
@@ -85,9 +85,9 @@ class Audit:
     def overall(self) -> pd.DataFrame:
         """By table: ``numbers``, how many ``agree`` and ``disagree``, and the ``furthest``."""
         groups = self.numbers.groupby("table", sort=False)
-        found = pd.DataFrame({"numbers": groups.size(), "agree": groups["agrees"].sum()})
-        found["disagree"] = found["numbers"] - found["agree"]
-        return found.assign(furthest=groups["apart"].agg(lambda own: own.abs().max()).round(2))
+        table = pd.DataFrame({"numbers": groups.size(), "agree": groups["agrees"].sum()})
+        table["disagree"] = table["numbers"] - table["agree"]
+        return table.assign(furthest=groups["apart"].agg(lambda apart: apart.abs().max()).round(2))
 
     def summary(self) -> str:
         """How many numbers agree, and how many claims have come to what."""
@@ -95,23 +95,24 @@ class Audit:
         if len(self.numbers):
             lines = [f"{self.numbers['agrees'].sum()} of {len(self.numbers)} numbers agree"]
         counts = self.claims["verdict"].value_counts()
-        said = [f"{each} {counts[each]}" for each in VERDICTS if each in counts]
+        said = [f"{kind} {counts[kind]}" for kind in VERDICTS if kind in counts]
         return "\n".join([*lines, f"of {len(self.claims)} claims: {', '.join(said)}"])
 
     def listing(self, digits: int) -> str:
         """The numbers that disagree, to so many places, and all claims by verdict, as text."""
-        off = self.numbers[~self.numbers["agrees"]] if len(self.numbers) else self.numbers
-        lines = ["numbers that disagree"] * bool(len(off))
-        for row in off.itertuples():
-            lines.append(
+        lines = []
+        if len(self.numbers) and not self.numbers["agrees"].all():
+            lines = ["numbers that disagree"]
+            lines += [
                 f"  {row.table}: {row.what}: printed {row.printed:.{digits}f}, can be "
                 f"{row.recomputed:.{digits}f}"
-            )
-        for each in (*VERDICTS[2::-1], VERDICTS[3]):
-            own = self.claims[self.claims["verdict"] == each]
-            if len(own):
-                lines += ["", f"{each} ({len(own)} of {len(self.claims)})"]
-                lines += [f"  {row.where}: {row.claim} | {row.found}" for row in own.itertuples()]
+                for row in self.numbers[~self.numbers["agrees"]].itertuples()
+            ]
+        for kind in (*VERDICTS[2::-1], VERDICTS[3]):
+            rows = self.claims[self.claims["verdict"] == kind]
+            if len(rows):
+                lines += ["", f"{kind} ({len(rows)} of {len(self.claims)})"]
+                lines += [f"  {row.where}: {row.claim} | {row.found}" for row in rows.itertuples()]
         return "\n".join(lines).strip()
 
 
@@ -120,28 +121,16 @@ def shares_left(
 ) -> pd.DataFrame:
     """Which shares k / n an entry leaves that is printed as the share times a factor.
 
-    Parameters
-    ----------
-    entries : Series
-        Printed, within ``half`` of the product.
-    factor : float
-        Printed, within ``half_factor``.
-
-    Returns
-    -------
-    DataFrame
-        ``least`` and ``most`` (in [0, 1]; NaN where no k fits) and ``count`` of the k that fit,
-        with the index of ``entries``.
+    ``entries`` are printed within ``half`` of the product, the factor within ``half_factor``. With
+    their index: ``least`` and ``most`` (in [0, 1]; NaN where no k fits) and ``count`` of the k that
+    fit.
     """
     share = np.arange(n + 1) / n
     apart = np.abs(share * factor - entries.to_numpy(float)[:, None])
     fits = apart <= half + half_factor * share + PRINTED_SLACK
-    left = np.where(fits, share, np.nan)
-    some = fits.any(axis=1)
-    ends = np.full((2, len(entries)), np.nan)
-    ends[0, some], ends[1, some] = np.nanmin(left[some], axis=1), np.nanmax(left[some], axis=1)
-    columns = {"least": ends[0], "most": ends[1], "count": fits.sum(axis=1)}
-    return pd.DataFrame(columns, index=entries.index)
+    left = pd.DataFrame(np.where(fits, share, np.nan), index=entries.index)
+    ends = {"least": left.min(axis=1), "most": left.max(axis=1)}
+    return pd.DataFrame(ends).assign(count=fits.sum(axis=1))
 
 
 def exchanges(
@@ -149,31 +138,22 @@ def exchanges(
 ) -> pd.DataFrame:
     """Which other choice of rows would give the printed means: one left out, taken in, exchanged.
 
-    Parameters
-    ----------
-    least, most : DataFrame
-        Row (of a language) by column (of a model): between what its number lies. No row is missing.
-    means : Series
-        By column, printed within ``half``: the mean over the ``chosen`` rows.
-
-    Returns
-    -------
-    DataFrame
-        A row per change: ``out`` and ``into`` (None where nothing leaves or comes) and ``fits``,
-        the number of columns whose mean can be the printed one.
+    ``least`` and ``most``: row (of a language) by column (of a model), between what its number lies
+    (no row is missing); ``means``: by column, over the ``chosen`` rows, printed within ``half``. A
+    row per change: ``out`` and ``into`` (None where nothing leaves or comes) and ``fits``, the
+    number of columns whose mean can be the printed one.
     """
     chosen, others = list(chosen), [row for row in least.index if row not in set(chosen)]
     out, into = np.indices((len(chosen) + 1, len(others) + 1)).reshape(2, -1)  # 0: none
     size = len(chosen) - (out > 0) + (into > 0)
-    low, high = (
-        (
-            table.loc[chosen].to_numpy().sum(axis=0)
-            - np.vstack([np.zeros(len(means)), table.loc[chosen]])[out]
-            + np.vstack([np.zeros(len(means)), table.loc[others]])[into]
-        )
-        / size[:, None]
-        for table in (least[means.index], most[means.index])
-    )
+    nothing = np.zeros(len(means))
+
+    def changed(table: pd.DataFrame) -> np.ndarray:
+        here, elsewhere = (table.loc[rows, means.index].to_numpy() for rows in (chosen, others))
+        left, come = np.vstack([nothing, here])[out], np.vstack([nothing, elsewhere])[into]
+        return (here.sum(axis=0) - left + come) / size[:, None]
+
+    low, high = changed(least), changed(most)
     fits = (means.to_numpy() >= low - half - PRINTED_SLACK) & (
         means.to_numpy() <= high + half + PRINTED_SLACK
     )

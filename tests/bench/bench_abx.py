@@ -5,13 +5,13 @@ be read from; the task is to score 630 pairs in less than that.
 """
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from tests.bench import Row, best_of
 from xlx.abx import discrimination
 from xlx.abx.triplets import sample_triplets
 
@@ -19,7 +19,6 @@ LANGUAGES = 36
 SENTENCES = 960
 DIM = 768
 TRIPLETS = 100_000
-ROUNDS = 2
 
 
 def vectors() -> dict[str, np.ndarray]:
@@ -32,12 +31,6 @@ def vectors() -> dict[str, np.ndarray]:
         + rng.normal(size=(SENTENCES, DIM)).astype(np.float32)
         for number in range(LANGUAGES)
     }
-
-
-def seconds(task: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    task()
-    return time.perf_counter() - start
 
 
 def resident() -> int:
@@ -63,8 +56,8 @@ def peak_during(task: Callable[[], object]) -> int:
     return peak
 
 
-def run() -> list[dict[str, object]]:
-    """Rows of the bench table: name, value, unit, aim."""
+def run() -> list[Row]:
+    """Rows of the bench's table."""
     languages = vectors()
     peak = peak_during(lambda: discrimination.exact(languages))
     stacked = torch.from_numpy(np.concatenate(list(languages.values())))
@@ -73,12 +66,12 @@ def run() -> list[dict[str, object]]:
         for rows in stacked.split(SENTENCES):  # in strips: whole, it would hold 4.8 GB
             rows @ stacked.T
 
-    exact, plain, with_influence = [], [], []
-    for _ in range(ROUNDS):
-        exact.append(seconds(lambda: discrimination.exact(languages)))
-        plain.append(seconds(plain_product))
-        with_influence.append(seconds(lambda: discrimination.exact(languages, influence=True)))
-
+    exact, plain, with_influence = best_of(
+        lambda: discrimination.exact(languages),
+        plain_product,
+        lambda: discrimination.exact(languages, influence=True),
+        rounds=2,
+    )
     pair = dict(list(languages.items())[:2])
 
     def sampled_pair() -> None:
@@ -86,45 +79,12 @@ def run() -> list[dict[str, object]]:
             draw = sample_triplets(task, tuple(pair), SENTENCES, TRIPLETS, seed=0)
             discrimination.score_triplets(pair, draw)
 
-    n_pairs = LANGUAGES * (LANGUAGES - 1) // 2
-    one_sampled = min(seconds(sampled_pair) for _ in range(3))
-    ratio = one_sampled * n_pairs / min(exact)
-    triplets = 2 * SENTENCES * (SENTENCES - 1)
+    (sampled,) = best_of(sampled_pair)
+    ratio = sampled * (LANGUAGES * (LANGUAGES - 1) // 2) / exact
     return [
-        {
-            "name": "ABX: exact LD + MD + retrieval, 630 pairs, n = 960, d = 768",
-            "value": round(min(exact), 1),
-            "unit": "s",
-            "aim": None,
-        },
-        {
-            "name": "ABX: exact over one plain product of the stacked embeddings",
-            "value": round(min(exact) / min(plain), 2),
-            "unit": "times",
-            "aim": "< 0.7",
-        },
-        {
-            "name": "ABX: the same with influence for intervals",
-            "value": round(min(with_influence) / min(plain), 2),
-            "unit": "times",
-            "aim": None,
-        },
-        {
-            "name": "ABX: peak memory beyond the embeddings",
-            "value": round(peak / 1e9, 2),
-            "unit": "GB",
-            "aim": "< 1",
-        },
-        {
-            "name": f"ABX: exact faster than {TRIPLETS:,} sampled triplets a pair and task",
-            "value": round(ratio),
-            "unit": "times",
-            "aim": "> 50",
-        },
-        {
-            "name": "ABX: triplets scored, exact over sampled",
-            "value": round(triplets / TRIPLETS, 1),
-            "unit": "times",
-            "aim": None,
-        },
+        Row("ABX: exact LD + MD + retrieval, 630 pairs, n = 960, d = 768", exact, "s"),
+        Row("ABX: exact over one plain product of the embeddings", exact / plain, "times", "< 0.7"),
+        Row("ABX: the same with influence for intervals", with_influence / plain, "times"),
+        Row("ABX: peak memory beyond the embeddings", peak / 1e9, "GB", "< 1"),
+        Row(f"ABX: faster than {TRIPLETS:,} triplets a pair and task", ratio, "times", "> 50"),
     ]

@@ -4,13 +4,10 @@ The obvious loop takes 32 sentences at a time in file order, pads them to the lo
 hidden states, and pools at the end. Both run in turns in one process, and the best of each counts.
 """
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
-from tests.bench import show
+from tests.bench import Row, best_of
 from xlx.models.batching import batches
 from xlx.models.embeddings import embed
 from xlx.models.loading import Encoder, load
@@ -18,7 +15,6 @@ from xlx.text import corpora
 
 LANGUAGES = ("en", "de", "zh")
 SENTENCES = 192
-ROUNDS = 3
 
 
 @torch.no_grad()
@@ -48,19 +44,8 @@ def obvious_loop(encoder: Encoder, sentences: list[str]) -> np.ndarray:
     return torch.cat(pooled, dim=1).float().numpy()
 
 
-def best_times(tasks: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Least seconds of each task, taken in turns."""
-    times = dict.fromkeys(tasks, float("inf"))
-    for _ in range(ROUNDS):
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            times[name] = min(times[name], time.perf_counter() - start)
-    return times
-
-
-def run() -> list[dict[str, object]]:
-    """Rows of the bench table: name, value, unit, aim."""
+def run() -> list[Row]:
+    """Rows of the bench's table."""
     corpus = corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True, progress=False)
     texts = [list(corpus.sentences[language][:SENTENCES]) for language in LANGUAGES]
     sentences = [sentence for text in texts for sentence in text]
@@ -72,43 +57,17 @@ def run() -> list[dict[str, object]]:
     difference = np.abs(result.states - expected).max() / np.abs(expected).max()
     assert difference < 1e-4, f"the two ways disagree by {difference}"
 
-    times = best_times(
-        {
-            "ours": lambda: embed(encoder, sentences),
-            "loop": lambda: obvious_loop(encoder, sentences),
-            "half": lambda: embed(half, sentences),
-        }
+    ours, loop, bfloat16 = best_of(
+        lambda: embed(encoder, sentences),
+        lambda: obvious_loop(encoder, sentences),
+        lambda: embed(half, sentences),
     )
     lengths = [len(ids) for ids in encoder.tokenizer(list(dict.fromkeys(sentences)))["input_ids"]]
-    speed = {name: sum(lengths) / seconds for name, seconds in times.items()}
     places = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches(lengths))
+    padding = 100 * (1 - sum(lengths) / places)
     return [
-        {
-            "name": "embeddings: float32, 6 x 128",
-            "value": round(speed["ours"]),
-            "unit": "tokens/s",
-            "aim": None,
-        },
-        {
-            "name": "embeddings: over the obvious loop",
-            "value": round(speed["ours"] / speed["loop"], 2),
-            "unit": "times",
-            "aim": "> 2",
-        },
-        {
-            "name": "embeddings: share of padding",
-            "value": round(100 * (1 - sum(lengths) / places), 1),
-            "unit": "%",
-            "aim": "< 5",
-        },
-        {
-            "name": "embeddings: bfloat16 over float32",
-            "value": round(speed["half"] / speed["ours"], 2),
-            "unit": "times",
-            "aim": None,
-        },
+        Row("embeddings: float32, 6 x 128", sum(lengths) / ours, "tokens/s"),
+        Row("embeddings: over the obvious loop", loop / ours, "times", "> 2"),
+        Row("embeddings: share of padding", padding, "%", "< 5"),
+        Row("embeddings: bfloat16 over float32", ours / bfloat16, "times"),
     ]
-
-
-if __name__ == "__main__":
-    show(run())

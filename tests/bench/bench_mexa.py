@@ -8,19 +8,18 @@ each, in a double loop, then each diagonal element against its row and column; f
 the float32 product of all languages with English, below which no exact score can go.
 """
 
-import time
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 from scipy.spatial.distance import cosine
 
-from tests.bench import show
+from tests.bench import Row, best_of
 from xlx.mexa import measures
 
 LANGUAGES = 203
 SENTENCES = (100, 1000)
 DIMS = (128, 768)
-ROUNDS = 3
 
 
 def states(n: int, dim: int, languages: int) -> dict[str, np.ndarray]:
@@ -49,57 +48,23 @@ def literal(language: np.ndarray, pivot: np.ndarray) -> float:
     return hits / n
 
 
-def run() -> list[dict[str, object]]:
-    """Rows of the bench table: name, value, unit, aim."""
-    return [row for dim in DIMS for row in _of_width(dim)]
-
-
-def _of_width(dim: int) -> list[dict[str, object]]:
-    pair = states(100, dim, 1)
-    language, pivot = pair["l000"][0], pair["en"][0]
-    theirs = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        expected = literal(language, pivot)
-        theirs.append(time.perf_counter() - start)
-    assert measures.scores(pair).mu.item() == expected, "the two ways disagree"
-    rows = []
-    for n in SENTENCES:
-        vectors = states(n, dim, LANGUAGES)
-        plain = {code: torch.from_numpy(array[0]) for code, array in vectors.items()}
-        ours, product = [], []
-        for _ in range(ROUNDS):
-            start = time.perf_counter()
-            measures.scores(vectors)
-            ours.append(time.perf_counter() - start)
-            start = time.perf_counter()
-            for one in plain.values():
-                one @ plain["en"].T
-            product.append(time.perf_counter() - start)
-        ratio = (min(theirs) / 100**2) / (min(ours) / (LANGUAGES * n**2))
-        what = f"n = {n:,}, d = {dim}"
-        rows += [
-            {
-                "name": f"MEXA: {LANGUAGES} languages, {what}",
-                "value": round(min(ours), 3),
-                "unit": "s a layer",
-                "aim": None,
-            },
-            {
-                "name": f"MEXA: an element faster than scipy's cosine in a loop, {what}",
-                "value": round(ratio),
-                "unit": "times",
-                "aim": "> 1,000",
-            },
-            {
-                "name": f"MEXA: over the float32 products alone, {what}",
-                "value": round(min(ours) / min(product), 2),
-                "unit": "times",
-                "aim": "< 2" if n == max(SENTENCES) and dim == max(DIMS) else None,
-            },
-        ]
-    return rows
-
-
-if __name__ == "__main__":
-    show(run())
+def run() -> Iterator[Row]:
+    """Rows of the bench's table."""
+    for dim in DIMS:
+        pair = states(100, dim, 1)
+        language, pivot = pair["l000"][0], pair["en"][0]
+        assert measures.scores(pair).mu.item() == literal(language, pivot), "the two ways disagree"
+        (theirs,) = best_of(lambda pair=(language, pivot): literal(*pair))
+        for n in SENTENCES:
+            vectors = states(n, dim, LANGUAGES)
+            plain = {code: torch.from_numpy(array[0]) for code, array in vectors.items()}
+            ours, product = best_of(
+                lambda given=vectors: measures.scores(given),
+                lambda given=plain: [language @ given["en"].T for language in given.values()],
+            )
+            ratio = (theirs / 100**2) / (ours / (LANGUAGES * n**2))
+            what = f"n = {n:,}, d = {dim}"
+            aim = "< 2" if n == max(SENTENCES) and dim == max(DIMS) else ""
+            yield Row(f"MEXA: {LANGUAGES} languages, {what}", ours, "s a layer")
+            yield Row(f"MEXA: faster than scipy's cosine, {what}", ratio, "times", "> 1,000")
+            yield Row(f"MEXA: over the products alone, {what}", ours / product, "times", aim)

@@ -5,7 +5,6 @@ what is left is the loop, the wire and the scheduler.
 """
 
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -13,10 +12,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-
 import xlx
 from tests import toy_results as toy
+from tests.bench import Row
 from xlx.abx import measurement
 from xlx.core import work
 from xlx.core.paths import ROOT
@@ -118,51 +116,28 @@ def checkpoints(n: int, first: int) -> None:
     )
 
 
-def run() -> Iterator[dict[str, object]]:
+def run() -> Iterator[Row]:
     """Rows of the bench's table."""
     with fresh():
         units(5, 10, 10)
-        value = 1000 * seconds(units, UNITS, 10, 10) / UNITS
-        yield {
-            "name": "a result computed and kept, here",
-            "value": value,
-            "unit": "ms",
-            "aim": "< 2",
-        }
-        value = 1000 * seconds(units, UNITS, 10, 10) / UNITS
-        yield {"name": "a result found in the cache", "value": value, "unit": "ms"}
-    took: dict[tuple[str, int], float] = {}
+        for what, aim in (("computed and kept, here", "< 2"), ("found in the cache", "")):
+            yield Row(f"a result {what}", 1000 * seconds(units, UNITS, 10, 10) / UNITS, "ms", aim)
+    took: dict[str, list[float]] = {"8 fine-tuning runs": [], "8 checkpoints, ABX": []}
     jobs = runs(8)
     for n_workers in (1, 2):
         with cluster(n_workers) as (address, scheduler):
             with fresh(scheduler=address):
-                took["units", n_workers] = 1000 * seconds(units, UNITS, 10, 10) / UNITS
-                took["runs", n_workers] = seconds(finetuning.finetune_all, jobs)
-                took["abx", n_workers] = seconds(checkpoints, 8, 100 * n_workers)
+                value = 1000 * seconds(units, UNITS, 10, 10) / UNITS
+                took["8 fine-tuning runs"].append(seconds(finetuning.finetune_all, jobs))
+                took["8 checkpoints, ABX"].append(seconds(checkpoints, 8, 100 * n_workers))
             if n_workers == 1:
                 continue
-            value = took["units", 2]
-            yield {
-                "name": "a result from 2 Dask workers",
-                "value": value,
-                "unit": "ms",
-                "aim": "< 20",
-            }
+            yield Row("a result from 2 Dask workers", value, "ms", "< 20")
             for name, (n, numbers, characters) in PLANS.items():
                 before = resident(scheduler)
                 with fresh(scheduler=address):
                     value = seconds(units, n, numbers, characters)
-                wire = n * (characters + len(pickle.dumps(np.zeros(numbers)))) / 2**20
-                yield {"name": f"{name}: units", "value": n, "unit": ""}
-                yield {"name": "   loop and wire", "value": value, "unit": "s"}
-                yield {"name": "   over the wire, both ways", "value": wire, "unit": "MB"}
-                held = resident(scheduler) - before
-                yield {"name": "   the scheduler's growth", "value": held, "unit": "MB"}
-    for name in ("runs", "abx"):
-        called = {"runs": "8 fine-tuning runs", "abx": "8 checkpoints, ABX"}[name]
-        yield {
-            "name": f"{called}: 2 Dask workers over 1",
-            "value": took[name, 1] / took[name, 2],
-            "unit": "×",
-            "aim": "> 1.8",
-        }
+                yield Row(f"{name}: {n:,} units, loop and wire", value, "s")
+                yield Row("   the scheduler's growth", resident(scheduler) - before, "MB")
+    for name, (one, two) in took.items():
+        yield Row(f"{name}: 2 Dask workers over 1", one / two, "times", "> 1.8")

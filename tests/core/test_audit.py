@@ -7,13 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests import toy_notebook
 from tests import toy_results as toy
-from tests.core.test_reproduction import MADE, House
-from xlx.core import audit, journals, work
-from xlx.core.ledger import Entry, Ledger
-
-STEMS = list(toy_notebook.NUMBERS)
+from tests.core.test_reproduction import MADE, STEMS, House
+from xlx.core import audit, journals, ledger, work
+from xlx.core.ledger import Entry
 
 
 class Audited(House):
@@ -21,7 +18,7 @@ class Audited(House):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self.results, self.tested = self.folders["root"], root / "test"
+        self.tested = root / "test"
         audit.write_sample(self.tested / "sample", self.results)
         sampled = self.sampled()
         for stem in STEMS:
@@ -45,9 +42,13 @@ class Audited(House):
         return audit.findings(self.results, self.tested, STEMS)[1]
 
 
-@pytest.fixture
-def audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
+@pytest.fixture(autouse=True)
+def toy_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "kinds", lambda: work.KINDS)  # imports no other module
+
+
+@pytest.fixture
+def audited(toy_kinds: None, tmp_path: Path) -> Audited:
     return Audited(tmp_path)
 
 
@@ -62,27 +63,19 @@ def torn(audited: Audited, file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-200])
 
 
-def edited(audited: Audited, file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[len(content) // 3] ^= 1
-    file.write_bytes(content)
-
-
 def of_another_format(audited: Audited, file: Path) -> None:
-    from xlx.core import ledger
-
     table = ledger.read_entries(file)
-    before, ledger.FORMAT = ledger.FORMAT, 99
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "FORMAT", 99)
         ledger.write_entries(file, table)
-    finally:
-        ledger.FORMAT = before
 
 
 def stale(audited: Audited, file: Path) -> None:
-    entries = (replace(entry, made=MADE | {"code": "old"}) for entry in audited.entries())
-    audited.put(*(e if e.kind == "toy-squares" else f for e, f in zip(
-        audited.entries(), entries, strict=True)))  # fmt: skip
+    def old(entry: Entry) -> Entry:
+        counted = entry.kind == "toy-counted"
+        return replace(entry, made=MADE | {"code": "old"}) if counted else entry
+
+    audited.put(*map(old, audited.entries()))
 
 
 def orphan(audited: Audited, file: Path) -> None:
@@ -124,19 +117,12 @@ def unknown(audited: Audited, file: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (torn, "is not used: its bytes do not match its seal|is not used: it is torn"),
-        (edited, "is not used: its bytes do not match its seal"),
+        (torn, "is not used: it"),
         (of_another_format, "it has the format 99, and this version reads 1"),
         (stale, "6 of 6 results of the kind 'toy-counted' were made by other code"),
-        (
-            orphan,
-            "1 results of the kind 'toy-counted' are asked for by no notebook, such as an old",
-        ),
+        (orphan, "1 results of the kind 'toy-counted' are asked for by no notebook, such as an ol"),
         (missing, "abx-1-a asks for 1 results of the kind 'toy-counted' that the ledger lacks"),
-        (
-            different,
-            r"abx-1-a: a result .* differs by 0\.5 when .* 0\.1 is allowed: .\"number\": 0",
-        ),
+        (different, r"abx-1-a: .* differs by 0\.5 when .* 0\.1 is allowed: .\"number\": 0"),
         (not_a_number, "differs by nan"),
         (not_compared, "a sampled result of the kind 'toy-counted' was not computed again"),
         (not_sampled, "there is no sample .* draws one"),
@@ -186,17 +172,10 @@ def test_another_ledger_or_seed_is_another_sample() -> None:
     assert len(set(samples)) == 3
 
 
-def test_the_sample_names_a_notebook_that_asks(audited: Audited) -> None:
-    text = (audited.tested / "sample").read_text(encoding="utf-8")
-    asks = {entry.identity: entry.notebooks[0] for entry in audited.entries()}
-    assert dict(line.split() for line in text.splitlines()) == asks
-
-
 def test_a_changed_value_changes_what_is_drawn(audited: Audited) -> None:
     before = audit.ledger_hash(audited.results)
     audited.put(*list(audited.entries())[1:])
     assert audit.ledger_hash(audited.results) != before
-    assert len(Ledger(audited.results).files()) == 4
 
 
 def test_bad_seconds_are_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path) -> None:
@@ -208,7 +187,6 @@ def test_bad_seconds_are_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys, t
 def test_work_computes_the_sample_again_where_it_is_asked(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # what xlx.core.work reads is what is written here: identity, notebook
     first = next(audited.entries())
     monkeypatch.setenv("XLX_AUDIT", str(audited.tested / "sample"))
     ask = toy.COUNTED.ask(json.loads(first.text))

@@ -84,10 +84,8 @@ def test_bootstrap_of_a_constant_and_of_an_additive_kernel() -> None:
     additive = (scores[:, None] + scores) / 2  # its mean is the mean of the scores
     spread = statistics.bootstrap_kernel(additive, 3000, seed=1).std()
     assert spread == pytest.approx(scores.std() / np.sqrt(300), rel=0.08)
-    assert np.array_equal(
-        statistics.bootstrap_kernel(additive, 5, seed=1),
-        statistics.bootstrap_kernel(additive, 5, seed=1),
-    )
+    twice = [statistics.bootstrap_kernel(additive, 5, seed=1) for _ in range(2)]
+    assert np.array_equal(*twice)
 
 
 def test_share_interval_is_wilson() -> None:
@@ -98,19 +96,12 @@ def test_share_interval_is_wilson() -> None:
 def language_pairs(n: int, seed: int, effect: float) -> pd.DataFrame:
     """Scores of pairs that are sums of scores of their languages, and so depend on each other."""
     rng = np.random.default_rng(seed)
-    own = rng.normal(size=n)
-    other = effect * own + np.sqrt(1 - effect**2) * rng.normal(size=n)
-    rows = [
-        {
-            "language_1": f"l{i}",
-            "language_2": f"l{j}",
-            "LD": own[i] + own[j],
-            "MD": other[i] + other[j],
-        }
-        for i in range(n)
-        for j in range(i + 1, n)
-    ]
-    return pd.DataFrame(rows)
+    one = rng.normal(size=n)
+    other = effect * one + np.sqrt(1 - effect**2) * rng.normal(size=n)
+    i, j = np.triu_indices(n, 1)
+    names = np.array([f"l{k}" for k in range(n)])
+    scores = {"LD": one[i] + one[j], "MD": other[i] + other[j]}
+    return pd.DataFrame({"language_1": names[i], "language_2": names[j], **scores})
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
@@ -121,8 +112,7 @@ def test_correlation_is_scipys_and_holds_it_in_its_interval(method: str) -> None
     assert found.value == pytest.approx(test(pairs["LD"], pairs["MD"])[0])
     assert found.low < found.value < found.high
     assert found.n == 190
-    again = statistics.correlation(pairs, "LD", "MD", method=method, n_resamples=300)
-    assert again == found
+    assert found == statistics.correlation(pairs, "LD", "MD", method=method, n_resamples=300)
 
 
 def test_the_weighted_correlation_is_that_of_repeated_rows() -> None:
@@ -143,8 +133,7 @@ def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
     pairs["bag"] = pairs["LD"] - pairs["MD"] + rng.normal(size=len(pairs))
     pairs["script"] = rng.integers(0, 2, size=len(pairs))
     given = ["bag", "script"]
-    options = {"given": given, "method": method, "n_resamples": 100, "seed": 1}
-    found = statistics.correlation(pairs, "LD", "MD", **options)
+    found = statistics.correlation(pairs, "LD", "MD", given=given, method=method, n_resamples=100)
     values = pairs[["LD", "MD", *given]]
     values = values.rank() if method == "spearman" else values
     design = np.column_stack([np.ones(len(values)), values[given]])
@@ -156,6 +145,10 @@ def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
     assert found.low < found.value < found.high
     t = found.value * np.sqrt((91 - 4) / (1 - found.value**2))
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), 91 - 4))
+    sets = {"nothing": (), "both": given}
+    both = statistics.partial_correlations(pairs, "LD", "MD", sets, n_resamples=100)
+    row = both.set_index(["given", "method"]).loc[("both", method)]
+    assert row.tolist() == [found.value, found.low, found.high]
     # a resample is fitted anew: rows that count twice are rows that stand there twice
     columns = pairs[["LD", "MD", *given]].to_numpy(float).T
     weight = rng.integers(0, 3, size=(3, len(pairs)))
@@ -164,23 +157,6 @@ def test_partial_correlation_is_that_of_what_is_left(method: str) -> None:
         for row in weight
     ]
     assert _resampled(columns, weight, method) == pytest.approx(again)
-
-
-def test_what_two_scores_have_from_a_third_is_taken_off() -> None:
-    """The trade-off that a text has without a model, and one that a model adds."""
-    rng = np.random.default_rng(9)
-    pairs = language_pairs(20, 2, 0.0)[["language_1", "language_2"]]
-    pairs["bag"] = rng.normal(size=len(pairs))
-    for own, expected in ((0.0, 0.0), (1.0, -0.5)):
-        shared = rng.normal(size=len(pairs))
-        pairs["LD"] = pairs["bag"] + own * shared + rng.normal(size=len(pairs))
-        pairs["MD"] = -pairs["bag"] - own * shared + rng.normal(size=len(pairs))
-        sets = {"nothing": (), "the bag": ("bag",)}
-        found = statistics.partial_correlations(pairs, "LD", "MD", sets, n_resamples=50)
-        found = found.set_index(["given", "method"])
-        assert found.loc[("nothing", "pearson"), "r"] < -0.3
-        assert found.loc[("the bag", "pearson"), "r"] == pytest.approx(expected, abs=0.15)
-        assert found.loc[("the bag", "spearman"), "r"] == pytest.approx(expected, abs=0.17)
 
 
 def test_unrelated_languages_seldom_look_related() -> None:
@@ -221,19 +197,22 @@ def test_groups_in_which_nothing_correlates_have_no_correlation() -> None:
     [
         ({"method": "kendall"}, "no method"),
         ({"rows": 2}, "three rows"),
-        ({"constant": True}, "the same in all"),
+        ({"LD": 0.5}, "the same in all"),
         ({"given": ["half"]}, "LD or MD follows from half"),
         ({"given": ["half"], "rows": 3}, "4 rows or more"),
+        ({"x": "size"}, "no column 'size'"),
+        ({"LD": [0.1, np.nan, 0.3, np.nan, 0.5] * 2}, "missing in 4 of 10 rows, first in row 1"),
+        ({"LD": [0.1, 0.2, 0.3, 0.4, np.inf] * 2}, "infinite in 2 of 10 rows, first in row 4"),
+        ({"LD": list("abcdefghij")}, "no numbers in LD"),
+        ({"language_1": ["de", None] * 5}, "language_1 is missing in 5 of 10"),
     ],
 )
 def test_bad_correlations_are_named(change: dict, says: str) -> None:
-    pairs = language_pairs(5, 0, 0.5)
-    if change.get("constant"):
-        pairs["LD"] = 0.5
-    pairs["half"] = pairs["LD"] / 2
-    options = {key: change[key] for key in ("method", "given") if key in change}
+    pairs = language_pairs(5, 0, 0.5).assign(half=lambda table: table["LD"] / 2)
+    options = {key: change.pop(key) for key in ("method", "given") if key in change}
+    rows, x = change.pop("rows", 10), change.pop("x", "LD")
     with pytest.raises(ValueError, match=says):
-        statistics.correlation(pairs.head(change.get("rows", 10)), "LD", "MD", **options)
+        statistics.correlation(pairs.assign(**change).head(rows), x, "MD", **options)
 
 
 def test_language_correlation_is_the_bootstrap_over_rows() -> None:
@@ -250,24 +229,6 @@ def test_language_correlation_is_the_bootstrap_over_rows() -> None:
         resampled = [test(text[d], scores["accuracy"].to_numpy()[d])[0] for d in draws]
         expected = np.quantile(resampled, [0.025, 0.975])
         assert (found.low, found.high) == pytest.approx(expected, abs=0.06)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"x": "MD"}, "no column 'MD'"),
-        ({"LD": [0.1, np.nan, 0.3, np.nan, 0.5]}, "missing in 2 of 5 rows, first in row 1"),
-        ({"LD": [0.1, 0.2, 0.3, 0.4, np.inf]}, "infinite in 1 of 5 rows, first in row 4"),
-        ({"LD": list("abcde")}, "no numbers in LD"),
-        ({"language": ["de", None, "fr", "it", "en"]}, "language is missing in 1 of 5"),
-    ],
-)
-def test_what_a_table_lacks_is_named(change: dict, says: str) -> None:
-    table = pd.DataFrame(
-        {"language": list("abcde"), "LD": np.arange(5.0), "accuracy": [0.1, 0.4, 0.2, 0.3, 0.6]}
-    ).assign(**{key: value for key, value in change.items() if key != "x"})
-    with pytest.raises(ValueError, match=says):
-        statistics.correlation(table, change.get("x", "LD"), "accuracy", languages=("language",))
 
 
 def transfer(n: int, seed: int, *, shared: bool = True, slope: float = 0.5) -> pd.DataFrame:
@@ -312,7 +273,6 @@ def test_regression_by_hand() -> None:
     assert slope["high"] == pytest.approx(0.6 + stats.t.ppf(0.975, 3) * np.sqrt(0.08))
     assert (found.r_squared, found.n) == (pytest.approx(0.6), 5)
     assert found.adjusted_r_squared == pytest.approx(1 - 0.4 * 4 / 3)
-    assert found.f_p_value == pytest.approx(slope["p_value"])  # F = t² with one predictor
     assert slope["vif"] == pytest.approx(1)
     assert np.isnan(intercept["vif"])
     # HC3: squared residual over (1 - leverage)², leverage 1/5 + (x - 3)² / 10
@@ -329,15 +289,12 @@ def test_regression_is_the_formula_of_statsmodels() -> None:
     fit = smf.ols("accuracy ~ LD + MD", table).fit()
     classical = found.table[found.table["errors"] == "classical"]
     assert classical["term"].tolist() == ["intercept", "LD", "MD"]
-    np.testing.assert_allclose(classical["coefficient"], fit.params)
-    np.testing.assert_allclose(classical["error"], fit.bse)
-    np.testing.assert_allclose(classical["p_value"], fit.pvalues)
-    np.testing.assert_allclose(classical[["low", "high"]], fit.conf_int())
-    robust = fit.get_robustcov_results("HC3", use_t=True)
-    np.testing.assert_allclose(
-        found.table.loc[found.table["errors"] == "robust", "p_value"], robust.pvalues
-    )
-    assert (found.r_squared, found.f_p_value) == pytest.approx((fit.rsquared, fit.f_pvalue))
+    expected = fit.conf_int().assign(error=fit.bse, p=fit.pvalues, coefficient=fit.params)
+    ours = classical[["low", "high", "error", "p_value", "coefficient"]]
+    np.testing.assert_allclose(ours, expected)
+    robust = found.table.loc[found.table["errors"] == "robust", "p_value"]
+    np.testing.assert_allclose(robust, fit.get_robustcov_results("HC3", use_t=True).pvalues)
+    assert found.r_squared == pytest.approx(fit.rsquared)
     r = np.corrcoef(table["LD"], table["MD"])[0, 1]
     assert of(found, "LD")["vif"] == pytest.approx(1 / (1 - r**2))
     # studentised Breusch-Pagan: n R² of the squared residuals on the predictors, chi² with 2 df
@@ -358,29 +315,14 @@ def test_fixed_effects_are_intercepts_of_every_name() -> None:
     codes = np.column_stack([table[end].astype("category").cat.codes for end in PAIR])
     clustered = fit.get_robustcov_results("cluster", groups=codes, use_correction=True)
     at = [fit.model.exog_names.index(term) for term in ("LD", "MD")]
+    assert "clustered" not in found.repaired
     rows = found.table[found.table["errors"] == "clustered"]
-    if "clustered" not in found.repaired:
-        np.testing.assert_allclose(rows["error"], clustered.bse[at])
+    np.testing.assert_allclose(rows["error"], clustered.bse[at])
     left = smf.ols("LD ~ MD + C(source) + C(target)", table).fit()
     assert of(found, "LD")["vif"] == pytest.approx(1 / (1 - left.rsquared))
     easy = table.assign(easy=table.groupby("target")["LD"].transform("mean"))
     with pytest.raises(ValueError, match="of LD, easy, source, target one follows"):
         statistics.regression(easy, "accuracy", ["LD", "easy"], effects=PAIR)
-
-
-def test_effects_take_out_what_makes_a_language_easy() -> None:
-    """A target that is easy for all, and near to all, is no reason to believe in nearness."""
-    rng = np.random.default_rng(5)
-    table = transfer(12, 5, slope=0.0)
-    easy = dict(zip(sorted(set(table["target"])), rng.normal(0, 3, 12), strict=True))
-    level = table["target"].map(easy)
-    table = table.assign(LD=table["LD"] + level, accuracy=table["accuracy"] + level)
-    plain, within = (
-        statistics.regression(table, "accuracy", ["LD"], clusters=PAIR, effects=effects)
-        for effects in ((), PAIR)
-    )
-    assert of(plain, "LD", "clustered")["low"] > 0.3
-    assert of(within, "LD", "clustered")["low"] < 0 < of(within, "LD", "clustered")["high"]
 
 
 def test_leverage_and_cook_are_what_leaving_a_row_out_does() -> None:
@@ -412,15 +354,6 @@ def test_explained_is_the_variance_between_groups() -> None:
     every = statistics.explained(table.assign(script=range(60)), "LD", ["script"])
     assert every[0] == 1
     assert np.isnan(every[1])
-
-
-def test_breusch_pagan_sees_errors_that_grow() -> None:
-    x = np.linspace(0, 1, 200)
-    noise = np.random.default_rng(0).normal(size=200)
-    steady = pd.DataFrame({"x": x, "y": x + noise})
-    growing = pd.DataFrame({"x": x, "y": x + x * noise})
-    assert statistics.regression(steady, "y", ["x"]).breusch_pagan_p > 0.05
-    assert statistics.regression(growing, "y", ["x"]).breusch_pagan_p < 1e-6
 
 
 def literal_covariance(table: pd.DataFrame, depend: Callable) -> np.ndarray:
@@ -488,42 +421,24 @@ def test_a_negative_variance_is_repaired_and_told() -> None:
     np.testing.assert_allclose(rows["error"], expected)
 
 
-def test_one_cluster_column_and_names_of_two_sets() -> None:
-    table = transfer(8, 2)
-    one = statistics.regression(table, "accuracy", ["LD"], clusters=["source"])
-    codes = pd.factorize(table["source"])[0]
-    fit = smf.ols("accuracy ~ LD", table).fit(cov_type="cluster", cov_kwds={"groups": codes})
-    np.testing.assert_allclose(one.table.loc[one.table["errors"] == "clustered", "error"], fit.bse)
-    assert set(one.table["errors"]) == {"classical", "robust", "clustered"}
-    table["checkpoint"] = np.arange(len(table)) % 4
-    two = statistics.regression(table, "accuracy", ["LD"], clusters=["source", "checkpoint"])
-    assert set(two.table["errors"]) == {"classical", "robust", "clustered"}
-    assert of(two, "LD", "clustered")["df"] == 3
-
-
 def coverage(shared: bool) -> dict[str, float]:
     """How often the intervals of each kind hold the true slope."""
     held = []
     for seed in range(100):
         table = transfer(18, seed, shared=shared)
-        found = statistics.regression(table, "accuracy", ["LD"], clusters=PAIR).table
-        found = found[found["term"] == "LD"].set_index("errors")
-        held.append((found["low"] <= 0.5) & (found["high"] >= 0.5))
+        view = statistics.regression(table, "accuracy", ["LD"], clusters=PAIR).table
+        view = view[view["term"] == "LD"].set_index("errors")
+        held.append((view["low"] <= 0.5) & (view["high"] >= 0.5))
     return pd.DataFrame(held).mean().to_dict()
 
 
-def test_only_intervals_that_know_of_source_and_target_cover() -> None:
-    found = coverage(shared=False)
-    assert found["classical"] < 0.75
-    assert found["robust"] < 0.75
-    assert 0.86 <= found["clustered"] <= 0.98
-
-
-def test_only_intervals_that_know_of_languages_cover() -> None:
-    found = coverage(shared=True)
-    assert found["classical"] < 0.6
-    assert found["clustered"] < 0.8  # a language is the same as source and as target
-    assert 0.8 <= found["dyadic"] <= 0.98
+def test_only_intervals_that_know_what_rows_share_cover() -> None:
+    other, same = coverage(shared=False), coverage(shared=True)
+    assert max(other["classical"], other["robust"]) < 0.75
+    assert 0.86 <= other["clustered"] <= 0.98
+    assert same["classical"] < 0.6
+    assert same["clustered"] < 0.8  # a language is the same as source and as target
+    assert 0.8 <= same["dyadic"] <= 0.98
 
 
 @pytest.mark.parametrize(
@@ -534,25 +449,18 @@ def test_only_intervals_that_know_of_languages_cover() -> None:
         ({"rows": 3}, "3 rows are too few for 3 terms"),
         ({"MD": 0.1}, "MD is the same in all 30 rows"),
         ({"accuracy": 0.1}, "accuracy is the same in all 30 rows"),
-        ({"MD": "copy"}, "of LD, MD one follows from the others"),
+        ({"MD": lambda table: 1 - 2 * table["LD"]}, "of LD, MD one follows from the others"),
         ({"MD": np.nan}, "MD is missing in 30 of 30 rows"),
-        ({"clusters": ["source", "target", "LD"]}, "one or two cluster columns"),
-        ({"clusters": ["family"]}, "no column 'family'"),
+        ({"clusters": ["source", "family"]}, "no column 'family'"),
         ({"source": "de", "clusters": PAIR}, "source is the same in all rows"),
     ],
 )
 def test_regressions_that_cannot_be_are_named(change: dict, says: str) -> None:
-    table = transfer(6, 0)
-    for column in set(change) & {"MD", "accuracy", "source"}:
-        copied = 1 - 2 * table["LD"]
-        table[column] = copied if change[column] == "copy" else change[column]
+    predictors, clusters = change.pop("predictors", ["LD", "MD"]), change.pop("clusters", ())
+    rows = change.pop("rows", 30)
+    table = transfer(6, 0).assign(**change).head(rows)
     with pytest.raises(ValueError, match=says):
-        statistics.regression(
-            table.head(change.get("rows", 30)),
-            "accuracy",
-            change.get("predictors", ["LD", "MD"]),
-            clusters=change.get("clusters", ()),
-        )
+        statistics.regression(table, "accuracy", predictors, clusters=clusters)
 
 
 def test_a_row_with_a_term_of_its_own_has_no_robust_error() -> None:
@@ -585,10 +493,8 @@ def test_permutation_regression_is_the_literal_one() -> None:
     one = found.set_index("term").loc["LD"]
     assert found["term"].tolist() == ["LD", "MD"]
     assert one["p_value"] == pytest.approx(exact, abs=0.015)
-    assert one["t"] == pytest.approx(smf.ols("accuracy ~ LD + MD", table).fit().tvalues["LD"])
-    assert (one["n_permutations"], one["n_languages"]) == (9999, 5)
-    again = statistics.permutation_regression(table, "accuracy", ["LD", "MD"], seed=1)
-    pd.testing.assert_frame_equal(found, again)
+    fit = smf.ols("accuracy ~ LD + MD", table).fit()
+    assert one["coefficient"] == pytest.approx(fit.params["LD"])
 
 
 def test_permutation_regression_of_unordered_pairs_is_that_of_both_orders() -> None:
@@ -604,19 +510,14 @@ def test_permutation_regression_of_unordered_pairs_is_that_of_both_orders() -> N
 
 
 def test_permutations_reject_nothing_as_often_as_they_say() -> None:
-    p_values = np.array(
-        [
-            statistics.permutation_regression(
-                transfer(12, seed, slope=0), "accuracy", ["LD"], n_permutations=199, seed=seed
-            )["p_value"][0]
-            for seed in range(200)
-        ]
-    )
+    def p_value(slope: float, seed: int) -> float:
+        table, options = transfer(12, seed, slope=slope), {"n_permutations": 199, "seed": seed}
+        return statistics.permutation_regression(table, "accuracy", ["LD"], **options)["p_value"][0]
+
+    p_values = np.array([p_value(0, seed) for seed in range(200)])
     assert (p_values <= 0.05).mean() < 0.1
     assert 0.4 < p_values.mean() < 0.6
-    strong = transfer(12, 0, slope=3)
-    found = statistics.permutation_regression(strong, "accuracy", ["LD"], n_permutations=199)
-    assert found["p_value"][0] == 1 / 200
+    assert p_value(3, 0) == 1 / 200
 
 
 @pytest.mark.parametrize(
@@ -635,16 +536,14 @@ def test_permutations_need_all_pairs(make: Callable, says: str) -> None:
 
 def test_fitted_line_is_the_prediction_of_statsmodels() -> None:
     table = transfer(6, 0)
-    found = statistics.fitted_line(table, "LD", "accuracy", n_points=7)
+    found = statistics.fitted_line(table, "LD", "accuracy")
     assert (found["x"].min(), found["x"].max()) == (table["LD"].min(), table["LD"].max())
     predicted = (
         smf.ols("accuracy ~ LD", table).fit().get_prediction(pd.DataFrame({"LD": found["x"]}))
     )
     np.testing.assert_allclose(found["y"], predicted.predicted_mean)
     np.testing.assert_allclose(found[["low", "high"]], predicted.conf_int())
-    wide = statistics.fitted_line(
-        table, "LD", "accuracy", clusters=PAIR, errors="dyadic", n_points=7
-    )
+    wide = statistics.fitted_line(table, "LD", "accuracy", clusters=PAIR, errors="dyadic")
     np.testing.assert_allclose(wide["y"], found["y"])
     assert (wide["high"] - wide["low"] > found["high"] - found["low"]).all()
     with pytest.raises(ValueError, match="choose classical, robust"):
@@ -674,16 +573,13 @@ def test_wilcoxon_counts_all_signs(differences: list) -> None:
     assert found.p_value == pytest.approx(literal_wilcoxon(np.round(differences, 12)))
     walsh = [(a + b) / 2 for i, a in enumerate(differences) for b in differences[i:]]
     assert found.estimate == pytest.approx(np.median(walsh))
-    assert found.n_zero == differences.count(0)
-    assert found.n + found.n_zero == len(differences)
 
 
 def test_wilcoxon_is_scipys_without_ties_and_inverts_into_its_interval() -> None:
     differences = np.random.default_rng(0).normal(0.3, 1, size=36)
     found = statistics.wilcoxon(differences)
     expected = stats.wilcoxon(differences, method="exact")
-    greater = stats.wilcoxon(differences, method="exact", alternative="greater")
-    assert (found.p_value, found.statistic) == pytest.approx((expected.pvalue, greater.statistic))
+    assert found.p_value == pytest.approx(expected.pvalue)
     assert found.low < found.estimate < found.high
     for end, outwards in ((found.low, -1), (found.high, 1)):
         assert stats.wilcoxon(differences - end - outwards * 1e-9, method="exact").pvalue <= 0.05
@@ -692,7 +588,7 @@ def test_wilcoxon_is_scipys_without_ties_and_inverts_into_its_interval() -> None
 
 def test_wilcoxon_at_its_limits() -> None:
     nothing = statistics.wilcoxon([0.0] * 7)
-    assert (nothing.p_value, nothing.n, nothing.n_zero, nothing.estimate) == (1, 0, 7, 0)
+    assert (nothing.p_value, nothing.estimate) == (1, 0)
     few = statistics.wilcoxon([1.0, 2.0, 3.0])
     assert (few.p_value, few.low, few.high) == (0.25, -np.inf, np.inf)
     for bad in ([], [1.0, np.nan]):

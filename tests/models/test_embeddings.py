@@ -540,7 +540,7 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
 @pytest.mark.usefixtures("fixed_code")
 def test_damaged_file_is_computed_again(encoder, tmp_path, monkeypatch) -> None:
     expected = embed_corpus(encoder, CORPUS)
-    path = next(tmp_path.rglob("*.safetensors"))
+    path = next(tmp_path.rglob("*.arrow"))
     path.write_bytes(path.read_bytes()[:-5])
     computed = count_computed(monkeypatch)
     with pytest.warns(StoreWarning):

@@ -249,7 +249,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def files() -> dict[Path, int]:
     cache = current().cache
-    return {path: path.stat().st_mtime_ns for path in cache.rglob("*.safetensors")}
+    return {path: path.stat().st_mtime_ns for path in cache.rglob("*.arrow")}
 
 
 @pytest.mark.usefixtures("short")

@@ -14,6 +14,7 @@ import hashlib
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +22,8 @@ import pandas as pd
 
 from xlx.core import journals, paths
 from xlx.core.gathering import kinds
-from xlx.core.ledger import Ledger, LedgerWarning
+from xlx.core.ledger import Ledger
+from xlx.core.store import StoreWarning
 
 #: What a sample is worth, by the seconds that were recorded.
 SECONDS = 120.0
@@ -47,30 +49,27 @@ def draw(overview: pd.DataFrame, ledger: str, seed: str, seconds: float) -> pd.D
         return hashlib.sha256(f"{ledger}{seed}{identity}".encode()).hexdigest()
 
     rows = overview.assign(place=overview["identity"].map(place)).sort_values("place")
-    known = kinds()
-    shared = rows["kind"].map(lambda kind: known[kind].shared_seconds if kind in known else 0.0)
-    rows["seconds"] = rows["seconds"].fillna(0.0) + shared
+    shared = {name: kind.shared_seconds for name, kind in kinds().items()}
+    rows["seconds"] = rows["seconds"].fillna(0.0) + rows["kind"].map(shared).fillna(0.0)
     chosen: list[int] = []
     left = seconds
-    for _, own in rows.groupby("kind"):
-        share = seconds / rows["kind"].nunique()
-        taken = _fitting(own, share)
-        shortest = own["seconds"].idxmin()
-        if not taken and own["seconds"][shortest] <= seconds / 2:
-            taken = [shortest]
+    for _, entries in rows["seconds"].groupby(rows["kind"]):
+        taken = _fitting(entries, seconds / rows["kind"].nunique())
+        if not taken and entries.min() <= seconds / 2:
+            taken = [entries.idxmin()]
         chosen += taken
-        left -= rows["seconds"][taken].sum()
-    chosen += _fitting(rows.drop(index=chosen), left)
+        left -= entries[taken].sum()
+    chosen += _fitting(rows["seconds"].drop(index=chosen), left)
     return rows.loc[chosen].drop(columns="place")
 
 
-def _fitting(rows: pd.DataFrame, seconds: float) -> list[int]:
+def _fitting(entries: pd.Series, seconds: float) -> list[int]:
     """Entries in their order, as long as they fit."""
     taken = []
-    for index, own in rows["seconds"].items():
-        if own <= seconds:
+    for index, takes in entries.items():
+        if takes <= seconds:
             taken.append(index)
-            seconds -= own
+            seconds -= takes
     return taken
 
 
@@ -82,33 +81,17 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
     except ValueError:
         raise ValueError(f"AUDIT_SECONDS is {given!r}: give a number of seconds") from None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LedgerWarning)  # `report` says it
+        warnings.simplefilter("ignore", StoreWarning)  # `report` says it
         overview = Ledger(root).overview()
     drawn = draw(overview, ledger_hash(root), seed, seconds)
-    lines = [
-        f"{row.identity} {row.notebooks[0] if len(row.notebooks) else ''}".strip()
-        for row in drawn.itertuples()
-    ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    asked = zip(drawn["identity"], drawn["notebooks"], strict=True)
+    lines = [" ".join([identity, *notebooks[:1]]) + "\n" for identity, notebooks in asked]
+    path.write_text("".join(lines), encoding="utf-8")
     return drawn
 
 
 # --- what came of it ------------------------------------------------------------------------------
-
-
-def notes(folder: Path, stems: Sequence[str]) -> dict[str, list[dict]]:
-    """Notebook → the lines of its journal; without those that have none."""
-    found = {stem: journals.journal(stem, folder) for stem in stems}
-    return {stem: journals.read_journal(path) for stem, path in found.items() if path.is_file()}
-
-
-def compared(lines: Mapping[str, list[dict]]) -> pd.DataFrame:
-    """What was computed again: ``notebook``, ``kind``, ``identity``, ``apart``, ``tolerance``."""
-    rows = [
-        {"notebook": stem, **line} for stem, own in lines.items() for line in own if "apart" in line
-    ]
-    return pd.DataFrame(rows, columns=["notebook", "kind", "identity", "apart", "tolerance"])
 
 
 def findings(
@@ -125,26 +108,27 @@ def findings(
     """
     if stems is None:
         stems = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
-    of = Ledger(root)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LedgerWarning)
-        overview = of.overview()
-    wrong = [str(one.message) for one in caught if issubclass(one.category, LedgerWarning)]
-    lines = notes(folder, stems)
-    wrong += [
-        f"{stem} was not tested: no {journals.journal(stem, folder)}"
-        for stem in stems
-        if stem not in lines
-    ]
-    again = compared(lines)
+        warnings.simplefilter("always", StoreWarning)
+        overview = Ledger(root).overview()
+    wrong = [str(x.message) for x in caught if issubclass(x.category, StoreWarning)]
+    lines: list[dict] = []
+    whole = True
+    for stem in stems:
+        journal = journals.journal(stem, folder)
+        if journal.is_file():
+            lines += [{"notebook": stem, **line} for line in journals.read_journal(journal)]
+        else:
+            whole = False
+            wrong.append(f"{stem} was not tested: no {journal}")
+    names = ["notebook", "kind", "identity", "apart", "tolerance"]
+    again = pd.DataFrame([line for line in lines if "apart" in line], columns=names)
     wrong += _outside(again, overview)
     wrong += _never_computed(folder / "sample", again, overview)
     wrong += _of_other_code(overview)
-    wrong += _asks(lines, overview, len(lines) == len(stems))
-    table = (
-        again.groupby("kind")
-        .agg(compared=("apart", "size"), largest=("apart", "max"), tolerance=("tolerance", "first"))
-        .reset_index()
+    wrong += _asks([line for line in lines if "from" in line], overview, whole)
+    table = again.groupby("kind", as_index=False).agg(
+        compared=("apart", "size"), largest=("apart", "max"), tolerance=("tolerance", "first")
     )
     return table, wrong
 
@@ -163,8 +147,8 @@ def _outside(again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
 def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
     if not path.is_file():
         return [f"there is no sample {path}: `python -m xlx.core.audit sample {path}` draws one"]
-    wanted = {line.split()[0] for line in path.read_text(encoding="utf-8").splitlines()}
-    rows = overview[overview["identity"].isin(wanted - set(again["identity"]))]
+    drawn = {line.split()[0] for line in path.read_text(encoding="utf-8").splitlines()}
+    rows = overview[overview["identity"].isin(drawn - set(again["identity"]))]
     return [
         f"a sampled result of the kind {row.kind!r} was not computed again: no notebook among "
         f"{', '.join(row.notebooks) or 'none'} asks for {row.ask}"
@@ -174,48 +158,41 @@ def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> 
 
 def _of_other_code(overview: pd.DataFrame) -> list[str]:
     """Entries whose code has changed under the same version, a sentence a kind."""
-    known, found = kinds(), []
-    for name, own in overview.groupby("kind"):
+    known, wrong = kinds(), []
+    for name, rows in overview.groupby("kind"):
         if name not in known:
-            found.append(f"the ledger has results of a kind {name!r} that the code does not know")
+            wrong.append(f"the ledger has results of a kind {name!r} that the code does not know")
             continue
-        old = own[(own["code"] != known[name].code) & (own["version"] == known[name].version)]
-        if len(old):
-            found.append(
-                f"{len(old)} of {len(own)} results of the kind {name!r} were made by other code "
-                f"than today's version {known[name].version}: compute some again (`make reproduce "
+        kind = known[name]
+        n_old = ((rows["code"] != kind.code) & (rows["version"] == kind.version)).sum()
+        if n_old:
+            wrong.append(
+                f"{n_old} of {len(rows)} results of the kind {name!r} were made by other code "
+                f"than today's version {kind.version}: compute some again (`make reproduce "
                 f"ONLY={name}`); if they are equal, `make results RESTAMP=1`, if not, raise the "
-                f"version in {known[name].compute.__module__}"
+                f"version in {kind.compute.__module__}"
             )
-    return found
+    return wrong
 
 
-def _asks(lines: Mapping[str, list[dict]], overview: pd.DataFrame, whole: bool) -> list[str]:
+def _asks(asks: Sequence[Mapping], overview: pd.DataFrame, whole: bool) -> list[str]:
     """Asks that the ledger cannot answer; if all notebooks are known, entries nobody asks for."""
-    asks = {
-        line["identity"]: (line["kind"], stem)
-        for stem, own in lines.items()
-        for line in own
-        if "from" in line
-    }
     there = set(overview["identity"])
-    lacking: dict[tuple[str, str], int] = {}
-    for identity, place in asks.items():
-        if identity not in there:
-            lacking[place] = lacking.get(place, 0) + 1
-    found = [
+    last = {ask["identity"]: (ask["notebook"], ask["kind"]) for ask in asks}
+    lacking = Counter(place for identity, place in last.items() if identity not in there)
+    wrong = [
         f"{stem} asks for {n} results of the kind {kind!r} that the ledger lacks: "
         f"`make figures ONLY={stem}`, then `make results`"
-        for (kind, stem), n in sorted(lacking.items())
+        for (stem, kind), n in sorted(lacking.items())
     ]
     if whole:
-        rows = overview[~overview["identity"].isin(list(asks))]
-        found += [
-            f"{len(own)} results of the kind {kind!r} are asked for by no notebook, such as "
-            f"{own['ask'].iloc[0]}: `make results` drops them"
-            for kind, own in rows.groupby("kind")
+        rows = overview[~overview["identity"].isin(list(last))]
+        wrong += [
+            f"{len(orphans)} results of the kind {kind!r} are asked for by no notebook, such as "
+            f"{orphans['ask'].iloc[0]}: `make results` drops them"
+            for kind, orphans in rows.groupby("kind")
         ]
-    return found
+    return wrong
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -26,12 +26,12 @@ def several(
         raise kind(
             f"{what} are due in a list, and {_shown(values)} is none: give [...], also of one"
         )
-    found = list(values)
-    if once and not found:
+    values = list(values)
+    if once and not values:
         raise kind(f"no {what} are given: name one or more")
-    if once and (twice := [value for i, value in enumerate(found) if value in found[:i]]):
+    if once and (twice := [value for i, value in enumerate(values) if value in values[:i]]):
         raise kind(f"{what}: {_shown(twice[0])} is given twice")
-    return found
+    return values
 
 
 def _shown(value: Any) -> str:
@@ -39,23 +39,19 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def layers(wanted: Sequence[int] | None, n_layers: int, *, from_last: bool = False) -> list[int]:
+def layers(chosen: Sequence[int] | None, n_layers: int, *, from_last: bool = False) -> list[int]:
     """The layers as asked for, or all; with `from_last`, negative ones count from the last."""
-    if wanted is None:
+    if chosen is None:
         return list(range(n_layers))
-    chosen = several(wanted, "layers")
-    lowest = -n_layers if from_last else 0
-    outside = [
-        layer
-        for layer in chosen
-        if not isinstance(layer, int | np.integer) or not lowest <= layer < n_layers
-    ]
+    chosen = several(chosen, "layers")
+    known = range(-n_layers if from_last else 0, n_layers)
+    outside = [x for x in chosen if not isinstance(x, int | np.integer) or x not in known]
     if outside or not chosen:
         raise ValueError(
             f"there is no layer {outside[0] if outside else 'given'}: choose among 0 (embeddings) "
             f"to {n_layers - 1}"
         )
-    return [range(n_layers)[layer] for layer in chosen]
+    return [layer % n_layers for layer in chosen]
 
 
 def level(value: float) -> float:
@@ -65,17 +61,17 @@ def level(value: float) -> float:
     return value
 
 
-def language_pairs(wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def language_pairs(chosen: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Pairs of two languages, each pair once."""
-    found = [tuple(several(pair, "the languages of a pair")) for pair in several(wanted, "pairs")]
-    if not found:
+    pairs = [tuple(several(pair, "the languages of a pair")) for pair in several(chosen, "pairs")]
+    if not pairs:
         raise ValueError("pairs is empty: name a pair of languages, or leave it out for all")
-    for place, pair in enumerate(found):
+    for place, pair in enumerate(pairs):
         if len(pair) != 2 or pair[0] == pair[1]:
             raise ValueError(f"{pair} is no pair: give two different languages")
-        if pair in found[:place]:
+        if pair in pairs[:place]:
             raise ValueError(f"the pair {pair} is given twice: give each once")
-    return found
+    return pairs
 
 
 def one_of(value: Any, known: Iterable[str], what: str) -> None:
@@ -89,10 +85,9 @@ def whole(
     value: Any, what: str, kind: type[ValueError] = ValueError, least: int | None = 1
 ) -> None:
     """A whole number that is large enough."""
-    small = "" if least is None else f", {least} or more"
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
-        raise kind(f"{what} is {value!r}: it must be a whole number{small}")
-    if least is not None and value < least:
+    right = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not right or (least is not None and value < least):
+        small = "" if least is None else f", {least} or more"
         raise kind(f"{what} is {value!r}: it must be a whole number{small}")
 
 
@@ -116,27 +111,24 @@ def arrays(states: Mapping[str, Any]) -> None:
         raise ValueError(
             f"vectors are due by language, in a dictionary, and {_shown(states)} is none"
         )
-    first = None
+    first, shape = next(((code, np.shape(array)) for code, array in states.items()), ("", ()))
     for language, array in states.items():
+        problem = None
         if not (isinstance(array, np.ndarray) or sparse.issparse(array)):
-            raise ValueError(
-                f"the vectors of {language} are a {type(array).__name__}: give a numpy array"
+            problem = f"are a {type(array).__name__}: give a numpy array"
+        elif array.dtype.kind not in "biuf":
+            problem = f"are of the type {array.dtype}: give real numbers"
+        elif array.ndim not in (2, 3) or array.ndim != len(shape):
+            problem = (
+                f"have the shape {array.shape} and those of {first} {shape}: give (n_layers + 1, "
+                "n_sentences, dim), or for a single layer (n_sentences, dim), the same for all"
             )
-        if array.dtype.kind not in "biuf":
+        if problem:
+            raise ValueError(f"the vectors of {language} {problem}")
+        if array.ndim == 3 and len(array) != shape[0]:
             raise ValueError(
-                f"the vectors of {language} are of the type {array.dtype}: give real numbers"
-            )
-        first = first or (language, array)
-        if array.ndim not in (2, 3) or array.ndim != first[1].ndim:
-            raise ValueError(
-                f"the vectors of {language} have the shape {array.shape} and those of {first[0]} "
-                f"{first[1].shape}: give (n_layers + 1, n_sentences, dim), or for a single layer "
-                "(n_sentences, dim), the same for all"
-            )
-        if array.ndim == 3 and len(array) != len(first[1]):
-            raise ValueError(
-                f"{language} has {len(array)} layers and {first[0]} {len(first[1])}: embed all "
-                "languages with one model"
+                f"{language} has {len(array)} layers and {first} {shape[0]}: embed all languages "
+                "with one model"
             )
 
 
@@ -189,9 +181,7 @@ def on_record(path: Path, digest: str, record: Path) -> None:
 
 @lru_cache
 def _record(file: Path) -> dict[str, str]:
-    if not file.exists():
-        return {}
-    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
 
 

@@ -6,20 +6,24 @@ worker writes nothing; settings travel with each call.
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import joblib
 
 from xlx.core import provenance
-from xlx.core.settings import Settings, current, settings
-
-#: Number of the call, place of the value in it, value, provenance.
-NumberedValue = tuple[int, int, Any, dict[str, Any]]
+from xlx.core.settings import current, settings
 
 #: Times that a call is given to another worker after one was lost with it.
 RETRIES = 20
+#: Seconds that a scheduler has to answer.
+PATIENCE = 10
+
+#: What a caller knows a call by, and the call's arguments.
+TaggedCall = tuple[Any, tuple]
+#: Values of a call, each with its provenance.
+ValuesMade = Iterable[tuple[Any, dict[str, Any]]]
 
 
 class WorkerError(RuntimeError):
@@ -27,12 +31,9 @@ class WorkerError(RuntimeError):
 
 
 def run(
-    function: Callable[..., Any],
-    calls: Iterable[tuple[int, tuple]],
-    alone: bool,
-    side_by_side: bool,
-) -> Iterator[NumberedValue]:
-    """The values of numbered calls, in the order in which they come.
+    function: Callable[..., Any], calls: Iterable[TaggedCall], alone: bool, side_by_side: bool
+) -> Iterator[tuple[Any, int, Any, dict[str, Any]]]:
+    """Tag of a call, place in it, value, provenance: of all calls, in the order in which they come.
 
     Parameters
     ----------
@@ -42,28 +43,14 @@ def run(
         Without a cluster: in processes of one thread each, rather than one after another in this.
     """
     if current().scheduler:
-        yield from _on_cluster(function, calls, alone)
-        return
-    workers = n_workers() if side_by_side else 1
-    if workers > 1:
-        calls = list(calls)
-        workers = min(workers, len(calls))
-    if workers < 2:
-        for number, arguments in calls:
-            for place, (value, made) in enumerate(_values(function, arguments, alone)):
-                yield number, place, value, made
-        return
-    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    with warnings.catch_warnings():
-        # joblib replaces a process whose memory has grown, which torch's does, and says so.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        sent = (
-            joblib.delayed(_elsewhere)(function, number, arguments, alone, current())
-            for number, arguments in calls
-        )
-        for number, values in pool(sent):
-            for place, (value, made) in enumerate(values):
-                yield number, place, value, made
+        answers = _on_cluster(function, calls, alone)
+    elif side_by_side and n_workers() > 1 and len(calls := list(calls)) > 1:
+        answers = _in_processes(function, calls, alone)
+    else:
+        answers = ((tag, _values(function, arguments, alone)) for tag, arguments in calls)
+    for tag, values in answers:
+        for place, (value, made) in enumerate(values):
+            yield tag, place, value, made
 
 
 def n_workers() -> int:
@@ -77,9 +64,7 @@ def n_workers() -> int:
     return 1 if on_gpu else joblib.cpu_count()
 
 
-def _values(
-    function: Callable[..., Any], arguments: tuple, alone: bool
-) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _values(function: Callable[..., Any], arguments: tuple, alone: bool) -> Iterator[Any]:
     """The values of a call with their provenance; seconds are those since the one before."""
     began = time.perf_counter()
     values = function(*arguments)
@@ -87,16 +72,28 @@ def _values(
         now = time.perf_counter()
         yield value, {**provenance.environment(), "seconds": round(now - began, 3)}
         began = now
-    if isinstance(values, Generator):
-        values.close()
 
 
 def _elsewhere(
-    function: Callable[..., Any], number: int, arguments: tuple, alone: bool, own: Settings
-) -> tuple[int, list[tuple[Any, dict[str, Any]]]]:
+    function: Callable[..., Any], tag: Any, arguments: tuple, alone: bool, own: Mapping[str, Any]
+) -> tuple[Any, ValuesMade]:
     """A call in another process, under the settings of the one that asks."""
-    with settings(**{**vars(own), "progress": False}), one_thread():
-        return number, list(_values(function, arguments, alone))
+    with settings(**{**own, "progress": False}), one_thread():
+        return tag, list(_values(function, arguments, alone))
+
+
+def _in_processes(
+    function: Callable[..., Any], calls: list[TaggedCall], alone: bool
+) -> Iterator[tuple[Any, ValuesMade]]:
+    workers = min(n_workers(), len(calls))
+    pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    with warnings.catch_warnings():
+        # joblib replaces a process whose memory has grown, which torch's does, and says so.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        yield from pool(
+            joblib.delayed(_elsewhere)(function, tag, arguments, alone, vars(current()))
+            for tag, arguments in calls
+        )
 
 
 @contextmanager
@@ -116,8 +113,8 @@ def one_thread() -> Iterator[None]:
 
 
 def _on_cluster(
-    function: Callable[..., Any], calls: Iterable[tuple[int, tuple]], alone: bool
-) -> Iterator[NumberedValue]:
+    function: Callable[..., Any], calls: Iterable[TaggedCall], alone: bool
+) -> Iterator[tuple[Any, ValuesMade]]:
     """Calls on the workers of a running scheduler; a lost worker's calls go to another."""
     try:
         import distributed
@@ -127,31 +124,30 @@ def _on_cluster(
             "`scheduler` out to work on this machine"
         ) from None
     client = _client(distributed)
-    own = {**vars(current()), "scheduler": None, "progress": False}
+    # a worker has a cache of its own
+    own = {k: v for k, v in vars(current()).items() if k not in ("cache", "ledger")}
+    own["scheduler"] = None
     needed = {"GPU": 1} if (current().device or "").startswith("cuda") else None
     ours = versions()
-    waiting: dict[Any, tuple[int, tuple]] = {}
-    lost: dict[int, int] = {}
+    kinds = distributed.scheduler.KilledWorker, distributed.comm.CommClosedError
+    lost_with_worker = (*kinds, distributed.client.FutureCancelledError)
+    waiting: dict[Any, tuple[Any, tuple, int]] = {}
 
-    def submit(number: int, arguments: tuple) -> Any:
-        future = client.submit(
-            _on_worker, function, number, arguments, alone, own, ours, pure=False, resources=needed
-        )
-        waiting[future] = number, arguments
+    def submit(tag: Any, arguments: tuple, lost: int = 0) -> Any:
+        call = function, tag, arguments, alone, own
+        future = client.submit(_on_worker, ours, *call, pure=False, resources=needed)
+        waiting[future] = tag, arguments, lost
         return future
 
     ended = distributed.as_completed([submit(*call) for call in calls], loop=client.loop)
     try:
         for future in ended:
-            number, arguments = waiting.pop(future)
+            tag, arguments, lost = waiting.pop(future)
             error = future.exception()
             if error is None:
-                _, values = future.result()
-                for place, (value, made) in enumerate(values):
-                    yield number, place, value, made
-            elif _is_lost(distributed, error) and lost.get(number, 0) < RETRIES:
-                lost[number] = lost.get(number, 0) + 1
-                ended.add(submit(number, arguments))
+                yield tag, future.result()[1]
+            elif isinstance(error, lost_with_worker) and lost < RETRIES:
+                ended.add(submit(tag, arguments, lost + 1))
             else:
                 raise error
             future.release()
@@ -161,69 +157,47 @@ def _on_cluster(
 
 
 def _client(distributed: Any) -> Any:
-    address = current().scheduler
+    """A client of the scheduler that the settings name, all of whose workers have the same code."""
+    address, ours = current().scheduler, versions()
     try:
-        client = distributed.Client(address, timeout=10, set_as_default=False)
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        try:
+            for worker, answer in client.run(versions, on_error="return").items():
+                if isinstance(answer, OSError) and answer.filename is None:
+                    continue  # lost while it was asked; another one is asked when it begins to work
+                if isinstance(answer, Exception):
+                    raise WorkerError(
+                        f"worker {worker} cannot run xlx ({answer}): install the same xlx there"
+                    )
+                _check_versions(answer, ours, worker)
+        except BaseException:
+            client.close()
+            raise
     except (OSError, ValueError, TimeoutError) as error:
         raise WorkerError(
             f"the scheduler {address} does not answer ({type(error).__name__}): start one with "
             "`dask scheduler`, or check the address"
         ) from None
-    ours = versions()
-    try:
-        for worker, found in client.run(versions, on_error="return").items():
-            if isinstance(found, OSError) and found.filename is None:
-                continue  # lost while it was asked; another one is asked when it begins to work
-            if isinstance(found, Exception):
-                raise WorkerError(
-                    f"worker {worker} cannot run xlx ({found}): install the same xlx there"
-                )
-            _check_versions(found, ours, worker)
-    except BaseException as error:
-        client.close()
-        if not isinstance(error, OSError):
-            raise
-        raise WorkerError(
-            f"the scheduler {address} went away while it was asked for its workers "
-            f"({type(error).__name__}): start it again"
-        ) from None
     return client
-
-
-def _is_lost(distributed: Any, error: BaseException) -> bool:
-    """Whether a call failed with its worker rather than by itself."""
-    kinds = (distributed.scheduler.KilledWorker, distributed.comm.CommClosedError)
-    return isinstance(error, (*kinds, distributed.client.FutureCancelledError))
 
 
 def versions() -> dict[str, str]:
     """What has to be the same at both ends: the code of the package, and torch."""
     made = provenance.environment()
-    return {
-        "xlx": f"{made['xlx']} ({provenance.package_hash()})",
-        "torch": str(made["torch"]),
-    }
+    package = f"{made['xlx']} ({provenance.package_hash()})"
+    return {"xlx": package, "torch": str(made["torch"])}
 
 
-def _check_versions(found: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
+def _check_versions(theirs: Mapping[str, str], ours: Mapping[str, str], where: str) -> None:
     for name, version in ours.items():
-        if found.get(name) != version:
+        if theirs.get(name) != version:
             raise WorkerError(
-                f"worker {where} has {name} {found.get(name)} and the caller {name} {version}: "
+                f"worker {where} has {name} {theirs.get(name)} and the caller {name} {version}: "
                 "install the same on both"
             )
 
 
-def _on_worker(
-    function: Callable[..., Any],
-    number: int,
-    arguments: tuple,
-    alone: bool,
-    own: Mapping[str, Any],
-    theirs: Mapping[str, str],
-) -> tuple[int, list[tuple[Any, dict[str, Any]]]]:
-    """A call on a worker, which has a cache of its own, if it has the caller's code."""
-    _check_versions(versions(), theirs, "here")
-    here = {name: value for name, value in own.items() if name not in ("cache", "ledger")}
-    with settings(**here), one_thread():
-        return number, list(_values(function, arguments, alone))
+def _on_worker(callers: Mapping[str, str], *call: Any) -> tuple[Any, ValuesMade]:
+    """A call on a worker, if it has the caller's code."""
+    _check_versions(versions(), callers, "here")
+    return _elsewhere(*call)

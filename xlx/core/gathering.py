@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from xlx.core import journals, ledger, paths, work
-from xlx.core.ledger import Cache, Entry, Ledger
+from xlx.core.ledger import Cache, Ledger
 
 
 class GatheringError(ValueError):
@@ -41,77 +41,64 @@ def asked(build: Path, stems: Iterable[str]) -> dict[AskName, list[str]]:
 
     GatheringError for a notebook that was not run to its end.
     """
-    found: dict[AskName, list[str]] = {}
+    stems_of: dict[AskName, list[str]] = {}
     for stem in sorted(stems):
         journal = journals.journal(stem, build)
         if not ((build / f"{stem}.ipynb").is_file() and journal.is_file()):
             raise GatheringError(
                 f"nobody knows what {stem} asks for: run it first, `make figures ONLY={stem}`"
             )
-        for line in journals.read_journal(journal):
-            if "from" in line:
-                stems_of = found.setdefault(AskName(line["kind"], line["identity"]), [])
-                if stem not in stems_of:
-                    stems_of.append(stem)
-    return found
-
-
-def gather(
-    wanted: dict[AskName, list[str]], of: Ledger, cache: Cache, *, restamp: bool = False
-) -> list[Entry]:
-    """The entries of names, from ledger or cache, with the notebooks that ask for them.
-
-    ``restamp``: as made by today's code, where it differs under the same version.
-    """
-    code = {name: kind.code for name, kind in kinds().items()} if restamp else {}
-    entries = []
-    for name, stems in wanted.items():
-        entry = of.get(name) or cache.get(name)
-        if entry is None:
-            raise GatheringError(
-                f"{stems[0]} asks for a result of the kind {name.kind!r} that neither {of.root} "
-                f"nor {cache.root} has: run it again, `make figures ONLY={stems[0]}`"
-            )
-        made = {**entry.made, "code": code.get(name.kind, entry.made["code"])}
-        entries.append(replace(entry, notebooks=tuple(stems), made=made))
-    return entries
+        lines = [line for line in journals.read_journal(journal) if "from" in line]
+        for name in dict.fromkeys(AskName(line["kind"], line["identity"]) for line in lines):
+            stems_of.setdefault(name, []).append(stem)
+    return stems_of
 
 
 def write_results(
-    stems: Sequence[str],
-    build: Path,
-    root: Path,
-    cache: Cache,
-    *,
-    restamp: bool = False,
+    stems: Sequence[str], build: Path, root: Path, cache: Cache, *, restamp: bool = False
 ) -> pd.DataFrame:
-    """Write the ledger of what notebooks asked for; the overview that its README shows."""
-    entries = gather(asked(build, stems), Ledger(root), cache, restamp=restamp)
+    """Write the ledger of what notebooks asked for; the overview that its README shows.
+
+    The entries are those of the ledger that there is, or of the cache. ``restamp``: as made by
+    today's code, where it differs under the same version.
+    """
+    of, code = Ledger(root), {}
+    if restamp:
+        code = {name: kind.code for name, kind in kinds().items()}
+    entries = []
+    for name, askers in asked(build, stems).items():
+        entry = of.get(name) or cache.get(name)
+        if entry is None:
+            raise GatheringError(
+                f"{askers[0]} asks for a result of the kind {name.kind!r} that neither {root} "
+                f"nor {cache.root} has: run it again, `make figures ONLY={askers[0]}`"
+            )
+        made = {**entry.made, "code": code.get(name.kind, entry.made["code"])}
+        entries.append(replace(entry, notebooks=tuple(askers), made=made))
     lens_of = {entry.identity: entry.notebooks[0].partition("-")[0] for entry in entries}
-    ledger.write_ledger(root, entries, lens_of)
-    overview = by_kind(Ledger(root))
+    files = ledger.write_ledger(root, entries, lens_of)
+    overview = by_kind(Ledger(root).overview())
+    sizes = {(file.stem, file.parent.name): file.stat().st_size / 1e6 for file in files}
+    places = zip(overview["kind"], overview["lens"], strict=True)
+    overview.insert(3, "MB", [sizes[place] for place in places])
     root.mkdir(parents=True, exist_ok=True)
     (root / "README.md").write_text(_readme(overview), encoding="utf-8")
     return overview
 
 
-def by_kind(of: Ledger) -> pd.DataFrame:
-    """A row a file of the ledger: kind, lens, entries, size, core-hours, commits, processors."""
-    rows = []
-    for (kind, lens), own in of.overview().groupby(["kind", "lens"]):
-        rows.append(
-            {
-                "kind": kind,
-                "lens": lens,
-                "entries": len(own),
-                "MB": (of.root / lens / f"{kind}.parquet").stat().st_size / 1e6,
-                "core-hours": float((own["seconds"] * own["threads"].clip(lower=1)).sum() / 3600),
-                "commit": ", ".join(sorted(set(own["commit"]))),
-                "CPU": ", ".join(sorted(set(own["cpu"]))),
-            }
-        )
-    names = ["kind", "lens", "entries", "MB", "core-hours", "commit", "CPU"]
-    return pd.DataFrame(rows, columns=names)
+def by_kind(entries: pd.DataFrame) -> pd.DataFrame:
+    """A row a kind and lens: entries, core-hours, commits, processors."""
+
+    def names(column: pd.Series) -> str:
+        return ", ".join(sorted(set(column)))
+
+    hours = entries["seconds"] * entries["threads"].clip(lower=1) / 3600
+    groups = entries.assign(hours=hours.astype(float)).groupby(["kind", "lens"])
+    table = groups.agg(
+        entries=("hours", "size"), hours=("hours", "sum"), commit=("commit", names),
+        CPU=("cpu", names),
+    )  # fmt: skip
+    return table.rename(columns={"hours": "core-hours"}).reset_index()
 
 
 def _readme(overview: pd.DataFrame) -> str:
@@ -126,15 +113,12 @@ def _readme(overview: pd.DataFrame) -> str:
         "| kind | lens | entries | MB | core-hours | commit | CPU |",
         "|---|---|---:|---:|---:|---|---|",
     ]
-    lines += [
-        f"| {row.kind} | {row.lens} | {row.entries:,} | {row.MB:.2f} | {hours:.2f} "
-        f"| {row.commit} | {row.CPU} |"
-        for row, hours in zip(overview.itertuples(), overview["core-hours"], strict=True)
-    ]
-    total = overview[["entries", "MB", "core-hours"]].sum()
-    lines.append(
-        f"| all | | {total['entries']:,.0f} | {total['MB']:.2f} | {total['core-hours']:.2f} | | |"
-    )
+    for kind, lens, n, size, hours, commit, processor in overview.itertuples(index=False):
+        lines.append(
+            f"| {kind} | {lens} | {n:,} | {size:.2f} | {hours:.2f} | {commit} | {processor} |"
+        )
+    n, size, hours = overview[["entries", "MB", "core-hours"]].sum()
+    lines.append(f"| all | | {n:,.0f} | {size:.2f} | {hours:.2f} | | |")
     return "\n".join(lines) + "\n"
 
 
@@ -142,13 +126,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line; return 0, or 2 where a result is missing."""
     parser = argparse.ArgumentParser(prog="python -m xlx.core.gathering")
     parser.add_argument("--restamp", action="store_true", help="as made by today's code")
-    options = parser.parse_args(argv)
+    restamp = parser.parse_args(argv).restamp
     stems = [path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")]
-    cache = Cache(paths.CACHE / "results")
+    cache, build = Cache(paths.CACHE / "results"), paths.BUILD / "mini"
     try:
-        table = write_results(
-            stems, paths.BUILD / "mini", paths.RESULTS, cache, restamp=options.restamp
-        )
+        table = write_results(stems, build, paths.RESULTS, cache, restamp=restamp)
     except (GatheringError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -21,8 +21,8 @@ def fresh_journal(stem: str, folder: Path) -> Path:
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
     """What a notebook asked for, a line an ask; a last line that is being written is left out."""
-    found = []
+    asks = []
     for line in path.read_text(encoding="utf-8").splitlines():
         with contextlib.suppress(ValueError):
-            found.append(json.loads(line))
-    return found
+            asks.append(json.loads(line))
+    return asks

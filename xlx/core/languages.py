@@ -151,22 +151,23 @@ def parse_tag(tag: str) -> str:
         "if wanted, such as en, eng_Latn or pt_BR."
     )
     # BCP 47 has private-use, variant and extension parts too: no corpus names a file with them.
-    if not 1 <= len(tag.replace("-", "_").split("_")) <= 3:
+    parts = tag.replace("-", "_").split("_")
+    if len(parts) > 3:
         raise problem
     try:
         parsed = _Tag.get(tag, normalize=True)
         main = _Tag.get(parsed.to_tag()).prefer_macrolanguage()
     except LanguageTagError:
         raise problem from None
-    if kept := _KEPT.get(tag.replace("-", "_").split("_")[0].lower()):
+    if kept := _KEPT.get(parts[0].lower()):
         main = main.update_dict({"language": kept})
-    parts = [main.language, parsed.script, parsed.territory]
-    rebuilt = "-".join(part for part in parts if part)
+    rebuilt = "-".join(filter(None, [main.language, parsed.script, parsed.territory]))
+    private = parsed.language and ("qaa" <= parsed.language <= "qtz" and len(parsed.language) == 3)
     if (
         not parsed.language
-        or parsed.language in _NO_LANGUAGE
+        or private
         or parsed.language.startswith("x-")
-        or (len(parsed.language) == 3 and "qaa" <= parsed.language <= "qtz")  # private use
+        or parsed.language in _NO_LANGUAGE
         or main.to_tag() != rebuilt
         or not parsed.is_valid()
     ):
@@ -180,14 +181,11 @@ def base_code(tag: str) -> str:
 
 
 def lowered(text: str, code: str) -> str:
-    """The text in small letters, as the language has them.
+    """The text in small letters, as the language has them; ValueError as `parse_tag`.
 
-    In Turkish and Azerbaijani, I is the capital of ı and İ that of i: "IŞIK" gives "ışık", where
-    other languages have "işik". İ in a text of another language, say in a Turkish name, gives a
-    plain i as well, and not the two characters of ``str.lower`` (an i and a combining dot), so that
-    the name is one string in all languages.
-
-    Raises ValueError where `code` is no language tag (`parse_tag`).
+    In Turkish and Azerbaijani, I is the capital of ı and İ that of i: "IŞIK" gives "ışık". İ gives
+    a plain i in all languages, and not the two characters of ``str.lower`` (an i and a combining
+    dot), so that a name is one string in all.
     """
     text = text.replace("I\u0307", "İ").replace("İ", "i")
     if _has_two_i(code):

@@ -6,17 +6,16 @@ method, raised by hand when a change means other numbers. Their SHA-256 is the e
 Processor, library versions, code, seconds and date stand beside the value as provenance and name
 nothing, so what one machine computed another one finds.
 
-The value is a table, or named arrays. An entry is one row: a column of arrays holds them flat, with
-a column for their shape where they have more than one dimension. The ledger is one parquet file a
-lens and kind; the cache has a file an entry in the same form. Both carry the seal of
-`xlx.core.store`: a file that is torn, edited or of another format is reported in one sentence, and
-its entries count as missing.
+The value is a table, or named arrays: a column of arrays holds them flat, with a column for their
+shape where they have more than one dimension. The ledger is one parquet file a lens and kind; the
+cache has a file an entry in the same form. A file that is torn, edited or of another format is
+reported in one sentence, and its entries count as missing.
 """
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,10 +34,6 @@ _VALUE, _SHAPE = "value.", "shape."
 _TYPES = {"threads": pa.int32(), "seconds": pa.float64()}  # of provenance; the others are text
 
 Value = pd.DataFrame | dict[str, np.ndarray]
-
-
-class LedgerWarning(UserWarning):
-    """A file of results is not what it should be; its entries count as missing."""
 
 
 @dataclass(frozen=True)
@@ -71,26 +66,16 @@ def _unfolded(value: Any) -> Any:
     if isinstance(value, Ask):
         return {"kind": value.kind, "version": value.version, "about": _unfolded(value.about)}
     if isinstance(value, Mapping):
-        return {name: _unfolded(own) for name, own in value.items()}
-    if isinstance(value, list | tuple):
-        return [_unfolded(own) for own in value]
-    return value
+        return {name: _unfolded(part) for name, part in value.items()}
+    return [_unfolded(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A result with its ask and its provenance.
+    """A result with its ask (kind, identity, version, text) and its provenance.
 
-    Attributes
-    ----------
-    kind, identity, text : str
-        Of the `Ask`.
-    version : int
-    value : DataFrame or dict of arrays
-    made : dict
-        The columns `xlx.core.provenance.PROVENANCE`.
-    notebooks : tuple of str
-        The notebooks that ask for it; none in the cache.
+    ``made`` has the columns `xlx.core.provenance.PROVENANCE`; ``notebooks`` are those that ask for
+    it, none in the cache.
     """
 
     kind: str
@@ -99,15 +84,15 @@ class Entry:
     text: str
     value: Value
     made: Mapping[str, Any]
-    notebooks: tuple[str, ...] = field(default=())
+    notebooks: tuple[str, ...] = ()
 
 
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def to_arrow(entries: Sequence[Entry]) -> pa.Table:
-    """Entries of one kind as rows. Raises TypeError for a value that a column cannot hold."""
-    return pa.concat_tables([_row(entry) for entry in entries], promote_options="permissive")
+def to_arrow(entries: Iterable[Entry]) -> pa.Table:
+    """Entries of one kind as rows."""
+    return pa.concat_tables(map(_row, entries), promote_options="permissive")
 
 
 def _row(entry: Entry) -> pa.Table:
@@ -120,12 +105,8 @@ def _row(entry: Entry) -> pa.Table:
     }  # fmt: skip
     for name in provenance.PROVENANCE:
         columns[name] = pa.array([entry.made.get(name)], _TYPES.get(name, pa.string()))
-    values = (
-        {name: column.to_numpy() for name, column in entry.value.items()}
-        if frame
-        else {name: np.asarray(array) for name, array in entry.value.items()}
-    )
-    for name, array in values.items():
+    for name, column in entry.value.items():
+        array = column.to_numpy() if frame else np.asarray(column)
         flat = pa.array(array.reshape(-1), from_pandas=array.dtype == object)
         columns[_VALUE + name] = pa.ListArray.from_arrays(
             pa.array([0, len(flat)], pa.int32()), flat
@@ -139,16 +120,14 @@ def from_arrow(table: pa.Table, row: int) -> Entry:
     """The entry in a row."""
     head = {name: table[name][row].as_py() for name in (*_HEAD, *provenance.PROVENANCE)}
     values: dict[str, np.ndarray] = {}
-    for name in table.column_names:
-        cell = table[name][row] if name.startswith(_VALUE) else None
-        if cell is None or not cell.is_valid:
-            continue
-        short = name.removeprefix(_VALUE)
-        array = cell.values.to_numpy(zero_copy_only=False)
-        shape = _SHAPE + short
-        if shape in table.column_names and table[shape][row].is_valid:
-            array = array.reshape(table[shape][row].as_py())
-        values[short] = np.array(array)  # a copy: what arrow owns cannot be written to
+    for column in table.column_names:
+        if column.startswith(_VALUE) and (cell := table[column][row]).is_valid:
+            name = column.removeprefix(_VALUE)
+            array = cell.values.to_numpy(zero_copy_only=False)
+            shape = _SHAPE + name
+            if shape in table.column_names and table[shape][row].is_valid:
+                array = array.reshape(table[shape][row].as_py())
+            values[name] = np.array(array)  # a copy: what arrow owns cannot be written to
     value: Value = pd.DataFrame(values) if head["form"] == "table" else values
     return Entry(
         head["kind"], head["identity"], head["version"], head["ask"], value,
@@ -171,9 +150,7 @@ def write_entries(path: Path, table: pa.Table) -> None:
             stream.write_table(table)
     else:
         pq.write_table(table, buffer, compression="zstd", compression_level=12)
-    content = store.sealed(bytearray(buffer.getvalue()), first=quick)
-    # What a power cut takes from the cache is computed again; the seal tells.
-    store.write_whole(path, content, durable=not quick)
+    store.write_whole(path, store.sealed(bytearray(buffer.getvalue()), first=quick))
 
 
 _QUICK = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
@@ -192,77 +169,57 @@ def read_entries(path: Path) -> pa.Table | None:
             # No Python file and no reading ahead: arrow's threads may abort a process that ends.
             source = pa.BufferReader(content)
             table = pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
-        found = (table.schema.metadata or {}).get(b"xlx_ledger", b"none").decode()
-        if found != str(FORMAT):
-            raise store.Damaged(f"it has the format {found}, and this version reads {FORMAT}")
+        written_as = (table.schema.metadata or {}).get(b"xlx_ledger", b"none").decode()
+        if written_as != str(FORMAT):
+            raise store.Damaged(f"it has the format {written_as}, and this version reads {FORMAT}")
+        return table
     except FileNotFoundError:
         return None
     except (store.Damaged, pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        warnings.warn(
-            f"{path} is not used: {reason}; its results count as missing", LedgerWarning,
-            stacklevel=2,
-        )  # fmt: skip
+        said = f"{path} is not used: {reason}; its results count as missing"
+        warnings.warn(said, store.StoreWarning, stacklevel=2)
         return None
-    return table
 
 
 # --- where they lie -------------------------------------------------------------------------------
 
 
 class Ledger:
-    """The committed results: a folder of ``<lens>/<kind>.parquet``, read when first asked.
-
-    Never written but by `write_ledger`.
-    """
+    """The committed results: a folder of ``<lens>/<kind>.parquet``, read when first asked."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._tables: dict[str, list[pa.Table]] = {}
-        self._places: dict[str, dict[str, tuple[int, int]]] = {}
+        self._kinds: dict[str, dict[str, tuple[pa.Table, int]]] = {}
 
     def files(self) -> list[Path]:
         """All files of the ledger."""
         return sorted(self.root.glob("*/*.parquet"))
 
-    def _index(self, kind: str) -> dict[str, tuple[int, int]]:
-        """Identity → file and row, of a kind."""
-        if kind not in self._places:
-            files = sorted(self.root.glob(f"*/{kind}.parquet"))
-            tables = [table for file in files if (table := read_entries(file)) is not None]
-            self._tables[kind] = tables
-            self._places[kind] = {
-                identity: (number, row)
-                for number, table in enumerate(tables)
-                for row, identity in enumerate(table["identity"].to_pylist())
-            }
-        return self._places[kind]
-
     def get(self, ask: Ask) -> Entry | None:
         """The entry of an ask, or None."""
-        place = self._index(ask.kind).get(ask.identity)
-        return None if place is None else from_arrow(self._tables[ask.kind][place[0]], place[1])
+        if ask.kind not in self._kinds:
+            tables = map(read_entries, sorted(self.root.glob(f"*/{ask.kind}.parquet")))
+            self._kinds[ask.kind] = {
+                identity: (table, row)
+                for table in tables
+                if table is not None
+                for row, identity in enumerate(table["identity"].to_pylist())
+            }
+        place = self._kinds[ask.kind].get(ask.identity)
+        return None if place is None else from_arrow(*place)
 
     def overview(self) -> pd.DataFrame:
         """All entries without their values: the head's columns, provenance, ``lens``."""
-        parts = []
-        for file in self.files():
-            table = read_entries(file)
-            if table is not None:
-                names = [*_HEAD, *provenance.PROVENANCE]
-                parts.append(
-                    table.select(names).to_pandas(use_threads=False).assign(lens=file.parent.name)
-                )
+        names = [*_HEAD, *provenance.PROVENANCE]
+        parts = [
+            table.select(names).to_pandas(use_threads=False).assign(lens=file.parent.name)
+            for file in self.files()
+            if (table := read_entries(file)) is not None
+        ]
         if not parts:
-            return pd.DataFrame(columns=[*_HEAD, *provenance.PROVENANCE, "lens"])
+            return pd.DataFrame(columns=[*names, "lens"])
         return pd.concat(parts, ignore_index=True)
-
-    def entries(self) -> Iterator[Entry]:
-        """All entries."""
-        for file in self.files():
-            table = read_entries(file)
-            for row in range(0 if table is None else len(table)):
-                yield from_arrow(table, row)
 
 
 class Cache:
@@ -271,25 +228,20 @@ class Cache:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def path(self, ask: Ask) -> Path:
+    def path(self, ask: Ask, suffix: str = ".arrow") -> Path:
         """Where an entry lies, whether or not it is there."""
-        return self.root / ask.kind / ask.identity[:2] / f"{ask.identity[2:]}.arrow"
+        return self.root / ask.kind / ask.identity[:2] / f"{ask.identity[2:]}{suffix}"
 
     def get(self, ask: Ask) -> Entry | None:
         """The entry of an ask, or None."""
-        path = self.path(ask)
-        table = read_entries(path) if path.exists() else None
-        if table is None:
-            return None
-        entry = from_arrow(table, 0)
-        return entry if entry.identity == ask.identity else None
+        table = read_entries(self.path(ask))
+        entry = None if table is None else from_arrow(table, 0)
+        return entry if entry is not None and entry.identity == ask.identity else None
 
-    def put(self, ask: Ask, value: Value, made: Mapping[str, Any]) -> Entry:
-        """Keep a value; the entry as it will be read back.
-
-        Raises `store.StoreError` where it cannot be written.
-        """
-        table = to_arrow([Entry(ask.kind, ask.identity, ask.version, ask.text, value, made)])
+    def put(self, ask: Ask, value: Value, made: Mapping[str, Any] | None = None) -> Entry:
+        """Keep a value; the entry as it will be read back. Raises `store.StoreError`."""
+        entry = Entry(ask.kind, ask.identity, ask.version, ask.text, value, made or {})
+        table = to_arrow([entry])
         write_entries(self.path(ask), table)
         return from_arrow(table, 0)
 
@@ -300,17 +252,15 @@ def write_ledger(root: Path, entries: Iterable[Entry], lens_of: Mapping[str, str
     ``lens_of`` gives the folder of an identity. A file that would hold the same entries is left as
     it is.
     """
-    groups: dict[tuple[str, str], list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault((lens_of[entry.identity], entry.kind), []).append(entry)
-    written = []
-    for (lens, kind), own in sorted(groups.items()):
-        path = root / lens / f"{kind}.parquet"
-        table = to_arrow(sorted(own, key=lambda entry: entry.identity))
-        before = read_entries(path) if path.exists() else None
+    groups: dict[Path, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.identity):
+        path = root / lens_of[entry.identity] / f"{entry.kind}.parquet"
+        groups.setdefault(path, []).append(entry)
+    for path, group in groups.items():
+        table = to_arrow(group)
+        before = read_entries(path)
         if before is None or not before.equals(table):
             write_entries(path, table)
-        written.append(path)
-    for old in set(root.glob("*/*.parquet")) - set(written):
+    for old in set(root.glob("*/*.parquet")) - set(groups):
         old.unlink()
-    return written
+    return sorted(groups)

@@ -7,12 +7,10 @@ table behind it.
 """
 
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import nbformat
 
-from xlx.core import paths, run
+from xlx.core import run
 from xlx.core.store import written_whole
 
 #: The papers, and where they are read.
@@ -25,53 +23,42 @@ PAPERS = {
 }
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """What the line of a notebook says.
+#: First part of a notebook's name → its papers, and the room of the package behind it.
+LENSES = {
+    "models": (("IGAP", "ABX", "MEXA"), "family"),
+    "abx": (("ABX",), "abx"),
+    "mexa": (("MEXA",), "mexa"),
+    "igap": (("IGAP",), "igap"),
+    "mixing": (("within/across",), "mixing"),
+    "xprobe": (("X-Probe",), "xprobe"),
+}
 
-    Attributes
-    ----------
-    papers : tuple of str
-        Of `PAPERS`.
-    room : str
-        The part of the package behind it: ``abx`` is ``xlx/abx``.
-    minutes : int
-        To read it, about.
-    needs : tuple of str
-        Notebooks that it takes for read.
-    """
-
-    papers: tuple[str, ...]
-    room: str
-    minutes: int
-    needs: tuple[str, ...] = ()
-
-
-#: The notebooks, in the order in which they are read.
-LESSONS = {
-    "models-1-family": Lesson(("IGAP", "ABX", "MEXA"), "family", 20),
-    "abx-1-validation": Lesson(("ABX",), "abx", 10),
-    "abx-2-dynamics": Lesson(("ABX",), "abx", 10, ("abx-1-validation",)),
-    "abx-3-tradeoff": Lesson(("ABX",), "abx", 10, ("abx-2-dynamics",)),
-    "abx-4-languages": Lesson(("ABX",), "abx", 10, ("abx-2-dynamics",)),
-    "abx-5-probing": Lesson(("ABX",), "abx", 20, ("abx-2-dynamics",)),
-    "abx-6-transfer": Lesson(("ABX",), "abx", 15, ("abx-5-probing",)),
-    "mexa-1-alignment": Lesson(("MEXA",), "mexa", 15),
-    "mexa-2-estimation": Lesson(("MEXA",), "mexa", 15, ("mexa-1-alignment",)),
-    "mexa-3-printed": Lesson(("MEXA",), "mexa", 25, ("mexa-1-alignment",)),
-    "igap-1-decomposition": Lesson(("IGAP",), "igap", 15),
-    "igap-2-ranking": Lesson(("IGAP",), "igap", 15, ("igap-1-decomposition",)),
-    "igap-3-models": Lesson(("IGAP",), "igap", 20, ("igap-1-decomposition",)),
-    "igap-4-directions": Lesson(("IGAP",), "igap", 20, ("igap-2-ranking",)),
-    "mixing-1-nli": Lesson(("within/across",), "mixing", 10),
-    "mixing-2-paraphrase": Lesson(("within/across",), "mixing", 10, ("mixing-1-nli",)),
-    "mixing-3-qa": Lesson(("within/across",), "mixing", 10, ("mixing-1-nli",)),
-    "mixing-4-controls": Lesson(("within/across",), "mixing", 10, ("mixing-1-nli", "mixing-3-qa")),
-    "mixing-5-printed": Lesson(("within/across",), "mixing", 25, ("mixing-1-nli",)),
-    "mixing-6-pairs": Lesson(("within/across",), "mixing", 10, ("mixing-1-nli",)),
-    "xprobe-1-tasks": Lesson(("X-Probe",), "xprobe", 10),
-    "xprobe-2-mapping": Lesson(("X-Probe",), "xprobe", 20, ("xprobe-1-tasks",)),
-    "xprobe-3-printed": Lesson(("X-Probe",), "xprobe", 25, ("xprobe-1-tasks",)),
+#: The notebooks, in the order in which they are read: about how many minutes that takes, and which
+#: others it takes for read.
+LESSONS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "models-1-family": (20, ()),
+    "abx-1-validation": (10, ()),
+    "abx-2-dynamics": (10, ("abx-1-validation",)),
+    "abx-3-tradeoff": (10, ("abx-2-dynamics",)),
+    "abx-4-languages": (10, ("abx-2-dynamics",)),
+    "abx-5-probing": (20, ("abx-2-dynamics",)),
+    "abx-6-transfer": (15, ("abx-5-probing",)),
+    "mexa-1-alignment": (15, ()),
+    "mexa-2-estimation": (15, ("mexa-1-alignment",)),
+    "mexa-3-printed": (25, ("mexa-1-alignment",)),
+    "igap-1-decomposition": (15, ()),
+    "igap-2-ranking": (15, ("igap-1-decomposition",)),
+    "igap-3-models": (20, ("igap-1-decomposition",)),
+    "igap-4-directions": (20, ("igap-2-ranking",)),
+    "mixing-1-nli": (10, ()),
+    "mixing-2-paraphrase": (10, ("mixing-1-nli",)),
+    "mixing-3-qa": (10, ("mixing-1-nli",)),
+    "mixing-4-controls": (10, ("mixing-1-nli", "mixing-3-qa")),
+    "mixing-5-printed": (25, ("mixing-1-nli",)),
+    "mixing-6-pairs": (10, ("mixing-1-nli",)),
+    "xprobe-1-tasks": (10, ()),
+    "xprobe-2-mapping": (20, ("xprobe-1-tasks",)),
+    "xprobe-3-printed": (25, ("xprobe-1-tasks",)),
 }
 
 #: How a line begins; by it a line that is there already is known.
@@ -80,16 +67,15 @@ START = "Paper: "
 
 def links_of(stem: str) -> str:
     """The line of a notebook, in Markdown; KeyError for one that `LESSONS` does not name."""
-    lesson, order = LESSONS[stem], list(LESSONS)
+    (minutes, needs), order = LESSONS[stem], list(LESSONS)
+    papers, room = LENSES[stem.partition("-")[0]]
     place = order.index(stem)
-    parts = [START + ", ".join(f"[{name}]({PAPERS[name]})" for name in lesson.papers)]
-    if place > 0:
-        parts.append("previous: " + _link(order[place - 1]))
-    if place + 1 < len(order):
-        parts.append("next: " + _link(order[place + 1]))
-    parts.append(f"code: [`xlx.{lesson.room}`](../xlx/{lesson.room}/__init__.py)")
-    parts.append(f"{lesson.minutes} minutes")
-    parts.append("needs: " + (", ".join(map(_link, lesson.needs)) or "no other notebook"))
+    parts = [START + ", ".join(f"[{name}]({PAPERS[name]})" for name in papers)]
+    parts += ["previous: " + _link(name) for name in order[:place][-1:]]
+    parts += ["next: " + _link(name) for name in order[place + 1 :][:1]]
+    parts.append(f"code: [`xlx.{room}`](../xlx/{room}/__init__.py)")
+    parts.append(f"{minutes} minutes")
+    parts.append("needs: " + (", ".join(map(_link, needs)) or "no other notebook"))
     return " · ".join(parts)
 
 
@@ -104,22 +90,16 @@ def linked(source: str, stem: str) -> str:
     return "\n\n".join([title, links_of(stem), *kept])
 
 
-def write(stem: str, folder: Path = paths.NOTEBOOKS) -> bool:
-    """Write the line into a notebook; whether that changed it."""
-    path = run.notebook_path(stem, folder)
-    notebook = nbformat.read(path, as_version=4)
-    before = notebook.cells[0].source
-    notebook.cells[0].source = linked(before, stem)
-    if notebook.cells[0].source != before:
-        with written_whole(path) as part:
-            nbformat.write(notebook, part)
-    return notebook.cells[0].source != before
-
-
 def main(stems: list[str] | None = None) -> int:
     """Write the lines of the notebooks named, or of all."""
     for stem in stems or sorted(LESSONS):
-        if write(stem):
+        path = run.notebook_path(stem)
+        notebook = nbformat.read(path, as_version=4)
+        source = linked(notebook.cells[0].source, stem)
+        if source != notebook.cells[0].source:
+            notebook.cells[0].source = source
+            with written_whole(path) as part:
+                nbformat.write(notebook, part)
             print(f"{stem}: links written")
     return 0
 

@@ -17,11 +17,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = "xlx"
 
 
-@cache
-def _imported_by(file: Path) -> tuple[str, ...]:
-    return tuple(_imported(file.read_text(encoding="utf-8")))
-
-
 def _imported(source: str) -> Iterator[str]:
     """Dotted names that a piece of code imports of the package; none of one that has no syntax."""
     try:
@@ -29,20 +24,23 @@ def _imported(source: str) -> Iterator[str]:
     except SyntaxError:  # which the run of the notebook will report
         return
     for node in ast.walk(tree):
+        names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
-            continue
         yield from (name for name in names if name.split(".")[0] == _PACKAGE)
+
+
+@cache
+def _imported_by(file: Path) -> tuple[str, ...]:
+    return tuple(_imported(file.read_text(encoding="utf-8")))
 
 
 def _cells(notebook: Path) -> Iterator[str]:
     """The code cells, without lines for IPython and the shell."""
     try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        for cell in cells:
+        for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
                 lines = "".join(cell["source"]).splitlines()
                 yield "\n".join(line for line in lines if not line.startswith(("%", "!")))

@@ -8,14 +8,11 @@ A profile is a file ``notebooks/profiles/<profile>.yaml`` with two optional part
       abx-2-dynamics:
         n_triplets: 100000
 
-The values go into the notebook after its cell tagged ``parameters`` and replace those written
-there. Only what that cell declares can be set, with a value of the same type; anything else is an
-error, so that a misspelt key cannot pass unseen. ``null`` is allowed where the cell annotates the
-parameter so (``limit: int | None = 300``). The parameters cells hold the ``mini`` profile, so
-``mini.yaml`` is empty as a rule.
-
-A notebook learns which profile it runs under from a parameter ``profile = "mini"``, which this
-module sets and no profile file may.
+The values replace those of the notebook's cell tagged ``parameters``, which holds the ``mini``
+profile. Only what that cell declares can be set, with a value of the same type (``null`` where it
+is annotated so: ``limit: int | None = 300``); anything else is an error, so that a misspelt key
+cannot pass unseen. A parameter ``profile = "mini"`` tells the notebook its profile: no file sets
+that.
 """
 
 import ast
@@ -35,7 +32,8 @@ from xlx.core import paths
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-LITERALS = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
+#: Types of a parameter, beside None: what YAML can hold.
+LITERALS = ("bool", "int", "float", "str", "list", "dict")
 
 
 class NotebookError(ValueError):
@@ -44,11 +42,10 @@ class NotebookError(ValueError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One assignment of a parameters cell: value, kinds it may take, line in the cell."""
+    """One assignment of a parameters cell: its value, and the kinds it may take."""
 
     value: Any
     kinds: frozenset[str]
-    line: int
 
 
 def notebook_path(stem: str, folder: Path = paths.NOTEBOOKS) -> Path:
@@ -79,19 +76,17 @@ def parameters(notebook: "NotebookNode", name: str) -> dict[str, Parameter]:
         ) from error
     declared = {}
     for node in body:
-        target = _target(node)
         try:
-            if target is None:
+            target, value = _name_assigned(node), ast.literal_eval(node.value)
+            if _kind(value) not in (*LITERALS, "None"):
                 raise ValueError
-            value = ast.literal_eval(node.value)
-            kinds = _annotated(node) or frozenset({_kind(value)})
-        except ValueError:
+        except (ValueError, AttributeError):
             raise NotebookError(
                 f"the parameters cell of {name} may only assign literals to names, one a line, "
                 f"of type {', '.join(LITERALS)} or None: line {node.lineno} is "
                 f"{ast.unparse(node)!r}"
             ) from None
-        declared[target] = Parameter(value, kinds, node.lineno)
+        declared[target] = Parameter(value, _annotated(node) or frozenset({_kind(value)}))
     return declared
 
 
@@ -111,24 +106,23 @@ def read_profile(name: str, folder: Path = paths.PROFILES) -> dict[str, dict]:
         where = "" if line is None else f", line {line + 1}"
         problem = getattr(error, "problem", None) or "not UTF-8 text"
         raise NotebookError(f"{path.name}{where} cannot be read: {problem}") from error
+    parts = ["defaults", "notebooks"]
+    problem = NotebookError(
+        f"{path.name} should hold 'defaults: {{parameter: value}}' and "
+        "'notebooks: {notebook: {parameter: value}}', nothing else"
+    )
     if not isinstance(text, dict):
-        raise NotebookError(f"{path.name} should hold 'defaults:' and 'notebooks:', nothing else")
+        raise problem
     for key in text:
-        if key not in ("defaults", "notebooks"):
-            raise NotebookError(
-                f"unknown key {key!r} in {path.name}: {_choice(key, ['defaults', 'notebooks'])}"
-            )
-    profile = {part: text.get(part) or {} for part in ("defaults", "notebooks")}
-    tables = [profile["defaults"], profile["notebooks"]]
-    if all(isinstance(t, dict) for t in tables):
-        profile["notebooks"] = {stem: t or {} for stem, t in profile["notebooks"].items()}
-        tables += profile["notebooks"].values()
-    if not all(isinstance(t, dict) for t in tables):
-        raise NotebookError(
-            f"{path.name} should hold 'defaults: {{parameter: value}}' and "
-            "'notebooks: {notebook: {parameter: value}}'"
-        )
-    return profile
+        if key not in parts:
+            raise NotebookError(f"unknown key {key!r} in {path.name}: {_choice(key, parts)}")
+    defaults, notebooks = (text.get(part) or {} for part in parts)
+    if not (isinstance(defaults, dict) and isinstance(notebooks, dict)):
+        raise problem
+    notebooks = {stem: values or {} for stem, values in notebooks.items()}
+    if not all(isinstance(values, dict) for values in notebooks.values()):
+        raise problem
+    return {"defaults": defaults, "notebooks": notebooks}
 
 
 def values_for(
@@ -138,43 +132,38 @@ def values_for(
     notebooks: Path = paths.NOTEBOOKS,
     profiles: Path = paths.PROFILES,
 ) -> dict[str, Any]:
-    """Return the parameters to inject into a notebook under a profile.
+    """The parameters to inject into a notebook under a profile: those that differ from its own.
 
-    Only values that differ from the notebook's own are returned: under ``mini`` there is, as a
-    rule, nothing to inject. NotebookError names an unknown key with the nearest allowed one, or a
-    value of the wrong type.
+    NotebookError names an unknown key with the nearest allowed one, or a value of the wrong type.
     """
     declared = parameters(read_notebook(notebook_path(stem, notebooks)), stem)
-    settings = read_profile(profile, profiles)
-    file = f"{profile}.yaml"
-    stems = _stems(notebooks)
+    settings, file, stems = read_profile(profile, profiles), f"{profile}.yaml", _stems(notebooks)
     for other in settings["notebooks"]:
         if other not in stems:
             raise NotebookError(f"unknown notebook {other!r} in {file}: {_choice(other, stems)}")
-    chosen = dict(settings["defaults"]) | settings["notebooks"].get(stem, {})
-    if "profile" in chosen:
+    defaults, chosen = settings["defaults"], settings["notebooks"].get(stem, {})
+    if "profile" in {**defaults, **chosen}:
         raise NotebookError(f"{file} sets 'profile', which is set by the runner: take it out")
-    for key in settings["notebooks"].get(stem, {}):
+    for key in chosen:
         if key not in declared:
             raise NotebookError(
                 f"unknown key {key!r} for {stem} in {file}: {_choice(key, sorted(declared))}"
             )
-    for key in settings["defaults"]:
-        if key not in declared:
-            # A default may be meant for other notebooks, but for one of them it must be.
-            known = {name for s in stems for name in _names(notebooks / f"{s}.ipynb")}
+    if foreign := [key for key in defaults if key not in declared]:
+        # A default may be meant for other notebooks, but for one of them it must be.
+        known = {name for s in stems for name in _names(notebooks / f"{s}.ipynb")}
+        for key in foreign:
             if key not in known:
                 raise NotebookError(
                     f"unknown key {key!r} in the defaults of {file}: {_choice(key, sorted(known))}"
                 )
-            del chosen[key]
-    for key, value in chosen.items():
-        problem = _mismatch(value, declared[key])
-        if problem:
+    values = {key: value for key, value in {**defaults, **chosen}.items() if key in declared}
+    for key, value in values.items():
+        if problem := _mismatch(value, declared[key]):
             raise NotebookError(f"{key} for {stem} in {file} {problem}")
     if "profile" in declared:
-        chosen["profile"] = profile
-    return {key: value for key, value in chosen.items() if value != declared[key].value}
+        values["profile"] = profile
+    return {key: value for key, value in values.items() if value != declared[key].value}
 
 
 def notebook_format() -> ModuleType:
@@ -206,46 +195,28 @@ def _names(path: Path) -> Iterator[str]:
         yield from parameters(read_notebook(path), path.stem)
 
 
-def _target(node: ast.stmt) -> str | None:
-    """Name that a statement assigns a value to; None if it does anything else."""
-    if isinstance(node, ast.AnnAssign) and node.value is not None:
-        targets = [node.target]
-    elif isinstance(node, ast.Assign):
-        targets = node.targets
-    else:
-        return None
-    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+def _name_assigned(node: ast.stmt) -> str:
+    """Name that a statement assigns a value to; ValueError if it does anything else."""
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        raise ValueError
+    return targets[0].id
 
 
 def _annotated(node: ast.stmt) -> frozenset[str]:
     """Kinds in an annotation: ``int | None`` → int, None; ``list[str]`` → list."""
     annotation = getattr(node, "annotation", None)
-    kinds = set()
-    while isinstance(annotation, ast.BinOp):
-        kinds.add(ast.unparse(annotation.right).split("[")[0])
-        annotation = annotation.left
-    if annotation is not None:
-        kinds.add(ast.unparse(annotation).split("[")[0])
-    return frozenset(kinds)
+    parts = ast.unparse(annotation).split(" | ") if annotation is not None else []
+    return frozenset(part.split("[")[0] for part in parts)
 
 
 def _kind(value: Any) -> str:
-    """Kind of a literal; ValueError for what YAML cannot hold."""
-    if value is None:
-        return "None"
-    for kind, type_ in LITERALS.items():
-        if type(value) is type_:
-            return kind
-    raise ValueError(f"{type(value).__name__} is no type of a parameter")
+    return "None" if value is None else type(value).__name__
 
 
 def _mismatch(value: Any, parameter: Parameter) -> str | None:
     """Say what is wrong with the type of a profile's value, or return None."""
-    try:
-        kind = _kind(value)
-    except ValueError:
-        kind = type(value).__name__
-    allowed = set(parameter.kinds)
+    kind, allowed = _kind(value), set(parameter.kinds)
     if "float" in allowed:
         allowed.add("int")
     if allowed == {"None"}:  # nothing is known about the type, except for a number read as text
@@ -254,25 +225,23 @@ def _mismatch(value: Any, parameter: Parameter) -> str | None:
     if kind not in allowed:
         return f"should be {expected} (as {parameter.value!r}), not {kind} {value!r}{_hint(value)}"
     if kind == "list" and isinstance(parameter.value, list) and parameter.value:
-        inner = {type(item) for item in parameter.value}
-        if float in inner:
-            inner.add(int)
+        inner = {_kind(item) for item in parameter.value}
+        inner |= {"int"} if "float" in inner else set()
         for item in value:
-            if type(item) not in inner:
-                expected = " or ".join(sorted(t.__name__ for t in inner))
+            if _kind(item) not in inner:
                 return (
-                    f"should be a list of {expected} (as {parameter.value!r}), but holds "
-                    f"{type(item).__name__} {item!r}{_hint(item)}"
+                    f"should be a list of {' or '.join(sorted(inner))} (as {parameter.value!r}), "
+                    f"but holds {_kind(item)} {item!r}{_hint(item)}"
                 )
     return None
 
 
 def _number(value: Any) -> bool:
-    try:
+    """Whether text is a number."""
+    with contextlib.suppress(TypeError, ValueError):
         float(value)
-    except (TypeError, ValueError):
-        return False
-    return isinstance(value, str)
+        return isinstance(value, str)
+    return False
 
 
 def _hint(value: Any) -> str:
@@ -307,8 +276,7 @@ class _Once(yaml.SafeLoader):
 
 
 def first_line(error: object) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else ""
+    return str(error).strip().partition("\n")[0]
 
 
 def shown(path: Path) -> str:

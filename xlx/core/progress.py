@@ -11,21 +11,19 @@ from tqdm.auto import tqdm as tqdm_auto
 from xlx.core.settings import current
 
 
-def watched() -> bool:
-    """Whether someone sees a bar: a terminal, or a notebook opened in JupyterLab.
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook that is open in JupyterLab.
 
     Jupyter's server names the session of the kernels it starts; papermill and nbval, which write a
     record, do not.
     """
-    shown = current().progress
-    if shown is not None:
-        return shown
-    return sys.stderr.isatty() or in_notebook()
-
-
-def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook that is open in JupyterLab."""
     return "ipykernel" in sys.modules and bool(os.environ.get("JPY_SESSION_NAME"))
+
+
+def watched() -> bool:
+    """Whether someone sees a bar: as the settings say, else in a terminal and in JupyterLab."""
+    shown = current().progress
+    return sys.stderr.isatty() or in_notebook() if shown is None else shown
 
 
 def bar(

@@ -18,7 +18,7 @@ import textwrap
 import tokenize
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -42,8 +42,6 @@ PROVENANCE = (
     "commit", "date",
 )  # fmt: skip
 
-_PLAIN = (bool, int, float, str, bytes, type(None))
-
 
 def code_hash(function: Callable[..., Any]) -> str:
     """SHA-256 over the closure of a function of the project, 16 hexadecimal digits.
@@ -56,25 +54,23 @@ def code_hash(function: Callable[..., Any]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-@lru_cache
+@cache
 def _closure(function: Callable[..., Any]) -> dict[str, str]:
     """Name → source without comments and layout, or a constant's value."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     waiting: list[tuple[str, Any]] = [("", function)]
     while waiting:
         name, part = waiting.pop()
-        if isinstance(part, property):
-            part = part.fget
+        part = part.fget if isinstance(part, property) else part
         part = inspect.unwrap(part) if callable(part) else part
         if isinstance(part, FunctionType | type):
             where = f"{part.__module__}.{part.__qualname__}"
-            if where in found or not _ours(part.__module__):
-                continue
-            found[where] = _bare(part)
-            waiting += _named(part)
+            if where not in sources and _ours(part.__module__):
+                sources[where] = _bare(part)
+                waiting += _named(part)
         elif name and _constant(part):
-            found[name] = f"{name.rpartition('.')[2]}={part!r}"
-    return found
+            sources[name] = f"{name.rpartition('.')[2]}={part!r}"
+    return sources
 
 
 def _ours(module: str | None) -> bool:
@@ -82,37 +78,33 @@ def _ours(module: str | None) -> bool:
 
 
 def _constant(value: Any) -> bool:
-    if isinstance(value, _PLAIN):
-        return True
     if isinstance(value, tuple | list):
         return all(map(_constant, value))
     if isinstance(value, dict):
-        return all(_constant(key) and _constant(own) for key, own in value.items())
-    return isinstance(value, re.Pattern)
+        return all(_constant(key) and _constant(item) for key, item in value.items())
+    return isinstance(value, bool | int | float | str | bytes | None | re.Pattern)
 
 
 def _named(part: FunctionType | type) -> Iterator[tuple[str, Any]]:
     """What the source of a function or class names, as far as it is in the module's names."""
-    module = sys.modules[part.__module__]
+    module, tree = sys.modules[part.__module__], _tree(part)
     known = vars(module)
-    tree = _tree(part)
-    local = {
-        alias.asname or alias.name: node
+    imported = {
+        alias.asname or alias.name: node.module
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in known and node.id not in local:
+        if isinstance(node, ast.Name) and node.id in known and node.id not in imported:
             yield f"{module.__name__}.{node.id}", known[node.id]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner = known.get(node.value.id)
             if isinstance(owner, ModuleType) and _ours(owner.__name__):
                 yield f"{owner.__name__}.{node.attr}", getattr(owner, node.attr, None)
-    for name, node in local.items():
-        source = sys.modules.get(node.module or "")
-        if source is not None and _ours(node.module):
-            yield f"{node.module}.{name}", getattr(source, name, None)
+    for name, source in imported.items():
+        if source in sys.modules and _ours(source):
+            yield f"{source}.{name}", getattr(sys.modules[source], name, None)
 
 
 @cache
@@ -134,19 +126,15 @@ def _bare(part: FunctionType | type) -> str:
     lines = _source(part).splitlines()
     cut = []
     for node in ast.walk(_tree(part)):
-        body = getattr(node, "body", None)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
-            isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-            and isinstance(body[0].value.value, str)
-        ):
-            first, last = body[0].lineno, body[0].end_lineno
-            cut.append((first, body[0].col_offset, last, len(lines[last - 1])))
+        documented = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            prose = node.body[0]
+            cut.append((prose.lineno, prose.col_offset, prose.end_lineno, None))
     for token in tokenize.generate_tokens(io.StringIO(_source(part)).readline):
         if token.type == tokenize.COMMENT:
             cut.append((*token.start, *token.end))
-    for first, start, last, end in sorted(cut, reverse=True):
-        tail = lines[last - 1][end:]
+    for first, start, last, end in sorted(cut, key=lambda place: place[:3], reverse=True):
+        tail = "" if end is None else lines[last - 1][end:]
         lines[first - 1 : last] = [lines[first - 1][:start] + tail]
     return re.sub(r",([)\]}])", r"\1", re.sub(r"\s+", "", "".join(lines)))
 
@@ -179,12 +167,10 @@ def _unchanging() -> dict[str, str]:
 @cache
 def cpu() -> str:
     """What the processor calls itself; "?" where it does not say."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-        names = re.findall(r"model name\s*:\s*(.+)", text)
-    except OSError:
-        names = []
-    return names[0].strip() if names else platform.processor() or platform.machine() or "?"
+    info = Path("/proc/cpuinfo")
+    text = info.read_text(encoding="utf-8") if info.is_file() else ""
+    named = re.search(r"model name\s*:\s*(.+)", text)
+    return named[1].strip() if named else platform.processor() or platform.machine() or "?"
 
 
 @cache

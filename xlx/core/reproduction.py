@@ -9,54 +9,43 @@ anywhere; the results themselves stay in ``cache/reproduced`` until the next tim
 
 import argparse
 import contextlib
-import ctypes
 import fcntl
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from xlx.core import executors, journals, ledger, needs, paths, profiles, progress, run
+from xlx.core import executors, ledger, paths, profiles, progress, run
 from xlx.core.gathering import AskName, GatheringError, kinds
 from xlx.core.ledger import Cache, Ledger
 from xlx.core.settings import current
 
 #: Seconds that a notebook takes beside its results: imports, worked example, figures.
 _BESIDE = 10
-#: Notebooks at once where a cluster computes; else each has all cores.
-_ON_CLUSTER = 4
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a reproduction runs, and what it should find again.
+    """The notebooks to run, the kinds that are computed (none: all; others come from the ledger).
 
-    Attributes
-    ----------
-    stems : list of str
-        The notebooks.
-    kinds : list of str
-        The kinds that are computed; empty: all. Others come from the ledger.
-    expected : DataFrame
-        The entries of the ledger, as `Ledger.overview`.
+    And what should come of it: the entries ``expected``, as `Ledger.overview` has them.
     """
 
     stems: list[str]
     kinds: list[str]
     expected: pd.DataFrame
 
-    def names(self, stem: str | None = None) -> Iterator[AskName]:
-        """The expected entries, or those that a notebook asks for."""
-        for row in self.expected.itertuples():
-            if stem is None or stem in row.notebooks:
-                yield AskName(row.kind, row.identity)
+    def seconds(self) -> dict[str, int]:
+        """What each notebook takes; what two ask for is counted with the first that runs."""
+        seconds = dict.fromkeys(self.stems, float(_BESIDE))
+        for row in self.expected.fillna({"seconds": 0}).itertuples():
+            seconds[next(stem for stem in self.stems if stem in row.notebooks)] += row.seconds
+        return {stem: round(takes) for stem, takes in seconds.items()}
 
 
 def plan(of: Ledger, only: Sequence[str] = (), folder: Path = paths.NOTEBOOKS) -> Plan:
@@ -68,22 +57,19 @@ def plan(of: Ledger, only: Sequence[str] = (), folder: Path = paths.NOTEBOOKS) -
     rows = of.overview()
     if rows.empty:
         raise GatheringError(f"{of.root} holds no results to compare with: `make results` first")
-    there = sorted(set(rows["kind"]))
+    there = sorted(set(rows["kind"]) - set(stems))
     only = [name.removeprefix("notebooks/").removesuffix(".ipynb") for name in only]
     if unknown := [name for name in only if name not in stems and name not in there]:
         raise GatheringError(
             f"there is neither a notebook nor a kind of result {unknown[0]!r} (ONLY=...); "
             f"notebooks: {' '.join(stems)}; kinds: {' '.join(there)}"
         )
-    chosen_kinds = [name for name in only if name in there and name not in stems]
-    chosen = {name for name in only if name in stems}
+    chosen_kinds = [name for name in only if name in there]
+    chosen = {name for name in only if name in stems} or set(stems)
     if chosen_kinds:
         rows = rows[rows["kind"].isin(chosen_kinds)]
-        chosen |= {
-            stem for own in rows["notebooks"] for stem in own if not chosen or stem in chosen
-        }
-    chosen = chosen or set(stems)
-    rows = rows[[bool(chosen & set(own)) for own in rows["notebooks"]]]
+        chosen &= {stem for askers in rows["notebooks"] for stem in askers}
+    rows = rows[[not chosen.isdisjoint(askers) for askers in rows["notebooks"]]]
     return Plan([stem for stem in stems if stem in chosen], chosen_kinds, rows)
 
 
@@ -116,92 +102,28 @@ def _drop_stale(root: Path) -> None:
             file.unlink()
 
 
-def _finished(
-    stem: str, build: Path, wanted: Iterable[AskName], cache: Cache, folder: Path
-) -> bool:
-    """Whether an interrupted run was through with a notebook, as it is now."""
-    notebook, done = folder / f"{stem}.ipynb", build / "mini" / f"{stem}.ipynb"
-    if not done.is_file():
-        return False
-    sources = [notebook, *(paths.ROOT / name for name in needs.modules(notebook))]
-    newest = max(source.stat().st_mtime for source in sources)
-    return done.stat().st_mtime > newest and all(cache.path(name).is_file() for name in wanted)
-
-
-def _with_parent() -> None:
-    """In a child: end when the parent is killed (Linux; elsewhere the child ends by itself)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
-class _Course:
-    """How far the notebooks are, by the seconds that their results took for the ledger."""
-
-    def __init__(self, plan: Plan, cache: Cache, done: Iterable[str]) -> None:
-        seconds = plan.expected.set_index("identity")["seconds"].fillna(0).clip(lower=0.02)
-        self.weights = seconds.to_dict()
-        self.total = round(sum(self.weights.values()) + _BESIDE * len(plan.stems))
-        self.seen = {name.identity for name in plan.names() if cache.path(name).is_file()}
-        self.done = set(done)
-        self._sizes: dict[Path, int] = {}
-
-    def read(self, files: Iterable[Path]) -> None:
-        for path in files:
-            size = path.stat().st_size if path.is_file() else 0
-            if size and size != self._sizes.get(path):
-                self._sizes[path] = size
-                self.seen.update(line.get("identity", "") for line in journals.read_journal(path))
-
-    @property
-    def now(self) -> int:
-        own = sum(self.weights.get(identity, 0) for identity in self.seen)
-        return round(own + _BESIDE * len(self.done))
-
-
-def _run_all(plan: Plan, home: Path, build: Path, folder: Path, start: Sequence[str]) -> list[str]:
+def _run_all(plan: Plan, home: Path, build: Path, execute: Callable[..., Path]) -> list[str]:
     """Run the notebooks under one bar; what is to be said of those that failed."""
-    cache = Cache(home / "reproduction")
-    done = [stem for stem in plan.stems if _finished(stem, build, plan.names(stem), cache, folder)]
-    course, failures = _Course(plan, cache, done), []
-    waiting = [stem for stem in plan.stems if stem not in done]
-    running: dict[str, subprocess.Popen] = {}
-    side_by_side = _ON_CLUSTER if current().scheduler else 1
     environment = {
-        **os.environ, "XLX_POLICY": "ignore", "XLX_CACHE": str(home.absolute()),
+        "XLX_POLICY": "ignore", "XLX_CACHE": str(home.absolute()),
         "XLX_KINDS": " ".join(plan.kinds), "XLX_FIGURES": str((build / "figures").absolute()),
         "XLX_WORKERS": str(current().workers or ""), "XLX_SCHEDULER": current().scheduler or "",
     }  # fmt: skip
-    (build / "logs").mkdir(parents=True, exist_ok=True)
-    with progress.bar(what="seconds of work", total=course.total) as bar:
-        # what is there already says nothing of how fast this machine is
-        bar.initial = bar.n = course.now
-        bar.smoothing = 0
-        try:
-            while waiting or running:
-                while waiting and len(running) < side_by_side:
-                    stem = waiting.pop(0)
-                    with (build / "logs" / f"{stem}.txt").open("wb") as log:
-                        running[stem] = subprocess.Popen(
-                            [*start, stem, "--build", str(build)], cwd=paths.ROOT, stdout=log,
-                            stderr=subprocess.STDOUT, env=environment, preexec_fn=_with_parent,
-                        )  # fmt: skip
-                time.sleep(0.3)
-                course.read(journals.journal(stem, build / "mini") for stem in running)
-                for stem in [s for s, process in running.items() if process.poll() is not None]:
-                    if running.pop(stem).returncode:
-                        log = (build / "logs" / f"{stem}.txt").read_text(encoding="utf-8")
-                        failures.append((log.strip().splitlines() or [f"{stem} failed"])[-1])
-                    course.done.add(stem)
-                    if not progress.watched():
-                        share = 100 * course.now // max(course.total, 1)
-                        print(f"{stem}: through ({share} % of the work)", flush=True)
-                bar.update(max(course.now - bar.n, 0))
-        finally:
-            for process in running.values():
-                process.terminate()
-            for process in running.values():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(30)
+    failures, seconds = [], plan.seconds()
+    total = sum(seconds.values())
+    with (
+        run.kernel_variables(environment),
+        progress.bar(what="seconds of work", total=total) as bar,
+    ):
+        for stem in plan.stems:
+            try:
+                execute(stem, build=build)
+            except (run.NotebookFailed, profiles.NotebookError) as error:
+                failures.append(str(error))
+            total -= seconds[stem]
+            bar.update(seconds[stem])
+            if not progress.watched():
+                print(f"{stem}: through (about {total} seconds of work are left)", flush=True)
     return failures
 
 
@@ -211,41 +133,35 @@ def compare(plan: Plan, of: Ledger, cache: Cache) -> tuple[pd.DataFrame, list[st
     A row a kind (entries; equal, within, outside the tolerance, not computed; largest difference,
     tolerance), and a sentence on the worst of each kind that is not as it should be.
     """
-    known, found, said = kinds(), [], []
-    for kind, own in plan.expected.groupby("kind"):
-        apart: dict[str, float] = {}
-        for row in own.itertuples():
-            name = AskName(row.kind, row.identity)
+    known, rows, said = kinds(), [], []
+    for kind, entries in plan.expected.groupby("kind"):
+        tolerance = known[kind].tolerance if kind in known else np.nan
+        texts = entries.set_index("identity")["ask"]
+        differences = {}
+        for identity in entries["identity"]:
+            name = AskName(kind, identity)
             entry, again = of.get(name), cache.get(name)
             if kind in known and entry is not None and again is not None:
-                apart[row.identity] = known[kind].difference(entry.value, again.value)
-        tolerance = known[kind].tolerance if kind in known else float("nan")
-        outside = {name for name, by in apart.items() if not by <= tolerance}
-        texts = own.set_index("identity")["ask"]
-        if outside:
-            worst = max(outside, key=lambda name: (apart[name] != apart[name], apart[name]))
+                differences[identity] = known[kind].difference(entry.value, again.value)
+        apart = pd.Series(differences, dtype=float)
+        outside = apart[~(apart <= tolerance)]
+        if len(outside):
+            worst = outside.fillna(np.inf).idxmax()
             said.append(
                 f"{kind}: {len(outside)} differ by more than {tolerance:.3g}, most of all (by "
                 f"{apart[worst]:.3g}) {texts[worst]}"
             )
-        if absent := [name for name in own["identity"] if name not in apart]:
+        if absent := [name for name in entries["identity"] if name not in differences]:
             said.append(
                 f"{kind}: {len(absent)} were not asked for, such as {texts[absent[0]]}; "
                 "`make results` drops what nobody asks for"
             )
-        found.append(
-            {
-                "kind": kind,
-                "entries": len(own),
-                "equal": sum(by == 0 for by in apart.values()),
-                "within": sum(0 < by <= tolerance for by in apart.values()),
-                "outside": len(outside),
-                "not computed": len(absent),
-                "largest": max(apart.values(), default=float("nan")),
-                "tolerance": tolerance,
-            }
-        )
-    return pd.DataFrame(found), said
+        equal, largest = int((apart == 0).sum()), apart.max(skipna=False)
+        within = len(apart) - len(outside) - equal
+        counts = len(entries), equal, within, len(outside), len(absent)
+        rows.append((kind, *counts, largest, tolerance))
+    columns = ["kind", "entries", "equal", "within", "outside", "not computed", "largest"]
+    return pd.DataFrame(rows, columns=[*columns, "tolerance"]), said
 
 
 def reproduce(
@@ -255,12 +171,11 @@ def reproduce(
     cache: Path = paths.CACHE,
     build: Path = paths.BUILD / "reproduction",
     folder: Path = paths.NOTEBOOKS,
-    start: Sequence[str] = (sys.executable, "-m", "xlx.core.run"),
+    execute: Callable[..., Path] = run.execute,
 ) -> int:
     """Compute from nothing and compare; 0 where all is within its tolerance, else 1.
 
-    ``start`` is the command that runs a notebook. GatheringError as `plan`, and while another
-    one is at work.
+    ``execute`` runs a notebook. GatheringError as `plan`, and while another one is at work.
     """
     of, home = Ledger(root), cache / "from-nothing"
     chosen = plan(of, only, folder)
@@ -270,23 +185,18 @@ def reproduce(
         if home.exists():
             _drop_stale(home / "reproduction")
             print(f"going on with what {profiles.shown(home)} has", flush=True)
-        else:
-            shutil.rmtree(build, ignore_errors=True)
-        failures = _run_all(chosen, home, build, folder, start)
-        if failures:
-            print("\n".join(failures), file=sys.stderr)
-            print(
-                "not compared: call again when that is put right, and it goes on", file=sys.stderr
-            )
+        if failures := _run_all(chosen, home, build, execute):
+            again = "not compared: call again when that is put right, and it goes on"
+            print(*failures, again, sep="\n", file=sys.stderr)
             return 1
         table, said = compare(chosen, of, Cache(home / "reproduction"))
         text = "\n".join([table.to_string(index=False, float_format="{:.3g}".format), *said])
         print(text)
+        build.mkdir(parents=True, exist_ok=True)
         (build / "table.txt").write_text(text + "\n", encoding="utf-8")
-        kept = cache / "reproduced"
-        shutil.rmtree(kept, ignore_errors=True)
+        shutil.rmtree(cache / "reproduced", ignore_errors=True)
         if (home / "reproduction").is_dir():
-            (home / "reproduction").replace(kept)
+            (home / "reproduction").replace(cache / "reproduced")
         shutil.rmtree(home, ignore_errors=True)
     return 1 if said else 0
 

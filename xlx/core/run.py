@@ -1,13 +1,10 @@
 """Run a notebook without a browser: ``python -m xlx.core.run abx-2-dynamics --profile mini``.
 
 The values of the profile (`xlx.core.profiles`) go into the notebook after its cell tagged
-``parameters``. By convention figures of ``mini`` go to ``figures/`` (committed) and those of any
-other profile to ``figures/<profile>/``.
-
-The kernel is told the notebook's name (``XLX_NOTEBOOK``), where to note what it asks for
-(``XLX_JOURNAL``, ``build/<profile>/asks/``; see `xlx.core.work`), and where figures are committed
-(``XLX_FIGURES``): so only a run from here writes them. ``XLX_FIGURES`` set outside sends them
-elsewhere; ``XLX_POLICY`` and the other settings reach the kernel as they are.
+``parameters``. The kernel is told the notebook's name (``XLX_NOTEBOOK``), where to note what it
+asks for (``XLX_JOURNAL``; see `xlx.core.work`), and where figures are committed (``XLX_FIGURES``):
+so only a run from here writes them, those of another profile than ``mini`` to
+``figures/<profile>/``. ``XLX_FIGURES`` set outside sends them elsewhere.
 
 The executed notebook appears at ``build/<profile>/<name>.ipynb`` only when every cell has run. A
 notebook that fails is kept as ``<name>.failed.ipynb`` beside it, with its traceback; a run that is
@@ -19,10 +16,10 @@ executed. ``--play`` lays copies of the notebooks in ``playground/``, where no c
 
 import argparse
 import contextlib
-import hashlib
 import json
 import logging
 import os
+import shutil
 import signal
 import sys
 import time
@@ -41,6 +38,7 @@ from xlx.core.profiles import (
     shown,
     values_for,
 )
+from xlx.core.store import digest_of, written_whole
 
 
 class NotebookFailed(RuntimeError):
@@ -75,13 +73,13 @@ def execute(
         stale.unlink(missing_ok=True)
     # papermill reports on every run through its logger; what matters is printed here.
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    environment = {
+    told = {
         "XLX_NOTEBOOK": stem,
         "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
         "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
     }
     try:
-        with _environment(environment):
+        with kernel_variables(told):
             papermill.execute_notebook(
                 source,
                 running,
@@ -130,26 +128,16 @@ def store_outputs(
             f"{shown(executed)} has other cells than {shown(source)}: run the notebook again, "
             "with a profile that changes no parameter"
         )
-    count = 0
-    for cell, result in zip(notebook.cells, ran.cells, strict=True):
-        if cell.cell_type != "code":
-            continue
+    code = [pair for pair in zip(notebook.cells, ran.cells, strict=True) if "outputs" in pair[0]]
+    for cell, result in code:
         # A warning names the line of a file that the kernel made up: no two runs have the same.
         said = [output for output in result.outputs if output.get("name") != "stderr"]
-        cell.outputs = _joined_streams(said)
-        cell.execution_count = None
-        if cell.source.strip():
-            count += 1
-            cell.execution_count = count
-        for output in cell.outputs:
-            if "execution_count" in output:
-                output.execution_count = cell.execution_count
-    part = source.with_name(f".{source.name}.part")
-    try:
+        cell.outputs, cell.execution_count = _joined_streams(said), None
+    for count, cell in enumerate((cell for cell, _ in code if cell.source.strip()), 1):
+        for numbered in (cell, *(x for x in cell.outputs if "execution_count" in x)):
+            numbered.execution_count = count
+    with written_whole(source, durable=False) as part:
         notebook_format().write(notebook, part)
-        os.replace(part, source)
-    finally:
-        part.unlink(missing_ok=True)
     os.utime(executed)  # still newer than the notebook: Make need not run it again
     return source
 
@@ -170,14 +158,14 @@ def play(
         copied = {}
     laid, kept = [], []
     for source in sorted(notebooks.glob("*.ipynb")):
-        content, copy = source.read_bytes(), playground / source.name
-        digest, before = hashlib.sha256(content).hexdigest(), copied.get(source.stem)
-        there = hashlib.sha256(copy.read_bytes()).hexdigest() if copy.is_file() else None
-        if there is None or (there == before and there != digest):
-            copy.write_bytes(content)
+        copy, before = playground / source.name, copied.get(source.stem)
+        digest = digest_of(source)
+        there = digest_of(copy) if copy.is_file() else None
+        if there is None or there == before != digest:
+            shutil.copyfile(source, copy)
             laid.append(source.stem)
             copied[source.stem] = digest
-        elif there != before and before != digest and there != digest:
+        elif before != digest and there not in (before, digest):
             kept.append(source.stem)
     record.write_text(json.dumps(copied, indent=1), encoding="utf-8")
     return laid, kept
@@ -185,17 +173,12 @@ def play(
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return 0, 1 (a notebook failed) or 2 (it could not be run)."""
-    parser = argparse.ArgumentParser(
-        prog="python -m xlx.core.run", description="Execute one notebook."
-    )
+    parser = argparse.ArgumentParser(prog="python -m xlx.core.run")
     parser.add_argument("notebook", nargs="?", help="its name in notebooks/: abx-2-dynamics")
     parser.add_argument("--profile", default="mini", help="a name in notebooks/profiles/")
-    parser.add_argument(
-        "--store",
-        action="store_true",
-        help="do not run, but copy the outputs of the last run into the notebook",
-    )
     parser.add_argument("--build", type=Path, default=paths.BUILD, help="where the copy goes")
+    store = "do not run, but copy the outputs of the last run into the notebook"
+    parser.add_argument("--store", action="store_true", help=store)
     parser.add_argument("--play", action="store_true", help="lay working copies in playground/")
     options = parser.parse_args(argv)
     if options.play:
@@ -211,7 +194,7 @@ def main(argv: list[str] | None = None) -> int:
     began = time.monotonic()
     try:
         if options.store:
-            print(f"{stem}: outputs stored in {shown(store_outputs(stem))}")
+            print(f"{stem}: outputs stored in {shown(store_outputs(stem, build=options.build))}")
             return 0
         with stopped_by_sigterm():
             path = execute(stem, options.profile, build=options.build)
@@ -232,8 +215,8 @@ def _joined_streams(outputs: list) -> list:
     """Join neighbouring pieces of one stream: where a kernel cuts them is chance."""
     joined = []
     for output in outputs:
-        last = joined[-1] if joined else None
-        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+        last = joined[-1] if joined else {}
+        if output.output_type == "stream" and output.name == last.get("name"):
             last.text += output.text
         else:
             joined.append(output)
@@ -241,18 +224,15 @@ def _joined_streams(outputs: list) -> list:
 
 
 @contextlib.contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+def kernel_variables(changes: Mapping[str, str]) -> Iterator[None]:
     """Variables for the kernels that start within."""
-    before = {name: os.environ.get(name) for name in changes}
+    before = dict(os.environ)
     os.environ.update(changes)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextlib.contextmanager

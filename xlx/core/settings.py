@@ -11,12 +11,11 @@ Makefile and command line set the same by the environment: ``XLX_POLICY``, ``XLX
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from xlx.core import paths
 
-#: Where a result comes from: see `xlx.core.work`.
+#: Where a result comes from: see `Settings`.
 POLICIES = ("use", "only", "verify", "ignore")
 
 
@@ -28,53 +27,25 @@ class SettingsError(ValueError):
 class Settings:
     """The settings and their defaults.
 
-    Attributes
-    ----------
-    device : str, optional
-        "cpu", "cuda" ...; None: CUDA where there is one.
-    dtype : {"float32", "bfloat16"}
-        Of weights and arithmetic of frozen models (a fine-tuning recipe names its own).
-    workers : int, optional
-        Processes side by side; None: one a core, or one on a GPU.
-    scheduler : str, optional
-        Address of a Dask scheduler ("tcp://host:8786") that gets the work instead.
-    progress : bool, optional
-        Whether bars are shown; None: in a terminal and in JupyterLab.
-    policy : {"use", "only", "verify", "ignore"}
-        "use": a result comes from the ledger, else from the cache, else it is computed. "only":
-        from the ledger; a miss is an error. "verify": as "use", and a sample of what came from the
-        ledger is computed again and compared. "ignore": all is computed.
-    cache : Path
-        Where this machine keeps what it computed.
-    ledger : Path
-        The results that the repository ships.
+    Policies: "use": a result comes from the ledger, else from the cache, else it is computed.
+    "only": from the ledger; a miss is an error. "verify": as "use", and a sample of what came from
+    the ledger is computed again and compared. "ignore": all is computed.
     """
 
-    device: str | None = None
-    dtype: str = "float32"
-    workers: int | None = None
-    scheduler: str | None = None
-    progress: bool | None = None
+    device: str | None = None  #: "cpu", "cuda" ...; None: CUDA where there is one
+    dtype: str = "float32"  #: or "bfloat16": weights and arithmetic of frozen models
+    workers: int | None = None  #: processes side by side; None: one a core, or one on a GPU
+    scheduler: str | None = None  #: of Dask ("tcp://host:8786"), which gets the work instead
+    progress: bool | None = None  #: show bars; None: in a terminal and in JupyterLab
     policy: str = "use"
-    cache: Path = paths.CACHE
-    ledger: Path = paths.RESULTS
+    cache: Path = paths.CACHE  #: where this machine keeps what it computed
+    ledger: Path = paths.RESULTS  #: the results that the repository ships
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise SettingsError(f"policy {self.policy!r} is not one of {', '.join(POLICIES)}")
         if self.workers is not None and self.workers < 1:
             raise SettingsError(f"workers is {self.workers}: one at least has to do the work")
-
-
-def _from_environment() -> Settings:
-    workers = os.environ.get("XLX_WORKERS") or None
-    if workers is not None and not workers.isdigit():
-        raise SettingsError(f"XLX_WORKERS is {workers!r}: give a number of processes")
-    return Settings(
-        workers=workers and int(workers),
-        scheduler=os.environ.get("XLX_SCHEDULER") or None,
-        policy=os.environ.get("XLX_POLICY") or "use",
-    )
 
 
 # One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
@@ -86,7 +57,14 @@ def current() -> Settings:
     """The settings in force."""
     global _current
     if _current is None:
-        _current = _from_environment()
+        workers = os.environ.get("XLX_WORKERS") or None
+        if workers is not None and not workers.isdigit():
+            raise SettingsError(f"XLX_WORKERS is {workers!r}: give a number of processes")
+        _current = Settings(
+            workers=workers and int(workers),
+            scheduler=os.environ.get("XLX_SCHEDULER") or None,
+            policy=os.environ.get("XLX_POLICY") or "use",
+        )
     return _current
 
 
@@ -100,9 +78,7 @@ class settings:
         names = [field.name for field in fields(Settings)]
         if unknown := [name for name in changes if name not in names]:
             raise SettingsError(f"there is no setting {unknown[0]!r}: {', '.join(names)}")
-        for name in ("cache", "ledger"):
-            if name in changes:
-                changes[name] = Path(changes[name])
+        changes |= {name: Path(changes[name]) for name in ("cache", "ledger") if name in changes}
         global _current
         self._before = current()
         _current = replace(self._before, **changes)
@@ -110,12 +86,7 @@ class settings:
     def __enter__(self) -> Settings:
         return current()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         global _current
         _current = self._before
 

@@ -21,7 +21,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from xlx.core import executors, progress, provenance
-from xlx.core.ledger import Ask, Cache, Entry, Ledger, Value
+from xlx.core.ledger import Ask, Cache, Entry, Ledger, Value, from_arrow, to_arrow
 from xlx.core.settings import current
 from xlx.core.store import StoreError, StoreWarning
 
@@ -50,69 +50,47 @@ def largest_difference(stored: Value, computed: Value) -> float:
 
     Text and truth values must be equal, NaN stands where NaN stands.
     """
-    one, other = (
-        {name: np.asarray(x) for name, x in value.items()} for value in (stored, computed)
-    )
-    if one.keys() != other.keys():
+    if set(stored) != set(computed):
         return np.inf
     largest = 0.0
-    for name, array in one.items():
-        beside = other[name]
-        if array.shape != beside.shape:
+    for name in stored:
+        a, b = np.asarray(stored[name]), np.asarray(computed[name])
+        if a.shape != b.shape:
             return np.inf
-        if array.dtype.kind in "iuf" and beside.dtype.kind in "iuf":
-            a, b = array.astype(np.float64), beside.astype(np.float64)
-            if not np.array_equal(np.isnan(a), np.isnan(b)):
-                return np.inf
-            apart = np.abs(a - b)[~np.isnan(a) & (a != b)]
-            largest = max(largest, float(apart.max(initial=0.0)))
-        elif not all(
-            a == b or (a != a and b != b) for a, b in zip(array.flat, beside.flat, strict=True)
-        ):
+        if a.dtype.kind in "iuf" and b.dtype.kind in "iuf":
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            differ = (a != b) & ~(np.isnan(a) & np.isnan(b))
+            apart = np.abs(a[differ] - b[differ]).max(initial=0.0)
+            largest = max(largest, np.inf if np.isnan(apart) else float(apart))
+        elif not all(x == y or (x != x and y != y) for x, y in zip(a.flat, b.flat, strict=True)):
             return np.inf
     return largest
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of result: its cut function and what is promised of it.
+    """A kind of result, of a name unique in the package: its cut function and what is promised.
 
-    Attributes
-    ----------
-    name : str
-        A plain name, unique in the package.
-    compute : callable
-        The cut function, of a module (so that a process can be told of it). It is given the
-        arguments of a call and returns, or yields, a value for each ask of the call.
-    version : int
-        Raised by hand when a change of the method means other numbers.
-    tolerance : float
-        The largest `difference` between two machines' values.
-    difference : callable
-        Stored and computed value → how far they are apart.
-    side_by_side : bool
-        Whether calls run in processes of one thread each; else one after another, in this process,
-        with all its threads.
-    shared_seconds : float
-        What computing one value alone takes beside its own seconds, where it shares a model, say,
-        with its neighbours: for the audit to reckon with.
-    shipped : bool
-        Whether values belong into the ledger. What is large and only a means (weights of a trained
-        encoder) stays in the cache of the machine, under every policy.
+    ``compute``, a function of a module (so that a process can be told of it), is given the
+    arguments of a call and returns, or yields, a value for each ask of the call. Side by side,
+    calls run in processes of one thread each; else one after another, in this process, with all its
+    threads. What is large and only a means (weights of a trained encoder) is not shipped: it stays
+    in the cache of the machine, under every policy.
     """
 
     name: str
     compute: Callable[..., Any]
-    version: int = 1
-    tolerance: float = 1e-6
-    difference: Callable[[Value, Value], float] = largest_difference
+    version: int = 1  #: raised by hand when a change of the method means other numbers
+    tolerance: float = 1e-6  #: the largest `difference` between two machines' values
+    difference: Callable[[Value, Value], float] = largest_difference  #: of stored and computed
     side_by_side: bool = False
-    shared_seconds: float = 0.0
+    shared_seconds: float = 0.0  #: that a value alone takes more, as neighbours share a model, say
     shipped: bool = True
 
     def __post_init__(self) -> None:
-        known = KINDS.setdefault(self.name, self)
-        if known is not self and _place(known.compute) != _place(self.compute):
+        known = KINDS.setdefault(self.name, self).compute
+        names = {(f.__module__, f.__qualname__) for f in (known, self.compute)}
+        if len(names) > 1:
             raise ValueError(f"two kinds of result are called {self.name!r}")
         KINDS[self.name] = self
 
@@ -124,10 +102,6 @@ class Kind:
     def code(self) -> str:
         """The hash of the code that computes it now (`provenance.code_hash`)."""
         return provenance.code_hash(self.compute)
-
-
-def _place(function: Callable[..., Any]) -> str:
-    return f"{function.__module__}.{function.__qualname__}"
 
 
 #: Positions of asks, and the arguments of the call that answers them.
@@ -163,42 +137,38 @@ def results(
     alone : bool
         A call returns the value of its one ask, not a list of values.
 
-    Raises
-    ------
-    MissingResultError
-        The policy is "only", and the ledger lacks a value.
-    NotReproducedError
-        The policy is "verify", and a value came out otherwise.
+    Raises MissingResultError under the policy "only" where the ledger lacks a value, and
+    NotReproducedError under "verify" where one came out otherwise.
     """
     asks = [kind.ask(about) for about in abouts]
-    first = {ask: position for position, ask in reversed(list(enumerate(asks)))}
-    found: dict[Ask, Value] = {}
+    first: dict[Ask, int] = {}
+    for position, ask in enumerate(asks):
+        first.setdefault(ask, position)
+    values: dict[Ask, Value] = {}
     again: dict[int, Entry] = {}
-    for ask, position in sorted(first.items(), key=lambda item: item[1]):
+    for ask, position in first.items():
         entry, origin = _look_up(ask, kind.shipped)
         if entry is None:
             continue
-        found[ask] = entry.value
+        values[ask] = entry.value
         _journal.add(ask, origin, entry)
         if origin == "ledger" and _is_sampled(ask):
             again[position] = entry
-    missing = [position for ask, position in first.items() if ask not in found]
-    missing.sort()
+    missing = [position for ask, position in first.items() if ask not in values]
     if missing and kind.shipped and current().policy == "only":
         raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
     if missing:
         with progress.bar(what=what or kind.name, total=len(missing)) as bar:
             for position, value, made in _computed(kind, calls(missing), alone):
-                ask = asks[position]
-                found[ask] = _kept(ask, value, made)
+                values[asks[position]] = _kept(asks[position], value, made)
                 bar.update()
-        if absent := [position for position in missing if asks[position] not in found]:
-            raise RuntimeError(f"{kind.name}: no call answered the ask {asks[absent[0]].text}")
+        if absent := [ask.text for ask in first if ask not in values]:
+            raise RuntimeError(f"{kind.name}: no call answered the ask {absent[0]}")
     if again:
-        for position, value, made in _computed(kind, calls(list(again)), alone):
+        for position, value, _ in _computed(kind, calls(list(again)), alone):
             if position in again:
-                _compare(kind, again[position], value, made)
-    return [found[ask] for ask in asks]
+                _compare(kind, again[position], value)
+    return [values[ask] for ask in asks]
 
 
 # --- looking up -----------------------------------------------------------------------------------
@@ -209,13 +179,8 @@ def _ledger(root: Path) -> Ledger:
     return Ledger(root)
 
 
-def ledger() -> Ledger:
-    """The ledger that the settings name."""
-    return _ledger(current().ledger)
-
-
 def cache() -> Cache:
-    """The cache of results that the settings name; of the policy "ignore" one of its own."""
+    """Of the policy "ignore" one of its own."""
     folder = "reproduction" if current().policy == "ignore" else "results"
     return Cache(current().cache / folder)
 
@@ -225,9 +190,9 @@ def _look_up(ask: Ask, shipped: bool) -> tuple[Entry | None, str]:
     # some kinds computed from nothing, the others taken as they are: `xlx.core.reproduction`
     chosen = (os.environ.get("XLX_KINDS") or ask.kind).split()
     ignored = policy == "ignore" and ask.kind in chosen
-    if shipped and not ignored and (entry := ledger().get(ask)) is not None:
+    if shipped and not ignored and (entry := _ledger(current().ledger).get(ask)):
         return entry, "ledger"
-    if (policy != "only" or not shipped) and (entry := cache().get(ask)) is not None:
+    if (policy != "only" or not shipped) and (entry := cache().get(ask)):
         return entry, "cache"
     return None, ""
 
@@ -251,16 +216,9 @@ def _computed(
 ) -> Iterator[tuple[int, Value, dict[str, Any]]]:
     """Position, value and provenance of everything that the calls answer, as it comes."""
     code = kind.code
-    positions: dict[int, Sequence[int]] = {}
-
-    def numbered() -> Iterator[tuple[int, tuple]]:
-        for number, (of_call, arguments) in enumerate(calls):
-            positions[number] = of_call
-            yield number, arguments
-
-    jobs = executors.run(kind.compute, numbered(), alone, kind.side_by_side)
-    for number, place, value, made in jobs:
-        yield positions[number][place], value, {**made, "code": code}
+    answers = executors.run(kind.compute, calls, alone, kind.side_by_side)
+    for positions, place, value, made in answers:
+        yield positions[place], value, {**made, "code": code}
 
 
 def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
@@ -290,10 +248,11 @@ def _is_sampled(ask: Ask) -> bool:
     return bool(path) and ask.identity in _sample(path, os.environ.get("XLX_NOTEBOOK", ""))
 
 
-def _compare(kind: Kind, entry: Entry, value: Value, made: Mapping[str, Any]) -> None:
+def _compare(kind: Kind, entry: Entry, value: Value) -> None:
     # As it would be stored: half precision and the like are part of the value.
-    apart = kind.difference(entry.value, as_stored(entry, value, made))
-    _journal.compared(entry, apart, kind.tolerance)
+    computed = from_arrow(to_arrow([replace(entry, value=value)]), 0).value
+    apart = kind.difference(entry.value, computed)
+    _journal.write(entry, apart=apart, tolerance=kind.tolerance)
     if not apart <= kind.tolerance and current().policy == "verify":
         raise NotReproducedError(
             f"a result of the kind {kind.name!r} differs by {apart:.3g} when it is computed again, "
@@ -301,14 +260,6 @@ def _compare(kind: Kind, entry: Entry, value: Value, made: Mapping[str, Any]) ->
             f"{entry.made.get('commit')} on {entry.made.get('cpu')}); if the method has changed, "
             "raise its version"
         )
-
-
-def as_stored(entry: Entry, value: Value, made: Mapping[str, Any]) -> Value:
-    """A value as an entry gives it back."""
-    from xlx.core.ledger import from_arrow, to_arrow
-
-    fresh = Entry(entry.kind, entry.identity, entry.version, entry.text, value, made)
-    return from_arrow(to_arrow([fresh]), 0).value
 
 
 # --- what a notebook asked for --------------------------------------------------------------------
@@ -324,33 +275,24 @@ class _Journal:
 
     def add(self, ask: Ask, origin: str, entry: Entry | None) -> None:
         # what was computed here stays so when it is asked for again
-        if ask.identity in self.origins or not KINDS[ask.kind].shipped:
+        kind, made = KINDS[ask.kind], entry.made if entry else {}
+        if ask.identity in self.origins or not kind.shipped:
             return
         self.origins[ask.identity] = origin
-        if origin == "ledger" and entry is not None:
-            made = entry.made
+        if origin == "ledger":
             self.makers[f"{made['cpu']}, torch {made['torch']}, {made['date']}"] += 1
-        if origin == "cache" and entry is not None and entry.made["code"] != KINDS[ask.kind].code:
+        if origin == "cache" and made["code"] != kind.code:
             self.other_code.add(ask.identity)
-        seconds = float(entry.made.get("seconds") or 0) if entry is not None else 0.0
-        self._write(
-            {"kind": ask.kind, "identity": ask.identity, "from": origin, "seconds": seconds}
-        )
+        self.write(ask, **{"from": origin, "seconds": float(made.get("seconds") or 0)})
 
-    def compared(self, entry: Entry, apart: float, tolerance: float) -> None:
-        self._write(
-            {"kind": entry.kind, "identity": entry.identity, "apart": apart, "tolerance": tolerance}
-        )
-
-    def _write(self, line: dict[str, Any]) -> None:
-        folder = os.environ.get("XLX_JOURNAL")
-        if not folder:
-            return
-        name = os.environ.get("XLX_NOTEBOOK") or f"process-{os.getpid()}"
-        path = Path(folder) / f"{name}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+    def write(self, about: Ask | Entry, **more: object) -> None:
+        if folder := os.environ.get("XLX_JOURNAL"):
+            name = os.environ.get("XLX_NOTEBOOK") or f"process-{os.getpid()}"
+            path = Path(folder) / f"{name}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                line = {"kind": about.kind, "identity": about.identity, **more}
+                file.write(json.dumps(line) + "\n")
 
 
 _journal = _Journal()
@@ -359,14 +301,14 @@ _journal = _Journal()
 def report() -> None:
     """Print where the results of this process came from, in one line."""
     counts = Counter(_journal.origins.values())
-    makers = ", ".join(f"{maker}" for maker, _ in _journal.makers.most_common(1))
-    more = f" and {len(_journal.makers) - 1} more" if len(_journal.makers) > 1 else ""
-    parts = [f"{counts['ledger']} from the ledger" + (f" ({makers}{more})" if makers else "")]
+    shipped = f"{counts['ledger']} from the ledger"
+    for maker, _ in _journal.makers.most_common(1):
+        more = f" and {len(_journal.makers) - 1} more" if len(_journal.makers) > 1 else ""
+        shipped += f" ({maker}{more})"
+    parts = [shipped]
     if counts["cache"]:
-        other = len(_journal.other_code)
-        parts.append(
-            f"{counts['cache']} from the cache" + (f" ({other} by other code)" if other else "")
-        )
+        other = f" ({len(_journal.other_code)} by other code)" if _journal.other_code else ""
+        parts.append(f"{counts['cache']} from the cache{other}")
     parts.append(f"{counts['computed'] + counts['unsaved']} computed here")
     if counts["unsaved"]:
         parts.append(f"{counts['unsaved']} of them not stored")

@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from xlx.core import checks, progress, provenance
+from xlx.core.ledger import Ask, Cache
 from xlx.core.settings import current
-from xlx.core.store import Store
 from xlx.models.batching import (
     batches,
     check_finite,
@@ -196,23 +196,23 @@ def embed_corpus(
     for language in corpus.languages:
         check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
     plan = PoolPlan.of(encoder, (pooling,), special_tokens, max_length)
-    store = Store(current().cache)
+    cache = Cache(current().cache)
     made_by = plan.key()
     states, cut, unknown = {}, {}, {}
     total = sum(len(corpus.sentences[language]) for language in corpus.languages)
     with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
         for language in corpus.languages:
-            key = made_by | {"text": corpus.text_hash(language)}
-            stored = store.load_arrays("embeddings", key)
-            if stored is None:
+            ask = Ask("embeddings", made_by | {"text": corpus.text_hash(language)})
+            if (entry := cache.get(ask)) is None:
                 where = f"language {language!r} of {corpus.name!r}, "
                 (new,) = embed_sentences(plan, corpus.sentences[language], where, bar.update)
                 stored = {
                     "states": new.states, "n_cut": np.array(new.n_cut),
                     "unknown": np.array(new.unknown),
                 }  # fmt: skip
-                store.save_arrays("embeddings", key, stored)
+                cache.put(ask, stored)
             else:
+                stored = entry.value
                 bar.update(len(corpus.sentences[language]))
             states[language], cut[language] = stored["states"], int(stored["n_cut"])
             unknown[language] = float(stored["unknown"])

@@ -35,8 +35,9 @@ from pathlib import Path
 import numpy as np
 
 from xlx.core import provenance, store, work
+from xlx.core.ledger import Ask, Cache
 from xlx.core.settings import current
-from xlx.core.store import Store, StoreWarning, written_whole
+from xlx.core.store import StoreWarning, written_whole
 from xlx.models import loading
 from xlx.models.jobs import ALGORITHMS, FinetuningError, Job, Recipe, Sparing, learning, run_about
 from xlx.models.predicting import placed, predicted_classes, predicted_spans, quickly, score
@@ -188,7 +189,7 @@ def _run(job: Job, weights: Path | bool | None = None) -> dict[str, np.ndarray]:
     key = {"run": run_about(job), **_made_with()}
     with quickly(job.recipe):
         if folder is None:
-            state = Store(current().cache).path("finetuning-states", key, ".pt")
+            state = Cache(current().cache).path(Ask("finetuning-states", key), ".pt")
             value, _ = trained_run(job, key, state, None)
             store.remove(state)
             store.remove(state.with_name(f"{state.name}.damaged"))
@@ -255,7 +256,7 @@ def _made_with() -> dict[str, str]:
 
 def weights_folder(job: Job) -> Path:
     """Where this machine keeps the checkpoints of a job, if it does."""
-    return Store(current().cache).path("finetuned", {**learning(job), **_made_with()}, "")
+    return Cache(current().cache).path(Ask("finetuned", {**learning(job), **_made_with()}), "")
 
 
 def kept_weights(job: Job) -> Path:

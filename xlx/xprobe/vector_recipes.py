@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from xlx.core import executors, progress, provenance
-from xlx.core.ledger import Ask
+from xlx.core.ledger import Ask, Cache
 from xlx.core.settings import current
-from xlx.core.store import Store
 from xlx.family import pretraining_text
 from xlx.xprobe import parallel_text
 from xlx.xprobe.counted_vectors import factorised
@@ -86,18 +85,19 @@ def load_vectors(recipes: Sequence[VectorRecipe]) -> list[WordVectors]:
         The text has no line of a language; an option out of its range; as `pretrained`.
     """
     missing = {own.ask.identity: own for own in recipes if own.ask.identity not in _LOADED}
-    store, uncounted = Store(current().cache), []
+    cache, uncounted = Cache(current().cache), []
     for identity, recipe in missing.items():
         if "path" in recipe.options:
             vectors: WordVectors | None = pretrained(language=recipe.language, **recipe.options)
         else:
-            vectors = _unpacked(recipe.language, store.load_arrays("words", _key(recipe)))
+            kept = cache.get(_made_here(recipe))
+            vectors = None if kept is None else _unpacked(recipe.language, kept.value)
         if vectors is None:
             uncounted.append(recipe)
         else:
             _LOADED[identity] = vectors
     for recipe, vectors in _counted(uncounted):
-        store.save_arrays("words", _key(recipe), _packed(vectors))
+        cache.put(_made_here(recipe), _packed(vectors))
         _LOADED[recipe.ask.identity] = vectors
     return [_LOADED[recipe.ask.identity] for recipe in recipes]
 
@@ -126,13 +126,11 @@ def _made(lines: Sequence[str], language: str, options: Mapping[str, Any]) -> Wo
     return factorised(lines, language, **options)
 
 
-def _key(recipe: VectorRecipe) -> dict[str, Any]:
+def _made_here(recipe: VectorRecipe) -> Ask:
     """Of the machine's cache: besides the recipe, what makes vectors out of it here."""
-    return {
-        "ask": recipe.ask.text,
-        "code": provenance.code_hash(factorised),
-        "libraries": {name: version(name) for name in ("gensim", "sacremoses", "scipy")},
-    }
+    libraries = {name: version(name) for name in ("gensim", "sacremoses", "scipy")}
+    made_by = {"ask": recipe.ask.text, "code": provenance.code_hash(factorised)}
+    return Ask("words", made_by | {"libraries": libraries})
 
 
 def _packed(vectors: WordVectors) -> dict[str, np.ndarray]:
@@ -147,9 +145,7 @@ def _packed(vectors: WordVectors) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _unpacked(language: str, arrays: dict[str, np.ndarray] | None) -> WordVectors | None:
-    if arrays is None:
-        return None
+def _unpacked(language: str, arrays: dict[str, np.ndarray]) -> WordVectors:
     ngrams = None
     if "ngrams" in arrays:
         ngrams = Ngrams(arrays["ngrams"], *arrays["lengths"].tolist())

@@ -56,11 +56,8 @@ def correlation(
         which takes the rows for independent, as the paper does; where the two disagree, believe the
         interval.
 
-    Raises
-    ------
-    ValueError
-        Unknown method; a column or a number missing; fewer than three rows, or than `given` and
-        three; a score without variation; a score that follows from `given`.
+    ValueError for an unknown method; a column or a number missing; fewer than three rows, or than
+    `given` and three; a score without variation, or one that follows from `given`.
     """
     if method not in ("pearson", "spearman"):
         raise ValueError(f"there is no method {method!r}: choose pearson or spearman")
@@ -84,11 +81,11 @@ def correlation(
     rng = np.random.default_rng(seed)
     rows, n = language_codes(pairs, languages)
     draws = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
-    found = [
+    resampled = [
         _resampled(columns, some[:, rows].prod(axis=2), method)
         for some in np.array_split(draws, max(1, n_resamples * len(pairs) // 1_000_000))
     ]
-    low, high = np.nanquantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.nanquantile(np.concatenate(resampled), [(1 - level) / 2, (1 + level) / 2])
     return Correlation(method, float(value), float(low), float(high), float(p_value), len(pairs))
 
 
@@ -102,35 +99,29 @@ def correlations(
     missing in one of them or the same in all. ``options`` and errors as of `correlation`.
     """
     require(table, by)
-    found = []
+    lines = []
     for key, rows in table.groupby(list(by), sort=False):
-        r = low = high = np.nan
+        ends = (np.nan,) * 3
         values = rows[[x, y]]
         if len(rows) > 2 and values.notna().all(axis=None) and (values.nunique() > 1).all():
-            own = correlation(rows, x, y, **options)
-            r, low, high = own.value, own.low, own.high
-        found.append((*key, r, low, high, len(rows)))
-    return pd.DataFrame(found, columns=[*by, "r", "low", "high", "n"])
+            r = correlation(rows, x, y, **options)
+            ends = r.value, r.low, r.high
+        lines.append((*key, *ends, len(rows)))
+    return pd.DataFrame(lines, columns=[*by, "r", "low", "high", "n"])
 
 
 def partial_correlations(
-    pairs: pd.DataFrame,
-    x: str,
-    y: str,
-    sets: Mapping[str, Sequence[str]],
-    *,
-    methods: Sequence[str] = ("pearson", "spearman"),
-    **options: object,
+    pairs: pd.DataFrame, x: str, y: str, sets: Mapping[str, Sequence[str]], **options: Any
 ) -> pd.DataFrame:
     """`correlation` given several sets of columns: label → those that are held.
 
-    One row a set and method: ``given`` (the label), ``method``, ``r``, ``low``, ``high``.
+    A row a set and method (both): ``given`` (the label), ``method``, ``r``, ``low``, ``high``.
     """
     rows = []
     for label, given in sets.items():
-        for method in methods:
-            found = correlation(pairs, x, y, given=given, method=method, **options)
-            rows.append((label, method, found.value, found.low, found.high))
+        for method in ("pearson", "spearman"):
+            r = correlation(pairs, x, y, given=given, method=method, **options)
+            rows.append((label, method, r.value, r.low, r.high))
     return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])
 
 
@@ -153,10 +144,10 @@ def _resampled(columns: Sequence[np.ndarray], weight: np.ndarray, method: str) -
         columns = _left(columns, weight)
     x, y = columns[:2]
     scale = np.sqrt((weight * x**2).sum(axis=1) * (weight * y**2).sum(axis=1))
-    found = np.full(len(varies), np.nan)
+    r = np.full(len(varies), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found[varies] = (weight * x * y).sum(axis=1) / scale
-    return found
+        r[varies] = (weight * x * y).sum(axis=1) / scale
+    return r
 
 
 def _left(columns: Sequence[np.ndarray], weight: np.ndarray) -> list[np.ndarray]:
@@ -165,15 +156,14 @@ def _left(columns: Sequence[np.ndarray], weight: np.ndarray) -> list[np.ndarray]
     Nothing but rounding left is set to zero. All columns are centred.
     """
     root = np.sqrt(weight)
-    given = np.stack([root * values for values in columns[2:]], axis=2)  # (k, n, g)
-    inverse = np.linalg.pinv(given)
-    found = []
+    given = np.stack(columns[2:], axis=2)  # (k, n, g)
+    inverse = np.linalg.pinv(root[:, :, None] * given)
+    left = []
     for values in columns[:2]:
-        own = (root * values)[:, :, None]
-        rest = values - (np.stack(columns[2:], axis=2) @ (inverse @ own))[:, :, 0]
+        rest = values - (given @ (inverse @ (root * values)[:, :, None]))[:, :, 0]
         kept = (weight * rest**2).sum(axis=1) > ROUNDING * (weight * values**2).sum(axis=1)
-        found.append(np.where(kept[:, None], rest, 0.0))
-    return found
+        left.append(np.where(kept[:, None], rest, 0.0))
+    return left
 
 
 def _varies(values: np.ndarray, weight: np.ndarray) -> np.ndarray:

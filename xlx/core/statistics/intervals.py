@@ -11,7 +11,7 @@ from xlx.core.statistics.tables import LEVEL, SLACK
 
 
 def jackknife_error(influence: np.ndarray, order: int = 2) -> np.ndarray:
-    """Standard error of a score, from the influence of its positions.
+    """Standard error of a score, from the influence of its positions, ``(..., n)``.
 
     A score over all ordered pairs of positions is a U-statistic of order two (Hoeffding 1948); with
     g_i the mean of the pairs that hold position i and U the mean of the g_i, leaving i out gives
@@ -19,13 +19,8 @@ def jackknife_error(influence: np.ndarray, order: int = 2) -> np.ndarray:
 
         4 (n - 1) / (n (n - 2)²) · Σ (g_i - U)²
 
-    Parameters
-    ----------
-    influence : numpy.ndarray
-        ``(..., n)``; any average of scores has the average of their influences.
-    order : {2, 1}
-        2 for LD and MD; 1 for a mean over single positions (retrieval; its pool of candidates is
-        taken as given).
+    Any average of scores has the average of their influences. ``order`` is 2 for LD and MD, and 1
+    for a mean over single positions (retrieval; its pool of candidates is taken as given).
     """
     n = influence.shape[-1]
     influence = influence.astype(np.float64)
@@ -64,11 +59,9 @@ def half_width(error: np.ndarray | float, level: float = LEVEL) -> np.ndarray:
     return stats.norm.ppf((1 + checks.level(level)) / 2) * np.asarray(error)
 
 
-def interval(
-    score: np.ndarray | float, error: np.ndarray | float, level: float = LEVEL
-) -> tuple[np.ndarray, np.ndarray]:
-    """Normal interval of a score in [0, 1], cut there: (low, high)."""
-    width = half_width(error, level)
+def interval(score: np.ndarray | float, error: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Normal 95 % interval of a score in [0, 1], cut there: (low, high)."""
+    width = half_width(error)
     return np.clip(score - width, 0, 1), np.clip(score + width, 0, 1)
 
 
@@ -77,16 +70,9 @@ def bootstrap_kernel(
 ) -> np.ndarray:
     """Bootstrap the mean of a kernel over ordered pairs of positions, by resampling positions.
 
-    Parameters
-    ----------
-    kernel : numpy.ndarray
-        ``(n, n)`` or ``(k, n, n)`` (averaged over k); the diagonal is not used.
-
-    Returns
-    -------
-    numpy.ndarray
-        ``(n_resamples,)``: the score of each resampled corpus. A pair of two copies of one
-        position is no triplet ("other meaning" would be untrue) and is left out.
+    ``kernel``: ``(n, n)`` or ``(k, n, n)`` (averaged over k); the diagonal is not used. The score
+    of each resampled corpus, ``(n_resamples,)``. A pair of two copies of one position is no triplet
+    ("other meaning" would be untrue) and is left out.
     """
     rng = np.random.default_rng(seed)
     matrix = kernel if kernel.ndim == 2 else kernel.mean(axis=0)
@@ -110,16 +96,13 @@ def verdicts(low: Sequence[float], high: Sequence[float], expected: int = 1) -> 
     ]
 
 
-def power(effect: float, error: float, df: float, level: float = LEVEL) -> float:
-    """How often a two-sided t test finds an effect of this size, given its standard error.
+def power(effect: float, error: float, df: float) -> float:
+    """How often a two-sided t test (p < 0.05) finds an effect of this size, given its error.
 
-    The share of repetitions in which p < 1 - level, from the noncentral t distribution. At an
-    effect of zero it is 1 - level.
+    From the noncentral t distribution; at an effect of zero it is 0.05.
     """
-    bound = stats.t.ppf((1 + level) / 2, df)
-    return float(
-        stats.nct.sf(bound, df, effect / error) + stats.nct.cdf(-bound, df, effect / error)
-    )
+    bound, shift = stats.t.ppf((1 + LEVEL) / 2, df), effect / error
+    return float(stats.nct.sf(bound, df, shift) + stats.nct.cdf(-bound, df, shift))
 
 
 def share_interval(successes: float, n: int, level: float = LEVEL) -> tuple[float, float]:

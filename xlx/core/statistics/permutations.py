@@ -26,24 +26,12 @@ def permutation_regression(
     and the regression is fitted again. The p-value is the share of permutations, the observed order
     counted as one, whose t statistic is as large in absolute value.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row for each ordered pair of languages (with or without those of a language with
-        itself), or one for each unordered pair; none missing.
-    languages : sequence of two str
-        The columns that name them.
+    ``table`` has one row for each ordered pair of ``languages`` (with or without those of a
+    language with itself), or one for each unordered pair; none missing. One row a predictor:
+    ``term``, ``coefficient``, ``p_value``.
 
-    Returns
-    -------
-    DataFrame
-        One row per predictor: ``term``, ``coefficient``, ``t`` (classical), ``p_value``,
-        ``n_permutations``, ``n_languages``.
-
-    Raises
-    ------
-    ValueError
-        As `regression`; a pair of languages missing or twice there; fewer than three languages.
+    ValueError as `regression`; for a pair of languages that is missing or twice there, and for
+    fewer than three languages.
     """
     fit = least_squares(table, outcome, predictors)
     row = _matrix(table, languages)
@@ -54,33 +42,26 @@ def permutation_regression(
     rng = np.random.default_rng(seed)
     orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
     exog = fit.model.exog
-    own, others, rest, observed = [], [], [], []
+    terms, observed = [], []
     for index in range(1, 1 + len(predictors)):
         basis, _ = np.linalg.qr(np.delete(exog, index, axis=1))
-        own.append(exog[:, index] - basis @ (basis.T @ exog[:, index]))
-        others.append(basis)
-        rest.append(fit.model.endog - basis @ (basis.T @ fit.model.endog))
+        own, rest = (v - basis @ (basis.T @ v) for v in (exog[:, index], fit.model.endog))
+        terms.append((own, basis, rest))
         # |t| grows with the partial correlation, and that needs no further fit
-        observed.append(abs(_partial(own[-1][None], basis, rest[-1])[0]))
+        observed.append(abs(_partial(own[None], basis, rest)[0]))
     larger = np.zeros(len(predictors), dtype=int)
     for order in np.array_split(orders, max(1, len(orders) * len(table) // 1_000_000)):
         moved = row[order[:, first[once]], order[:, second[once]]]
-        for index, of_term in enumerate(zip(own, others, rest, strict=True)):
-            partial = _partial(of_term[0][moved], *of_term[1:])
+        for index, (own, basis, rest) in enumerate(terms):
+            partial = _partial(own[moved], basis, rest)
             larger[index] += (np.abs(partial) >= observed[index] - ROUNDING).sum()
-    found = []
-    for index, term in enumerate(predictors):
-        found.append(
-            {
-                "term": term,
-                "coefficient": fit.params[1 + index],
-                "t": fit.tvalues[1 + index],
-                "p_value": (1 + larger[index]) / (1 + n_permutations),
-                "n_permutations": n_permutations,
-                "n_languages": n,
-            }
-        )
-    return pd.DataFrame(found)
+    return pd.DataFrame(
+        {
+            "term": list(predictors),
+            "coefficient": fit.params[1 : 1 + len(predictors)],
+            "p_value": (1 + larger) / (1 + n_permutations),
+        }
+    )
 
 
 def _partial(x: np.ndarray, others: np.ndarray, rest: np.ndarray) -> np.ndarray:
@@ -95,8 +76,6 @@ def _partial(x: np.ndarray, others: np.ndarray, rest: np.ndarray) -> np.ndarray:
 
 def _matrix(table: pd.DataFrame, languages: Sequence[str]) -> np.ndarray:
     """Which row of the table holds a pair, ``(n, n)``; -1 for those of a language with itself."""
-    if len(languages) != 2:
-        raise ValueError(f"two columns name the languages of a pair, not {len(languages)}")
     codes, n = language_codes(table, languages)
     if n < 3:
         raise ValueError(f"there must be three languages or more, and there are {n}")

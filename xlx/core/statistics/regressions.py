@@ -9,9 +9,8 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS, RegressionResults
 from statsmodels.stats.diagnostic import het_breuschpagan
 from statsmodels.stats.outliers_influence import variance_inflation_factor
-from statsmodels.stats.sandwich_covariance import cov_cluster, cov_cluster_2groups
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from xlx.core import checks
 from xlx.core.statistics.tables import LEVEL, ROUNDING, language_codes, numbers
 
 
@@ -25,13 +24,10 @@ class Regression:
         One row per term and kind of error: ``term`` ("intercept", then the predictors),
         ``coefficient``, ``errors`` ("classical", "robust", "clustered", "dyadic": see
         `regression`), ``error`` (standard error), ``df`` (degrees of freedom of the t distribution
-        behind the next three), ``low``, ``high``, ``p_value`` (two-sided, of no effect), ``vif``
-        (variance inflation factor: how many times larger the variance of the coefficient is than
-        if the predictor were uncorrelated with the others; from 1; NaN for the intercept).
+        behind the next three), ``low``, ``high`` (95 %), ``p_value`` (two-sided, of no effect),
+        ``vif`` (variance inflation factor: how many times larger the variance of the coefficient is
+        than if the predictor were uncorrelated with the others; from 1; NaN for the intercept).
     r_squared, adjusted_r_squared : float
-    f_p_value : float
-        Of the F test that all predictors together explain nothing (classical errors). With
-        correlated predictors it can be small where no single coefficient is significant.
     n : int
         Rows.
     breusch_pagan_p : float
@@ -45,7 +41,6 @@ class Regression:
     table: pd.DataFrame
     r_squared: float
     adjusted_r_squared: float
-    f_p_value: float
     n: int
     breusch_pagan_p: float
     repaired: tuple[str, ...]
@@ -58,7 +53,6 @@ def regression(
     *,
     clusters: Sequence[str] = (),
     effects: Sequence[str] = (),
-    level: float = LEVEL,
 ) -> Regression:
     """Regress an outcome on predictors, with several views of how sure the coefficients are.
 
@@ -70,12 +64,11 @@ def regression(
     - "classical": independent and of equal variance. What the paper prints.
     - "robust": independent (HC3, MacKinnon and White 1985). NaN where a row is fitted by a term of
       its own.
-    - "clustered": with `clusters`. Rows of one cluster may depend on each other; with two cluster
-      columns, rows that share a source *or* a target (Cameron, Gelbach and Miller 2011). Each of
-      the three parts has its small-sample factor G/(G-1) · (n-1)/(n-k); t with min(G) - 1 degrees
-      of freedom.
-    - "dyadic": with two cluster columns whose names are of one set. Any two rows that share a
-      language, as source or target, may depend on each other (Aronow, Samii and Assenova 2015);
+    - "clustered": with `clusters`. Rows that share a source *or* a target may depend on each other
+      (Cameron, Gelbach and Miller 2011). Each of the three parts has its small-sample factor
+      G/(G-1) · (n-1)/(n-k); t with min(G) - 1 degrees of freedom.
+    - "dyadic": with `clusters`. Any two rows that share a language, as source or target, may depend
+      on each other (Aronow, Samii and Assenova 2015);
       the factor and degrees of freedom as above, with G the number of languages (our addition:
       their estimator is for many languages). The one for transfer between languages, and the only
       one of use for unordered pairs.
@@ -93,59 +86,46 @@ def regression(
     ----------
     table : DataFrame
         One row per observation: a language, or a pair of a source and a target.
-    clusters : sequence of str
-        None, one or two columns, e.g. ``("source", "target")``.
+    clusters : sequence of two str, optional
+        The columns that name the languages of a pair: ``("source", "target")``.
     effects : sequence of str
         Columns of which every name has an intercept of its own (fixed effects), e.g. ``("source",
         "target")``: what makes a language a good source, or an easy target, for all others is then
         taken out, and the coefficients are about what is left within them. ``vif`` tells how much
         of a predictor that takes. The table has no row of an intercept then.
 
-    Raises
-    ------
-    ValueError
-        A column or number missing; no more rows than terms; an outcome or predictor that is the
-        same in all rows; predictors of which one follows from the others or from the effects; more
-        than two cluster columns, or one with a single cluster.
+    ValueError for a column or number missing; no more rows than terms; an outcome or predictor that
+    is the same in all rows; predictors of which one follows from the others or from the effects; a
+    cluster column with a single cluster.
     """
     fit = least_squares(table, outcome, predictors, effects)
-    terms = [*([] if effects else ["intercept"]), *predictors]
     kept = slice(1 if effects else 0, 1 + len(predictors))
-    found = fit.params[kept]
+    coefficient = fit.params[kept]
+    inflation = [variance_inflation_factor(fit.model.exog, 1 + i) for i in range(len(predictors))]
     rows, repaired = [], []
-    inflation = [np.nan] + [
-        variance_inflation_factor(fit.model.exog, 1 + index) for index in range(len(predictors))
-    ]
     for kind, errors in _covariances(fit, table, clusters, kept).items():
         error = np.sqrt(np.diag(errors.covariance))
-        width = stats.t.ppf((1 + checks.level(level)) / 2, errors.df) * error
+        width = stats.t.ppf((1 + LEVEL) / 2, errors.df) * error
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_value = 2 * stats.t.sf(np.abs(found / error), errors.df)
-        rows.append(
-            pd.DataFrame(
-                {
-                    "term": terms,
-                    "coefficient": found,
-                    "errors": kind,
-                    "error": error,
-                    "df": errors.df,
-                    "low": found - width,
-                    "high": found + width,
-                    "p_value": p_value,
-                    "vif": inflation[kept],
-                }
-            )
-        )
+            p_value = 2 * stats.t.sf(np.abs(coefficient / error), errors.df)
+        view = {
+            "term": ["intercept", *predictors][kept],
+            "coefficient": coefficient,
+            "errors": kind,
+            "error": error,
+            "df": errors.df,
+            "low": coefficient - width,
+            "high": coefficient + width,
+            "p_value": p_value,
+            "vif": [np.nan, *inflation][kept],
+        }
+        rows.append(pd.DataFrame(view))
         repaired += [kind] * errors.repaired
     return Regression(
-        pd.concat(rows, ignore_index=True),
-        float(fit.rsquared),
-        float(fit.rsquared_adj),
-        float(fit.f_pvalue),
-        int(fit.nobs),
-        float(het_breuschpagan(fit.resid, fit.model.exog)[1]),
+        pd.concat(rows, ignore_index=True), float(fit.rsquared), float(fit.rsquared_adj),
+        int(fit.nobs), float(het_breuschpagan(fit.resid, fit.model.exog)[1]),
         tuple(repaired),
-    )
+    )  # fmt: skip
 
 
 def least_squares(
@@ -197,28 +177,22 @@ def _covariances(
     robust = fit.cov_HC3
     if fit.get_influence().hat_matrix_diag.max() > 1 - ROUNDING:  # HC3 divides by 1 - leverage
         robust = np.full_like(robust, np.nan)
-    found = {
+    views = {
         "classical": _Errors(fit.cov_params()[kept, kept], df),
         "robust": _Errors(robust[kept, kept], df),
     }
     if not clusters:
-        return found
-    if len(clusters) > 2:
-        raise ValueError(f"there can be one or two cluster columns, not {len(clusters)}")
+        return views
     codes, n_names = language_codes(table, clusters)
     sizes = [len(np.unique(column)) for column in codes.T]
     for name, size in zip(clusters, sizes, strict=True):
         if size < 2:
             raise ValueError(f"{name} is the same in all rows: errors need two clusters or more")
-    if len(clusters) == 1:
-        found["clustered"] = _Errors(cov_cluster(fit, codes[:, 0])[kept, kept], sizes[0] - 1)
-        return found
     both, first, second = (part[kept, kept] for part in cov_cluster_2groups(fit, codes))
-    found["clustered"] = _positive(both, first + second, min(sizes) - 1)
-    if n_names < sum(sizes):
-        dyadic = (part[kept, kept] for part in _dyadic(fit, codes))
-        found["dyadic"] = _positive(*dyadic, n_names - 1)
-    return found
+    views["clustered"] = _positive(both, first + second, min(sizes) - 1)
+    dyadic = (part[kept, kept] for part in _dyadic(fit, codes))
+    views["dyadic"] = _positive(*dyadic, n_names - 1)
+    return views
 
 
 def _dyadic(fit: RegressionResults, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -260,24 +234,22 @@ def fitted_line(
     *,
     clusters: Sequence[str] = (),
     errors: str = "classical",
-    n_points: int = 100,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
-    """The regression line of one predictor, with the confidence band of its mean response.
+    """The regression line of one predictor, with the 95 % band of its mean response.
 
-    ``n_points`` rows over the range of `x`: ``x``, ``y`` (on the line), ``low``, ``high`` (where
-    the line may run, not where a further point may fall). `errors` and `clusters` as in
-    `regression`, and so the exceptions; ValueError also for a kind of error that is not there.
+    100 rows over the range of `x`: ``x``, ``y`` (on the line), ``low``, ``high`` (where the line
+    may run, not where a further point may fall). `errors` and `clusters` as in `regression`, and so
+    the exceptions; ValueError also for a kind of error that is not there.
     """
     fit = least_squares(table, y, [x])
     kinds = _covariances(fit, table, clusters)
     if errors not in kinds:
         raise ValueError(f"there are no {errors!r} errors here: choose {', '.join(kinds)}")
-    grid = np.linspace(*np.quantile(fit.model.exog[:, 1], [0, 1]), n_points)
-    points = np.column_stack([np.ones(n_points), grid])
+    grid = np.linspace(*np.quantile(fit.model.exog[:, 1], [0, 1]), 100)
+    points = np.column_stack([np.ones(len(grid)), grid])
     mean = points @ fit.params
     variance = np.einsum("pi,ij,pj->p", points, kinds[errors].covariance, points)
-    width = stats.t.ppf((1 + checks.level(level)) / 2, kinds[errors].df) * np.sqrt(variance.clip(0))
+    width = stats.t.ppf((1 + LEVEL) / 2, kinds[errors].df) * np.sqrt(variance.clip(0))
     return pd.DataFrame({"x": grid, "y": mean, "low": mean - width, "high": mean + width})
 
 
@@ -295,16 +267,15 @@ def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[
     return float(fit.rsquared), float(fit.rsquared_adj)
 
 
-def leverage(
-    table: pd.DataFrame, outcome: str, predictors: Sequence[str], effects: Sequence[str] = ()
-) -> pd.DataFrame:
+def leverage(table: pd.DataFrame, outcome: str, predictors: Sequence[str]) -> pd.DataFrame:
     """How much single rows decide of a regression: one row per row of `table`, with its index.
 
     ``leverage``: the weight of a row's outcome in its own prediction (their mean is terms / rows);
     ``cook``: how far all predictions move without the row, in units of their variance (Cook 1977).
     Raises ValueError as `regression`.
     """
-    found = least_squares(table, outcome, predictors, effects).get_influence()
+    influence = least_squares(table, outcome, predictors).get_influence()
     return pd.DataFrame(
-        {"leverage": found.hat_matrix_diag, "cook": found.cooks_distance[0]}, index=table.index
+        {"leverage": influence.hat_matrix_diag, "cook": influence.cooks_distance[0]},
+        index=table.index,
     )

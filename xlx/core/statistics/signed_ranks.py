@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from xlx.core import checks
 from xlx.core.statistics.tables import LEVEL
 
 
@@ -14,21 +13,17 @@ from xlx.core.statistics.tables import LEVEL
 class Wilcoxon:
     """Signed-rank test of differences, with the Hodges-Lehmann estimate of their centre.
 
-    ``statistic`` is the sum of the ranks of the positive differences, of the ``n`` that are not
-    zero; ``n_zero`` are. ``estimate`` is the median of all means of two differences (of one with
-    itself too), ``low`` and ``high`` its interval.
+    ``estimate`` is the median of all means of two differences (of one with itself too), ``low`` and
+    ``high`` its 95 % interval.
     """
 
-    statistic: float
     p_value: float
-    n: int
-    n_zero: int
     estimate: float
     low: float
     high: float
 
 
-def wilcoxon(differences: Sequence[float] | np.ndarray, *, level: float = LEVEL) -> Wilcoxon:
+def wilcoxon(differences: Sequence[float] | np.ndarray) -> Wilcoxon:
     """Test that differences are symmetric about zero (two-sided).
 
     The p-value is exact, also with ties: all 2ⁿ ways to sign the ranks are counted (time grows with
@@ -36,12 +31,9 @@ def wilcoxon(differences: Sequence[float] | np.ndarray, *, level: float = LEVEL)
     Wilcoxon did and scipy does; if all are zero, it is 1. Differences that agree to 12 decimals
     count as tied. The estimate and its interval, which inverts the exact test of untied
     differences, hold the zeros as well, so with many zeros the interval may touch zero where the
-    p-value is small; with too few differences for the level it is infinite.
+    p-value is small; with too few differences it is infinite.
 
-    Raises
-    ------
-    ValueError
-        No differences, or one that is missing or infinite.
+    ValueError for no differences, or one that is missing or infinite.
     """
     values = np.asarray(differences, float).ravel()
     if not len(values) or not np.isfinite(values).all():
@@ -54,22 +46,14 @@ def wilcoxon(differences: Sequence[float] | np.ndarray, *, level: float = LEVEL)
     ranks = stats.rankdata(np.abs(kept))
     statistic = ranks[kept > 0].sum()
     mass = _signed_ranks(np.rint(2 * ranks).astype(int))  # ranks of ties are halves
-    at = round(2 * statistic)
-    p_value = min(1.0, 2 * min(mass[: at + 1].sum(), mass[at:].sum()))
-    n = len(values)
-    walsh = np.sort(np.add.outer(values, values)[np.triu_indices(n)] / 2)
-    below = np.cumsum(_signed_ranks(np.arange(1, n + 1)))
-    left_out = int(np.searchsorted(below, (1 - checks.level(level)) / 2, side="right"))
+    half_steps = round(2 * statistic)
+    tails = mass[: half_steps + 1].sum(), mass[half_steps:].sum()
+    p_value = min(1.0, 2 * min(tails))
+    walsh = np.sort(np.add.outer(values, values)[np.triu_indices(len(values))] / 2)
+    below = np.cumsum(_signed_ranks(np.arange(1, len(values) + 1)))
+    left_out = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))
     low, high = (walsh[left_out - 1], walsh[-left_out]) if left_out else (-np.inf, np.inf)
-    return Wilcoxon(
-        float(statistic),
-        float(p_value),
-        len(kept),
-        n - len(kept),
-        float(np.median(walsh)),
-        float(low),
-        float(high),
-    )
+    return Wilcoxon(*map(float, (p_value, np.median(walsh), low, high)))
 
 
 def _signed_ranks(ranks: np.ndarray) -> np.ndarray:
