@@ -61,7 +61,7 @@ def best_times(tasks: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 def run() -> list[dict[str, object]]:
     """Rows of the bench table: name, value, unit, aim."""
-    corpus = corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True, progress=False)
+    corpus = corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True)
     texts = [list(corpus.sentences[language][:SENTENCES]) for language in LANGUAGES]
     sentences = [sentence for text in texts for sentence in text]
     encoder = load("mini-xlmr", device="cpu")

@@ -574,9 +574,7 @@ def test_hub_without_a_network(monkeypatch):
         raise huggingface_hub.errors.LocalEntryNotFoundError("cannot reach it\nmany lines")
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", offline)
-    refuses(
-        "google/wmt24pp", 'load("google/wmt24pp", path=...)', error=DownloadError, progress=False
-    )
+    refuses("google/wmt24pp", 'load("google/wmt24pp", path=...)', error=DownloadError)
 
 
 def test_hub_download(hub, monkeypatch):
@@ -585,10 +583,10 @@ def test_hub_download(hub, monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
     # What arrives is not what data/checksums.tsv says.
-    refuses("google/wmt24pp", "fr_CA is not the one on record", languages=["fr_CA"], progress=False)
+    refuses("google/wmt24pp", "fr_CA is not the one on record", languages=["fr_CA"])
     record = origins.recorded("google/wmt24pp")
     monkeypatch.setitem(record, "fr_CA", (record["fr_CA"][0], "", ""))
-    corpus = load("google/wmt24pp", ["fr_CA"], progress=False)
+    corpus = load("google/wmt24pp", ["fr_CA"])
     assert corpus.sentences["fr_CA"] == ("fr_CA 1", "fr_CA\n2")
 
 
@@ -693,24 +691,22 @@ def served(tmp_path, monkeypatch):
 
 
 def test_flores_download(served, tmp_path):
-    corpus = load("flores200-dev", ["ar", "en"], progress=False)
+    corpus = load("flores200-dev", ["ar", "en"])
     assert corpus.sentences["en"] == ("eng_Latn dev 1", "eng_Latn 2")
     (served / "flores200_dataset.tar.gz").unlink()  # the second time from the cache
-    assert load("flores200-dev", ["ar", "en"], progress=False) == corpus
+    assert load("flores200-dev", ["ar", "en"]) == corpus
     # The archive is the one pinned here, but its devtest is not the text on record.
-    refuses("flores200", "arb_Arab is not the one on record", languages=["ar"], progress=False)
+    refuses("flores200", "arb_Arab is not the one on record", languages=["ar"])
 
 
 def test_a_download_with_another_checksum_is_not_kept(served, tmp_path):
     (served / "flores200_dataset.tar.gz").write_bytes(b"an error page")
-    refuses("flores200-dev", "is not the file on record", "path=...", progress=False)
+    refuses("flores200-dev", "is not the file on record", "path=...")
     assert [file for file in (tmp_path / "cache").rglob("*") if file.is_file()] == []
 
 
 def test_ntrex_download(served, monkeypatch):
-    refuses(
-        "ntrex", "newstest2019-ref.deu.txt is not the file on record", languages=["de"], progress=0
-    )
+    refuses("ntrex", "newstest2019-ref.deu.txt is not the file on record", languages=["de"])
     folder = served / origins.ORIGINS["ntrex"].pin
     record = origins.recorded("ntrex")
     for tag, (file, *_) in list(record.items()):
@@ -718,7 +714,7 @@ def test_ntrex_download(served, monkeypatch):
             monkeypatch.setitem(
                 record, tag, (file, hashlib.sha256(path.read_bytes()).hexdigest(), "")
             )
-    corpus = load("ntrex", ["de", "sr"], progress=False)
+    corpus = load("ntrex", ["de", "sr"])
     assert corpus.sentences == {"de": ("deu 1", "deu 2"), "sr": ("један", "два")}
     assert corpus.ids == ("bbc.1:1", "cnn.2:2")
 
@@ -729,7 +725,7 @@ def test_without_a_network(name, monkeypatch, tmp_path):
     monkeypatch.setitem(origins.ORIGINS, name, closed)
     monkeypatch.setattr("xlx.core.paths.CACHE", tmp_path)
     refuses(name, f"{name} could not be downloaded", "connect to", f'load("{name}", path=...)',
-            error=DownloadError, languages=["de"], progress=False)  # fmt: skip
+            error=DownloadError, languages=["de"])  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["google/wmt24pp", "ntrex", "flores200", "flores200-dev"])

@@ -22,7 +22,16 @@ from xlx.text.files import TextError
 from xlx.text.questions import Answer
 from xlx.text.segmentation import spaceless, without_punctuation, word_pattern
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
+#: What MLQA takes out of a text in small letters, by language; in others, nothing. SQuAD takes
+#: those of English out in every language.
+_ARTICLES: dict[str, str] = {
+    "en": r"\b(?:a|an|the)\b",
+    "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
+    "vi": r"\b(?:của|là|cái|chiếc|những)\b",
+    "de": r"\b(?:ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
+    "ar": r"\sال^|ال",
+}
+_ASCII = str.maketrans("", "", string.punctuation)
 
 
 @lru_cache(maxsize=2**16)
@@ -30,11 +39,10 @@ def normalised_answer(text: str) -> str:
     """A text as SQuAD v1.1 compares it: in lower case, without punctuation, articles, extra spaces.
 
     Punctuation is that of SQuAD's script (ASCII) and all of Unicode's category P, such as "。" and
-    "«"; as in MLQA's script, since XQuAD is in other scripts than Latin. Articles are a, an and the
-    in every language, as SQuAD's script has them.
+    "«"; as in MLQA's script, since XQuAD is in other scripts than Latin.
     """
     plain = text.lower().translate(without_punctuation())
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    return " ".join(re.sub(_ARTICLES["en"], " ", plain).split())
 
 
 @lru_cache(maxsize=2**16)
@@ -83,19 +91,6 @@ def _f1(given: Counter[str], gold: Counter[str]) -> float:
     return 2 * same / (given.total() + gold.total())
 
 
-# --- the published scripts ------------------------------------------------------------------------
-
-#: What MLQA takes out of a text in small letters, by language; in others, nothing.
-ARTICLES: dict[str, str] = {
-    "en": r"\b(?:a|an|the)\b",
-    "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
-    "vi": r"\b(?:của|là|cái|chiếc|những)\b",
-    "de": r"\b(?:ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
-    "ar": r"\sال^|ال",
-}
-_ASCII = str.maketrans("", "", string.punctuation)
-
-
 def squad(prediction: str, answers: Iterable[Answer | str]) -> tuple[float, float]:
     """F1 and exact match of an answer, in [0, 1], as SQuAD v1.1 has them; the best of the answers.
 
@@ -103,7 +98,7 @@ def squad(prediction: str, answers: Iterable[Answer | str]) -> tuple[float, floa
     """
 
     def words(text: str) -> list[str]:
-        return re.sub(ARTICLES["en"], " ", text.lower().translate(_ASCII)).split()
+        return re.sub(_ARTICLES["en"], " ", text.lower().translate(_ASCII)).split()
 
     return _best(prediction, answers, words)
 
@@ -119,8 +114,8 @@ def mlqa(prediction: str, answers: Iterable[Answer | str], language: str) -> tup
 
     def words(text: str) -> list[str]:
         text = text.lower().translate(plain)
-        if language in ARTICLES:
-            text = re.sub(ARTICLES[language], " ", text)
+        if language in _ARTICLES:
+            text = re.sub(_ARTICLES[language], " ", text)
         if language == "zh":
             text = re.sub("([\u4e00-\u9fa5])", r" \1 ", text)
         return text.split()

@@ -12,8 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
-from xlx.core.languages import base_code
-from xlx.text.files import TextError
+from xlx.text.varieties import language_code
 
 #: Languages written without spaces between words, as far as `words` knows them.
 SPACELESS: tuple[str, ...] = ("ja", "th", "zh")
@@ -34,10 +33,7 @@ _MEETING = re.compile(rf"[^{_ALONE}{_THAI}]{{2}}|[{_THAI}][{_THAI_MARKS}]")
 @cache
 def spaceless(language: str) -> bool:
     """Whether the language (of "zh-en": of the context) is written without spaces."""
-    try:
-        return base_code(language.split("-")[0]) in SPACELESS
-    except ValueError as error:
-        raise TextError(str(error)) from None
+    return language_code(language.split("-")[0]) in SPACELESS
 
 
 @cache

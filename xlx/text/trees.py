@@ -25,10 +25,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from xlx.core import checks
-from xlx.core.languages import base_code
 from xlx.text import conllu_files, shipped
-from xlx.text.files import TextError, decode, unpacked
+from xlx.text.files import TextError, decode, files_below, unpacked
+from xlx.text.varieties import language_code
 
 #: Why a sentence is no tree; "two roots" are two or more.
 FLAWS: tuple[str, ...] = ("no such head", "no root", "two roots", "a cycle")
@@ -146,16 +145,6 @@ class Trees:
         """Words of all sentences."""
         return sum(map(len, self.trees))
 
-    def text_hash(self) -> str:
-        """SHA-256 of tokens and analyses; ids do not matter."""
-        digest = hashlib.sha256()
-        for tree in self.trees:
-            features = ["|".join(f"{k}={v}" for k, v in x.items()) for x in tree.features]
-            heads, token_of = map(str, tree.heads), map(str, tree.token_of)
-            rows = (tree.tokens, tree.words, heads, tree.relations, tree.upos, features, token_of)
-            digest.update(("\n".join(map("\t".join, rows)) + "\n\n").encode())
-        return digest.hexdigest()
-
 
 def load_trees(language: str, source: str = "ud", *, path: str | Path | None = None) -> Trees:
     """Parsed sentences of a language.
@@ -168,15 +157,11 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
         all of which are taken, in the order of their paths; None for what is shipped. Of several
         files, ids are preceded by the name of the file.
 
-    Raises TextError (a ValueError) for a source or language that is not shipped, a shipped file
-    that was changed, a folder without such files, and malformed files (with the line);
-    FileNotFoundError where there is nothing at ``path``.
+    Raises TextError (a ValueError) for what is not shipped, a shipped file that was changed, a
+    folder without such files, and malformed files (with the line); FileNotFoundError where there is
+    nothing at ``path``.
     """
-    checks.tag(language, TextError)
-    try:
-        language = base_code(language)
-    except ValueError as error:
-        raise TextError(str(error)) from None
+    language = language_code(language)
     if path is None:
         row = _shipped(language, source)
         read = read_trees(shipped.lines_of("trees", row), row["file"], language, source=source)
@@ -233,48 +218,26 @@ def _shipped(language: str, source: str) -> dict[str, Any]:
 
 
 def _local_files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise FileNotFoundError(f"There is nothing at {path}; give a CoNLL-U file or a folder.")
-    if path.is_file():
-        return [path]
-    files = sorted(f for f in path.rglob("*") if f.name.endswith((".conllu", ".conllu.xz")))
-    if not files:
-        raise TextError(f"{path} has no .conllu or .conllu.xz file, at any depth.")
-    return files
+    def fits(file: Path) -> bool:
+        return file.name.endswith((".conllu", ".conllu.xz"))
+
+    return files_below(path, fits, ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder.")
 
 
-def read_trees(
-    lines: Sequence[str],
-    where: str,
-    language: str,
-    *,
-    source: str = "conllu",
-    strict: bool = False,
-) -> Trees:
-    """The trees of a CoNLL-U file.
+def read_trees(lines: Sequence[str], where: str, language: str, *, source: str = "conllu") -> Trees:
+    """The trees of the lines of a CoNLL-U file; ``where`` opens every error: the name of the file.
 
-    Parameters
-    ----------
-    lines : the file, without line ends.
-    where : what opens every error: the name of the file.
-    language, source : of the result.
-    strict : raise for a sentence that is no tree instead of leaving it out.
-
-    The id of a tree is its ``sent_id``, else the number of the sentence in the file.
-
-    Raises TextError as `conllu_files.read_conllu`, and for a word without head or relation and
-    features that are not ``Name=Value|…`` (with the line).
+    The id of a tree is its ``sent_id``, else the number of the sentence in the file. Raises
+    TextError as `conllu_files.read_conllu`, and for a word without head or relation and features
+    that are not ``Name=Value|…`` (with the line).
     """
     left_out = dict.fromkeys(FLAWS, 0)
     trees, dropped = [], []
     for sentence in conllu_files.read_conllu(lines, where):
         tree = _tree(sentence, language, where)
         if flaw := _flaw(tree.heads):
-            place = f"line {sentence.line}"
-            if strict:
-                raise TextError(f"{where}, {place}: sentence {tree.id} is no tree: {flaw}.")
             left_out[flaw] += 1
-            dropped.append(f"{tree.id}, {place}: {flaw}")
+            dropped.append(f"{tree.id}, line {sentence.line}: {flaw}")
         else:
             trees.append(tree)
     return Trees(language, source, tuple(trees), left_out, tuple(dropped))
@@ -324,17 +287,11 @@ def _flaw(heads: Sequence[int]) -> str:
 
 def _depths(heads: Sequence[int]) -> list[int] | None:
     """Steps from each word to the root; None where a word never comes to it."""
-    depth = [-1] * len(heads)
+    depths = []
     for word in range(len(heads)):
-        way = []
-        while depth[word] < 0:
-            way.append(word)
-            if len(way) > len(heads):
+        depths.append(0)
+        while heads[word] != 0:
+            word, depths[-1] = heads[word] - 1, depths[-1] + 1
+            if depths[-1] > len(heads):
                 return None
-            if heads[word] == 0:
-                depth[word] = 0
-            else:
-                word = heads[word] - 1
-        for steps, passed in enumerate(reversed([w for w in way if w != word]), depth[word] + 1):
-            depth[passed] = steps
-    return depth
+    return depths
