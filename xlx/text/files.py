@@ -8,6 +8,7 @@ stripped, normalised or repaired.
 import bz2
 import hashlib
 import lzma
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import pandas as pd
 _LF, _CR = "\u2424", "\u240d"
 #: Letters and signs that show nothing: fillers of Hangul, the empty pattern of Braille.
 _BLANK = "\u115f\u1160\u3164\uffa0\u2800"
+_NOT_LETTERS = re.compile(r"[\W_]+")
 _BZ2, _XZ = b"BZh", b"\xfd7zXZ\x00"
 
 
@@ -89,6 +91,11 @@ def tsv(data: bytes, where: str) -> pd.DataFrame:
                 f"{where}, line {number}: {len(row)} cells under a header of {len(header)}."
             )
     return pd.DataFrame(rows[1:], columns=header, dtype=object)
+
+
+def letters(text: str | Iterable[str]) -> str:
+    """Letters and digits of a text or its tokens, without case: what makes two texts the same."""
+    return _NOT_LETTERS.sub("", text if isinstance(text, str) else "".join(text)).casefold()
 
 
 def visible(sentence: str) -> bool:

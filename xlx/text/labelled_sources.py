@@ -153,9 +153,11 @@ def codes_of(labels: Iterable[str]) -> dict[str, str]:
 
 def variety(language: str, labels: dict[str, str]) -> str | None:
     """The code among those of ``labels`` (code to label) that a code or a label means."""
+    if language in labels:
+        return language
     spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
     spelled |= {parse_tag(label): code for code, label in labels.items()}
-    return language if language in labels else spelled.get(language)
+    return spelled.get(language)
 
 
 def find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:

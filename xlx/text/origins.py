@@ -9,6 +9,7 @@ the files of NTREX are checked by SHA-256 when they arrive; the hub checks its o
 import gzip
 import json
 import lzma
+import re
 import tarfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -31,8 +32,8 @@ from xlx.text.files import (
     with_ids,
 )
 
-#: Verses with fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
-_NO_VERSE = 3
+#: Verses of fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
+_VERSE = re.compile(r"(?:[\W_]*[^\W_]){3}")
 
 
 class DownloadError(FileNotFoundError):
@@ -286,7 +287,7 @@ def _of_verses(lines: Mapping[str, list[str]], files: Mapping[str, str]) -> _Rea
         verses[tag] = {
             key: verse
             for key, verse in by_id(with_ids(rows, where), where).items()
-            if sum(map(str.isalnum, verse)) >= _NO_VERSE
+            if _VERSE.match(verse)
         }
     ids, texts = in_common(verses)
     return texts, {"id": ids, "domain": tuple(key.split(".")[0] for key in ids)}

@@ -18,15 +18,14 @@ Ravishankar, Øvrelid and Velldal (2019), X-Probe; sections are numbered as ther
 """
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from xlx.text import conllu_files, shipped
-from xlx.text.files import TextError, decode, files_below, unpacked
+from xlx.text.files import TextError, decode, files_below, letters, unpacked
 from xlx.text.varieties import language_code
 
 #: Why a sentence is no tree; "two roots" are two or more.
@@ -40,13 +39,6 @@ _FORMER_RELATIONS = {
 }
 #: Values of features that the Hindi treebank had in UD 1.
 _FORMER_FEATURES = {"Number=Sg": "Number=Sing", "Number=Pl": "Number=Plur"}
-
-_NOT_LETTERS = re.compile(r"[\W_]+")
-
-
-def letters(tokens: Iterable[str]) -> str:
-    """The letters and digits of a sentence, without case: what makes two sentences the same."""
-    return _NOT_LETTERS.sub("", "".join(tokens)).casefold()
 
 
 @dataclass(frozen=True)
