@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.text.made import conllu_row
-from tests.text.made import put
+from tests.text.made import conllu_row, put
 from xlx.core import languages, paths
 from xlx.text import corpora, labelled, labelled_files
 from xlx.text.examples import Examples
