@@ -45,7 +45,7 @@ def best_of(*tasks: Callable[[], object]) -> list[float]:
 def training_sets() -> dict[str, examples.Examples]:
     """The training set in each language."""
     parts = {code: labelled.load_labelled("PI", code, "train") for code in LANGUAGES}
-    sets, _ = parallel_sets.common({code: examples.of_part(parts[code]) for code in parts})
+    sets, _ = parallel_sets.common(parts)
     return sets
 
 
