@@ -72,11 +72,9 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
 
     ``files``: a results file, a folder (its ``*.json``, at any depth), or several of either. Groups
     (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
-    ``model_name``, or else the ``pretrained=`` of its ``config``.
-
-    Raises TextError for a file that is no JSON, lacks a field that is needed (named), has a score
-    outside 0 to 1 or none of the three tasks, and for a score that two files give;
-    FileNotFoundError for a path that does not exist.
+    ``model_name``, or else the ``pretrained=`` of its ``config``. Raises TextError, with file and
+    field, for what is malformed, and for a score that two files give; FileNotFoundError for a path
+    that does not exist.
     """
     return _table(row for file in _files(files) for row in _results(file))
 
@@ -85,9 +83,8 @@ def read_csv(file: str | Path) -> pd.DataFrame:
     """Scores in a CSV with the columns task, model, language, score and, if known, stderr and n.
 
     A row with an empty score is a language without one: it is left out. ``language`` is a code or a
-    label. Raises TextError for what is no CSV in UTF-8 and, with the line, for a missing
-    column or cell, a language that is none, a score that is no number from 0 to 1, and a task,
-    model and language that come twice; FileNotFoundError for a path that does not exist.
+    label. Raises TextError, with the line, for what is malformed or comes twice; FileNotFoundError
+    for a path that does not exist.
     """
     return _table(_csv_rows(Path(file)))
 
@@ -138,16 +135,14 @@ def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
 
 
 def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
-    """How many of some languages have a score: one row a task and model.
+    """How many of some languages (codes) have a score: one row a task and model.
 
-    Columns task, model, scored, missing (counts), without (the codes that have none, joined by
-    spaces). ``languages`` are codes, such as those that an alignment score was computed for.
+    Columns task, model, scored, missing (counts), without (the codes that have none).
     """
     codes = list(dict.fromkeys(languages))
     rows = []
     for (task, model), scores in table.groupby(["task", "model"], sort=False):
-        there = set(scores["language"])
-        without = [code for code in codes if code not in there]
+        without = [code for code in codes if code not in set(scores["language"])]
         rows.append((task, model, len(codes) - len(without), len(without), " ".join(without)))
     return pd.DataFrame(rows, columns=["task", "model", "scored", "missing", "without"])
 
@@ -156,10 +151,8 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     """The scores of some models alone, each called as it is here.
 
     A results file names a model by what it was loaded from, often a path; here a folder goes by its
-    last part (`loading.series_name`). So a model is the one in the table of its own name, or else
-    the only one whose last part is its last part.
-
-    Raises TextError for a model without scores, or that several in the table may be, and,
+    last part. So a model is the one in the table of its own name, or else the only one whose last
+    part is its last part. Raises TextError for a model without scores, or that several may be, and,
     with a ``pivot``, for one without a score in this language in one of its tasks.
     """
     there = list(dict.fromkeys(table["model"]))
@@ -170,12 +163,12 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
         ]
         if len(same) != 1:
             raise TextError(
-                f"{' and '.join(same) if same else 'None'} of the models with results may be "
-                f"{model}; there are {', '.join(there) or 'none'}."
+                f"{' and '.join(same) or 'None'} of the models with results may be {model}; there "
+                f"are {', '.join(there) or 'none'}."
             )
         scores = table[table["model"] == same[0]]
-        for task, rows in scores.groupby("task", sort=False):
-            if pivot is not None and pivot not in set(rows["language"]):
+        for task, languages in scores.groupby("task", sort=False)["language"]:
+            if pivot not in {None, *languages}:
                 raise TextError(f"{task}: {same[0]} has no score in {pivot}.")
         called[same[0]] = str(model)
     kept = table[table["model"].isin(called)]
@@ -183,10 +176,9 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
 
 
 def of_task(table: pd.DataFrame, task: str, model: str | None = None) -> pd.DataFrame:
-    """The scores of one task and one model (named as in `of_models`), a row a language.
+    """The scores of one task and one model (as in `of_models`; its errors), a row a language.
 
-    Raises TextError for a task that there is not, for scores of several models where none is
-    named, and as `of_models`.
+    TextError for a task that there is not, and for several models where none is named.
     """
     scores = table[table["task"] == task]
     names = list(dict.fromkeys(scores["model"]))

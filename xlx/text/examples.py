@@ -87,11 +87,9 @@ class Examples(Rows):
 
         Words are what stands between spaces; in Chinese, Japanese and Thai characters, spaces among
         them, with their combining marks. A text that occurs several times in a part (a premise) has
-        one new order in all places, which depends on the seed and on where it occurs first. A short
-        text may, by chance, keep its old order.
-
-        Of single sentences ``parts`` may name "second" too, which is then nothing to shuffle.
-        TextError for another part, or where there is none to shuffle.
+        one new order, which depends on the seed and on where it occurs first. Of single sentences
+        ``parts`` may name "second" too, which is then nothing to shuffle. TextError for another
+        part, or where there is none to shuffle.
         """
         parts = list(parts)
         if self.second is None and "first" in parts:

@@ -81,11 +81,8 @@ def overlap_answers(questions: Questions, length: int) -> list[str]:
 
     Of all spans of ``length`` words (of the whole context, where it has fewer), that with the
     largest sum of ``1 / (1 + d)`` over the words of the context outside the span that are words of
-    the question, at distance ``d`` from its centre; the first of equals, which is the beginning of
-    the context where no word of the question occurs. Words are compared as in `word_distances`, of
-    which this is the shortcut: what it gets right needs no understanding of the question.
-
-    Raises TextError for a length below 1.
+    the question, at distance ``d`` from its centre; the first of equals. Words are compared as in
+    `word_distances`, of which this is the shortcut. Raises TextError for a length below 1.
     """
     if length < 1:
         raise TextError(f"an answer of {length} words is none; take at least one")

@@ -113,9 +113,8 @@ class Questions(Rows):
     def shuffled(self, seed: int) -> "Questions":
         """The words of every question in random order, all else as it is (section 5).
 
-        Words are those of `segmentation.words`, joined by spaces; in languages without spaces, only
-        where two words of another script or punctuation meet. A question that occurs several times
-        has one order, which depends on the seed and the position of its first occurrence.
+        Words are those of `segmentation.words`. A question that occurs several times has one order,
+        which depends on the seed and the position of its first occurrence.
         """
         split = partial(words, language=self.question_language)
         join = partial(joined_words, language=self.question_language)
@@ -201,11 +200,11 @@ def parallel_questions(
     per_context: int | None = None,
     path: str | Path | None = None,
 ) -> tuple[dict[str, Questions], dict[str, int]]:
-    """A part of a source in several languages: what all of them have, n of it at most.
+    """A part of a source in several languages: what all of them have, the `shortest` n at most.
 
-    ``n`` takes the `shortest`, ``per_context`` of a context at most; None: all. Returns the sets
-    and, for each language, how many of the questions that some language has it lacks. Errors as
-    `load_questions` and `common`.
+    ``per_context``: so many questions of a context at most. Returns the sets and, for each
+    language, how many of the questions that some language has it lacks. Errors as `load_questions`
+    and `common`.
     """
     loaded = {code: load_questions(source, code, split, path=path) for code in languages}
     sets, _ = common(loaded)

@@ -1,20 +1,15 @@
 """Dependency trees: sentences parsed as in Universal Dependencies, gold or by UDPipe.
 
-X-Probe's probing tasks (section 4) are made of parsed sentences (section 6.1). `load_trees` reads
-the gold parses shipped in ``data/trees``: every sentence at hand of a treebank (``ud``) and of
-Parallel UD (``pud``, 1,000 sentences, the same in all languages), or with ``path=`` CoNLL-U files
-of your own, such as `parsing` makes of raw text.
+X-Probe's probing tasks (section 4) are made of parsed sentences (Ravishankar, Øvrelid and Velldal
+2019, section 6.1). `load_trees` reads the gold parses shipped in ``data/trees``, of a treebank
+(``ud``) and of Parallel UD (``pud``), or with ``path=`` CoNLL-U files of your own, such as
+`parsing` makes of raw text.
 
-What a `Tree` holds: UD's syntactic words with their heads, relations, tags and features, and apart
-from them the tokens, which are what the text shows. German *im* is one token and two words, *in*
-and *dem*. Names of UD 1 are read as those of UD 2: ``dobj`` as ``obj``, ``nsubjpass`` as
-``nsubj:pass``, ``Number=Sg`` as ``Number=Sing`` and so on; UD 1's ``nmod`` stays, as nothing there
-tells which are UD 2's ``obl``.
-
-A sentence that is no tree (no root, two, a cycle, a head that there is not) is left out and named
-in `Trees.dropped`: automatic parses have such. What is no CoNLL-U at all is a TextError.
-
-Ravishankar, Øvrelid and Velldal (2019), X-Probe; sections are numbered as there.
+A `Tree` holds UD's syntactic words with their heads, relations, tags and features, and apart from
+them the tokens, which are what the text shows: German *im* is one token and two words, *in* and
+*dem*. Names of UD 1 are read as those of UD 2 (``dobj`` as ``obj``, ``Number=Sg`` as
+``Number=Sing``); its ``nmod`` stays, as nothing tells which are UD 2's ``obl``. A sentence that is
+no tree is left out and named in `Trees.dropped`: automatic parses have such.
 """
 
 import hashlib
@@ -45,11 +40,10 @@ _FORMER_FEATURES = {"Number=Sg": "Number=Sing", "Number=Pl": "Number=Plur"}
 class Tree:
     """A sentence with its dependency tree.
 
-    ``words``, ``heads``, ``relations``, ``upos``, ``features`` and ``token_of`` have one entry a
-    syntactic word: ``heads`` the number of its head among the words, from 1, and 0 at the root;
-    ``features`` a dictionary such as ``{"Number": "Sing"}`` (shared between words: do not change
-    it); ``token_of`` the position (from 0) in ``tokens`` of the token that it is part of, which
-    never falls. ``id`` tells it apart from the other sentences of its `Trees`.
+    All but ``id``, ``language`` and ``tokens`` have one entry a syntactic word: ``heads`` the
+    number of its head, from 1, and 0 at the root; ``features`` a dictionary such as ``{"Number":
+    "Sing"}`` (shared between words: do not change it); ``token_of`` the position (from 0) in
+    ``tokens`` of its token, which never falls. ``id`` tells a sentence apart in its `Trees`.
     """
 
     id: str
@@ -112,9 +106,9 @@ class Tree:
 class Trees:
     """Parsed sentences of one source in a language.
 
-    ``left_out`` counts what is not here by reason: sentences that are no tree (`FLAWS`, all with
-    their numbers) and, in what is shipped, those that were not taken from the treebank.
-    ``dropped`` names the former: "sent-id, line 7: two roots".
+    ``left_out`` counts what is not here by reason: sentences that are no tree (`FLAWS`), and in
+    what is shipped those that were not taken. ``dropped`` names the former: "sent-id, line 7: two
+    roots".
     """
 
     language: str
