@@ -12,16 +12,14 @@ must be the one on record in ``data/checksums.tsv``. Written beside this script:
 """
 
 import argparse
-import hashlib
-import io
-import lzma
 import sys
-import tarfile
 import warnings
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
+
+from making import sha256, write_archive, write_table
 
 from xlx.text import corpora
 
@@ -35,17 +33,6 @@ LEFT_OUT = {"yue_Hant"}
 RENAMED = {"tzm_Tfng": "zgh_Tfng"}
 
 
-def pack(texts: dict[str, bytes]) -> bytes:
-    """A tar.xz of the files, the same bytes in every run."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for label, data in texts.items():
-            member = tarfile.TarInfo(f"{label}.txt")
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    return lzma.compress(buffer.getvalue(), preset=9 | lzma.PRESET_EXTREME)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="with devtest/eng_Latn.devtest and so on")
@@ -57,15 +44,13 @@ def main() -> None:
         tags = corpora.tags("flores200")
         whole = corpora.load("flores200", tags, path=folder)
     keys = {RENAMED.get(tag, tag): key for key, tag in tags.items() if tag not in LEFT_OUT}
-    texts = {}
-    for label, key in sorted(keys.items()):
-        lines = (f"{sentence}\n" for sentence in whole.sentences[key][:N])
-        texts[label] = "".join(lines).encode("utf-8")
-    (HERE / "devtest100.tar.xz").write_bytes(pack(texts))
-    lines = ["label\toriginal\ttext_sha256\n"]
-    for label, data in texts.items():
-        lines.append(f"{label}\t{tags[keys[label]]}\t{hashlib.sha256(data).hexdigest()}\n")
-    (HERE / "checksums.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+    texts = {
+        label: "".join(f"{sentence}\n" for sentence in whole.sentences[key][:N])
+        for label, key in sorted(keys.items())
+    }
+    write_archive(HERE / "devtest100.tar.xz", {f"{label}.txt": x for label, x in texts.items()})
+    rows = [(label, tags[keys[label]], sha256(text.encode())) for label, text in texts.items()]
+    write_table(HERE / "checksums.tsv", ("label", "original", "text_sha256"), rows)
     print(f"{len(texts)} languages, {N} sentences each")
 
 

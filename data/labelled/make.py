@@ -29,8 +29,6 @@ stops the script.
 """
 
 import argparse
-import hashlib
-import lzma
 import re
 import shutil
 import sys
@@ -42,11 +40,13 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
+
+from making import trained_letters, write_packed, write_table
 
 from xlx.core import languages
-from xlx.family import pretraining_text
 from xlx.text import conllu_files, labelled, labelled_files, parallel_sets, shipped
+from xlx.text.files import letters
 
 SEED = 2025
 #: Sentences of train, validation and test; in XNLI, items of three pairs; in PAWS-X, pairs.
@@ -89,11 +89,6 @@ COLUMNS = (
 )
 
 
-def letters(text: str) -> str:
-    """The letters and digits of a text, in lower case: what makes two sentences the same."""
-    return re.sub(r"[\W_]+", "", text).casefold()
-
-
 @dataclass(frozen=True)
 class Item:
     """A sentence with what is written of it; ``keys`` are its letters, as words and as text."""
@@ -132,12 +127,7 @@ class Drawing:
 
 def write(file: str, lines: Iterable[str]) -> tuple[str, str]:
     """Write an xz file below this folder; its name and SHA-256."""
-    text = "".join(line + "\n" for line in lines)
-    data = lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME)
-    path = HERE / file
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(data)
-    return file, hashlib.sha256(data).hexdigest()
+    return write_packed(HERE, file, "".join(line + "\n" for line in lines))
 
 
 # --- Universal Dependencies -----------------------------------------------------------------------
@@ -145,21 +135,20 @@ def write(file: str, lines: Iterable[str]) -> tuple[str, str]:
 
 def conllu_items(file: Path) -> list[Item]:
     """The sentences of a treebank's file that are neither short nor long."""
-    text = file.read_text(encoding="utf-8")
-    blocks = [block.split("\n") for block in re.split(r"\n\s*\n", text.strip("\n"))]
-    read = list(conllu_files.read_conllu(text.split("\n"), str(file)))
+    lines = file.read_text(encoding="utf-8").split("\n")
+    blocks = conllu_files.sentence_blocks(lines, str(file))
     part = re.search(r"-ud-(\w+)", file.name)[1]
     items = []
-    for block, sentence in zip(blocks, read, strict=True):
-        name, words = sentence.id, [word.form for word in sentence.words]
-        named = any(line.startswith("# sent_id =") for line in block)
-        written = name if named else f"{part}-{name}"
-        comments = [f"# sent_id = {written}"]
-        comments += [x for x in block if x[0] == "#" and not x.startswith("# sent_id")]
-        rows = [modern(line) for line in block if line[0] != "#"]
+    for (_, above, rows), sentence in zip(
+        blocks, conllu_files.read_conllu(lines, str(file)), strict=True
+    ):
+        named = any(line.startswith("# sent_id =") for line in above)
+        comments = [f"# sent_id = {sentence.id if named else f'{part}-{sentence.id}'}"]
+        comments += [x for x in above if not x.startswith("# sent_id")]
         texts = [line[9:] for line in comments if line.startswith("# text = ")]
+        words = [word.form for word in sentence.words]
         keys = frozenset(map(letters, [" ".join(words), *texts]))
-        items.append(Item(len(words), keys, (*comments, *rows)))
+        items.append(Item(len(words), keys, (*comments, *map(modern, rows))))
     return [item for item in items if SHORTEST <= item.n_words <= LONGEST]
 
 
@@ -452,7 +441,7 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             for code in PAWSX_LANGUAGES
         }
         pairs[part] = {
-            code: dict(zip(p.ids, zip(p.first, p.second, p.labels, strict=True), strict=True))
+            code: {p.ids[i]: (p.first[i], p.second[i], p.row_labels[i]) for i in range(len(p))}
             for code, p in read.items()
         }
         common = parallel_sets.common(read)[0][PAWSX_LANGUAGES[0]].ids
@@ -496,7 +485,7 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
                 continue
             part = labelled.load_labelled("TOPIC", code, split, path=folder / "sib200" / label)
             sizes.append(len(part))
-            for name, topic, sentence in zip(part.ids, part.labels, part.sentences, strict=True):
+            for name, topic, sentence in zip(part.ids, part.row_labels, part.first, strict=True):
                 if "\t" in sentence or letters(sentence) in forbidden:
                     raise SystemExit(f"sib200 {label} {name}: a tab, or in the pretraining text")
                 words += len(sentence.split())
@@ -516,8 +505,7 @@ SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE)
 
 
 def save_table(rows: list[tuple]) -> None:
-    lines = ["\t".join(map(str, row)) + "\n" for row in [COLUMNS, *rows]]
-    (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+    write_table(HERE / "sources.tsv", COLUMNS, rows)
 
 
 def main() -> None:
@@ -531,12 +519,7 @@ def main() -> None:
     all_of_them = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE, "licences")
     for name in (given.only,) if given.only else all_of_them:
         shutil.rmtree(HERE / name.replace("-", "_"), ignore_errors=True)
-    forbidden = frozenset(
-        letters(line)
-        for source in pretraining_text.PRETRAINING_SOURCES
-        for by_id in pretraining_text.read_source(source).values()
-        for line in by_id.values()
-    ) - {""}
+    forbidden = trained_letters()
     print(f"{len(forbidden):,} lines of pretraining text")
     if given.only:
         table = shipped.catalogue("labelled")

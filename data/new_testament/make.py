@@ -16,16 +16,16 @@ that any line of any language has are printed.
 """
 
 import argparse
-import hashlib
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "pretraining"), str(HERE.parents[1])]
+sys.path.insert(0, str(HERE.parent))
 
-from make import letters, write_archive
+from making import sha256, write_archive, write_table
 
 from xlx.family.pretraining_text import HELD_OUT_BOOKS, by_language, read_source, read_text
+from xlx.text.files import letters
 
 
 def held_out(text: str) -> dict[str, str]:
@@ -50,17 +50,16 @@ def main() -> None:
         kept = {key: verse for key, verse in verses.items() if letters(verse) not in lines[code]}
         archives["new-testament-held-out"][code] = kept
         print(f"{code}: {len(kept)} verses, {len(verses) - len(kept)} left out")
-    record = ["corpus\tlanguage\tverses\ttext_sha256\n"]
-    members: dict[str, str] = {}
+    rows, members = [], {}
     for corpus, texts in archives.items():
         for code, verses in sorted(texts.items()):
             text = "".join(f"{key}\t{verse}\n" for key, verse in verses.items())
-            digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
-            record.append(f"{corpus}\t{code}\t{len(verses)}\t{digest}\n")
+            rows.append((corpus, code, len(verses), sha256(text.encode())))
             if corpus == "new-testament-held-out":
                 members[f"{code}.tsv"] = text
     write_archive(HERE / "held_out.tar.xz", members)
-    (HERE / "checksums.tsv").write_text("".join(record), encoding="utf-8", newline="\n")
+    columns = ("corpus", "language", "verses", "text_sha256")
+    write_table(HERE / "checksums.tsv", columns, rows)
 
 
 if __name__ == "__main__":

@@ -20,29 +20,23 @@ go is emptied, not removed: positions stay aligned.
 """
 
 import argparse
-import io
 import json
-import lzma
 import re
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
+
+from making import write_archive, write_table
 
 from xlx.core.languages import LANGUAGES
 from xlx.family.pretraining_text import HELD_OUT_BOOKS
+from xlx.text.files import letters
 
 #: Shorter lines (in letters and digits) are not looked up among the evaluation text.
 SHORT = 12
-NOT_LETTERS = re.compile(r"[\W_]+")
-
-
-def letters(text: str) -> str:
-    """The letters and digits of a text, in lower case: what makes two lines the same."""
-    return NOT_LETTERS.sub("", text).casefold()
 
 
 def texts_of(path: Path) -> Iterator[str]:
@@ -97,19 +91,6 @@ def evaluation_lines(folders: list[Path]) -> set[str]:
     return lines
 
 
-def write_archive(path: Path, members: dict[str, str]) -> None:
-    """A tar.xz with nothing in it but names and bytes, so that it comes out the same each time."""
-    with (
-        lzma.open(path, "wb", preset=9 | lzma.PRESET_EXTREME) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
-    ):
-        for name, text in sorted(members.items()):
-            data = text.encode("utf-8")
-            info = tarfile.TarInfo(name)
-            info.size, info.mode = len(data), 0o644
-            archive.addfile(info, io.BytesIO(data))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sources", type=Path, required=True)
@@ -117,7 +98,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sources: Path = arguments.sources
     evaluated = evaluation_lines(arguments.evaluation)
-    counts = ["source\tlanguage\tlines\tcharacters\tleft_out"]
+    counts: list[tuple] = []
 
     def keep(source: str, language: str, lines: list[str], aligned: bool) -> list[str]:
         tidy = [" ".join(line.split()) for line in lines]
@@ -125,9 +106,7 @@ def main() -> None:
         kept = [
             "" if out else line for line, out in zip(tidy, seen, strict=True) if aligned or not out
         ]
-        counts.append(
-            f"{source}\t{language}\t{sum(map(bool, kept))}\t{sum(map(len, kept))}\t{sum(seen)}"
-        )
+        counts.append((source, language, sum(map(bool, kept)), sum(map(len, kept)), sum(seen)))
         return kept
 
     for source in ("common_voice", "tatoeba"):
@@ -164,7 +143,8 @@ def main() -> None:
             pairs = [f"{row[0]}\t{verse}" for row, verse in zip(rows, verses, strict=True) if verse]
             members[f"{language}.tsv"] = "\n".join(pairs) + "\n"
     write_archive(HERE / "bible_nt.tar.xz", members)
-    (HERE / "counts.tsv").write_text("\n".join(counts) + "\n", encoding="utf-8")
+    columns = ("source", "language", "lines", "characters", "left_out")
+    write_table(HERE / "counts.tsv", columns, counts)
 
 
 if __name__ == "__main__":

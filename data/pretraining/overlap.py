@@ -43,9 +43,9 @@ import pandas as pd
 from pandas.util import hash_array
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
-from make import SHORT, letters, texts_of
+from make import SHORT, texts_of
 
 from xlx.family.pretraining_text import (
     HELD_OUT_BOOKS,
@@ -54,6 +54,7 @@ from xlx.family.pretraining_text import (
     read_source,
 )
 from xlx.text import corpora, labelled
+from xlx.text.files import letters
 from xlx.text.questions import load_questions
 from xlx.text.shipped import catalogue
 from xlx.text.trees import load_trees
@@ -276,12 +277,10 @@ def labelled_lines() -> Iterator[str]:
         for split in labelled.SPLITS:
             if getattr(row, split):
                 part = labelled.load_labelled(row.task, row.language, split, source=row.source)
-                if isinstance(part, labelled.Pairs):
-                    yield from (*part.first, *part.second)
-                elif isinstance(part, labelled.Texts):
-                    yield from part.sentences
-                else:
+                if isinstance(part, labelled.Tagged):
                     yield from map(" ".join, part.sentences)
+                else:
+                    yield from (*part.first, *(part.second or ()))
 
 
 def question_lines() -> Iterator[str]:

@@ -20,9 +20,7 @@ to one part. A line of XQuAD that is in the pretraining text stops the script.
 """
 
 import argparse
-import hashlib
 import json
-import lzma
 import re
 import sys
 from collections import Counter
@@ -33,10 +31,12 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
 
-from xlx.family import pretraining_text
+from making import trained_letters, write_packed, write_table
+
 from xlx.text import questions
+from xlx.text.files import letters
 from xlx.text.parallel_sets import aligned
 from xlx.text.questions import Questions
 
@@ -57,11 +57,6 @@ XQUAD = ("CC BY-SA 4.0", "https://github.com/google-deepmind/xquad")
 TYDIQA = ("Apache-2.0", "https://github.com/google-research-datasets/tydiqa")
 
 
-def letters(text: str) -> str:
-    """The letters and digits of a text, in lower case: what makes two texts the same."""
-    return re.sub(r"[\W_]+", "", text).casefold()
-
-
 def grams(text: str) -> set[tuple[str, ...]]:
     """The sequences of `N` words."""
     words = re.findall(r"\w+", text.casefold())
@@ -78,7 +73,7 @@ def rows_of(part: Questions) -> list[tuple]:
     return list(zip(part.contexts, part.questions, part.answers, part.ids, strict=True))
 
 
-def encode(part: Questions) -> bytes:
+def encode(part: Questions) -> str:
     """A part as SQuAD v1.1 writes it: a paragraph for each run of questions with one context."""
     paragraphs: list[dict] = []
     for context, question, answers, key in rows_of(part):
@@ -86,30 +81,27 @@ def encode(part: Questions) -> bytes:
             paragraphs.append({"context": context, "qas": []})
         spans = [{"text": answer.text, "answer_start": answer.start} for answer in answers]
         paragraphs[-1]["qas"].append({"id": key, "question": question, "answers": spans})
-    return packed({"version": "1.1", "data": [{"title": part.name, "paragraphs": paragraphs}]})
+    return compact({"version": "1.1", "data": [{"title": part.name, "paragraphs": paragraphs}]})
 
 
-def packed(whole: object) -> bytes:
-    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
-    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+def compact(whole: object) -> str:
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def row(
-    part: Questions, data: bytes, file: str, left_out: str, made_from: str, about: tuple
+    part: Questions, text: str, file: str, left_out: str, made_from: str, about: tuple
 ) -> tuple:
     """Write a part, check that it is read as it was, and its row of the table."""
-    if questions.read_squad(data, part.name, part.language).text_hash() != part.text_hash():
+    read = questions.read_squad(text.encode(), part.name, part.language)
+    if read.text_hash() != part.text_hash():
         raise SystemExit(f"{file} is not read as it was written")
-    path = HERE / file
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(data)
     source, language, split = part.name.split(" ")
     counts = (len(part), len(set(part.contexts)), sum(map(len, part.answers)))
-    sha256 = hashlib.sha256(data).hexdigest()
-    return (source, language, split, *counts, left_out, made_from, *about, file, sha256)
+    written = write_packed(HERE, file, text)
+    return (source, language, split, *counts, left_out, made_from, *about, *written)
 
 
-def xquad(folder: Path, forbidden: set[str]) -> Iterable[tuple]:
+def xquad(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     parts = {code: questions.load_questions("xquad", code, path=folder) for code in XQUAD_LANGUAGES}
     aligned(parts)
     for code, part in parts.items():
@@ -118,11 +110,11 @@ def xquad(folder: Path, forbidden: set[str]) -> Iterable[tuple]:
         if any(keys(*each[:3]) & forbidden for each in rows_of(part)):
             raise SystemExit(f"xquad {code}: a line is in the pretraining text")
         original = f"xquad.{code}.json"
-        data = packed(json.loads((folder / original).read_text("utf-8")))
-        yield row(part, data, f"xquad/{code}.json.xz", "", f"{original}, all", XQUAD)
+        text = compact(json.loads((folder / original).read_text("utf-8")))
+        yield row(part, text, f"xquad/{code}.json.xz", "", f"{original}, all", XQUAD)
 
 
-def reasons(part: Questions, forbidden: set[str], seen: set[tuple[str, ...]]) -> list[str]:
+def reasons(part: Questions, forbidden: frozenset[str], seen: set[tuple[str, ...]]) -> list[str]:
     """Why each question is left out; "" where it is not."""
     found = []
     for context, question, answers, _ in rows_of(part):
@@ -172,7 +164,7 @@ def draw(part: Questions) -> dict[str, list[int]]:
     return {split: sorted(positions) for split, positions in drawn.items()}
 
 
-def tydiqa(folder: Path, forbidden: set[str], english: Questions) -> Iterable[tuple]:
+def tydiqa(folder: Path, forbidden: frozenset[str], english: Questions) -> Iterable[tuple]:
     part = questions.load_questions("tydiqa", "en", "train", path=folder)
     if part.dropped:
         raise SystemExit(f"tydiqa: {part.left_out}")
@@ -193,17 +185,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="with xquad and tydiqa_goldp")
     folder = parser.parse_args().folder
-    forbidden = {
-        letters(line)
-        for source in pretraining_text.PRETRAINING_SOURCES
-        for by_id in pretraining_text.read_source(source).values()
-        for line in by_id.values()
-    }
+    forbidden = trained_letters()
     english = questions.load_questions("xquad", "en", path=folder / "xquad")
     rows = list(xquad(folder / "xquad", forbidden))
     rows += tydiqa(folder / "tydiqa_goldp", forbidden, english)
-    lines = ["\t".join(map(str, each)) + "\n" for each in [COLUMNS, *rows]]
-    (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+    write_table(HERE / "sources.tsv", COLUMNS, rows)
     size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
     print(f"{len(rows)} files, {size / 1e6:.2f} MB; {rows[-1][6]}")
 

@@ -16,9 +16,7 @@ punctuation do not matter); both the tokens and ``# text`` are compared. Nothing
 """
 
 import argparse
-import hashlib
 import importlib.util
-import lzma
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -26,13 +24,14 @@ from pathlib import Path
 from types import ModuleType
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
 
-from xlx.family import pretraining_text
+from making import trained_letters, write_packed, write_table
+
 from xlx.text import trees
 from xlx.text.conllu_files import comment, sentence_blocks
+from xlx.text.files import letters
 from xlx.text.shipped import catalogue
-from xlx.text.trees import letters
 
 LANGUAGES = ("en", "de", "es", "fr", "ru", "tr", "hi")
 SHORTEST, LONGEST = 3, 60
@@ -96,7 +95,7 @@ def with_tense(rows: list[list[str]]) -> None:
 def sentences(file: Path, part: str, hindi: bool) -> Iterator[tuple[str, list[str], list[str]]]:
     """Id, rows and the text as written of every sentence of a file."""
     lines = file.read_text(encoding="utf-8").split("\n")
-    for number, (_, comments, rows) in enumerate(sentence_blocks(lines), 1):
+    for number, (_, comments, rows) in enumerate(sentence_blocks(lines, str(file)), 1):
         name = comment(comments, "sent_id") or f"{part}-{number}"
         texts = [comment(comments, "text") or ""]
         cells = plain(rows)
@@ -138,12 +137,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="with ud and ud_pud")
     folder: Path = parser.parse_args().folder
     make = beside()
-    forbidden = frozenset(
-        letters([line])
-        for source in pretraining_text.PRETRAINING_SOURCES
-        for by_id in pretraining_text.read_source(source).values()
-        for line in by_id.values()
-    ) - {""}
+    forbidden = trained_letters()
     licences = catalogue("labelled").set_index("treebank")["licence_file"].to_dict()
     rows = []
     seen: dict[str, set[str]] = {code: set() for code in LANGUAGES}
@@ -155,11 +149,8 @@ def main() -> None:
             version = make.version(files)
             hindi = language == "hi" and version.startswith("UD 1")
             kept, why = chosen(files, language, hindi, seen[language], forbidden)
-            data = lzma.compress("\n".join(kept).encode() + b"\n", preset=9 | lzma.PRESET_EXTREME)
-            file = HERE / source / f"{language}.conllu.xz"
-            file.parent.mkdir(exist_ok=True)
-            file.write_bytes(data)
-            made = trees.read_trees(kept, str(file), language, strict=True)
+            file = write_packed(HERE, f"{source}/{language}.conllu.xz", "\n".join(kept) + "\n")
+            made = trees.read_trees(kept, file[0], language)
             sizes = (len(made), made.n_words, sum(len(tree.tokens) for tree in made))
             rows.append(
                 (
@@ -167,13 +158,11 @@ def main() -> None:
                     "; ".join(f"{reason}: {n}" for reason, n in why.items()),
                     ", ".join(each.name for each in files.values()),
                     *(make.licence(treebank), f"labelled/{licences[treebank.name]}"),
-                    *(make.UD_URL.format(treebank.name), f"{source}/{language}.conllu.xz"),
-                    hashlib.sha256(data).hexdigest(),
+                    *(make.UD_URL.format(treebank.name), *file),
                 )
             )
-            print(*rows[-1][:8], f"{len(data) / 1e3:.0f} kB", sep="  ")
-    lines = ["\t".join(map(str, row)) + "\n" for row in [COLUMNS, *rows]]
-    (HERE / "sources.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+            print(*rows[-1][:8], sep="  ")
+    write_table(HERE / "sources.tsv", COLUMNS, rows)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ authors of WMT24++ recommend as the default; ``original_target`` is the draft it
 """
 
 import argparse
-import hashlib
 import sys
 import warnings
 from pathlib import Path
@@ -26,7 +25,9 @@ from pathlib import Path
 import pandas as pd
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent))
+
+from making import sha256
 
 from xlx.core import languages
 from xlx.text.corpora import CorpusWarning, ParallelCorpus, load
@@ -37,7 +38,7 @@ def facts(corpus: ParallelCorpus) -> pd.DataFrame:
     """By language: characters, the longest segment, segments with a line break, segments equal to
     their English source, segments equal to an earlier one, segments with a backslash."""
     rows = []
-    untranslated = corpus.untranslated()["language"].value_counts()
+    english = corpus.sentences["en"]
     repeated = corpus.duplicates()["language"].value_counts()
     for code, text in corpus.sentences.items():
         rows.append(
@@ -47,7 +48,9 @@ def facts(corpus: ParallelCorpus) -> pd.DataFrame:
                 "characters": sum(map(len, text)),
                 "longest": max(map(len, text)),
                 "line_break": sum("\n" in segment or "\r" in segment for segment in text),
-                "as_english": untranslated.get(code, 0),
+                "as_english": sum(
+                    a == b for a, b in zip(text, english, strict=True) if text != english
+                ),
                 "repeated": repeated.get(code, 0),
                 "backslash": sum("\\" in segment for segment in text),
             }
@@ -75,7 +78,7 @@ def main() -> None:
     write("segments.tsv", "".join(f"{name}\t{domain}\n" for name, domain in rows))
     write("facts.tsv", facts(corpus).to_csv(sep="\t", index=False, lineterminator="\n"))
     files = sorted([*HERE.glob("*.txt"), *HERE.glob("*.tsv"), HERE / "LICENSE"])
-    sums = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+    sums = (f"{sha256(file.read_bytes())}  {file.name}\n" for file in files)
     write("SHA256SUMS", "".join(sums))
     print(f"{len(corpus.languages)} languages, {len(corpus)} segments")
 

@@ -181,8 +181,7 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
                 found = pairs.embed_pairs(
                     encoder, part.first, part.second, form=form, max_length=40
                 )
-                labels = np.array([labelled.NLI.index(label) for label in part.labels])
-                seen[split], n_cut = (found.states, labels), n_cut + found.n_cut
+                seen[split], n_cut = (found.states, part.labels), n_cut + found.n_cut
             states, labels = seen["test"]
             right = share_right(alone(seen, 6, 0, 3), states, labels, 6)
             row = rows.loc[(code, 6)]
@@ -237,10 +236,10 @@ def test_entity_f1_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> No
 
 def test_entity_f1_of_known_predictions() -> None:
     part = labelled.Tagged(
-        "NER", "wikiann", "de", "test",
+        "wikiann de test", "de",
         (("Anna", "Lind", "in", "Bad", "Ems"), ("Oslo",)),
         (("B-PER", "I-PER", "O", "B-LOC", "I-LOC"), ("B-LOC",)),
-        ("1", "2"), "none",
+        ("1", "2"),
     )  # fmt: skip
     places = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]  # "Ems" has no state
     test = probe_setup.ProbeInput(np.zeros((1, 5, 1)), np.zeros(5), ("",) * 5, places, 1)

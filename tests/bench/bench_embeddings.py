@@ -46,7 +46,7 @@ def obvious_loop(encoder: Encoder, sentences: list[str]) -> np.ndarray:
 
 def run() -> list[Row]:
     """Rows of the bench's table."""
-    corpus = corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True, progress=False)
+    corpus = corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True)
     texts = [list(corpus.sentences[language][:SENTENCES]) for language in LANGUAGES]
     sentences = [sentence for text in texts for sentence in text]
     encoder = load("mini-xlmr", device="cpu")

@@ -27,7 +27,7 @@ N_MODELS, N_TARGETS, N_RESAMPLES, N_LITERAL = 200, 6, 1000, 2
 def together() -> list[float]:
     """Seconds of the same runs by one process and by two."""
     parts = {code: labelled.load_labelled("PI", code, "train") for code in LANGUAGES}
-    whole, _ = parallel_sets.common({code: examples.of_part(parts[code]) for code in parts})
+    whole, _ = parallel_sets.common(parts)
     kept = parallel_sets.shortest(whole, N_TRAIN)
     sets = {code: part.at(kept) for code, part in whole.items()}
     few = {code: part.at(range(16)) for code, part in sets.items()}

@@ -62,6 +62,12 @@ def pairs(language: str = "en", name: str = "made en test", **changes: object) -
     return examples(language, name=name, second=second, **changes)
 
 
+def conllu_row(
+    number: object, form: str, tag: str, head: object = 0, relation: str = "root", feats: str = "_"
+) -> str:
+    return "\t".join((str(number), form, "_", tag, "_", feats, str(head), relation, "_", "_"))
+
+
 def put(folder: Path, name: str, text: str | bytes) -> Path:
     """A file in a folder, which is made where there is none."""
     file = folder / name

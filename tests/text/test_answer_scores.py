@@ -6,7 +6,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.text.made import CODES, TEXT
@@ -38,6 +38,7 @@ def test_words_by_language(language: str, text: str, expected: list[str]) -> Non
     assert words(text, language) == expected
 
 
+@settings(max_examples=50)
 @given(TEXT, CODES)
 def test_words_are_the_whole_text_but_its_white_space(text: str, language: str) -> None:
     spans = word_spans(text, language)

@@ -11,39 +11,23 @@ from hypothesis import strategies as st
 from tests.text.made import examples as some
 from tests.text.made import pairs
 from xlx.text import corpora, examples
+from xlx.text.corpora import ParallelCorpus
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
-from xlx.text.labelled import TOPICS, load_labelled
 from xlx.text.parallel_sets import aligned, crossed
-
-
-def test_pairs_become_examples_with_the_same_texts_and_labels() -> None:
-    part = load_labelled("NLI", "de", "train")
-    made = examples.of_part(part)
-    assert made.first == part.first
-    assert made.second == part.second
-    assert tuple(made.classes[label] for label in made.labels) == part.labels
-
-
-def test_texts_become_examples_without_a_second_side() -> None:
-    part = load_labelled("TOPIC", "de", "test")
-    made = examples.of_part(part)
-    assert made.first == part.sentences
-    assert made.second is None
-    assert made.classes == TOPICS
 
 
 def test_random_labels_are_one_draw_for_all_languages() -> None:
     corpus = corpora.load("flores200-100", ["de", "en"])
     made = aligned(examples.of_corpus(corpus, 3))
-    assert set(made) == {"de", "en"}
     assert made["de"].first == corpus.sentences["de"]
-    assert (made["de"].labels == examples.random_labels(len(corpus), 3)).all()
-    assert (made["de"].labels != examples.random_labels(len(corpus), 4)).any()
+    assert (made["de"].labels != examples.of_corpus(corpus, 4)["de"].labels).any()
 
 
 def test_random_labels_are_fair() -> None:
-    labels = examples.random_labels(10_000, 1)
+    sentences = tuple(map(str, range(10_000)))
+    corpus = ParallelCorpus("made", {"en": sentences}, sentences, sentences, "", "")
+    labels = examples.of_corpus(corpus, 1)["en"].labels
     assert set(labels.tolist()) == {0, 1}
     assert abs(labels.mean() - 0.5) < 4 * 0.5 / 100
 
@@ -186,13 +170,6 @@ def test_marks_of_thai_stay_with_their_characters() -> None:
         assert unit in found
 
 
-def test_sentences_are_shuffled_but_not_their_second_part() -> None:
-    found = some(first=LONG).shuffled(0)
-    assert found.second is None
-    assert found.name == "made en, first shuffled"
-    assert all(x != y for x, y in zip(found.first, LONG, strict=True))
-
-
 @pytest.mark.parametrize(
     ("made", "parts", "message"),
     [
@@ -205,6 +182,15 @@ def test_sentences_are_shuffled_but_not_their_second_part() -> None:
 def test_parts_that_there_are_not_are_not_shuffled(made, parts: list, message: str) -> None:
     with pytest.raises(TextError, match=message):
         made.shuffled(0, parts=parts)
+    if len(parts) == 1:
+        with pytest.raises(TextError, match=message):
+            examples.only(made, *parts)
+
+
+def test_sentences_are_shuffled_but_not_their_second_part() -> None:
+    found = some(first=LONG).shuffled(0)
+    assert (found.second, found.name) == (None, "made en, first shuffled")
+    assert all(x != y for x, y in zip(found.first, LONG, strict=True))
 
 
 def test_one_part_alone_is_a_sentence() -> None:
@@ -221,17 +207,10 @@ def test_one_part_alone_is_a_sentence() -> None:
     assert examples.only(some(), "first").first == some().first
 
 
-def test_only_a_part_that_there_is() -> None:
-    with pytest.raises(TextError, match="without a second part"):
-        examples.only(some(), "second")
-    with pytest.raises(TextError, match="given: 'hypothesis'"):
-        examples.only(pairs(), "hypothesis")
-
-
-def test_parallel_parts_have_the_same_examples_in_one_order() -> None:
-    sets, left_out = examples.parallel_examples("NLI", ["en", "de"], "test", 20)
-    assert sets["en"].ids == sets["de"].ids
-    assert len(sets["en"]) == 20
-    assert left_out == {"missing": 0, "other label": 0}
-    with pytest.raises(ValueError, match="given twice"):
-        examples.parallel_examples("NLI", ["en", "en"], "test")
+def test_two_sets_are_joined() -> None:
+    both = examples.joined(pairs(), pairs(ids=tuple("abcd"), name="more"))
+    assert (len(both), both.ids[4], both.name) == (8, "2:a", "made en test and more")
+    assert both.second == 2 * pairs().second
+    for more, says in ((pairs("de"), "differ in language"), (some(), "not both of pairs")):
+        with pytest.raises(TextError, match=says):
+            examples.joined(pairs(), more)

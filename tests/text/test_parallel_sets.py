@@ -1,13 +1,12 @@
 """Sets that are translations of each other, or an error; common rows, shortest, crossed."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.text.made import asked, examples, pairs
-from xlx.text import parallel_sets
-from xlx.text.examples import Examples, of_part
+from xlx.text.examples import Examples
 from xlx.text.files import TextError
 from xlx.text.labelled import load_labelled
 from xlx.text.parallel_sets import aligned, common, crossed, shortest
@@ -120,11 +119,25 @@ def test_single_sentences_are_not_crossed() -> None:
 
 
 def test_parts_of_xnli_can_be_crossed() -> None:
-    sets, _ = common({code: of_part(load_labelled("NLI", code, "train")) for code in ("en", "de")})
+    sets, _ = common({code: load_labelled("NLI", code, "train") for code in ("en", "de")})
     mixed = crossed(sets["en"], sets["de"])
-    assert "en-de" in mixed.name
+    assert mixed.name == "xnli en-de train"
     assert mixed.second == sets["de"].second
-    assert parallel_sets.shortest({"en-de": mixed}, 5) == sorted(
-        np.argsort(mixed.lengths, kind="stable")[:5].tolist()
-    )
-    assert replace(mixed, name="x").at([2]).ids == mixed.ids[2:3]
+    order = np.argsort(mixed.lengths, kind="stable")
+    assert shortest({"en-de": mixed}, 5) == sorted(order[:5].tolist())
+
+
+@given(st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=4))
+def test_common_rows_are_those_that_all_have(lists: list[list[int]]) -> None:
+    expected = [str(i) for i in lists[0] if all(i in ids for ids in lists)]
+    whole = {code: examples(code, 10) for code in "abcd"}
+    sets = {code: whole[code].at(ids) for code, ids in zip("abcd", lists, strict=False)}
+    if not expected:
+        with pytest.raises(TextError, match="no example of made a is in all of a"):
+            common(sets)
+        return
+    kept, left_out = common(sets)
+    assert left_out == {"missing": len(lists[0]) - len(expected), "other label": 0}
+    for code, rows in kept.items():
+        assert list(rows.ids) == expected
+        assert rows.text_hash() == whole[code].at(map(int, expected)).text_hash()

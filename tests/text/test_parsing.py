@@ -11,8 +11,8 @@ from ufal import udpipe
 from tests.text.made import put
 from xlx.core import paths
 from xlx.text.files import TextError
-from xlx.text.parsing import parse, parse_wiki, read_wiki
-from xlx.text.trees import load_trees, read_trees
+from xlx.text.parsing import parse_wiki, wiki_documents
+from xlx.text.trees import load_trees
 
 FOLDER = paths.DATA / "trees"
 
@@ -21,7 +21,7 @@ FOLDER = paths.DATA / "trees"
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of UDPipe, trained here on some shipped sentences for one iteration."""
     lines = lzma.decompress((FOLDER / "pud" / "en.conllu.xz").read_bytes()).decode()
-    sentences = "\n\n".join(lines.split("\n\n")[:15]) + "\n\n"
+    sentences = "\n\n".join(lines.split("\n\n")[:5]) + "\n\n"
     reader = udpipe.InputFormat.newInputFormat("conllu")
     reader.setText(sentences)
     error, training = udpipe.ProcessingError(), udpipe.Sentences()
@@ -30,7 +30,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         training.append(sentence)
         sentence = udpipe.Sentence()
     assert not error.occurred()
-    assert len(training) == 15
+    assert len(training) == 5
     made = udpipe.Trainer.train(
         "morphodita_parsito",
         training,
@@ -46,25 +46,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_udpipe_parses_text(model: Path) -> None:
-    texts = ["The house is old .\nAnna sees it .", "They left ."]
-    lines = parse(texts, model, "en", presegmented=True)
-    made = read_trees(lines, "parsed", "en")
-    assert len(made) + len(made.dropped) == 3
-    assert [tree.id for tree in made] == ["1-1", "1-2", "2-1"]
-    found = ["".join(tree.tokens) for tree in made]
-    assert found == ["Thehouseisold.", "Annaseesit.", "Theyleft."]
-    assert parse(texts, model, "en", presegmented=True) == lines
-    free = read_trees(parse(["The house is old."], model, "en"), "parsed", "en")
-    assert "".join(token for tree in free for token in tree.tokens) == "Thehouseisold."
-
-
-def test_what_is_no_model_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no UDPipe model .*no.udpipe for de.*11234"):
-        parse(["Ja."], tmp_path / "no.udpipe", "de")
-    (tmp_path / "bad.udpipe").write_bytes(b"not a model")
-    with pytest.raises(TextError, match=r"bad.udpipe is not a model of UDPipe 1"):
-        parse(["Ja."], tmp_path / "bad.udpipe", "de")
+@pytest.mark.parametrize(
+    ("name", "error", "says"),
+    [
+        ("no", FileNotFoundError, r"no UDPipe model .*no.udpipe for de.*11234"),
+        ("bad", TextError, r"bad.udpipe is not a model of UDPipe 1"),
+    ],
+)
+def test_what_is_no_model_is_an_error(tmp_path: Path, name: str, error: type, says: str) -> None:
+    put(tmp_path, "bad.udpipe", b"not a model")
+    with pytest.raises(error, match=says):
+        parse_wiki(tmp_path, tmp_path / f"{name}.udpipe", "de", tmp_path / "out")
 
 
 # --- dumps of Wikipedia ---------------------------------------------------------------------------
@@ -103,10 +95,7 @@ def test_a_dump_is_read_in_its_layouts(tmp_path: Path) -> None:
         "b/AA/wiki_00.bz2": bz2.compress(WIKI.encode()),
         "c/AB/wiki_17": as_json.encode(),
     }.items():
-        file = put(tmp_path, name, data)
-        assert list(read_wiki(file)) == DOCUMENTS
-        assert list(read_wiki(tmp_path / name[0])) == DOCUMENTS
-    assert list(read_wiki(tmp_path)) == DOCUMENTS * 3
+        assert list(wiki_documents(put(tmp_path, name, data))) == DOCUMENTS
 
 
 @pytest.mark.parametrize(
@@ -122,20 +111,20 @@ def test_a_dump_is_read_in_its_layouts(tmp_path: Path) -> None:
 def test_a_malformed_dump_is_an_error_with_its_line(
     tmp_path: Path, text: str, message: str
 ) -> None:
-    file = tmp_path / "wiki_00"
-    file.write_text(text, encoding="utf-8")
     with pytest.raises(TextError, match=message):
-        list(read_wiki(file))
+        list(wiki_documents(put(tmp_path, "wiki_00", text)))
 
 
-def test_no_dump_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "cut").write_bytes(bz2.compress(WIKI.encode())[:-8])
+def test_no_dump_is_an_error(tmp_path: Path, model: Path) -> None:
+    cut = put(tmp_path, "cut", bz2.compress(WIKI.encode())[:-8])
     with pytest.raises(TextError, match=r"cut: not a whole packed file"):
-        list(read_wiki(tmp_path / "cut"))
-    with pytest.raises(FileNotFoundError, match=r"nothing at"):
-        list(read_wiki(tmp_path / "no"))
-    with pytest.raises(TextError, match=r"no files such as AA/wiki_00"):
-        list(read_wiki(tmp_path))
+        list(wiki_documents(cut))
+    for path, error, says in (
+        (tmp_path / "no", FileNotFoundError, "nothing at"),
+        (tmp_path, TextError, "no files such as AA/wiki_00"),
+    ):
+        with pytest.raises(error, match=says):
+            parse_wiki(path, model, "en", tmp_path / "out")
 
 
 def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) -> None:
@@ -150,6 +139,9 @@ def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) 
     assert {tree.id.split("-")[0] for tree in made} == {
         f"AA_wiki_0{file}:{document}" for file in (0, 1) for document in (1, 2)
     }
+    said = "".join(token for tree in made for token in tree.tokens)
+    assert not made.dropped
+    assert said == 2 * "".join("".join(DOCUMENTS).split())
     files[0].write_text("made before", encoding="utf-8")
     files[1].unlink()
     parse_wiki(tmp_path / "dump", model, "en", out)

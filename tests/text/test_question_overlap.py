@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 from tests.text.made import CONTEXT, asked, encoded, qa, squad
 from xlx.text.files import TextError
 from xlx.text.parallel_sets import crossed
-from xlx.text.question_overlap import overlap_answers, word_distance, word_distances
+from xlx.text.question_overlap import overlap_answers, word_distances
 from xlx.text.questions import Answer, load_questions, read_squad
 
 # --- distances ------------------------------------------------------------------------------------
+
+
+def distance(question: str, context: str, answer: Answer, language: str = "en") -> float:
+    made = asked(language, 1, questions=(question,), contexts=(context,), answers=((answer,),))
+    return float(word_distances(made)[0])
 
 
 @pytest.mark.parametrize(
@@ -43,13 +48,10 @@ from xlx.text.questions import Answer, load_questions, read_squad
 def test_distance_on_worked_examples(
     question: str, context: str, answer: Answer, language: str, expected: float
 ) -> None:
-    found = word_distance(question, context, answer, language)
-    assert found == pytest.approx(expected)
+    assert distance(question, context, answer, language) == pytest.approx(expected)
 
 
 def test_the_distance_where_nothing_occurs_is_the_one_given() -> None:
-    answer = Answer("Italy", 11)
-    assert word_distance("Why?", CONTEXT, answer, "en", max_distance=50) == 50
     read = read_squad(encoded(squad(qa("q1", "Why?"), qa("q2"))), "a", "en")
     found = word_distances(read, max_distance=50)
     assert found.dtype == np.float64
@@ -61,13 +63,13 @@ def test_the_distance_of_a_pair_reads_both_languages() -> None:
     english = asked("en", 1, contexts=("see NFL now",), answers=((Answer("now", 8),),))
     assert word_distances(crossed(english, chinese)).tolist() == [1]
     # Read as English, the question would be one word that does not occur.
-    assert word_distance("NFL是？", "see NFL now", Answer("now", 8), "en") == 384
+    assert distance("NFL是？", "see NFL now", Answer("now", 8)) == 384
 
 
-def test_the_distance_to_an_answer_that_is_not_there_is_an_error() -> None:
-    for answer in (Answer("Italy", 12), Answer(" ", 4), Answer("Ann.", -4)):
-        with pytest.raises(TextError, match="is not at position"):
-            word_distance("Rome", CONTEXT, answer, "en")
+@pytest.mark.parametrize("answer", [Answer("Italy", 12), Answer(" ", 4), Answer("Ann.", -4)])
+def test_the_distance_to_an_answer_that_is_not_there_is_an_error(answer: Answer) -> None:
+    with pytest.raises(TextError, match="is not at position"):
+        distance("Rome", CONTEXT, answer)
 
 
 def slow_distance(question: str, context: str, answer: Answer) -> float:
@@ -92,12 +94,8 @@ def slow_distance(question: str, context: str, answer: Answer) -> float:
 
 def test_distances_are_the_literal_ones_on_real_text() -> None:
     read = load_questions("xquad", "de").at(range(0, 1190, 4))
-    expected = [
-        slow_distance(question, context, answers[0])
-        for question, context, answers in zip(
-            read.questions, read.contexts, read.answers, strict=True
-        )
-    ]
+    rows = zip(read.questions, read.contexts, read.answers, strict=True)
+    expected = [slow_distance(question, context, first) for question, context, (first, *_) in rows]
     assert word_distances(read) == pytest.approx(expected)
 
 

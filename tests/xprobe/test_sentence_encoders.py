@@ -12,6 +12,7 @@ import torch
 
 import xlx
 from xlx.text import labelled
+from xlx.text.examples import Examples
 from xlx.xprobe import encoder_recipes, encoder_training, vector_recipes, word_spaces
 from xlx.xprobe.dictionaries import OfFile
 from xlx.xprobe.encoder_answers import Retrieval, answered, retrieved
@@ -293,9 +294,12 @@ def test_pair_features_by_hand() -> None:
     assert found.tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
 
 
-def pairs(language: str, *rows: tuple[str, str, str], task: str = "NLI") -> labelled.Pairs:
+def pairs(language: str, *rows: tuple[str, str, str], task: str = "NLI") -> Examples:
     ids = tuple(f"{language}:{number}" for number in range(len(rows)))
-    return labelled.Pairs(task, "made", language, "train", *zip(*rows, strict=True), ids, "none")
+    first, second, labels = zip(*rows, strict=True)
+    classes = labelled.LABELS[task]
+    places = np.array([classes.index(label) for label in labels])
+    return Examples(f"made {language} train", language, first, second, places, classes, ids)
 
 
 def test_pairs_of_inference_are_tokenised_looked_up_and_joined() -> None:

@@ -14,9 +14,10 @@ import numpy as np
 from xlx.core import checks, languages
 from xlx.models import loading, pairs, probes, words
 from xlx.text import labelled
+from xlx.text.examples import Examples
 from xlx.text.shipped import catalogue
 
-LabelledPart = labelled.Tagged | labelled.Pairs
+LabelledPart = labelled.Tagged | Examples
 
 #: Tasks whose examples are pairs of sentences.
 OF_PAIRS = ("NLI", "PI")
@@ -102,7 +103,7 @@ class ProbeSetup:
     def about(self, language: str, split: str, source: str | None = None) -> dict[str, object]:
         """What names that split, without reading it where it is shipped."""
         if self.path is not None:
-            return {"text": self.load(language, split, source).text_hash()}
+            return {"text": self.load(language, split, source).table_hash()}
         drawn = {"n": self._size(split), "seed": self.seed} if self._size(split) is not None else {}
         return labelled.about_labelled(self.task, language, split, source=source) | drawn
 
@@ -131,7 +132,7 @@ def _load(
 
 def _enough(part: LabelledPart, n: int, seed: int) -> LabelledPart:
     """Sentences drawn without replacement until they hold n examples; all if they never do."""
-    if isinstance(part, labelled.Pairs) or n < 1:  # which is an error
+    if isinstance(part, Examples) or n < 1:  # which is an error
         return part.take(n, seed)
     order = np.random.default_rng(seed).permutation(len(part))
     sizes = np.cumsum([len(part.sentences[i]) for i in order])
@@ -141,16 +142,15 @@ def _enough(part: LabelledPart, n: int, seed: int) -> LabelledPart:
 
 def probe_input(encoder: loading.Encoder, part: LabelledPart, setup: ProbeSetup) -> ProbeInput:
     """The states of a split and the labels that go with them."""
-    label = {name: index for index, name in enumerate(setup.labels)}
-    if isinstance(part, labelled.Pairs):
+    if isinstance(part, Examples):
         embedded = pairs.embed_pairs(
             encoder, part.first, part.second, form=setup.form, max_length=setup.max_length
         )  # fmt: skip
-        labels = np.array([label[name] for name in part.labels])
-        return ProbeInput(embedded.states, labels, part.ids, [], embedded.n_cut)
+        return ProbeInput(embedded.states, part.labels, part.ids, [], embedded.n_cut)
     embedded = words.embed_words(
         encoder, part.sentences, subword=setup.subword, max_length=setup.max_length
     )
+    label = {name: index for index, name in enumerate(setup.labels)}
     places = list(zip(embedded.sentence.tolist(), embedded.word.tolist(), strict=True))
     return ProbeInput(
         embedded.states,

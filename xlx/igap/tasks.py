@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.core import checks
-from xlx.text import corpora, examples, parallel_sets, sameness
+from xlx.text import corpora, examples, labelled, parallel_sets, sameness
 from xlx.text.corpora import ParallelCorpus
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
@@ -131,7 +131,7 @@ def labelled_task(
         return TransferTask(name, *parts, {"train": {}, "test": {}})
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
-        parts[part], left_out[part] = examples.parallel_examples(
+        parts[part], left_out[part] = labelled.parallel_examples(
             name, languages, split, n, path=path, untranslated=untranslated
         )
     return TransferTask(name, parts["train"], parts["test"], left_out)

@@ -31,6 +31,7 @@ from xlx.models import embeddings, loading, probes
 from xlx.models.loading import Name, series_name
 from xlx.text import labelled, shipped
 from xlx.text.downstream import SCORE_COLUMNS
+from xlx.text.examples import Examples
 
 #: The name of the task in tables of downstream scores.
 TOPIC_TASK = "SIB-200"
@@ -71,7 +72,7 @@ class TopicSetup:
     seeds: tuple[int, ...] = probes.SEEDS
     path: str | Path | None = None
 
-    def load(self, language: str, split: str) -> labelled.Texts:
+    def load(self, language: str, split: str) -> Examples:
         """A split of a language, as many sentences of it as are asked for."""
         n = {"train": self.n_train, "validation": self.n_validation, "test": self.n_test}[split]
         texts = labelled.load_labelled("TOPIC", language, split, path=self.path)
@@ -135,13 +136,15 @@ def probe_topics(
             "another order), so that scores could not be compared"
         )
     own = {
-        "train": [setup.load(setup.source, split).text_hash() for split in ("train", "validation")],
+        "train": [
+            setup.load(setup.source, split).table_hash() for split in ("train", "validation")
+        ],
         "hidden": setup.hidden,
         "seeds": list(setup.seeds),
     }
     options = {"pooling": setup.pooling, "max_length": setup.max_length}
     of_models = [{"states": embeddings.states_about(name, **options)} | own for name in names]
-    texts = [{"test": test.text_hash()} for test in tests.values()]
+    texts = [{"test": test.table_hash()} for test in tests.values()]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: position // len(tests)):
@@ -287,36 +290,31 @@ def _is_tag(name: str) -> bool:
     return True
 
 
-def _labels(texts: labelled.Texts) -> np.ndarray:
-    index = {label: i for i, label in enumerate(labelled.LABELS["TOPIC"])}
-    return np.array([index[label] for label in texts.labels])
-
-
 def _embed(
-    encoder: loading.Encoder, texts: labelled.Texts, setup: TopicSetup
+    encoder: loading.Encoder, texts: Examples, setup: TopicSetup
 ) -> embeddings.SentenceStates:
     options = {"pooling": setup.pooling, "max_length": setup.max_length}
-    return embeddings.embed(encoder, texts.sentences, **options)
+    return embeddings.embed(encoder, texts.first, **options)
 
 
-def _split(encoder: loading.Encoder, texts: labelled.Texts, setup: TopicSetup) -> probes.Split:
+def _split(encoder: loading.Encoder, texts: Examples, setup: TopicSetup) -> probes.Split:
     """All layers as groups."""
     states = _embed(encoder, texts, setup).states
-    return probes.Split(states, _labels(texts), [f"layer {i}" for i in range(len(states))])
+    return probes.Split(states, texts.labels, [f"layer {i}" for i in range(len(states))])
 
 
 def _score(
     encoder: loading.Encoder,
     fitted: probes.Probes,
-    train: labelled.Texts,
-    test: labelled.Texts,
+    train: Examples,
+    test: Examples,
     setup: TopicSetup,
 ) -> pd.DataFrame:
     """One language: a row per layer and seed, as they are and centred."""
     embedded = _embed(encoder, test, setup)
-    states, labels = embedded.states, _labels(test)
+    states, labels = embedded.states, test.labels
     own = states.mean(axis=1, keepdims=True)
-    commonest = np.bincount(_labels(train)).argmax()
+    commonest = np.bincount(train.labels).argmax()
     tables = []
     for centred, seen in (
         (False, states),

@@ -4,7 +4,7 @@ Rajaee and Monz fine-tune on one language and ask about inputs whose parts are i
 hypothesis, two sentences, context and question. `evaluate` fine-tunes (or finds fine-tuned) models
 and has one `Grid` for each; `xlx.mixing` measures it.
 
-    sets = {code: of_part(load_labelled("NLI", code, "test")) for code in ("en", "de", "ru")}
+    sets = {code: load_labelled("NLI", code, "test") for code in ("en", "de", "ru")}
     job = Job("mini-xlmr", train, {"validation": validation}, Recipe(epochs=10))
     grid = evaluate([job], sets)[0]
     mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from xlx.core import paths
 from xlx.mixing.grids import PARTS
-from xlx.text import corpora, examples, parallel_sets, questions, sameness
+from xlx.text import corpora, examples, labelled, parallel_sets, questions, sameness
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
 
@@ -66,10 +66,10 @@ def pair_data(
     split: str = "test",
 ) -> TaskData:
     """Pairs of a task ("NLI", "PI"): the shortest ``n_train`` of ``source``, ``n_test`` to ask."""
-    sets, left_out = examples.parallel_examples(task, languages, split, n_test, path=test_data)
+    sets, left_out = labelled.parallel_examples(task, languages, split, n_test, path=test_data)
     origin = {"source": train_source, "path": train_data}
-    train = examples.parallel_examples(task, [source], "train", n_train, **origin)[0][source]
-    held_out = examples.parallel_examples(task, [source], "validation", path=test_data)[0][source]
+    train = labelled.parallel_examples(task, [source], "train", n_train, **origin)[0][source]
+    held_out = labelled.parallel_examples(task, [source], "validation", path=test_data)[0][source]
     return TaskData(train, held_out, sets, left_out)
 
 
@@ -188,8 +188,8 @@ def mixed_pairs(
     """Pairs of inference to learn, by languages of premise and hypothesis ("en-de"), and to ask."""
     taught = list(dict.fromkeys(code for pair in pairs for code in pair.split("-")))
     origin = {"source": train_source, "path": train_data}
-    train, _ = examples.parallel_examples("NLI", taught, "train", n_train, **origin)
-    sets, _ = examples.parallel_examples("NLI", languages, "test", n_test, path=test_data)
+    train, _ = labelled.parallel_examples("NLI", taught, "train", n_train, **origin)
+    sets, _ = labelled.parallel_examples("NLI", languages, "test", n_test, path=test_data)
     codes = {pair: pair.split("-") for pair in pairs}
     return {pair: parallel_sets.crossed(train[a], train[b]) for pair, (a, b) in codes.items()}, sets
 

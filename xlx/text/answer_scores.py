@@ -22,19 +22,26 @@ from xlx.text.files import TextError
 from xlx.text.questions import Answer
 from xlx.text.segmentation import spaceless, without_punctuation, word_pattern
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
+#: What MLQA takes out of a text in small letters, by language; in others, nothing. SQuAD takes
+#: those of English out in every language.
+_ARTICLES: dict[str, str] = {
+    "en": r"\b(?:a|an|the)\b",
+    "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
+    "vi": r"\b(?:của|là|cái|chiếc|những)\b",
+    "de": r"\b(?:ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
+    "ar": r"\sال^|ال",
+}
+_ASCII = str.maketrans("", "", string.punctuation)
 
 
 @lru_cache(maxsize=2**16)
 def normalised_answer(text: str) -> str:
     """A text as SQuAD v1.1 compares it: in lower case, without punctuation, articles, extra spaces.
 
-    Punctuation is that of SQuAD's script (ASCII) and all of Unicode's category P, such as "。" and
-    "«"; as in MLQA's script, since XQuAD is in other scripts than Latin. Articles are a, an and the
-    in every language, as SQuAD's script has them.
+    Punctuation is ASCII's and all of Unicode's category P, such as "。", as in MLQA's script.
     """
     plain = text.lower().translate(without_punctuation())
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    return " ".join(re.sub(_ARTICLES["en"], " ", plain).split())
 
 
 @lru_cache(maxsize=2**16)
@@ -50,10 +57,9 @@ def _texts(answers: Iterable[Answer | str]) -> list[str]:
 
 
 def exact_match(prediction: str, answers: Iterable[Answer | str], language: str) -> float:
-    """1.0 where the prediction is one of the answers, else 0.0 (SQuAD v1.1).
+    """1.0 where the prediction is one of the answers as `normalised_answer`, else 0.0 (SQuAD v1.1).
 
-    Compared as `normalised_answer`. ``language`` is that of the context, as the answers are. Raises
-    TextError for no answers.
+    ``language`` is that of the context, as the answers are. Raises TextError for no answers.
     """
     spaceless(language)
     given = normalised_answer(prediction)
@@ -66,9 +72,7 @@ def f1(prediction: str, answers: Iterable[Answer | str], language: str) -> float
     In [0, 1]. Words are those of the texts as `normalised_answer`, as often as they occur; in
     languages without spaces those of `segmentation.words`, as whole answers would be one word
     there. Two texts without words ("the", ".", or empty) are equal and give 1, as in exact match;
-    one such text gives 0. (SQuAD's script of v1.1 gives 0 for two, that of v2.0 gives 1.)
-
-    ``language`` is that of the context, as the answers are. Raises TextError for no answers.
+    one such text gives 0. ``language`` and errors as `exact_match`.
     """
     segmented = spaceless(language)
     given = _bag(prediction, segmented)
@@ -78,22 +82,8 @@ def f1(prediction: str, answers: Iterable[Answer | str], language: str) -> float
 def _f1(given: Counter[str], gold: Counter[str]) -> float:
     if not given or not gold:
         return float(not given and not gold)
-    same = sum(min(n, gold[word]) for word, n in given.items() if word in gold)
     # 2 P R / (P + R) with P = same / given and R = same / gold.
-    return 2 * same / (given.total() + gold.total())
-
-
-# --- the published scripts ------------------------------------------------------------------------
-
-#: What MLQA takes out of a text in small letters, by language; in others, nothing.
-ARTICLES: dict[str, str] = {
-    "en": r"\b(?:a|an|the)\b",
-    "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
-    "vi": r"\b(?:của|là|cái|chiếc|những)\b",
-    "de": r"\b(?:ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
-    "ar": r"\sال^|ال",
-}
-_ASCII = str.maketrans("", "", string.punctuation)
+    return 2 * (given & gold).total() / (given.total() + gold.total())
 
 
 def squad(prediction: str, answers: Iterable[Answer | str]) -> tuple[float, float]:
@@ -103,7 +93,7 @@ def squad(prediction: str, answers: Iterable[Answer | str]) -> tuple[float, floa
     """
 
     def words(text: str) -> list[str]:
-        return re.sub(ARTICLES["en"], " ", text.lower().translate(_ASCII)).split()
+        return re.sub(_ARTICLES["en"], " ", text.lower().translate(_ASCII)).split()
 
     return _best(prediction, answers, words)
 
@@ -111,16 +101,14 @@ def squad(prediction: str, answers: Iterable[Answer | str]) -> tuple[float, floa
 def mlqa(prediction: str, answers: Iterable[Answer | str], language: str) -> tuple[float, float]:
     """F1 and exact match of an answer, in [0, 1], as MLQA v1 has them; the best of the answers.
 
-    ``language`` is that of the answers. MLQA has en, es, hi, vi, de, ar and zh; in other languages,
-    which its script refuses, there are no articles and words stand between white space. Raises
-    TextError for no answers.
+    ``language`` is that of the answers. MLQA has en, es, hi, vi, de, ar and zh; in others, which
+    its script refuses, there are no articles. Raises TextError for no answers.
     """
-    plain = without_punctuation()
 
     def words(text: str) -> list[str]:
-        text = text.lower().translate(plain)
-        if language in ARTICLES:
-            text = re.sub(ARTICLES[language], " ", text)
+        text = text.lower().translate(without_punctuation())
+        if language in _ARTICLES:
+            text = re.sub(_ARTICLES[language], " ", text)
         if language == "zh":
             text = re.sub("([\u4e00-\u9fa5])", r" \1 ", text)
         return text.split()

@@ -19,10 +19,6 @@ UPOS: tuple[str, ...] = (
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
     *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
 )
-_FORMER_UPOS = {"CONJ": "CCONJ"}
-_TAGS = frozenset(UPOS)
-
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class Word(NamedTuple):
@@ -50,28 +46,29 @@ class Sentence(NamedTuple):
 
 
 def sentence_blocks(
-    lines: Sequence[str], split: str | None = None
+    lines: Sequence[str], where: str, split: str | None = None
 ) -> Iterator[tuple[int, list[str], list[str]]]:
     """Sentences of a file whose sentences end at empty lines: (first line, comments, rows).
 
-    A comment starts with ``#`` and has no tab; ``first line`` is the number of the first row (from
-    1), and comments are above all rows. With ``split``, only the sentences with the comment
-    ``# split = <split>``.
+    A comment starts with ``#`` and has no tab (which the word "#" with its tag has); ``first line``
+    is the number of the first row (from 1), and comments are above all rows. With ``split``, only
+    the sentences with the comment ``# split = <split>``. TextError for a file without sentences.
     """
-    start = 0
+    start, empty = 0, True
     for number, line in enumerate([*lines, ""]):
         if line.strip():
             continue
         block = lines[start:number]
         n_comments = 0
-        while n_comments < len(block) and block[n_comments][0] == "#":
-            if "\t" in block[n_comments]:  # the word "#" with its tag
-                break
+        while n_comments < len(block) and re.match("#[^\t]*$", block[n_comments]):
             n_comments += 1
         comments, rows = block[:n_comments], block[n_comments:]
         if block and (split is None or f"# split = {split}" in comments):
             yield start + n_comments + 1, comments, rows
+            empty = False
         start = number + 1
+    if empty:
+        raise TextError(f"{where} has no sentences{f' of {split}' if split else ''}.")
 
 
 def comment(comments: Iterable[str], key: str) -> str | None:
@@ -90,13 +87,11 @@ def read_conllu(lines: Sequence[str], where: str, split: str | None = None) -> I
     the rows, a repeated ``sent_id``, and for a file without sentences.
     """
     seen: dict[str, int] = {}
-    for number, (first, comments, rows) in enumerate(sentence_blocks(lines, split), 1):
+    for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
         name = comment(comments, "sent_id") or str(number)
         if seen.setdefault(name, first) != first:
             raise TextError(f"{where}, line {first}: sentence {name} is also at line {seen[name]}.")
         yield _sentence(name, first, rows, where)
-    if not seen:
-        raise TextError(f"{where} has no sentences{f' of {split}' if split else ''}.")
 
 
 def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentence:
@@ -105,8 +100,13 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
     token_of: list[int] = []
     last = 0  # of the range of words that is open
     for line, row in enumerate(rows, first):
-        place, n = f"{where}, line {line}", len(words)
-        number, form, tag, features, head, relation = _columns(row, place)
+        place, n, columns = f"{where}, line {line}", len(words), row.split("\t")
+        if len(columns) != 10:
+            what = (
+                "a comment among the words" if row[0] == "#" else f"{len(columns)} columns, not 10"
+            )
+            raise TextError(f"{place}: {what}; CoNLL-U has 10 columns parted by tabs.")
+        number, form, _, tag, _, features, head, relation, _, _ = columns
         if number != str(n + 1):
             start, mark, end = _range(number, n, place)
             if mark == ".":  # an empty node
@@ -121,13 +121,13 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
             continue
         if not form.strip():
             raise TextError(f"{place}: a word without form.")
-        tag = _FORMER_UPOS.get(tag, tag)
-        if tag not in _TAGS:
+        tag = "CCONJ" if tag == "CONJ" else tag
+        if tag not in UPOS:
             raise TextError(
                 f"{place}: {form!r} has the tag {tag!r}, which is none of UD's 17 "
                 f"({' '.join(UPOS)}); is this CoNLL-U with UPOS tags?"
             )
-        head = int(head) if _NUMBER.fullmatch(head) else None
+        head = int(head) if re.fullmatch("0|[1-9][0-9]{0,8}", head) else None
         words.append(Word(form, tag, features, head, relation, line))
         if len(words) > last:  # within a range, the token is there already
             tokens.append(form)
@@ -137,16 +137,6 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
     if not words:
         raise TextError(f"{where}, line {first}: a sentence without words.")
     return Sentence(name, first, words, tokens, token_of)
-
-
-def _columns(row: str, place: str) -> tuple[str, str, str, str, str, str]:
-    """Id, form, tag, features, head and relation of a row."""
-    columns = row.split("\t")
-    if len(columns) != 10:
-        what = "a comment among the words" if row[0] == "#" else f"{len(columns)} columns, not 10"
-        raise TextError(f"{place}: {what}; CoNLL-U has 10 columns parted by tabs.")
-    number, form, _, tag, _, features, head, relation, _, _ = columns
-    return number, form, tag, features, head, relation
 
 
 def _range(number: str, n_words: int, place: str) -> tuple[int, str, int]:

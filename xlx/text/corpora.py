@@ -15,17 +15,10 @@
 a folder           your own: one UTF-8 text file a language, in a layout of `folders`
 ================== ============================================================================
 
-Languages go by their ISO 639-1 code, or 639-3 where there is none (`varieties`); of several
-varieties of a language that of `languages.LANGUAGES` has the bare code.
-
-Where sentences have ids of their own (the New Testaments, two layouts of a folder) the positions
-are the ids that *all the languages asked for* have, in the order of the first: fewer languages give
-as many positions or more. `ParallelCorpus.take` draws by id, so that other languages give the same
-positions as far as they have them.
-
-What is done to the text is told in `files`. In the New Testaments a verse of fewer than three
-letters or digits counts as missing: it is the sign by which a translation leaves one out ("#",
-"[1]").
+What languages are called is told in `varieties`, what is done to text in `files`. Where sentences
+have ids of their own (the New Testaments, two layouts of a folder) the positions are the ids that
+*all the languages asked for* have, in the order of the first. In the New Testaments a verse of
+fewer than three letters or digits counts as missing: so a translation leaves one out ("#", "[1]").
 """
 
 import hashlib
@@ -50,15 +43,13 @@ __all__ = ["CorpusWarning", "DownloadError", "ParallelCorpus", "keys_of", "load"
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """Sentences aligned by position.
+    """Sentences aligned by position: n of them in each language.
 
-    ``sentences`` maps each language to n strings; position i holds the same content in all of them.
-    ``ids`` and ``domains`` have n entries too; a corpus without domains has empty strings there. In
-    WMT24++ and NTREX an id is ``document:segment`` (so ``id.rsplit(":", 1)[0]`` is the document),
-    in the New Testaments a verse (``Jas.1.1``, of the domain ``Jas``), elsewhere the line number
-    unless the corpus gives one. ``source`` of a folder says which layout was read. ``stock`` are
-    the ids that `take` draws from first: of a shipped corpus, the positions that it has in all its
-    languages together, whichever were asked for.
+    ``ids`` and ``domains`` have n entries too. An id is ``document:segment`` in WMT24++ and NTREX,
+    a verse in the New Testaments (``Jas.1.1``, of the domain ``Jas``), elsewhere the line number
+    unless the corpus gives one; where there are no domains, they are empty. ``source`` of a folder
+    says which layout was read. ``stock`` are the ids that `take` draws from first: of a shipped
+    corpus, the positions that it has in all its languages, whichever were asked for.
     """
 
     name: str
@@ -100,9 +91,8 @@ class ParallelCorpus:
     def take(self, n: int, seed: int | np.random.Generator) -> "ParallelCorpus":
         """n positions drawn without replacement, in their order; all if n is not smaller.
 
-        They are drawn by id, from the ``stock`` and then by a hash of seed and id: corpora that
-        differ in their languages alone, and so perhaps in some of their ids, give the same
-        positions but for those.
+        Drawn by id, from the ``stock`` and then by a hash of seed and id: corpora that differ in
+        their languages alone give the same positions, as far as they have them.
         """
         if n < 1:
             raise TextError(f"{self.name}: cannot take {n} sentences; take at least one.")
@@ -144,24 +134,8 @@ class ParallelCorpus:
                     rows.append((language, position, first[sentence], sentence))
         return pd.DataFrame(rows, columns=["language", "position", "first_position", "sentence"])
 
-    def untranslated(self, pivot: str = "en") -> pd.DataFrame:
-        """Sentences equal to that of the pivot language: A and B are one string, a tie in LD.
-
-        Columns language, position, sentence; the pivot itself is left out.
-        """
-        original = self.select([pivot]).sentences.popitem()
-        rows = [
-            (language, position, sentence)
-            for language, row in self.sentences.items()
-            if language != original[0]
-            for position, sentence in enumerate(row)
-            if sentence == original[1][position]
-        ]
-        return pd.DataFrame(rows, columns=["language", "position", "sentence"])
-
     def text_hash(self, language: str) -> str:
-        """SHA-256 of the sentences as a file, one a line: UTF-8, LF, line breaks within a sentence
-        as in ``data/wmt24pp`` (U+2424, U+240D). For a plain file it is what ``sha256sum`` says."""
+        """SHA-256 of the sentences as a file (`files.sentences_hash`), as by ``sha256sum``."""
         return sentences_hash(self.select([language]).sentences.popitem()[1])
 
 
@@ -171,7 +145,6 @@ def load(
     *,
     path: str | Path | None = None,
     drop_duplicates: bool = False,
-    progress: bool = True,
 ) -> ParallelCorpus:
     """Load and check parallel text.
 
@@ -179,41 +152,50 @@ def load(
     ----------
     name : a corpus of the table at the top of this module, or a folder with one text file a
         language, named by a tag that `languages.parse_tag` reads (``en.txt``, ``eng_Latn``,
-        ``pt_BR.txt``, ``aai_Latn.devtest``; the same extension throughout), in a layout of
-        `folders`. Of two names of one language, such as ``est`` and ``ekk``, ask for one by this.
+        ``aai_Latn.devtest``; one extension throughout), in a layout of `folders`. Of two names of
+        one language, such as ``est`` and ``ekk``, ask for one by this.
     languages : codes or tags to load, in the order wanted; None for all there are.
     path : a local copy of a corpus that is downloaded otherwise: a folder with its files under
-        their own names, at any depth, or an archive of it. A copy whose text differs from the one
-        on record gives a CorpusWarning; a download that differs, an error.
+        their own names, at any depth, or an archive of it. A CorpusWarning tells where its text
+        differs from the one on record.
     drop_duplicates : leave out, in all languages, the positions at which one of them repeats an
         earlier sentence; otherwise a CorpusWarning counts them. What is measured language by
         language (`coverage`) does better without: a repeat then costs its own language alone.
-    progress : show a bar while downloading.
 
     Raises
     ------
-    TextError (a ValueError) for a language that is missing, a file name that is no language, two
-    extensions or layouts in a folder, a pipe or a packed file, text that is not UTF-8 or holds NUL,
-    empty lines, unequal numbers of lines, a malformed line, an id that comes twice, no id in
-    common, fewer than two sentences;
-    FileNotFoundError for a folder that does not exist, DownloadError (one too) without a network.
+    TextError (a ValueError), in a sentence, for text that is not that of all languages line by
+    line; FileNotFoundError for a folder that does not exist, DownloadError (one too) without a
+    network.
     """
     if not isinstance(name, str | Path) or not str(name):
         raise TextError(f"{name!r} is no corpus: give one of {', '.join(ORIGINS)}, or a folder.")
     if str(name) in ORIGINS:
-        corpus = _load_known(str(name), languages, Path(path) if path else None, progress)
+        corpus, notes = _load_known(str(name), languages, Path(path) if path else None)
     elif path:
         raise ValueError(f"path= is for a copy of {', '.join(ORIGINS)}; give a folder as the name.")
     elif Path(name).is_dir():
-        texts, names, segments, layout = read_folder(Path(name), languages)
+        read, layout = read_folder(Path(name), languages)
         about = "as stated by its owner", f"{Path(name)} ({layout})"
-        corpus = _assemble(Path(name).name, texts, names, segments, *about)
+        corpus, notes = _assembled(Path(name).name, read, *about), read.notes
     else:
         raise FileNotFoundError(
             f"There is no corpus and no folder {str(name)!r}; give a folder with one text file a "
             f"language, or one of {', '.join(ORIGINS)}."
         )
-    corpus = _check(corpus, drop_duplicates)
+    repeats = corpus.duplicates()
+    if drop_duplicates:
+        corpus = corpus.drop(repeats["position"])
+    elif len(repeats):
+        notes = (*notes, _repeated(corpus, repeats))
+    for note in notes:
+        warnings.warn(f"{corpus.name}: {note}", CorpusWarning, stacklevel=2)
+    if len(corpus) < 2:
+        left = "without the repeated ones" if drop_duplicates and len(repeats) else "in all"
+        raise TextError(
+            f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed, or no "
+            "sentence has another meaning to be told from."
+        )
     if str(name) in ORIGINS and ORIGINS[str(name)].shipped:
         return replace(corpus, stock=_stock(str(name), drop_duplicates))
     return corpus
@@ -222,7 +204,7 @@ def load(
 @lru_cache(maxsize=8)
 def _stock(name: str, drop_duplicates: bool) -> tuple[str, ...]:
     """The ids that a shipped corpus has in all its languages, without those that one repeats."""
-    whole = _load_known(name, None, None, False)
+    whole, _ = _load_known(name, None, None)
     return whole.drop(whole.duplicates()["position"]).ids if drop_duplicates else whole.ids
 
 
@@ -243,48 +225,26 @@ def _tags(name: str, there: origins.Available, where: str) -> dict[str, str]:
     return keys_of(there.tags, chosen, where)
 
 
-def _check(corpus: ParallelCorpus, drop_duplicates: bool) -> ParallelCorpus:
-    repeats = corpus.duplicates()
-    positions = sorted(set(repeats["position"]))
-    if drop_duplicates and positions:
-        corpus = corpus.drop(positions)
-    elif positions:
-        counts = Counter(repeats["language"])
-        first = repeats.iloc[0]
-        at, before = (
-            f"line {position + 1}" if (id_ := corpus.ids[position]) == str(position + 1) else id_
-            for position in (first["position"], first["first_position"])
-        )
-        warnings.warn(
-            f"{corpus.name}: {len(repeats)} sentences at {len(positions)} of {len(corpus)} "
-            f"positions repeat an earlier one of their language (first: {first['language']}, "
-            f"{at} repeats {before}; in all: "
-            f"{', '.join(f'{language} {count}' for language, count in counts.items())}) and so do "
-            "not differ in meaning; drop_duplicates=True leaves these positions out.",
-            CorpusWarning,
-            stacklevel=3,
-        )
-    if len(corpus) < 2:
-        left = "without the repeated ones" if drop_duplicates and positions else "in all"
-        raise TextError(
-            f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed, or no "
-            "sentence has another meaning to be told from."
-        )
-    return corpus
+def _repeated(corpus: ParallelCorpus, repeats: pd.DataFrame) -> str:
+    """What to say of sentences that come again."""
+    counts, first = Counter(repeats["language"]), repeats.iloc[0]
+    here, before = (
+        f"line {position + 1}" if (id_ := corpus.ids[position]) == str(position + 1) else id_
+        for position in (first["position"], first["first_position"])
+    )
+    return (
+        f"{len(repeats)} sentences at {repeats['position'].nunique()} of {len(corpus)} positions "
+        f"repeat an earlier one of their language (first: {first['language']}, {here} repeats "
+        f"{before}; in all: {', '.join(f'{code} {count}' for code, count in counts.items())}) and "
+        "so do not differ in meaning; drop_duplicates=True leaves these positions out."
+    )
 
 
-def _assemble(
-    name: str,
-    texts: dict[str, tuple[str, ...]],
-    files: dict[str, str],
-    segments: pd.DataFrame | None,
-    licence: str,
-    source: str,
-) -> ParallelCorpus:
-    """A corpus from its texts, after comparing numbers of lines. ``files``: key to file name."""
-    sizes = {files[key]: len(text) for key, text in texts.items()}
-    if segments is not None:
-        sizes[segments.attrs["file"]] = len(segments)
+def _assembled(name: str, read: origins.CorpusTexts, licence: str, source: str) -> ParallelCorpus:
+    """A corpus from what was read, if all files have as many lines."""
+    sizes = {read.files[key]: len(text) for key, text in read.texts.items()}
+    if read.segments:
+        sizes[read.extra] = len(next(iter(read.segments.values())))
     n, agreeing = Counter(sizes.values()).most_common(1)[0]
     if agreeing < len(sizes):
         odd = ", ".join(f"{file} has {size}" for file, size in sizes.items() if size != n)
@@ -293,28 +253,18 @@ def _assemble(
             f"{name}: unequal numbers of lines: {odd}, but {like} has {n} (as {agreeing} of "
             f"{len(sizes)} files); line n must be the same sentence in every file."
         )
-    ids, domains = tuple(str(line) for line in range(1, n + 1)), ("",) * n
-    if segments is not None:
-        ids = tuple(segments["id"]) if "id" in segments else ids
-        domains = tuple(segments["domain"]) if "domain" in segments else domains
-    return ParallelCorpus(name, texts, ids, domains, licence, source)
+    ids = read.segments.get("id") or tuple(str(line) for line in range(1, n + 1))
+    domains = read.segments.get("domain") or ("",) * n
+    return ParallelCorpus(name, read.texts, ids, domains, licence, source)
 
 
 def _load_known(
-    name: str, languages: Iterable[str] | None, path: Path | None, progress: bool
-) -> ParallelCorpus:
-    origin = ORIGINS[name]
-    there = origins.available(name, path)
+    name: str, languages: Iterable[str] | None, path: Path | None
+) -> tuple[ParallelCorpus, tuple[str, ...]]:
+    """A corpus of `ORIGINS` and what to warn with."""
+    origin, there = ORIGINS[name], origins.available(name, path)
     where = f"{name} in {path}" if path else name
     keys = _tags(name, there, where)
     keys = {key: keys[key] for key in resolve(languages, keys, where)}
-    read = origins.fetch_texts(name, list(keys.values()), there, progress)
-    texts = {key: read.texts[tag] for key, tag in keys.items()}
-    files = {key: read.files[tag] for key, tag in keys.items()}
-    if read.changed:
-        # Only a local copy may differ: for the others `origins.fetch_texts` has raised.
-        text = ", ".join(key for key, tag in keys.items() if tag in read.changed)
-        warnings.warn(
-            f"{where}: the text in {text} is not the one on record.", CorpusWarning, stacklevel=3
-        )
-    return _assemble(name, texts, files, read.segments, origin.licence, origin.source)
+    read = origins.fetch_texts(name, keys, there)
+    return _assembled(name, read, origin.licence, origin.source), read.notes

@@ -22,8 +22,9 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -69,70 +70,27 @@ def language_of(label: str) -> str:
 def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Scores in the results files of lm-evaluation-harness, one row a task, model and language.
 
-    Parameters
-    ----------
-    files : a results file, a folder (its ``*.json``, at any depth), or several of either.
-
-    Groups (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
-    ``model_name``, or else the ``pretrained=`` of its ``config``.
-
-    Raises TextError for a file that is no JSON, lacks a field that is needed (named), has a
-    score outside 0 to 1 or none of the three tasks, and for a score that two files give;
-    FileNotFoundError for a path that does not exist.
+    ``files``: a results file, a folder (its ``*.json``, at any depth), or several of either. Groups
+    (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
+    ``model_name``, or else the ``pretrained=`` of its ``config``. Raises TextError, with file and
+    field, for what is malformed, and for a score that two files give; FileNotFoundError for a path
+    that does not exist.
     """
-    rows: list[dict[str, object]] = []
-    origin: dict[tuple[str, str, str], Path] = {}
-    for file in _files(files):
-        for row in _results(file):
-            key = (row["task"], row["model"], row["language"])
-            if key in origin:
-                raise TextError(
-                    f"{file}: {' '.join(key)} is also in {origin[key]}; give one of them."
-                )
-            origin[key] = file
-            rows.append(row)
-    return _table(rows)
+    return _table(row for file in _files(files) for row in _results(file))
 
 
 def read_csv(file: str | Path) -> pd.DataFrame:
     """Scores in a CSV with the columns task, model, language, score and, if known, stderr and n.
 
     A row with an empty score is a language without one: it is left out. ``language`` is a code or a
-    label. Raises TextError for what is no CSV in UTF-8 and, with the line, for a missing
-    column or cell, a language that is none, a score that is no number from 0 to 1, and a task,
-    model and language that come twice; FileNotFoundError for a path that does not exist.
+    label. Raises TextError, with the line, for what is malformed or comes twice; FileNotFoundError
+    for a path that does not exist.
     """
-    file = Path(file)
-    header, records = _read_csv(file)
-    if missing := [name for name in SCORE_COLUMNS[:4] if name not in header]:
-        raise TextError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
-    rows: list[dict[str, object]] = []
-    lines: dict[tuple[str, str, str], int] = {}
-    for line, cells in records:
-        where = f"{file}, line {line}"
-        if len(cells) != len(header):
-            raise TextError(f"{where}: {len(cells)} cells, and the header has {len(header)}.")
-        cells = dict(zip(header, cells, strict=True))
-        if not cells["score"].strip():
-            continue
-        row = {
-            "task": cells["task"],
-            "model": cells["model"],
-            "language": _language(cells["language"], where),
-            "score": _share(cells["score"], where, "score"),
-            "stderr": _number(cells.get("stderr", ""), where, "stderr"),
-            "n": _count(cells.get("n", ""), where),
-        }
-        key = (row["task"], row["model"], row["language"])
-        if key in lines:
-            raise TextError(f"{where}: {' '.join(key)} is also in line {lines[key]}.")
-        lines[key] = line
-        rows.append(row)
-    return _table(rows)
+    return _table(_csv_rows(Path(file)))
 
 
-def _read_csv(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The header, and the number and cells of each line that is not empty."""
+def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and cells of each row with a score."""
     if not file.exists():
         raise FileNotFoundError(f"There is no file {file}.")
     checks.regular(file, TextError)
@@ -140,22 +98,51 @@ def _read_csv(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         with file.open(encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True)
             header = next(reader, [])
-            return header, [(reader.line_num, cells) for cells in reader if cells]
+            rows = [(f"{file}, line {reader.line_num}", cells) for cells in reader if cells]
     except (OSError, ValueError, csv.Error) as error:
         raise TextError(f"{file} is no CSV in UTF-8 ({error}).") from None
+    if missing := [name for name in SCORE_COLUMNS[:4] if name not in header]:
+        raise TextError(f"{file}, line 1: the header lacks {', '.join(missing)}.")
+    for where, cells in rows:
+        if len(cells) != len(header):
+            raise TextError(f"{where}: {len(cells)} cells, and the header has {len(header)}.")
+        row = dict(zip(header, cells, strict=True))
+        if row["score"].strip():
+            yield where, row
+
+
+def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
+    """Rows by their place, checked."""
+    checked: list[dict[str, object]] = []
+    places: dict[tuple[str, ...], str] = {}
+    for where, row in rows:
+        try:
+            language = language_of(row["language"])
+        except ValueError as error:
+            raise TextError(f"{where}: {error}") from None
+        score = _number(row["score"], where, "score")
+        if not 0 <= score <= 1:
+            raise TextError(f"{where}: score is {row['score']!r}; it must be from 0 to 1.")
+        key = row["task"], row["model"], language
+        if key in places:
+            raise TextError(f"{where}: {' '.join(key)} is also in {places[key]}; give one of them.")
+        places[key] = where
+        stderr = _number(row.get("stderr"), where, "stderr")
+        values = (*key, score, stderr, _count(row.get("n"), where))
+        checked.append(dict(zip(SCORE_COLUMNS, values, strict=True)))
+    table = pd.DataFrame(checked, columns=list(SCORE_COLUMNS))
+    return table.astype({"score": float, "stderr": float, "n": "Int64"})
 
 
 def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
-    """How many of some languages have a score: one row a task and model.
+    """How many of some languages (codes) have a score: one row a task and model.
 
-    Columns task, model, scored, missing (counts), without (the codes that have none, joined by
-    spaces). ``languages`` are codes, such as those that an alignment score was computed for.
+    Columns task, model, scored, missing (counts), without (the codes that have none).
     """
     codes = list(dict.fromkeys(languages))
     rows = []
     for (task, model), scores in table.groupby(["task", "model"], sort=False):
-        there = set(scores["language"])
-        without = [code for code in codes if code not in there]
+        without = [code for code in codes if code not in set(scores["language"])]
         rows.append((task, model, len(codes) - len(without), len(without), " ".join(without)))
     return pd.DataFrame(rows, columns=["task", "model", "scored", "missing", "without"])
 
@@ -164,10 +151,8 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     """The scores of some models alone, each called as it is here.
 
     A results file names a model by what it was loaded from, often a path; here a folder goes by its
-    last part (`loading.series_name`). So a model is the one in the table of its own name, or else
-    the only one whose last part is its last part.
-
-    Raises TextError for a model without scores, or that several in the table may be, and,
+    last part. So a model is the one in the table of its own name, or else the only one whose last
+    part is its last part. Raises TextError for a model without scores, or that several may be, and,
     with a ``pivot``, for one without a score in this language in one of its tasks.
     """
     there = list(dict.fromkeys(table["model"]))
@@ -178,12 +163,12 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
         ]
         if len(same) != 1:
             raise TextError(
-                f"{' and '.join(same) if same else 'None'} of the models with results may be "
-                f"{model}; there are {', '.join(there) or 'none'}."
+                f"{' and '.join(same) or 'None'} of the models with results may be {model}; there "
+                f"are {', '.join(there) or 'none'}."
             )
         scores = table[table["model"] == same[0]]
-        for task, rows in scores.groupby("task", sort=False):
-            if pivot is not None and pivot not in set(rows["language"]):
+        for task, languages in scores.groupby("task", sort=False)["language"]:
+            if pivot not in {None, *languages}:
                 raise TextError(f"{task}: {same[0]} has no score in {pivot}.")
         called[same[0]] = str(model)
     kept = table[table["model"].isin(called)]
@@ -191,10 +176,9 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
 
 
 def of_task(table: pd.DataFrame, task: str, model: str | None = None) -> pd.DataFrame:
-    """The scores of one task and one model (named as in `of_models`), a row a language.
+    """The scores of one task and one model (as in `of_models`; its errors), a row a language.
 
-    Raises TextError for a task that there is not, for scores of several models where none is
-    named, and as `of_models`.
+    TextError for a task that there is not, and for several models where none is named.
     """
     scores = table[table["task"] == task]
     names = list(dict.fromkeys(scores["model"]))
@@ -215,16 +199,16 @@ def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:
         inside = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         if not inside:
             raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness.")
-        for file in inside:
-            checks.regular(file, TextError)
         listed += inside
     if not listed:
         raise TextError("no results files are given: name one or more, or a folder")
+    for file in listed:
+        checks.regular(file, TextError)
     return list(dict.fromkeys(listed))
 
 
-def _results(file: Path) -> list[dict[str, object]]:
-    """The rows of one results file."""
+def _results(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and values of each row of a results file."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # of JSON and of UTF-8
@@ -234,32 +218,26 @@ def _results(file: Path) -> list[dict[str, object]]:
         raise TextError(
             f"{file} has no field 'results'; give a results file of lm-evaluation-harness."
         )
-    rows = []
-    for name, scores in results.items():
-        for task, pattern in _TASKS.items():
-            if match := pattern.fullmatch(name):
-                label = _ENGLISH.get(match[1], match[1])
-                where = f"{file}, results.{name}"
-                metric, value, stderr = _measure(scores, _METRICS[task], where)
-                samples = _inner(_inner(content, "n-samples"), name) or {}
-                n = samples.get("effective", samples.get("original"))  # what a limit has left
-                rows.append(
-                    {
-                        "task": task,
-                        "model": _model(content, file),
-                        "language": _language(label, where),
-                        "score": _share(value, where, metric),
-                        "stderr": _number(stderr, where, f"{metric}'s standard error"),
-                        "n": _count(n, where),
-                    }
-                )
-    if not rows:
+    known = [
+        (name, task, match[1])
+        for name in results
+        for task, pattern in _TASKS.items()
+        if (match := pattern.fullmatch(name))
+    ]
+    if not known:
         raise TextError(
             f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
             "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge) but "
             f"{', '.join(results) or 'nothing'}."
         )
-    return rows
+    for name, task, label in known:
+        where = f"{file}, results.{name}"
+        score, stderr = _measure(results[name], _METRICS[task], where)
+        samples = _inner(_inner(content, "n-samples"), name) or {}
+        n = samples.get("effective", samples.get("original"))  # what a limit has left
+        language = _ENGLISH.get(label, label)
+        values = task, _model(content, file), language, score, stderr, n
+        yield where, dict(zip(SCORE_COLUMNS, values, strict=True))
 
 
 def _inner(content: object, name: str) -> dict | None:
@@ -268,11 +246,11 @@ def _inner(content: object, name: str) -> dict | None:
     return value if isinstance(value, dict) else None
 
 
-def _measure(scores: object, metric: str, where: str) -> tuple[str, object, object]:
-    """Name, value and standard error: ``acc,none``, ``acc_stderr,none``, or without ``,none``."""
+def _measure(scores: object, metric: str, where: str) -> tuple[object, object]:
+    """Value and standard error: ``acc,none``, ``acc_stderr,none``, or without ``,none``."""
     for field in (f"{metric},none", metric):
         if isinstance(scores, dict) and field in scores:
-            return field, scores[field], scores.get(field.replace(metric, f"{metric}_stderr", 1))
+            return scores[field], scores.get(field.replace(metric, f"{metric}_stderr", 1))
     there = ", ".join(scores) if isinstance(scores, dict) else repr(scores)
     raise TextError(f"{where} has no field '{metric},none' (nor {metric!r}), but {there}.")
 
@@ -290,13 +268,6 @@ def _model(content: dict, file: Path) -> str:
     )
 
 
-def _language(label: str, where: str) -> str:
-    try:
-        return language_of(label)
-    except ValueError as error:
-        raise TextError(f"{where}: {error}") from None
-
-
 def _number(value: object, where: str, what: str) -> float:
     """A number; NaN for what the harness or a table writes where there is none."""
     if value is None or str(value).strip() in ("", "N/A"):
@@ -307,13 +278,6 @@ def _number(value: object, where: str, what: str) -> float:
         raise TextError(f"{where}: {what} is {value!r}, which is no number.") from None
 
 
-def _share(value: object, where: str, what: str) -> float:
-    number = _number(value, where, what)
-    if not 0 <= number <= 1:
-        raise TextError(f"{where}: {what} is {value!r}; it must be from 0 to 1.")
-    return number
-
-
 def _count(value: object, where: str) -> object:
     number = _number(value, where, "n")
     if math.isnan(number):
@@ -321,8 +285,3 @@ def _count(value: object, where: str) -> object:
     if isinstance(value, bool) or not number.is_integer() or number < 1:
         raise TextError(f"{where}: n is {value!r}; it must be a number of questions.")
     return int(number)
-
-
-def _table(rows: list[dict[str, object]]) -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=list(SCORE_COLUMNS))
-    return table.astype({"score": float, "stderr": float, "n": "Int64"})

@@ -1,14 +1,12 @@
 """Labelled sentences and pairs as the inputs of a classifier, in several languages at once.
 
 The interlingual transfer gap compares a training set with its translations (Chi et al., section
-3.2), so it only means something where position i is the same example with the same label in every
-language: `parallel_sets` holds sets to that, and mixes pairs over languages. Where no task has
-labels, `random_labels` invents some for parallel sentences (section 3.2), and `corrupted` replaces
-a share of those that there are (section 5.4, after Zhang et al. 2017). Tasks of overlap alone are
-in `same_or_other`.
-
-The words of a part can be put in random order (`Examples.shuffled`, the control tasks) or a part be
-left out (`only`, a baseline): Rajaee and Monz.
+3.2), so position i must be the same example with the same label in every language: `parallel_sets`
+holds sets to that, and mixes pairs over languages. Where no task has labels, `of_corpus` invents
+some for parallel sentences (section 3.2), and `corrupted` replaces a share of those that there are
+(section 5.4, after Zhang et al. 2017). The words of a part can be put in random order
+(`Examples.shuffled`, the control tasks) or a part be left out (`only`, a baseline): Rajaee and
+Monz. `labelled` loads examples, `sameness` makes tasks of overlap alone.
 """
 
 import hashlib
@@ -16,20 +14,16 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
 
-from xlx.core import checks
-from xlx.text import labelled
 from xlx.text.corpora import ParallelCorpus
 from xlx.text.files import TextError
-from xlx.text.parallel_sets import Rows, common, reordered, shortest
+from xlx.text.parallel_sets import Rows, digest, reordered
 from xlx.text.segmentation import SPACELESS
 
-#: The classes of random labels.
-RANDOM: tuple[str, ...] = ("0", "1")
 _PARTS = ("first", "second")
 
 
@@ -40,6 +34,7 @@ class Examples(Rows):
     ``first`` has one string an example, ``second`` too where an example is a pair, else None;
     ``labels`` is int64 ``(n,)``, positions in ``classes``; ``ids`` tells examples apart and is the
     same in every language; ``name`` says in messages what this is, such as "xnli de train".
+    ``left_out`` counts the rows of a local copy of PAWS-X without a label or a sentence.
     """
 
     name: str
@@ -49,6 +44,7 @@ class Examples(Rows):
     labels: np.ndarray
     classes: tuple[str, ...]
     ids: tuple[str, ...]
+    left_out: int = 0
     rows: ClassVar[tuple[str, ...]] = ("first", "second", "labels", "ids")
     crossing: ClassVar[str] = "second"
 
@@ -73,29 +69,27 @@ class Examples(Rows):
     def lengths(self) -> np.ndarray:
         """Characters of each example, of both parts: int64 ``(n,)``."""
         second = self.second or ("",) * len(self)
-        both = zip(self.first, second, strict=True)
-        return np.array([len(one) + len(other) for one, other in both], dtype=np.int64)
+        return np.array([len(a) + len(b) for a, b in zip(self.first, second, strict=True)], int)
 
     def text_hash(self) -> str:
-        """SHA-256 of texts and labels, each with its length, so that no two sets share one."""
-        digest = hashlib.sha256()
-        second = [""] * len(self) if self.second is None else self.second
-        for row in zip(self.first, second, map(str, self.labels), strict=True):
-            for text in row:
-                data = text.encode()
-                digest.update(len(data).to_bytes(8, "little") + data)
-        return digest.hexdigest()
+        """SHA-256 of texts and labels (`parallel_sets.digest`)."""
+        second = self.second or ("",) * len(self)
+        return digest(chain(*zip(self.first, second, map(str, self.labels), strict=True)))
+
+    def table_hash(self) -> str:
+        """SHA-256 of the examples as a file: the texts and the class a line, parted by tabs."""
+        texts = [self.first] if self.second is None else [self.first, self.second]
+        lines = map("\t".join, zip(*texts, self.row_labels, strict=True))
+        return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
     def shuffled(self, seed: int, *, parts: Sequence[str] = _PARTS) -> "Examples":
         """The words of each named part in random order, for the control tasks (section 5).
 
-        Words are what stands between spaces; in Chinese, Japanese and Thai characters,
-        spaces among them, with their combining marks. A text that occurs several times in a part
-        (a premise) has one new order in all places, which depends on the seed and on where it
-        occurs first, not on the other texts. A short text may, by chance, keep its old order.
-
-        Of single sentences ``parts`` may name "second" too, which is then nothing to shuffle.
-        TextError for another part, or where there is none to shuffle.
+        Words are what stands between spaces; in Chinese, Japanese and Thai characters, spaces among
+        them, with their combining marks. A text that occurs several times in a part (a premise) has
+        one new order, which depends on the seed and on where it occurs first. Of single sentences
+        ``parts`` may name "second" too, which is then nothing to shuffle. TextError for another
+        part, or where there is none to shuffle.
         """
         parts = list(parts)
         if self.second is None and "first" in parts:
@@ -109,58 +103,10 @@ class Examples(Rows):
                 changed[part] = reordered(getattr(self, part), (seed, number), split, join)
         return replace(self, name=f"{self.name}, {' and '.join(changed)} shuffled", **changed)
 
-    def check_crossing(self) -> None:
-        """Raise TextError for sentences, which have no second part to take from elsewhere."""
-        _check_parts(self, ("second",))
-
-
-def of_part(part: labelled.Pairs | labelled.Texts) -> Examples:
-    """Examples of labelled pairs or sentences; classes in the order of `labelled.LABELS`."""
-    if isinstance(part, labelled.Tagged):
-        raise TextError(f"{part.task} labels words: there are NLI, PI and TOPIC to classify")
-    classes = labelled.LABELS[part.task]
-    pairs = isinstance(part, labelled.Pairs)
-    return Examples(
-        name=f"{part.source} {part.language} {part.split}",
-        language=part.language,
-        first=part.first if pairs else part.sentences,
-        second=part.second if pairs else None,
-        labels=np.array([classes.index(label) for label in part.labels], dtype=np.int64),
-        classes=classes,
-        ids=part.ids,
-    )
-
-
-def parallel_examples(
-    task: str,
-    languages: Sequence[str],
-    split: str,
-    n: int | None = None,
-    *,
-    source: str | None = None,
-    path: str | Path | None = None,
-    untranslated: bool = False,
-) -> tuple[dict[str, Examples], dict[str, int]]:
-    """A part of a task of `labelled` in several languages: what all of them have, n of it at most.
-
-    ``n`` takes the `shortest`; None: all. Returns the sets and how many examples `common` left out.
-    Raises ValueError for a language named twice and as `labelled.load_labelled` (whose ``source``,
-    ``path`` and ``untranslated`` these are), TextError where nothing is in all languages.
-    """
-    options = {"source": source, "path": path, "untranslated": untranslated}
-    sets, left_out = common(
-        {
-            code: of_part(labelled.load_labelled(task, code, split, **options))
-            for code in checks.several(languages, "languages", once=True)
-        }
-    )
-    kept = shortest(sets, n)
-    return {code: examples.at(kept) for code, examples in sets.items()}, left_out
-
 
 def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
-    """Parallel sentences with `random_labels`, the same in every language (section 3.2)."""
-    labels = random_labels(len(corpus), seed)
+    """Parallel sentences with labels of Bernoulli(1/2), the same in every language (3.2)."""
+    labels = np.random.default_rng(seed).integers(0, 2, len(corpus))
     return {
         language: Examples(
             name=f"{corpus.name} {language}, random labels",
@@ -168,16 +114,11 @@ def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
             first=sentences,
             second=None,
             labels=labels,
-            classes=RANDOM,
+            classes=("0", "1"),
             ids=corpus.ids,
         )
         for language, sentences in corpus.sentences.items()
     }
-
-
-def random_labels(n: int, seed: int) -> np.ndarray:
-    """n labels of Bernoulli(1/2), int64 (section 3.2)."""
-    return np.random.default_rng(seed).integers(0, 2, n)
 
 
 def corrupted(labels: np.ndarray, ratio: float, n_classes: int, seed: int) -> np.ndarray:

@@ -8,8 +8,10 @@ stripped, normalised or repaired.
 import bz2
 import hashlib
 import lzma
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -17,11 +19,34 @@ import pandas as pd
 _LF, _CR = "\u2424", "\u240d"
 #: Letters and signs that show nothing: fillers of Hangul, the empty pattern of Braille.
 _BLANK = "\u115f\u1160\u3164\uffa0\u2800"
+_NOT_LETTERS = re.compile(r"[\W_]+")
 _BZ2, _XZ = b"BZh", b"\xfd7zXZ\x00"
 
 
 class TextError(ValueError):
     """Text that cannot be used; says which file and line, or language, why, and what to do."""
+
+
+def files_below(path: Path, fits: Callable[[Path], object], what: str, how: str) -> list[Path]:
+    """``path`` where it is a file, else the files below it that fit, at any depth, in order.
+
+    ``what`` and ``how`` to get it close the errors: FileNotFoundError where there is nothing at
+    ``path``, TextError where none fits.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"There is nothing at {path}; {how}")
+    files = [path] if path.is_file() else [f for f in sorted(path.rglob("*")) if fits(f)]
+    if not files:
+        raise TextError(f"{path} has no {what}; {how}")
+    return files
+
+
+def single_file(files: Sequence[Path], what: str) -> Path:
+    """The one file that there is; several are a TextError."""
+    if len(files) > 1:
+        some = ", ".join(map(str, files))
+        raise TextError(f"There are several files with {what} ({some}); give one as path=.")
+    return files[0]
 
 
 def unpacked(data: bytes, where: str) -> bytes:
@@ -68,6 +93,11 @@ def tsv(data: bytes, where: str) -> pd.DataFrame:
     return pd.DataFrame(rows[1:], columns=header, dtype=object)
 
 
+def letters(text: str | Iterable[str]) -> str:
+    """Letters and digits of a text or its tokens, without case: what makes two texts the same."""
+    return _NOT_LETTERS.sub("", text if isinstance(text, str) else "".join(text)).casefold()
+
+
 def visible(sentence: str) -> bool:
     """Whether there is more in it than spaces and invisible characters."""
     return any(
@@ -90,12 +120,21 @@ def filled(lines: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def by_id(lines: Sequence[str], where: str) -> dict[str, str]:
-    """Lines ``id<TAB>sentence`` as id → sentence, in order; empty sentences are left out.
+def by_id(lines: Iterable[tuple[int, str, str]], where: str) -> dict[str, str]:
+    """Rows (line, id, sentence) as id → sentence, in order; empty sentences are left out.
 
-    A sentence may hold tabs itself. TextError for a line without tab or id, and an id twice.
+    TextError, with the line, for an id that comes twice.
     """
     sentences: dict[str, str] = {}
+    for number, key, sentence in lines:
+        if key in sentences:
+            raise TextError(f"{where}, line {number}: the id {key} comes a second time.")
+        sentences[key] = sentence
+    return {key: sentence for key, sentence in sentences.items() if visible(sentence)}
+
+
+def with_ids(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str]]:
+    """Number, id and sentence of lines ``id<TAB>sentence``; a sentence may hold tabs itself."""
     for number, line in enumerate(lines, 1):
         key, tab, sentence = line.partition("\t")
         if not tab or not key:
@@ -103,18 +142,15 @@ def by_id(lines: Sequence[str], where: str) -> dict[str, str]:
                 f"{where}, line {number}: not an id, a tab and a sentence as elsewhere; give all "
                 "lines an id or none."
             )
-        if key in sentences:
-            raise TextError(f"{where}, line {number}: the id {key} comes a second time.")
-        sentences[key] = sentence
-    return {key: sentence for key, sentence in sentences.items() if visible(sentence)}
+        yield number, key, sentence
 
 
 def in_common(
     texts: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """The ids that all texts (id → sentence) have, in the order of the first; their sentences."""
-    everywhere = set.intersection(*(set(rows) for rows in texts.values()))
-    ids = tuple(key for key in next(iter(texts.values())) if key in everywhere)
+    first, *others = texts.values()
+    ids = tuple(key for key in first if all(key in rows for rows in others))
     return ids, {name: tuple(rows[key] for key in ids) for name, rows in texts.items()}
 
 

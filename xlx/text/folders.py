@@ -14,17 +14,13 @@ README, LICENSE, NOTICE, hidden files and subfolders are left alone, anything el
 """
 
 import re
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-import pandas as pd
 
 from xlx.core import checks
 from xlx.core.languages import parse_tag
-from xlx.text.files import TextError, by_id, decode, filled, in_common, tsv, visible
-from xlx.text.origins import CorpusWarning
+from xlx.text.files import TextError, by_id, decode, filled, in_common, tsv, with_ids
+from xlx.text.origins import CorpusTexts
 from xlx.text.varieties import keys_of, resolve
 
 #: Files of a folder that are no text of a language.
@@ -34,12 +30,10 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz")
 
 #: A translation of the Parallel Bible Corpus by its file name: ``deu-x-bible-luther1912.txt``.
 _TRANSLATION = re.compile(r"(?P<code>[^-.]+)-x-bible\b.*")
-
 #: What of it is no verse: metadata (``# key: value``), verses left out (``# id<TAB>text``), blanks.
 _NOT_VERSE = re.compile(r"#.*|\s*")
-
 #: A verse of it: two digits of the book, three each of chapter and verse. No text, no verse.
-_VERSE = re.compile(r"(?P<id>[0-9]{8})(\t(?P<text>.*))?")
+_VERSE = re.compile(r"([0-9]{8})(?:\t(.*))?")
 
 #: The layouts of a folder.
 _BY_LINE, _BY_ID, _BY_VERSE = (
@@ -49,55 +43,53 @@ _BY_LINE, _BY_ID, _BY_VERSE = (
 )
 
 
-class Folder(NamedTuple):
-    """Texts and file names by language; ids and domains, where given; the layout."""
+def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
+    """The texts of a folder in these languages, aligned by line or by id, and the layout.
 
-    texts: dict[str, tuple[str, ...]]
-    names: dict[str, str]
-    segments: pd.DataFrame | None
-    layout: str
-
-
-def read_folder(folder: Path, languages: Iterable[str] | None) -> Folder:
-    """The texts of a folder in these languages, aligned by line or by id; errors as `load`."""
+    Errors as `corpora.load`.
+    """
     files = _files(folder)
     if languages is not None:
         languages = [languages] if isinstance(languages, str) else list(languages)
     keys = keys_of(files, {}, str(folder), languages)
-    keys = {key: keys[key] for key in resolve(languages, keys, str(folder))}
-    names = {key: files[tag].name for key, tag in keys.items()}
-    lines = {
-        key: decode(files[tag].read_bytes(), f"{key}: {files[tag]}") for key, tag in keys.items()
-    }
-    file = folder / _SEGMENTS
-    segments = None
-    if file.exists():
-        segments = tsv(file.read_bytes(), str(file))
-        segments.attrs["file"] = _SEGMENTS
-        if not {"id", "domain"} & set(segments):
-            raise TextError(f"{file}, line 1: the header names neither id nor domain.")
-    layout = _layout(names, lines)
+    names = {key: files[keys[key]] for key in resolve(languages, keys, str(folder))}
+    lines = {key: decode(file.read_bytes(), f"{key}: {file}") for key, file in names.items()}
+    segments, layout, notes = _segments(folder), _layout(names.values(), lines.values()), []
     if layout == _BY_LINE:
-        texts = {key: filled(rows, f"{key}: {folder / names[key]}") for key, rows in lines.items()}
-    elif segments is not None:
-        raise TextError(f"{file}: the lines of {min(names.values())} have ids; remove one of both.")
+        texts = {key: filled(rows, f"{key}: {names[key]}") for key, rows in lines.items()}
+    elif segments:
+        first = min(file.name for file in names.values())
+        raise TextError(f"{folder / _SEGMENTS}: the lines of {first} have ids; remove one of both.")
     else:
-        read = _verses if layout == _BY_VERSE else by_id
-        rows = {key: read(lines[key], f"{key}: {folder / names[key]}") for key in keys}
-        texts, segments = _in_common(folder, rows, names)
-        segments.attrs["file"] = layout
+        read = _verses if layout == _BY_VERSE else with_ids
+        where = {key: f"{key}: {names[key]}" for key in names}
+        rows = {key: by_id(read(lines[key], where[key]), where[key]) for key in names}
+        ids, texts = in_common(rows)
+        notes += _left_out(folder, rows, names, len(ids))
+        segments = {"id": ids}
         if layout == _BY_VERSE:
-            segments["domain"] = segments["id"].str[:2]
+            segments["domain"] = tuple(verse[:2] for verse in ids)
     first: dict[tuple[str, ...], str] = {}
     for key, text in texts.items():
         if (same := first.setdefault(text, key)) != key:
-            warnings.warn(
-                f"{folder}: {names[same]} and {names[key]} hold the same text; nothing tells these "
-                "two languages apart.",
-                CorpusWarning,
-                stacklevel=3,
+            notes.append(
+                f"{names[same].name} and {names[key].name} hold the same text; nothing tells these "
+                "two languages apart."
             )
-    return Folder(texts, names, segments, layout)
+    files = {key: file.name for key, file in names.items()}
+    return CorpusTexts(texts, files, segments, _SEGMENTS, tuple(notes)), layout
+
+
+def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Ids and domains from the file beside the text, if there is one."""
+    file = folder / _SEGMENTS
+    if not file.exists():
+        return {}
+    table = tsv(file.read_bytes(), str(file))
+    segments = {name: tuple(table[name]) for name in ("id", "domain") if name in table}
+    if not segments:
+        raise TextError(f"{file}, line 1: the header names neither id nor domain.")
+    return segments
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -160,56 +152,48 @@ def _script(file: Path) -> list[str]:
     return []
 
 
-def _layout(names: dict[str, str], lines: dict[str, list[str]]) -> str:
-    """Which layout these lines have. ``names``: key to file name, ``lines``: key to lines."""
-    if any(_TRANSLATION.fullmatch(name) for name in names.values()):
+def _layout(files: Iterable[Path], lines: Iterable[list[str]]) -> str:
+    """Which layout these files, and their lines, have."""
+    if any(_TRANSLATION.fullmatch(file.name) for file in files):
         return _BY_VERSE
-    for rows in lines.values():
+    for rows in lines:
         if 2 * sum(bool(re.match(r"\S+\t", row)) for row in rows) > len(rows):
             return _BY_ID
     return _BY_LINE
 
 
-def _verses(lines: Sequence[str], where: str) -> dict[str, str]:
-    """Verses of the Parallel Bible Corpus by id, without those that have no text."""
-    verses: dict[str, str] = {}
+def _verses(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str]]:
+    """Number, id and text of the verses of the Parallel Bible Corpus."""
     for number, line in enumerate(lines, 1):
-        if _NOT_VERSE.fullmatch(line):
-            continue
-        if not (verse := _VERSE.fullmatch(line)):
+        if verse := _VERSE.fullmatch(line):
+            yield number, verse[1], verse[2] or ""
+        elif not _NOT_VERSE.fullmatch(line):
             raise TextError(
                 f"{where}, line {number}: not a verse (eight digits, a tab and text) nor a line "
                 "that starts with #."
             )
-        if verse["id"] in verses:
-            raise TextError(f"{where}, line {number}: the id {verse['id']} comes a second time.")
-        verses[verse["id"]] = verse["text"] or ""
-    return {key: text for key, text in verses.items() if visible(text)}
 
 
-def _in_common(
-    folder: Path, rows: dict[str, dict[str, str]], names: dict[str, str]
-) -> tuple[dict[str, tuple[str, ...]], pd.DataFrame]:
-    """Texts and segments of the ids that all languages have; a warning for those left out.
+def _left_out(
+    folder: Path, rows: dict[str, dict[str, str]], names: dict[str, Path], n: int
+) -> list[str]:
+    """What to warn with where not all languages have all ids; TextError where ``n``, theirs, is 0.
 
-    ``rows``: key to id to sentence; ``names``: key to file name.
+    ``rows``: language to id to sentence.
     """
-    ids, texts = in_common(rows)
     every = len(set().union(*rows.values()))
-    fewest = min(rows, key=lambda key: len(rows[key]))
-    if not ids:
-        other = max(rows, key=lambda key: len(rows[key]))
+    fewest, most = (pick(rows, key=lambda key: len(rows[key])) for pick in (min, max))
+    if not n:
+        some = " and ".join(
+            f"{next(iter(rows[key]), 'none')} in {names[key].name}" for key in (fewest, most)
+        )
         raise TextError(
-            f"{folder}: no id has a sentence in all of {len(rows)} files (the first is "
-            f"{next(iter(rows[fewest]), 'none')} in {names[fewest]} and "
-            f"{next(iter(rows[other]), 'none')} in {names[other]})."
+            f"{folder}: no id has a sentence in all of {len(rows)} files (the first is {some})."
         )
-    if len(ids) < every:
-        warnings.warn(
-            f"{folder.name}: {every - len(ids)} of {every} ids are left out, as not all of "
-            f"{len(rows)} languages have them; {names[fewest]} lacks most, "
-            f"{every - len(rows[fewest])} of them; an id is what stands before the first tab.",
-            CorpusWarning,
-            stacklevel=4,
-        )
-    return texts, pd.DataFrame({"id": ids}, dtype=object)
+    if n == every:
+        return []
+    return [
+        f"{every - n} of {every} ids are left out, as not all of {len(rows)} languages have them; "
+        f"{names[fewest].name} lacks most, {every - len(rows[fewest])} of them; an id is what "
+        "stands before the first tab."
+    ]

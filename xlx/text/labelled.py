@@ -27,137 +27,60 @@ out of order is a TextError with file and line.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from xlx.core import checks
 from xlx.text import conllu_files, labelled_files, shipped
 from xlx.text import labelled_sources as sources
 from xlx.text.conllu_files import UPOS
+from xlx.text.examples import Examples
 from xlx.text.files import TextError, decode
 from xlx.text.labelled_files import LABELS, NER, NLI, PI, TOPICS
 from xlx.text.labelled_sources import SPLITS, codes_of
-from xlx.text.parallel_sets import Rows
+from xlx.text.parallel_sets import Rows, common, shortest
 
 __all__ = [
-    "LABELS", "NER", "NLI", "PI", "SPLITS", "TOPICS", "UPOS", "Pairs", "Tagged", "Texts",
-    "about_labelled", "codes_of", "load_labelled",
+    "LABELS", "NER", "NLI", "PI", "SPLITS", "TOPICS", "UPOS", "Tagged", "about_labelled",
+    "codes_of", "load_labelled", "parallel_examples",
 ]  # fmt: skip
-
-# --- what is loaded -------------------------------------------------------------------------------
-
-
-class _Split(Rows):
-    """One split of one language, of which the fields task, source, language and split tell."""
-
-    unit: ClassVar[str] = "sentence"
-
-    @property
-    def name(self) -> str:
-        """What this is, in messages."""
-        return f"{self.task} {self.source} {self.language} {self.split}"
-
-
-def _hash(lines: Iterable[str]) -> str:
-    return hashlib.sha256("".join(line + "\n" for line in lines).encode("utf-8")).hexdigest()
 
 
 @dataclass(frozen=True, repr=False)
-class Tagged(_Split):
+class Tagged(Rows):
     """Sentences of words, one tag a word.
 
     ``sentences`` and ``tags`` have one tuple a sentence, of the same length; ``ids`` one string
     each (UD's ``sent_id``, or the number of the sentence in its file; in the shipped WikiAnn
-    ``part:number`` of the public file). The tags are among ``LABELS[task]``. ``repaired`` counts
-    tags ``I-X`` that continued no X in the file and are ``B-X`` here.
+    ``part:number`` of the public file). ``repaired`` counts tags ``I-X`` that continued no X in the
+    file and are ``B-X`` here.
     """
 
-    task: str
-    source: str
+    name: str
     language: str
-    split: str
     sentences: tuple[tuple[str, ...], ...]
     tags: tuple[tuple[str, ...], ...]
     ids: tuple[str, ...]
-    licence: str
     repaired: int = 0
     rows: ClassVar[tuple[str, ...]] = ("sentences", "tags", "ids")
+    unit: ClassVar[str] = "sentence"
 
     @property
     def n_words(self) -> int:
         """Words of all sentences."""
         return sum(map(len, self.sentences))
 
-    def text_hash(self) -> str:
+    def table_hash(self) -> str:
         """SHA-256 of words and tags: ``word<TAB>tag`` a line, an empty line after a sentence."""
-        rows = zip(self.sentences, self.tags, strict=True)
-        return _hash(
-            line
-            for words, tags in rows
-            for line in (*map("\t".join, zip(words, tags, strict=True)), "")
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Pairs(_Split):
-    """Pairs of sentences, one label each.
-
-    ``first`` (of XNLI the premise), ``second`` (the hypothesis), ``labels`` and ``ids`` have one
-    string a pair. The labels are among ``LABELS[task]``. In the shipped subsets an id is
-    ``part:line`` of the public three-column file, where an item of XNLI (one premise, three
-    hypotheses) is three lines.
-
-    Position i is the same pair in every language of XNLI and of the shipped PAWS-X. ``left_out``
-    counts the rows of a local copy of PAWS-X that have no label or lack a sentence; each language
-    lacks others, so that there the pairs of two languages go together by their ids
-    (`parallel_sets.common`).
-    """
-
-    task: str
-    source: str
-    language: str
-    split: str
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-    labels: tuple[str, ...]
-    ids: tuple[str, ...]
-    licence: str
-    left_out: int = 0
-    rows: ClassVar[tuple[str, ...]] = ("first", "second", "labels", "ids")
-    unit: ClassVar[str] = "pair"
-
-    def text_hash(self) -> str:
-        """SHA-256 of the pairs, ``first<TAB>second<TAB>label`` a line."""
-        return _hash(map("\t".join, zip(self.first, self.second, self.labels, strict=True)))
-
-
-@dataclass(frozen=True, repr=False)
-class Texts(_Split):
-    """Sentences, one label each.
-
-    ``sentences``, ``labels`` and ``ids`` have one string a sentence; in SIB-200 position i has the
-    same content, id (``index_id`` of the public files) and label in every language. ``language`` is
-    the code that `corpora.load` uses for the language of FLORES-200, such as "de", "ar", "ar_Latn".
-    The labels are among ``LABELS[task]``.
-    """
-
-    task: str
-    source: str
-    language: str
-    split: str
-    sentences: tuple[str, ...]
-    labels: tuple[str, ...]
-    ids: tuple[str, ...]
-    licence: str
-    rows: ClassVar[tuple[str, ...]] = ("sentences", "labels", "ids")
-
-    def text_hash(self) -> str:
-        """SHA-256 of the sentences, ``sentence<TAB>label`` a line."""
-        return _hash(map("\t".join, zip(self.sentences, self.labels, strict=True)))
-
-
-# --- loading --------------------------------------------------------------------------------------
+        made = hashlib.sha256()
+        for words, tags in zip(self.sentences, self.tags, strict=True):
+            lines = map("\t".join, zip(words, tags, strict=True))
+            made.update("".join(f"{line}\n" for line in (*lines, "")).encode())
+        return made.hexdigest()
 
 
 def load_labelled(
@@ -168,7 +91,7 @@ def load_labelled(
     source: str | None = None,
     path: str | Path | None = None,
     untranslated: bool = False,
-) -> Tagged | Pairs | Texts:
+) -> Tagged | Examples:
     """One split of the labelled data of a language.
 
     Parameters
@@ -187,8 +110,11 @@ def load_labelled(
         ("NS") for a sentence, all with the label 0: who reads XTREME's files as they stand has
         them. Its authors advise against it.
 
-    Returns `Tagged` for POS and NER, `Pairs` for NLI and PI, `Texts` for TOPIC, in the order of the
-    file.
+    Returns `Tagged` for POS and NER; `Examples` for NLI (premise, hypothesis), PI and TOPIC, with
+    the classes of ``LABELS[task]``, in the order of the file. Position i is the same in every
+    language of PUD, XNLI, SIB-200 and the shipped PAWS-X; of a local copy of PAWS-X each language
+    lacks other rows, and `parallel_sets.common` brings them together by their ids. In the shipped
+    subsets an id is ``part:line`` of the public file.
 
     Raises TextError (a ValueError) for a task, split, source or language that there is not, for
     malformed files (with file and line) and for a shipped file that was changed; FileNotFoundError
@@ -219,6 +145,25 @@ def about_labelled(
     return {"file": _entry(source, language, split)["sha256"], "split": split}
 
 
+def parallel_examples(
+    task: str,
+    languages: Sequence[str],
+    split: str,
+    n: int | None = None,
+    **options: Any,
+) -> tuple[dict[str, Examples], dict[str, int]]:
+    """A part of a task in several languages: what all of them have, the `shortest` n at most.
+
+    ``options`` and errors are those of `load_labelled`. Returns the sets and how many examples
+    `common` left out. Raises ValueError for a language named twice, TextError where nothing is in
+    all languages.
+    """
+    codes = checks.several(languages, "languages", once=True)
+    sets, left_out = common({x: load_labelled(task, x, split, **options) for x in codes})
+    kept = shortest(sets, n)
+    return {code: examples.at(kept) for code, examples in sets.items()}, left_out
+
+
 def _entry(source: str, language: str, split: str) -> dict[str, Any]:
     """The row of the catalogue that has a split."""
     if source == "sib200":
@@ -232,22 +177,23 @@ def _entry(source: str, language: str, split: str) -> dict[str, Any]:
     return row
 
 
-def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Pairs | Texts:
+def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Examples:
     row = _entry(source, language, split)
     lines, where = shipped.lines_of("labelled", row), row["file"]
-    names = (task, source, row["language"], split)
+    name = f"{source} {row['language']} {split}", row["language"]
     if task in ("POS", "NER"):
-        return _tagged(names, _sentences(task, lines, where, split=split), row["licence"])
+        return _tagged(*name, _sentences(task, lines, where, split=split))
     rows = (line.split("\t") for line in lines[1:])
     ids, *columns = zip(*(cells[1:] for cells in rows if cells[0] == split), strict=True)
     if task == "TOPIC":
-        return Texts(*names, *reversed(columns), ids, row["licence"])
-    return Pairs(*names, *columns, ids, row["licence"])
+        labels, first = columns
+        return _examples(*name, task, (first, None, labels, ids))
+    return _examples(*name, task, (*columns, ids))
 
 
 def _load_local(
     task: str, source: str, language: str, split: str, path: Path, untranslated: bool
-) -> Tagged | Pairs | Texts:
+) -> Tagged | Examples:
     if source == "sib200":
         language, file = sources.find_variety(path, language, split)
     else:
@@ -255,19 +201,24 @@ def _load_local(
     lines, where = decode(file.read_bytes(), str(file)), str(file)
     if not any(line.strip() for line in lines):
         raise TextError(f"{where} is empty; fetch it again.")
-    names = (task, source, language, split)
-    same = shipped.catalogue("labelled").query("source == @source and language == @language")
-    licences = dict(zip(same["treebank"], same["licence"], strict=True))
-    licence = licences.get(file.parent.name, sources.known(source).licence)
+    name = f"{source} {language} {split}", language
     if source == "sib200":
-        return Texts(*names, *labelled_files.read_sib200(lines, where), licence)
+        return _examples(*name, task, labelled_files.read_sib200(lines, where))
     if source == "xnli":
-        return Pairs(*names, *labelled_files.read_xnli(lines, where, language), licence)
+        return _examples(*name, task, labelled_files.read_xnli(lines, where, language))
     if source == "pawsx":
-        columns, left_out = labelled_files.read_pawsx(lines, where, untranslated)
-        return Pairs(*names, *columns, licence, left_out)
+        return _examples(*name, task, *labelled_files.read_pawsx(lines, where, untranslated))
     options = {"uner": {"columns": 5}, "wikiann": {"language": language}}.get(source, {})
-    return _tagged(names, _sentences(task, lines, where, **options), licence)
+    return _tagged(*name, _sentences(task, lines, where, **options))
+
+
+def _examples(
+    name: str, language: str, task: str, columns: labelled_files.Columns, left_out: int = 0
+) -> Examples:
+    first, second, labels, ids = columns
+    classes = LABELS[task]
+    places = np.array([classes.index(label) for label in labels])
+    return Examples(name, language, first, second, places, classes, ids, left_out)
 
 
 def _sentences(task: str, lines: list[str], where: str, **options: Any) -> Iterable[tuple]:
@@ -280,6 +231,6 @@ def _sentences(task: str, lines: list[str], where: str, **options: Any) -> Itera
     )
 
 
-def _tagged(names: tuple[str, str, str, str], sentences: Iterable[tuple], licence: str) -> Tagged:
+def _tagged(name: str, language: str, sentences: Iterable[tuple]) -> Tagged:
     ids, words, tags, repaired = zip(*sentences, strict=True)
-    return Tagged(*names, words, tags, ids, licence, sum(repaired))
+    return Tagged(name, language, words, tags, ids, sum(repaired))

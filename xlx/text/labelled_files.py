@@ -35,8 +35,8 @@ _PUBLIC_LABELS = {"contradictory": "contradiction", "0": "different", "1": "para
 _NO_SENTENCE = {"", "ns", "na"}
 _NO_LABEL = {"", "NA"}
 
-#: first, second, labels, ids
-PairColumns = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+#: Texts of one or two sides, their labels, ids.
+Columns = tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]
 
 
 def read_iob2(
@@ -59,8 +59,7 @@ def read_iob2(
     prefix = f"{language}:"
     if not (language and all(line.startswith(prefix) for line in lines if line.strip())):
         prefix = ""
-    number = 0
-    for number, (first, comments, rows) in enumerate(sentence_blocks(lines, split), 1):
+    for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
         if language:  # nothing is a comment there: a line that looks like one lacks its tag
             first, rows, comments = first - len(comments), [*comments, *rows], []
         words: list[str] = []
@@ -85,8 +84,6 @@ def read_iob2(
             raise TextError(f"{where}, line {first}: a sentence without words.")
         name = comment(comments, "sent_id") or comment(comments, "id") or str(number)
         yield name, tuple(words), tuple(tags), repaired
-    if not number:
-        raise TextError(f"{where} has no sentences{f' of {split}' if split else ''}.")
 
 
 def _checked(cells: list[str], n: int, place: str) -> list[str]:
@@ -108,7 +105,7 @@ def _rows(lines: Sequence[str], where: str, n: int, start: int) -> Iterator[tupl
 
 def _pairs(
     rows: Iterable[tuple[int, str, str, str, str]], where: str, labels: tuple[str, ...]
-) -> PairColumns:
+) -> Columns:
     """Columns of rows (line, id, first, second, label), checked."""
     pairs = []
     for line, name, first, second, label in rows:
@@ -124,13 +121,13 @@ def _pairs(
     return tuple(zip(*pairs, strict=True))
 
 
-def read_xnli(lines: Sequence[str], where: str, language: str) -> PairColumns:
+def read_xnli(lines: Sequence[str], where: str, language: str) -> Columns:
     """The pairs of a file of XNLI in one of its three public layouts, told apart by the header."""
     header = lines[0].split("\t")
     if header == ["premise", "hypo", "label"]:  # XNLI-MT-1.0
         rows = ((line, str(line - 1), *row) for line, row in _rows(lines, where, 3, 2))
     elif "gold_label" not in header:  # XTREME: three columns, no header
-        rows = ((i, str(i), *map(_unquoted, row)) for i, row in _rows(lines, where, 3, 1))
+        rows = _of_xtreme(lines, where)
     else:  # XNLI-1.0: all languages in one file
         names = ("language", "pairID", "sentence1", "sentence2", "gold_label")
         if missing := [name for name in names if name not in header]:
@@ -144,19 +141,15 @@ def read_xnli(lines: Sequence[str], where: str, language: str) -> PairColumns:
     return _pairs(rows, where, NLI)
 
 
-def read_pawsx(
-    lines: Sequence[str], where: str, untranslated: bool = False
-) -> tuple[PairColumns, int]:
+def read_pawsx(lines: Sequence[str], where: str, untranslated: bool = False) -> tuple[Columns, int]:
     """The pairs of a file of PAWS-X or of XTREME's copy, and how many rows were left out.
 
-    PAWS-X has a header and an id a row. In XTREME's copy, without either, the id is the number of
-    the line, and sentences are written as the ``csv`` module writes them: that is undone. With
-    ``untranslated``, pairs with a placeholder for a sentence are kept.
+    With ``untranslated``, pairs with a placeholder for a sentence are kept.
     """
     if lines[0].split("\t") == ["id", "sentence1", "sentence2", "label"]:
         rows = [(line, *row) for line, row in _rows(lines, where, 4, 2)]
     else:
-        rows = [(i, str(i), *map(_unquoted, row)) for i, row in _rows(lines, where, 3, 1)]
+        rows = list(_of_xtreme(lines, where))
     missing = {""} if untranslated else _NO_SENTENCE
     whole = [
         row
@@ -169,19 +162,20 @@ def read_pawsx(
     return _pairs(whole, where, PI), len(rows) - len(whole)
 
 
+def _of_xtreme(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str, str, str]]:
+    """Rows of XTREME's copies: no header, ids are line numbers, sentences as `csv` writes them."""
+    for line, row in _rows(lines, where, 3, 1):
+        yield line, str(line), *map(_unquoted, row)
+
+
 def _unquoted(cell: str) -> str:
     """A cell without the quotation marks of the ``csv`` module; as it is where they are its own."""
     inner = re.fullmatch('"((?:[^"]|"")*)"', cell)
     return inner[1].replace('""', '"') if inner else cell
 
 
-def read_sib200(
-    lines: Sequence[str], where: str
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Sentences, topics and ids of a file of SIB-200: ``index_id``, ``category``, ``text``.
-
-    A field with quotation marks stands in quotation marks, where each is doubled (as pandas and the
-    ``csv`` module write them); that is undone.
+def read_sib200(lines: Sequence[str], where: str) -> Columns:
+    """Sentences, topics and ids of a file of SIB-200, whose fields are as `csv` writes them.
 
     Raises TextError, with the line, for another header, another number of columns, quotation marks
     that do not close, an unknown topic, an id that is no number or comes twice, an empty sentence,
@@ -210,4 +204,4 @@ def read_sib200(
     if not rows:
         raise TextError(f"{where} has no sentences.")
     sentences, topics = zip(*rows.values(), strict=True)
-    return sentences, topics, tuple(rows)
+    return sentences, None, topics, tuple(rows)

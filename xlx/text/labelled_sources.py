@@ -5,12 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from xlx.core import checks
 from xlx.core.languages import LANGUAGES, base_code, parse_tag
 from xlx.text import shipped
-from xlx.text.corpora import keys_of
-from xlx.text.files import TextError
+from xlx.text.files import TextError, files_below, single_file
 from xlx.text.labelled_files import LABELS
+from xlx.text.varieties import keys_of, language_code
 
 SPLITS: tuple[str, ...] = ("train", "validation", "test")
 
@@ -27,12 +26,11 @@ class _Source:
     """Where a source comes from, and how the files of a local copy are called.
 
     ``files`` is a regular expression for their names, or paths; ``only`` the one split that there
-    is. A source without ``files`` of its own was ``selected_from`` another and is shipped alone.
+    is. A source without ``files`` was ``selected_from`` another and is shipped alone.
     """
 
     task: str
     url: str
-    licence: str
     layout: str
     files: str = ""
     only: str = ""
@@ -40,51 +38,44 @@ class _Source:
 
 
 _UD = "universaldependencies.org, github.com/UniversalDependencies"
-_XNLI = ("NLI", "github.com/facebookresearch/XNLI", "CC BY-NC 4.0")
-_OF_TREEBANK = "as in the LICENSE.txt of the treebank"
+_XNLI = "github.com/facebookresearch/XNLI"
 _SOURCES = {
     "ud": _Source(
-        "POS", _UD, _OF_TREEBANK, "UD_German-GSD/de_gsd-ud-train.conllu",
+        "POS", _UD, "UD_German-GSD/de_gsd-ud-train.conllu",
         files=r"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
     ),
     "pud": _Source(
-        "POS", _UD, _OF_TREEBANK, "UD_German-PUD/de_pud-ud-test.conllu",
+        "POS", _UD, "UD_German-PUD/de_pud-ud-test.conllu",
         files=r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu", only="test",
     ),
     "wikiann": _Source(
         "NER", "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
-        "text of Wikipedia, CC BY-SA", "train-de.tsv (XTREME) or de/train (WikiAnn)",
+        "train-de.tsv (XTREME) or de/train (WikiAnn)",
         files=r"{part}-{language}\.tsv|(.*/)?{language}/{part}",
     ),
     "uner": _Source(
-        "NER", "universalner.org, github.com/UniversalNER", _OF_TREEBANK,
+        "NER", "universalner.org, github.com/UniversalNER",
         "UNER_Croatian-SET/hr_set-ud-train.iob2", files=r"{language}_[a-z0-9]+-ud-{part}\.iob2",
     ),
     "xnli": _Source(
-        *_XNLI, "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); "
-        "to train, multinli.train.de.tsv (XNLI-MT-1.0)",
+        "NLI", _XNLI,
+        "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); to "
+        "train, multinli.train.de.tsv (XNLI-MT-1.0)",
         files=r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
     ),
-    "xnli-dev": _Source(*_XNLI, "dev-de.tsv (XTREME)", only="train", selected_from="xnli"),
+    "xnli-dev": _Source("NLI", _XNLI, "dev-de.tsv (XTREME)", only="train", selected_from="xnli"),
     "pawsx": _Source(
         "PI", "github.com/google-research-datasets/paws",
-        "free use, with acknowledgement of Google LLC",
         "de/dev_2k.tsv and de/test_2k.tsv (PAWS-X) or dev-de.tsv and test-de.tsv (XTREME); to "
         "train, en/train.tsv, de/translated_train.tsv (PAWS-X) or train-en.tsv (XTREME)",
         files=r"{part}-{language}\.tsv|(.*/)?{language}/{published}\.tsv",
     ),
     "sib200": _Source(
         "TOPIC", "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
-        "Apache-2.0; text of FLORES-200, CC BY-SA 4.0",
         "deu_Latn/train.tsv, dev.tsv and test.tsv",
     ),
 }  # fmt: skip
 _DEFAULTS = {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "PI": "pawsx", "TOPIC": "sib200"}
-
-
-def known(source: str) -> _Source:
-    """What is known of a source: its task, url, licence, layout."""
-    return _SOURCES[source]
 
 
 def resolved(
@@ -95,12 +86,8 @@ def resolved(
         raise TextError(f"There is no task {task!r}; there are {', '.join(LABELS)}.")
     if split not in SPLITS:
         raise TextError(f"There is no split {split!r}; there are {', '.join(SPLITS)}.")
-    checks.tag(language, TextError)
-    try:
-        # Only SIB-200 has several varieties of a language.
-        language = parse_tag(language) if task == "TOPIC" else base_code(language)
-    except ValueError as error:
-        raise TextError(str(error)) from None
+    # Only SIB-200 has several varieties of a language.
+    language = language_code(language, parse_tag if task == "TOPIC" else base_code)
     if source is None:
         source = _DEFAULTS[task]
         if task == "NER" and path is None:
@@ -135,26 +122,16 @@ def find_file(path: Path, source: str, language: str, split: str) -> Path:
     part = _PARTS[split]
     published = "(translated_)?train" if split == "train" else f"{part}_2k"
     names = _SOURCES[source].files.format(language=language, part=part, published=published)
-    files = [
-        file
-        for file in sorted(path.absolute().rglob("*"))
-        if (re.fullmatch(names, file.name) or re.fullmatch(names, file.as_posix()))
-        and file.is_file()
-    ]
     same = shipped.catalogue("labelled").query("source == @source and language == @language")
     treebanks = set(same["treebank"])
-    files = [file for file in files if file.parent.name in treebanks] or files
-    if not files:
-        raise TextError(
-            f"{path} has no {split} part of {source} in {language}. {how_to_get(source)}"
-        )
-    if len(files) > 1:
-        some = ", ".join(str(file.relative_to(path.absolute())) for file in files)
-        raise TextError(
-            f"{path} has several {split} parts of {source} in {language} ({some}); give the folder "
-            "of one as path=."
-        )
-    return files[0]
+
+    def fits(file: Path) -> bool:
+        named = re.fullmatch(names, file.name) or re.fullmatch(names, file.as_posix())
+        return bool(named) and file.is_file()
+
+    what = f"{split} part of {source} in {language}"
+    files = files_below(path.absolute(), fits, what, how_to_get(source))
+    return single_file([x for x in files if x.parent.name in treebanks] or files, f"the {what}")
 
 
 def label_of(file: str | Path) -> str:
@@ -176,9 +153,11 @@ def codes_of(labels: Iterable[str]) -> dict[str, str]:
 
 def variety(language: str, labels: dict[str, str]) -> str | None:
     """The code among those of ``labels`` (code to label) that a code or a label means."""
+    if language in labels:
+        return language
     spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
     spelled |= {parse_tag(label): code for code, label in labels.items()}
-    return language if language in labels else spelled.get(language)
+    return spelled.get(language)
 
 
 def find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:

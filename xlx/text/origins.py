@@ -1,34 +1,39 @@
 """Known parallel corpora: where each comes from, how it is fetched, and that it is what it was.
 
-`corpora.load` is built on this module and is what to call; here are the registry `ORIGINS`, and the
-files of a corpus: shipped, a local copy, or downloads. ``data/checksums.tsv`` records the text of
-every language of WMT24++, NTREX and FLORES-200 devtest, ``data/flores200/checksums.tsv`` that of
-the part shipped of the last, ``data/new_testament/checksums.tsv`` that of the New Testaments; what
-is read is compared with it, and a download or the shipped text that differs is an error. The
-FLORES-200 archive (with its dev part) and the files of NTREX are checked by SHA-256 when they
-arrive; the hub checks its own.
+`corpora.load` is what to call. Here are the registry `ORIGINS` and the files of a corpus: shipped,
+a local copy, or downloads. Files of checksums in ``data/`` record the text of every language; a
+download or shipped text that differs is an error. The FLORES-200 archive (with its dev part) and
+the files of NTREX are checked by SHA-256 when they arrive; the hub checks its own.
 """
 
 import gzip
 import json
 import lzma
-import sys
+import re
 import tarfile
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-import pandas as pd
-from tqdm import tqdm
-
-from xlx.core import paths
+from xlx.core import paths, progress
 from xlx.core.languages import LANGUAGES
-from xlx.text.files import TextError, broken, by_id, decode, filled, in_common, sentences_hash, tsv
+from xlx.text.files import (
+    TextError,
+    broken,
+    by_id,
+    decode,
+    filled,
+    in_common,
+    sentences_hash,
+    tsv,
+    with_ids,
+)
 
-#: Verses with fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
-_NO_VERSE = 3
+#: Verses of fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
+_VERSE = re.compile(r"(?:[\W_]*[^\W_]){3}")
 
 
 class DownloadError(FileNotFoundError):
@@ -96,22 +101,25 @@ ORIGINS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Available:
+class Available(NamedTuple):
     """The texts of a corpus that can be had: file tags, and the files of a local copy by name."""
 
     tags: tuple[str, ...]
-    local: dict[str, Path | bytes] = field(default_factory=dict)
+    local: dict[str, Path | bytes]
 
 
-@dataclass(frozen=True)
-class CorpusTexts:
-    """Texts and their file names by file tag; ids and domains; tags whose text is not on record."""
+class CorpusTexts(NamedTuple):
+    """What was read of a corpus: texts and names of files, by language.
+
+    ``segments`` has the columns id and domain, as far as there are such, of the file or layout
+    ``extra``; ``notes`` are sentences to warn with.
+    """
 
     texts: dict[str, tuple[str, ...]]
     files: dict[str, str]
-    segments: pd.DataFrame | None
-    changed: tuple[str, ...]
+    segments: dict[str, tuple[str, ...]]
+    extra: str
+    notes: tuple[str, ...]
 
 
 def tags_of(name: str) -> dict[str, str]:
@@ -125,7 +133,6 @@ def recorded(name: str) -> dict[str, tuple[str, str, str]]:
 
     The tag "" is that of a file about the segments.
     """
-    corpus = {"google/wmt24pp": "wmt24pp", "flores200-dev": "flores200"}.get(name, name)
     folder = {"flores200-100": "flores200"}.get(name, "new_testament" if _has_verses(name) else "")
     file = paths.DATA / folder / "checksums.tsv"
     rows = list(tsv(file.read_bytes(), str(file)).itertuples(index=False, name=None))
@@ -133,11 +140,13 @@ def recorded(name: str) -> dict[str, tuple[str, str, str]]:
         return {tag: (f"{tag}.tsv", "", sha) for corpus, tag, _, sha in rows if corpus == name}
     if name == "flores200-100":
         return {label: (f"{label}.txt", "", sha256) for label, _, sha256 in rows}
+    corpus = name.removeprefix("google/").removesuffix("-dev")
     record = {tag: tuple(rest) for owner, tag, *rest in rows if owner == corpus}
     if name == "flores200-dev":  # the same languages; their text is covered by the archive's hash
         return {tag: (f"{tag}.dev", "", "") for tag in record}
     if name == "wmt24pp":
-        return {tag: (f"{tag}.txt", "", sha256) for tag, (_, _, sha256) in record.items()}
+        shipped = tags_of(name).values()
+        return {tag: (f"{tag}.txt", "", record[tag][2]) for tag in shipped}
     return record
 
 
@@ -153,15 +162,13 @@ def available(name: str, path: Path | None = None) -> Available:
     """
     origin, record = ORIGINS[name], recorded(name)
     tags = tuple(tag for tag in record if tag)
-    if origin.shipped and path:
+    if not path:
+        return Available(tags, {})
+    if origin.shipped:
         remedy = "give a folder with your own text as the name instead of path="
         if origin.whole:
             remedy = f'to read a copy elsewhere, load "{origin.whole}"'
         raise ValueError(f"{name} is shipped; {remedy}.")
-    if name == "wmt24pp":
-        return Available(tuple(tags_of(name).values()))
-    if not path:
-        return Available(tags)
     local = _local(path, {record[tag][0] for tag in tags} | {origin.extra} - {""})
     # English has no file of its own in WMT24++: any of the others holds it.
     tags = tuple(tag for tag in tags if local and record[tag][0] in {"", *local})
@@ -171,39 +178,46 @@ def available(name: str, path: Path | None = None) -> Available:
     return Available(tags, local)
 
 
-def fetch_texts(name: str, tags: list[str], there: Available, progress: bool = True) -> CorpusTexts:
-    """The texts of these file tags, fetched if they are not local, and compared with the record."""
+def fetch_texts(name: str, keys: Mapping[str, str], there: Available) -> CorpusTexts:
+    """The texts of file tags (``keys``: language to tag), fetched if not local, held to the record.
+
+    Text that differs is an error, of a local copy a note.
+    """
     origin, record = ORIGINS[name], recorded(name)
-    files = {tag: record[tag][0] for tag in tags}
+    files = {tag: record[tag][0] for tag in keys.values()}
     if name == "google/wmt24pp":  # English is in the file of any other language
         some = min(there.local, default=record["de_DE"][0])
         some = next(filter(None, files.values()), some)
         files = {tag: file or some for tag, file in files.items()}
-    data = there.local or _fetched(name, files, progress)
-    where = {tag: f"{tag}: {file}" for tag, file in files.items()}
-    hashes = {}
+    data = {
+        file: content if isinstance(content, bytes) else content.read_bytes()
+        for file, content in (there.local or _fetched(name, files)).items()
+        if file in {*files.values(), origin.extra}
+    }
+    lines = {tag: decode(data[file], f"{tag}: {file}") for tag, file in files.items()}
+    # What is on record of verses is all that a language has, not what is left beside others.
+    hashes = {tag: sentences_hash(rows) for tag, rows in lines.items()} if _has_verses(name) else {}
     if name == "google/wmt24pp":
-        texts, segments = _read_wmt24pp(data, files)
+        texts, segments = _of_jsonl(lines, files)
     elif _has_verses(name):
-        lines = {tag: decode(_bytes(data[file]), where[tag]) for tag, file in files.items()}
-        # What is on record is all that a language has, not what is left beside others.
-        hashes = {tag: sentences_hash(rows) for tag, rows in lines.items()}
-        texts, segments = _verses_in_common({tag: by_id(lines[tag], where[tag]) for tag in tags})
+        texts, segments = _of_verses(lines, files)
     else:
-        lines = {tag: decode(_bytes(data[file]), where[tag]) for tag, file in files.items()}
-        texts = {tag: filled(rows, where[tag]) for tag, rows in lines.items()}
+        texts = {tag: filled(rows, f"{tag}: {files[tag]}") for tag, rows in lines.items()}
         segments = _segments(name, data)
     if name == "wmt24pp":
         texts = {tag: tuple(map(broken, text)) for tag, text in texts.items()}
-    if segments is not None:
-        segments.attrs["file"] = origin.extra
     hashes = hashes or {tag: sentences_hash(text) for tag, text in texts.items()}
-    changed = tuple(tag for tag in tags if record[tag][2] not in ("", hashes[tag]))
+    changed = [key for key, tag in keys.items() if record[tag][2] not in ("", hashes[tag])]
     if changed and not there.local:
         remedy = _restore(origin) or "its origin has changed; give a copy of your own by path=."
-        some = ", ".join(changed)
+        some = ", ".join(keys[key] for key in changed)
         raise TextError(f"{name}: the text of {some} is not the one on record; {remedy}")
-    return CorpusTexts(texts, files, segments, changed)
+    notes = (f"the text in {', '.join(changed)} is not the one on record.",) if changed else ()
+    return CorpusTexts(
+        {key: texts[tag] for key, tag in keys.items()},
+        {key: files[tag] for key, tag in keys.items()},
+        *(segments, origin.extra, notes),
+    )
 
 
 def _restore(origin: Origin) -> str:
@@ -213,31 +227,28 @@ def _restore(origin: Origin) -> str:
     return f"restore data/{folder.name} from the repository."
 
 
-def _fetched(name: str, files: dict[str, str], progress: bool) -> dict[str, Path | bytes]:
+def _fetched(name: str, files: Mapping[str, str]) -> dict[str, Path | bytes]:
     """The files of a corpus by name, of which there is no local copy."""
     origin = ORIGINS[name]
-    if name == "wmt24pp":
-        return {file: origin.shipped / file for file in (*files.values(), origin.extra)}
     if name == "google/wmt24pp":
-        return _from_hub(origin, sorted(set(files.values())), progress)
+        return _from_hub(origin, sorted(set(files.values())))
     if origin.shipped is None:
-        return _download(name, [*files.values(), origin.extra], progress)
-    data = _local(origin.shipped, set(files.values()))
+        return _download(name, [*files.values(), origin.extra])
+    data = _local(origin.shipped, {*files.values(), origin.extra})
     if missing := [tag for tag, file in files.items() if file not in data]:
         some = ", ".join(missing)
-        raise TextError(f"{name}: the archive has no text in {some}; {_restore(origin)}")
+        raise TextError(f"{name}: there is no text in {some}; {_restore(origin)}")
     return data
 
 
 # --- formats --------------------------------------------------------------------------------------
 
+_Read = tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]
 
-def _read_wmt24pp(
-    data: dict[str, Path | bytes], files: dict[str, str]
-) -> tuple[dict[str, tuple[str, ...]], pd.DataFrame]:
+
+def _of_jsonl(lines: Mapping[str, list[str]], files: Mapping[str, str]) -> _Read:
     """Texts and segments of WMT24++ from its JSONL, without the rows marked ``is_bad_source``.
 
-    A row has lp, domain, document_id, segment_id, is_bad_source, source, target, original_target.
     ``target`` is taken: the post-edited translation, which the authors recommend as the default;
     ``original_target`` is the first draft that it corrects. All files must hold the same segments.
     """
@@ -245,7 +256,7 @@ def _read_wmt24pp(
     reference: tuple[str, list] | None = None
     for tag, file in files.items():
         segments, translations = [], []
-        for number, line in enumerate(decode(_bytes(data[file]), f"{tag}: {file}"), 1):
+        for number, line in enumerate(lines[tag], 1):
             try:
                 row = json.loads(line)
                 if row["is_bad_source"]:
@@ -264,50 +275,43 @@ def _read_wmt24pp(
         if segments != reference[1]:
             raise TextError(f"{tag}: {file} and {reference[0]} do not hold the same segments.")
         texts[tag] = filled(translations, f"{tag}: {file}")
-    rows = [(name, domain) for name, domain, _ in reference[1]]
-    return texts, pd.DataFrame(rows, columns=["id", "domain"], dtype=object)
+    ids, domains, _ = zip(*reference[1], strict=True)
+    return texts, {"id": ids, "domain": domains}
 
 
-def _verses_in_common(
-    texts: dict[str, dict[str, str]],
-) -> tuple[dict[str, tuple[str, ...]], pd.DataFrame]:
+def _of_verses(lines: Mapping[str, list[str]], files: Mapping[str, str]) -> _Read:
     """Texts and segments of the verses that all these translations have; the domain is the book."""
-    held = {
-        tag: {
-            key: verse for key, verse in rows.items() if sum(map(str.isalnum, verse)) >= _NO_VERSE
+    verses: dict[str, dict[str, str]] = {}
+    for tag, rows in lines.items():
+        where = f"{tag}: {files[tag]}"
+        verses[tag] = {
+            key: verse
+            for key, verse in by_id(with_ids(rows, where), where).items()
+            if _VERSE.match(verse)
         }
-        for tag, rows in texts.items()
-    }
-    ids, common = in_common(held)
-    books = [key.split(".")[0] for key in ids]
-    return common, pd.DataFrame({"id": ids, "domain": books}, dtype=object)
+    ids, texts = in_common(verses)
+    return texts, {"id": ids, "domain": tuple(key.split(".")[0] for key in ids)}
 
 
-def _segments(name: str, data: dict[str, Path | bytes]) -> pd.DataFrame | None:
-    """Ids and domains from what NTREX and FLORES-200 say about their lines, if it is there."""
+def _segments(name: str, data: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
+    """Ids and domains from what is said about the lines, if it is there."""
     extra = ORIGINS[name].extra
     if extra not in data:
-        return None
+        return {}
+    rows = [line.split("\t") for line in decode(data[extra], extra)]
     if name == "ntrex":  # the document of every line, no header
-        documents = decode(_bytes(data[extra]), extra)
-        ids = [f"{document}:{line}" for line, document in enumerate(documents, 1)]
-        return pd.DataFrame({"id": ids, "domain": "news"}, dtype=object)
-    if name == "wmt24pp":
-        return tsv(_bytes(data[extra]), extra)
-    # FLORES-200 has URL, domain, topic and more: only the domain is used, so rows may be ragged.
-    header, *rows = [line.split("\t") for line in decode(_bytes(data[extra]), extra)] or [[]]
-    if "domain" not in header:
-        return None
-    place = header.index("domain")
-    domains = [row[place] if place < len(row) else "" for row in rows]
-    return pd.DataFrame({"domain": domains}, dtype=object)
+        ids = (f"{document}:{line}" for line, (document, *_) in enumerate(rows, 1))
+        return {"id": tuple(ids), "domain": ("news",) * len(rows)}
+    # FLORES-200 has more columns, in ragged rows; "" where a row is short.
+    header, *rows = rows or [[]]
+    columns = [(name, header.index(name)) for name in ("id", "domain") if name in header]
+    return {
+        name: tuple(row[place] if place < len(row) else "" for row in rows)
+        for name, place in columns
+    }
 
 
 # --- files ----------------------------------------------------------------------------------------
-
-
-def _bytes(content: Path | bytes) -> bytes:
-    return content if isinstance(content, bytes) else content.read_bytes()
 
 
 def _local(path: Path, names: set[str]) -> dict[str, Path | bytes]:
@@ -318,11 +322,10 @@ def _local(path: Path, names: set[str]) -> dict[str, Path | bytes]:
         raise FileNotFoundError(f"There is no folder or archive {path}.")
     try:
         with tarfile.open(path) as archive:
-            members = {Path(member.name).name: member for member in archive if member.isfile()}
             return {
                 name: archive.extractfile(member).read()
-                for name, member in members.items()
-                if name in names
+                for member in archive
+                if member.isfile() and (name := Path(member.name).name) in names
             }
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise TextError(f"{path} is neither a folder nor a whole tar archive.") from error
@@ -335,31 +338,27 @@ def _no_download(name: str, error: Exception) -> DownloadError:
     )
 
 
-def _from_hub(origin: Origin, files: Iterable[str], progress: bool) -> dict[str, Path | bytes]:
+def _from_hub(origin: Origin, files: Iterable[str]) -> dict[str, Path | bytes]:
     """Files of google/wmt24pp at a fixed revision, in the hub's own cache. No code is run."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
-    data: dict[str, Path | bytes] = {}
-    for file in tqdm(list(files), desc="google/wmt24pp", disable=None if progress else True):
-        try:
-            data[file] = Path(
-                hf_hub_download("google/wmt24pp", file, repo_type="dataset", revision=origin.pin)
-            )
-        except (OSError, EntryNotFoundError) as error:
-            raise _no_download("google/wmt24pp", error) from error
-    return data
+    name, options = "google/wmt24pp", {"repo_type": "dataset", "revision": origin.pin}
+    try:
+        return {f: Path(hf_hub_download(name, f, **options)) for f in progress.bar(files, name)}
+    except (OSError, EntryNotFoundError) as error:
+        raise _no_download(name, error) from error
 
 
-def _download(name: str, files: list[str], progress: bool) -> dict[str, Path | bytes]:
+def _download(name: str, files: list[str]) -> dict[str, Path | bytes]:
     """NTREX file by file, FLORES-200 as its archive; checked by SHA-256, kept in the cache."""
     import pooch
 
     origin, folder = ORIGINS[name], paths.CACHE / "downloads"
-    bar = progress and sys.stderr.isatty()
 
     def get(url: str, sha256: str, file: str) -> Path:
         try:
+            bar = progress.watched()
             return Path(pooch.retrieve(url, sha256, fname=file, path=folder, progressbar=bar))
         except OSError as error:
             raise _no_download(name, error) from error
@@ -373,7 +372,7 @@ def _download(name: str, files: list[str], progress: bool) -> dict[str, Path | b
         return _local(get(origin.url, origin.pin, "flores200_dataset.tar.gz"), set(files))
     known = {file: sha256 for file, sha256, _ in recorded(name).values()}
     data: dict[str, Path | bytes] = {}
-    for file in tqdm(files, desc=name, disable=None if progress else True):
+    for file in files:
         place = file if file == origin.extra else f"NTREX-128/{file}"
         data[file] = get(f"{origin.url}{origin.pin}/{place}", known[file], f"ntrex-{file}")
     return data

@@ -2,12 +2,11 @@
 
 What cross-lingual comparisons need of any such set, written once: `aligned` holds sets to being
 translations of each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes
-two languages in one input (Rajaee and Monz, section 3).
-
-`Rows` is the base of what is loaded (`labelled.Tagged`, `Pairs`, `Texts`), of what a classifier
-reads (`examples.Examples`) and of what a reader reads (`questions.Questions`).
+two languages in one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`, of
+what a classifier reads (`examples.Examples`) and of what a reader reads (`questions.Questions`).
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,9 +50,9 @@ class Rows:
         kept = list(positions)
 
         def taken(row: Any) -> Any:
-            if row is None or isinstance(row, np.ndarray):
-                return row if row is None else row[kept]
-            return tuple(row[i] for i in kept)
+            if isinstance(row, np.ndarray):
+                return row[kept]
+            return row and tuple(row[i] for i in kept)
 
         return replace(self, **{name: taken(getattr(self, name)) for name in self.rows})
 
@@ -74,9 +73,6 @@ class Rows:
         """What must be alike in all languages at each position, beside the id."""
         return (None,) * len(self)
 
-    def check_crossing(self) -> None:
-        """Raise TextError where there is no second side to take from elsewhere."""
-
     @property
     def languages(self) -> tuple[str, str]:
         """The languages of both sides: "en-de" is English, then German."""
@@ -90,11 +86,8 @@ S = TypeVar("S", bound=Rows)
 def aligned(by_language: Mapping[str, S]) -> dict[str, S]:
     """The sets as given, if position i is one row with one label in all of them.
 
-    Raises
-    ------
-    TextError
-        With the language, the position and what to do, where a number, an id, the classes or a
-        label differ, or where a set is named by another language than its own.
+    Raises TextError, with language, position and what to do, where a number, an id, the classes or
+    a label differ, or where a set is named by another language than its own.
     """
     _check_some(by_language)
     reference = next(iter(by_language.values()))
@@ -204,8 +197,10 @@ def crossed(first: S, second: S) -> S:
     Raises TextError for sentences without a second part, and where the two are not parallel: in
     number, ids, classes or labels, as `aligned`.
     """
+    side = first.crossing
     for rows in (first, second):
-        rows.check_crossing()
+        if getattr(rows, side) is None:
+            raise TextError(f"{rows.name}: these are single sentences, without a second part")
     check_parallel(second, first)
     here, there = first.languages[0], second.languages[1]
     language = here if here == there else f"{here}-{there}"
@@ -215,7 +210,6 @@ def crossed(first: S, second: S) -> S:
     )
     if not n_named and language != first.language:
         name = f"{first.name} and {second.name}"
-    side = first.crossing
     return replace(first, name=name, language=language, **{side: getattr(second, side)})
 
 
@@ -233,3 +227,12 @@ def reordered(
             order = np.random.default_rng((*seed, position)).permutation(len(words))
             new[text] = join([words[i] for i in order.tolist()])
     return tuple(new[text] for text in texts)
+
+
+def digest(texts: Iterable[str]) -> str:
+    """SHA-256 of texts, each with its length, so that no two sets share one."""
+    made = hashlib.sha256()
+    for text in texts:
+        data = text.encode()
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()

@@ -1,6 +1,6 @@
 """Where a question's own words stand in its context: how far from the answer, and as a shortcut.
 
-Rajaee and Monz, section 4 (`word_distance`); a baseline that goes by these words alone
+Rajaee and Monz, section 4 (`word_distances`); a baseline that goes by these words alone
 (`overlap_answers`).
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xlx.text.files import TextError
-from xlx.text.questions import Answer, Questions, stands
+from xlx.text.questions import Questions, stands
 from xlx.text.segmentation import without_punctuation, word_spans, words
 
 
@@ -46,59 +46,34 @@ def _occurrences(asked: frozenset[str], located: _Located) -> np.ndarray:
     return np.array(places, dtype=np.int64)
 
 
-def word_distance(
-    question: str,
-    context: str,
-    answer: Answer,
-    language: str,
-    *,
-    question_language: str | None = None,
-    max_distance: float = 384,
-) -> float:
-    """How far from the answer the question's words stand in the context, in words (section 4).
-
-    The mean, over all positions of the context whose word is one of the question's, of the
-    distance to the centre of the answer: the position halfway between its first and last word (a
-    word that it covers in part is in it). ``max_distance`` where no word of the question occurs;
-    the paper takes the maximum length of a context there. The mean itself has no such limit.
-
-    Words are those of `words`, compared in lower case without punctuation, all of them: articles
-    too, and those in the answer. A word that the question has twice counts once. ``language`` is
-    that of the context, ``question_language`` that of the question where it is another.
-
-    Raises TextError where the answer does not stand in the context.
-    """
-    if not stands(answer, context):
-        raise TextError(
-            f"the answer {answer.text!r} is not at position {answer.start} of its context"
-        )
-    located = _located(context, language)
-    places = _occurrences(_asked(question, question_language or language), located)
-    if not places.size:
-        return float(max_distance)
-    first = bisect_right(located.ends, answer.start)
-    last = bisect_left(located.starts, answer.end) - 1
-    return float(np.abs(places - (first + last) / 2).mean())
-
-
 def word_distances(questions: Questions, *, max_distance: float = 384) -> np.ndarray:
-    """`word_distance` of every question to its first answer: float64 (n,)."""
-    languages = questions.context_language, questions.question_language
+    """How far from the answer the words of each question stand in the context: float64 (n,).
+
+    In words (section 4): the mean, over all positions of the context whose word is one of the
+    question's, of the distance to the centre of the first answer, halfway between its first and
+    last word (a word that it covers in part is in it). ``max_distance`` where no word of the
+    question occurs; the paper takes the maximum length of a context there. The mean itself has no
+    such limit.
+
+    Words are compared in lower case without punctuation, all of them: articles too, and those in
+    the answer. A word that the question has twice counts once.
+
+    Raises TextError where an answer does not stand in its context.
+    """
     rows = zip(questions.questions, questions.contexts, questions.answers, strict=True)
-    return np.array(
-        [
-            word_distance(
-                question,
-                context,
-                answers[0],
-                languages[0],
-                question_language=languages[1],
-                max_distance=max_distance,
+    distances = np.full(len(questions), max_distance, dtype=np.float64)
+    for i, (question, context, (answer, *_)) in enumerate(rows):
+        if not stands(answer, context):
+            raise TextError(
+                f"the answer {answer.text!r} is not at position {answer.start} of its context"
             )
-            for question, context, answers in rows
-        ],
-        dtype=np.float64,
-    )
+        located = _located(context, questions.context_language)
+        places = _occurrences(_asked(question, questions.question_language), located)
+        if places.size:
+            first = bisect_right(located.ends, answer.start)
+            last = bisect_left(located.starts, answer.end) - 1
+            distances[i] = np.abs(places - (first + last) / 2).mean()
+    return distances
 
 
 def overlap_answers(questions: Questions, length: int) -> list[str]:
@@ -106,11 +81,8 @@ def overlap_answers(questions: Questions, length: int) -> list[str]:
 
     Of all spans of ``length`` words (of the whole context, where it has fewer), that with the
     largest sum of ``1 / (1 + d)`` over the words of the context outside the span that are words of
-    the question, at distance ``d`` from its centre; the first of equals, which is the beginning of
-    the context where no word of the question occurs. Words are compared as in `word_distance`, of
-    which this is the shortcut: what it gets right needs no understanding of the question.
-
-    Raises TextError for a length below 1.
+    the question, at distance ``d`` from its centre; the first of equals. Words are compared as in
+    `word_distances`, of which this is the shortcut. Raises TextError for a length below 1.
     """
     if length < 1:
         raise TextError(f"an answer of {length} words is none; take at least one")
@@ -125,18 +97,10 @@ def overlap_answers(questions: Questions, length: int) -> list[str]:
         is_asked = np.zeros(n)
         is_asked[_occurrences(_asked(question, questions.question_language), located)] = 1
         # Rounded, so that sums that are equal but for the order of their terms are a tie.
-        first = int(np.round(_nearness(is_asked, size), 9).argmax())
+        sums = np.convolve(is_asked, _kernel(n, size), mode="full")[n - 1 : 2 * n - size]
+        first = int(np.round(sums, 9).argmax())
         spans.append(context[located.starts[first] : located.ends[first + size - 1]])
     return spans
-
-
-def _nearness(is_asked: np.ndarray, size: int) -> np.ndarray:
-    """For every span of ``size`` words, the sum that `overlap_answers` maximises: (n - size + 1,).
-
-    ``is_asked`` (n,) is 1 at the question's words.
-    """
-    n = len(is_asked)
-    return np.convolve(is_asked, _kernel(n, size), mode="full")[n - 1 : 2 * n - size]
 
 
 @lru_cache(maxsize=2**11)

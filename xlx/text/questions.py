@@ -20,23 +20,22 @@ is left out and counted (`Questions.left_out`), and its question too where no an
 (`Questions.dropped` names it). Anything else that is out of order is a TextError.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from xlx.core import checks
-from xlx.core.languages import base_code
 from xlx.text import shipped
-from xlx.text.files import TextError, unpacked
-from xlx.text.parallel_sets import Rows, common, reordered, shortest
+from xlx.text.files import TextError, files_below, single_file, unpacked
+from xlx.text.parallel_sets import Rows, common, digest, reordered, shortest
 from xlx.text.segmentation import joined_words, words
+from xlx.text.varieties import language_code
 
 #: Why something is left out in reading: answers of the first two kinds, questions of the others.
 REASONS: tuple[str, ...] = ("misplaced answer", "blank answer", "no answer", "blank question")
@@ -61,12 +60,9 @@ class Questions(Rows):
     ``contexts`` and ``questions`` have one string a question (several questions may have the same
     context), ``answers`` one tuple of `Answer`; ``ids`` tells questions apart and is the same in
     every language. ``language`` is a code such as "de"; "en-de" is a context in English with a
-    question in German (`parallel_sets.crossed`). ``name`` says in messages what this is: "xquad de
-    test".
-
-    ``left_out`` counts what was not read, by reason (`REASONS`, and in what is shipped those of its
-    catalogue, for which a question of the public file is not here); ``dropped`` are the ids of the
-    questions that were not read.
+    question in German. ``name`` says in messages what this is: "xquad de test". ``left_out`` counts
+    what was not read, by reason (`REASONS`, and in what is shipped those of its catalogue);
+    ``dropped`` are the ids of the questions that were not read.
     """
 
     name: str
@@ -103,22 +99,22 @@ class Questions(Rows):
         return np.array([len(context) for context in self.contexts], dtype=int)
 
     def text_hash(self) -> str:
-        """SHA-256 of contexts, questions and answers, each with its length."""
-        digest = hashlib.sha256()
+        """SHA-256 of contexts, questions and answers (`parallel_sets.digest`)."""
         rows = zip(self.contexts, self.questions, self.answers, strict=True)
-        for context, question, answers in rows:
-            spans = (part for answer in answers for part in (answer.text, str(answer.start)))
-            for text in (context, question, str(len(answers)), *spans):
-                data = text.encode()
-                digest.update(len(data).to_bytes(8, "little") + data)
-        return digest.hexdigest()
+        return digest(
+            text
+            for context, question, answers in rows
+            for text in (
+                *(context, question, str(len(answers))),
+                *chain.from_iterable((answer.text, str(answer.start)) for answer in answers),
+            )
+        )
 
     def shuffled(self, seed: int) -> "Questions":
         """The words of every question in random order, all else as it is (section 5).
 
-        Words are those of `segmentation.words`, joined by spaces; in languages without spaces, only
-        where two words of another script or punctuation meet. A question that occurs several times
-        has one order, which depends on the seed and the position of its first occurrence.
+        Words are those of `segmentation.words`. A question that occurs several times has one order,
+        which depends on the seed and the position of its first occurrence.
         """
         split = partial(words, language=self.question_language)
         join = partial(joined_words, language=self.question_language)
@@ -166,9 +162,8 @@ def load_questions(
     Ids are those of the public file, but of TyDi QA "train:1", "dev:1" and so on, by the place in
     it: XTREME's train parts have no others that tell questions apart.
 
-    Raises TextError (a ValueError) for a source, language or split that there is not, for malformed
-    files (with the place), for a shipped file that was changed; FileNotFoundError where there is
-    nothing at ``path``.
+    Raises TextError (a ValueError) for what there is not, for malformed files (with the place) and
+    a shipped file that was changed; FileNotFoundError where there is nothing at ``path``.
     """
     if source not in _SOURCES:
         raise TextError(f"there is no source {source!r}; there are {', '.join(_SOURCES)}")
@@ -177,11 +172,7 @@ def load_questions(
         raise TextError(
             f"{source} has no {split!r} part with answers; it has {' and '.join(files)}"
         )
-    checks.tag(language, TextError)
-    try:
-        language = base_code(language)
-    except ValueError as error:
-        raise TextError(str(error)) from None
+    language = language_code(language)
     if source == "squad" and language != "en":
         raise TextError(f"SQuAD is in English (en), not in {language}")
     name, file_name = f"{source} {language} {split}", files[split].format(language)
@@ -190,7 +181,11 @@ def load_questions(
         row = shipped.entry("questions", how, source=source, split=split, language=language)
         read = read_squad(shipped.contents("questions", row), name, language)
         return replace(read, left_out=read.left_out | shipped.left_out(row))
-    file = _find(Path(path), file_name, url)
+    files = files_below(
+        Path(path), lambda file: file.name in (file_name, f"{file_name}.xz"), file_name,
+        f"get it from {url}",
+    )  # fmt: skip
+    file = single_file(files, f"the questions of {file_name}")
     # XTREME has cut the ids of TyDi QA's train parts to a number that many questions share.
     prefix = {"train": "train", "validation": "dev"}[split] if source == "tydiqa" else None
     return read_squad(file, name, language, prefix=prefix)
@@ -205,11 +200,11 @@ def parallel_questions(
     per_context: int | None = None,
     path: str | Path | None = None,
 ) -> tuple[dict[str, Questions], dict[str, int]]:
-    """A part of a source in several languages: what all of them have, n of it at most.
+    """A part of a source in several languages: what all of them have, the `shortest` n at most.
 
-    ``n`` takes the `shortest`, ``per_context`` of a context at most; None: all. Returns the sets
-    and, for each language, how many of the questions that some language has it lacks. Errors as
-    `load_questions` and `common`.
+    ``per_context``: so many questions of a context at most. Returns the sets and, for each
+    language, how many of the questions that some language has it lacks. Errors as `load_questions`
+    and `common`.
     """
     loaded = {code: load_questions(source, code, split, path=path) for code in languages}
     sets, _ = common(loaded)
@@ -217,21 +212,6 @@ def parallel_questions(
     lacking = {code: len(anywhere) - len(questions) for code, questions in loaded.items()}
     kept = shortest(sets, n, per_context)
     return {code: questions.at(kept) for code, questions in sets.items()}, lacking
-
-
-def _find(path: Path, name: str, url: str) -> Path:
-    """The one file of this name, plain or ``.xz``, that is ``path`` or below it."""
-    if path.is_file():
-        return path
-    if not path.exists():
-        raise FileNotFoundError(f"there is nothing at {path}; get {name} from {url}")
-    files = sorted(file for file in path.rglob(f"{name}*") if file.name in (name, f"{name}.xz"))
-    if not files:
-        raise TextError(f"{path} has no {name}; get it from {url}")
-    if len(files) > 1:
-        some = ", ".join(str(file) for file in files)
-        raise TextError(f"{path} has {name} more than once ({some}); give one as path=")
-    return files[0]
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -242,16 +222,12 @@ def read_squad(
 ) -> Questions:
     """The questions of a file in the JSON of SQuAD v1.1, plain or packed with xz.
 
-    ``source`` is the file or its contents; ``name`` and ``language`` are those of the result.
-    With ``prefix`` "train", ids are "train:1", "train:2" and so on by the place of a question among
-    all in the file; None for the ids that the file has.
+    ``source`` is the file or its contents; ``name`` and ``language`` are those of the result. With
+    ``prefix`` "train", ids are "train:1", "train:2" and so on by the place of a question among all
+    in the file; None for the ids that the file has. ``answer_start`` counts code points.
 
-    ``answer_start`` counts characters (code points). Left out and counted in ``left_out``, all
-    `REASONS` with their numbers: an answer that is not in its context at its position, a blank one,
-    a question without answers or without text; ``dropped`` are the ids of the questions that go.
-
-    Raises TextError, with file and place, for what is no UTF-8 or JSON, a field that is
-    missing or of another type, an id that comes twice, and a file of which no question is left.
+    Raises TextError, with file and place, for what is no UTF-8 or JSON, a field that is missing or
+    of another type, an id that comes twice, and a file of which no question is left.
     """
     if isinstance(source, bytes):
         data, where = source, name

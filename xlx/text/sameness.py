@@ -23,17 +23,13 @@ QUESTION_MARKS: frozenset[str] = frozenset("?\N{FULLWIDTH QUESTION MARK}\N{ARABI
 def same_or_other(corpus: ParallelCorpus, seed: int, *, alike: bool = True) -> dict[str, Examples]:
     """Each parallel sentence with itself and with another one: a task of overlap alone.
 
-    Two pairs a sentence: "same" has it on both sides, "other" has another one, so that every
-    sentence is as often first as second, same as other. The same pairs in every language; crossed,
-    "same" means a translation. Which other one:
-
-    * ``alike``: one like it. Of all ways to give each sentence another, the one with the least sum
-      of differences in `surface`, mean over languages; no seed has a say. Who goes by length or
-      digits alone is then near chance, across languages too.
-    * else the next one of a random round through all sentences, which a rule that knows nothing but
-      length and digits tells from a translation in four cases of five (`baselines.surface_rule`).
-
-    Raises TextError for fewer than two sentences.
+    Two pairs a sentence, "other" and "same", so that every sentence is as often first as second,
+    same as other. The same pairs in every language; crossed, "same" means a translation. The other
+    one is, if ``alike``, one like it: of all ways to give each sentence another, that with the
+    least sum of differences in `surface`, mean over languages; no seed has a say, and who goes by
+    length or digits alone is near chance. Else it is the next one of a random round through all
+    sentences, which length and digits tell from a translation in four cases of five
+    (`baselines.surface_rule`). Raises TextError for fewer than two sentences.
     """
     n = len(corpus)
     if n < 2:
@@ -65,8 +61,7 @@ def same_or_other(corpus: ParallelCorpus, seed: int, *, alike: bool = True) -> d
 def surface(texts: Sequence[str]) -> np.ndarray:
     """What shows of a text without reading it: float ``(n, 3)``.
 
-    The natural logarithm of its number of characters (of an empty one: 0), the number of its
-    digits, the number of its question marks.
+    Natural logarithm of its number of characters (empty: 0), numbers of digits, question marks.
     """
     return np.array(
         [
@@ -100,8 +95,7 @@ def same_or_other_parts(
     """`same_or_other` to learn from and to test on: no sentence is in both.
 
     The sentences are those that are shortest in ``language``, from 20 characters on, dealt out at
-    random; ``n_train`` and ``n_test`` count pairs, two a sentence; ``alike`` as there, within each
-    part. Raises TextError where the corpus has too few.
+    random; ``n_train`` and ``n_test`` count pairs, two a sentence. Raises TextError for too few.
     """
     lengths = np.array([len(text) for text in corpus.sentences[language]])
     long_enough = [i for i in np.argsort(lengths, kind="stable") if lengths[i] >= 20]

@@ -12,8 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
-from xlx.core.languages import base_code
-from xlx.text.files import TextError
+from xlx.text.varieties import language_code
 
 #: Languages written without spaces between words, as far as `words` knows them.
 SPACELESS: tuple[str, ...] = ("ja", "th", "zh")
@@ -34,10 +33,7 @@ _MEETING = re.compile(rf"[^{_ALONE}{_THAI}]{{2}}|[{_THAI}][{_THAI_MARKS}]")
 @cache
 def spaceless(language: str) -> bool:
     """Whether the language (of "zh-en": of the context) is written without spaces."""
-    try:
-        return base_code(language.split("-")[0]) in SPACELESS
-    except ValueError as error:
-        raise TextError(str(error)) from None
+    return language_code(language.split("-")[0]) in SPACELESS
 
 
 @cache
@@ -73,10 +69,9 @@ def word_spans(text: str, language: str) -> list[tuple[str, int, int]]:
     """Every word of a text with the positions of its first character and after its last.
 
     In languages written with spaces, what stands between white space, punctuation included. In
-    Chinese and Japanese each character, and in Thai each grapheme cluster (a character with the
-    vowels and tones on it, and with sara am), is a word; so is every other run without spaces, such
-    as "NFL" or "3.5", and every punctuation mark at its ends ("mixed segmentation", as MLQA's
-    metric does in Chinese; Lewis et al. 2020). No character but white space is in no word.
+    Chinese and Japanese each character, in Thai each grapheme cluster, is a word; so is every other
+    run without spaces, such as "NFL" or "3.5", and every punctuation mark at its ends ("mixed
+    segmentation", as MLQA's metric does in Chinese). No character but white space is in no word.
     """
     matches = word_pattern(spaceless(language)).finditer(text)
     return [(match[0], match.start(), match.end()) for match in matches]

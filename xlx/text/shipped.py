@@ -21,6 +21,11 @@ _COUNTS = {
 }
 
 
+@lru_cache(maxsize=4)
+def _table(data: bytes, where: str, kind: str) -> pd.DataFrame:
+    return tsv(data, where).astype(dict.fromkeys(_COUNTS[kind], int))
+
+
 def catalogue(kind: str) -> pd.DataFrame:
     """What is shipped of a kind ("labelled", "questions", "trees"): one row a file.
 
@@ -34,15 +39,14 @@ def catalogue(kind: str) -> pd.DataFrame:
 
     Raises TextError if ``sources.tsv`` is missing or malformed.
     """
-    file = paths.DATA / kind / "sources.tsv"
+    return _table(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv", kind).copy()
+
+
+def _read(kind: str, name: str) -> bytes:
+    file = paths.DATA / kind / name
     if not file.exists():
         raise TextError(f"{file} is missing; {_remedy(kind)}")
-    return _table(file.read_bytes(), str(file), kind).copy()
-
-
-@lru_cache(maxsize=4)
-def _table(data: bytes, where: str, kind: str) -> pd.DataFrame:
-    return tsv(data, where).astype(dict.fromkeys(_COUNTS[kind], int))
+    return file.read_bytes()
 
 
 def entry(kind: str, how: str, **of: str) -> dict[str, Any]:
@@ -65,13 +69,12 @@ def entry(kind: str, how: str, **of: str) -> dict[str, Any]:
 
 def contents(kind: str, row: dict[str, Any]) -> bytes:
     """The unpacked contents of the file of a row. Raises TextError if it is not that on record."""
-    file = paths.DATA / kind / row["file"]
-    if not file.exists():
-        raise TextError(f"{file} is missing; {_remedy(kind)}")
-    data = file.read_bytes()
+    data = _read(kind, row["file"])
     if hashlib.sha256(data).hexdigest() != row["sha256"]:
-        raise TextError(f"{file} is not the file on record in sources.tsv; {_remedy(kind)}")
-    return unpacked(data, str(file))
+        raise TextError(
+            f"data/{kind}/{row['file']} is not the file on record in sources.tsv; {_remedy(kind)}"
+        )
+    return unpacked(data, row["file"])
 
 
 def lines_of(kind: str, row: dict[str, Any]) -> list[str]:

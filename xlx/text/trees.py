@@ -1,34 +1,27 @@
 """Dependency trees: sentences parsed as in Universal Dependencies, gold or by UDPipe.
 
-X-Probe's probing tasks (section 4) are made of parsed sentences (section 6.1). `load_trees` reads
-the gold parses shipped in ``data/trees``: every sentence at hand of a treebank (``ud``) and of
-Parallel UD (``pud``, 1,000 sentences, the same in all languages), or with ``path=`` CoNLL-U files
-of your own, such as `parsing` makes of raw text.
+X-Probe's probing tasks (section 4) are made of parsed sentences (Ravishankar, Øvrelid and Velldal
+2019, section 6.1). `load_trees` reads the gold parses shipped in ``data/trees``, of a treebank
+(``ud``) and of Parallel UD (``pud``), or with ``path=`` CoNLL-U files of your own, such as
+`parsing` makes of raw text.
 
-What a `Tree` holds: UD's syntactic words with their heads, relations, tags and features, and apart
-from them the tokens, which are what the text shows. German *im* is one token and two words, *in*
-and *dem*. Names of UD 1 are read as those of UD 2: ``dobj`` as ``obj``, ``nsubjpass`` as
-``nsubj:pass``, ``Number=Sg`` as ``Number=Sing`` and so on; UD 1's ``nmod`` stays, as nothing there
-tells which are UD 2's ``obl``.
-
-A sentence that is no tree (no root, two, a cycle, a head that there is not) is left out and named
-in `Trees.dropped`: automatic parses have such. What is no CoNLL-U at all is a TextError.
-
-Ravishankar, Øvrelid and Velldal (2019), X-Probe; sections are numbered as there.
+A `Tree` holds UD's syntactic words with their heads, relations, tags and features, and apart from
+them the tokens, which are what the text shows: German *im* is one token and two words, *in* and
+*dem*. Names of UD 1 are read as those of UD 2 (``dobj`` as ``obj``, ``Number=Sg`` as
+``Number=Sing``); its ``nmod`` stays, as nothing tells which are UD 2's ``obl``. A sentence that is
+no tree is left out and named in `Trees.dropped`: automatic parses have such.
 """
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from xlx.core import checks
-from xlx.core.languages import base_code
 from xlx.text import conllu_files, shipped
-from xlx.text.files import TextError, decode, unpacked
+from xlx.text.files import TextError, decode, files_below, letters, unpacked
+from xlx.text.varieties import language_code
 
 #: Why a sentence is no tree; "two roots" are two or more.
 FLAWS: tuple[str, ...] = ("no such head", "no root", "two roots", "a cycle")
@@ -42,23 +35,15 @@ _FORMER_RELATIONS = {
 #: Values of features that the Hindi treebank had in UD 1.
 _FORMER_FEATURES = {"Number=Sg": "Number=Sing", "Number=Pl": "Number=Plur"}
 
-_NOT_LETTERS = re.compile(r"[\W_]+")
-
-
-def letters(tokens: Iterable[str]) -> str:
-    """The letters and digits of a sentence, without case: what makes two sentences the same."""
-    return _NOT_LETTERS.sub("", "".join(tokens)).casefold()
-
 
 @dataclass(frozen=True)
 class Tree:
     """A sentence with its dependency tree.
 
-    ``words``, ``heads``, ``relations``, ``upos``, ``features`` and ``token_of`` have one entry a
-    syntactic word: ``heads`` the number of its head among the words, from 1, and 0 at the root;
-    ``features`` a dictionary such as ``{"Number": "Sing"}`` (shared between words: do not change
-    it); ``token_of`` the position (from 0) in ``tokens`` of the token that it is part of, which
-    never falls. ``id`` tells it apart from the other sentences of its `Trees`.
+    All but ``id``, ``language`` and ``tokens`` have one entry a syntactic word: ``heads`` the
+    number of its head, from 1, and 0 at the root; ``features`` a dictionary such as ``{"Number":
+    "Sing"}`` (shared between words: do not change it); ``token_of`` the position (from 0) in
+    ``tokens`` of its token, which never falls. ``id`` tells a sentence apart in its `Trees`.
     """
 
     id: str
@@ -121,9 +106,9 @@ class Tree:
 class Trees:
     """Parsed sentences of one source in a language.
 
-    ``left_out`` counts what is not here by reason: sentences that are no tree (`FLAWS`, all with
-    their numbers) and, in what is shipped, those that were not taken from the treebank.
-    ``dropped`` names the former: "sent-id, line 7: two roots".
+    ``left_out`` counts what is not here by reason: sentences that are no tree (`FLAWS`), and in
+    what is shipped those that were not taken. ``dropped`` names the former: "sent-id, line 7: two
+    roots".
     """
 
     language: str
@@ -146,16 +131,6 @@ class Trees:
         """Words of all sentences."""
         return sum(map(len, self.trees))
 
-    def text_hash(self) -> str:
-        """SHA-256 of tokens and analyses; ids do not matter."""
-        digest = hashlib.sha256()
-        for tree in self.trees:
-            features = ["|".join(f"{k}={v}" for k, v in x.items()) for x in tree.features]
-            heads, token_of = map(str, tree.heads), map(str, tree.token_of)
-            rows = (tree.tokens, tree.words, heads, tree.relations, tree.upos, features, token_of)
-            digest.update(("\n".join(map("\t".join, rows)) + "\n\n").encode())
-        return digest.hexdigest()
-
 
 def load_trees(language: str, source: str = "ud", *, path: str | Path | None = None) -> Trees:
     """Parsed sentences of a language.
@@ -168,15 +143,11 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
         all of which are taken, in the order of their paths; None for what is shipped. Of several
         files, ids are preceded by the name of the file.
 
-    Raises TextError (a ValueError) for a source or language that is not shipped, a shipped file
-    that was changed, a folder without such files, and malformed files (with the line);
-    FileNotFoundError where there is nothing at ``path``.
+    Raises TextError (a ValueError) for what is not shipped, a shipped file that was changed, a
+    folder without such files, and malformed files (with the line); FileNotFoundError where there is
+    nothing at ``path``.
     """
-    checks.tag(language, TextError)
-    try:
-        language = base_code(language)
-    except ValueError as error:
-        raise TextError(str(error)) from None
+    language = language_code(language)
     if path is None:
         row = _shipped(language, source)
         read = read_trees(shipped.lines_of("trees", row), row["file"], language, source=source)
@@ -233,48 +204,26 @@ def _shipped(language: str, source: str) -> dict[str, Any]:
 
 
 def _local_files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise FileNotFoundError(f"There is nothing at {path}; give a CoNLL-U file or a folder.")
-    if path.is_file():
-        return [path]
-    files = sorted(f for f in path.rglob("*") if f.name.endswith((".conllu", ".conllu.xz")))
-    if not files:
-        raise TextError(f"{path} has no .conllu or .conllu.xz file, at any depth.")
-    return files
+    def fits(file: Path) -> bool:
+        return file.name.endswith((".conllu", ".conllu.xz"))
+
+    return files_below(path, fits, ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder.")
 
 
-def read_trees(
-    lines: Sequence[str],
-    where: str,
-    language: str,
-    *,
-    source: str = "conllu",
-    strict: bool = False,
-) -> Trees:
-    """The trees of a CoNLL-U file.
+def read_trees(lines: Sequence[str], where: str, language: str, *, source: str = "conllu") -> Trees:
+    """The trees of the lines of a CoNLL-U file; ``where`` opens every error: the name of the file.
 
-    Parameters
-    ----------
-    lines : the file, without line ends.
-    where : what opens every error: the name of the file.
-    language, source : of the result.
-    strict : raise for a sentence that is no tree instead of leaving it out.
-
-    The id of a tree is its ``sent_id``, else the number of the sentence in the file.
-
-    Raises TextError as `conllu_files.read_conllu`, and for a word without head or relation and
-    features that are not ``Name=Value|…`` (with the line).
+    The id of a tree is its ``sent_id``, else the number of the sentence in the file. Raises
+    TextError as `conllu_files.read_conllu`, and for a word without head or relation and features
+    that are not ``Name=Value|…`` (with the line).
     """
     left_out = dict.fromkeys(FLAWS, 0)
     trees, dropped = [], []
     for sentence in conllu_files.read_conllu(lines, where):
         tree = _tree(sentence, language, where)
         if flaw := _flaw(tree.heads):
-            place = f"line {sentence.line}"
-            if strict:
-                raise TextError(f"{where}, {place}: sentence {tree.id} is no tree: {flaw}.")
             left_out[flaw] += 1
-            dropped.append(f"{tree.id}, {place}: {flaw}")
+            dropped.append(f"{tree.id}, line {sentence.line}: {flaw}")
         else:
             trees.append(tree)
     return Trees(language, source, tuple(trees), left_out, tuple(dropped))
@@ -324,17 +273,11 @@ def _flaw(heads: Sequence[int]) -> str:
 
 def _depths(heads: Sequence[int]) -> list[int] | None:
     """Steps from each word to the root; None where a word never comes to it."""
-    depth = [-1] * len(heads)
+    depths = []
     for word in range(len(heads)):
-        way = []
-        while depth[word] < 0:
-            way.append(word)
-            if len(way) > len(heads):
+        depths.append(0)
+        while heads[word] != 0:
+            word, depths[-1] = heads[word] - 1, depths[-1] + 1
+            if depths[-1] > len(heads):
                 return None
-            if heads[word] == 0:
-                depth[word] = 0
-            else:
-                word = heads[word] - 1
-        for steps, passed in enumerate(reversed([w for w in way if w != word]), depth[word] + 1):
-            depth[passed] = steps
-    return depth
+    return depths

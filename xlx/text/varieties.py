@@ -7,22 +7,29 @@ Either name works when asking.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from xlx.core import checks
 from xlx.core.languages import base_code, parse_tag
 from xlx.text.files import TextError
 
 
+def language_code(language: str, parse: Callable[[str], str] = base_code) -> str:
+    """The code of a language. Raises TextError for what is no tag."""
+    checks.tag(language, TextError)
+    try:
+        return parse(language)
+    except ValueError as error:
+        raise TextError(str(error)) from None
+
+
 def resolve(asked: Iterable[str] | None, keys: dict[str, str], where: str) -> list[str]:
     """The keys asked for by key, file tag or any spelling of it. ``keys``: key to file tag."""
     if asked is None:
         return list(keys)
-    if isinstance(asked, str):
-        asked = [asked]
     spelled = {_canonical(tag): key for key, tag in keys.items()} | {key: key for key in keys}
     chosen, missing = [], []
-    for request in dict.fromkeys(asked):
+    for request in [asked] if isinstance(asked, str) else asked:
         checks.tag(request, TextError)
         key = spelled.get(request) or spelled.get(_canonical(request))
         (chosen if key else missing).append(key or request)

@@ -18,6 +18,7 @@ import pandas as pd
 from xlx.core import work
 from xlx.core.ledger import Ask, Value
 from xlx.text import labelled
+from xlx.text.examples import Examples
 from xlx.xprobe.encoder_inputs import Sentences
 from xlx.xprobe.encoder_training import Aligned, LabelledPairs, Nli, align, train_nli
 from xlx.xprobe.parallel_text import ParallelText, tokenize
@@ -32,13 +33,13 @@ class Inference:
     ``parts`` are joined; they are of the lookup's language.
     """
 
-    parts: tuple[labelled.Pairs, ...]
+    parts: tuple[Examples, ...]
     lookup: Lookup
 
     @cached_property
     def about(self) -> dict[str, Any]:
         """What decides the pairs."""
-        parts = [[part.language, part.text_hash()] for part in self.parts]
+        parts = [[part.language, part.table_hash()] for part in self.parts]
         return {"pairs": parts, "lookup": self.lookup.ask}
 
     @cached_property
@@ -57,7 +58,7 @@ class Inference:
     @property
     def labels(self) -> np.ndarray:
         """Classes, int64 ``(n,)``. Raises ValueError where they are not those of inference."""
-        return np.array([labelled.NLI.index(label) for part in self.parts for label in part.labels])
+        return np.array([labelled.NLI.index(x) for part in self.parts for x in part.row_labels])
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
