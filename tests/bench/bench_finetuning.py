@@ -18,9 +18,8 @@ import xlx
 from tests.bench import show
 from xlx.core.executors import one_thread
 from xlx.igap import transferability as tr
-from xlx.models import batching, finetuning, loading
+from xlx.models import batching, finetuning
 from xlx.models.finetuning import Job, Recipe
-from xlx.models.predicting import pad_rows, tokenised_examples
 from xlx.text import examples, labelled, parallel_sets
 
 MODEL = "mini-infoxlm"
@@ -70,23 +69,24 @@ def together(train: dict[str, examples.Examples]) -> tuple[float, float, float]:
 
 def predicting(train: dict[str, examples.Examples]) -> dict[str, float]:
     """Seconds and padded tokens of predicting the sets, by length and precision."""
-    model, tokenizer, limit = loading.classifier(MODEL, 2, seed=1, max_length=128)
-    model.set_attn_implementation("eager")
-    rows = [row for one in train.values() for row in tokenised_examples(tokenizer, one, limit)[0]]
+    with xlx.settings(device="cpu"):
+        tuned = finetuning.Tuned.new(MODEL, next(iter(train.values())), RECIPE, seed=1)
+    laid = [tuned.laid_out(one) for one in train.values()]
+    rows = [row for one in laid for row in one.rows]
     lengths = np.array([len(row["input_ids"]) for row in rows])
-    cpu = torch.device("cpu")
 
     def by_length(dtype: str) -> np.ndarray:
-        with finetuning.quickly(replace(RECIPE, dtype=dtype)):
-            return finetuning.predicted_classes(model, tokenizer, rows, cpu, dtype)[0]
+        recipe = replace(RECIPE, dtype=dtype)
+        with finetuning.quickly(recipe):
+            return replace(tuned, recipe=recipe).predict(laid)[0]
 
     @torch.inference_mode()
     def in_order() -> np.ndarray:
-        model.eval()
+        tuned.model.eval()
         found = []
         for start in range(0, len(rows), 32):
-            inputs = pad_rows(tokenizer, rows[start : start + 32], cpu)
-            found.append(model(**inputs).logits.argmax(dim=-1))
+            inputs = tuned.padded(rows[start : start + 32])
+            found.append(tuned.model(**inputs).logits.argmax(dim=-1))
         return torch.cat(found).numpy()
 
     assert (by_length("float32") != in_order()).mean() < 0.01, "the two ways disagree"

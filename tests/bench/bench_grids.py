@@ -20,14 +20,13 @@ from typing import Any
 
 import numpy as np
 import torch
-import transformers
 
 import xlx
 from tests.bench import show
 from tests.bench.bench_finetuning import best_of
 from xlx.core.executors import one_thread
 from xlx.mixing import grids, within_across
-from xlx.models import batching, finetuning, inputs, loading
+from xlx.models import batching, finetuning, inputs
 from xlx.models.finetuning import Job, Recipe
 from xlx.text import examples, questions
 
@@ -69,15 +68,8 @@ class Asking:
     def model(self) -> tuple[Any, Any]:
         """The fine-tuned model and its tokenizer as one would load them."""
         with self.settings():
-            folder = finetuning.kept_weights(self.job)
-        kind = (
-            transformers.AutoModelForQuestionAnswering
-            if isinstance(self.job.train, questions.Questions)
-            else transformers.AutoModelForSequenceClassification
-        )
-        with loading.quiet():
-            model = kind.from_pretrained(folder).eval()
-        return model, transformers.AutoTokenizer.from_pretrained(folder)
+            tuned = finetuning.tuned(self.job)
+        return tuned.model.eval(), tuned.tokenizer
 
 
 @torch.inference_mode()
