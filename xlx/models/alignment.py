@@ -94,25 +94,11 @@ def measures(
 ) -> pd.DataFrame:
     """All measures of this module, of each language with the pivot, at each layer.
 
-    Parameters
-    ----------
-    states : mapping
-        Language → ``(n_layers + 1, n, dim)``; sentences aligned across languages.
-    layers : sequence of int, optional
-        Default: all, the embedding layer (0) included.
-    neighbours : int
-        Of `margin`.
-
-    Returns
-    -------
-    DataFrame
-        One row per language, layer and ``measure`` (of `ALIGNMENT_MEASURES`); its ``value``, NaN
-        where a measure has none (all sentences have one vector).
-
-    Raises
-    ------
-    ValueError
-        As `check_pivot` and `xlx.models.similarity.unit_vectors`; fewer than four sentences.
+    ``states`` are language → ``(n_layers + 1, n, dim)``, sentences aligned across languages;
+    ``layers`` all by default, the embedding layer (0) included. One row per language, layer and
+    ``measure`` (of `ALIGNMENT_MEASURES`) with its ``value``, NaN where a measure has none (all
+    sentences have one vector). ValueError as `check_pivot` and `similarity.unit_vectors`; for fewer
+    than four sentences.
     """
     rows = []
     for layer in check_pivot(states, pivot, layers):
@@ -186,9 +172,8 @@ def margin(
     nearest sentences of the other language. It takes out hubs, which are near to everything. It
     means something where those means are above zero, as they are in Transformers.
 
-    ``neighbours`` is how many nearest sentences; all n if there are fewer. Returns the mean margin
-    of the translations (1: no nearer than the neighbours), then as `retrieval` with the margin in
-    the place of the cosine.
+    Returns the mean margin of the translations (1: no nearer than the ``neighbours``), then as
+    `retrieval` with the margin in the place of the cosine.
     """
     if neighbours < 1:
         raise ValueError(f"there must be one neighbour or more, not {neighbours}")

@@ -72,37 +72,21 @@ _DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
 
 @dataclass(frozen=True)
 class Encoder:
-    """A loaded model in evaluation mode, with its tokenizer.
+    """A loaded model in evaluation mode, with its tokenizer."""
 
-    Attributes
-    ----------
-    model : torch.nn.Module
-        The bare Transformer (no language-modelling head); of an encoder-decoder model its encoder.
-    tokenizer : PreTrainedTokenizerBase
-    name : str
-        What it was loaded by, with the step: "mini-xlmr@step-000100".
-    fingerprint : str
-        SHA-256 over weights, configuration and tokenizer files: the model's name in cache keys.
-    kind : str
-        "encoder", "decoder" or "encoder-decoder".
-    device : torch.device
-    dtype : torch.dtype
-        Of weights and arithmetic: float32 or bfloat16.
-    step : int or None
-        Training step, of a checkpoint of a series.
-    own_pooling : str or None
-        How a folder of sentence-transformers pools ("mean", "cls" ...), where it is one.
-    """
-
-    model: torch.nn.Module
+    model: (
+        torch.nn.Module
+    )  # bare, without a language-modelling head; of mT5 and the like the encoder
     tokenizer: Any
-    name: str
-    fingerprint: str
-    kind: str
+    name: str  # what it was loaded by, with the step: "mini-xlmr@step-000100"
+    fingerprint: str  # SHA-256 over weights, configuration and tokenizer files
+    kind: str  # "encoder", "decoder" or "encoder-decoder"
     device: torch.device
-    dtype: torch.dtype
-    step: int | None = None
-    own_pooling: str | None = None
+    dtype: torch.dtype  # of weights and arithmetic
+    step: int | None = None  # of training, of a checkpoint of a series
+    own_pooling: str | None = (
+        None  # how a folder of sentence-transformers pools ("mean", "cls" ...)
+    )
 
     @property
     def n_layers(self) -> int:
@@ -193,12 +177,10 @@ def load(
         and a hub name its main revision.
     revision : str, optional
         Branch, tag or commit of a hub repository.
-    device : str, optional
-        "cpu", "cuda", "cuda:1". Default: as in `xlx.settings`, CUDA where there is one.
-    dtype : {"float32", "bfloat16"}, optional
-        Of weights and arithmetic. Default: as in `xlx.settings`. bfloat16 is faster where the
-        processor has it, and keeps about two and a half decimal digits; pooled vectors are float32
-        in any case.
+    device, dtype : optional
+        As in `xlx.settings`: "cpu", "cuda", "cuda:1"; "float32", or "bfloat16" for weights and
+        arithmetic of about two and a half decimal digits, faster where the processor has it (pooled
+        vectors are float32 in any case).
 
     Raises
     ------
@@ -242,9 +224,9 @@ def classifier(
     fine-tuned already comes with its own head, if that is for ``n_classes``. ``dropout`` is the
     share of units that all its dropouts leave out in training; None: as in its config.
 
-    Returns the model, its tokenizer and how many tokens an input may have: ``max_length``, or where
-    that is None what the model takes (None: no limit). Raises as `load`; also for a model that is
-    no encoder, a ``max_length`` that does not fit, a ``dropout`` where the config has none.
+    Returns the model, its tokenizer and how many tokens an input may have, see `Encoder.limit`.
+    Raises as `load`; also for a model that is no encoder, a ``max_length`` that does not fit, a
+    ``dropout`` where the config has none.
     """
     from transformers import AutoModelForSequenceClassification as Kind
 
@@ -271,10 +253,7 @@ def tokenizer(name: Name) -> Any:
 
 
 def device_of(device: str | torch.device | None) -> torch.device:
-    """The device that a name means; None: that of the settings, or CUDA where there is one.
-
-    ValueError if there is none.
-    """
+    """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
     device = current().device if device is None else device
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -289,10 +268,7 @@ def _with_new_head(
     dropout: float | None,
     **options: Any,
 ) -> tuple[Any, Any, int | None]:
-    """An encoder as one of `transformers`' classes for a task: what `classifier`, `reader` share.
-
-    ``options`` are of the class's configuration, such as ``num_labels``.
-    """
+    """An encoder as a class of `transformers` for a task; ``options`` are of its configuration."""
     label, folder, step = find(name)
     files = model_files(label, folder)
     config = load_config(label, folder)
