@@ -203,7 +203,7 @@ def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(model: str) -> 
 
     def loss(**changes: object) -> torch.Tensor:
         recipe = replace(RECIPE, **changes)
-        tuned, _, _ = loading.classifier(model, 2, seed=1, dropout=recipe.dropout)
+        tuned, _, _ = loading.task_model(model, 2, seed=1, dropout=recipe.dropout)
         return training.training_loss(tuned.train(), rows, labels, recipe, (1, 1)).detach()
 
     vanilla = loss()
@@ -221,14 +221,16 @@ def test_dropout_of_the_recipe_is_that_of_the_model(
     model: str, vanilla: Run, tmp_path: Path
 ) -> None:
     for dropout, rate in ((None, 0.3), (0.0, 0.0), (0.5, 0.5)):
-        tuned, _, _ = loading.classifier(model, 2, 1, dropout=dropout)
+        tuned, _, _ = loading.task_model(model, 2, 1, dropout=dropout)
         rates = {part.p for part in tuned.modules() if isinstance(part, torch.nn.Dropout)}
         assert rates == {rate}
         assert tuned.config.attention_probs_dropout_prob == rate
     assert same(finetune(job(model, dropout=0.3)), vanilla)
     assert not same(finetune(job(model, dropout=0.0)), vanilla)
     other = tiny.save(tmp_path / "distil", "distilbert")
-    assert loading.reader(str(other), 1, dropout=0.25)[0].distilbert.config.dropout == 0.25
+    assert (
+        loading.task_model(str(other), None, 1, dropout=0.25)[0].distilbert.config.dropout == 0.25
+    )
 
 
 def test_gaussian_is_vanilla_without_noise(model: str, vanilla: Run) -> None:
@@ -472,9 +474,9 @@ def test_a_decoder_is_refused(folders: dict[str, Path]) -> None:
 def test_only_the_head_is_new(architecture: str, folders, encoders) -> None:
     encoder = encoders[architecture].model.state_dict()
     one, same_seed, other_seed = (
-        loading.classifier(folders[architecture], 3, seed=seed)[0] for seed in (1, 1, 2)
+        loading.task_model(folders[architecture], 3, seed=seed)[0] for seed in (1, 1, 2)
     )
-    assert loading.classifier(folders[architecture], 3, seed=1)[2] == 64
+    assert loading.task_model(folders[architecture], 3, seed=1)[2] == 64
     inside = one.base_model.state_dict()
     for name, weights in encoder.items():
         assert torch.equal(inside[name], weights)

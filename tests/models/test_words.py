@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,9 +11,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModel,
-    BertTokenizer,
     ByT5Tokenizer,
-    GPT2Tokenizer,
     LlamaTokenizer,
     PreTrainedTokenizerFast,
     XLMRobertaTokenizer,
@@ -88,9 +85,6 @@ def tokenizer(name: str):
                 unk_token="[UNK]",
                 model_input_names=["input_ids", "token_type_ids", "attention_mask"],
             )
-        case "bert":
-            trained = vocabulary.train_wordpiece(text, 230).get_vocab()
-            return BertTokenizer(vocab=trained, do_lower_case=False)
         case "unigram":
             pieces = ["▁The", "▁weather", "weather", "▁Yes", "▁it", ","]
             special = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>")]
@@ -106,10 +100,6 @@ def tokenizer(name: str):
             return PreTrainedTokenizerFast(tokenizer_object=byte_level())
         case "byte-level with prefix":
             return PreTrainedTokenizerFast(tokenizer_object=byte_level(add_prefix_space=True))
-        case "gpt2":
-            learned = json.loads(byte_level().to_str())["model"]
-            merges = [tuple(merge) for merge in learned["merges"]]
-            return GPT2Tokenizer(vocab=learned["vocab"], merges=merges)
         case "bytes":  # in Python
             return ByT5Tokenizer()
     raise ValueError(name)
@@ -120,13 +110,11 @@ TOKENIZERS = {
     "tiny": ("xlm-roberta", [0], [2], False),
     "family": ("xlm-roberta", [0], [2], False),
     "wordpiece": ("bert", [0], [2], False),
-    "bert": ("bert", [0], [2], False),
     "unigram": ("xlm-roberta", [0], [2], False),
     "llama": ("llama", [], [], False),
     "llama without prefix": ("llama", [], [], True),
     "byte-level": ("gpt2", [], [], True),
     "byte-level with prefix": ("gpt2", [], [], False),
-    "gpt2": ("gpt2", [], [], True),
     "bytes": ("t5", [], [1], True),
 }
 
@@ -252,14 +240,6 @@ def test_shipped_models_pass_over_bare_marks(member) -> None:
     assert embed_words(encoder, [sentence]).states.shape == (encoder.n_layers + 1, 5, encoder.dim)
 
 
-def test_first_and_mean_differ_only_where_a_word_has_more_subwords(encoder) -> None:
-    first, mean = (embed_words(encoder, SENTENCES[:1], subword=s).states for s in WORD_SUBWORDS)
-    lengths = np.array([len(pieces) for pieces in subwords("tiny", SENTENCES[0])])
-    assert set(lengths) == {1, 2}
-    differ = np.abs(first - mean).max(axis=(0, 2)) > 1e-3
-    assert (differ == (lengths > 1)).all()
-
-
 @pytest.mark.parametrize("name", ["tiny", "llama", "byte-level", "bytes"])
 @pytest.mark.parametrize("budget", [1, 10**6])
 def test_order_batches_and_padding_side_do_not_matter(encoders, name, budget) -> None:
@@ -296,12 +276,6 @@ def test_equal_sentences_are_computed_once_and_share_their_vectors(encoder, monk
     expected = embed_words(encoder, [a, b, c])
     for i, j in ((0, 1), (1, 0), (2, 3)):
         assert_close(of_sentence(found, j), of_sentence(expected, i))
-
-
-def test_the_same_text_in_other_words_is_another_sentence(encoder) -> None:
-    found = embed_words(encoder, [("l'eau",), ("l'", "eau")])
-    assert found.sentence.tolist() == [0, 1, 1]
-    assert found.word.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["tiny", "wordpiece", "byte-level", "bytes"])
@@ -350,14 +324,6 @@ def test_words_lost_and_words_empty_are_told_apart(encoder) -> None:
     assert (found.word.tolist(), found.n_cut, found.n_empty) == ([0], 2, 2)
 
 
-def test_causal_words_do_not_depend_on_what_follows(encoders) -> None:
-    short, long = ("The", "weather"), ("The", "weather", "is", "fine", "today", ".")
-    found = embed_words(encoders["byte-level"], [short, long], subword="mean")
-    assert_close(of_sentence(found, 0), of_sentence(found, 1)[:, :2])
-    both = embed_words(encoders["tiny"], [short, long], subword="mean")
-    assert np.abs(of_sentence(both, 0) - of_sentence(both, 1)[:, :2]).max() > 1e-2
-
-
 def test_no_sentences_and_no_words_give_no_vectors(encoder) -> None:
     for sentences in ([], [("",)]):
         found = embed_words(encoder, sentences)
@@ -400,7 +366,7 @@ def test_tokenizer_of_another_model_is_seen(encoder) -> None:
     piece = max(large.tokenizer.get_vocab(), key=large.tokenizer.get_vocab().get).strip("▁")
     with pytest.raises(ValueError, match=r"sentence 1: .* they do not belong together"):
         embed_words(large, [("a",), ("a", piece)])
-    with pytest.raises(ValueError, match=r"pair 1: .* they do not belong together"):
+    with pytest.raises(ValueError, match=r"pair 1 .* they do not belong together"):
         embed_pairs(large, ["a", "a"], ["a", piece])
 
 
@@ -424,7 +390,6 @@ def pair_ids(name: str, one: str, other: str) -> tuple[list[int], list[bool], li
         "tiny": ([0], [2], [2]),
         "family": ([0], [2, 2], [2]),
         "wordpiece": ([0], [2], [2]),
-        "bert": ([0], [2], [2]),
         "unigram": ([0], [2, 2], [2]),
         "bytes": ([], [1], [1]),
     }.get(name, ([], [], []))
@@ -436,7 +401,7 @@ def pair_ids(name: str, one: str, other: str) -> tuple[list[int], list[bool], li
 
 def pair_oracle(name: str, model: torch.nn.Module, one: str, other: str) -> np.ndarray:
     ids, real, types = pair_ids(name, one, other)
-    told = [tuple(types)] if name in ("wordpiece", "bert") else []
+    told = [tuple(types)] if name == "wordpiece" else []
     return token_states(model, tuple(ids), *told)[:, real].mean(axis=1)
 
 
@@ -453,18 +418,6 @@ def test_joint_pairs_equal_the_oracle(encoders, plain, name) -> None:
     for i, (one, other) in enumerate(zip(FIRST, SECOND, strict=True)):
         expected = pair_oracle(name, plain[TOKENIZERS[name][0]], one, other)
         assert_close(found.states[:, i], expected)
-
-
-def test_bert_is_told_the_sentence_of_a_token(encoders) -> None:
-    silent = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer("wordpiece").backend_tokenizer,
-        model_input_names=["input_ids", "attention_mask"],
-    )
-    told = embed_pairs(encoders["wordpiece"], FIRST, SECOND).states
-    untold = embed_pairs(
-        dataclasses.replace(encoders["wordpiece"], tokenizer=silent), FIRST, SECOND
-    ).states
-    assert np.abs(told - untold).max() > 1e-2
 
 
 def test_concatenated_pairs_are_the_formula(encoder) -> None:

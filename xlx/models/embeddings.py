@@ -35,15 +35,7 @@ from torch.nn.utils.rnn import pad_sequence
 from xlx.core import checks, progress, provenance
 from xlx.core.settings import current
 from xlx.core.store import Store
-from xlx.models.batching import (
-    batches,
-    check_finite,
-    check_strings,
-    check_vocabulary,
-    distinct,
-    hidden_states,
-    tokenise,
-)
+from xlx.models import batching
 from xlx.models.loading import Encoder, Name, identify
 from xlx.text.corpora import ParallelCorpus
 
@@ -97,7 +89,7 @@ class CorpusStates:
         """
         for language, states in self.states.items():
             where = f"{self.model!r} on {self.corpus!r}, language {language!r}"
-            check_finite(states, where)
+            batching.check_finite(states, where)
             zero = np.argwhere(~states.any(axis=2))
             if len(zero):
                 layer, position = zero[0]
@@ -135,7 +127,7 @@ def embed_poolings(
 
     All else is as for `embed`; the result is by pooling, in the order asked for.
     """
-    check_strings(sentences, "sentences")
+    batching.check_strings(sentences, "sentences")
     poolings = check_poolings(encoder, poolings)
     with progress.bar(what="embedding", total=len(sentences), unit="sentences") as bar:
         states = pooled_states(
@@ -161,7 +153,9 @@ def embed_corpus(
     Options and errors as `embed`, naming the language; a zero vector is an error too.
     """
     for language in corpus.languages:
-        check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
+        batching.check_strings(
+            corpus.sentences[language], f"language {language!r} of {corpus.name!r}"
+        )
     poolings, limit = check_poolings(encoder, [pooling]), encoder.limit(max_length)
     store, made_by = Store(current().cache), provenance.environment()
     key = {
@@ -239,8 +233,8 @@ def bag_of_subwords(
     bags = {}
     for language in corpus.languages:
         sentences = corpus.sentences[language]
-        check_strings(sentences, f"language {language!r} of {corpus.name!r}")
-        columns, _ = tokenise(
+        batching.check_strings(sentences, f"language {language!r} of {corpus.name!r}")
+        columns, _ = batching.tokenise(
             encoder.tokenizer, sentences, limit=limit, return_special_tokens_mask=True
         )
         subwords = _of_text(columns)
@@ -264,7 +258,7 @@ def pooled_states(
     ``sides`` are the sentences, or the first and the second ones; of a pair the subwords of both
     count as one sentence. ``where`` goes before a sentence's position in an error.
     """
-    unique, inverse, first = distinct(list(zip(*sides, strict=True)))
+    unique, inverse, first = batching.distinct(list(zip(*sides, strict=True)))
     occurrences = np.bincount(inverse, minlength=len(unique))
 
     def name(i: int) -> str:
@@ -273,7 +267,7 @@ def pooled_states(
     inputs = ["input_ids"]
     if len(sides) == 2 and _has_token_types(encoder):
         inputs.append("token_type_ids")
-    columns, cut = tokenise(
+    columns, cut = batching.tokenise(
         encoder.tokenizer, *(list(zip(*unique, strict=True)) or sides), limit=limit,
         return_special_tokens_mask=True, return_token_type_ids=len(inputs) == 2,
     )  # fmt: skip
@@ -284,11 +278,13 @@ def pooled_states(
                 f"{name(i)}: the tokenizer of {encoder.name!r} makes no token of this sentence, so "
                 "there is nothing to pool; drop the sentence in all languages"
             )
-    check_vocabulary(encoder, ids, name)
+    batching.check_vocabulary(encoder, ids, name)
     shape = (len(poolings), encoder.n_layers + 1, len(unique), encoder.dim)
     pooled = np.empty(shape, dtype=np.float32)
-    for batch in batches(list(map(len, ids))):
-        layers = hidden_states(encoder, [{x: columns[x][i] for x in inputs} for i in batch])
+    for batch in batching.batches(list(map(len, ids))):
+        layers = batching.hidden_states(
+            encoder, [{x: columns[x][i] for x in inputs} for i in batch]
+        )
         for states, pooling in zip(pooled, poolings, strict=True):
             # The special tokens count for "cls" alone, which is one of them.
             counted = [(torch.tensor(special[i]) == 0) | (pooling == "cls") for i in batch]
@@ -297,7 +293,7 @@ def pooled_states(
             states[:, batch] = torch.stack(layers_pooled).cpu().numpy()
         advance(len(sides) * int(occurrences[batch].sum()))
     for states in pooled:
-        check_finite(states, f"{encoder.name!r}", name)
+        batching.check_finite(states, f"{encoder.name!r}", name)
     tokens = list(chain.from_iterable(_of_text(columns)))
     unknown = tokens.count(encoder.tokenizer.unk_token_id) / max(1, len(tokens))
     n_cut, repeated = int(occurrences[cut].sum()), len(unique) < len(inverse)

@@ -234,26 +234,22 @@ def _whole(
     config = XLMRobertaConfig(**_config(weights, options, heads, path))
     config.architectures = [XLMRobertaForMaskedLM.__name__]
     with torch.device("meta"):
-        due = XLMRobertaForMaskedLM(config).state_dict()
+        model = XLMRobertaForMaskedLM(config)
     weights.setdefault(_OUTPUT, weights[_EMBEDDINGS])
     # RoBERTa has no segment embeddings; Hugging Face's class wants one, to add nothing.
     segments = torch.zeros(1, config.hidden_size)
     weights["roberta.embeddings.token_type_embeddings.weight"] = segments
-    due.pop("lm_head.decoder.bias", None)  # one bias under two names
-    if missing := sorted(due.keys() - weights.keys()):
-        raise ValueError(
-            f"{path} lacks {len(missing)} weights of a RoBERTa model with "
-            f"{config.num_hidden_layers} layers: {', '.join(missing[:5])}"
-            f"{' ...' if len(missing) > 5 else ''}; it may be torn or pruned"
-        )
-    for name, tensor in weights.items():
-        if tensor.shape != due[name].shape:
-            shapes = tuple(tensor.shape), tuple(due[name].shape)
-            raise ValueError(f"{path}: {name} has the shape {shapes[0]}, but {shapes[1]} is due")
-    if config.tie_word_embeddings:
-        del weights[_OUTPUT]
-    else:  # where the matrices are tied, loading takes care of the second name
+    if "lm_head.bias" in weights:  # one bias under two names
         weights["lm_head.decoder.bias"] = weights["lm_head.bias"].clone()
+    try:
+        model.load_state_dict(weights, assign=True)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path} is torn, pruned or no RoBERTa model of {config.num_hidden_layers} layers: "
+            f"{' '.join(str(error).split())}"
+        ) from None
+    if config.tie_word_embeddings:  # loading takes care of the second names
+        del weights[_OUTPUT], weights["lm_head.decoder.bias"]
     return config
 
 

@@ -37,40 +37,20 @@ from xlx.models.predicting import Tuned, quickly, score
 from xlx.models.training import trained_run
 
 __all__ = [
-    "ALGORITHMS",
-    "FinetuningError",
-    "Job",
-    "Recipe",
-    "Run",
-    "Sparing",
-    "Tuned",
-    "embedding_sd",
-    "finetune",
-    "finetune_all",
-    "learning",
-    "quickly",
-    "run_about",
-    "score",
-    "tuned",
-]
+    "ALGORITHMS", "FinetuningError", "Job", "Recipe", "Run", "Sparing", "Tuned", "embedding_sd",
+    "finetune", "finetune_all", "learning", "quickly", "run_about", "score", "tuned",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is kept of a run.
+    """What is kept of a run, by the name of a set.
 
-    Attributes
-    ----------
-    predictions : dict
-        Name of a set → int16 ``(n_checkpoints, n)``, the class predicted for each example (-1 where
-        it was not asked, see `Sparing`); of questions int32 ``(n_checkpoints, n, 2)``, where the
-        answer starts and ends in the context, in characters ((0, 0): none).
-    logits : dict
-        Name of a set → float16 ``(n_checkpoints, n, classes)``; of questions
-        ``(n_checkpoints, n)``, the score of the answer, the sum of the logits of its ends.
-    n_cut : dict
-        Name of a set (and "train") → how many of its examples were cut at the maximum length; of
-        questions, whose contexts are not cut, how many are read in several windows.
+    ``predictions`` are int16 ``(n_checkpoints, n)``, the class of each example (-1 where it was not
+    asked, see `Sparing`), ``logits`` float16 ``(n_checkpoints, n, classes)``; of questions int32
+    ``(n_checkpoints, n, 2)``, where the answer starts and ends in the context, in characters
+    ((0, 0): none), and ``(n_checkpoints, n)``, the sum of the logits of its ends. ``n_cut`` is how
+    many examples (of "train" too) were cut at the maximum length, or read in several windows.
     """
 
     model: str

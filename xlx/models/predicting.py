@@ -64,11 +64,10 @@ class Tuned:
         cls, name: loading.Name, train: Examples | Questions, recipe: Recipe, seed: int
     ) -> "Tuned":
         """A model with a new head: a classifier of examples, or a reader of questions."""
-        options = {"max_length": recipe.max_length, "dropout": recipe.dropout}
-        if isinstance(train, Questions):
-            model, tokenizer, limit = loading.reader(name, seed, **options)
-        else:
-            model, tokenizer, limit = loading.classifier(name, len(train.classes), seed, **options)
+        n_classes = len(train.classes) if isinstance(train, Examples) else None
+        model, tokenizer, limit = loading.task_model(
+            name, n_classes, seed, recipe.max_length, dropout=recipe.dropout
+        )
         device = loading.device_of(None)
         # The fused attention of a CPU is several times slower backwards than plain products.
         model.set_attn_implementation("eager" if device.type == "cpu" else "sdpa")
@@ -122,15 +121,9 @@ class Tuned:
             scores[batch] = score.cpu().numpy()
             places[batch] = torch.stack([first, last], dim=1).cpu().numpy()
         ends = np.cumsum([len(laid.windows) for laid in sets])[:-1]
-        answers, highest = zip(
-            *(
-                inputs.best_answers(laid.windows, *of_set, laid.n)
-                for laid, *of_set in zip(
-                    sets, np.split(scores, ends), np.split(places, ends), strict=True
-                )
-            ),
-            strict=True,
-        )
+        parts = zip(sets, np.split(scores, ends), np.split(places, ends), strict=True)
+        best = [inputs.best_answers(laid.windows, *of_set, laid.n) for laid, *of_set in parts]
+        answers, highest = zip(*best, strict=True)
         return np.concatenate(answers), np.concatenate(highest).astype(np.float16)
 
     @torch.inference_mode()
@@ -151,13 +144,6 @@ def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
     """
     if isinstance(asked, Examples):
         return math.nan if (predicted < 0).all() else float((predicted == asked.labels).mean())
-    return float(
-        np.mean(
-            [
-                f1(context[start:end], gold, asked.context_language)
-                for context, (start, end), gold in zip(
-                    asked.contexts, predicted, asked.answers, strict=True
-                )
-            ]
-        )
-    )
+    said = [text[start:end] for text, (start, end) in zip(asked.contexts, predicted, strict=True)]
+    both = zip(said, asked.answers, strict=True)
+    return float(np.mean([f1(answer, gold, asked.context_language) for answer, gold in both]))

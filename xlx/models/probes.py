@@ -2,18 +2,14 @@
 
 A probe is trained per group (a layer, or a layer of a language) and per seed, and there are many: 7
 layers of 36 languages with 6 seeds make 1,512. They are small and alike, so all train at once, as
-stacks of matrices. A group's seeds see the same batches and differ in their initial weights; one
-product then serves all of them. It is the same training as one at a time, and a probe depends on
-its own data, its seed and `order` alone: not on what else is trained beside it, nor on padding. A
-stack's products may be summed in another order than a single one's; so the two agree to rounding in
-float32, and are not always equal bit for bit. Run again, a stack gives the same bits on a CPU.
+stacks of matrices (`xlx.models.probe_training`, which says what they have in common). Run again, a
+stack gives the same bits on a CPU; other stacks agree to rounding in float32.
 
 What comes out is an accuracy, which says little by itself. `evaluate_probes` puts beside it what
 the commonest label gives, what a probe of the same size learns of random labels (the control of
 Hewitt and Liang 2019; the difference is the selectivity), and how many bits it takes to send the
 labels to somebody who has the states (the online code of Blier and Ollivier 2018, used for probes
 by Voita and Titov 2020): few if a short, simple rule holds from few examples on.
-
 Shapes are those of `xlx.models.probe_stacks`.
 """
 
@@ -36,17 +32,10 @@ from xlx.models.probe_stacks import (
 from xlx.models.probe_training import CheckedSplit, checked, fitted_probes, stack
 
 __all__ = [
-    "SEEDS",
-    "Fitting",
-    "Probes",
-    "Split",
-    "accuracy",
-    "code_length",
-    "control_labels",
-    "evaluate_probes",
-    "fit",
-    "majority",
-]
+    "SEEDS", "Fitting", "Probes", "Split", "accuracy", "code_length", "control_labels",
+    "evaluate_probes", "fit", "majority",
+]  # fmt: skip
+
 
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 """Shares of the training set at which a block of the online code ends (Voita and Titov 2020)."""

@@ -2,26 +2,20 @@
 
 `embed_words` gives a vector for every word of sentences that come split into words (the syntactic
 words of Universal Dependencies, the tokens of WikiAnn). The model reads the whole sentence, and of
-a word's subwords
-
-``first``
-    only the first one counts (Devlin et al. 2019, section 5.3);
-``mean``
-    all count alike.
+a word's subwords ``first`` takes the first one (Devlin et al. 2019, section 5.3), ``mean`` all
+alike.
 
 Some tokenizers set the mark of a word's beginning apart ("▁", "," for a comma, or "▁", "天", "気").
-That bare mark is the same for all such words, so ``first`` passes over it: it takes the first
-subword that is more than a mark, if the word has one. In a causal model the first subword has not
-seen the rest of its word; ``mean`` has.
+``first`` passes over that bare mark, which is the same for all such words, if the word has more. In
+a causal model the first subword has not seen the rest of its word; ``mean`` has.
 
-The tokenizer is given the words, so every word begins as after a space, also before a full stop and
-in scripts written without spaces. Tokenizers that tell a word after a space from one without (the
-byte-level ones of GPT-2, RoBERTa, Llama 3) are given the spaces too; the subwords are those of the
-words written with single spaces between them.
+Every word is cut by itself, so it begins as after a space, also before a full stop and in scripts
+written without spaces. Tokenizers that tell a word after a space from one without (the byte-level
+ones of GPT-2, RoBERTa, Llama 3) are given the space too.
 
 No word is ever given another's vector: a word that loses a subword because its sentence is longer
 than the model takes has none, nor has a word of which the tokenizer makes nothing (a control
-character, say). Both are counted, and `WordStates` says of each vector which word it is of.
+character, say). Both are counted.
 
 All layers come at once, float32; equal sentences have equal vectors, bit for bit.
 """
@@ -33,14 +27,7 @@ import numpy as np
 import torch
 
 from xlx.core import checks, progress
-from xlx.models.batching import (
-    batches,
-    check_finite,
-    check_strings,
-    check_vocabulary,
-    distinct,
-    hidden_states,
-)
+from xlx.models import batching
 from xlx.models.loading import Encoder
 
 WORD_SUBWORDS = ("first", "mean")
@@ -51,15 +38,11 @@ _MARKS = ("▁", "Ġ", " ")
 
 @dataclass(frozen=True)
 class WordStates:
-    """Hidden states of the words of a list of sentences, in their order.
-
-    ``sentence`` and ``word``, ``(n_kept_words,)``, say which sentence a vector's word is in, and
-    which of its words it is.
-    """
+    """Hidden states of the words of a list of sentences, in their order."""
 
     states: np.ndarray  # float32, (n_layers + 1, n_kept_words, dim)
-    sentence: np.ndarray
-    word: np.ndarray
+    sentence: np.ndarray  # (n_kept_words,): which sentence a vector's word is in
+    word: np.ndarray  # (n_kept_words,): and which of its words it is
     n_cut: int  # words that lost a subword, or all, as their sentence was too long
     n_empty: int  # words of which the tokenizer made no subword
 
@@ -80,9 +63,11 @@ def embed_words(
     """
     _check_words(sentences)
     checks.one_of(subword, WORD_SUBWORDS, "subword")
-    unique, inverse, first = distinct([tuple(words) for words in sentences])
+    unique, inverse, first = batching.distinct([tuple(words) for words in sentences])
     pieces = _pieces(encoder, unique, subword, encoder.limit(max_length))
-    check_vocabulary(encoder, [piece.ids for piece in pieces], lambda u: f"sentence {first[u]}")
+    batching.check_vocabulary(
+        encoder, [piece.ids for piece in pieces], lambda u: f"sentence {first[u]}"
+    )
     n_words = np.array([len(piece.words) for piece in pieces], dtype=np.intp)
     ends = n_words.cumsum()
     places = [np.arange(end - n, end) for n, end in zip(n_words, ends, strict=True)]
@@ -92,7 +77,7 @@ def embed_words(
     filled = np.flatnonzero(n_words)
     with progress.bar(what="embedding words", total=len(sentences), unit="sentences") as bar:
         bar.update(int(occurrences[n_words == 0].sum()))
-        for batch in batches([len(pieces[u].ids) for u in filled]):
+        for batch in batching.batches([len(pieces[u].ids) for u in filled]):
             batch = filled[batch]
             vectors = _forward(encoder, [pieces[u] for u in batch])
             states[:, np.concatenate([places[u] for u in batch])] = vectors
@@ -102,7 +87,7 @@ def embed_words(
         states = states[:, np.concatenate([none, *(places[u] for u in inverse)])]
     word = np.concatenate([none, *(pieces[u].words for u in inverse)])
     sentence = np.repeat(np.arange(len(inverse)), n_words[inverse])
-    check_finite(
+    batching.check_finite(
         states,
         f"{encoder.name!r}",
         lambda k: f"sentence {sentence[k]}, word {word[k]} ({sentences[sentence[k]][word[k]]!r})",
@@ -121,7 +106,7 @@ def _check_words(sentences: Sequence[Sequence[str]]) -> None:
             )
         if len(words) == 0:
             raise ValueError(f"sentence {i} has no words: drop it")
-        check_strings(words, f"sentence {i}")
+        batching.check_strings(words, f"sentence {i}")
 
 
 @dataclass(frozen=True)
@@ -222,7 +207,9 @@ def _frame(encoder: Encoder) -> tuple[list[int], list[int], bool]:
 
 def _forward(encoder: Encoder, sentences: list[_Pieces]) -> np.ndarray:
     """One batch through the model: float32 ``(n_layers + 1, n_words, dim)``, in order."""
-    layers = hidden_states(encoder, [{"input_ids": sentence.ids} for sentence in sentences])
+    layers = batching.hidden_states(
+        encoder, [{"input_ids": sentence.ids} for sentence in sentences]
+    )
     most = max(len(sentence.words) for sentence in sentences)
     shares = torch.zeros(len(sentences), most, layers[0].shape[1])
     there = torch.zeros(len(sentences), most, dtype=torch.bool)
