@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import re
 import warnings
 from functools import lru_cache
@@ -23,6 +22,7 @@ from xlx.core.settings import current
 from xlx.core.store import StoreWarning
 from xlx.models import batching, embeddings, loading
 from xlx.models.embeddings import POOLINGS, embed, embed_corpus, embed_poolings, pool
+from xlx.text.corpora import ParallelCorpus
 
 # Every pooling is tried with every kind of model here.
 pytestmark = pytest.mark.filterwarnings("ignore::xlx.models.embeddings.PoolingWarning")
@@ -35,28 +35,18 @@ def encoder(encoders) -> loading.Encoder:
     return encoders["xlm-roberta"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Corpus:
-    """What embed_corpus needs of a parallel corpus."""
-
-    sentences: dict[str, tuple[str, ...]]
-    name: str = "tiny"
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        return tuple(self.sentences)
-
-    def text_hash(self, language: str) -> str:
-        return hashlib.sha256("\n".join(self.sentences[language]).encode()).hexdigest()
+SIDES = {
+    "en": ("The weather is fine today.", "Yes", "rain", "The village"),
+    "de": ("Das Wetter ist heute schön.", "Yes", "Regen", "Das Dorf"),
+    "fr": ("Il fait beau.", "Oui", "The village", "Oui"),
+}
 
 
-CORPUS = Corpus(
-    {
-        "en": ("The weather is fine today.", "Yes", "rain", "The village"),
-        "de": ("Das Wetter ist heute schön.", "Yes", "Regen", "Das Dorf"),
-        "fr": ("Il fait beau.", "Oui", "The village", "Oui"),
-    }
-)
+def made(sentences: dict[str, tuple[str, ...]]) -> ParallelCorpus:
+    return ParallelCorpus("tiny", sentences, ("1", "2", "3", "4"), ("",) * 4, "", "")
+
+
+CORPUS = made(SIDES)
 
 
 @lru_cache
@@ -127,27 +117,6 @@ def test_padding_side_of_the_tokenizer_does_not_matter(folders, encoders, name) 
     poolings = ("weighted_mean", "last")
     expected, found = (embed_poolings(x, SENTENCES, poolings) for x in (encoders[name], left))
     assert all((found[x].states == expected[x].states).all() for x in poolings)
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama"])
-def test_states_of_a_left_padded_decoder_pool_to_the_same_vectors(encoders, name) -> None:
-    encoder = encoders[name]
-    read = encoder.tokenizer(SENTENCES, return_special_tokens_mask=True)
-    ids, special = read["input_ids"], read["special_tokens_mask"]
-    longest = max(map(len, ids))
-    tokens = torch.tensor([[encoder.pad_id] * (longest - len(i)) + i for i in ids])
-    real = torch.tensor([[False] * (longest - len(i)) + [True] * len(i) for i in ids])
-    counted = torch.tensor([[True] * (longest - len(m)) + m for m in special]).logical_not()
-    with torch.no_grad():
-        output = encoder.model(
-            input_ids=tokens,
-            attention_mask=real.long(),
-            position_ids=(real.long().cumsum(1) - 1).clamp(min=0),
-            output_hidden_states=True,
-        )
-    for pooling, found in embed_poolings(encoder, SENTENCES, POOLINGS[:3]).items():
-        expected = [pool(layer, counted, pooling).numpy() for layer in output.hidden_states]
-        assert_close(found.states, np.stack(expected))
 
 
 @settings(max_examples=40)
@@ -397,7 +366,7 @@ def test_stopped_run_goes_on_at_the_next_language(encoder, computed) -> None:
     embed_corpus(encoder, CORPUS)
     assert computed == ["Il fait beau."]
     embed_corpus(encoder, CORPUS)
-    other = Corpus({"de": CORPUS.sentences["de"], "it": ("Piove.", "Sì", "pioggia", "il paese")})
+    other = made({"de": SIDES["de"], "it": ("Piove.", "Sì", "pioggia", "il paese")})
     embed_corpus(encoder, other)
     assert computed == ["Il fait beau.", "Piove."]
 
@@ -433,8 +402,8 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
     }
     others = [
         embeddings.corpus_about(other, CORPUS),
-        embeddings.corpus_about(folder, Corpus(CORPUS.sentences | {"en": tuple("abcd")})),
-        embeddings.corpus_about(folder, Corpus({c: CORPUS.sentences[c] for c in ("en", "fr")})),
+        embeddings.corpus_about(folder, made(SIDES | {"en": tuple("abcd")})),
+        embeddings.corpus_about(folder, made({c: SIDES[c] for c in ("en", "fr")})),
         embeddings.corpus_about(folder, CORPUS, pooling="cls"),
         embeddings.corpus_about(folder, CORPUS, max_length=20),
     ]
@@ -460,7 +429,7 @@ def test_damaged_file_is_computed_again(encoder, computed) -> None:
 
 
 def test_language_with_an_empty_sentence_is_named(encoder) -> None:
-    corpus = Corpus(CORPUS.sentences | {"de": ("Ja", "", "Regen", "Dorf")})
+    corpus = made(SIDES | {"de": ("Ja", "", "Regen", "Dorf")})
     with pytest.raises(ValueError, match=r"^language 'de' of 'tiny', position 1 .*drop"):
         embed_corpus(encoder, corpus)
 

@@ -210,28 +210,6 @@ def test_padding_anywhere_with_anything_makes_no_difference(
     assert torch.equal(one.mean, other.mean)
 
 
-@settings(max_examples=10)
-@given(groups=st.permutations(range(4)), seeds=st.permutations([0, 1, 2]), one_label=st.booleans())
-def test_groups_and_seeds_can_come_in_any_order(
-    groups: list[int], seeds: list[int], one_label: bool
-) -> None:
-    sizes = [30, 30, 30, 30] if one_label else [30, 19, 30, 25]
-    train, validation = toy(sizes), toy([10, 14, 11, 14], seed=1)
-    if one_label:  # labels (n,) are those of every group
-        train = Split(train.states, train.labels[0])
-    options = {"max_epochs": 5} | FEW
-    straight = probes.fit(train, validation, 3, seeds=[0, 1, 2], **options)
-    labels = train.labels if one_label else train.labels[groups]
-    moved = probes.fit(
-        Split(train.states[groups], labels),
-        Split(validation.states[groups], validation.labels[groups]),
-        3,
-        seeds=seeds,
-        **options,
-    )
-    assert_same(moved, shaped(straight, groups, seeds))
-
-
 def test_seeds_differ_in_their_initial_weights_and_order_in_the_batches() -> None:
     first, second = (probe_stacks.initial_weights(10_000, 3, None, seed)[0] for seed in (0, 1))
     assert not torch.equal(first, second)
