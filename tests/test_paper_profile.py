@@ -42,21 +42,18 @@ def table() -> dict[str, dict[str, list[float]]]:
     }
 
 
+PAPER = profiles.read_profile("paper")["notebooks"]
+
+
 @pytest.fixture(scope="module")
 def profile() -> dict[str, dict]:
     """Notebook → parameters."""
-    found = profiles.read_profile("paper")["notebooks"]
-    return {name: values for name, values in found.items() if name.startswith("igap-")}
+    return {name: values for name, values in PAPER.items() if name.startswith("igap-")}
 
 
 @pytest.fixture(scope="module")
 def settings() -> dict:
     return yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))
-
-
-def test_printed_numbers_are_read() -> None:
-    assert numbers("5e-6,{1,2}e-5") == [5e-6, 1e-5, 2e-5]
-    assert numbers("10%") == [0.1]
 
 
 def test_epochs_batches_and_rates_are_those_of_table_4(
@@ -138,12 +135,11 @@ def test_only_what_is_measured_is_predicted(profile: dict[str, dict], settings: 
     assert directions["asked_at"] == {name: [0.0] for name in directions["every"]}
 
 
-def test_xlm_is_the_model_with_translation_language_modelling(profile: dict[str, dict]) -> None:
-    found = profiles.read_profile("paper")["notebooks"]
+def test_xlm_is_the_model_with_translation_language_modelling() -> None:
     for name in ("igap-3-models", "models-1-family"):
-        printed_as = {kind: hub for hub, kind in found[name]["printed_as"].items()}
+        printed_as = {kind: hub for hub, kind in PAPER[name]["printed_as"].items()}
         assert printed_as["XLM"] == "FacebookAI/xlm-mlm-tlm-xnli15-1024"
-        assert set(printed_as.values()) == set(found[name]["models"])
+        assert set(printed_as.values()) == set(PAPER[name]["models"])
     # its printed gap is above mBERT's in the two languages that it has not read, and in no other
     table = pd.read_csv(FOLDER / "table7_igap_pawsx.csv")
     table = table[(table["quantity"] == "IGap") & (table["target_language"] != "avg")]
@@ -171,17 +167,15 @@ LOCAL = {"NLI": ("xnli", "xnli"), "PI": ("pawsx", "pawsx"), "QA": ("squad", None
 @pytest.fixture(scope="module")
 def mixed() -> dict[str, dict]:
     """Notebook and task → parameters, of those by task the task's own."""
-    read = profiles.read_profile("paper")["notebooks"]
     found = {}
-    for name, tasks in TASKS.items():
-        for task in tasks:
-            own = {
-                key: value.get(task) if isinstance(value, dict) else value
-                for key, value in read[name].items()
-            }
-            if "train_sources" in own:  # of several tasks
-                own["train_source"] = own.pop("train_sources")
-            found[f"{name} {task}"] = {**own, "task": task}
+    for name, task in [(name, task) for name, tasks in TASKS.items() for task in tasks]:
+        own = {
+            key: value.get(task) if isinstance(value, dict) else value
+            for key, value in PAPER[name].items()
+        }
+        if "train_sources" in own:  # of several tasks
+            own["train_source"] = own.pop("train_sources")
+        found[f"{name} {task}"] = {**own, "task": task}
     return found
 
 
@@ -193,8 +187,7 @@ def printed() -> dict:
 def test_all_notebooks_that_fine_tune_are_set() -> None:
     there = {path.stem for path in paths.NOTEBOOKS.glob("mixing-*.ipynb")} - {"mixing-5-printed"}
     assert set(TASKS) == there
-    controls = profiles.read_profile("paper")["notebooks"]["mixing-4-controls"]
-    assert list(controls["languages"]) == TASKS["mixing-4-controls"]
+    assert list(PAPER["mixing-4-controls"]["languages"]) == TASKS["mixing-4-controls"]
 
 
 def test_fine_tuning_is_that_of_the_appendix(mixed: dict[str, dict], printed: dict) -> None:
@@ -249,48 +242,33 @@ def test_all_of_the_full_sets_is_taken(mixed: dict[str, dict]) -> None:
     assert reading["max_distance"] == reading["max_length"]
 
 
-def put(folder: Path, name: str, *rows: tuple[str, ...]) -> None:
-    """Write a table parted by tabs."""
-    file = folder / name
+def put(file: Path, *rows: str) -> None:
+    """Write a table, its columns parted by bars here and by tabs there."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    file.write_text("".join(row.replace("|", "\t") + "\n" for row in rows), encoding="utf-8")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A folder for a repository, whose cache has next to nothing of the full sets as published."""
-    read = profiles.read_profile("paper")["notebooks"]
     xnli, pawsx = tmp_path / "cache/xnli", tmp_path / "cache/pawsx"
-    codes = read["mixing-1-nli"]["languages"]
+    codes = PAPER["mixing-1-nli"]["languages"]
+    rows = [f"{code}|{label}|{code}|{label}|{label}" for code in codes for label in labelled.NLI]
     for part in ("dev", "test"):
-        put(
-            xnli,
-            f"XNLI-1.0/xnli.{part}.tsv",
-            ("language", "gold_label", "sentence1", "sentence2", "pairID"),
-            *((code, label, code, label, label) for code in codes for label in labelled.NLI),
-        )
+        head = "language|gold_label|sentence1|sentence2|pairID"
+        put(xnli / f"XNLI-1.0/xnli.{part}.tsv", head, *rows)
     for code in codes:
-        put(
-            xnli,
-            f"XNLI-MT-1.0/multinli/multinli.train.{code}.tsv",
-            ("premise", "hypo", "label"),
-            (f"{code} a", "b", "neutral"),
-            (f"{code} c", "d", "contradictory"),
-        )
-    for code in read["mixing-2-paraphrase"]["languages"]:
+        pairs = f"{code} a|b|neutral", f"{code} c|d|contradictory"
+        train = f"XNLI-MT-1.0/multinli/multinli.train.{code}.tsv"
+        put(xnli / train, "premise|hypo|label", *pairs)
+    for code in PAPER["mixing-2-paraphrase"]["languages"]:
         for name in ("dev_2k", "test_2k", "train" if code == "en" else "translated_train"):
-            put(
-                pawsx,
-                f"x-final/{code}/{name}.tsv",
-                ("id", "sentence1", "sentence2", "label"),
-                ("1", f"{code} a", "b", "0"),
-                ("2", f"{code} c", "d", "1"),
-            )
+            pairs = f"1|{code} a|b|0", f"2|{code} c|d|1"
+            put(pawsx / f"x-final/{code}/{name}.tsv", "id|sentence1|sentence2|label", *pairs)
     question = {"id": "1", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]}
     squad = {"data": [{"title": "", "paragraphs": [{"context": "Ada did.", "qas": [question]}]}]}
-    (tmp_path / "cache/squad").mkdir()
     for name in ("train-v1.1.json", "dev-v1.1.json"):
-        (tmp_path / "cache/squad" / name).write_text(json.dumps(squad), encoding="utf-8")
+        put(tmp_path / "cache/squad" / name, json.dumps(squad))
     (tmp_path / "notebooks").mkdir()
     return tmp_path
 
@@ -305,8 +283,7 @@ def test_a_notebook_finds_the_full_sets(
     cells = nbformat.read(profiles.notebook_path(name), as_version=4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
-    scope: dict[str, object] = {}
-    exec(code[at].source, scope)
+    scope = declared(name)
     scope |= profiles.values_for(name, "paper", notebooks=paths.NOTEBOOKS, profiles=paths.PROFILES)
     last = "tasks" if name.startswith("igap") else "sets" if name == "mixing-6-pairs" else "data"
     for cell in code[at + 1 :]:
@@ -335,8 +312,7 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
     table = pd.read_csv(folder / "table2_hyperparameters.csv").set_index(["component", "layer"])
     printed = table["value"].str.replace("10−3", "1e-3")
     settings = yaml.safe_load((folder / "settings.yaml").read_text(encoding="utf-8"))
-    values = profiles.read_profile("paper")["notebooks"]
-    mapping, tasks = values["xprobe-2-mapping"], values["xprobe-1-tasks"]
+    mapping, tasks = PAPER["xprobe-2-mapping"], PAPER["xprobe-1-tasks"]
     sizes = Sizes(**mapping["sizes"])
     assert sizes == Sizes()
     for kind in ("RNN", "Attention"):

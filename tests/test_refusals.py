@@ -229,7 +229,7 @@ def test_layers_that_the_config_leaves_out(architecture: str, tmp_path: Path) ->
     tiny.edit_json(model / "config.json", **{name: 2 for name in names if name in held})
     refused(lambda: loading.load(model), r"weights of further layers .*\.2\.")
     if tiny.KINDS[architecture] == "encoder":
-        refused(lambda: loading.classifier(model, 2, 0), "weights of further layers")
+        refused(lambda: loading.task_model(model, 2, 0), "weights of further layers")
 
 
 def test_a_model_of_pictures_reads_no_text(folder: Path, tmp_path: Path) -> None:

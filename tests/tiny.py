@@ -4,27 +4,10 @@ import json
 from pathlib import Path
 
 import torch
+import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
-from transformers import (
-    BartConfig,
-    BartModel,
-    BertConfig,
-    BertModel,
-    DistilBertConfig,
-    DistilBertModel,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    M2M100Config,
-    M2M100Model,
-    PreTrainedTokenizerFast,
-    T5Config,
-    T5ForConditionalGeneration,
-    XLMRobertaConfig,
-    XLMRobertaForMaskedLM,
-)
+from transformers import AutoConfig, PreTrainedTokenizerFast
 
 SENTENCES = (
     "The weather is fine today.",
@@ -48,6 +31,40 @@ KINDS = {
     "m2m100": "encoder-decoder",
 }
 """Architecture → the kind that models.load must find."""
+
+_AS_BERT = "hidden_size num_hidden_layers num_attention_heads intermediate_size"
+#: What configurations call width, layers, heads and the inner width, where not as BERT's.
+_SIZES = {
+    "distilbert": "dim n_layers n_heads hidden_dim",
+    "gpt2": "n_embd n_layer n_head",
+    "t5": "d_model num_layers num_heads d_ff",
+}
+_SIZES |= dict.fromkeys(
+    ("bart", "m2m100"), "d_model encoder_layers encoder_attention_heads encoder_ffn_dim"
+)
+_IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+_DECODER = {
+    "decoder_layers": 1, "decoder_attention_heads": 4, "decoder_ffn_dim": 64,
+    "decoder_start_token_id": 2,
+}  # fmt: skip
+_MORE = {
+    "xlm-roberta": {**_IDS, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+    "bert": {"pad_token_id": 1},
+    "distilbert": {"pad_token_id": 1},
+    "gpt2": {"bos_token_id": 2, "eos_token_id": 2},
+    "llama": {"num_key_value_heads": 2, "bos_token_id": 0, "eos_token_id": 2},
+    "t5": {
+        "d_kv": 8, "num_decoder_layers": 1, "pad_token_id": 1, "eos_token_id": 2,
+        "decoder_start_token_id": 1,
+    },
+    "bart": _IDS | _DECODER,
+    "m2m100": _IDS | _DECODER,
+}  # fmt: skip
+#: Saved with the head of the task that they are trained for.
+_HEADS = {
+    "xlm-roberta": "AutoModelForMaskedLM", "gpt2": "AutoModelForCausalLM",
+    "llama": "AutoModelForCausalLM", "t5": "AutoModelForSeq2SeqLM",
+}  # fmt: skip
 
 
 def tokenizer(style: str = "encoder", size: int = 384) -> PreTrainedTokenizerFast:
@@ -74,16 +91,13 @@ def tokenizer(style: str = "encoder", size: int = 384) -> PreTrainedTokenizerFas
         )
     roles = {
         "encoder": {
-            "bos_token": "<s>",
-            "cls_token": "<s>",
-            "pad_token": "<pad>",
-            "sep_token": "</s>",
+            "bos_token": "<s>", "cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>",
             "mask_token": "<mask>",
         },
         "bos": {"bos_token": "<s>"},
         "plain": {},
         "eos": {"pad_token": "<pad>"},
-    }[style]
+    }[style]  # fmt: skip
     return PreTrainedTokenizerFast(
         tokenizer_object=raw, eos_token="</s>", unk_token="<unk>", **roles
     )
@@ -106,119 +120,20 @@ def save(
     """
     style = {"gpt2": "plain", "llama": "bos", "t5": "eos"}.get(architecture, "encoder")
     words = tokenizer(style)
-    size = len(words)
-    ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+    names = _SIZES.get(architecture, _AS_BERT).split()
+    limit = "n_positions" if architecture in ("gpt2", "t5") else "max_position_embeddings"
+    options = {
+        "vocab_size": len(words),
+        **dict(zip(names, (width, layers, 4, 2 * width), strict=False)),
+        limit: positions + 2 * (architecture == "xlm-roberta"),
+        **_MORE[architecture],
+        **config_options,
+    }
+    config = AutoConfig.for_model(architecture.replace("m100", "m_100"), **options)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        match architecture:
-            case "xlm-roberta":
-                options = {
-                    "vocab_size": size,
-                    "hidden_size": width,
-                    "num_hidden_layers": layers,
-                    "num_attention_heads": 4,
-                    "intermediate_size": 2 * width,
-                    "max_position_embeddings": positions + 2,
-                    "type_vocab_size": 1,
-                    "layer_norm_eps": 1e-5,
-                    **ids,
-                    **config_options,
-                }
-                model = XLMRobertaForMaskedLM(XLMRobertaConfig(**options))
-            case "bert":
-                model = BertModel(
-                    BertConfig(
-                        vocab_size=size,
-                        hidden_size=width,
-                        num_hidden_layers=layers,
-                        num_attention_heads=4,
-                        intermediate_size=2 * width,
-                        max_position_embeddings=positions,
-                        pad_token_id=1,
-                        **config_options,
-                    )
-                )
-            case "distilbert":
-                model = DistilBertModel(
-                    DistilBertConfig(
-                        vocab_size=size,
-                        dim=width,
-                        n_layers=layers,
-                        n_heads=4,
-                        hidden_dim=2 * width,
-                        max_position_embeddings=positions,
-                        pad_token_id=1,
-                        **config_options,
-                    )
-                )
-            case "gpt2":
-                model = GPT2LMHeadModel(
-                    GPT2Config(
-                        vocab_size=size,
-                        n_embd=width,
-                        n_layer=layers,
-                        n_head=4,
-                        n_positions=positions,
-                        bos_token_id=2,
-                        eos_token_id=2,
-                        **config_options,
-                    )
-                )
-            case "llama":
-                model = LlamaForCausalLM(
-                    LlamaConfig(
-                        vocab_size=size,
-                        hidden_size=width,
-                        num_hidden_layers=layers,
-                        num_attention_heads=4,
-                        num_key_value_heads=2,
-                        intermediate_size=2 * width,
-                        max_position_embeddings=positions,
-                        bos_token_id=0,
-                        eos_token_id=2,
-                        **config_options,
-                    )
-                )
-            case "t5":
-                model = T5ForConditionalGeneration(
-                    T5Config(
-                        vocab_size=size,
-                        d_model=width,
-                        d_kv=width // 4,
-                        d_ff=2 * width,
-                        num_layers=layers,
-                        num_decoder_layers=1,
-                        num_heads=4,
-                        n_positions=positions,
-                        pad_token_id=1,
-                        eos_token_id=2,
-                        decoder_start_token_id=1,
-                        **config_options,
-                    )
-                )
-            case "bart" | "m2m100":
-                config_class, model_class = {
-                    "bart": (BartConfig, BartModel),
-                    "m2m100": (M2M100Config, M2M100Model),
-                }[architecture]
-                model = model_class(
-                    config_class(
-                        vocab_size=size,
-                        d_model=width,
-                        encoder_layers=layers,
-                        decoder_layers=1,
-                        encoder_attention_heads=4,
-                        decoder_attention_heads=4,
-                        encoder_ffn_dim=2 * width,
-                        decoder_ffn_dim=2 * width,
-                        max_position_embeddings=positions,
-                        **ids,
-                        decoder_start_token_id=2,
-                        **config_options,
-                    )
-                )
-            case _:
-                raise ValueError(f"no tiny {architecture}")
+        kind = getattr(transformers, _HEADS.get(architecture, "AutoModel"))
+        model = kind.from_config(config)
         # Default initialisations are so small that all sentences look alike: spread them out.
         for parameter in model.parameters():
             if parameter.dim() > 1:

@@ -99,7 +99,7 @@ def test_the_second_time_neither_loads_nor_embeds(
     pd.testing.assert_frame_equal(again.table(), first.table())
     assert again.cut == first.cut
     pd.testing.assert_frame_equal(series.bag_scores("mini-xlmr", corpus), bag)
-    for options in ({"pooling": "cls"}, {"special_tokens": True}, {"max_length": 7}):
+    for options in ({"pooling": "cls"}, {"max_length": 7}):
         with pytest.raises(AssertionError, match="computed again"):
             series.measure_model("mini-xlmr", corpus, **options)
     with pytest.raises(AssertionError, match="computed again"):

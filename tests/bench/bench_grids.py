@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 import torch
-import transformers
 
 import xlx
 from tests.bench import Row, best_of
 from xlx.core.executors import one_thread
 from xlx.mixing import grids, within_across
-from xlx.models import finetuning, loading
+from xlx.models import finetuning
 from xlx.models.finetuning import Job, Recipe
 from xlx.text import examples
 
@@ -67,10 +66,8 @@ def asked(folder: str) -> tuple[int, list[float]]:
 
     with xlx.settings(cache=cache, ledger=cache / "ledger", device="cpu", workers=1):
         predicted = ours()
-        weights = finetuning.kept_weights(job)
-        with loading.quiet():
-            model = transformers.AutoModelForSequenceClassification.from_pretrained(weights).eval()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(weights)
+        tuned = finetuning.tuned(job)
+        model, tokenizer = tuned.model.eval(), tuned.tokenizer
         theirs = cell_by_cell(model, tokenizer, sets)
         assert (predicted != theirs).mean() < 0.01, "the two ways disagree"
         return predicted.size, best_of(

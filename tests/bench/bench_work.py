@@ -107,7 +107,7 @@ def checkpoints(n: int, first: int) -> None:
     """
     whole = corpora.load("wmt24pp", ["en", "de", "fr", "ru", "tr", "ja"], drop_duplicates=True)
     texts = [whole.take(150, seed) for seed in range(first, first + n)]
-    options = {"pooling": "mean", "special_tokens": False, "max_length": None}
+    options = {"pooling": "mean", "max_length": None}
     work.results(
         measurement.MEASURED,
         [embeddings.corpus_about("mini-xlmr", text, **options) for text in texts],

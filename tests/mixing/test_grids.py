@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import safetensors.torch
 import torch
 
 from tests import tiny
@@ -186,14 +185,18 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sets = {code: examples.only(part, "second") for code, part in PAIRS.items()}
-    count, before = [], grids._pairs
+    count, before = [], finetuning.Tuned.laid_out
 
-    def counting(cell: Examples, *rest: object) -> object:
+    def counting(tuned: finetuning.Tuned, cell: Examples) -> object:
         count.append(cell.language)
-        return before(cell, *rest)
+        return before(tuned, cell)
 
-    monkeypatch.setattr(grids, "_pairs", counting)
-    grid = evaluate([job(model, sets)], sets)[0]
+    wanted = job(model, sets)
+    # weights are found by the code that made them, and a stand-in is other code
+    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
+    finetuning.finetune_all([wanted], weights=True)
+    monkeypatch.setattr(finetuning.Tuned, "laid_out", counting)
+    grid = evaluate([wanted], sets)[0]
     assert sorted(count) == sorted(LANGUAGES)
     assert (grid.predictions == grid.predictions[:1]).all()
     turned = evaluate([job(model, sets)], sets, part=0)[0]
@@ -209,15 +212,17 @@ def test_a_reader_without_questions_is_asked_once_a_context(model: str) -> None:
 def test_a_stopped_grid_goes_on(
     model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    one, before, rows = job(model, PAIRS), grids._row, []
+    one, before, rows = job(model, PAIRS), finetuning.Tuned.predict, []
 
-    def counting(asked: object, job: Job, cells: list) -> object:
+    def counting(tuned: finetuning.Tuned, row: list) -> object:
         if len(rows) == stop:
             raise KeyboardInterrupt
-        rows.append(len(cells))
-        return before(asked, job, cells)
+        rows.append(len(row))
+        return before(tuned, row)
 
-    monkeypatch.setattr(grids, "_row", counting)
+    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
+    finetuning.finetune_all([one], weights=True)
+    monkeypatch.setattr(finetuning.Tuned, "predict", counting)
     stop = 1
     with pytest.raises(KeyboardInterrupt):
         evaluate([one], PAIRS)
@@ -227,6 +232,7 @@ def test_a_stopped_grid_goes_on(
     assert rows == [3, 3, 3]  # the first row is not asked again
     again = evaluate([one], PAIRS)[0]
     assert rows == [3, 3, 3]
+    monkeypatch.undo()
     with settings(cache=tmp_path / "other"):
         whole = evaluate([one], PAIRS)[0]
     np.testing.assert_array_equal(found.predictions, whole.predictions)
@@ -260,64 +266,25 @@ def test_weights_that_a_run_left_are_asked(model: str, monkeypatch: pytest.Monke
     evaluate(jobs, PAIRS)
 
 
-@pytest.fixture(scope="module")
-def kept(model: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
-    """A cache with the weights of a job, which has two checkpoints, and the grid of the job."""
-    cache = tmp_path_factory.mktemp("kept")
-    with settings(cache=cache):
-        grid = evaluate([job(model, PAIRS, every=3)], PAIRS)[0]
-    shutil.rmtree(cache / "results")
-    return cache, grid.predictions
-
-
-def flipped(file: Path) -> None:
-    content = bytearray(file.read_bytes())
+def test_weights_that_are_not_as_they_were_written_are_made_again(model: str) -> None:
+    wanted = job(model, PAIRS)
+    whole = evaluate([wanted], PAIRS)[0]
+    (weights,) = (current().cache / "finetuned").rglob("*.safetensors")
+    content = bytearray(weights.read_bytes())
     content[-5] ^= 64
-    file.write_bytes(content)
-
-
-def without_head(file: Path) -> None:
-    weights = safetensors.torch.load_file(file)
-    head = {name: torch.zeros_like(x) for name, x in weights.items() if "classifier" in name}
-    safetensors.torch.save_file(weights | head, file, {"format": "pt"})
-
-
-@pytest.mark.parametrize(
-    ("name", "spoil"),
-    [
-        ("step-000006/model.safetensors", flipped),
-        ("step-000006/model.safetensors", without_head),
-        ("step-000006/model.safetensors", Path.unlink),
-        ("step-000006/model.safetensors", lambda file: file.write_bytes(b"")),
-        ("step-000006", lambda last: (shutil.rmtree(last), shutil.copytree(*steps(last)))),
-        ("step-000006", shutil.rmtree),
-        ("step-000006/tokenizer.json", Path.unlink),
-        ("run.json", Path.unlink),
-        ("run.json", lambda file: file.write_text('{"files": []}')),
-        ("run.json", lambda file: file.write_text('{"fil')),
-    ],
-)
-def test_weights_that_are_not_as_they_were_written_are_made_again(
-    model: str, kept: tuple[Path, np.ndarray], tmp_path: Path, name: str, spoil
-) -> None:
-    shutil.copytree(kept[0], tmp_path / "cache")
-    wanted = job(model, PAIRS, every=3)
-    with settings(cache=tmp_path / "cache"):
-        spoil(finetuning.weights_folder(wanted) / name)
-        with pytest.warns(StoreWarning, match="is not used: .*; fine-tuning again"):
-            found = evaluate([wanted], PAIRS)[0]
-        assert finetuning._flaw(finetuning.weights_folder(wanted), wanted) is None
-    np.testing.assert_array_equal(found.predictions, kept[1])
-
-
-def steps(last: Path) -> tuple[Path, Path]:
-    return last.with_name("step-000003"), last
+    weights.write_bytes(content)
+    shutil.rmtree(current().cache / "results")
+    with pytest.warns(StoreWarning, match="is not used"):
+        found = evaluate([wanted], PAIRS)[0]
+    np.testing.assert_array_equal(found.predictions, whole.predictions)
 
 
 def test_a_kill_at_any_rename_stops_no_job(
-    model: str, kept: tuple[Path, np.ndarray], monkeypatch: pytest.MonkeyPatch
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, replace_, left = job(model, PAIRS, every=3), os.replace, None
+    with settings(cache=tmp_path / "whole"):
+        whole = evaluate([wanted], PAIRS)[0]
     monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
 
     def killed(source: Path, target: Path) -> None:
@@ -336,11 +303,8 @@ def test_a_kill_at_any_rename_stops_no_job(
             continue
         break
     assert number > 3
-    np.testing.assert_array_equal(found.predictions, kept[1])
-    folder = finetuning.weights_folder(wanted)
-    assert finetuning._flaw(folder, wanted) is None
-    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
-    assert {path.name for path in folder.iterdir()} == {"run.json", "step-000003", "step-000006"}
+    np.testing.assert_array_equal(found.predictions, whole.predictions)
+    assert not list(current().cache.rglob("*.pt*"))
 
 
 ASK = """
@@ -364,7 +328,6 @@ def test_two_processes_may_ask_at_once(model: str, tmp_path: Path) -> None:
     said = [process.communicate(timeout=600) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert said[0][0] == said[1][0]
-    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_grids_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from xlx.core import provenance, work
 from xlx.core.settings import current, settings
 from xlx.core.store import StoreWarning
 from xlx.models import finetuning, loading, snapshots, training
-from xlx.models.finetuning import FinetuningError, Job, Recipe, Sparing, finetune, finetune_all
+from xlx.models.finetuning import Job, Recipe, Run, Sparing, finetune, finetune_all
 from xlx.text.examples import Examples
 
 RECIPE = Recipe(epochs=4, batch_size=3, learning_rate=3e-3, every=2, max_length=32)
@@ -42,6 +41,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.save(folder, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.3))
 
 
+@pytest.fixture(scope="module")
+def vanilla(model: str) -> Run:
+    """The run of `job` as it is."""
+    return finetune(job(model))
+
+
 @pytest.fixture
 def cache() -> Path:
     return current().cache
@@ -55,7 +60,7 @@ def job(model: str, **changes: object) -> Job:
     return Job(model, train, sets, replace(RECIPE, **recipe), **own)
 
 
-def same(one: finetuning.Run, other: finetuning.Run) -> bool:
+def same(one: Run, other: Run) -> bool:
     return (one.losses == other.losses).all() and all(
         (one.predictions[name] == other.predictions[name]).all() for name in one.predictions
     )
@@ -64,21 +69,18 @@ def same(one: finetuning.Run, other: finetuning.Run) -> bool:
 # --- what a run keeps -----------------------------------------------------------------------------
 
 
-def test_predictions_of_every_checkpoint_are_kept(model: str) -> None:
-    found = finetune(job(model, max_length=None))
+def test_predictions_of_every_checkpoint_are_kept(model: str, vanilla: Run) -> None:
     # 8 examples in batches of 3: 3 steps an epoch, 12 in all.
-    assert found.steps.tolist() == [2, 4, 6, 8, 10, 12]
-    assert found.losses.shape == (12,)
-    assert {name: array.shape for name, array in found.predictions.items()} == {
-        "en": (6, 8),
-        "de": (6, 5),
-    }
-    assert set(np.unique(found.predictions["en"])) <= {0, 1}
-    assert (found.model, found.source, found.algorithm, found.seed) == (model, "en", "vanilla", 1)
-    assert found.n_cut == {"train": 0, "en": 0, "de": 0}
-
-
-def test_the_last_step_is_a_checkpoint_in_any_case() -> None:
+    assert vanilla.steps.tolist() == [2, 4, 6, 8, 10, 12]
+    assert vanilla.losses.shape == (12,)
+    assert {name: array.shape for name, array in vanilla.logits.items()} == {
+        "en": (6, 8, 2), "de": (6, 5, 2),
+    }  # fmt: skip
+    for name, logits in vanilla.logits.items():
+        assert logits.dtype == np.float16
+        assert (logits.argmax(axis=2) == vanilla.predictions[name]).all()
+    named = (vanilla.model, vanilla.source, vanilla.algorithm, vanilla.seed)
+    assert named == (model, "en", "vanilla", 1)
     for every, steps in ((5, [5, 10, 12]), (50, [12]), (6, [6, 12])):
         assert replace(RECIPE, every=every).checkpoint_steps(8) == steps
 
@@ -90,30 +92,16 @@ def test_a_model_learns_its_training_set(model: str) -> None:
     assert found.losses[-5:].mean() < 0.5 * found.losses[:5].mean()
 
 
-def test_predictions_are_those_of_the_kept_weights(model: str, tmp_path: Path) -> None:
-    folder = tmp_path / "weights"
-    found = finetune(job(model), weights=folder)
-    assert sorted(path.name for path in folder.glob("step-*")) == [
-        f"step-{step:06d}" for step in found.steps
+def test_predictions_are_those_of_the_kept_weights(model: str, vanilla: Run, cache: Path) -> None:
+    finetune_all([job(model)], weights=True)
+    tuned = finetuning.tuned(job(model))
+    tuned.model.eval()
+    # One by one, without padding.
+    labels = [
+        int(tuned.model(**tuned.tokenizer(text, return_tensors="pt")).logits.argmax())
+        for text in made("de", 5).first
     ]
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    for k in (0, 5):
-        path = folder / f"step-{found.steps[k]:06d}"
-        tuned = AutoModelForSequenceClassification.from_pretrained(path).eval()
-        tokenizer = AutoTokenizer.from_pretrained(path)
-        # One by one, without padding.
-        labels = [
-            int(tuned(**tokenizer(text, return_tensors="pt")).logits.argmax())
-            for text in made("de", 5).first
-        ]
-        assert labels == found.predictions["de"][k].tolist()
-
-
-def test_kept_weights_are_a_series_to_look_into(model: str, tmp_path: Path) -> None:
-    finetune(job(model), weights=tmp_path / "weights")
-    assert [item.step for item in loading.checkpoints(str(tmp_path / "weights"))][-1] == 12
-    assert loading.load(tmp_path / "weights", device="cpu").kind == "encoder"
+    assert labels == vanilla.predictions["de"][-1].tolist()
 
 
 def test_pairs_are_read_with_both_sides(model: str) -> None:
@@ -127,7 +115,7 @@ def test_pairs_are_read_with_both_sides(model: str) -> None:
 def test_long_texts_are_cut_and_counted(model: str) -> None:
     sets = {"de": made("de", 5)}
     found = finetune(job(model, max_length=15, evaluations=sets))
-    tokenizer = loading.load(model, device="cpu").tokenizer
+    tokenizer = loading.tokenizer(model)
     long = {
         name: sum(len(ids) > 15 for ids in tokenizer(list(part.first))["input_ids"])
         for name, part in {"train": made(), **sets}.items()
@@ -136,30 +124,19 @@ def test_long_texts_are_cut_and_counted(model: str) -> None:
     assert 0 < found.n_cut["de"] < 5
 
 
-def test_predictions_do_not_depend_on_what_else_is_predicted(model: str) -> None:
+def test_predictions_do_not_depend_on_what_else_is_predicted(model: str, vanilla: Run) -> None:
     alone = finetune(job(model, evaluations={"de": made("de", 5)}))
-    together = finetune(job(model))
-    assert (alone.predictions["de"] == together.predictions["de"]).all()
+    assert (alone.predictions["de"] == vanilla.predictions["de"]).all()
 
 
-def test_seeds_differ_and_each_repeats(model: str, tmp_path: Path) -> None:
-    first = finetune(job(model))
-    other = finetune(job(model, seed=2))
-    with settings(cache=tmp_path / "other"):
-        again = finetune(job(model))
-    assert same(first, again)
-    assert (first.losses != other.losses).any()
-
-
-def test_the_random_numbers_of_the_process_are_left_alone(model: str) -> None:
-    before = torch.get_rng_state()
-    threads = torch.get_num_threads()
-    finetune(job(model, algorithm="xtune"))
+def test_seeds_differ_and_each_repeats_and_leaves_the_process_alone(
+    model: str, vanilla: Run
+) -> None:
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    assert same(finetune(job(model)), vanilla)
+    assert (finetune(job(model, seed=2)).losses != vanilla.losses).any()
     assert (torch.get_rng_state() == before).all()
     assert torch.get_num_threads() == threads
-
-
-# --- the rate -------------------------------------------------------------------------------------
 
 
 def test_the_rate_rises_over_the_first_tenth_and_is_fixed(
@@ -174,7 +151,7 @@ def test_the_rate_rises_over_the_first_tenth_and_is_fixed(
         return step(self, *arguments, **options)
 
     monkeypatch.setattr(torch.optim.AdamW, "step", spy)
-    finetune(job(model, epochs=10, learning_rate=1e-3))  # 30 steps
+    finetune(job(model, epochs=10, learning_rate=1e-3, every=50))  # 30 steps
     assert rates == pytest.approx([0, 1e-3 / 3, 2e-3 / 3, *[1e-3] * 27])
 
 
@@ -220,53 +197,45 @@ def test_each_divergence_holds_its_first_distribution_fixed() -> None:
     assert torch.allclose(clean.grad, other.grad)
 
 
-@pytest.mark.parametrize("changes", [{"consistency": 0.0}, {"noise": 0.0}])
-def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(
-    model: str, changes: dict[str, float]
+def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(model: str) -> None:
+    rows = loading.tokenizer(model)(list(tiny.SENTENCES), padding=True, return_tensors="pt")
+    labels = torch.tensor(made().labels)
+
+    def loss(**changes: object) -> torch.Tensor:
+        recipe = replace(RECIPE, **changes)
+        tuned, _, _ = loading.task_model(model, 2, seed=1, dropout=recipe.dropout)
+        return training.training_loss(tuned.train(), rows, labels, recipe, (1, 1)).detach()
+
+    vanilla = loss()
+    assert loss(algorithm="xtune") > vanilla
+    # with dropout: both passes must drop out the same
+    assert loss(algorithm="xtune", consistency=0.0) == vanilla
+    assert loss(algorithm="xtune", noise=0.0) == vanilla
+    # as published, they drop out other units, so that the extra term is there without any noise
+    published = {"algorithm": "xtune", "noise": 0.0, "shared_dropout": False}
+    assert loss(**published) > vanilla + 0.01
+    assert loss(**published, dropout=0.0) == loss(dropout=0.0) != vanilla
+
+
+def test_dropout_of_the_recipe_is_that_of_the_model(
+    model: str, vanilla: Run, tmp_path: Path
 ) -> None:
-    tuned, tokenizer, _ = loading.classifier(model, 2, seed=1)
-    tuned.train()  # with dropout: both passes must drop out the same
-    inputs = tokenizer(list(tiny.SENTENCES), padding=True, return_tensors="pt")
-    labels = torch.tensor(made().labels)
-    recipe = replace(RECIPE, **changes)
-
-    def loss(algorithm: str) -> torch.Tensor:
-        one = replace(recipe, algorithm=algorithm)
-        return training.training_loss(tuned, inputs, labels, one, (1, 1)).detach()
-
-    assert torch.equal(loss("xtune"), loss("vanilla"))
-    recipe = RECIPE
-    assert loss("xtune") > loss("vanilla")
-
-
-def test_published_xtune_leaves_dropout_to_chance(model: str) -> None:
-    """Its two passes drop out other units, so that the extra term is there without any noise."""
-    inputs = loading.tokenizer(model)(list(tiny.SENTENCES), padding=True, return_tensors="pt")
-    labels = torch.tensor(made().labels)
-    published = replace(RECIPE, algorithm="xtune", noise=0.0, shared_dropout=False)
-
-    def loss(recipe: Recipe) -> torch.Tensor:
-        tuned, _, _ = loading.classifier(model, 2, seed=1, dropout=recipe.dropout)
-        return training.training_loss(tuned.train(), inputs, labels, recipe, (1, 1)).detach()
-
-    vanilla = loss(RECIPE)
-    assert loss(replace(published, shared_dropout=True)) == vanilla
-    assert loss(published) > vanilla + 0.01
-    none = {"dropout": 0.0}
-    assert loss(replace(published, **none)) == loss(replace(RECIPE, **none)) != vanilla
-
-
-def test_dropout_of_the_recipe_is_that_of_the_model(model: str, tmp_path: Path) -> None:
     for dropout, rate in ((None, 0.3), (0.0, 0.0), (0.5, 0.5)):
-        tuned, _, _ = loading.classifier(model, 2, 1, dropout=dropout)
+        tuned, _, _ = loading.task_model(model, 2, 1, dropout=dropout)
         rates = {part.p for part in tuned.modules() if isinstance(part, torch.nn.Dropout)}
         assert rates == {rate}
         assert tuned.config.attention_probs_dropout_prob == rate
-    one, other = (finetune(job(model, dropout=dropout)) for dropout in (0.0, 0.3))
-    assert not same(one, other)
-    assert same(other, finetune(job(model)))
+    assert same(finetune(job(model, dropout=0.3)), vanilla)
+    assert not same(finetune(job(model, dropout=0.0)), vanilla)
     other = tiny.save(tmp_path / "distil", "distilbert")
-    assert loading.reader(str(other), 1, dropout=0.25)[0].distilbert.config.dropout == 0.25
+    assert (
+        loading.task_model(str(other), None, 1, dropout=0.25)[0].distilbert.config.dropout == 0.25
+    )
+
+
+def test_gaussian_is_vanilla_without_noise(model: str, vanilla: Run) -> None:
+    assert same(vanilla, finetune(job(model, algorithm="gaussian", noise=0.0)))
+    assert not same(vanilla, finetune(job(model, algorithm="gaussian")))
 
 
 def test_results_of_before_a_field_was_added_are_found() -> None:
@@ -311,86 +280,47 @@ def test_what_is_spared_is_not_asked_and_the_rest_is_the_same(model: str) -> Non
     assert finetuning.RUN.difference(*values) == math.inf
 
 
-def test_gaussian_is_vanilla_without_noise(model: str) -> None:
-    vanilla = finetune(job(model))
-    assert same(vanilla, finetune(job(model, algorithm="gaussian", noise=0.0)))
-    assert not same(vanilla, finetune(job(model, algorithm="gaussian")))
-
-
 # --- stopping and resuming ------------------------------------------------------------------------
 
 
-def killed(monkeypatch: pytest.MonkeyPatch, wanted: Job, cache: Path, step: int = 8) -> Path:
-    """Start a run that keeps no weights and is killed in this step; the state that it leaves."""
-    loss, count = training.training_loss, [0]
+@pytest.fixture
+def killed(model: str, cache: Path, monkeypatch: pytest.MonkeyPatch):
+    """Start a run that is killed in step 8; the state that it leaves, and the steps after it."""
+    # A state is of the code that left it, and a stand-in is other code.
+    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
+    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+    loss, steps, stop = training.training_loss, [], 8
 
-    def stopped(*arguments):
-        count[0] += 1
-        if count[0] == step:
-            monkeypatch.setattr(training, "training_loss", loss)
+    def counting(*arguments):
+        steps.append(arguments[-1][1])
+        if steps[-1] == stop:
             raise KeyboardInterrupt
         return loss(*arguments)
 
-    monkeypatch.setattr(training, "training_loss", stopped)
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
-    # A state is of the code that left it, and a stand-in is other code.
-    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
-    with pytest.raises(KeyboardInterrupt):
-        finetune(wanted)
-    (state,) = cache.rglob("*.pt")
-    return state
+    def start(wanted: Job) -> tuple[Path, list[int]]:
+        monkeypatch.setattr(training, "training_loss", counting)
+        with pytest.raises(KeyboardInterrupt):
+            finetune(wanted)
+        (state,) = cache.rglob("*.pt")
+        nonlocal stop
+        stop = None
+        steps.clear()
+        return state, steps
+
+    return start
 
 
 @pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(
-    algorithm: str, model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+    algorithm: str, model: str, cache: Path, killed
 ) -> None:
     wanted = job(model, algorithm=algorithm)
     with settings(cache=cache / "whole"):
         whole = finetune(wanted)
-    state = killed(monkeypatch, wanted, cache)
-    steps = []
-    loss = training.training_loss
-
-    def spy(*arguments):
-        steps.append(arguments[-1][1])
-        return loss(*arguments)
-
-    monkeypatch.setattr(training, "training_loss", spy)
+    state, steps = killed(wanted)
     assert same(finetune(wanted), whole)
     assert steps == [8, 9, 10, 11, 12]
     assert not state.exists()
-
-
-def test_a_stopped_run_keeps_all_its_weights(
-    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed(monkeypatch, job(model), cache)
-    folder = cache / "weights"
-    found = finetune(job(model), weights=folder)
-    for step in found.steps:
-        assert (folder / f"step-{step:06d}" / "config.json").exists()
-
-
-def test_weights_are_there_as_a_whole_or_not_at_all(
-    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, wanted, save = cache / "weights", job(model), training.save_weights
-
-    def stopped(*arguments: object) -> None:
-        if arguments[-1].name == "step-000008":
-            raise KeyboardInterrupt
-        return save(*arguments)
-
-    monkeypatch.setattr(training, "save_weights", stopped)
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        finetune(wanted, weights=folder)
-    assert not folder.exists()
-    monkeypatch.setattr(training, "save_weights", save)
-    found = finetune(wanted, weights=folder)
-    assert len(list(folder.glob("step-*"))) == len(found.steps)
-    assert [path.name for path in cache.iterdir() if "weights" in path.name] == ["weights"]
 
 
 def of_another_run(state: Path) -> None:
@@ -398,10 +328,17 @@ def of_another_run(state: Path) -> None:
     snapshots.save_state(state, left | {"key": json.dumps({"model": "another"})})
 
 
-def flipped(state: Path) -> None:
-    content = bytearray(state.read_bytes())
-    content[len(content) // 2] ^= 1
-    state.write_bytes(content)
+@pytest.mark.parametrize("spoil", [of_another_run, lambda state: state.write_bytes(b"no state")])
+def test_a_state_that_is_not_the_runs_own_is_begun_anew(
+    spoil, model: str, vanilla: Run, cache: Path, killed
+) -> None:
+    state, steps = killed(job(model))
+    spoil(state)
+    with pytest.warns(StoreWarning, match="is not used"):
+        found = finetune(job(model))
+    assert steps == [*range(1, 13)]
+    assert same(found, vanilla)
+    assert not list(cache.rglob("*.pt*"))
 
 
 def folder_instead(state: Path) -> None:
@@ -412,25 +349,19 @@ def folder_instead(state: Path) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        of_another_run,
-        flipped,
         folder_instead,
         lambda state: state.write_bytes(state.read_bytes()[:-1000]),
         lambda state: state.write_bytes(b""),
-        lambda state: state.write_bytes(b"not a state"),
         lambda state: torch.save({"key": "of an earlier form"}, state),
     ],
 )
-def test_a_state_that_is_not_the_runs_own_is_begun_anew(
-    spoil, model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = killed(monkeypatch, job(model), cache)
+def test_a_spoiled_state_is_laid_aside(spoil, tmp_path: Path) -> None:
+    state = tmp_path / "state.pt"
+    snapshots.save_state(state, {"weights": torch.arange(2000.0)})
     spoil(state)
     with pytest.warns(StoreWarning, match="is not used"):
-        found = finetune(job(model))
-    with settings(cache=cache / "whole"):
-        assert same(finetune(job(model)), found)
-    assert not list(cache.rglob("*.pt*"))
+        assert snapshots.saved_state(state, torch.device("cpu")) is None
+    assert state.with_name("state.pt.damaged").exists()
 
 
 def test_every_flipped_byte_of_a_state_is_seen(tmp_path: Path) -> None:
@@ -449,52 +380,6 @@ def test_every_flipped_byte_of_a_state_is_seen(tmp_path: Path) -> None:
         assert state.with_name("state.pt.damaged").read_bytes() == changed
 
 
-def test_weights_of_a_killed_process_are_gone_on_with(
-    model: str, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
-    folder, wanted, save = cache / "weights", job(model), training.save_weights
-
-    def stopped(*arguments: object) -> None:
-        if arguments[-1].name == "step-000008":
-            raise KeyboardInterrupt
-        return save(*arguments)
-
-    monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
-    monkeypatch.setattr(training, "save_weights", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        finetune(wanted, weights=folder)
-    monkeypatch.setattr(training, "save_weights", save)
-    (part,) = cache.glob(".weights.*.part")
-    gone = part.with_name(part.name.replace(str(os.getpid()), "999999999"))
-    part.rename(gone)  # as another process would have left it
-    (gone / ".step-000008.host.1.0.tmp").mkdir()
-    steps, loss = [], training.training_loss
-
-    def spy(*arguments):
-        steps.append(arguments[-1][1])
-        return loss(*arguments)
-
-    monkeypatch.setattr(training, "training_loss", spy)
-    finetune(wanted, weights=folder)
-    assert steps == [8, 9, 10, 11, 12]
-    assert finetuning._flaw(folder, wanted) is None
-    names = {path.name for path in folder.iterdir()}
-    assert names == {"run.json", *(f"step-{step:06d}" for step in range(2, 13, 2))}
-    assert [path.name for path in cache.iterdir() if "weights" in path.name] == ["weights"]
-
-
-def test_a_folder_of_another_run_is_refused(model: str, tmp_path: Path) -> None:
-    finetune(job(model), weights=tmp_path / "weights")
-    with pytest.raises(FinetuningError, match=r"holds the checkpoints of another run"):
-        finetune(job(model, seed=2), weights=tmp_path / "weights")
-    finetune(job(model), weights=tmp_path / "weights")  # the same run may come back
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(FinetuningError, match=r"is not empty and holds no run"):
-        finetune(job(model), weights=tmp_path / "other")
-
-
 def test_what_was_done_is_not_done_again(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = finetune(job(model))
 
@@ -510,31 +395,21 @@ def test_what_was_done_is_not_done_again(model: str, monkeypatch: pytest.MonkeyP
         finetune(job(model, evaluations={"en": made()}))
 
 
-def test_runs_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:
-    jobs = [job(model, seed=seed) for seed in (1, 2, 1)]
-    alone = finetune_all(jobs)
-    with settings(cache=tmp_path / "both", workers=2):
-        both = finetune_all(jobs, weights=True)
-        folders = [finetuning.weights_folder(one) for one in jobs[:2]]
+def test_runs_side_by_side_are_those_one_after_another(
+    model: str, vanilla: Run, cache: Path
+) -> None:
+    with settings(workers=2):
+        both = finetune_all([job(model, seed=seed) for seed in (1, 2, 1)], weights=True)
     assert [run.seed for run in both] == [1, 2, 1]
-    assert all(same(one, other) for one, other in zip(alone, both, strict=True))
-    assert len(list((tmp_path / "both" / "results").rglob("*.arrow"))) == 2
-    assert all((folder / "step-000012").exists() for folder in folders)
-
-
-def test_logits_are_those_of_the_predictions(model: str) -> None:
-    found = finetune(job(model))
-    assert found.logits["de"].shape == (6, 5, 2)
-    assert found.logits["de"].dtype == np.float16
-    for name, logits in found.logits.items():
-        assert (logits.argmax(axis=2) == found.predictions[name]).all()
+    assert all(same(run, vanilla) for run in both[::2])
+    assert len(list((cache / "results").rglob("*.arrow"))) == 2
+    assert len(list((cache / "finetuned").rglob("*.safetensors"))) == 2
 
 
 def test_runs_are_as_far_apart_as_their_scores(model: str) -> None:
-    train = made()
-    sets = {"en": train, "de": made("de", 5)}
-    finetune(job(model, evaluations=sets))
-    value = work.result(finetuning.RUN, finetuning.run_about(job(model, evaluations=sets)))
+    sets = {"en": made(), "de": made("de", 5)}
+    finetune(job(model))
+    value = work.result(finetuning.RUN, finetuning.run_about(job(model)))
     right = np.mean(value["predicted"][:, 8:] == sets["de"].labels, axis=1)
     np.testing.assert_allclose(value["score"][:, 1], right)
     other = value | {"score": value["score"] + [[0.1, 0.2]]}
@@ -546,6 +421,7 @@ def test_runs_are_as_far_apart_as_their_scores(model: str) -> None:
 
 
 ONE_CLASS = made().relabelled(np.ones(8, int))
+DIVERGING = {"learning_rate": 1e12, "warmup": 0.0, "clip": 1e30, "epochs": 20}
 
 
 @pytest.mark.parametrize(
@@ -569,46 +445,38 @@ ONE_CLASS = made().relabelled(np.ones(8, int))
         ({"sparing": {"decides": "en", "inside": ("fr",)}}, "sparing names fr"),
         ({"sparing": {"every": 0}}, "every is 0 steps"),
         ({"sparing": {"windows": ((0.0, 0.0),)}}, "a tolerance above 0"),
+        (DIVERGING, r"no longer a number at step \d+ \(learning rate 1e"),
     ],
 )
-def test_what_makes_no_sense_is_refused(model: str, changes: dict, message: str) -> None:
+def test_what_makes_no_sense_is_refused(
+    model: str, cache: Path, changes: dict, message: str
+) -> None:
     def start() -> None:
         sparing = {"sparing": Sparing(**changes["sparing"])} if "sparing" in changes else {}
-        finetune(job(model, **(changes | sparing)))
+        # all are checked before the first starts
+        first = [] if changes in (DIVERGING, {"max_length": 65}) else [job(model)]
+        finetune_all([*first, job(model, **(changes | sparing))])
 
     with pytest.raises(ValueError, match=message):
         start()
-
-
-def test_all_jobs_are_checked_before_the_first_starts(model: str, cache: Path) -> None:
-    with pytest.raises(FinetuningError, match="one class"):
-        finetune_all([job(model), job(model, train=ONE_CLASS)])
     assert not list(cache.rglob("*.arrow"))
 
 
-def test_a_decoder_is_refused(tmp_path: Path) -> None:
-    folder = tiny.save(tmp_path / "decoder", "llama")
+def test_a_decoder_is_refused(folders: dict[str, Path]) -> None:
     with pytest.raises(ValueError, match=r"kind decoder: only encoders are fine-tuned"):
-        finetune(job(str(folder)))
-
-
-def test_a_loss_that_is_no_number_stops_with_step_and_rate(model: str, cache: Path) -> None:
-    wanted = job(model, learning_rate=1e12, warmup=0.0, clip=1e30, epochs=20)
-    with pytest.raises(FinetuningError, match=r"no longer a number at step \d+ \(learning rate 1e"):
-        finetune(wanted)
-    assert not list(cache.rglob("*.arrow"))
+        finetune(job(str(folders["llama"])))
 
 
 # --- the head -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("architecture", ["xlm-roberta", "bert", "distilbert"])
-def test_only_the_head_is_new(architecture: str, tmp_path: Path) -> None:
-    folder = tiny.save(tmp_path / "model", architecture)
-    encoder = loading.load(folder, device="cpu").model.state_dict()
-    one, _, limit = loading.classifier(folder, 3, seed=1)
-    same_seed, other_seed = (loading.classifier(folder, 3, seed=seed)[0] for seed in (1, 2))
-    assert limit == 64
+def test_only_the_head_is_new(architecture: str, folders, encoders) -> None:
+    encoder = encoders[architecture].model.state_dict()
+    one, same_seed, other_seed = (
+        loading.task_model(folders[architecture], 3, seed=seed)[0] for seed in (1, 1, 2)
+    )
+    assert loading.task_model(folders[architecture], 3, seed=1)[2] == 64
     inside = one.base_model.state_dict()
     for name, weights in encoder.items():
         assert torch.equal(inside[name], weights)

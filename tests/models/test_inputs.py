@@ -1,131 +1,93 @@
-"""Inputs put together from tokenised texts are the tokenizer's own; windows cut nothing."""
+"""Windows of questions cut nothing, and their best span is that of a search through all."""
 
 import itertools
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 import transformers
 
-from tests import tiny
 from xlx.models import inputs, loading
-from xlx.models.inputs import InputError, Pattern
+from xlx.models.inputs import InputError, Window
 
-TEXTS = ("a", "The cat sat.", "Der Hund schläft, die Katze nicht.", "x y z " * 6, "")
-FAMILY = ("mini-mbert", "mini-xlm", "mini-infoxlm")
+QUESTION = "Wer schläft?"
+CONTEXT = " Zwei  Worte, und noch eins: der Hund schläft, die Katze nicht.  "
 
 
-@pytest.fixture(scope="module", params=FAMILY)
+@pytest.fixture(scope="module", params=["mini-mbert", "mini-xlm", "mini-infoxlm"])
 def tokenizer(request: pytest.FixtureRequest) -> transformers.PreTrainedTokenizerBase:
     return loading.tokenizer(request.param)
 
 
-def test_a_row_is_what_the_tokenizer_gives_for_the_pair(tokenizer: object) -> None:
-    pattern, texts = Pattern.of(tokenizer), inputs.tokenised(tokenizer, TEXTS)
-    for first, second in itertools.product(TEXTS, TEXTS):
+def windows(tokenizer: object, context: str, room: int | None, stride: int = 3) -> list[Window]:
+    special = tokenizer.num_special_tokens_to_add(pair=True)
+    n = len(tokenizer(QUESTION, add_special_tokens=False)["input_ids"]) + special
+    return inputs.windows(tokenizer, [QUESTION], [context], room and room + n, stride)
+
+
+@pytest.mark.parametrize("context", [CONTEXT, "", "a"])
+def test_a_context_that_fits_is_what_the_tokenizer_gives(tokenizer: object, context: str) -> None:
+    for room in (None, 200):
+        (window,) = windows(tokenizer, context, room)
         # in lists, since a tokenizer takes an empty second text by itself for none
-        wanted = tokenizer([first], [second], return_attention_mask=False)
-        wanted = {name: rows[0] for name, rows in wanted.items()}
-        assert pattern.row(texts[first].ids, texts[second].ids) == wanted
+        wanted = tokenizer([QUESTION], [context], return_attention_mask=False)
+        assert window.row == {name: rows[0] for name, rows in wanted.items()}
 
 
-def test_a_text_alone_is_what_the_tokenizer_gives(tokenizer: object) -> None:
-    pattern, texts = Pattern.of(tokenizer), inputs.tokenised(tokenizer, TEXTS)
-    for text in TEXTS:
-        wanted = tokenizer(text, return_attention_mask=False)
-        assert pattern.row(texts[text].ids, None) == dict(wanted)
-
-
-@pytest.mark.parametrize("limit", [9, 10, 17, 40])
-def test_long_pairs_are_cut_as_the_tokenizer_cuts_them(tokenizer: object, limit: int) -> None:
-    pattern, texts = Pattern.of(tokenizer), inputs.tokenised(tokenizer, TEXTS)
-    for first, second in itertools.product(TEXTS, TEXTS):
-        wanted = tokenizer(
-            [first], [second],
-            truncation="longest_first", max_length=limit, return_attention_mask=False,
-        )  # fmt: skip
-        wanted = {name: rows[0] for name, rows in wanted.items()}
-        one, other = texts[first].ids, texts[second].ids
-        n, m = inputs.kept(len(one), len(other), limit - pattern.n_special)
-        assert pattern.row(one[:n], other[:m]) == wanted
-
-
-def test_each_text_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer, seen = loading.tokenizer("mini-mbert"), []
-
-    def counting(texts: list[str], **options: object) -> object:
-        seen.extend(texts)
-        return tokenizer(texts, **options)
-
-    counting.is_fast = True
-    found = inputs.tokenised(counting, ["a", "b", "a", "a"])
-    assert seen == ["a", "b"]
-    assert set(found) == {"a", "b"}
+@pytest.mark.parametrize(("room", "stride"), [(6, 1), (12, 3), (12, 100), (5, 2)])
+def test_windows_hold_every_token_and_overlap(tokenizer: object, room: int, stride: int) -> None:
+    ids = tokenizer(CONTEXT, add_special_tokens=False)["input_ids"]
+    (whole,), laid = windows(tokenizer, CONTEXT, None), windows(tokenizer, CONTEXT, room, stride)
+    held = [list(range(window.first, window.first + window.n)) for window in laid]
+    assert sorted(set(itertools.chain(*held))) == list(range(len(ids)))
+    for window in laid:
+        read = window.row["input_ids"]
+        assert window.n <= room
+        part = read[window.offset : window.offset + window.n]
+        assert part == ids[window.first : window.first + window.n]
+        del read[window.offset : window.offset + window.n]
+        assert read == [
+            i for k, i in enumerate(whole.row["input_ids"]) if not 0 <= k - whole.offset < len(ids)
+        ]
+        assert all(len(column) == window.n + len(read) for name, column in window.row.items()
+                   if name != "input_ids")  # fmt: skip
+    for one, other in itertools.pairwise(held):
+        assert len(set(one) & set(other)) == min(stride, room // 2)
 
 
 def test_places_of_tokens_are_theirs_in_the_text(tokenizer: object) -> None:
-    text = " Zwei  Worte, und noch eins  "
-    found = inputs.tokenised(tokenizer, [text], spans=True)[text]
-    pieces = [text[start:end] for start, end in found.spans]
-    assert "".join(pieces) == text.replace(" ", "")
-    assert text[found.spans[0][0] : found.spans[-1][1]] == text.strip()
+    (window,) = windows(tokenizer, CONTEXT, None)
+    spans = [window.characters(token) for token in range(window.n)]
+    pieces = [CONTEXT[start:end] for start, end in spans]
+    assert "".join(pieces) == CONTEXT.replace(" ", "")
+    assert CONTEXT[spans[0][0] : spans[-1][1]] == CONTEXT.strip()
     assert not any(piece.startswith(" ") for piece in pieces)
 
 
-def test_a_tokenizer_without_places_is_refused() -> None:
-    class Slow:
-        is_fast = False
-
+def test_what_cannot_be_read_in_windows_is_named(tokenizer: object) -> None:
+    ids = tokenizer("x y z " * 5, add_special_tokens=False)["input_ids"]
+    texts = ["a", "x y z " * 5], [CONTEXT, CONTEXT]
+    with pytest.raises(InputError, match=rf"question 1 has {len(ids)} tokens.*in 14.*max_length"):
+        inputs.windows(tokenizer, *texts, 14, 4)
     with pytest.raises(InputError, match="places of tokens"):
-        inputs.tokenised(Slow(), ["a"], spans=True)
+        inputs.windows(SimpleNamespace(is_fast=False), *texts, 14, 4)
 
 
-# --- windows --------------------------------------------------------------------------------------
-
-PATTERN = Pattern((1,), (2, 2), (3,), None, ((1,), (3,)))
-
-
-@pytest.mark.parametrize("n", [0, 1, 5, 12, 13, 40])
-@pytest.mark.parametrize("stride", [1, 3, 100])
-def test_windows_hold_every_token_and_overlap(n: int, stride: int) -> None:
-    context = list(range(100, 100 + n))
-    found = inputs.windows(PATTERN, 7, [50, 51], context, 4 + 2 + 12, stride)
-    held = [list(range(window.first, window.first + window.n)) for window in found]
-    assert sorted(set(itertools.chain(*held))) == list(range(n))
-    for window in found:
-        ids = window.row["input_ids"]
-        assert window.example == 7
-        assert len(ids) <= 18
-        part = ids[window.offset : window.offset + window.n]
-        assert part == context[window.first : window.first + window.n]
-        assert ids[: window.offset] == [1, 50, 51, 2, 2]
-    overlap = min(stride, 6)
-    for one, other in itertools.pairwise(held):
-        assert len(set(one) & set(other)) == overlap
-    if n <= 12:
-        assert len(found) == 1
-
-
-def test_without_a_limit_there_is_one_window() -> None:
-    assert len(inputs.windows(PATTERN, 0, [5], list(range(5000)), None, 3)) == 1
-
-
-def test_a_question_that_leaves_no_room_is_named() -> None:
-    with pytest.raises(InputError, match=r"question 3 has 15 tokens.*in 20.*max_length"):
-        inputs.windows(PATTERN, 3, list(range(15)), list(range(30)), 20, 4)
+def made(n: int, room: int, stride: int) -> list[Window]:
+    """Windows of a context of n letters with blanks between, behind two other tokens."""
+    spans = np.array([(i * 2, i * 2 + 1) for i in range(n)]).reshape(-1, 2)
+    starts = range(0, max(1, n - stride), room - stride)
+    return [Window(0, {}, 2, first, min(room, n - first), "x " * n, spans) for first in starts]
 
 
 def test_an_answer_is_found_in_the_windows_that_hold_all_of_it() -> None:
-    spans = [(i * 2, i * 2 + 1) for i in range(10)]  # one letter a token, blanks between
-    found = inputs.windows(PATTERN, 0, [9], list(range(10)), 4 + 1 + 6, 2)
-    assert [(window.first, window.n) for window in found] == [(0, 6), (4, 6)]
-    places = [inputs.answer_places(window, spans, 10, 13) for window in found]  # tokens 5 and 6
-    assert places[0] == (0, 0)  # only its first token
-    first, last = places[1]
-    assert [found[1].row["input_ids"][i] for i in (first, last)] == [5, 6]
-    assert inputs.answer_places(found[0], spans, 0, 1) == (found[0].offset, found[0].offset)
-    assert inputs.answer_places(found[0], spans, 1, 2) == (0, 0)  # a blank is no token
+    laid = made(10, 6, 2)
+    assert [(window.first, window.n) for window in laid] == [(0, 6), (4, 6)]
+    places = [inputs.answer_places(window, 10, 13) for window in laid]  # tokens 5 and 6
+    assert places == [(0, 0), (3, 4)]  # of the first window only the first token
+    assert inputs.answer_places(laid[0], 0, 1) == (2, 2)
+    assert inputs.answer_places(laid[0], 1, 2) == (0, 0)  # a blank is no token
 
 
 def test_the_best_span_is_that_of_a_search_through_all() -> None:
@@ -142,27 +104,13 @@ def test_the_best_span_is_that_of_a_search_through_all() -> None:
             for b in range(a, min(length, a + longest))
             if inside[i, a] and inside[i, b]
         ]
-        if not spans:
-            assert scores[i] == -torch.inf
-            continue
-        best = max(spans)
+        best = max(spans, default=(-torch.inf, int(firsts[i]), int(lasts[i])))
         assert (float(scores[i]), int(firsts[i]), int(lasts[i])) == pytest.approx(best)
 
 
-def test_the_best_window_answers_in_tokens_of_the_context() -> None:
-    laid = inputs.windows(PATTERN, 0, [9], list(range(10)), 11, 2)
-    laid += inputs.windows(PATTERN, 1, [9], [], 11, 2)
-    offset = laid[0].offset
-    found = inputs.best_of_windows(
-        laid,
-        np.array([1.0, 2.0, -np.inf]),
-        np.array([offset, offset + 1, 0]),
-        np.array([offset, offset + 2, 0]),
-        2,
-    )
-    assert found.tolist() == [[5, 6], [-1, -1]]
-
-
-def test_tiny_models_have_a_pattern_too(tmp_path: Path) -> None:
-    tokenizer = loading.tokenizer(str(tiny.save(tmp_path / "tiny")))
-    assert Pattern.of(tokenizer).n_special == tokenizer.num_special_tokens_to_add(pair=True)
+def test_the_best_window_answers_in_characters_of_the_context() -> None:
+    laid = [*made(10, 6, 2), Window(1, {}, 2, 0, 0, "", np.empty((0, 2)))]
+    scores, places = np.array([1.0, 2.0, -np.inf]), np.array([[2, 2], [3, 4], [0, 0]])
+    answers, highest = inputs.best_answers(laid, scores, places, 2)
+    assert answers.tolist() == [[10, 13], [0, 0]]  # tokens 5 and 6
+    assert highest.tolist() == [2, -np.inf]

@@ -112,7 +112,7 @@ def measure_all(
 ) -> list[Measurement]:
     """LD, MD and retrieval of models for all language pairs of a corpus, at every layer.
 
-    Options (``pooling``, ``special_tokens``, ``max_length``) as `embeddings.embed_corpus`; errors
+    Options (``pooling``, ``max_length``) as `embeddings.embed_corpus`; errors
     as its, `models.load`'s and `abx.exact`'s. Where vectors are computed, languages that a model
     cannot read are warned of (`checks.TextWarning`).
     """

@@ -23,7 +23,8 @@ from sklearn.preprocessing import normalize
 
 from xlx.core import work
 from xlx.mixing.grid import Grid, GridError, groups_of, reading_scores
-from xlx.models import inputs, loading
+from xlx.models import loading
+from xlx.models.batching import tokenise
 from xlx.text import question_overlap, sameness
 from xlx.text.examples import Examples
 from xlx.text.parallel_sets import aligned, crossed
@@ -85,8 +86,9 @@ def _bag_of_subwords(
     tokenizer = loading.tokenizer(name)
     texts = [train.first, train.second]
     texts += [side for part in sets for side in (part.first, part.second)]
-    found = inputs.tokenised(tokenizer, [text for side in texts for text in side])
-    bags = {text: frozenset(own.ids) for text, own in found.items()}
+    distinct = list(dict.fromkeys(text for side in texts for text in side))
+    columns, _ = tokenise(tokenizer, distinct, limit=None, add_special_tokens=False)
+    bags = dict(zip(distinct, map(frozenset, columns["input_ids"]), strict=True))
     size = len(tokenizer)
     groups = groups_of(train)
     learnt = _features(train, bags, size)

@@ -9,24 +9,21 @@ and has one `Grid` for each; `xlx.mixing` measures it.
     grid = evaluate([job], sets)[0]
     mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups)
 
-Each distinct text is tokenised once for the whole grid; the inputs of a row of cells are batched
-together by length; every cell is a result by itself, and cells with the same text (of a model that
-sees one part only) are computed once.
+The inputs of a row of cells are batched together by length; every cell is a result by itself, and
+cells with the same text (of a model that sees one part only) are computed once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from xlx.core import checks, work
 from xlx.mixing.grid import MEASURES, Grid, GridError, all_scores, groups_of
-from xlx.models import finetuning, inputs, loading
+from xlx.models import finetuning
 from xlx.models.finetuning import Job
 from xlx.text.examples import Examples
 from xlx.text.parallel_sets import aligned, crossed
@@ -113,7 +110,7 @@ def evaluate(jobs: Sequence[Job], sets: Sets, *, part: int = 1) -> list[Grid]:
     TextError
         Sets that are not parallel, with the language and the place.
     FinetuningError, ValueError
-        As `finetuning.finetune`; as `inputs.windows` for a question that leaves no room.
+        As `finetuning.finetune`; as `xlx.models.inputs.windows` for a question that leaves no room.
     """
     return evaluate_each([(jobs, sets)], part=part)[0]
 
@@ -214,26 +211,7 @@ class _Asked:
         return [row for row in rows if row]
 
 
-def _texts(cell: Examples | Questions) -> Iterable[str]:
-    """The texts of a cell; one may come more than once."""
-    if isinstance(cell, Questions):
-        return (*cell.contexts, *cell.questions)
-    return cell.first if cell.second is None else (*cell.first, *cell.second)
-
-
 # --- asking ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Model:
-    """A fine-tuned model, and the texts that it is asked about, tokenised."""
-
-    model: Any
-    tokenizer: Any
-    limit: int | None
-    pattern: inputs.Pattern
-    texts: dict[str, inputs.TokenisedText]
-    device: torch.device
 
 
 def _answered(job: Job, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, np.ndarray]]:
@@ -242,11 +220,20 @@ def _answered(job: Job, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, np.
     ``predicted`` and ``logits`` as of the last checkpoint in `finetuning.Run`, ``n_cut`` (1,) as in
     `Grid`, ``score`` (1,) of `finetuning.score`. The inputs of a row are batched together.
     """
-    asked = _loaded(finetuning.kept_weights(job), job, [cell for row in rows for cell in row])
+    tuned = finetuning.tuned(job)
     for row in rows:
         with finetuning.quickly(job.recipe):
-            answers = list(_row(asked, job, row))
-        yield from answers
+            laid = [tuned.laid_out(cell) for cell in row]
+            found = tuned.predict(laid)
+        ends = np.cumsum([len(cell) for cell in row])[:-1]
+        parts = (np.split(array, ends) for array in found)
+        for cell, read, predicted, logits in zip(row, laid, *parts, strict=True):
+            yield {
+                "predicted": predicted,
+                "logits": logits,
+                "n_cut": np.array([read.n_cut]),
+                "score": np.array([finetuning.score(cell, predicted)]),
+            }
 
 
 def _apart(stored: work.Value, computed: work.Value) -> float:
@@ -262,75 +249,6 @@ CELL = work.Kind(
     "grids", _answered, version=1, tolerance=0.15, difference=_apart, side_by_side=True,
     shared_seconds=60.0,  # the fine-tuning
 )  # fmt: skip
-
-
-def _loaded(folder: Path, job: Job, cells: Sequence[Any]) -> _Model:
-    limit = job.recipe.max_length
-    if reading := isinstance(job.train, Questions):
-        model, tokenizer, limit = loading.reader(folder, 0, limit)
-    else:
-        model, tokenizer, limit = loading.classifier(folder, len(job.train.classes), 0, limit)
-    device = loading.device_of(None)
-    texts = inputs.tokenised(tokenizer, [text for cell in cells for text in _texts(cell)])
-    if reading:  # contexts with the places of their tokens
-        read = [text for cell in cells for text in cell.contexts]
-        texts |= inputs.tokenised(tokenizer, read, spans=True)
-    pattern = inputs.Pattern.of(tokenizer)
-    return _Model(finetuning.placed(model, device), tokenizer, limit, pattern, texts, device)
-
-
-def _row(asked: _Model, job: Job, cells: Sequence[Any]) -> Iterator[dict[str, np.ndarray]]:
-    ends = np.cumsum([len(cell) for cell in cells])[:-1]
-    if isinstance(job.train, Questions):
-        laid, contexts = [], []
-        for cell in cells:
-            for context, question in zip(cell.contexts, cell.questions, strict=True):
-                read, said = asked.texts[context], asked.texts[question].ids
-                laid += inputs.windows(
-                    asked.pattern, len(contexts), said, read.ids, asked.limit, job.recipe.stride
-                )
-                contexts.append(read)
-        found = finetuning.predicted_spans(
-            asked.model, asked.tokenizer, laid, contexts, asked.device, job.recipe
-        )
-        several = np.bincount([window.example for window in laid], minlength=len(contexts)) > 1
-        n_cut = [int(own.sum()) for own in np.split(several, ends)]
-    else:
-        rows, n_cut = [], []
-        for cell in cells:
-            own, cut = _pairs(cell, asked)
-            rows += own
-            n_cut.append(cut)
-        found = finetuning.predicted_classes(
-            asked.model, asked.tokenizer, rows, asked.device, job.recipe.dtype
-        )
-    parts = (np.split(array, ends) for array in found)
-    for cell, cut, predicted, logits in zip(cells, n_cut, *parts, strict=True):
-        yield {
-            "predicted": predicted,
-            "logits": logits,
-            "n_cut": np.array([cut]),
-            "score": np.array([finetuning.score(cell, predicted)]),
-        }
-
-
-def _pairs(cell: Examples, asked: _Model) -> tuple[list[dict[str, list[int]]], int]:
-    """Model inputs of a cell, put together from tokenised texts and cut as the tokenizer would.
-
-    With how many were cut.
-    """
-    alone = cell.second is None
-    special = sum(map(len, asked.pattern.alone)) if alone else asked.pattern.n_special
-    rows, n_cut, limit = [], 0, asked.limit
-    for one, other in zip(cell.first, cell.first if alone else cell.second, strict=True):
-        first, second = asked.texts[one].ids, None if alone else asked.texts[other].ids
-        sizes = len(first), 0 if alone else len(second)
-        if limit is not None and sum(sizes) > limit - special:
-            n, m = inputs.kept(*sizes, limit - special)
-            first, second = first[:n], None if alone else second[:m]
-            n_cut += 1
-        rows.append(asked.pattern.row(first, second))
-    return rows, n_cut
 
 
 # --- what is answered -----------------------------------------------------------------------------

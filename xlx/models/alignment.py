@@ -54,9 +54,9 @@ def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tens
 def check_pivot(
     states: Mapping[str, np.ndarray], pivot: str, layers: Sequence[int] | None = None
 ) -> tuple[int, ...]:
-    """The layers to compare with the pivot, or a ValueError that says what stands in the way.
+    """The layers to compare with the pivot (None: all), or a ValueError that says what is wrong.
 
-    `states` is language → ``(n_layers + 1, n, dim)``, `layers` None for all.
+    `states` is language → ``(n_layers + 1, n, dim)``.
     """
     if pivot not in states:
         raise ValueError(
@@ -86,54 +86,29 @@ def check_pivot(
 
 
 def measures(
-    states: Mapping[str, np.ndarray],
-    pivot: str = "en",
-    *,
-    layers: Sequence[int] | None = None,
-    neighbours: int = NEIGHBOURS,
+    states: Mapping[str, np.ndarray], pivot: str = "en", *, layers: Sequence[int] | None = None
 ) -> pd.DataFrame:
     """All measures of this module, of each language with the pivot, at each layer.
 
-    Parameters
-    ----------
-    states : mapping
-        Language → ``(n_layers + 1, n, dim)``; sentences aligned across languages.
-    layers : sequence of int, optional
-        Default: all, the embedding layer (0) included.
-    neighbours : int
-        Of `margin`.
-
-    Returns
-    -------
-    DataFrame
-        One row per language, layer and ``measure`` (of `ALIGNMENT_MEASURES`); its ``value``, NaN
-        where a measure has none (all sentences have one vector).
-
-    Raises
-    ------
-    ValueError
-        As `check_pivot` and `xlx.models.similarity.unit_vectors`; fewer than four sentences.
+    ``states`` are language → ``(n_layers + 1, n, dim)``, sentences aligned across languages;
+    ``layers`` all by default, the embedding layer (0) included. One row per language, layer and
+    ``measure`` (of `ALIGNMENT_MEASURES`) with its ``value``, NaN where a measure has none (all
+    sentences have one vector). ValueError as `check_pivot` and `similarity.unit_vectors`; for fewer
+    than four sentences.
     """
     rows = []
     for layer in check_pivot(states, pivot, layers):
-        vectors = {language: array[layer] for language, array in states.items()}
         for language in states:
             if language == pivot:
                 continue
-            raw = (vectors[language], vectors[pivot])
+            raw = states[language][layer], states[pivot][layer]
             try:
-                units = unit_vectors({name: vectors[name] for name in (language, pivot)})
-                unit = (units[language], units[pivot])
-                within = [_within(own) for own in unit]
+                units = unit_vectors(dict(zip((language, pivot), raw, strict=True)))
+                unit = units[language], units[pivot]
                 values = (
-                    *mean_cosines(*unit),
-                    *retrieval(*unit),
-                    *margin(*unit, neighbours=neighbours),
-                    cka(*raw),
-                    cka(*raw, debiased=True),
-                    _correlation(*within, "spearman"),
-                    _correlation(*within, "pearson"),
-                )
+                    *mean_cosines(*unit), *retrieval(*unit), *margin(*unit), cka(*raw),
+                    cka(*raw, debiased=True), *rsa(*raw),
+                )  # fmt: skip
             except ValueError as error:
                 raise ValueError(f"{language} with {pivot}, layer {layer}: {error}") from None
             rows += [
@@ -186,9 +161,8 @@ def margin(
     nearest sentences of the other language. It takes out hubs, which are near to everything. It
     means something where those means are above zero, as they are in Transformers.
 
-    ``neighbours`` is how many nearest sentences; all n if there are fewer. Returns the mean margin
-    of the translations (1: no nearer than the neighbours), then as `retrieval` with the margin in
-    the place of the cosine.
+    Returns the mean margin of the translations (1: no nearer than the ``neighbours``), then as
+    `retrieval` with the margin in the place of the cosine.
     """
     if neighbours < 1:
         raise ValueError(f"there must be one neighbour or more, not {neighbours}")
@@ -241,40 +215,26 @@ def cka(first: np.ndarray, second: np.ndarray, *, debiased: bool = False) -> flo
     return float((k * l).sum() / norm) if norm > 0 else float("nan")
 
 
-def rsa(first: np.ndarray, second: np.ndarray, *, method: str = "spearman") -> float:
+def rsa(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """Representational similarity analysis (Chrupała and Alishahi 2019; MEXA paper, A.3).
 
-    The correlation, in [-1, 1], of the cosines within one language with those within the other,
-    over all pairs of sentences. NaN where they have no variation. ``(n, dim)``, three sentences or
-    more; ``dim`` may differ. ``method`` is "spearman" or "pearson".
+    Spearman's and Pearson's correlation, in [-1, 1], of the cosines within one language with those
+    within the other, over all pairs of sentences. NaN where they have no variation. ``(n, dim)``.
     """
-    checks.one_of(method, ("spearman", "pearson"), "method")
-    n = len(first)
-    if len(second) != n or n < 3:
-        raise ValueError(
-            f"{n} sentences against {len(second)}: three parallel sentences or more are needed"
-        )
-    first, second = (unit_vectors({"one language": x})["one language"] for x in (first, second))
-    return _correlation(_within(first), _within(second), method)
+    cosines = [_within(unit) for unit in _units(first, second)]
+    if min(map(np.ptp, cosines)) <= 16 * np.finfo(float).eps:
+        return float("nan"), float("nan")
+    ranks = [stats.rankdata(own) for own in cosines]
+    return float(np.corrcoef(*ranks)[0, 1]), float(np.corrcoef(*cosines)[0, 1])
 
 
-def _within(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines of all pairs of sentences of a language, and their ranks: ``(n (n - 1) / 2,)``."""
+def _within(unit: np.ndarray) -> np.ndarray:
+    """Cosines of all pairs of sentences of a language: ``(n (n - 1) / 2,)``."""
     mean = unit.mean(axis=0)
     centred = unit - mean
     offset = centred @ mean
     cosines = centred @ centred.T + offset + offset[:, None]
-    cosines = cosines[np.triu_indices(len(unit), 1)]
-    return cosines, stats.rankdata(cosines)
-
-
-def _correlation(
-    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], method: str
-) -> float:
-    if min(np.ptp(cosines) for cosines, _ in (first, second)) <= 16 * np.finfo(float).eps:
-        return float("nan")
-    which = 1 if method == "spearman" else 0
-    return float(np.corrcoef(first[which], second[which])[0, 1])
+    return cosines[np.triu_indices(len(unit), 1)]
 
 
 # --- all directions -------------------------------------------------------------------------------
@@ -306,21 +266,30 @@ def directions(
     paper; sentences aligned across languages. ``layers``: None for all, the embedding layer (0)
     included. A table of ``metric`` ("L2", "dot", "cosine", "retrieval"), ``source``, ``target``,
     ``layer``, ``value``; retrieval asks with the sentences of the source among those of the target.
-    Raises as `check_pivot` (the first language stands for the pivot) and
-    `xlx.models.similarity.unit_vectors`.
+    Raises as `check_pivot` (the first language stands for the pivot) and `similarity.unit_vectors`.
     """
-    layers = _check_directions(states, layers)
+    if len(states) < 2:
+        raise ValueError(
+            f"a transfer direction needs two languages, and the states have {len(states)}: "
+            f"{', '.join(states) or 'none'}"
+        )
     rows = []
-    for layer in layers:
-        at_layer = {language: array[layer] for language, array in states.items()}
-        for (one, other), shares in _retrievals(at_layer, layer).items():
-            found = zip(
-                ("L2", "dot", "cosine"), mean_distances(at_layer[one], at_layer[other]), strict=True
-            )
-            both = [(metric, value, value) for metric, value in found]
-            for metric, *values in [*both, ("retrieval", *shares)]:
-                rows.append((metric, one, other, layer, values[0]))
-                rows.append((metric, other, one, layer, values[1]))
+    for layer in check_pivot(states, next(iter(states)), layers):
+        vectors = {language: array[layer] for language, array in states.items()}
+        try:
+            shares = {
+                (block.first, other): tuple(map(float, both))
+                for block in blocks(vectors)
+                for other, *both in zip(block.second, *_retrieval_in(block), strict=True)
+            }
+        except ValueError as error:
+            raise ValueError(f"layer {layer}: {error}") from None
+        for (one, other), both in shares.items():
+            distances = mean_distances(vectors[one], vectors[other])
+            values = zip(("L2", "dot", "cosine"), distances, distances, strict=True)
+            for metric, there, back in [*values, ("retrieval", *both)]:
+                rows.append((metric, one, other, layer, there))
+                rows.append((metric, other, one, layer, back))
     return pd.DataFrame(rows, columns=["metric", "source", "target", "layer", "value"])
 
 
@@ -332,41 +301,9 @@ def best_aligned_layer(
     The IGAP paper takes layer 7 of 12, found the best aligned of XLM-R by others; a model of
     another depth needs its own. ``states`` as in `directions`.
     """
-    layers = _check_directions(states, layers)
-    means = [
-        np.mean(list(_retrievals({k: x[layer] for k, x in states.items()}, layer).values()))
-        for layer in layers
-    ]
-    return min(
-        layer
-        for layer, mean in zip(layers, means, strict=True)
-        if mean >= max(means) * (1 - _ROUNDING)
-    )
-
-
-def _check_directions(
-    states: Mapping[str, np.ndarray], layers: Sequence[int] | None
-) -> tuple[int, ...]:
-    if len(states) < 2:
-        raise ValueError(
-            f"a transfer direction needs two languages, and the states have {len(states)}: "
-            f"{', '.join(states) or 'none'}"
-        )
-    return check_pivot(states, next(iter(states)), layers)
-
-
-def _retrievals(
-    vectors: Mapping[str, np.ndarray], layer: int
-) -> dict[tuple[str, str], tuple[float, float]]:
-    """Unordered pair → `retrieval` in both directions, at one layer."""
-    try:
-        found = {}
-        for block in blocks(vectors):
-            for other, *shares in zip(block.second, *_retrieval_in(block), strict=True):
-                found[block.first, other] = tuple(map(float, shares))
-        return found
-    except ValueError as error:
-        raise ValueError(f"layer {layer}: {error}") from None
+    table = directions(states, layers=layers)
+    means = table[table["metric"] == "retrieval"].groupby("layer")["value"].mean()
+    return int(means.index[means >= means.max() * (1 - _ROUNDING)].min())
 
 
 def _units(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

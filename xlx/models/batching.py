@@ -35,7 +35,8 @@ def tokenise(
     """
     options = {"return_attention_mask": False, "verbose": False, **columns}
     if not len(sides[0]):
-        return {"input_ids": [], "special_tokens_mask": []}, np.empty(0, dtype=np.intp)
+        named = [name.removeprefix("return_") for name in columns if name.startswith("return_")]
+        return {name: [] for name in ["input_ids", *named]}, np.empty(0, dtype=np.intp)
     whole = {name: list(rows) for name, rows in tokenizer(*map(list, sides), **options).items()}
     lengths = np.array(list(map(len, whole["input_ids"])))
     cut = np.flatnonzero(lengths > limit) if limit is not None else np.empty(0, dtype=np.intp)

@@ -2,69 +2,53 @@
 
 One forward pass a batch gives all layers. Each layer's token states are pooled right away, and only
 the pooled vectors are kept: float32, ``(n_layers + 1, n_sentences, dim)``. Layer 0 is the output of
-the embedding layer, layer L the last hidden state, as in `transformers`.
+the embedding layer, layer L the last hidden state, as in `transformers`. Equal strings get equal
+vectors, bit for bit.
 
-Equal strings get equal vectors, bit for bit. The poolings are those of `xlx.models.pooling`.
+Poolings, over the subwords t = 1 ... T of a sentence (the model sees the special tokens that the
+tokenizer adds, <s>, </s>, [CLS] ..., but only "cls" takes one):
+
+``mean``
+    The plain mean over subword states ("the mean-pooled embedding of its subword tokens", ABX
+    section 3).
+``weighted_mean``
+    Weights t / (1 + ... + T), so that later tokens, which have seen more, count more (Muennighoff
+    2022; MEXA section 3.1). For causal models; with others, whose tokens have all seen the whole
+    sentence, it is computed too, with a `PoolingWarning`.
+``last``
+    The state of subword T.
+``cls``
+    The state of the first token of the sequence, for tokenizers that put a special one there.
 """
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import chain
 
 import numpy as np
+import torch
 from scipy import sparse
+from torch.nn.utils.rnn import pad_sequence
 
 from xlx.core import checks, progress, provenance
 from xlx.core.ledger import Ask, Cache
 from xlx.core.settings import current
-from xlx.models.batching import (
-    batches,
-    check_finite,
-    check_strings,
-    check_vocabulary,
-    distinct,
-    hidden_states,
-    tokenise,
-)
+from xlx.models import batching
 from xlx.models.loading import Encoder, Name, identify
-from xlx.models.pooling import (
-    POOLINGS,
-    PoolingWarning,
-    check_pooling,
-    pool_layers,
-    warn_of_pooling,
-)
+from xlx.text.corpora import ParallelCorpus
 
-__all__ = [
-    "POOLINGS",
-    "CorpusStates",
-    "PoolingWarning",
-    "SentenceStates",
-    "bag_of_subwords",
-    "corpus_about",
-    "embed",
-    "embed_corpus",
-    "embed_poolings",
-    "states_about",
-]
+POOLINGS = ("mean", "weighted_mean", "last", "cls")
 
 
-class Corpus(Protocol):
-    """What `embed_corpus` needs of a `xlx.text.corpora.ParallelCorpus`."""
-
-    name: str
-    sentences: Mapping[str, tuple[str, ...]]
-
-    @property
-    def languages(self) -> tuple[str, ...]: ...
-
-    def text_hash(self, language: str) -> str: ...
+class PoolingWarning(UserWarning):
+    """A pooling whose reason does not hold for the model."""
 
 
 @dataclass(frozen=True)
 class SentenceStates:
-    """Pooled hidden states of a list of sentences.
+    """Pooled hidden states of a list of sentences, or of pairs.
 
     ``unknown`` is the share of the tokens that the tokenizer gives for what it does not know.
     """
@@ -98,16 +82,6 @@ class CorpusStates:
         """Number of Transformer layers, L; ``states`` has L + 1."""
         return next(iter(self.states.values())).shape[0] - 1
 
-    @property
-    def n_sentences(self) -> int:
-        """Sentences a language."""
-        return next(iter(self.states.values())).shape[1]
-
-    @property
-    def dim(self) -> int:
-        """Width of the vectors."""
-        return next(iter(self.states.values())).shape[2]
-
     def check(self) -> "CorpusStates":
         """Return itself if the cosine of any two of its vectors can be taken.
 
@@ -115,7 +89,7 @@ class CorpusStates:
         """
         for language, states in self.states.items():
             where = f"{self.model!r} on {self.corpus!r}, language {language!r}"
-            check_finite(states, where)
+            batching.check_finite(states, where)
             zero = np.argwhere(~states.any(axis=2))
             if len(zero):
                 layer, position = zero[0]
@@ -131,30 +105,15 @@ def embed(
     sentences: Sequence[str],
     *,
     pooling: str = "mean",
-    special_tokens: bool = False,
     max_length: int | None = None,
 ) -> SentenceStates:
-    """Pooled hidden states of all layers for a list of sentences.
+    """Pooled hidden states of all layers for a list of sentences; equal strings computed once.
 
-    Parameters
-    ----------
-    encoder : Encoder
-        From `xlx.models.load`.
-    sentences : sequence of str
-        Equal strings are computed once.
-    pooling : {"mean", "weighted_mean", "last", "cls"}
-        See the module's text.
-    special_tokens : bool
-        Whether tokens added by the tokenizer count in the pooling.
-    max_length : int, optional
-        Tokens a sentence may have, special ones included; the rest is cut off and counted.
-        Default: what the model takes.
-
-    ValueError if an option does not fit the model, a sentence has no token to pool, or a state is
-    not a finite number.
+    ``max_length`` tokens a sentence may have, special ones included; the rest is cut off and
+    counted. Default: what the model takes. ValueError if an option does not fit the model, a
+    sentence has no token to pool, or a state is not a finite number.
     """
-    options = {"special_tokens": special_tokens, "max_length": max_length}
-    return embed_poolings(encoder, sentences, (pooling,), **options)[pooling]
+    return embed_poolings(encoder, sentences, (pooling,), max_length=max_length)[pooling]
 
 
 def embed_poolings(
@@ -162,26 +121,26 @@ def embed_poolings(
     sentences: Sequence[str],
     poolings: Sequence[str],
     *,
-    special_tokens: bool = False,
     max_length: int | None = None,
 ) -> dict[str, SentenceStates]:
     """`embed` with several poolings, for which the model reads each sentence once.
 
     All else is as for `embed`; the result is by pooling, in the order asked for.
     """
-    check_strings(sentences, "sentences")
-    plan = PoolPlan.of(encoder, poolings, special_tokens, max_length)
+    batching.check_strings(sentences, "sentences")
+    poolings = check_poolings(encoder, poolings)
     with progress.bar(what="embedding", total=len(sentences), unit="sentences") as bar:
-        states = embed_sentences(plan, sentences, "", bar.update)
-    return dict(zip(plan.poolings, states, strict=True))
+        states = pooled_states(
+            encoder, poolings, encoder.limit(max_length), [sentences], "position ", bar.update
+        )
+    return dict(zip(poolings, states, strict=True))
 
 
 def embed_corpus(
     encoder: Encoder,
-    corpus: Corpus,
+    corpus: ParallelCorpus,
     *,
     pooling: str = "mean",
-    special_tokens: bool = False,
     max_length: int | None = None,
 ) -> CorpusStates:
     """Pooled hidden states of all languages of a parallel corpus, kept in this machine's cache.
@@ -194,26 +153,35 @@ def embed_corpus(
     Options and errors as `embed`, naming the language; a zero vector is an error too.
     """
     for language in corpus.languages:
-        check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
-    plan = PoolPlan.of(encoder, (pooling,), special_tokens, max_length)
-    cache = Cache(current().cache)
-    made_by = plan.key()
+        batching.check_strings(
+            corpus.sentences[language], f"language {language!r} of {corpus.name!r}"
+        )
+    poolings, limit = check_poolings(encoder, [pooling]), encoder.limit(max_length)
+    cache, made_by = Cache(current().cache), provenance.environment()
+    key = {
+        "model": encoder.fingerprint,
+        "pooling": pooling,
+        "max_length": limit,
+        "dtype": str(encoder.dtype),
+        "device": encoder.device.type,
+        "code": provenance.code_hash(pooled_states),
+        "torch": made_by["torch"],
+        "transformers": made_by["transformers"],
+    }
     states, cut, unknown = {}, {}, {}
-    total = sum(len(corpus.sentences[language]) for language in corpus.languages)
+    total = sum(map(len, corpus.sentences.values()))
     with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
         for language in corpus.languages:
-            ask = Ask("embeddings", made_by | {"text": corpus.text_hash(language)})
+            sentences = corpus.sentences[language]
+            ask = Ask("embeddings", key | {"text": corpus.text_hash(language)})
             if (entry := cache.get(ask)) is None:
-                where = f"language {language!r} of {corpus.name!r}, "
-                (new,) = embed_sentences(plan, corpus.sentences[language], where, bar.update)
-                stored = {
-                    "states": new.states, "n_cut": np.array(new.n_cut),
-                    "unknown": np.array(new.unknown),
-                }  # fmt: skip
+                where = f"language {language!r} of {corpus.name!r}, position "
+                (new,) = pooled_states(encoder, poolings, limit, [sentences], where, bar.update)
+                stored = {name: np.asarray(value) for name, value in vars(new).items()}
                 cache.put(ask, stored)
             else:
                 stored = entry.value
-                bar.update(len(corpus.sentences[language]))
+                bar.update(len(sentences))
             states[language], cut[language] = stored["states"], int(stored["n_cut"])
             unknown[language] = float(stored["unknown"])
     shares = {code: n / len(corpus.sentences[code]) for code, n in cut.items()}
@@ -224,46 +192,36 @@ def embed_corpus(
 
 
 def corpus_about(
-    name: Name,
-    corpus: Corpus,
-    *,
-    pooling: str = "mean",
-    special_tokens: bool = False,
-    max_length: int | None = None,
+    name: Name, corpus: ParallelCorpus, *, pooling: str = "mean", max_length: int | None = None
 ) -> dict[str, object]:
     """What decides the vectors of `embed_corpus`, without loading the model: see `states_about`.
 
     With the text of each language, in order: a repeated string has the vector of its first.
     """
-    options = {"special_tokens": special_tokens, "max_length": max_length}
     texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
-    return states_about(name, pooling=pooling, **options) | {"texts": texts}
+    return states_about(name, pooling=pooling, max_length=max_length) | {"texts": texts}
 
 
 def states_about(
-    name: Name,
-    *,
-    pooling: str = "mean",
-    special_tokens: bool = False,
-    max_length: int | None = None,
+    name: Name, *, pooling: str = "mean", max_length: int | None = None
 ) -> dict[str, object]:
     """What decides the vectors of `embed` but for the sentences, without loading the model.
 
     Part of the identity of results computed from them (`xlx.core.work`): the content hash of the
     model, the options as asked for, the precision that the settings name. Raises as `identify`.
     """
-    check_pooling(pooling)
+    _check_pooling(pooling)
     return {
         "model": identify(name).fingerprint,
         "pooling": pooling,
-        "special_tokens": special_tokens,
+        "special_tokens": False,
         "max_length": max_length,
         "dtype": current().dtype,
     }
 
 
 def bag_of_subwords(
-    encoder: Encoder, corpus: Corpus, *, special_tokens: bool = False, max_length: int | None = None
+    encoder: Encoder, corpus: ParallelCorpus, *, max_length: int | None = None
 ) -> dict[str, sparse.csr_array]:
     """Sentences as counts of their subwords: what a model with one-hot states would pool to.
 
@@ -275,122 +233,108 @@ def bag_of_subwords(
     bags = {}
     for language in corpus.languages:
         sentences = corpus.sentences[language]
-        check_strings(sentences, f"language {language!r} of {corpus.name!r}")
-        columns, _ = tokenise(
+        batching.check_strings(sentences, f"language {language!r} of {corpus.name!r}")
+        columns, _ = batching.tokenise(
             encoder.tokenizer, sentences, limit=limit, return_special_tokens_mask=True
         )
-        counted = [
-            [i for i, added in zip(row, mask, strict=True) if special_tokens or not added]
-            for row, mask in zip(columns["input_ids"], columns["special_tokens_mask"], strict=True)
-        ]
-        subwords = np.concatenate([np.array(row, dtype=np.int64) for row in counted])
-        rows = np.repeat(np.arange(len(counted)), [len(row) for row in counted])
-        shape = (len(counted), len(encoder.tokenizer))
-        bags[language] = sparse.coo_array((np.ones(len(rows)), (rows, subwords)), shape).tocsr()
+        subwords = _of_text(columns)
+        rows = np.repeat(np.arange(len(subwords)), list(map(len, subwords)))
+        ids = np.fromiter(chain.from_iterable(subwords), dtype=np.int64)
+        shape = (len(subwords), len(encoder.tokenizer))
+        bags[language] = sparse.coo_array((np.ones(len(rows)), (rows, ids)), shape).tocsr()
     return bags
 
 
-@dataclass(frozen=True)
-class PoolPlan:
-    """How sentences are embedded: options that fit the model."""
-
-    encoder: Encoder
-    poolings: tuple[str, ...]
-    special_tokens: bool
-    limit: int | None
-
-    @classmethod
-    def of(
-        cls,
-        encoder: Encoder,
-        poolings: Sequence[str],
-        special_tokens: bool = False,
-        max_length: int | None = None,
-        *,
-        pair: bool = False,
-    ) -> "PoolPlan":
-        """Options as of `embed`; ValueError or a `PoolingWarning` where they do not fit."""
-        if not poolings:
-            raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
-        poolings = tuple(dict.fromkeys(poolings))
-        for pooling in poolings:
-            check_pooling(pooling, encoder)
-        pooling_of_folder = encoder.own_pooling
-        if pooling_of_folder not in (None, *poolings):
-            warn_of_pooling(
-                f"{encoder.name!r} was trained with the pooling {pooling_of_folder!r}, as its "
-                f"folder of sentence-transformers says, and not with {poolings[0]!r}"
-            )
-        return cls(encoder, poolings, special_tokens, encoder.limit(max_length, pair=pair))
-
-    def key(self) -> dict[str, object]:
-        """What the vectors of this machine depend on, but for the text."""
-        (pooling,) = self.poolings
-        made_by = provenance.environment()
-        return {
-            "model": self.encoder.fingerprint,
-            "pooling": pooling,
-            "special_tokens": self.special_tokens,
-            "max_length": self.limit,
-            "dtype": str(self.encoder.dtype).removeprefix("torch."),
-            "device": self.encoder.device.type,
-            "code": provenance.code_hash(embed_sentences),
-            "torch": made_by["torch"],
-            "transformers": made_by["transformers"],
-        }
-
-
-def embed_sentences(
-    plan: PoolPlan, sentences: Sequence[str], where: str, advance: Callable[[int], object]
+def pooled_states(
+    encoder: Encoder,
+    poolings: Sequence[str],
+    limit: int | None,
+    sides: Sequence[Sequence[str]],
+    where: str,
+    advance: Callable[[int], object],
 ) -> list[SentenceStates]:
-    """`embed` for each of the poolings; ``where`` goes before a sentence's position in an error."""
-    encoder = plan.encoder
-    unique, inverse, first = distinct(sentences)
+    """Sentences, or pairs of them as the tokenizer writes a pair, pooled in each of the ways.
+
+    ``sides`` are the sentences, or the first and the second ones; of a pair the subwords of both
+    count as one sentence. ``where`` goes before a sentence's position in an error.
+    """
+    unique, inverse, first = batching.distinct(list(zip(*sides, strict=True)))
     occurrences = np.bincount(inverse, minlength=len(unique))
 
     def name(i: int) -> str:
-        return f"{where}position {first[i]} ({textwrap.shorten(unique[i], 40)!r})"
+        return f"{where}{first[i]} ({textwrap.shorten(' / '.join(unique[i]), 40)!r})"
 
-    columns, cut = tokenise(
-        encoder.tokenizer, unique, limit=plan.limit, return_special_tokens_mask=True
-    )
+    inputs = ["input_ids"]
+    if len(sides) == 2 and _has_token_types(encoder):
+        inputs.append("token_type_ids")
+    columns, cut = batching.tokenise(
+        encoder.tokenizer, *(list(zip(*unique, strict=True)) or sides), limit=limit,
+        return_special_tokens_mask=True, return_token_type_ids=len(inputs) == 2,
+    )  # fmt: skip
     ids, special = columns["input_ids"], columns["special_tokens_mask"]
     for i, mask in enumerate(special):
-        if len(mask) == sum(mask) and not (len(mask) and plan.special_tokens):
+        if all(mask):
             raise ValueError(
                 f"{name(i)}: the tokenizer of {encoder.name!r} makes no token of this sentence, so "
                 "there is nothing to pool; drop the sentence in all languages"
             )
-    check_vocabulary(encoder, ids, name)
-    shape = (len(plan.poolings), encoder.n_layers + 1, len(unique), encoder.dim)
+    batching.check_vocabulary(encoder, ids, name)
+    shape = (len(poolings), encoder.n_layers + 1, len(unique), encoder.dim)
     pooled = np.empty(shape, dtype=np.float32)
-    for batch in batches(list(map(len, ids))):
-        layers = hidden_states(encoder, [{"input_ids": ids[i]} for i in batch])
-        for states, pooling in zip(pooled, plan.poolings, strict=True):
-            everything = plan.special_tokens or pooling == "cls"
-            counted = [[everything or not added for added in special[i]] for i in batch]
-            states[:, batch] = pool_layers(layers, counted, pooling)
-        advance(int(occurrences[batch].sum()))
+    for batch in batching.batches(list(map(len, ids))):
+        layers = batching.hidden_states(
+            encoder, [{x: columns[x][i] for x in inputs} for i in batch]
+        )
+        for states, pooling in zip(pooled, poolings, strict=True):
+            # The special tokens count for "cls" alone, which is one of them.
+            counted = [(torch.tensor(special[i]) == 0) | (pooling == "cls") for i in batch]
+            mask = pad_sequence(counted, batch_first=True).to(encoder.device)
+            layers_pooled = [pool(layer, mask, pooling) for layer in layers]
+            states[:, batch] = torch.stack(layers_pooled).cpu().numpy()
+        advance(len(sides) * int(occurrences[batch].sum()))
     for states in pooled:
-        check_finite(states, f"{encoder.name!r}", name)
-    unknown, n_cut = _unknown(encoder.tokenizer, ids, special), int(occurrences[cut].sum())
-    repeated = len(unique) < len(sentences)
+        batching.check_finite(states, f"{encoder.name!r}", name)
+    tokens = list(chain.from_iterable(_of_text(columns)))
+    unknown = tokens.count(encoder.tokenizer.unk_token_id) / max(1, len(tokens))
+    n_cut, repeated = int(occurrences[cut].sum()), len(unique) < len(inverse)
     return [
         SentenceStates(states[:, inverse] if repeated else states, n_cut, unknown)
         for states in pooled
     ]
 
 
-def _unknown(tokenizer: Any, ids: list[list[int]], special: list[list[int]]) -> float:
-    """The share of unknown tokens among those of the sentences."""
-    tokens = [
-        i for row, mask in zip(ids, special, strict=True)
-        for i, added in zip(row, mask, strict=True) if not added
-    ]  # fmt: skip
-    return tokens.count(tokenizer.unk_token_id) / len(tokens) if tokens else 0.0
+def pool(states: torch.Tensor, counted: torch.Tensor, pooling: str) -> torch.Tensor:
+    """Pool token states to sentence vectors, wherever the padding is: float32 ``(n, dim)``.
+
+    ``states`` are ``(n, n_tokens, dim)`` of any floating type; ``counted`` ``(n, n_tokens)`` is
+    True where a token counts, one at least in each row. For "cls" the first that counts is taken,
+    so the special tokens must be among them.
+    """
+    if pooling in ("last", "cls"):
+        first = counted.flip(1) if pooling == "last" else counted
+        place = first.long().argmax(dim=1)
+        place = counted.shape[1] - 1 - place if pooling == "last" else place
+        return states[torch.arange(len(states), device=states.device), place].float()
+    weights = counted.float()
+    if pooling == "weighted_mean":
+        weights = weights.cumsum(dim=1) * weights
+    weights = weights / weights.sum(dim=1, keepdim=True)
+    return torch.bmm(weights.unsqueeze(1), states.float()).squeeze(1)
 
 
-def _share_vectors(corpus: Corpus, states: dict[str, np.ndarray]) -> None:
+def _of_text(columns: dict[str, list[list[int]]]) -> list[list[int]]:
+    """The tokens of each text without the special ones."""
+    rows = zip(columns["input_ids"], columns["special_tokens_mask"], strict=True)
+    return [[i for i, added in zip(ids, mask, strict=True) if not added] for ids, mask in rows]
+
+
+def _has_token_types(encoder: Encoder) -> bool:
+    """Whether the model is told which sentence of a pair a token is of, as BERT is."""
+    in_model = getattr(encoder.model.config, "type_vocab_size", 0) or 0
+    return in_model > 1 and "token_type_ids" in encoder.tokenizer.model_input_names
+
+
+def _share_vectors(corpus: ParallelCorpus, states: dict[str, np.ndarray]) -> None:
     """Give all occurrences of a string, in any language, the vector of its first."""
     first: dict[str, tuple[str, int]] = {}
     for language in corpus.languages:
@@ -398,3 +342,38 @@ def _share_vectors(corpus: Corpus, states: dict[str, np.ndarray]) -> None:
             source, place = first.setdefault(sentence, (language, position))
             if (source, place) != (language, position):
                 states[language][:, position] = states[source][:, place]
+
+
+def _check_pooling(pooling: str) -> None:
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling {pooling!r} is not one of {', '.join(POOLINGS)}")
+
+
+def check_poolings(encoder: Encoder, poolings: Sequence[str]) -> list[str]:
+    """The poolings, each once; ValueError or a `PoolingWarning` where they do not fit the model."""
+    if not poolings:
+        raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
+    for pooling in poolings:
+        _check_pooling(pooling)
+    if "weighted_mean" in poolings and encoder.kind != "decoder":
+        _warn(
+            f"{encoder.name!r} is no causal model: each of its tokens has seen the whole sentence, "
+            "so the later ones need no greater weight; 'mean' is the usual pooling"
+        )
+    if "cls" in poolings:
+        opening = encoder.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0]
+        problem = None if opening else "needs a tokenizer that puts a special token first"
+        if opening and encoder.kind == "decoder":
+            problem = "takes the first token, and that of a decoder, has seen no other"
+        if problem:
+            raise ValueError(f"pooling 'cls' {problem} ({encoder.name!r}): use 'mean' or 'last'")
+    if encoder.own_pooling not in (None, *poolings):
+        _warn(
+            f"{encoder.name!r} was trained with the pooling {encoder.own_pooling!r}, as its folder "
+            f"of sentence-transformers says, and not with {poolings[0]!r}"
+        )
+    return list(dict.fromkeys(poolings))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PoolingWarning, stacklevel=4)

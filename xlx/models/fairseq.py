@@ -6,8 +6,7 @@ the state of the optimiser. It is read by torch's restricted unpickler, which bu
 containers and `argparse.Namespace` and refuses everything else.
 
 Vocabulary: fairseq numbers ``<s> 0, <pad> 1, </s> 2, <unk> 3``, then the lines of ``dict.txt``,
-then ``<mask>``, as Hugging Face does for XLM-R. ``dict.txt`` names the pieces; how likely each is,
-and so how a sentence is split, says the sentencepiece model.
+then ``<mask>``, as Hugging Face does for XLM-R, whose tokenizer therefore serves.
 """
 
 import argparse
@@ -15,14 +14,13 @@ import os
 import pickle
 import re
 import shutil
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.torch
 import torch
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import Tokenizer
 
 from xlx.core.store import written_whole
 
@@ -63,9 +61,8 @@ def convert_fairseq(
     checkpoint: str | os.PathLike[str],
     folder: str | os.PathLike[str],
     *,
+    tokenizer: str | os.PathLike[str],
     dictionary: str | os.PathLike[str] | None = None,
-    sentencepiece: str | os.PathLike[str] | None = None,
-    tokenizer: str | os.PathLike[str] | None = None,
     heads: int | None = None,
 ) -> Path:
     """Write a fairseq RoBERTa or XLM-R checkpoint as a folder that `xlx.models.load` reads.
@@ -77,62 +74,31 @@ def convert_fairseq(
     folder : path
         Where to write; must not exist. It appears whole or not at all. Call it ``step-<number>``
         inside a common folder to make a series.
+    tokenizer : path
+        A folder with the ``tokenizer.json`` of the vocabulary, such as XLM-R's from the hub.
     dictionary : path, optional
-        fairseq's ``dict.txt``.
-    sentencepiece : path, optional
-        The sentencepiece model (unigram) that the text was split with; needs `dictionary`.
-    tokenizer : path, optional
-        Instead of `sentencepiece`: a folder with a ``tokenizer.json`` of the same vocabulary. With
-        `dictionary` its numbering is compared piece by piece.
+        fairseq's ``dict.txt``, with which the tokenizer's numbering is compared piece by piece.
     heads : int, optional
         Attention heads, the one size weights do not show. Default: what the options of the training
         run in the file say.
 
-    Returns
-    -------
-    Path
-        `folder`.
-
-    Raises
-    ------
-    ValueError
-        If the file holds more than tensors and options, lacks weights, has weights there is no
-        place for, or does not fit the vocabulary.
-    FileExistsError
-        If `folder` exists.
+    Returns `folder`. Raises ValueError if the file holds more than tensors and options, lacks
+    weights, has weights there is no place for, or does not fit the vocabulary; FileExistsError.
     """
-    checkpoint, folder = Path(checkpoint), Path(folder)
+    checkpoint, folder, tokenizer = Path(checkpoint), Path(folder), Path(tokenizer)
     if folder.exists():
         raise FileExistsError(f"{folder} exists: choose another folder, or remove it first")
-    if (sentencepiece is None) == (tokenizer is None) or not (tokenizer or dictionary):
-        raise ValueError(
-            "give either sentencepiece=<model file> with dictionary=<dict.txt>, or "
-            "tokenizer=<folder with tokenizer.json>"
-        )
     state, options = _read(checkpoint)
     weights = _renamed(state, checkpoint)
     config = _whole(weights, options, heads, checkpoint)
-    symbols = None if dictionary is None else read_dictionary(dictionary)
-    rows = config.vocab_size
-    if symbols is not None and len(symbols) != rows:
-        raise ValueError(
-            f"{dictionary} makes a vocabulary of {len(symbols)} (with <s>, <pad>, </s>, <unk> and "
-            f"<mask>), but {checkpoint} embeds {rows}: they do not belong together"
-        )
-    if tokenizer is not None:
-        _check_tokenizer(Path(tokenizer), symbols, rows)
-    else:
-        positions = config.max_position_embeddings - 2
-        made = _tokenizer(symbols, Path(sentencepiece), positions)
+    _check_tokenizer(tokenizer, dictionary, config.vocab_size)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as beside:
         config.save_pretrained(beside)
         safetensors.torch.save_file(weights, beside / "model.safetensors", {"format": "pt"})
-        if tokenizer is None:
-            made.save_pretrained(beside)
-        for name in _TOKENIZER_FILES if tokenizer is not None else ():
-            if (Path(tokenizer) / name).exists():
-                shutil.copyfile(Path(tokenizer) / name, beside / name)
+        for name in _TOKENIZER_FILES:
+            if (tokenizer / name).exists():
+                shutil.copyfile(tokenizer / name, beside / name)
     return folder
 
 
@@ -268,34 +234,29 @@ def _whole(
     config = XLMRobertaConfig(**_config(weights, options, heads, path))
     config.architectures = [XLMRobertaForMaskedLM.__name__]
     with torch.device("meta"):
-        due = XLMRobertaForMaskedLM(config).state_dict()
+        model = XLMRobertaForMaskedLM(config)
     weights.setdefault(_OUTPUT, weights[_EMBEDDINGS])
     # RoBERTa has no segment embeddings; Hugging Face's class wants one, to add nothing.
     segments = torch.zeros(1, config.hidden_size)
     weights["roberta.embeddings.token_type_embeddings.weight"] = segments
-    due.pop("lm_head.decoder.bias", None)  # one bias under two names
-    if missing := sorted(due.keys() - weights.keys()):
-        raise ValueError(
-            f"{path} lacks {len(missing)} weights of a RoBERTa model with "
-            f"{config.num_hidden_layers} layers: {', '.join(missing[:5])}"
-            f"{' ...' if len(missing) > 5 else ''}; it may be torn or pruned"
-        )
-    for name, tensor in weights.items():
-        if tensor.shape != due[name].shape:
-            shapes = tuple(tensor.shape), tuple(due[name].shape)
-            raise ValueError(f"{path}: {name} has the shape {shapes[0]}, but {shapes[1]} is due")
-    if config.tie_word_embeddings:
-        del weights[_OUTPUT]
-    else:  # where the matrices are tied, loading takes care of the second name
+    if "lm_head.bias" in weights:  # one bias under two names
         weights["lm_head.decoder.bias"] = weights["lm_head.bias"].clone()
+    try:
+        model.load_state_dict(weights, assign=True)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path} is torn, pruned or no RoBERTa model of {config.num_hidden_layers} layers: "
+            f"{' '.join(str(error).split())}"
+        ) from None
+    if config.tie_word_embeddings:  # loading takes care of the second names
+        del weights[_OUTPUT], weights["lm_head.decoder.bias"]
     return config
 
 
 def read_dictionary(path: str | os.PathLike[str]) -> list[str]:
     """Symbols by number, from a fairseq ``dict.txt`` (lines "piece count"), special ones included.
 
-    Raises ValueError if a line is no "piece count", or a piece comes twice without
-    ``#fairseq:overwrite``.
+    ValueError if a line is no "piece count", or a piece comes twice without ``#fairseq:overwrite``.
     """
     symbols = list(SPECIAL)
     known = set(symbols)
@@ -313,7 +274,8 @@ def read_dictionary(path: str | os.PathLike[str]) -> list[str]:
     return symbols if MASK in known else [*symbols, MASK]
 
 
-def _check_tokenizer(folder: Path, symbols: list[str] | None, rows: int) -> None:
+def _check_tokenizer(folder: Path, dictionary: str | os.PathLike[str] | None, rows: int) -> None:
+    """A tokenizer of as many pieces as are embedded, numbered as in the dictionary."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise FileNotFoundError(f"the tokenizer folder {folder} has no tokenizer.json")
@@ -323,58 +285,15 @@ def _check_tokenizer(folder: Path, symbols: list[str] | None, rows: int) -> None
             f"{path} numbers its pieces up to {max(vocabulary.values())}, but the checkpoint "
             f"embeds {rows}: they do not belong together"
         )
-    for i, symbol in enumerate(symbols or ()):
+    symbols = [] if dictionary is None else read_dictionary(dictionary)
+    if symbols and len(symbols) != rows:
+        raise ValueError(
+            f"{dictionary} makes a vocabulary of {len(symbols)} (with <s>, <pad>, </s>, <unk> and "
+            f"<mask>), but the checkpoint embeds {rows}: they do not belong together"
+        )
+    for i, symbol in enumerate(symbols):
         if vocabulary.get(symbol, i) != i:
             raise ValueError(
                 f"{path} gives {symbol!r} the number {vocabulary[symbol]}, dict.txt {i}: "
                 "they do not belong together"
             )
-
-
-def _tokenizer(symbols: list[str], sentencepiece: Path, positions: int) -> Any:
-    """The tokenizer of XLM-R's kind that numbers as fairseq and splits as sentencepiece."""
-    from transformers import XLMRobertaTokenizer
-
-    model = _sentencepiece(sentencepiece)
-    # Types: 1 normal, 4 defined by the user; the others are control and unknown pieces.
-    scores = {piece.piece: piece.score for piece in model.pieces if piece.type in (1, 4)}
-    dropped = scores.keys() - set(symbols)
-    if len(dropped) == len(scores):
-        raise ValueError(f"{sentencepiece} has no piece of the dictionary: they differ altogether")
-    if dropped:
-        warnings.warn(
-            f"{len(dropped)} of {len(scores)} pieces of {sentencepiece} are not in the dictionary: "
-            "fairseq reads them as <unk>, the converted tokenizer splits them further",
-            stacklevel=3,
-        )
-    # Fillers of the dictionary ("madeupword0000") are never better than a true piece.
-    scores |= dict.fromkeys((*SPECIAL, MASK), 0.0)
-    lowest = min(scores.values())
-    return XLMRobertaTokenizer(
-        vocab=[(symbol, scores.get(symbol, lowest)) for symbol in symbols],
-        add_prefix_space=model.normalizer_spec.add_dummy_prefix,
-        mask_token=AddedToken(MASK, lstrip=True, special=True),
-        model_max_length=positions,
-        _spm_precompiled_charsmap=model.normalizer_spec.precompiled_charsmap or None,
-    )
-
-
-def _sentencepiece(path: Path) -> Any:
-    """A sentencepiece model of the unigram kind (as XLM-R's is), as its protocol buffer."""
-    from google.protobuf.message import DecodeError
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no sentencepiece model {path}: check the path")
-    try:
-        model = ModelProto.FromString(path.read_bytes())
-    except DecodeError:
-        model = ModelProto()
-    if not any(piece.type in (1, 4) for piece in model.pieces):
-        raise ValueError(f"{path} is no sentencepiece model, or torn")
-    if model.trainer_spec.model_type != 1:
-        raise ValueError(
-            f"{path} is a sentencepiece model of another kind than unigram: give tokenizer=<folder "
-            "with tokenizer.json> instead"
-        )
-    return model

@@ -39,10 +39,8 @@ def load_model(label: str, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
             folder, config=config, dtype=dtype, weights_only=True, output_loading_info=True,
             **LOCAL, **options,
         )  # fmt: skip
-    decoder = "decoder." if config.is_encoder_decoder else None
-    check_missing(
-        label, [k for k in report["missing_keys"] if not decoder or not k.startswith(decoder)]
-    )
+    of_decoder = ("decoder.",) if config.is_encoder_decoder else ()
+    check_missing(label, [key for key in report["missing_keys"] if not key.startswith(of_decoder)])
     check_layers(label, model, report["unexpected_keys"])
     words = None
     with contextlib.suppress(NotImplementedError, AttributeError):
@@ -63,16 +61,16 @@ def load_config(label: str, folder: Path) -> Any:
     content, words = read_json(folder / "config.json"), folder / "tokenizer_config.json"
     remote = read_json(words).get("auto_map") if words.exists() else None
     remote = remote.get("AutoTokenizer") if isinstance(remote, dict) else remote
-    architecture = content.get("model_type")
+    architecture, part = content.get("model_type"), "its tokenizer" if remote else None
     # Code that comes along with an architecture of transformers is not used.
-    if architecture not in CONFIG_MAPPING and "auto_map" not in content:
-        raise ValueError(
-            f"{label!r} has the architecture {architecture!r} (config.json), which the installed "
-            "transformers does not know"
-        )
-    if architecture not in CONFIG_MAPPING or remote:
-        known = architecture in CONFIG_MAPPING
-        part = "its tokenizer" if known else f"the architecture {architecture!r}"
+    if architecture not in CONFIG_MAPPING:
+        if "auto_map" not in content:
+            raise ValueError(
+                f"{label!r} has the architecture {architecture!r} (config.json), which the "
+                "installed transformers does not know"
+            )
+        part = f"the architecture {architecture!r}"
+    if part:
         raise ValueError(
             f"{label!r} needs Python code of its own for {part} (auto_map), and code that comes "
             "with a model is never run here: use a model whose architecture transformers has"

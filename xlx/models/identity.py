@@ -25,24 +25,12 @@ class NoHistoryError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One state of a model's training history.
+    """One state of a model's training history."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the series, as given to `checkpoints`.
-    step : int
-        Training step, 0 = untrained.
-    path : Path or None
-        Its folder, where the series is local.
-    revision : str or None
-        Its revision, where the series is on the hub.
-    """
-
-    name: str
-    step: int
-    path: Path | None = None
-    revision: str | None = None
+    name: str  # of the series, as given to `checkpoints`
+    step: int  # 0 = untrained
+    path: Path | None = None  # its folder, where the series is local
+    revision: str | None = None  # its revision, where the series is on the hub
 
 
 #: What a model is called: a name, a folder, a checkpoint.

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any
@@ -25,60 +25,33 @@ class FinetuningError(ValueError):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to fine-tune. The defaults are those of Table 4 for XNLI, with one of its rates.
+    """How to fine-tune. The defaults are those of Table 4 for XNLI, with one of its rates."""
 
-    Attributes
-    ----------
-    algorithm : {"vanilla", "gaussian", "xtune"}
-    epochs, batch_size : int
-    learning_rate : float
-        Of AdamW. Rises from zero over the first ``warmup`` (a share of all steps), then follows
-        the schedule.
-    warmup, weight_decay : float
-    schedule : {"constant", "linear"}
-        After the warm-up: fixed, or falling to zero at the last step (`transformers`' default).
-    clip : float
-        Largest norm of the gradient. The paper does not say; 1 is the default of `transformers`.
-    noise : float
-        Standard deviation of the Gaussian noise (not used by vanilla).
-    consistency : float
-        λ₁, the weight of xTune's extra term.
-    every : int
-        Steps between checkpoints; the last step is one in any case.
-    max_length : int, optional
-        Tokens of an example, special ones included; longer ones are cut (and counted). None: what
-        the model takes. Questions are never cut: their contexts are read in windows.
-    stride : int
-        Tokens by which the windows of a context overlap (questions only).
-    longest_answer : int
-        Tokens of an answer that a reader may give (questions only).
-    dtype : {"float32", "bfloat16"}
-        Of the forward passes; weights are float32 in any case. bfloat16 is twice as fast where the
-        processor has it.
-    dropout : float, optional
-        Share of the units that every dropout of the model leaves out; None: as its config has it
-        (0.1 in published encoders, 0 in the miniatures).
-    shared_dropout : bool
-        Whether both passes of xTune leave out the same units; False: as published, where the extra
-        term measures dropout as well as noise.
-    """
-
-    algorithm: str = "vanilla"
+    algorithm: str = "vanilla"  #: of `ALGORITHMS`
     epochs: int = 40
     batch_size: int = 32
+    #: Of AdamW. Rises from zero over the first ``warmup`` (a share of all steps), then follows the
+    #: schedule: "constant", or "linear", falling to zero at the last step.
     learning_rate: float = 2e-5
     warmup: float = 0.1
     weight_decay: float = 0.0
-    clip: float = 1.0
-    noise: float = 0.075
-    consistency: float = 1.0
-    every: int = 10
+    clip: float = 1.0  #: Largest norm of the gradient: the default of `transformers`.
+    noise: float = 0.075  #: Standard deviation of the Gaussian noise (not used by vanilla).
+    consistency: float = 1.0  #: λ₁, the weight of xTune's extra term.
+    every: int = 10  #: Steps between checkpoints; the last step is one in any case.
+    #: Tokens of an example, special ones included; longer ones are cut (and counted), contexts of
+    #: questions read in windows. None: what the model takes.
     max_length: int | None = 128
+    #: Of the forward passes, "float32" or "bfloat16" (twice as fast where the processor has it);
+    #: weights are float32 in any case.
     dtype: str = "float32"
     schedule: str = "constant"
-    stride: int = 128
-    longest_answer: int = 30
+    stride: int = 128  #: Tokens by which the windows of a context overlap.
+    longest_answer: int = 30  #: Tokens of an answer that a reader may give.
+    #: Share of the units that every dropout of the model leaves out; None: as in its config.
     dropout: float | None = None
+    #: Whether both passes of xTune leave out the same units; False: as published, where the extra
+    #: term measures dropout as well as noise.
     shared_dropout: bool = True
 
     def __post_init__(self) -> None:
@@ -90,16 +63,17 @@ class Recipe:
         for name in ("epochs", "batch_size", "every", "stride", "longest_answer", "max_length"):
             if name != "max_length" or self.max_length is not None:
                 checks.whole(getattr(self, name), name, FinetuningError)
-        positive, share = ("learning_rate", "clip"), ("warmup", "dropout")
-        for name in (*positive, *share, "weight_decay", "noise", "consistency"):
-            value = getattr(self, name)
-            if name == "dropout" and value is None:
-                continue
-            fits = isinstance(value, Real) and math.isfinite(value) and value >= 0
-            if not fits or (name in positive and value == 0) or (name in share and value >= 1):
-                range_ = {positive: "above 0", share: "0 or more, below 1"}
-                due = next((text for names, text in range_.items() if name in names), "0 or more")
-                raise FinetuningError(f"{name} is {value!r}: it must be a number, {due}")
+        for name in ("learning_rate", "clip"):
+            self._number(name, "above 0", lambda value: value > 0)
+        for name in ("warmup", *(["dropout"] if self.dropout is not None else [])):
+            self._number(name, "0 or more, below 1", lambda value: 0 <= value < 1)
+        for name in ("weight_decay", "noise", "consistency"):
+            self._number(name, "0 or more", lambda value: value >= 0)
+
+    def _number(self, name: str, due: str, fits: Callable[[float], bool]) -> None:
+        value = getattr(self, name)
+        if not (isinstance(value, Real) and math.isfinite(value) and fits(value)):
+            raise FinetuningError(f"{name} is {value!r}: it must be a number, {due}")
 
     def n_steps(self, n: int) -> int:
         """Steps of a run on n examples; the last batch of an epoch may be smaller."""
@@ -126,10 +100,8 @@ class Sparing:
 
     The set ``decides`` is predicted at every checkpoint; the sets of ``inside`` also where its
     error E is in one of the ``windows`` (E′, ε), that is where 0 ≤ E − E′ < ε (Equation 5); every
-    set after each ``every`` steps (None: never) and after the last.
-
-    Of the paper's runs (312 checkpoints on XNLI, 15 languages, training and test set) a window at
-    E′ = 0 leaves a small part of the predicting, which costs far more than the training.
+    set after each ``every`` steps (None: never) and after the last. Predicting costs far more than
+    training: of the paper's runs (312 checkpoints) a window at E′ = 0 leaves a small part of it.
     """
 
     windows: tuple[tuple[float, float], ...] = ()

@@ -2,7 +2,7 @@
 
 Encoder-only (XLM-R, BERT, DistilBERT), decoder-only (Llama, GPT-2) and encoder-decoder models (mT5,
 mBART, M2M100: their encoder) come through one door, `load`, by a name as `xlx.models.identity` has
-them. `classifier` and `reader` give an encoder a new head, to be fine-tuned.
+them. `task_model` gives an encoder a new head, to be fine-tuned.
 
 No code that comes with a model is ever run: `trust_remote_code` stays off, safetensors are
 preferred, and pickled weights are read by torch's restricted unpickler (`weights_only=True`).
@@ -19,18 +19,7 @@ import torch
 
 from xlx.core import checks
 from xlx.core.settings import current
-from xlx.models.folders import (
-    LOCAL,
-    check_layers,
-    check_missing,
-    kind_of,
-    load_config,
-    load_errors,
-    load_model,
-    load_tokenizer,
-    own_pooling,
-    quiet,
-)
+from xlx.models import folders
 from xlx.models.hub import ModelNotFoundError
 from xlx.models.identity import (
     Checkpoint,
@@ -47,22 +36,10 @@ from xlx.models.identity import (
 )
 
 __all__ = [
-    "Checkpoint",
-    "Encoder",
-    "Identity",
-    "ModelNotFoundError",
-    "Name",
-    "NoHistoryError",
-    "checkpoints",
-    "classifier",
-    "device_of",
-    "fingerprint",
-    "identify",
-    "load",
-    "reader",
-    "series_name",
+    "Checkpoint", "Encoder", "Identity", "ModelNotFoundError", "Name", "NoHistoryError",
+    "checkpoints", "device_of", "fingerprint", "identify", "load", "series_name", "task_model",
     "tokenizer",
-]
+]  # fmt: skip
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -72,37 +49,17 @@ _DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
 
 @dataclass(frozen=True)
 class Encoder:
-    """A loaded model in evaluation mode, with its tokenizer.
+    """A loaded model in evaluation mode, with its tokenizer."""
 
-    Attributes
-    ----------
-    model : torch.nn.Module
-        The bare Transformer (no language-modelling head); of an encoder-decoder model its encoder.
-    tokenizer : PreTrainedTokenizerBase
-    name : str
-        What it was loaded by, with the step: "mini-xlmr@step-000100".
-    fingerprint : str
-        SHA-256 over weights, configuration and tokenizer files: the model's name in cache keys.
-    kind : str
-        "encoder", "decoder" or "encoder-decoder".
-    device : torch.device
-    dtype : torch.dtype
-        Of weights and arithmetic: float32 or bfloat16.
-    step : int or None
-        Training step, of a checkpoint of a series.
-    own_pooling : str or None
-        How a folder of sentence-transformers pools ("mean", "cls" ...), where it is one.
-    """
-
-    model: torch.nn.Module
+    model: torch.nn.Module  # without a language-modelling head; of mT5 and the like the encoder
     tokenizer: Any
-    name: str
-    fingerprint: str
-    kind: str
+    name: str  # what it was loaded by, with the step: "mini-xlmr@step-000100"
+    fingerprint: str  # SHA-256 over weights, configuration and tokenizer files
+    kind: str  # "encoder", "decoder" or "encoder-decoder"
     device: torch.device
-    dtype: torch.dtype
-    step: int | None = None
-    own_pooling: str | None = None
+    dtype: torch.dtype  # of weights and arithmetic
+    step: int | None = None  # of training, of a checkpoint of a series
+    own_pooling: str | None = None  # "mean", "cls" ...: of a folder of sentence-transformers
 
     @property
     def n_layers(self) -> int:
@@ -193,12 +150,10 @@ def load(
         and a hub name its main revision.
     revision : str, optional
         Branch, tag or commit of a hub repository.
-    device : str, optional
-        "cpu", "cuda", "cuda:1". Default: as in `xlx.settings`, CUDA where there is one.
-    dtype : {"float32", "bfloat16"}, optional
-        Of weights and arithmetic. Default: as in `xlx.settings`. bfloat16 is faster where the
-        processor has it, and keeps about two and a half decimal digits; pooled vectors are float32
-        in any case.
+    device, dtype : optional
+        As in `xlx.settings`: "cpu", "cuda", "cuda:1"; "float32", or "bfloat16" for weights and
+        arithmetic of about two and a half decimal digits, faster where the processor has it (pooled
+        vectors are float32 in any case).
 
     Raises
     ------
@@ -215,107 +170,85 @@ def load(
     torch_device = device_of(device)
     label, folder, step = find(name, step, revision)
     files = model_files(label, folder)
-    config, model = load_model(label, folder, DTYPES[dtype])
-    kind = kind_of(config)
+    config, model = folders.load_model(label, folder, DTYPES[dtype])
+    kind = folders.kind_of(config)
     if kind == "encoder-decoder":
         model = model.get_encoder()
     model.requires_grad_(False).eval().to(torch_device)
+    words = folders.load_tokenizer(label, folder)
     return Encoder(
-        model, load_tokenizer(label, folder), label, fingerprint_of(files), kind, torch_device,
-        DTYPES[dtype], step, own_pooling(folder),
+        model, words, label, fingerprint_of(files), kind, torch_device, DTYPES[dtype], step,
+        folders.own_pooling(folder),
     )  # fmt: skip
-
-
-def classifier(
-    name: Name,
-    n_classes: int,
-    seed: int,
-    max_length: int | None = None,
-    *,
-    dropout: float | None = None,
-) -> tuple[Any, Any, int | None]:
-    """An encoder with a new head that classifies its input, to be fine-tuned.
-
-    The head is that of the architecture's class for sequence classification in `transformers`; its
-    new weights are normal with the variance of BERT's at a width of 768 (0.02 ** 2), times
-    768 / width, and come from ``seed``. Weights are float32, on the CPU. A model that was
-    fine-tuned already comes with its own head, if that is for ``n_classes``. ``dropout`` is the
-    share of units that all its dropouts leave out in training; None: as in its config.
-
-    Returns the model, its tokenizer and how many tokens an input may have: ``max_length``, or where
-    that is None what the model takes (None: no limit). Raises as `load`; also for a model that is
-    no encoder, a ``max_length`` that does not fit, a ``dropout`` where the config has none.
-    """
-    from transformers import AutoModelForSequenceClassification as Kind
-
-    return _with_new_head(name, Kind, seed, max_length, dropout, num_labels=n_classes)
-
-
-def reader(
-    name: Name, seed: int, max_length: int | None = None, *, dropout: float | None = None
-) -> tuple[Any, Any, int | None]:
-    """An encoder with a new head that finds where in a text an answer starts and ends.
-
-    As `classifier`, with the class for extractive question answering.
-    """
-    from transformers import AutoModelForQuestionAnswering as Kind
-
-    return _with_new_head(name, Kind, seed, max_length, dropout)
 
 
 def tokenizer(name: Name) -> Any:
     """The tokenizer of a model alone. Raises as `load`."""
     label, folder, _ = find(name)
     model_files(label, folder)
-    return load_tokenizer(label, folder)
+    return folders.load_tokenizer(label, folder)
 
 
 def device_of(device: str | torch.device | None) -> torch.device:
-    """The device that a name means; None: that of the settings, or CUDA where there is one.
-
-    ValueError if there is none.
-    """
+    """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
     device = current().device if device is None else device
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return checks.device(device)
 
 
-def _with_new_head(
+def task_model(
     name: Name,
-    kind_of_model: Any,
+    n_classes: int | None,
     seed: int,
-    max_length: int | None,
-    dropout: float | None,
-    **options: Any,
+    max_length: int | None = None,
+    *,
+    dropout: float | None = None,
 ) -> tuple[Any, Any, int | None]:
-    """An encoder as one of `transformers`' classes for a task: what `classifier`, `reader` share.
+    """An encoder with a new head, to be fine-tuned: it classifies its input, or finds answers.
 
-    ``options`` are of the class's configuration, such as ``num_labels``.
+    The head is that of the architecture's class for sequence classification in `transformers`, or,
+    where ``n_classes`` is None, for extractive question answering; its new weights are normal with
+    the variance of BERT's at a width of 768 (0.02 ** 2), times 768 / width, and come from ``seed``.
+    Weights are float32, on the CPU. A model that was fine-tuned already comes with its own head, if
+    that is for ``n_classes``. ``dropout`` is the share of units that all its dropouts leave out in
+    training; None: as in its config.
+
+    Returns the model, its tokenizer and how many tokens an input may have, see `Encoder.limit`.
+    Raises as `load`; also for a model that is no encoder, a ``max_length`` that does not fit, a
+    ``dropout`` where the config has none.
     """
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+
     label, folder, step = find(name)
     files = model_files(label, folder)
-    config = load_config(label, folder)
-    if (kind := kind_of(config)) != "encoder":
+    config, options = folders.load_config(label, folder), {}
+    if (kind := folders.kind_of(config)) != "encoder":
         raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
     if dropout is not None:
         rates = [key for key in config.to_dict() if _DROPOUT.search(key)]
         if not rates:
             raise ValueError(f"the config of {label!r} has no dropout that could be {dropout}")
-        options |= dict.fromkeys(rates, dropout)
+        options = dict.fromkeys(rates, dropout)
+    model_class = AutoModelForQuestionAnswering
+    if n_classes is not None:
+        model_class, options = (
+            AutoModelForSequenceClassification,
+            options | {"num_labels": n_classes},
+        )
     # The weights that are missing are drawn at once, from everybody's random numbers: ours replace
     # them.
-    with quiet(), load_errors(label, folder), torch.random.fork_rng(devices=[]):
-        model, report = kind_of_model.from_pretrained(
+    with folders.quiet(), folders.load_errors(label, folder), torch.random.fork_rng(devices=[]):
+        model, report = model_class.from_pretrained(
             folder, dtype=torch.float32, weights_only=True, ignore_mismatched_sizes=False,
-            output_loading_info=True, **LOCAL, **options,
+            output_loading_info=True, **folders.LOCAL, **options,
         )  # fmt: skip
     inside = model.base_model_prefix + "."
-    check_layers(label, model.base_model, report["unexpected_keys"])
-    check_missing(label, [key for key in report["missing_keys"] if key.startswith(inside)])
+    folders.check_layers(label, model.base_model, report["unexpected_keys"])
+    folders.check_missing(label, [key for key in report["missing_keys"] if key.startswith(inside)])
     sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
     _draw(model, sorted(report["missing_keys"]), sd, torch.Generator().manual_seed(seed))
-    words = load_tokenizer(label, folder)
+    words = folders.load_tokenizer(label, folder)
     encoder = Encoder(
         model.base_model, words, label, fingerprint_of(files), kind, torch.device("cpu"),
         torch.float32, step,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,6 @@ from xlx.models.jobs import Recipe
 from xlx.text.answer_scores import f1
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
-
-
-def placed(model: Any, device: torch.device) -> Any:
-    """The model on its device, with the attention that is fast there."""
-    # The fused attention of a CPU is several times slower backwards than plain products.
-    model.set_attn_implementation("eager" if device.type == "cpu" else "sdpa")
-    return model.to(device)
 
 
 @contextmanager
@@ -42,98 +36,105 @@ def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
     return torch.autocast(device.type, dtype=loading.DTYPES[dtype])
 
 
-def pad_rows(tokenizer: Any, rows: Sequence[Row], device: torch.device) -> dict[str, torch.Tensor]:
-    """A batch of a model that is fine-tuned: `batching.padded`."""
-    return padded(rows, tokenizer.pad_token_id or 0, device)
+@dataclass(frozen=True)
+class LaidOut:
+    """A set as a model reads it: its rows (of questions, windows), and how many are cut.
 
-
-def tokenised_examples(
-    tokenizer: Any, examples: Examples, limit: int | None
-) -> tuple[list[Row], int]:
-    """One row of model inputs for each example, cut at the limit, and how many were cut."""
-    sides = [examples.first] if examples.second is None else [examples.first, examples.second]
-    columns, cut = tokenise(tokenizer, *sides, limit=limit)
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return rows, len(cut)
-
-
-def laid_out(
-    tokenizer: Any, questions: Questions, limit: int | None, stride: int
-) -> tuple[list[inputs.Window], list[inputs.TokenisedText]]:
-    """The windows of all questions, and the tokenised context of each."""
-    pattern = inputs.Pattern.of(tokenizer)
-    asked = inputs.tokenised(tokenizer, questions.questions)
-    read = inputs.tokenised(tokenizer, questions.contexts, spans=True)
-    contexts = [read[text] for text in questions.contexts]
-    found = []
-    for i, (question, context) in enumerate(zip(questions.questions, contexts, strict=True)):
-        ids = asked[question].ids
-        found += inputs.windows(pattern, i, ids, context.ids, limit, stride)
-    return found, contexts
-
-
-def predicted_classes(
-    model: torch.nn.Module,
-    tokenizer: Any,
-    rows: Sequence[Row],
-    device: torch.device,
-    dtype: str,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The class of each row, int16 ``(n,)``, and the logits, float16 ``(n, classes)``.
-
-    Without dropout or noise.
+    Questions are not cut: ``n_cut`` are those read in several windows.
     """
-    found = np.empty(len(rows), dtype=np.int16)
-    kept = np.empty((len(rows), model.config.num_labels), dtype=np.float16)
-    model.eval()
-    with torch.inference_mode(), autocast(device, dtype):
-        for batch in batches([len(row["input_ids"]) for row in rows]):
-            logits = model(**pad_rows(tokenizer, [rows[i] for i in batch], device)).logits.float()
-            found[batch] = logits.argmax(dim=-1).cpu().numpy()
-            kept[batch] = logits.cpu().numpy()
-    return found, kept
+
+    rows: list[Row]
+    windows: list[inputs.Window]
+    n: int
+    n_cut: int
 
 
-def predicted_spans(
-    model: torch.nn.Module,
-    tokenizer: Any,
-    windows: Sequence[inputs.Window],
-    contexts: Sequence[inputs.TokenisedText],
-    device: torch.device,
-    recipe: Recipe,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Where the answers start and end in their contexts, in characters: int32 ``(n, 2)``.
+@dataclass(frozen=True)
+class Tuned:
+    """A model with a head for a task, on its device, and how it reads."""
 
-    And the score of each, the sum of the logits of its ends: float16 ``(n,)``, -inf for none.
-    """
-    scores = np.empty(len(windows))
-    places = np.empty((len(windows), 2), dtype=np.int64)
-    model.eval()
-    with torch.inference_mode(), autocast(device, recipe.dtype):
-        for batch in batches([len(window.row["input_ids"]) for window in windows]):
-            chosen = [windows[i] for i in batch]
-            padded = pad_rows(tokenizer, [window.row for window in chosen], device)
-            output = model(**padded)
-            place = torch.arange(padded["input_ids"].shape[1], device=device)
-            low = torch.tensor([[window.offset] for window in chosen], device=device)
-            high = torch.tensor([[window.offset + window.n] for window in chosen], device=device)
+    model: Any
+    tokenizer: Any
+    limit: int | None
+    recipe: Recipe
+    device: torch.device
+
+    @classmethod
+    def new(
+        cls, name: loading.Name, train: Examples | Questions, recipe: Recipe, seed: int
+    ) -> "Tuned":
+        """A model with a new head: a classifier of examples, or a reader of questions."""
+        n_classes = len(train.classes) if isinstance(train, Examples) else None
+        model, tokenizer, limit = loading.task_model(
+            name, n_classes, seed, recipe.max_length, dropout=recipe.dropout
+        )
+        device = loading.device_of(None)
+        # The fused attention of a CPU is several times slower backwards than plain products.
+        model.set_attn_implementation("eager" if device.type == "cpu" else "sdpa")
+        return cls(model.to(device), tokenizer, limit, recipe, device)
+
+    def padded(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+        """A batch."""
+        return padded(rows, self.tokenizer.pad_token_id or 0, self.device)
+
+    def laid_out(self, asked: Examples | Questions) -> LaidOut:
+        """Examples tokenised and cut at the limit; questions with the windows of their contexts."""
+        if isinstance(asked, Questions):
+            laid = inputs.windows(
+                self.tokenizer, asked.questions, asked.contexts, self.limit, self.recipe.stride
+            )
+            several = np.bincount([window.example for window in laid]) > 1
+            rows = [window.row for window in laid]
+            return LaidOut(rows, laid, len(asked), int(several.sum()))
+        sides = [asked.first] if asked.second is None else [asked.first, asked.second]
+        columns, cut = tokenise(self.tokenizer, *sides, limit=self.limit)
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return LaidOut(rows, [], len(asked), len(cut))
+
+    def predict(self, sets: Sequence[LaidOut]) -> tuple[np.ndarray, np.ndarray]:
+        """What it says of sets, one behind the other, batched together; no dropout or noise.
+
+        Of n examples the classes, int16 ``(n,)``, and the logits, float16 ``(n, classes)``; of
+        questions where the answers start and end in their contexts, in characters, int32
+        ``(n, 2)`` ((0, 0): none), and the score of each, the sum of the logits of its ends, float16
+        ``(n,)`` (-inf: none).
+        """
+        rows = [row for laid in sets for row in laid.rows]
+        windows = [window for laid in sets for window in laid.windows]
+        if not windows:
+            predicted = np.empty(len(rows), dtype=np.int16)
+            logits = np.empty((len(rows), self.model.config.num_labels), dtype=np.float16)
+            for batch, _, output in self._outputs(rows):
+                of_batch = output.logits.float()
+                predicted[batch] = of_batch.argmax(dim=-1).cpu().numpy()
+                logits[batch] = of_batch.cpu().numpy()
+            return predicted, logits
+        scores, places = np.empty(len(rows)), np.empty((len(rows), 2), dtype=np.int64)
+        context = np.array([(window.offset, window.offset + window.n) for window in windows])
+        for batch, length, output in self._outputs(rows):
+            place = torch.arange(length, device=self.device)
+            low, high = torch.from_numpy(context[batch].T[:, :, None]).to(self.device)
             score, first, last = inputs.best_spans(
                 output.start_logits.float(), output.end_logits.float(),
-                (place >= low) & (place < high), recipe.longest_answer,
+                (place >= low) & (place < high), self.recipe.longest_answer,
             )  # fmt: skip
             scores[batch] = score.cpu().numpy()
             places[batch] = torch.stack([first, last], dim=1).cpu().numpy()
-    best = inputs.best_of_windows(windows, scores, places[:, 0], places[:, 1], len(contexts))
-    highest = np.full(len(contexts), -np.inf)
-    np.maximum.at(highest, [window.example for window in windows], scores)
-    found = np.array(
-        [
-            (context.spans[first][0], context.spans[last][1]) if first >= 0 else (0, 0)
-            for context, (first, last) in zip(contexts, best, strict=True)
-        ],
-        dtype=np.int32,
-    )
-    return found, highest.astype(np.float16)
+        ends = np.cumsum([len(laid.windows) for laid in sets])[:-1]
+        parts = zip(sets, np.split(scores, ends), np.split(places, ends), strict=True)
+        best = [inputs.best_answers(laid.windows, *of_set, laid.n) for laid, *of_set in parts]
+        answers, highest = zip(*best, strict=True)
+        return np.concatenate(answers), np.concatenate(highest).astype(np.float16)
+
+    @torch.inference_mode()
+    def _outputs(self, rows: Sequence[Row]) -> Iterator[tuple[np.ndarray, int, Any]]:
+        """Batches of rows, the length of each, and what the model puts out."""
+        self.model.eval()
+        for batch in batches([len(row["input_ids"]) for row in rows]):
+            inputs_of_batch = self.padded([rows[i] for i in batch])
+            with autocast(self.device, self.recipe.dtype):
+                output = self.model(**inputs_of_batch)
+            yield batch, inputs_of_batch["input_ids"].shape[1], output
 
 
 def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
@@ -142,15 +143,7 @@ def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
     NaN for a set that was not asked.
     """
     if isinstance(asked, Examples):
-        if (predicted < 0).all():
-            return math.nan
-        return float((predicted == asked.labels).mean())
+        return math.nan if (predicted < 0).all() else float((predicted == asked.labels).mean())
     said = [text[start:end] for text, (start, end) in zip(asked.contexts, predicted, strict=True)]
-    return float(
-        np.mean(
-            [
-                f1(one, own, asked.context_language)
-                for one, own in zip(said, asked.answers, strict=True)
-            ]
-        )
-    )
+    both = zip(said, asked.answers, strict=True)
+    return float(np.mean([f1(answer, gold, asked.context_language) for answer, gold in both]))

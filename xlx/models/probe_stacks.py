@@ -25,67 +25,42 @@ _MEMORY = {"cpu": 2**25, "cuda": 2**32}
 
 @dataclass(frozen=True)
 class Split:
-    """Examples of all groups: for training, for validation or for the test.
+    """Examples of all groups: for training, for validation or for the test."""
 
-    Attributes
-    ----------
-    states : numpy.ndarray or Tensor
-        ``(g, n, d)``, any floating type; may be a memory map, as a few groups are read at a time.
-    labels : array of int
-        ``(g, n)`` or ``(n,)``; -1 = no example.
-    names : sequence of str, optional
-        What the groups are called in messages and tables. Default: their numbers.
-    """
-
-    states: np.ndarray | torch.Tensor
-    labels: ArrayLike
-    names: Sequence[str] | None = None
+    states: np.ndarray | torch.Tensor  # (g, n, d), any floating type; may be a memory map
+    labels: ArrayLike  # whole numbers, (g, n) or (n,)
+    names: Sequence[str] | None = None  # of the groups, in messages and tables
 
 
 @dataclass(frozen=True)
 class Fitting:
     """How probes are fitted; the defaults were chosen on parts of speech from a 6 x 128 model, for
     n from 50 to 9,000.
-
-    Attributes
-    ----------
-    hidden : int, optional
-        Width of a hidden layer. Default: none, a linear probe.
-    activation : str
-        Of the hidden units: "relu", or "sigmoid" as in X-Probe (section 5.3, Table 2).
-    seeds : sequence of int
-        Each draws the initial weights, and nothing else: the same for every group.
-    order : int
-        Draws the order of the examples, anew in each epoch (`batch_order`), the same for all seeds
-        and for all groups of equal size. Sharing it lets a group's seeds train in one product, and
-        no batch is gathered per seed (1.3 times as fast at width 128). What is left between
-        seeds is then smaller: on parts of speech a third of the deviation with an order each, at
-        the same mean. For runs that differ in their order too, fit each seed with its own.
-    learning_rate, anneal : float
-        Adam's step, and what it is multiplied by after each epoch that was not the best so far
-        (Hewitt and Liang 2019 halve it too; 1 keeps it).
-    batch_size : int
-        Examples a step, at most: fewer where an epoch would have less than 16 steps (then
-        n // 16, but at least 8). The last batch may be short.
-    max_epochs, patience : int
-    weight_decay : float
-        A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
-        AdamW, with less decay for more data, as Loshchilov and Hutter (2019, appendix B.1) advise.
-    device : str or torch.device, optional
-        Default: as in `xlx.settings`, a GPU if there is one.
     """
 
-    hidden: int | None = None
-    activation: str = "relu"
-    seeds: Sequence[int] = SEEDS
+    hidden: int | None = None  #: Width of a hidden layer; None: a linear probe.
+    activation: str = "relu"  #: Of the hidden units; "sigmoid" in X-Probe (section 5.3, Table 2).
+    seeds: Sequence[int] = SEEDS  #: Each draws initial weights alone, the same for every group.
+    #: Draws the order of the examples, anew in each epoch (`batch_order`), the same for all seeds
+    #: and all groups of equal size: so a group's seeds train in one product (1.3 times as fast at
+    #: width 128). What is left between seeds is then smaller: on parts of speech a third of the
+    #: deviation with an order each, at the same mean.
     order: int = 0
-    learning_rate: float = 3e-2
+    learning_rate: float = 3e-2  #: Adam's step ...
+    #: ... and what it is multiplied by after each epoch that was not the best so far (Hewitt and
+    #: Liang 2019 halve it too; 1 keeps it).
     anneal: float = 0.5
+    #: Examples a step, at most: fewer where an epoch would have less than 16 steps (then n // 16,
+    #: but at least 8). The last batch may be short.
     batch_size: int = 128
     max_epochs: int = 100
     patience: int = 3
+    #: A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
+    #: AdamW, with less decay for more data, as Loshchilov and Hutter (2019, appendix B.1) advise.
     weight_decay: float = 32.0
-    device: str | torch.device | None = None
+    device: str | torch.device | None = (
+        None  #: Default: as in `xlx.settings`, a GPU if there is one.
+    )
 
     def __post_init__(self) -> None:
         sizes = {name: getattr(self, name) for name in ("batch_size", "max_epochs", "patience")}
@@ -100,27 +75,15 @@ class Fitting:
 class Probes:
     """Trained probes of all groups and seeds.
 
-    Attributes
-    ----------
-    weights : tuple of Tensor
-        Linear: one, ``(g, s, K, d + 1)``, whose last column is the bias. With a hidden layer two:
-        ``(g, s, hidden, d + 1)`` and ``(g, s, K, hidden + 1)``. For standardised states.
-    mean, scale : Tensor
-        ``(g, d)``, of the training states; every state is standardised by them.
-    epochs : numpy.ndarray
-        ``(g, s)``: the epoch, from 1, whose weights were kept.
-    validation_loss : numpy.ndarray
-        ``(g, s)``: mean cross-entropy on the validation split at that epoch, in nats.
-    seeds : tuple of int
-    activation : str
-        Of the hidden layer, if there is one.
+    ``weights`` are for standardised states. Linear: one, ``(g, s, K, d + 1)``, whose last column is
+    the bias. With a hidden layer two: ``(g, s, hidden, d + 1)`` and ``(g, s, K, hidden + 1)``.
     """
 
     weights: tuple[torch.Tensor, ...]
-    mean: torch.Tensor
+    mean: torch.Tensor  # (g, d), of the training states; every state is standardised by them
     scale: torch.Tensor
-    epochs: np.ndarray
-    validation_loss: np.ndarray
+    epochs: np.ndarray  # (g, s): the epoch, from 1, whose weights were kept
+    validation_loss: np.ndarray  # (g, s): mean cross-entropy at that epoch, in nats
     seeds: tuple[int, ...]
     activation: str = "relu"
 
@@ -140,36 +103,20 @@ class Probes:
     def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
         """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64.
 
-        Raises ValueError if the states do not fit the probes or are no finite numbers (fill up
-        shorter groups with zeros).
+        ValueError if the states are of other groups or another width; shorter groups may be filled
+        up with anything.
         """
-        self._check(states)
-        return self.likeliest(states)
-
-    def log_probabilities(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
-        """Log-probabilities in nats, ``(g, s, n, K)`` float32. Errors as `predict`."""
-        self._check(states)
-        parts = [x.log_softmax(2).mT.cpu().numpy() for x in self._logits(states)]
-        return np.concatenate(parts)
-
-    def likeliest(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
-        """`predict` without a check: padding may hold anything."""
-        return np.concatenate([x.argmax(2).cpu().numpy() for x in self._logits(states)])
-
-    def standardised(self, states: torch.Tensor, group: int) -> torch.Tensor:
-        """States of a group, less the mean of its training states and over their deviation."""
-        return (states - self.mean[group]) / self.scale[group]
-
-    def _check(self, states: np.ndarray | torch.Tensor) -> None:
         groups, dim = self.mean.shape
         if len(states.shape) != 3 or states.shape[0] != groups or states.shape[2] != dim:
             raise ValueError(
                 f"the states have the shape {tuple(states.shape)}, and the probes are for "
                 f"({groups}, n, {dim}): (groups, examples, width)"
             )
-        for group in range(groups):
-            if not torch.isfinite(as_floats(states[group])).all():
-                raise ValueError(f"states of group {group}: there is a NaN or an infinite number")
+        return np.concatenate([x.argmax(2).cpu().numpy() for x in self._logits(states)])
+
+    def standardised(self, states: torch.Tensor, group: int) -> torch.Tensor:
+        """States of a group, less the mean of its training states and over their deviation."""
+        return (states - self.mean[group]) / self.scale[group]
 
     def _logits(self, states: np.ndarray | torch.Tensor) -> Iterator[torch.Tensor]:
         """Logits ``(chunk, s, K, n)`` of a few groups at a time."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from xlx.core.settings import current
 from xlx.models.probe_stacks import (
     Fitting,
     Probes,
@@ -63,7 +64,7 @@ def checked(*splits: Split, n_classes: int) -> list[CheckedSplit]:
         raise ValueError(f"n_classes is {n_classes}: a probe tells at least two classes apart")
     first = splits[0]
     groups, _, dim = first.states.shape if len(first.states.shape) == 3 else (0, 0, 0)
-    found = []
+    in_order = []
     for split, name in zip(splits, ("training", "validation", "test"), strict=False):
         shape, labels = tuple(split.states.shape), split.labels
         labels = labels.cpu().numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
@@ -79,36 +80,37 @@ def checked(*splits: Split, n_classes: int) -> list[CheckedSplit]:
             )
         labels = np.broadcast_to(labels.astype(np.int64), shape[:2])
         names = split.names if split.names is not None else first.names
-        one = CheckedSplit(split.states, labels, (labels >= 0).sum(axis=1), name, names)
+        whole = CheckedSplit(split.states, labels, (labels >= 0).sum(axis=1), name, names)
         for group in range(groups):
-            _check_group(one, group, n_classes)
-        found.append(one)
-    return found
+            if problem := _problem(whole, group, n_classes):
+                raise ValueError(f"{whole.name(group)}: {problem}")
+        in_order.append(whole)
+    return in_order
 
 
-def _check_group(split: CheckedSplit, group: int, n_classes: int) -> None:
+def _problem(split: CheckedSplit, group: int, n_classes: int) -> str | None:
     labels, least = split.labels[group], 2 if split.split == "training" else 1
     outside = labels[(labels < -1) | (labels >= n_classes)]
     if len(outside):
-        problem = f"there is a label {outside[0]}, and the classes are 0 to {n_classes - 1}"
-    elif split.sizes[group] < least:
-        problem = f"{split.sizes[group]} examples, and at least {least} are needed"
-    elif not torch.isfinite(split.examples(group)[0].sum()):
-        problem = "there is a NaN or an infinite number in its states"
-    else:
-        return
-    raise ValueError(f"{split.name(group)}: {problem}")
+        return f"there is a label {outside[0]}, and the classes are 0 to {n_classes - 1}"
+    if split.sizes[group] < least:
+        return f"{split.sizes[group]} examples, and at least {least} are needed"
+    if not torch.isfinite(split.examples(group)[0].sum()):
+        return "there is a NaN or an infinite number in its states"
+    return None
 
 
 def fitted_probes(
     training: CheckedSplit,
     held_out: CheckedSplit,
     n_classes: int,
-    groups: np.ndarray,
     how: Fitting,
-    device: torch.device,
+    groups: np.ndarray | None = None,
 ) -> Probes:
-    """Probes of some groups; those of the others stay untrained."""
+    """Probes of all groups, or of some; those of the others stay untrained."""
+    device = how.device or current().device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device(device)
+    groups = np.arange(len(training.sizes)) if groups is None else groups
     n_groups, dim = len(training.sizes), training.states.shape[2]
     initial = [initial_weights(dim, n_classes, how.hidden, seed) for seed in how.seeds]
     weights = tuple(

@@ -2,30 +2,24 @@
 
 A probe is trained per group (a layer, or a layer of a language) and per seed, and there are many: 7
 layers of 36 languages with 6 seeds make 1,512. They are small and alike, so all train at once, as
-stacks of matrices. A group's seeds see the same batches and differ in their initial weights; one
-product then serves all of them. It is the same training as one at a time, and a probe depends on
-its own data, its seed and `order` alone: not on what else is trained beside it, nor on padding. A
-stack's products may be summed in another order than a single one's; so the two agree to rounding in
-float32, and are not always equal bit for bit. Run again, a stack gives the same bits on a CPU.
+stacks of matrices (`xlx.models.probe_training`, which says what they have in common). Run again, a
+stack gives the same bits on a CPU; other stacks agree to rounding in float32.
 
 What comes out is an accuracy, which says little by itself. `evaluate_probes` puts beside it what
 the commonest label gives, what a probe of the same size learns of random labels (the control of
 Hewitt and Liang 2019; the difference is the selectivity), and how many bits it takes to send the
 labels to somebody who has the states (the online code of Blier and Ollivier 2018, used for probes
 by Voita and Titov 2020): few if a short, simple rule holds from few examples on.
-
 Shapes are those of `xlx.models.probe_stacks`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import ArrayLike
 
-from xlx.core.settings import current
 from xlx.models.probe_stacks import (
     SEEDS,
     Fitting,
@@ -38,17 +32,10 @@ from xlx.models.probe_stacks import (
 from xlx.models.probe_training import CheckedSplit, checked, fitted_probes, stack
 
 __all__ = [
-    "SEEDS",
-    "Fitting",
-    "Probes",
-    "Split",
-    "accuracy",
-    "code_length",
-    "control_labels",
-    "evaluate_probes",
-    "fit",
-    "majority",
-]
+    "SEEDS", "Fitting", "Probes", "Split", "accuracy", "code_length", "control_labels",
+    "evaluate_probes", "fit", "majority",
+]  # fmt: skip
+
 
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 """Shares of the training set at which a block of the online code ends (Voita and Titov 2020)."""
@@ -63,33 +50,14 @@ def fit(train: Split, validation: Split, n_classes: int, **options: object) -> P
     Each probe is scored on the validation split after every epoch, keeps the weights of the epoch
     with the lowest loss, and ends after `patience` epochs without a lower one.
 
-    Parameters
-    ----------
-    train, validation : Split
-        The same groups in the same order. States are standardised per group and dimension by the
-        training split.
-    n_classes : int
-        K; that a class has no example is fine.
-    options
-        The fields of `Fitting`: hidden, seeds, learning_rate ...
+    Both splits have the same groups in the same order; states are standardised per group and
+    dimension by the training split. ``n_classes`` is K (that a class has no example is fine),
+    ``options`` the fields of `Fitting`: hidden, seeds, learning_rate ...
 
     ValueError as `probe_training.checked`, naming split and group.
     """
     splits = checked(train, validation, n_classes=n_classes)
-    return _fit(*splits, n_classes, Fitting(**options))
-
-
-def _fit(
-    training: CheckedSplit,
-    held_out: CheckedSplit,
-    n_classes: int,
-    how: Fitting,
-    groups: np.ndarray | None = None,
-) -> Probes:
-    """`fit` for splits already checked, of all groups or some."""
-    device = how.device or current().device or ("cuda" if torch.cuda.is_available() else "cpu")
-    groups = np.arange(len(training.sizes)) if groups is None else groups
-    return fitted_probes(training, held_out, n_classes, groups, how, torch.device(device))
+    return fitted_probes(*splits, n_classes, Fitting(**options))
 
 
 # --- what a score means ---------------------------------------------------------------------------
@@ -98,18 +66,10 @@ def _fit(
 def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
     """Share of the examples whose class was predicted, ``(g, s)`` in [0, 1].
 
-    ``predicted`` is ``(g, s, n)``, from `Probes.predict`; ``labels`` are ``(g, n)`` or ``(n,)``,
-    -1 = no example. ValueError for shapes that do not fit, or a group without examples.
+    ``predicted`` is ``(g, s, n)``, from `Probes.predict`; ``labels`` are ``(g, n)`` or ``(n,)``.
     """
-    labels = np.asarray(labels)
-    g, _, n = predicted.shape
-    if labels.shape not in ((g, n), (n,)):
-        raise ValueError(f"labels {labels.shape} do not fit predictions {predicted.shape}")
-    labels = np.broadcast_to(labels, (g, n))
+    labels = np.broadcast_to(labels, (len(predicted), predicted.shape[2]))
     there = labels >= 0
-    empty = np.nonzero(~there.any(axis=1))[0]
-    if len(empty):
-        raise ValueError(f"group {empty[0]}: there is no example to be right about")
     right = (predicted == labels[:, None]) & there[:, None]
     return right.sum(axis=2) / there.sum(axis=1)[:, None]
 
@@ -136,70 +96,35 @@ def control_labels(
     text): no type comes twice, so the test accuracy of the control should be at chance, and the
     selectivity is what is above it.
 
-    Parameters
-    ----------
-    types : sequence of sequences of str
-        The words of one or several splits; a type has the same label in all of them. Labels are
-        drawn in the order of first appearance, so a split more does not change those before.
-    labels : array of int
-        Where the distribution comes from that labels are drawn from: those of the training split;
-        -1 does not count.
-    seed : int
-
-    Returns
-    -------
-    list of numpy.ndarray
-        Labels of each split, ``(n,)`` int64.
+    ``types`` are the words of one or several splits, each of the result int64 ``(n,)``; a type has
+    the same label in all of them. They are drawn in the order of first appearance, so a split more
+    does not change those before, and like ``labels``, those of the training split.
     """
     labels = np.asarray(labels)
     shares = np.bincount(labels[labels >= 0], minlength=n_classes)
-    if shares.sum() == 0:
-        raise ValueError("there are no labels to draw control labels like")
     codes, _ = pd.factorize(np.concatenate([np.asarray(split, dtype=object) for split in types]))
     ends = np.cumsum(shares) / shares.sum()
     drawn = np.searchsorted(ends, np.random.default_rng(seed).random(codes.max() + 1), "right")
     return np.split(drawn[codes], np.cumsum([len(split) for split in types])[:-1])
 
 
-@dataclass(frozen=True)
-class CodeLength:
-    """How many bits the training labels take, for somebody who has the states.
+def code_length(
+    train: Split, validation: Split, n_classes: int, **options: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bits of the training labels for who has the states, ``(g, s)``, and for who has not ``(g,)``.
 
-    Attributes
-    ----------
-    bits : numpy.ndarray
-        ``(g, s)``: the online code.
-    uniform_bits : numpy.ndarray
-        ``(g,)``: n log2 K, what labels cost if nothing is known.
-    ends : tuple of tuple of int
-        For each group, after how many examples each block ended; the first is coded uniformly.
-    """
-
-    bits: np.ndarray
-    uniform_bits: np.ndarray
-    ends: tuple[tuple[int, ...], ...]
-
-    @property
-    def compression(self) -> np.ndarray:
-        """Uniform over online bits, ``(g, s)``; 1 where the states say nothing."""
-        return self.uniform_bits[:, None] / self.bits
-
-
-def code_length(train: Split, validation: Split, n_classes: int, **options: object) -> CodeLength:
-    """Online (prequential) code of the training labels (Blier and Ollivier 2018, Voita and Titov
-    2020).
-
-    The examples are sent in blocks, in random order (of ``order``). The first block costs log2 K
-    bits a label; each further one is coded by a probe trained on all before it, -log2 p(label)
-    each. The validation split serves for early stopping of those probes and is taken as known to
-    both sides. Blocks end at the `FRACTIONS` of the training set; one of fewer than 8 examples
-    (`SMALLEST_BLOCK`) is joined to the one after it.
+    The online (prequential) code (Blier and Ollivier 2018, Voita and Titov 2020): the examples are
+    sent in blocks, in random order (of ``order``). The first block costs log2 K bits a label; each
+    further one is coded by a probe trained on all before it, -log2 p(label) each. The validation
+    split serves for early stopping of those probes and is taken as known to both sides. Blocks end
+    at the `FRACTIONS` of the training set; one of fewer than 8 examples (`SMALLEST_BLOCK`) is
+    joined to the one after it. Without the states labels cost n log2 K.
 
     Parameters, options and errors as `fit`.
     """
     how = Fitting(**options)
     training, held_out = checked(train, validation, n_classes=n_classes)
-    ends = tuple(_block_ends(n, FRACTIONS) for n in training.sizes.tolist())
+    ends = tuple(_block_ends(n) for n in training.sizes.tolist())
     place = np.full(training.labels.shape, -1)  # of each example in the order of sending
     for group, n in enumerate(training.sizes.tolist()):
         place[group, training.labels[group] >= 0] = np.argsort(batch_order(n, how.order, 0))
@@ -212,16 +137,16 @@ def code_length(train: Split, validation: Split, n_classes: int, **options: obje
         )
         known = _only(training, (place >= 0) & (place < start))
         sent = _only(training, (place >= start) & (place < end))
-        probes = _fit(known, held_out, n_classes, how, groups)
+        probes = fitted_probes(known, held_out, n_classes, how, groups)
         for group in groups:
             bits[group] += _bits(probes, sent, group)
-    return CodeLength(bits, training.sizes * np.log2(n_classes), ends)
+    return bits, training.sizes * np.log2(n_classes)
 
 
-def _block_ends(n: int, fractions: Sequence[float]) -> tuple[int, ...]:
+def _block_ends(n: int) -> tuple[int, ...]:
     """After how many of n examples a block of the code ends; the last is n."""
     ends = []
-    for fraction in fractions:
+    for fraction in FRACTIONS:
         end = round(fraction * n)
         if end - (ends[-1] if ends else 0) >= SMALLEST_BLOCK:
             ends.append(end)
@@ -258,8 +183,6 @@ def evaluate_probes(
 
     Parameters
     ----------
-    train, validation, test : Split
-    n_classes : int
     types : sequence of three arrays, optional
         Words (or any names; for a task about sentences the sentences) of the three splits, shaped
         as the labels; what stands where there is no example does not count. If given, the control
@@ -269,7 +192,7 @@ def evaluate_probes(
     fitted : Probes, optional
         What `fit` made of these splits with these options, if it was called already.
     options
-        As for `fit`: hidden, seeds, learning_rate ...
+        The fields of `Fitting`: hidden, seeds, learning_rate ...
 
     Returns
     -------
@@ -277,18 +200,14 @@ def evaluate_probes(
         One row per group and seed: ``group`` (its name, or number), ``seed``, ``n_train``,
         ``n_test``, ``epoch``, ``validation_loss``, ``accuracy``, ``majority``; with `types` also
         ``control_accuracy`` and ``selectivity`` (accuracy - control accuracy); with `online` also
-        ``bits``, ``uniform_bits`` and ``compression`` (uniform / online). Accuracies are in [0, 1].
-    ValueError as `fit`, for each of the splits; or if `fitted` has other groups or seeds.
+        ``bits``, ``uniform_bits`` and ``compression`` (uniform / online; 1 where the states say
+        nothing). Accuracies are in [0, 1].
+    ValueError as `fit`, for each of the splits.
     """
     splits = checked(train, validation, test, n_classes=n_classes)
     training, held_out, tested = splits
     how = Fitting(**options)
-    probes = fitted or _fit(training, held_out, n_classes, how)
-    if probes.seeds != tuple(how.seeds) or len(probes.epochs) != len(training.sizes):
-        raise ValueError(
-            f"the probes given are of {len(probes.epochs)} groups and the seeds {probes.seeds}, "
-            f"and not of {len(training.sizes)} and {tuple(how.seeds)}"
-        )
+    probes = fitted or fitted_probes(training, held_out, n_classes, how)
     names = train.names if train.names is not None else np.arange(len(training.sizes))
     columns = {
         "group": np.asarray(names)[:, None],
@@ -297,20 +216,19 @@ def evaluate_probes(
         "n_test": tested.sizes[:, None],
         "epoch": probes.epochs,
         "validation_loss": probes.validation_loss,
-        "accuracy": accuracy(probes.likeliest(test.states), tested.labels),
+        "accuracy": accuracy(probes.predict(test.states), tested.labels),
         "majority": majority(training.labels, tested.labels, n_classes)[:, None],
     }
     if types is not None:
         control = _control_task(splits, types, n_classes, how.order)
-        learned = _fit(*control[:2], n_classes, how)
-        reached = accuracy(learned.likeliest(test.states), control[2].labels)
+        learned = fitted_probes(*control[:2], n_classes, how)
+        reached = accuracy(learned.predict(test.states), control[2].labels)
         columns["control_accuracy"] = reached
         columns["selectivity"] = columns["accuracy"] - reached
     if online:
-        code = code_length(train, validation, n_classes, **options)
-        columns["bits"] = code.bits
-        columns["uniform_bits"] = code.uniform_bits[:, None]
-        columns["compression"] = code.compression
+        columns["bits"], uniform = code_length(train, validation, n_classes, **options)
+        columns["uniform_bits"] = uniform[:, None]
+        columns["compression"] = uniform[:, None] / columns["bits"]
     shape = probes.epochs.shape
     return pd.DataFrame(
         {name: np.broadcast_to(column, shape).ravel() for name, column in columns.items()}
@@ -321,21 +239,15 @@ def _control_task(
     splits: Sequence[CheckedSplit], types: Sequence[ArrayLike], n_classes: int, seed: int
 ) -> list[CheckedSplit]:
     """The splits with control labels in place of their own."""
-    if len(types) != len(splits):
-        raise ValueError(f"types are of {len(types)} splits: give training, validation and test")
-    words, drawn = [], [split.labels.copy() for split in splits]
-    for split, names in zip(splits, types, strict=True):
-        names = np.asarray(names, dtype=object)
-        if names.shape not in (split.labels.shape, split.labels.shape[1:]):
-            raise ValueError(
-                f"{split.split} split: the types have the shape {names.shape}, and the labels "
-                f"{split.labels.shape}"
-            )
-        words.append(np.broadcast_to(names, split.labels.shape))
-    for group in range(len(splits[0].labels)):
-        there = [split.labels[group] >= 0 for split in splits]
+    drawn = [split.labels.copy() for split in splits]
+    words = [
+        np.broadcast_to(np.asarray(names, dtype=object), labels.shape)
+        for names, labels in zip(types, drawn, strict=True)
+    ]
+    for group in range(len(drawn[0])):
+        there = [labels[group] >= 0 for labels in drawn]
         types_of_group = [names[group][kept] for names, kept in zip(words, there, strict=True)]
-        control = control_labels(types_of_group, splits[0].labels[group], n_classes, seed)
+        control = control_labels(types_of_group, drawn[0][group], n_classes, seed)
         for labels, kept, new in zip(drawn, there, control, strict=True):
             labels[group, kept] = new
     return [replace(split, labels=labels) for split, labels in zip(splits, drawn, strict=True)]

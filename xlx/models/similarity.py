@@ -104,8 +104,8 @@ def blocks(
 ) -> Iterator[Block]:
     """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
 
-    ``within`` is computed once a language and ``across`` once an unordered pair (its transpose
-    serves the other direction): 666 products for 36 languages instead of 36² = 1296.
+    ``within`` is computed once a language and ``across`` once an unordered pair, whose transpose
+    serves the other direction.
     """
     units = unit_vectors(vectors)
     languages = list(units)

@@ -10,7 +10,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,22 +20,13 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from xlx.core import progress, store
-from xlx.core.store import StoreWarning, written_whole
-from xlx.models import inputs, loading
-from xlx.models.batching import Row
+from xlx.core import progress
+from xlx.core.store import StoreWarning
+from xlx.models import inputs
 from xlx.models.jobs import FinetuningError, Job, Recipe
-from xlx.models.predicting import (
-    autocast,
-    laid_out,
-    pad_rows,
-    placed,
-    predicted_classes,
-    predicted_spans,
-    score,
-    tokenised_examples,
-)
+from xlx.models.predicting import Tuned, autocast, score
 from xlx.models.snapshots import save_state, saved_state
+from xlx.text.examples import Examples
 from xlx.text.questions import Questions
 
 #: Between two states of a run that is under way.
@@ -75,7 +66,7 @@ def consistency(clean: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
 
 def training_loss(
     model: torch.nn.Module,
-    inputs: Mapping[str, torch.Tensor],
+    rows: Mapping[str, torch.Tensor],
     labels: torch.Tensor,
     recipe: Recipe,
     entropy: tuple[int, ...],
@@ -94,7 +85,7 @@ def training_loss(
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
             with autocast(device, recipe.dtype):
-                return _logits(model(**inputs))
+                return _logits(model(**rows))
 
     if labels.ndim == 2:
         labels = labels.T.reshape(-1)  # as `_logits` has them: starts before ends
@@ -117,92 +108,7 @@ def _logits(output: Any) -> torch.Tensor:
     return output.logits.float()
 
 
-# --- a lesson -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Lesson:
-    """A model with its new head, what it is trained on, and how it is asked."""
-
-    model: Any
-    tokenizer: Any
-    rows: list[Row]
-    labels: np.ndarray
-    predict: Callable[[Sequence[str]], tuple[np.ndarray, np.ndarray]]  # of evaluations, with logits
-    n_cut: list[int]  # of the training set, then of each evaluation
-
-
-def _classification(job: Job, device: torch.device) -> _Lesson:
-    recipe = job.recipe
-    model, tokenizer, limit = loading.classifier(
-        job.model, len(job.train.classes), job.seed, recipe.max_length, dropout=recipe.dropout
-    )
-    placed(model, device)
-    rows, n_cut = {}, []
-    for name, examples in {"train": job.train, **job.evaluations}.items():
-        rows[name], cut = tokenised_examples(tokenizer, examples, limit)
-        n_cut.append(cut)
-
-    def predict(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        wanted = [name in names for name in job.evaluations for _ in rows[name]]
-        asked = [row for name in job.evaluations if name in names for row in rows[name]]
-        found, logits = predicted_classes(model, tokenizer, asked, device, recipe.dtype)
-        if len(asked) == len(wanted):
-            return found, logits
-        every = np.full(len(wanted), -1, found.dtype)
-        every_logits = np.full((len(wanted), logits.shape[1]), np.nan, logits.dtype)
-        every[wanted], every_logits[wanted] = found, logits
-        return every, every_logits
-
-    return _Lesson(model, tokenizer, rows["train"], job.train.labels, predict, n_cut)
-
-
-def _reading(job: Job, device: torch.device) -> _Lesson:
-    recipe = job.recipe
-    model, tokenizer, limit = loading.reader(
-        job.model, job.seed, recipe.max_length, dropout=recipe.dropout
-    )
-    placed(model, device)
-    sets = [job.train, *job.evaluations.values()]
-    laid = [laid_out(tokenizer, questions, limit, recipe.stride) for questions in sets]
-    n_cut = [int((np.bincount([window.example for window in own]) > 1).sum()) for own, _ in laid]
-    learnt, contexts = laid[0]
-    labels = [
-        inputs.answer_places(
-            window, contexts[window.example].spans, answer.start, answer.start + len(answer.text)
-        )
-        for window in learnt
-        for answer in job.train.answers[window.example][:1]
-    ]
-
-    def predict(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:  # all: questions spare none
-        found = [predicted_spans(model, tokenizer, *asked, device, recipe) for asked in laid[1:]]
-        places, scores = map(np.concatenate, zip(*found, strict=True))
-        return places, scores
-
-    return _Lesson(
-        model, tokenizer, [window.row for window in learnt], np.array(labels), predict, n_cut
-    )
-
-
-def _asked(job: Job, lesson: _Lesson, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """The predictions of all evaluations after a step, with logits; -1 and NaN for the spared."""
-    sparing, sets = job.sparing, job.evaluations
-    last = step == job.recipe.n_steps(len(lesson.rows))
-    if sparing is None or last or sparing.wants_all(step):
-        return lesson.predict(tuple(sets))
-    predicted, logits = lesson.predict((sparing.decides,))
-    ends = np.cumsum([len(one) for one in sets.values()])
-    end = ends[list(sets).index(sparing.decides)]
-    right = sets[sparing.decides].labels
-    if sparing.wants_inside(float((predicted[end - len(right) : end] != right).mean())):
-        more, more_logits = lesson.predict(sparing.inside)
-        fresh = predicted < 0
-        predicted[fresh], logits[fresh] = more[fresh], more_logits[fresh]
-    return predicted, logits
-
-
-# --- the loop -------------------------------------------------------------------------------------
+# --- a run ----------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -213,45 +119,58 @@ class _Progress:
     losses: list[float] = field(default_factory=list)
     predicted: list[np.ndarray] = field(default_factory=list)
     logits: list[np.ndarray] = field(default_factory=list)
-    files: dict[str, str] = field(default_factory=dict)
 
 
 class _Training:
-    """A lesson with its optimiser and schedule, at a step."""
+    """A model with its new head, what it is trained on and asked, optimiser and schedule."""
 
     def __init__(self, job: Job, key: Mapping[str, Any], state: Path) -> None:
         from transformers import get_scheduler
 
         self.job, self.state, self.key = job, state, json.dumps(key, sort_keys=True)
-        self.device = loading.device_of(None)
-        reads = isinstance(job.train, Questions)
-        self.lesson = (_reading if reads else _classification)(job, self.device)
-        recipe, self.n_steps = job.recipe, job.recipe.n_steps(len(self.lesson.rows))
+        recipe = job.recipe
+        self.tuned = Tuned.new(job.model, job.train, recipe, job.seed)
+        self.train = self.tuned.laid_out(job.train)
+        self.sets = {name: self.tuned.laid_out(asked) for name, asked in job.evaluations.items()}
+        self.labels = job.train.labels if isinstance(job.train, Examples) else self._places()
+        self.n_steps = recipe.n_steps(len(self.train.rows))
         self.optimiser = torch.optim.AdamW(
-            self.lesson.model.parameters(), lr=recipe.learning_rate,
-            weight_decay=recipe.weight_decay,
-        )  # fmt: skip
+            self.tuned.model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
         self.schedule = get_scheduler(
             "linear" if recipe.schedule == "linear" else "constant_with_warmup",
             self.optimiser, round(recipe.warmup * self.n_steps), self.n_steps,
         )  # fmt: skip
-        self.done = _Progress()
-        self._go_on()
+        self.parts = {
+            "model": self.tuned.model, "optimiser": self.optimiser, "schedule": self.schedule
+        }  # fmt: skip
+        self.done = self._left()
+
+    def _places(self) -> np.ndarray:
+        """Where in each window the first answer to its question starts and ends."""
+        firsts = [answers[0] for answers in self.job.train.answers]
+        answers = [firsts[window.example] for window in self.train.windows]
+        return np.array(
+            [
+                inputs.answer_places(window, answer.start, answer.end)
+                for window, answer in zip(self.train.windows, answers, strict=True)
+            ]
+        )
 
     def step(self, step: int) -> float:
         """One batch, as ``(seed, step)`` draws it; its loss."""
-        job, lesson, n = self.job, self.lesson, len(self.lesson.rows)
+        job, model, n = self.job, self.tuned.model, len(self.train.rows)
         epoch, batch = divmod(step - 1, self.n_steps // job.recipe.epochs)
         order = np.random.default_rng([job.seed, epoch]).permutation(n)
         size = job.recipe.batch_size
         chosen = order[batch * size : (batch + 1) * size].tolist()
-        rows = pad_rows(lesson.tokenizer, [lesson.rows[i] for i in chosen], self.device)
-        labels = torch.from_numpy(lesson.labels)[chosen].to(self.device)
-        lesson.model.train()
+        rows = self.tuned.padded([self.train.rows[i] for i in chosen])
+        labels = torch.from_numpy(self.labels)[chosen].to(self.tuned.device)
+        model.train()
         rate = self.schedule.get_last_lr()[0]
-        loss = training_loss(lesson.model, rows, labels, job.recipe, (job.seed, step))
+        loss = training_loss(model, rows, labels, job.recipe, (job.seed, step))
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(lesson.model.parameters(), job.recipe.clip)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), job.recipe.clip)
         value = float(loss.detach())
         if not (math.isfinite(value) and math.isfinite(float(norm))):
             raise FinetuningError(
@@ -263,62 +182,88 @@ class _Training:
         self.optimiser.zero_grad(set_to_none=True)
         return value
 
+    def answers(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions of all evaluations after a step, and logits; -1 and NaN for the spared."""
+        sparing, sets = self.job.sparing, self.job.evaluations
+        if sparing is None or step == self.n_steps or sparing.wants_all(step):
+            return self._predict(tuple(sets))
+        predicted, logits = self._predict((sparing.decides,))
+        wrong = predicted[self._of(sparing.decides)] != sets[sparing.decides].labels
+        if sparing.wants_inside(float(wrong.mean())):
+            more, more_logits = self._predict(sparing.inside)
+            fresh = predicted < 0
+            predicted[fresh], logits[fresh] = more[fresh], more_logits[fresh]
+        return predicted, logits
+
+    def _of(self, *names: str) -> np.ndarray:
+        """Which predictions are of these sets."""
+        return np.repeat([name in names for name in self.sets], [x.n for x in self.sets.values()])
+
+    def _predict(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions and logits of some evaluations, among those of all."""
+        asked = [laid for name, laid in self.sets.items() if name in names]
+        if isinstance(self.job.train, Questions):  # which spare none; each set batched by itself
+            parts = [self.tuned.predict([laid]) for laid in asked]
+            return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        there = self._of(*names)
+        found, of_found = self.tuned.predict(asked)
+        predicted = np.full(len(there), -1, found.dtype)
+        logits = np.full((len(there), of_found.shape[1]), np.nan, of_found.dtype)
+        predicted[there], logits[there] = found, of_found
+        return predicted, logits
+
     def save(self) -> None:
         """Leave what lets the run go on."""
-        done = self.done
-        left = {
-            "key": self.key, "step": done.step, "losses": done.losses, "files": done.files,
-            "predicted": [torch.from_numpy(row) for row in done.predicted],
-            "logits": [torch.from_numpy(row) for row in done.logits],
-        }  # fmt: skip
-        parts = ("optimiser", self.optimiser), ("schedule", self.schedule)
-        parts = ("model", self.lesson.model), *parts
-        save_state(self.state, left | {name: part.state_dict() for name, part in parts})
+        done = vars(self.done) | {
+            name: [torch.from_numpy(row) for row in getattr(self.done, name)]
+            for name in ("predicted", "logits")
+        }
+        states = {name: part.state_dict() for name, part in self.parts.items()}
+        save_state(self.state, {"key": self.key, "done": done, **states})
 
-    def _go_on(self) -> None:
-        left = saved_state(self.state, self.device)
+    def _left(self) -> _Progress:
+        """How far the run was when it was stopped."""
+        left = saved_state(self.state, self.tuned.device)
         if left is None:
-            return
+            return _Progress()
         if left["key"] != self.key:
             warnings.warn(f"{self.state} is not used: it is of another run", StoreWarning, 4)
-            return
-        self.lesson.model.load_state_dict(left["model"])
-        self.optimiser.load_state_dict(left["optimiser"])
-        self.schedule.load_state_dict(left["schedule"])
-        predicted, logits = ([x.cpu().numpy() for x in left[k]] for k in ("predicted", "logits"))
-        self.done = _Progress(left["step"], left["losses"], predicted, logits, left["files"])
+            return _Progress()
+        for name, part in self.parts.items():
+            part.load_state_dict(left[name])
+        arrays = {
+            name: [row.cpu().numpy() for row in left["done"][name]]
+            for name in ("predicted", "logits")
+        }
+        return _Progress(**left["done"] | arrays)
 
 
 def trained_run(
-    job: Job, key: Mapping[str, Any], state: Path, folder: Path | None
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """All that is kept of a run, as arrays; its weights in a folder, and the SHA-256 of the files.
+    job: Job, key: Mapping[str, Any], state: Path
+) -> tuple[dict[str, np.ndarray], torch.nn.Module]:
+    """All that is kept of a run, as arrays, and the model after its last step.
 
     ``key`` names the run; ``state`` is the file by which it goes on after a stop.
     """
     training = _Training(job, key, state)
-    done, lesson = training.done, training.lesson
-    checkpoints = job.recipe.checkpoint_steps(len(lesson.rows))
-    bar = progress.bar(what=job.name, total=training.n_steps)
-    bar.update(done.step)
+    done, n_steps = training.done, training.n_steps
+    checkpoints = job.recipe.checkpoint_steps(len(training.train.rows))
     saved = time.monotonic()
-    for step in range(done.step + 1, training.n_steps + 1):
-        done.losses.append(training.step(step))
-        done.step = step
-        bar.update()
-        if step in checkpoints:
-            predicted, logits = _asked(job, lesson, step)
-            done.predicted.append(predicted)
-            done.logits.append(logits)
-            if folder is not None:
-                weights = folder / f"step-{step:06d}"
-                done.files |= save_weights(lesson.model, lesson.tokenizer, weights)
-        if step < training.n_steps and time.monotonic() - saved >= SAVE_SECONDS:
-            training.save()
-            saved = time.monotonic()
-    bar.close()
+    with progress.bar(what=job.name, total=n_steps) as bar:
+        bar.update(done.step)
+        for step in range(done.step + 1, n_steps + 1):
+            done.losses.append(training.step(step))
+            done.step = step
+            bar.update()
+            if step in checkpoints:
+                predicted, logits = training.answers(step)
+                done.predicted.append(predicted)
+                done.logits.append(logits)
+            if step < n_steps and time.monotonic() - saved >= SAVE_SECONDS:
+                training.save()
+                saved = time.monotonic()
     sets = list(job.evaluations.values())
-    ends = np.cumsum([len(evaluation) for evaluation in sets])[:-1]
+    ends = np.cumsum([len(asked) for asked in sets])[:-1]
     scores = [
         [score(asked, said) for asked, said in zip(sets, np.split(row, ends), strict=True)]
         for row in done.predicted
@@ -326,19 +271,9 @@ def trained_run(
     value = {
         "steps": np.array(checkpoints),
         "losses": np.array(done.losses, dtype=np.float32),
-        "n_cut": np.array(lesson.n_cut),
+        "n_cut": np.array([training.train.n_cut, *(laid.n_cut for laid in training.sets.values())]),
         "predicted": np.array(done.predicted),
         "logits": np.array(done.logits),
         "score": np.array(scores),
     }
-    return value, done.files
-
-
-def save_weights(model: torch.nn.Module, tokenizer: Any, folder: Path) -> dict[str, str]:
-    """A checkpoint; the SHA-256 of its files by their place in the folder of the run."""
-    store.remove(folder)  # of a run that was killed behind its last state
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder) as beside, loading.quiet():
-        model.save_pretrained(beside)
-        tokenizer.save_pretrained(beside)
-    return {f"{folder.name}/{x.name}": store.digest_of(x) for x in sorted(folder.iterdir())}
+    return value, training.tuned.model
