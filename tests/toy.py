@@ -71,12 +71,12 @@ def prepared(architecture: str) -> tuple[Tokenizer, PretrainingText, dict[str, l
     size = 100 if architecture == "bert" else 400
     tokenizer = vocabulary.TRAINERS[architecture](lines(), size)
     held = pretraining_text.by_language({"ntrex": text(10, seed=1)["ntrex"]})
-    return tokenizer, PretrainingText.encode(tokenizer, text(), progress=False), held
+    return tokenizer, PretrainingText.encode(tokenizer, text()), held
 
 
 def run(recipe: MemberRecipe, folder: Path, **options: object) -> pd.DataFrame:
     """Train into ``folder / "out"``, with the state in ``folder / "state.pt"``."""
-    options = {"save_every": 5, "log_every": 5, "progress": False} | options
+    options = {"save_every": 5, "log_every": 5} | options
     return pretraining.pretrain(
         recipe, *prepared(recipe.architecture), folder / "out", folder / "state.pt", **options
     )
@@ -84,3 +84,8 @@ def run(recipe: MemberRecipe, folder: Path, **options: object) -> pd.DataFrame:
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    """Whether two states are the same, bit by bit."""
+    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)

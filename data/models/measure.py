@@ -10,7 +10,7 @@ each number read off the matrices of cosines by its definition.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
 
@@ -26,11 +26,6 @@ LANGUAGES = ("en", "de", "ru", "ja", "ar", "tr")
 LIKE_LENGTH = 0.1
 
 
-def unit(vectors: np.ndarray) -> np.ndarray:
-    exact = np.asarray(vectors, dtype=np.float64)
-    return exact / np.linalg.norm(exact, axis=1, keepdims=True)
-
-
 def nearer(close: np.ndarray, far: np.ndarray, asked: np.ndarray) -> float:
     """Share of the triplets asked in which `close` is larger than `far`; a tie counts one half."""
     tied = np.abs(close - far) < 1e-12
@@ -41,15 +36,17 @@ def scores(
     vectors: Mapping[str, np.ndarray], characters: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
     """LD, MD, matched MD and retrieval of one layer, mean over ordered pairs of languages."""
-    units = {language: unit(of_language) for language, of_language in vectors.items()}
-    found = []
+    units = {}
+    for language, of_language in vectors.items():
+        exact = np.asarray(of_language, dtype=np.float64)
+        units[language] = exact / np.linalg.norm(exact, axis=1, keepdims=True)
+    rows = []
     for first, second in permutations(units, 2):
         within, across = units[first] @ units[first].T, units[first] @ units[second].T
         other = ~np.eye(len(within), dtype=bool)
-        translation = np.diag(across)[:, None]
-        length = characters[second]
+        translation, length = np.diag(across)[:, None], characters[second]
         alike = np.abs(length[None, :] - length[:, None]) <= LIKE_LENGTH * length[:, None]
-        found.append(
+        rows.append(
             {
                 "LD": nearer(within, across, other),
                 "MD": nearer(translation, across, other),
@@ -57,47 +54,31 @@ def scores(
                 "retrieval": float((across.argmax(axis=1) == np.arange(len(across))).mean()),
             }
         )
-    return {task: float(np.mean([row[task] for row in found])) for task in found[0]}
+    return pd.DataFrame(rows).mean().to_dict()
 
 
-def layers(states: Mapping[str, np.ndarray], characters: Mapping[str, np.ndarray]) -> pd.DataFrame:
+def layers(states: Mapping[str, np.ndarray], corpus: corpora.ParallelCorpus) -> pd.DataFrame:
     """``states``: language → ``(n_layers + 1, n_sentences, dim)``. One row a layer."""
-    rows = []
-    for layer in range(len(next(iter(states.values())))):
-        of_layer = {language: of_language[layer] for language, of_language in states.items()}
-        rows.append({"layer": layer, **scores(of_layer, characters)})
-    return pd.DataFrame(rows)
-
-
-def read(n_sentences: int | None, languages: Sequence[str] = LANGUAGES) -> corpora.ParallelCorpus:
-    """WMT24++ in a few languages; positions drawn once, from those that no language repeats."""
-    corpus = corpora.load("wmt24pp", drop_duplicates=True)
-    corpus = corpus.take(n_sentences, 0) if n_sentences else corpus
-    return corpus.select(languages)
-
-
-def lengths(corpus: corpora.ParallelCorpus) -> dict[str, np.ndarray]:
-    return {
-        language: np.array([len(sentence) for sentence in sentences])
-        for language, sentences in corpus.sentences.items()
-    }
+    characters = {code: np.array([*map(len, lines)]) for code, lines in corpus.sentences.items()}
+    n_layers = len(next(iter(states.values())))
+    rows = [scores({code: x[k] for code, x in states.items()}, characters) for k in range(n_layers)]
+    return pd.DataFrame(rows).rename_axis("layer").reset_index()
 
 
 def measure(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
     """The layers of a model; its special tokens do not count in the mean of the states."""
     encoder = loading.load(str(name), device="cpu")
     states = {
-        language: embeddings.embed(encoder, sentences, progress=False).states
+        language: embeddings.embed(encoder, sentences).states
         for language, sentences in corpus.sentences.items()
     }
-    return layers(states, lengths(corpus))
+    return layers(states, corpus)
 
 
 def bag(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
     """The bag of subwords of a model's vocabulary, as a model of one layer."""
     counts = embeddings.bag_of_subwords(loading.load(str(name), device="cpu"), corpus)
-    states = {language: matrix.toarray()[None] for language, matrix in counts.items()}
-    return layers(states, lengths(corpus))
+    return layers({code: matrix.toarray()[None] for code, matrix in counts.items()}, corpus)
 
 
 def main() -> None:
@@ -106,7 +87,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="so many instead of all")
     parser.add_argument("--out", type=Path, help="a CSV file to add to")
     options = parser.parse_args()
-    corpus = read(options.sentences)
+    corpus = corpora.load("wmt24pp", drop_duplicates=True)  # positions that no language repeats
+    corpus = corpus.take(options.sentences, 0) if options.sentences else corpus
+    corpus = corpus.select(LANGUAGES)
     for name in options.names:
         steps = sorted(Path(name).glob("step-*")) or [Path(name)]
         tables = [measure(step, corpus).assign(model=str(step)) for step in steps]

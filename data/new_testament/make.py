@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="with de.tsv and so on")
     folder = parser.parse_args().folder
-    trained = read_text(progress=False)[0]
+    trained = read_text()[0]
     lines = {code: set(map(letters, of)) for code, of in by_language(trained).items()}
     archives = {"new-testament": read_source("bible_nt"), "new-testament-held-out": {}}
     for code in archives["new-testament"]:

@@ -13,7 +13,6 @@ from xlx.family.batches import (
     Batches,
     held_out_batches,
     mask,
-    masked,
     next_subword,
     pad,
 )
@@ -131,13 +130,11 @@ def test_languages_are_drawn_by_their_shares(exponent: float, share: float | Non
     sampled = toy.recipe("mini-llama", language_exponent=exponent, english_share=share)
     drawn = Batches(text, sampled).rows(rng(), 8 * 8000)[:, 1]
     powers = np.array([size**exponent for size in sizes.values()])
-    if share is None:
-        expected = powers / powers.sum()
-    else:
+    expected = powers / powers.sum()
+    if share is not None:
         others = (1 - share) / (powers[0] + powers[2])
-        expected = [powers[0] * others, share, powers[2] * others]
-    found = [(drawn == 10 + k).mean() for k in range(3)]
-    assert found == pytest.approx(list(expected), abs=0.02)
+        expected = np.array([powers[0] * others, share, powers[2] * others])
+    assert [(drawn == 10 + k).mean() for k in range(3)] == pytest.approx(expected, abs=0.02)
 
 
 def translations() -> set[frozenset[str]]:
@@ -182,9 +179,6 @@ def test_tlm_holds_translations_behind_one_another(batches: Batches, recipe: Mem
         assert frozenset(map(tokenizer.decode, halves)) in expected
 
 
-# --- held-out lines ------------------------------------------------------------------------------
-
-
 def test_translations_stand_in_a_decoder_s_rows() -> None:
     text = toy.prepared("llama")[1]
     ntrex = text.parallel[0]
@@ -194,7 +188,7 @@ def test_translations_stand_in_a_decoder_s_rows() -> None:
         for position, column in enumerate(ntrex.line[:, number])
         if column >= 0
     }
-    found = {}
+    shares = {}
     for share in (0.0, 0.5, 1.0):
         recipe = toy.recipe("mini-llama", pair_share=share, block_lengths=(32,))
         batch = Batches(text, recipe).clm(rng(), 32 * 40)
@@ -204,20 +198,13 @@ def test_translations_stand_in_a_decoder_s_rows() -> None:
             first, second = row[1 : ends[0]], row[ends[0] + 1 : ends[1]]
             said = [meaning.get(tuple(part)) for part in (first, second)]
             together += said[0] is not None and said[0] == said[1]
-        found[share] = together / len(batch.ids)
-    assert found[0.0] < 0.1
-    assert found[0.5] == pytest.approx(0.5, abs=0.25)
-    assert found[1.0] == 1
+        shares[share] = together / len(batch.ids)
+    assert shares[0.0] < 0.1
+    assert shares[0.5] == pytest.approx(0.5, abs=0.25)
+    assert shares[1.0] == 1
 
 
-@pytest.mark.parametrize("share", [None, 0.1, 0.9])
-def test_aligned_sources_have_the_share_asked_for(share: float | None) -> None:
-    text = toy.prepared("xlm-roberta")[1]
-    shares = Batches(text, toy.recipe("mini-xlmr", aligned_share=share)).source_shares
-    for language, sources in text.monolingual.items():
-        sizes = [len(lines.ids) for lines in sources]  # ntrex, common_voice
-        expected = sizes[0] / sum(sizes) if share is None else share
-        assert shares[language].tolist() == pytest.approx([expected, 1 - expected])
+# --- held-out lines ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -229,21 +216,18 @@ def lines() -> list[np.ndarray]:
 @pytest.mark.parametrize("member", ["mini-xlmr", "mini-llama"])
 def test_held_out_batches_hold_every_line_once(member: str, lines: list[np.ndarray]) -> None:
     recipe = toy.recipe(member)
-    found = []
+    rows = []
     for batch in held_out_batches(lines, recipe):
         assert batch.ids.numel() <= recipe.tokens_per_step
         ids = batch.ids if recipe.decoder else originals(batch)
-        found += [row[keep].tolist() for row, keep in zip(ids, batch.real, strict=True)]
+        rows += [row[keep].tolist() for row, keep in zip(ids, batch.real, strict=True)]
     expected = [[BOS, *line[: recipe.max_length - 2].tolist(), EOS] for line in lines]
     assert max(map(len, expected)) == recipe.max_length  # some were too long
-    assert sorted(found) == sorted(expected)
-
-
-@pytest.mark.parametrize("member", ["mini-xlmr", "mini-llama"])
-def test_a_line_longer_than_the_budget_is_a_batch_of_its_own(member: str) -> None:
-    recipe = toy.recipe(member, tokens_per_step=4)
-    batches = held_out_batches([np.arange(10, 13), np.arange(20, 28)], recipe)
-    assert [tuple(batch.ids.shape) for batch in batches] == [(1, 5), (1, 10)]
+    assert sorted(rows) == sorted(expected)
+    # A line longer than the budget is a batch of its own.
+    short = replace(recipe, tokens_per_step=4)
+    apart = held_out_batches([np.arange(10, 13), np.arange(20, 28)], short)
+    assert [tuple(batch.ids.shape) for batch in apart] == [(1, 5), (1, 10)]
 
 
 def test_held_out_masks_are_the_same_for_all(lines: list[np.ndarray], recipe: MemberRecipe) -> None:
@@ -260,16 +244,6 @@ def test_held_out_masks_are_the_same_for_all(lines: list[np.ndarray], recipe: Me
 def test_a_batch_goes_to_a_device_whole(batches: Batches) -> None:
     for batch in (batches.mlm(rng(), 64), batches.contrast(rng())):
         there = batch.to(torch.device("meta"))
-        assert there.ids.is_meta
-        assert there.real.is_meta
+        assert all(part.is_meta for part in (there.ids, there.real))
         assert (there.labels is None) == (batch.labels is None)
         assert there.labels is None or there.labels.is_meta
-
-
-def test_masked_takes_share_and_mask_from_the_recipe() -> None:
-    recipe = toy.recipe("mini-mbert", masked_share=0.5)
-    ids = rng().integers(4, 99, size=(100, 30))
-    batch = masked(ids, np.ones(ids.shape, dtype=bool), rng(), recipe)
-    assert (batch.labels != NO_LABEL).float().mean().item() == pytest.approx(0.5, abs=0.03)
-    assert int(batch.ids.max()) == recipe.vocabulary - 1
-    assert torch.equal(originals(batch), torch.from_numpy(ids))

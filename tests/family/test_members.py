@@ -1,4 +1,4 @@
-"""What the folders of members tell: recipe, cost, loss tables, and how often text was read."""
+"""What the folders of members tell: recipe, cost, losses, vocabularies, how often text was read."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import xlx
 from tests import tiny
 from xlx.core import paths
 from xlx.family import members, pretraining_text, vocabulary
@@ -17,10 +16,17 @@ from xlx.models import loading
 from xlx.text.corpora import ParallelCorpus
 
 SEEN = 5000
+SHIPPED = ["mini-xlmr", "mini-mbert", "mini-llama-en80"]
+TEXT = {
+    "en": ("Too short.", "A sentence of fifty or so characters, as it is due.", "And a last one."),
+    "fi": ("Lyhyt.", "Lause, jossa on noin viisikymmentä merkkiä, kuten kuuluu.", "Viimeinen."),
+}
+CORPUS = ParallelCorpus("toy", TEXT, ("0", "1", "2"), ("",) * 3, "none", "made up")
 
 
-def save(root: Path, recipe: MemberRecipe, *, run: bool = True) -> str:
+def save(root: Path, recipe: MemberRecipe | str, *, run: bool = True) -> str:
     """The files of a member that has two checkpoints, without weights."""
+    recipe = RECIPES[recipe] if isinstance(recipe, str) else recipe
     folder = root / recipe.name
     for step in (0, 20):
         (folder / f"step-{step:06d}").mkdir(parents=True)
@@ -28,32 +34,43 @@ def save(root: Path, recipe: MemberRecipe, *, run: bool = True) -> str:
     if run:
         cost = {"parameters": 123, "steps": 20, "subwords_seen": SEEN, "minutes": 1.5}
         (folder / "run.json").write_text(json.dumps(cost))
-    losses = [(10, 2500, "mlm", 5.0, 0.1), (20, 5000, "mlm", 4.0, 0.1)]
-    columns = ["step", "tokens", "objective", "loss", "learning_rate"]
-    pd.DataFrame(losses, columns=columns).to_csv(folder / "losses.csv", index=False)
-    held = [(0, "de", 7, 9.0), (20, "de", 7, 5.5), (20, "en", 6, 5.0)]
-    columns = ["step", "language", "subwords", "loss"]
-    pd.DataFrame(held, columns=columns).to_csv(folder / "held_out.csv", index=False)
+    (folder / "losses.csv").write_text(
+        "step,tokens,objective,loss,learning_rate\n10,2500,mlm,5.0,0.1\n20,5000,mlm,4.0,0.1\n"
+    )
+    (folder / "held_out.csv").write_text(
+        "step,language,subwords,loss\n0,de,7,9.0\n20,de,7,5.5\n20,en,6,5.0\n"
+    )
     return str(folder)
 
 
-def test_table_tells_what_members_are_and_cost(
+@pytest.fixture(scope="module")
+def vocabularies() -> members.Vocabularies:
+    return members.distinct_vocabularies(SHIPPED)
+
+
+# --- what a member is ----------------------------------------------------------------------------
+
+
+def test_the_overview_tells_what_members_are_and_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "MODELS", tmp_path / "shipped")
-    save(tmp_path / "shipped", RECIPES["mini-xlm"])
-    decoder = save(tmp_path, RECIPES["mini-llama-en95"], run=False)
+    save(tmp_path / "shipped", "mini-xlm")
+    decoder = save(tmp_path, "mini-llama-en95", run=False)
     table = members.overview(["mini-xlm", decoder]).set_index("model")
     assert list(table.index) == ["mini-xlm", "mini-llama-en95"]  # a path is no name
+    assert list(table) == [
+        "architecture", "objectives", "layers", "width", "English", "parameters", "subwords_seen",
+        "minutes",
+    ]  # fmt: skip
     assert table["objectives"].to_list() == ["mlm + tlm", "clm"]
     assert table.loc["mini-xlm", "parameters"] == 123
     assert np.isnan(table.loc["mini-xlm", "English"])
     assert table.loc["mini-llama-en95", "English"] == 0.95
     assert pd.isna(table.loc["mini-llama-en95", "subwords_seen"])  # not at its end
-    assert members.recipe("mini-xlm") == RECIPES["mini-xlm"]
 
 
-def test_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
+def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
     for name in (str(tmp_path / "mine"), "somebody/something"):
@@ -61,41 +78,49 @@ def test_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
         assert row["model"] == name.removeprefix(f"{tmp_path}/")
         assert row.drop("model").isna().all()
         assert members.recipe(name) is None
+        assert np.isnan(members.rate(name, 50))
         assert members.losses([name]).empty
         assert members.held_out([name]).empty
-        with pytest.raises(ValueError, match=r"has no recipe\.json"):
-            members.recipe_differences(name, name)
+        assert members.recipe_differences({name: "mini-xlmr", "mini-xlmr": name}).empty
+        assert members.readers([name]) == members.decoders([name]) == []
+    assert members.passes([], {"en": 20}).empty
 
 
-def test_recipe_of_another_version_is_named(tmp_path: Path) -> None:
-    name = save(tmp_path, RECIPES["mini-xlm"])
-    old = json.loads(describe(RECIPES["mini-xlm"]))
-    old["warmup"] = old.pop("warmup_share")
-    (tmp_path / "mini-xlm" / "recipe.json").write_text(json.dumps(old))
-    with pytest.raises(ValueError, match="see warmup, warmup_share"):
+def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
+    name = save(tmp_path, "mini-xlm")
+    old = describe(RECIPES["mini-xlm"]).replace("warmup_share", "warmup")
+    (tmp_path / "mini-xlm" / "recipe.json").write_text(old)
+    with pytest.raises(ValueError, match=r"recipe\.json is no recipe of this version: see warmup$"):
         members.recipe(name)
 
 
-def test_differences_are_those_of_what_is_learnt(tmp_path: Path) -> None:
-    one, other = (save(tmp_path, RECIPES[name]) for name in ("mini-xlm", "mini-xlmr"))
+def test_differences_are_those_of_what_is_learnt() -> None:
     # mini-xlmr keeps its history and mini-xlm does not: that decides nothing of what it learns.
-    assert members.recipe_differences(one, other) == {"objectives": ("mlm", "mlm + tlm")}
-    large = save(tmp_path, RECIPES["mini-xlmr-large"])
-    found = members.recipe_differences(large, other)
-    assert set(found) == {"layers", "hidden_size", "intermediate_size"}
-    assert found["hidden_size"] == (128, 256)
+    references = {"mini-xlm": "mini-xlmr", "mini-xlmr-large": "mini-xlmr"}
+    table = members.recipe_differences(references).reset_index()
+    assert table.to_numpy().tolist() == [
+        ["mini-xlm", "mini-xlmr", "objectives", "mlm", "mlm + tlm"],
+        ["mini-xlmr-large", "mini-xlmr", "layers", 6, 7],
+        ["mini-xlmr-large", "mini-xlmr", "hidden_size", 128, 256],
+        ["mini-xlmr-large", "mini-xlmr", "intermediate_size", 256, 512],
+    ]
 
 
-@pytest.mark.parametrize("name", list(RECIPES))
-def test_every_recipe_survives_its_file(tmp_path: Path, name: str) -> None:
-    assert members.recipe(save(tmp_path, RECIPES[name])) == RECIPES[name]
+def test_the_rate_of_a_checkpoint(tmp_path: Path) -> None:
+    name = save(tmp_path, replace(RECIPES["mini-xlmr"], steps=100, decay_share=0.5))
+    assert members.rate(name, 50) == 1
+    assert members.rate(name, 100) == pytest.approx(1 / 50)
+    assert members.rate(name, 0) < 1
+
+
+# --- how it learnt -------------------------------------------------------------------------------
 
 
 def test_loss_tables_of_several(tmp_path: Path) -> None:
-    names = [save(tmp_path, RECIPES[name]) for name in ("mini-xlmr", "mini-mbert")]
+    names = [save(tmp_path, name) for name in ("mini-xlmr", "mini-mbert")]
     losses = members.losses(names)
     assert list(losses) == ["model", "step", "tokens", "objective", "loss"]
-    assert losses.groupby("model")["loss"].apply(list).to_dict() == {
+    assert losses.groupby("model", sort=False)["loss"].apply(list).to_dict() == {
         "mini-xlmr": [5.0, 4.0],
         "mini-mbert": [5.0, 4.0],
     }
@@ -104,118 +129,152 @@ def test_loss_tables_of_several(tmp_path: Path) -> None:
     assert len(held) == 4
 
 
-@pytest.mark.parametrize(("english", "expected"), [(None, None), (0.8, 0.8)])
-def test_passes_are_what_was_seen_over_what_there_is(
-    tmp_path: Path, english: float | None, expected: float | None
-) -> None:
-    made = replace(RECIPES["mini-llama"], language_exponent=0.5, english_share=english)
-    there = pd.Series({"de": 40, "en": 20, "ja": 60})
-    found = members.passes([save(tmp_path, made)], dict(2 * there)).set_index("language")
-    assert set(found.pop("model")) == {"mini-llama"}
-    shares = np.sqrt(there) / np.sqrt(there).sum()
-    if expected is not None:
-        shares = shares * (1 - expected) / (1 - shares["en"])
-        shares["en"] = expected
-    np.testing.assert_allclose(found["share"], shares)
-    np.testing.assert_array_equal(found["subwords"], 2 * there)
-    np.testing.assert_allclose(found["passes"], SEEN * shares / (2 * there))
-    assert found["share"].sum() == pytest.approx(1)
+def test_final_losses_are_those_of_the_last_step() -> None:
+    rows = [
+        ("b", 50, "mlm", 9.0),
+        ("b", 100, "mlm", 5.0),
+        ("b", 100, "tlm", 6.0),
+        ("a", 80, "mlm", 4),
+    ]
+    ends = members.final_losses(pd.DataFrame(rows, columns=["model", "step", "objective", "loss"]))
+    assert ends.index.tolist() == ["b", "a"]
+    assert ends.loc["b"].tolist() == [5.0, 6.0]
 
 
-def test_subwords_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = tiny.save(tmp_path / "model")
-    lines = {str(number): line for number, line in enumerate(tiny.SENTENCES)}
-    text = {"tatoeba": {"en": lines, "de": {"7": "Yes"}}, "ntrex": {"en": {"1": "rain"}}}
-    monkeypatch.setattr(pretraining_text, "read_text", lambda **_: (text, {}))
-    tokenizer = loading.tokenizer(name)
-
-    def length(line: str) -> int:
-        return len(tokenizer(line, add_special_tokens=False)["input_ids"]) + 1
-
-    with xlx.settings(cache=tmp_path, ledger=tmp_path / "ledger", progress=False):
-        found = members.subword_counts(name, every=2)
-        some = sum(length(line) for line in tiny.SENTENCES[::2]) + length("rain")
-        assert found == {"de": 2 * length("Yes"), "en": 2 * some}
-        monkeypatch.setattr(pretraining_text, "read_text", None)
-        assert members.subword_counts(name, every=2) == found
+def test_held_out_losses_are_grouped(vocabularies: members.Vocabularies) -> None:
+    losses = members.grouped_losses(SHIPPED, vocabularies)
+    groups = losses.groupby("model", sort=False)["group"].first().tolist()
+    assert groups == ["masked, BPE", "masked, WordPiece", "next, BPE"]
+    row = members.held_out_table(losses).loc["masked, BPE", "mini-xlmr"]
+    loss = losses[losses["model"] == "mini-xlmr"].set_index("language")["loss"]
+    assert row["English"] == loss["en"]
+    assert row["mean of the others"] == pytest.approx(loss.drop("en").mean())
+    assert (row["lowest"], row["highest"]) == (loss.idxmin(), loss.idxmax())
 
 
-def test_fertility_is_that_of_the_vocabulary(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = tiny.save(tmp_path / "model")
-    sentences = {"en": tiny.SENTENCES[:3], "ja": tiny.SENTENCES[3:6]}
-    corpus = ParallelCorpus("toy", sentences, ("1", "2", "3"), ("",) * 3, "none", "made up")
-    expected = vocabulary.subword_statistics(loading.tokenizer(name).backend_tokenizer, sentences)
-    with xlx.settings(cache=tmp_path, ledger=tmp_path / "ledger", progress=False):
-        pd.testing.assert_frame_equal(members.fertility(name, corpus), expected)
-        monkeypatch.setattr(loading, "tokenizer", None)
-        pd.testing.assert_frame_equal(members.fertility(name, corpus), expected)
-
-
-def test_passes_are_refused_where_they_are_not_known(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="learns from translations"):
-        members.passes([save(tmp_path, RECIPES["mini-infoxlm"])], {"en": 20})
-    with pytest.raises(ValueError, match="what it saw is not known"):
-        members.passes([save(tmp_path, RECIPES["mini-llama"], run=False)], {"en": 20})
-    assert members.passes([], {"en": 20}).empty
-
-
-def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
-    names = [str(tiny.save(tmp_path / name)) for name in ("one", "two")]
-    decoder = str(tiny.save(tmp_path / "three", "llama"))  # its tokenizer ends no sequence
-    found = members.distinct_vocabularies([*names, decoder])
-    assert {kind: which for kind, (_, which) in found.items()} == {
-        "BPE": ["one", "two"],
-        "BPE of three": ["three"],
-    }
-    tokenizer, _ = found["BPE"]
-    assert tokenizer.encode("Yes", add_special_tokens=False).tokens
-
-
-def cut_alike(
-    root: Path, recipes: list[MemberRecipe], monkeypatch: pytest.MonkeyPatch, apart: str = ""
-) -> list[str]:
-    """Members without weights, all of one vocabulary but that named `apart`."""
-    one, other = tiny.save(root / "one"), tiny.save(root / "two", "llama")
-    tokenizers = {False: loading.tokenizer(str(one)), True: loading.tokenizer(str(other))}
+@pytest.fixture
+def cut_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Members without weights, all of one vocabulary but mini-mbert."""
+    tokenizers = [
+        loading.tokenizer(str(tiny.save(tmp_path / kind, kind)))
+        for kind in ("xlm-roberta", "llama")
+    ]
     monkeypatch.setattr(
-        loading, "tokenizer", lambda name, **_: tokenizers[Path(name).name == apart]
+        loading, "tokenizer", lambda name, **_: tokenizers[Path(name).name == "mini-mbert"]
     )
-    return [save(root, recipe) for recipe in recipes]
+    names = ("mini-xlmr", "mini-mbert", "mini-xlmr-large", "mini-llama", "mini-xlm")
+    return [save(tmp_path, name) for name in names]
 
 
-def test_readers_are_those_whose_passes_are_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen = [RECIPES[name] for name in ("mini-xlmr", "mini-mbert", "mini-xlm", "mini-llama")]
-    names = cut_alike(tmp_path, chosen, monkeypatch, apart="mini-mbert")
-    assert members.readers(["somebody/something", *names]) == [names[0], names[3]]
-    assert not members.passes(members.readers(names), {"de": 10, "en": 20}).empty
-    assert members.readers(["somebody/something"]) == []
-
-
-def test_losses_are_compared_where_they_can_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen = [RECIPES[name] for name in ("mini-xlmr", "mini-xlmr-large", "mini-mbert")]
-    chosen.append(RECIPES["mini-llama"])
-    small, large, bert, decoder = cut_alike(tmp_path, chosen, monkeypatch, apart="mini-mbert")
-    held = pd.read_csv(Path(large) / "held_out.csv")
-    held["loss"] = held["loss"].where(held["language"] == "en", held["loss"] + 0.2) - 0.05
-    held.to_csv(Path(large) / "held_out.csv", index=False)
-    found = members.beside({large: small, bert: small, decoder: small})
-    assert len(found) == 1  # neither another vocabulary nor another objective
-    row = found.iloc[0]
+def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
+    small, bert, large, decoder, _ = cut_alike
+    (Path(large) / "held_out.csv").write_text(
+        "step,language,subwords,loss\n20,de,7,5.65\n20,en,6,4.95\n"
+    )
+    table = members.beside({large: small, bert: small, decoder: small})
+    assert len(table) == 1  # neither another vocabulary nor another objective
+    row = table.iloc[0]
     assert (row["model"], row["reference"]) == ("mini-xlmr-large", "mini-xlmr")
     assert row["unlike"] == "layers, hidden_size, intermediate_size"  # and not the rates
     assert (row["languages"], row["lower"]) == (2, 1)
     assert row["difference"] == pytest.approx(0.05)
 
 
-def test_the_rate_of_a_checkpoint(tmp_path: Path) -> None:
-    name = save(tmp_path, replace(RECIPES["mini-xlmr"], steps=100, decay_share=0.5))
-    assert members.rate(name, 50) == 1
-    assert members.rate(name, 100) == pytest.approx(1 / 50)
-    assert members.rate(name, 0) < 1
-    assert np.isnan(members.rate("somebody/something", 50))
+# --- vocabularies --------------------------------------------------------------------------------
+
+
+def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
+    names = [str(tiny.save(tmp_path / name)) for name in ("one", "two")]
+    decoder = str(tiny.save(tmp_path / "three", "llama"))  # its tokenizer ends no sequence
+    kinds = members.distinct_vocabularies([*names, decoder])
+    assert {kind: models for kind, (_, models) in kinds.items()} == {
+        "BPE": ["one", "two"],
+        "BPE of three": ["three"],
+    }
+
+
+def test_vocabularies_and_pieces(vocabularies: members.Vocabularies) -> None:
+    table = members.vocabulary_table(vocabularies)
+    assert table["subwords"].to_dict() == {"BPE": 6000, "WordPiece": 6000}
+    assert table.loc["BPE", "models"] == "mini-xlmr, mini-llama-en80"
+    pieces = members.example_pieces(CORPUS, vocabularies, ["en", "fi"])
+    assert pieces.loc[("en", "characters"), "sentence"] == TEXT["en"][1]
+    row = pieces.loc[("fi", "BPE")]
+    assert row["sentence"].replace(" ", "").replace("▁", " ").strip() == TEXT["fi"][1]
+    assert row["pieces"] == len(row["sentence"].split(" "))
+
+
+def test_fertility_is_that_of_the_vocabularies(
+    vocabularies: members.Vocabularies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tokenizer, _), _ = vocabularies.values()
+    expected = vocabulary.subword_statistics(tokenizer, TEXT)
+    folders = dict(zip(SHIPPED, SHIPPED, strict=True))
+    cut = members.fertilities(CORPUS, vocabularies, folders)
+    pd.testing.assert_frame_equal(
+        cut[cut["vocabulary"] == "BPE"][list(expected)].reset_index(drop=True), expected
+    )
+    assert cut["left_over"].tolist() == (100 * (cut["unknown"] + cut["bytes"])).tolist()
+    monkeypatch.setattr(loading, "tokenizer", None)  # it is computed once
+    pd.testing.assert_frame_equal(members.fertility("mini-xlmr", CORPUS), expected)
+
+
+def test_fertilities_are_ordered_by_the_first_vocabulary() -> None:
+    cut = pd.DataFrame(
+        {"language": ["de", "fi"] * 2, "vocabulary": ["BPE"] * 2 + ["WordPiece"] * 2}
+    )
+    rest = {"tokens_per_character": 0.5, "unknown": 0.0, "bytes": 0.1, "round_trip": 1.0}
+    table = members.fertility_table(cut.assign(tokens_per_word=[3.0, 2.0, 1.0, 2.0], **rest))
+    assert table.index.tolist() == ["fi", "de"]
+    assert table["tokens_per_word", "WordPiece"].tolist() == [2.0, 1.0]
+
+
+# --- how often it read the text ------------------------------------------------------------------
+
+
+def test_subwords_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = tiny.save(tmp_path / "model")
+    lines = {str(number): line for number, line in enumerate(tiny.SENTENCES)}
+    text = {"tatoeba": {"en": lines, "de": {"7": "Yes"}}, "ntrex": {"en": {"1": "rain"}}}
+    monkeypatch.setattr(pretraining_text, "read_text", lambda: (text, {}))
+    tokenizer = loading.tokenizer(name)
+
+    def length(line: str) -> int:
+        return len(tokenizer(line, add_special_tokens=False)["input_ids"]) + 1
+
+    some = sum(length(line) for line in tiny.SENTENCES[::2]) + length("rain")
+    expected = {"de": 2 * length("Yes"), "en": 2 * some}
+    assert members.subword_counts(name, every=2) == expected
+    monkeypatch.setattr(pretraining_text, "read_text", None)
+    assert members.subword_counts(name, every=2) == expected
+
+
+def test_readers_are_those_whose_passes_are_known(cut_alike: list[str]) -> None:
+    small, _, large, decoder, _ = cut_alike
+    (Path(large) / "run.json").unlink()
+    assert members.readers(["somebody/something", *cut_alike]) == [small, decoder]
+    assert members.decoders(cut_alike) == [decoder]
+
+
+@pytest.mark.parametrize("english", [None, 0.8])
+def test_passes_are_what_was_seen_over_what_there_is(tmp_path: Path, english: float | None) -> None:
+    made = replace(RECIPES["mini-llama"], language_exponent=0.5, english_share=english)
+    there = pd.Series({"de": 40, "en": 20, "ja": 60})
+    table = members.passes([save(tmp_path, made)], dict(2 * there)).set_index("language")
+    assert set(table.pop("model")) == {"mini-llama"}
+    shares = np.sqrt(there) / np.sqrt(there).sum()
+    if english is not None:
+        shares = shares * (1 - english) / (1 - shares["en"])
+        shares["en"] = english
+    np.testing.assert_allclose(table["share"], shares)
+    np.testing.assert_array_equal(table["subwords"], 2 * there)
+    np.testing.assert_allclose(table["passes"], SEEN * shares / (2 * there))
+
+
+def test_passes_in_brief() -> None:
+    columns = ["model", "language", "share", "passes", "subwords"]
+    rows = [("m", "en", 0.8, 3.0, 10), ("m", "de", 0.15, 0.5, 30), ("m", "fr", 0.05, 0.1, 20)]
+    passes = pd.DataFrame(rows, columns=columns)
+    row = members.passes_table(passes).loc["m"]
+    assert row.tolist() == pytest.approx([0.8, 3.0, 0.1, 0.3, 0.5])
+    assert members.by_amount(["xx", "en", "fr", "de"], passes) == ["de", "fr", "en", "xx"]

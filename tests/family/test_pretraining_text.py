@@ -12,7 +12,6 @@ from xlx.core import paths
 from xlx.core.languages import LANGUAGES
 from xlx.family import pretraining_text
 from xlx.family.pretraining_text import (
-    ALIGNED_SOURCES,
     HELD_OUT_BOOKS,
     HELD_OUT_LINES,
     PRETRAINING_SOURCES,
@@ -27,7 +26,7 @@ from xlx.family.vocabulary import EOS
 
 @pytest.fixture(scope="module")
 def shipped() -> tuple[LinesById, dict[str, list[str]]]:
-    return pretraining_text.read_text(progress=False)
+    return pretraining_text.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -35,86 +34,75 @@ def ntrex() -> dict[str, dict[str, str]]:
     return read_source("ntrex")
 
 
-def documents() -> list[str]:
-    with tarfile.open(paths.DATA / "pretraining/ntrex.tar.xz") as archive:
-        return archive.extractfile("documents.txt").read().decode("utf-8").split("\n")[:-1]
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Makes an archive: its source, file name → content."""
+    monkeypatch.setattr(paths, "DATA", tmp_path)
+    (tmp_path / "pretraining").mkdir()
 
+    def pack(source: str, files: dict[str, str]) -> None:
+        with tarfile.open(tmp_path / "pretraining" / f"{source}.tar.xz", "w:xz") as packed:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content.encode())
+                packed.addfile(info, BytesIO(content.encode()))
 
-def archive(folder: Path, source: str, **files: str) -> None:
-    with tarfile.open(folder / f"{source}.tar.xz", "w:xz") as packed:
-        for name, content in files.items():
-            data = content.encode("utf-8")
-            info = tarfile.TarInfo(name.replace("_", "."))
-            info.size = len(data)
-            packed.addfile(info, BytesIO(data))
+    return pack
 
 
 # --- reading -------------------------------------------------------------------------------------
 
 
-def test_sources_are_read_by_line_and_by_verse(tmp_path: Path) -> None:
-    archive(tmp_path, "tatoeba", de_txt="eins\n\ndrei\u2028noch drei\n", en_txt="one\n")
-    assert read_source("tatoeba", tmp_path) == {
+def test_sources_are_read_by_line_and_by_verse(archive) -> None:
+    archive("tatoeba", {"de.txt": "eins\n\ndrei\u2028noch drei\n", "en.txt": "one\n"})
+    assert read_source("tatoeba") == {
         "de": {"0": "eins", "2": "drei\u2028noch drei"},
         "en": {"0": "one"},
     }
-    archive(tmp_path, "bible_nt", de_tsv="Matt.1.1\tein\tVers\nMatt.1.2\tnoch\n")
-    assert read_source("bible_nt", tmp_path) == {
-        "de": {"Matt.1.1": "ein\tVers", "Matt.1.2": "noch"}
-    }
+    archive("bible_nt", {"de.tsv": "Matt.1.1\tein\tVers\nMatt.1.2\tnoch\n"})
+    assert read_source("bible_nt") == {"de": {"Matt.1.1": "ein\tVers", "Matt.1.2": "noch"}}
 
 
-def test_held_out_are_whole_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = "a\na\nb\nb\nb\nc\n"
-    archive(
-        tmp_path,
-        "ntrex",
-        documents_txt=ids,
-        de_txt="0\n1\n2\n\n4\n5\n",
-        en_txt="0\n1\n2\n3\n4\n5\n",
-    )
+def test_held_out_are_whole_documents(archive, monkeypatch: pytest.MonkeyPatch) -> None:
     for source in PRETRAINING_SOURCES:
-        if source != "ntrex":
-            archive(tmp_path, source, de_txt="x\n")
-    for least, expected in ((1, "5"), (2, "2345"), (4, "2345"), (5, "012345")):
+        archive(source, {"de.txt": "x\n", "fi.txt": "y\n"})
+    lines = {"de.txt": "0\n1\n2\n\n4\n5\n", "en.txt": "0\n1\n2\n3\n4\n5\n"}
+    archive("ntrex", {"documents.txt": "a\na\nb\nb\nb\nc\n"} | lines)
+    for least, expected in ((1, "5"), (4, "2345"), (5, "012345"), (2, "2345")):
         monkeypatch.setattr(pretraining_text, "HELD_OUT_LINES", least)
-        assert pretraining_text.held_out_ids(tmp_path) == set(expected)
-    monkeypatch.setattr(pretraining_text, "HELD_OUT_LINES", 2)
-    text, apart = pretraining_text.read_text(tmp_path, progress=False)
+        assert pretraining_text.held_out_ids() == set(expected)
+    text, apart = pretraining_text.read_text()
     assert text["ntrex"] == {"de": {"0": "0", "1": "1"}, "en": {"0": "0", "1": "1"}}
-    assert text["tatoeba"] == {"de": {"0": "x"}}
+    assert text["tatoeba"] == {"de": {"0": "x"}, "fi": {"0": "y"}}
     # Line 3 has no translation into German, so nobody is asked for it.
     assert apart == {"de": ["2", "4", "5"], "en": ["2", "4", "5"]}
+    text, apart = pretraining_text.read_text(["en"])
+    assert text == {"ntrex": {"en": {"0": "0", "1": "1"}}}
+    assert apart == {"en": ["2", "4", "5"]}
+    with pytest.raises(ValueError, match="the pretraining text holds no ja, xx"):
+        pretraining_text.read_text(["xx", "en", "ja"])
 
 
-@pytest.mark.parametrize("source", PRETRAINING_SOURCES)
-def test_a_missing_archive_is_named(source: str, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=rf"{source}\.tar\.xz is not in .*restore it"):
-        read_source(source, tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"common_voice\.tar\.xz is not in"):
-        pretraining_text.read_text(tmp_path, progress=False)
+def test_a_missing_archive_is_named(archive) -> None:
+    with pytest.raises(FileNotFoundError, match=r"ntrex\.tar\.xz is not in .*restore it"):
+        read_source("ntrex")
 
 
-def test_characters_are_counted_by_language(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_characters_are_counted_once(archive, monkeypatch: pytest.MonkeyPatch) -> None:
     for source in PRETRAINING_SOURCES:
-        archive(tmp_path, source, de_txt=source)
-    german, english = {"0": "äh", "2": "b"}, {"1": "f"}
-    read = {"tatoeba": {"de": german}, "ntrex": {"de": {"1": "cde"}, "en": english}}
-    seen = []
-
-    def counted(folder: Path, progress: bool) -> tuple[LinesById, dict[str, list[str]]]:
-        seen.append(folder)
-        return read, {"de": ["held out"]}
-
-    monkeypatch.setattr(pretraining_text, "read_text", counted)
+        archive(source, {"de.txt": source})
+    text = {
+        "tatoeba": {"de": {"0": "äh", "2": "b"}},
+        "ntrex": {"de": {"1": "cde"}, "en": {"1": "f"}},
+    }
+    read = []
+    monkeypatch.setattr(pretraining_text, "read_text", lambda: (read.append(1) or text, {}))
     for _ in range(2):
-        assert pretraining_text.characters(tmp_path).to_dict() == {"de": 6, "en": 1}
-    assert seen == [tmp_path]
-    archive(tmp_path, "ntrex", de_txt="other text")
-    pretraining_text.characters(tmp_path)
-    assert seen == [tmp_path, tmp_path]
+        assert pretraining_text.characters().to_dict() == {"de": 6, "en": 1}
+    assert len(read) == 1
+    archive("ntrex", {"de.txt": "other text"})
+    pretraining_text.characters()
+    assert len(read) == 2
 
 
 # --- what the repository ships -------------------------------------------------------------------
@@ -122,7 +110,8 @@ def test_characters_are_counted_by_language(
 
 def test_the_shipped_held_out_documents_are_whole_and_the_last() -> None:
     held = {int(number) for number in pretraining_text.held_out_ids()}
-    of_line = documents()
+    with tarfile.open(paths.DATA / "pretraining/ntrex.tar.xz") as packed:
+        of_line = packed.extractfile("documents.txt").read().decode("utf-8").split("\n")[:-1]
     assert held == set(range(min(held), len(of_line)))
     assert not {of_line[i] for i in held} & {of_line[i] for i in range(min(held))}
     assert len(held) >= HELD_OUT_LINES
@@ -175,17 +164,16 @@ def test_the_text_weighs_what_is_promised() -> None:
 # --- subwords ------------------------------------------------------------------------------------
 
 
-def test_lines_are_kept_flat() -> None:
-    tokenizer = toy.prepared("xlm-roberta")[0]
-    text = toy.lines()["de"]
-    for chunk in (7, 10_000):
-        lines = Lines.encode(tokenizer, text, chunk)
-        assert len(lines) == len(text)
-        assert (lines.ids[lines.starts[1:] - 1] == EOS).all()
-        for i, line in enumerate(text):
-            ids = tokenizer.encode(line, add_special_tokens=False).ids
-            assert lines[i].tolist() == ids
-            assert lines.lengths()[i] == len(ids)
+def test_lines_are_kept_flat_and_all_sources_of_a_language_count() -> None:
+    tokenizer, text, _ = toy.prepared("xlm-roberta")
+    assert list(text.monolingual) == sorted(toy.WORDS)
+    for language, by_source in text.monolingual.items():
+        ids = [line[:] for lines in by_source for line in lines]
+        expected = [
+            tokenizer.encode(x, add_special_tokens=False).ids for x in toy.lines()[language]
+        ]
+        assert [line.tolist() for line in ids] == expected
+        assert all((lines.ids[lines.starts[1:] - 1] == EOS).all() for lines in by_source)
 
 
 def test_aligned_sources_know_who_translates_whom() -> None:
@@ -198,11 +186,8 @@ def test_aligned_sources_know_who_translates_whom() -> None:
     for position, key in enumerate(keys):
         for column, language in enumerate(parallel.languages):
             line = parallel.line[position, column]
-            if key not in toy_ntrex[language]:
-                assert line == -1
-            else:
-                assert tokenizer.decode(parallel.lines[column][line]) == toy_ntrex[language][key]
-    assert set(ALIGNED_SOURCES) <= set(PRETRAINING_SOURCES)
+            said = tokenizer.decode(parallel.lines[column][line]) if line >= 0 else None
+            assert said == toy_ntrex[language].get(key)
 
 
 def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None:
@@ -218,45 +203,29 @@ def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None
     assert parallel.by_length().tolist() == [3, 2, 0]
 
 
-def counts(**n_tokens: int) -> PretrainingText:
-    """A text of which only the sizes matter."""
-    return PretrainingText(
-        {
-            code: (Lines(np.zeros(size, dtype=np.uint16), np.array([0, size])),)
-            for code, size in n_tokens.items()
-        },
-        (),
-    )
+SIZES = {"de": 1000, "en": 8000, "fi": 200}
 
 
-def test_language_shares_follow_the_exponent() -> None:
-    text = counts(de=1000, en=8000, fi=200)
-    assert text.n_tokens("en") == 8000
-    for exponent in (0.0, 0.3, 1.0):
-        powers = [1000**exponent, 8000**exponent, 200**exponent]
-        shares = text.language_shares(exponent)
-        assert list(shares.index) == ["de", "en", "fi"]
-        assert shares.tolist() == pytest.approx([power / sum(powers) for power in powers])
-    assert text.language_shares(0.0).tolist() == pytest.approx([1 / 3] * 3)
+@pytest.mark.parametrize("exponent", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("english", [None, 0.05, 0.95])
+def test_shares_follow_the_exponent_and_that_of_english_can_be_fixed(
+    exponent: float, english: float | None
+) -> None:
+    share = pretraining_text.shares(SIZES, exponent, english)
+    assert list(share.index) == list(SIZES)
+    assert share.sum() == pytest.approx(1)
+    assert share["de"] / share["fi"] == pytest.approx(5**exponent)
+    if english is None:
+        assert share["en"] / share["de"] == pytest.approx(8**exponent)
+    else:
+        assert share["en"] == english
 
 
-@pytest.mark.parametrize("share", [0.05, 0.8, 0.95])
-def test_the_share_of_english_can_be_fixed(share: float) -> None:
-    text = counts(de=1000, en=8000, fi=200)
-    free, fixed = text.language_shares(0.3), text.language_shares(0.3, share)
-    assert fixed["en"] == share
-    assert fixed.sum() == pytest.approx(1)
-    assert fixed["de"] / fixed["fi"] == pytest.approx(free["de"] / free["fi"])
-
-
-def test_the_share_of_an_english_that_is_not_there() -> None:
+def test_shares_of_a_text_count_all_its_sources() -> None:
+    lines = {
+        size: Lines(np.zeros(size, np.uint16), np.array([0, size])) for size in (600, 200, 100)
+    }
+    text = PretrainingText({"de": (lines[600], lines[200]), "fi": (lines[100],)}, ())
+    assert text.language_shares(1.0).to_dict() == pytest.approx({"de": 8 / 9, "fi": 1 / 9})
     with pytest.raises(ValueError, match=r"the text holds no English \(en\)"):
-        counts(de=10, fi=20).language_shares(0.3, 0.8)
-
-
-def test_all_sources_of_a_language_count() -> None:
-    tokenizer, text, _ = toy.prepared("xlm-roberta")
-    assert list(text.monolingual) == sorted(toy.WORDS)
-    for language, lines in toy.lines().items():
-        ids = [tokenizer.encode(line, add_special_tokens=False).ids for line in lines]
-        assert text.n_tokens(language) == sum(map(len, ids)) + len(lines)
+        text.language_shares(0.3, 0.8)

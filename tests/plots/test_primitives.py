@@ -14,7 +14,8 @@ import matplotlib.pyplot as plt
 from matplotlib.patches import Rectangle
 
 CODES, MODELS = ("de", "fr", "zh"), ("mini-b", "mini-a")
-KEYS = {"panel": MODELS, "item": CODES, "series": ("x", "y")}
+TABLE = banded(rows(0, "value", panel=MODELS, item=CODES, series=("x", "y")), "value")
+COLUMNS = {"item": "item", "value": "value", "series": "series"}
 
 
 @pytest.fixture(autouse=True)
@@ -23,46 +24,36 @@ def _close() -> None:
     plt.close("all")
 
 
-@pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    return banded(rows(0, "value", **KEYS), "value")
-
-
-def test_lanes_put_points_with_intervals_on_the_lines_of_their_items(table) -> None:
-    on = primitives.lanes(
-        table, item="item", value="value", series="series", panel="panel", items=CODES, scale=100,
-        joined=True,
-    )  # fmt: skip
+def test_lanes_put_points_with_intervals_on_the_lines_of_their_items() -> None:
+    on = primitives.lanes(TABLE, **COLUMNS, panel="panel", items=CODES, scale=100, joined=True)
     assert list(on.axes) == list(MODELS)
-    first = on.axes[MODELS[0]]
-    assert [text.get_text() for text in first.get_yticklabels()] == list(CODES)
+    labels = on.axes[MODELS[0]].get_yticklabels()
+    assert [text.get_text() for text in labels] == list(CODES)
     for model, axes in on.axes.items():
         assert axes.get_ylim() == (2.5, -0.5)  # the first above
-        for key, container in zip(dict.fromkeys(table["series"]), axes.containers, strict=True):
-            own = of(table, panel=model, series=key)
+        for key, container in zip(dict.fromkeys(TABLE["series"]), axes.containers, strict=True):
+            drawn = of(TABLE, panel=model, series=key)
             points, _, (bars,) = container.lines
-            np.testing.assert_allclose(points.get_xdata().astype(float), 100 * own["value"])
-            places = [CODES.index(item) for item in own["item"]]
+            np.testing.assert_allclose(points.get_xdata().astype(float), 100 * drawn["value"])
+            places = [CODES.index(item) for item in drawn["item"]]
             assert np.abs(points.get_ydata().astype(float) - places).max() < 0.5
             ends = np.array([line[:, 0] for line in bars.get_segments()])
-            np.testing.assert_allclose(ends, 100 * own[["low", "high"]])
+            np.testing.assert_allclose(ends, 100 * drawn[["low", "high"]])
     on.done("score")
     assert {text.get_text() for text in on.figure.legends[0].get_texts()} == {"x", "y"}
 
 
-def test_lanes_say_what_is_missing_and_spread_what_shares_a_place(table) -> None:
-    gone = table.assign(value=table["value"].where(table["item"] != "fr"))
-    on = primitives.lanes(gone, item="item", value="value", series="series", missing=True)
-    (axes,) = on.axes.values()
+def test_lanes_say_what_is_missing_and_spread_what_shares_a_place() -> None:
+    gone = TABLE.assign(value=TABLE["value"].where(TABLE["item"] != "fr"))
+    (axes,) = primitives.lanes(gone, **COLUMNS, missing=True).axes.values()
     assert {text.get_text() for text in axes.texts} == {"x: none", "y: none"}
-    on = primitives.lanes(table, item="item", value="value", spread=0.5)
-    points = next(iter(on.axes.values())).containers[0].lines[0].get_xydata().astype(float)
+    (axes,) = primitives.lanes(TABLE, item="item", value="value", spread=0.5).axes.values()
+    points = axes.containers[0].lines[0].get_xydata().astype(float)
     assert len(np.unique(points[:, 1])) > len(CODES)
 
 
-def test_curves_break_where_there_is_no_number_and_stand_at_even_steps(table) -> None:
-    steps = {"de": 0, "fr": 10, "zh": 100}
-    table = table.assign(step=table["item"].map(steps))
+def test_curves_break_where_there_is_no_number_and_stand_at_even_steps() -> None:
+    table = TABLE.assign(step=TABLE["item"].map({"de": 0, "fr": 10, "zh": 100}))
     table.loc[table["step"] == 10, "value"] = np.nan
     on = primitives.curves(
         table, x="step", value="value", series="series", panel="panel", even=True
@@ -70,14 +61,14 @@ def test_curves_break_where_there_is_no_number_and_stand_at_even_steps(table) ->
     for model, axes in on.axes.items():
         assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "10", "100"]
         for key, line in zip(dict.fromkeys(table["series"]), axes.get_lines(), strict=True):
-            own = of(table, panel=model, series=key).sort_values("step")
+            drawn = of(table, panel=model, series=key).sort_values("step")
             np.testing.assert_array_equal(line.get_xdata(), [0, 1, 2])
-            np.testing.assert_array_equal(line.get_ydata(), own["value"])
+            np.testing.assert_array_equal(line.get_ydata(), drawn["value"])
         assert len(axes.collections) == 2  # the bands
 
 
-def test_scatter_draws_every_row_and_writes_names(table) -> None:
-    table = table.assign(name=table["item"].where(table["item"] == "zh", ""))
+def test_scatter_draws_every_row_and_writes_names() -> None:
+    table = TABLE.assign(name=TABLE["item"].where(TABLE["item"] == "zh", ""))
     on = primitives.scatter(
         table, x="low", y="high", series="series", panel="panel", written="name"
     )
@@ -90,7 +81,7 @@ def test_scatter_draws_every_row_and_writes_names(table) -> None:
 
 def test_bars_have_the_length_of_the_value_and_say_zero() -> None:
     table = pd.DataFrame({"item": ["a", "b", "c"], "value": [0.2, 0.0, -0.1]})
-    on = primitives.bars(table, item="item", value="value")
+    on = primitives.bars(table, item="item", value="value", items=["a", "b", "c"])
     (axes,) = on.axes.values()
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], table["value"])
     assert [(text.get_text().strip(), text.get_position()[1]) for text in axes.texts] == [("0", 1)]
@@ -115,9 +106,9 @@ def test_heatmap_colours_writes_frames_and_hatches() -> None:
         hatched = [patch for patch in axes.patches if patch.get_hatch()]
         framed = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
         assert (len(hatched), len(framed) - len(hatched)) == (3, 2)
-        at = {tuple(np.subtract(text.get_position(), 0.5)): text.get_text() for text in axes.texts}
-        assert at[1, 0] == panels.number(cells.loc["de", "fr"])
-        assert at[0, 1] == "–"
+        said = {tuple(np.subtract(x.get_position(), 0.5)): x.get_text() for x in axes.texts}
+        assert said[1, 0] == panels.number(cells.loc["de", "fr"])
+        assert said[0, 1] == "–"
         assert contrast(axes) >= 4.5
 
 
@@ -125,23 +116,20 @@ def contrast(axes: plt.Axes) -> float:
     """The least contrast of what is written in the cells of a map."""
     mesh = axes.collections[0]
     colours = mesh.to_rgba(mesh.get_array().reshape(-1))
-    width = round(axes.get_xlim()[1])
-    least = 21.0
+    missing = np.ma.getmaskarray(mesh.get_array()).reshape(-1)
+    width, least = round(axes.get_xlim()[1]), 21.0
     for text in axes.texts:
         column, row = (int(place) for place in text.get_position())
-        ink = matplotlib.colors.to_rgb(text.get_color())
-        seen = (luminance(colours[row * width + column]), luminance(ink))
-        bright, dark = sorted(seen, reverse=True)
-        if not np.ma.getmaskarray(mesh.get_array()).reshape(-1)[row * width + column]:
-            least = min(least, (bright + 0.05) / (dark + 0.05))
+        cell = row * width + column
+        if not missing[cell]:
+            seen = luminance(colours[cell]), luminance(matplotlib.colors.to_rgb(text.get_color()))
+            least = min(least, (max(seen) + 0.05) / (min(seen) + 0.05))
     return least
 
 
-def test_panels_keep_to_the_width_of_a_notebook_and_wrap(table) -> None:
-    many = pd.concat(
-        [table.assign(panel=f"a model with a long name, number {i}") for i in range(7)]
-    )
-    on = panels.panels(many, "panel", columns=4)
+def test_panels_keep_to_the_width_of_a_notebook_and_wrap() -> None:
+    named = [TABLE.assign(panel=f"a model with a long name, number {i}") for i in range(7)]
+    on = panels.panels(pd.concat(named), "panel", columns=4)
     assert on.figure.get_figwidth() <= 8.7
     assert len(on.axes) == 7
     assert sum(not axes.get_visible() for axes in on.figure.axes) == 1
@@ -151,22 +139,22 @@ def test_panels_keep_to_the_width_of_a_notebook_and_wrap(table) -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda t: panels.check_once(t, "item"), "more than one row of item"),
-        (lambda t: panels.check_once(t[:0], "item"), "nothing to draw"),
-        (lambda t: panels.check_known(t["series"], ["x"], "series"), "'series' has 'y'"),
+        (lambda: panels.check_once(TABLE, "item"), "more than one row of item"),
+        (lambda: panels.check_once(TABLE[:0], "item"), "nothing to draw"),
+        (lambda: panels.check_known(TABLE["series"], ["x"], "series"), "'series' has 'y'"),
     ],
 )
-def test_what_has_no_place_is_said(table, call, told: str) -> None:
+def test_what_has_no_place_is_said(call, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        call(table)
+        call()
 
 
 def test_numbers_and_names_that_would_touch() -> None:
     values = (1.234, -0.5, -0.001, np.nan)
     assert [panels.number(v) for v in values] == ["1.23", "−0.50", "0.00", "–"]
-    rng = np.random.default_rng(0)
-    heights = rng.random(9)
+    heights = np.random.default_rng(0).random(9)
     moved = panels.apart(heights, 0.1)
     assert (np.diff(np.sort(moved)) >= 0.1 - 1e-12).all()
     assert (np.argsort(moved) == np.argsort(heights)).all()
+    assert moved.mean() == pytest.approx(heights.mean())
     np.testing.assert_array_equal(panels.apart(np.array([0.0, 1.0]), 0.1), [0, 1])

@@ -4,13 +4,12 @@ A batch depends on the seed and the step alone (the generator is made from them)
 stopped goes on with the batches it would have had.
 """
 
-from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from xlx.family.pretraining_text import Lines, PretrainingText
+from xlx.family.pretraining_text import PretrainingText
 from xlx.family.recipes import MemberRecipe
 from xlx.family.vocabulary import BOS, EOS, N_SPECIAL, PAD
 
@@ -26,6 +25,7 @@ class Batch:
     labels: torch.Tensor | None = None
 
     def to(self, device: torch.device) -> "Batch":
+        """The batch on a device."""
         labels = None if self.labels is None else self.labels.to(device)
         return Batch(self.ids.to(device), self.real.to(device), labels)
 
@@ -37,11 +37,11 @@ def mask(
     chosen = (rng.random(ids.shape) < share) & (ids >= N_SPECIAL)
     if not chosen.any():  # a batch of a few subwords may draw none
         chosen.flat[np.flatnonzero(ids >= N_SPECIAL)[0]] = True
-    labels = np.where(chosen, ids, NO_LABEL)
     fate = rng.random(ids.shape)
-    masked = np.where(chosen & (fate < 0.8), vocabulary - 1, ids)
+    masked_ids = np.where(chosen & (fate < 0.8), vocabulary - 1, ids)
     random = rng.integers(N_SPECIAL, vocabulary - 1, ids.shape)
-    return np.where(chosen & (fate >= 0.9), random, masked), labels
+    masked_ids = np.where(chosen & (fate >= 0.9), random, masked_ids)
+    return masked_ids, np.where(chosen, ids, NO_LABEL)
 
 
 def pad(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -74,45 +74,26 @@ def held_out_batches(lines: list[np.ndarray], recipe: MemberRecipe) -> list[Batc
     The same lines and masks for every member with the vocabulary, and for every checkpoint.
     """
     rows = [np.concatenate([[BOS], line[: recipe.max_length - 2], [EOS]]) for line in lines]
-    rows.sort(key=len)
+    parts: list[list[np.ndarray]] = [[]]
+    for row in sorted(rows, key=len):
+        if parts[-1] and (len(parts[-1]) + 1) * len(row) > recipe.tokens_per_step:
+            parts.append([])
+        parts[-1].append(row)
     rng = np.random.default_rng(0)
-    batches, part = [], []
-    for row in rows:
-        if part and (len(part) + 1) * len(row) > recipe.tokens_per_step:
-            batches.append(part)
-            part = []
-        part.append(row)
-    return [
-        next_subword(*pad(part)) if recipe.decoder else masked(*pad(part), rng, recipe)
-        for part in [*batches, part]
-    ]
-
-
-def _source_shares(
-    sources: Sequence[Lines], aligned: Container[int], share: float | None
-) -> np.ndarray:
-    """Share of each source of a language: by size, or so much for the aligned ones together."""
-    sizes = np.array([len(lines.ids) for lines in sources], dtype=float)
-    inside = np.array([id(lines) in aligned for lines in sources])
-    if share is not None and inside.any() and not inside.all():
-        sizes[inside] *= share / sizes[inside].sum()
-        sizes[~inside] *= (1 - share) / sizes[~inside].sum()
-    return sizes / sizes.sum()
+    padded = [pad(part) for part in parts]
+    if recipe.decoder:
+        return [next_subword(ids, real) for ids, real in padded]
+    return [masked(ids, real, rng, recipe) for ids, real in padded]
 
 
 class Batches:
-    """Draws the batches of a step from the text; the same (seed, step) draws the same batch."""
+    """Draws the batches of a step from the text; the same generator draws the same batch."""
 
     def __init__(self, text: PretrainingText, recipe: MemberRecipe) -> None:
         self.text, self.recipe = text, recipe
         shares = text.language_shares(recipe.language_exponent, recipe.english_share)
         self.languages, self.shares = list(shares.index), shares.to_numpy()
         self.positions = [source.by_length() for source in text.parallel]
-        aligned = {id(lines) for source in text.parallel for lines in source.lines}
-        self.source_shares = {
-            language: _source_shares(sources, aligned, recipe.aligned_share)
-            for language, sources in text.monolingual.items()
-        }
 
     def mlm(self, rng: np.random.Generator, tokens: int) -> Batch:
         """Rows of one language, masked."""
@@ -127,7 +108,8 @@ class Batches:
     def rows(self, rng: np.random.Generator, tokens: int) -> np.ndarray:
         """Runs of consecutive lines of one language, all of one length: nothing is padded.
 
-        ``pair_share`` of them hold sentences and their translations instead, one behind the other.
+        Sources of a language have shares by their size. ``pair_share`` of the rows hold sentences
+        and their translations instead, one behind the other.
         """
         length = int(rng.choice(self.recipe.block_lengths))
         rows = np.empty((max(1, tokens // length), length), dtype=np.int64)
@@ -137,8 +119,8 @@ class Batches:
                 rows[row, 1:] = self._translations(rng, length - 1)
                 continue
             sources = self.text.monolingual[self.languages[language]]
-            shares = self.source_shares[self.languages[language]]
-            lines = sources[rng.choice(len(sources), p=shares)]
+            sizes = np.array([len(lines.ids) for lines in sources], dtype=float)
+            lines = sources[rng.choice(len(sources), p=sizes / sizes.sum())]
             last = np.searchsorted(lines.starts, len(lines.ids) - length + 1, side="right") - 1
             start = lines.starts[rng.integers(max(last, 0) + 1)]
             rows[row, 1:] = np.resize(lines.ids[start : start + length - 1], length - 1)
@@ -180,7 +162,7 @@ class Batches:
 
     def _pairs(
         self, rng: np.random.Generator, count: int, longest: int
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    ) -> list[tuple[np.ndarray, ...]]:
         """Positions of one source, alike in length, each in two languages drawn evenly."""
         which = rng.integers(len(self.text.parallel))
         source, order = self.text.parallel[which], self.positions[which]
@@ -189,12 +171,7 @@ class Batches:
         chosen = rng.choice(order[start : start + window], min(count, window), replace=False)
         pairs = []
         for position in chosen:
-            held = np.flatnonzero(source.line[position] >= 0)
-            first, second = rng.choice(held, 2, replace=False)
-            pairs.append(
-                tuple(
-                    source.lines[column][source.line[position, column]][:longest]
-                    for column in (first, second)
-                )
-            )
+            line = source.line[position]
+            columns = rng.choice(np.flatnonzero(line >= 0), 2, replace=False)
+            pairs.append(tuple(source.lines[c][line[c]][:longest] for c in columns))
         return pairs

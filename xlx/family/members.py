@@ -1,11 +1,14 @@
 """What the folders of the family's members tell: what a member is, what it cost, how it learnt.
 
 `xlx.family` says what the members shall be; here is what became of them, read from ``recipe.json``,
-``run.json``, ``losses.csv`` and ``held_out.csv`` beside their checkpoints. A model that has none of
-these (one from the hub) has a row with its name alone.
+``run.json``, ``losses.csv`` and ``held_out.csv`` beside their checkpoints, as tidy tables (those of
+`models-1-family`). A model that has none of these (one from the hub) has a row with its name alone.
+``names`` are models as `loading.load` knows them.
 """
 
+import io
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,10 +23,18 @@ from xlx.family.recipes import MemberRecipe
 from xlx.models import identity, loading
 from xlx.text.corpora import ParallelCorpus
 
-#: Fields of a recipe that decide nothing of what a member learns.
-_ASIDE = ("name", "history")
-#: Objectives that read text of one language.
-_OF_TEXT = ("mlm", "clm")
+#: Objectives of a loss table, in the order of display.
+OBJECTIVE_NAMES = {
+    "mlm": "masked subwords (MLM)",
+    "tlm": "masked, beside a translation (TLM)",
+    "contrast": "contrast of translations",
+    "clm": "next subword (CLM)",
+}
+#: Kind of a vocabulary → its tokenizer, and the models that have it.
+Vocabularies = Mapping[str, tuple[Tokenizer, Sequence[str]]]
+
+
+# --- what a member is ----------------------------------------------------------------------------
 
 
 def folder(name: str) -> Path | None:
@@ -40,95 +51,20 @@ def title(name: str) -> str:
     return Path(name).name if Path(name).is_dir() else name
 
 
+def _read(name: str, file: str) -> str:
+    """The text of a file of a member; empty where there is none."""
+    path = folder(name)
+    return (path / file).read_text("utf-8") if path and (path / file).exists() else ""
+
+
 def recipe(name: str) -> MemberRecipe | None:
     """The recipe of a member; ValueError where the file is of another version."""
-    found = folder(name)
-    if found is None or not (found / "recipe.json").exists():
+    if not (described := _read(name, "recipe.json")):
         return None
     try:
-        return recipes.read_recipe((found / "recipe.json").read_text(encoding="utf-8"))
+        return recipes.read_recipe(described)
     except ValueError as error:
-        raise ValueError(f"{found}/recipe.json is {error}") from error
-
-
-def overview(names: Sequence[str]) -> pd.DataFrame:
-    """One row a member: what it is (from its recipe) and what it cost (from its run).
-
-    Columns: ``model``, ``architecture``, ``objectives``, ``layers``, ``width``, ``English`` (its
-    share of the text; NaN: by its size, as every language), ``parameters``, ``subwords_seen``,
-    ``minutes``. The last three are missing until a run has ended.
-    """
-    rows = []
-    for name in names:
-        row = {"model": title(name)}
-        if made := recipe(name):
-            row |= {
-                "architecture": made.architecture,
-                "objectives": " + ".join(made.objectives),
-                "layers": made.layers,
-                "width": made.hidden_size,
-                "English": made.english_share,
-            }
-            run = folder(name) / "run.json"
-            cost = json.loads(run.read_text(encoding="utf-8")) if run.exists() else {}
-            row |= {key: cost.get(key) for key in ("parameters", "subwords_seen", "minutes")}
-        rows.append(row)
-    columns = [
-        "model", "architecture", "objectives", "layers", "width", "English", "parameters",
-        "subwords_seen", "minutes",
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
-
-
-def recipe_differences(name: str, other: str) -> dict[str, tuple[object, object]]:
-    """The settings in which two members differ: setting → (that of `other`, that of `name`).
-
-    Raises ValueError for a model without a recipe.
-    """
-    recipes = []
-    for model in (other, name):
-        if (made := recipe(model)) is None:
-            raise ValueError(f"{model} has no recipe.json, so what it differs in is not known")
-        recipes.append(asdict(made) | {"objectives": " + ".join(made.objectives)})
-    return {
-        key: (recipes[0][key], recipes[1][key])
-        for key in recipes[0]
-        if recipes[0][key] != recipes[1][key] and key not in _ASIDE
-    }
-
-
-def losses(names: Sequence[str]) -> pd.DataFrame:
-    """The loss tables of several members: ``losses.csv`` with ``model`` in front."""
-    return _tables(names, "losses.csv", ["step", "tokens", "objective", "loss"])
-
-
-def held_out(names: Sequence[str]) -> pd.DataFrame:
-    """Their losses by language at the last checkpoint: ``held_out.csv`` with ``model`` in front."""
-    read = _tables(names, "held_out.csv", ["step", "language", "subwords", "loss"])
-    return read[read["step"] == read.groupby("model")["step"].transform("max")]
-
-
-def beside(references: Mapping[str, str]) -> pd.DataFrame:
-    """Held-out losses of members less those of their references, where they can be compared.
-
-    Those of one vocabulary that guess the same (masked or next) subwords can. One row a member:
-    ``model``, ``reference``, ``unlike`` (the settings in which they differ), ``languages`` (that
-    were measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats).
-    """
-    rows = []
-    for name, other in references.items():
-        recipes = [recipe(name), recipe(other)]
-        if None in recipes or recipes[0].decoder != recipes[1].decoder:
-            continue
-        cuts = {loading.tokenizer(one).backend_tokenizer.to_str() for one in (name, other)}
-        own, its = (held_out([one]).set_index("language")["loss"] for one in (name, other))
-        apart = (own - its).dropna()
-        if len(cuts) == 1 and len(apart):
-            unlike = ", ".join(recipe_differences(name, other))
-            row = (title(name), title(other), unlike, len(apart), (apart < 0).sum(), apart.mean())
-            rows.append(row)
-    columns = ["model", "reference", "unlike", "languages", "lower", "difference"]
-    return pd.DataFrame(rows, columns=columns)
+        raise ValueError(f"{folder(name)}/recipe.json is {error}") from error
 
 
 def rate(name: str, step: int) -> float:
@@ -140,13 +76,131 @@ def rate(name: str, step: int) -> float:
     return float("nan") if made is None else made.schedule(max(step, 1))
 
 
+def overview(names: Sequence[str]) -> pd.DataFrame:
+    """One row a member: what it is (from its recipe) and what it cost (from its run).
+
+    Columns: ``model``, ``architecture``, ``objectives``, ``layers``, ``width``, ``English`` (its
+    share of the text; NaN: by its size, as every language), ``parameters``, ``subwords_seen``,
+    ``minutes``. The last three are missing until a run has ended.
+    """
+    rows = []
+    for name in names:
+        cost = json.loads(_read(name, "run.json") or "{}")
+        rows.append({"model": title(name)} | _settings(name) | cost)
+    columns = [
+        "model", "architecture", "objectives", "layers", "hidden_size", "english_share",
+        "parameters", "subwords_seen", "minutes",
+    ]  # fmt: skip
+    table = pd.DataFrame(rows).reindex(columns=columns)
+    return table.rename(columns={"hidden_size": "width", "english_share": "English"})
+
+
+def _settings(name: str) -> dict[str, object]:
+    """What a recipe says of what is learnt; nothing for a model without one."""
+    if (made := recipe(name)) is None:
+        return {}
+    aside = {"name", "history"}  # these decide nothing
+    settings = asdict(made) | {"objectives": " + ".join(made.objectives)}
+    return {key: value for key, value in settings.items() if key not in aside}
+
+
+def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
+    """The settings in which the recipes of members and of their references differ.
+
+    A row a ``model``, ``reference`` and ``setting``; none for a model without a recipe.
+    """
+    rows = []
+    for name, other in references.items():
+        settings, others = _settings(name), _settings(other)
+        for key in settings if others else ():
+            if settings[key] != others[key]:
+                rows.append((title(name), title(other), key, others[key], settings[key]))
+    columns = ["model", "reference", "setting", "of the reference", "of the model"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
+
+
+# --- how it learnt -------------------------------------------------------------------------------
+
+
+def losses(names: Sequence[str]) -> pd.DataFrame:
+    """The loss tables of several members: ``losses.csv`` with ``model`` in front."""
+    return _tables(names, "losses.csv", ["step", "tokens", "objective", "loss"])
+
+
+def held_out(names: Sequence[str]) -> pd.DataFrame:
+    """Their losses by language at the last checkpoint: ``held_out.csv`` with ``model`` in front."""
+    table = _tables(names, "held_out.csv", ["step", "language", "subwords", "loss"])
+    return table[table["step"] == table.groupby("model")["step"].transform("max")]
+
+
 def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
     parts = [pd.DataFrame(columns=["model", *columns])]
     for name in names:
-        found = folder(name)
-        if found is not None and (found / file).exists():
-            parts.append(pd.read_csv(found / file)[columns].assign(model=title(name)))
+        if content := _read(name, file):
+            parts.append(pd.read_csv(io.StringIO(content))[columns].assign(model=title(name)))
     return pd.concat(parts[1:] or parts, ignore_index=True)[["model", *columns]]
+
+
+def final_losses(curves: pd.DataFrame) -> pd.DataFrame:
+    """The last training loss of every objective in `losses`: a row a model."""
+    ends = curves[curves["step"] == curves.groupby("model")["step"].transform("max")]
+    wide = ends.pivot(index="model", columns="objective", values="loss")
+    objectives = [name for name in OBJECTIVE_NAMES if name in wide]
+    return wide.reindex(index=dict.fromkeys(curves["model"]), columns=objectives)
+
+
+def decoders(names: Sequence[str]) -> list[str]:
+    """Those of the models that are members and decoders."""
+    made = {name: recipe(name) for name in names}
+    return [name for name in names if made[name] is not None and made[name].decoder]
+
+
+def grouped_losses(names: Sequence[str], vocabularies: Vocabularies) -> pd.DataFrame:
+    """`held_out` with ``group``: members whose losses can be compared."""
+    next_subword = {title(name) for name in decoders(names)}
+    groups = {
+        model: f"{'next' if model in next_subword else 'masked'}, {kind}"
+        for kind, (_, models) in vocabularies.items()
+        for model in models
+    }
+    table = held_out(names)
+    return table.assign(group=table["model"].map(groups))
+
+
+def held_out_table(grouped: pd.DataFrame) -> pd.DataFrame:
+    """Of `grouped_losses`: loss in English and elsewhere, languages of lowest and highest loss."""
+    text = grouped["language"].map(lambda c: "English" if c == "en" else "mean of the others")
+    keys = ["group", "model"]
+    mean = grouped.assign(text=text).groupby([*keys, "text"], sort=False)["loss"].mean().unstack()
+    language = grouped.sort_values("loss").groupby(keys)["language"]
+    return mean.assign(lowest=language.first(), highest=language.last())
+
+
+def beside(references: Mapping[str, str]) -> pd.DataFrame:
+    """Held-out losses of members less those of their references, where they can be compared.
+
+    Those of one vocabulary that guess the same (masked or next) subwords can. One row a member:
+    ``model``, ``reference``, ``unlike`` (the settings in which they differ), ``languages`` (that
+    were measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats).
+    """
+    rows = []
+    for name, other in references.items():
+        made, reference = recipe(name), recipe(other)
+        if made is None or reference is None or made.decoder != reference.decoder:
+            continue
+        if len(distinct_vocabularies([name, other])) > 1:
+            continue
+        loss, its = (held_out([model]).set_index("language")["loss"] for model in (name, other))
+        apart = (loss - its).dropna()
+        if len(apart):
+            differ = recipe_differences({name: other}).index.get_level_values("setting")
+            row = (title(name), title(other), ", ".join(differ), len(apart))
+            rows.append((*row, (apart < 0).sum(), apart.mean()))
+    columns = ["model", "reference", "unlike", "languages", "lower", "difference"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+# --- vocabularies --------------------------------------------------------------------------------
 
 
 def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]:
@@ -158,11 +212,36 @@ def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, li
     for name in names:
         tokenizer = loading.tokenizer(name).backend_tokenizer
         alike.setdefault(tokenizer.to_str(), (tokenizer, []))[1].append(title(name))
-    found = {}
-    for tokenizer, which in alike.values():
+    by_kind: dict[str, tuple[Tokenizer, list[str]]] = {}
+    for tokenizer, models in alike.values():
         kind = type(tokenizer.model).__name__
-        found[f"{kind} of {which[0]}" if kind in found else kind] = (tokenizer, which)
-    return found
+        by_kind[f"{kind} of {models[0]}" if kind in by_kind else kind] = (tokenizer, models)
+    return by_kind
+
+
+def vocabulary_table(vocabularies: Vocabularies) -> pd.DataFrame:
+    """Vocabularies, how many subwords they hold, and the models that have them."""
+    rows = [
+        (kind, tokenizer.get_vocab_size(), ", ".join(models))
+        for kind, (tokenizer, models) in vocabularies.items()
+    ]
+    return pd.DataFrame(rows, columns=["vocabulary", "subwords", "models"]).set_index("vocabulary")
+
+
+def example_pieces(
+    corpus: ParallelCorpus, vocabularies: Vocabularies, codes: Sequence[str] = ("en", "fi", "zh")
+) -> pd.DataFrame:
+    """The first sentence of 40 to 70 characters in English, in the pieces of each vocabulary."""
+    position = next(i for i, x in enumerate(corpus.sentences["en"]) if 40 < len(x) < 70)
+    rows = []
+    for code in codes:
+        sentence = corpus.sentences[code][position]
+        rows.append((code, "characters", len(sentence), sentence))
+        for kind, (tokenizer, _) in vocabularies.items():
+            pieces = tokenizer.encode(sentence, add_special_tokens=False).tokens
+            rows.append((code, kind, len(pieces), " ".join(pieces)))
+    columns = ["language", "vocabulary", "pieces", "sentence"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:2])
 
 
 def fertility(name: str, corpus: ParallelCorpus) -> pd.DataFrame:
@@ -181,6 +260,31 @@ def _fertility(name: str, corpus: ParallelCorpus) -> pd.DataFrame:
 FERTILITY = work.Kind("fertility", _fertility, version=1)
 
 
+def fertilities(
+    corpus: ParallelCorpus, vocabularies: Vocabularies, folders: Mapping[str, str]
+) -> pd.DataFrame:
+    """`fertility` of each vocabulary, with ``vocabulary`` and the per cent that is ``left_over``.
+
+    ``folders``: models as they are called → names.
+    """
+    tables = {
+        kind: fertility(folders[models[0]], corpus) for kind, (_, models) in vocabularies.items()
+    }
+    table = pd.concat(tables, names=["vocabulary"]).reset_index(level=0)
+    return table.assign(left_over=100 * (table["unknown"] + table["bytes"]))
+
+
+def fertility_table(cut: pd.DataFrame) -> pd.DataFrame:
+    """`fertilities` by language, those that the first vocabulary cuts least on top."""
+    columns = ["tokens_per_word", "tokens_per_character", "unknown", "bytes", "round_trip"]
+    wide = cut.pivot(index="language", columns="vocabulary", values=columns)
+    first = cut[cut["vocabulary"] == cut["vocabulary"].iloc[0]].set_index("language")
+    return wide.loc[first.sort_values(["tokens_per_word", "tokens_per_character"]).index]
+
+
+# --- how often it read the text ------------------------------------------------------------------
+
+
 def subword_counts(name: str, *, every: int = 1) -> dict[str, int]:
     """Language → subwords of the pretraining text, line ends included, as a model cuts it.
 
@@ -188,18 +292,17 @@ def subword_counts(name: str, *, every: int = 1) -> dict[str, int]:
     """
     files = pretraining_text.file_hashes()
     about = {"model": loading.fingerprint(name), "files": files, "every": every}
-    found = work.result(SUBWORD_COUNTS, about, name, every)
-    return dict(zip(found["language"], found["subwords"].tolist(), strict=True))
+    table = work.result(SUBWORD_COUNTS, about, name, every)
+    return dict(zip(table["language"], table["subwords"].tolist(), strict=True))
 
 
 def _subwords(name: str, every: int) -> pd.DataFrame:
     tokenizer = loading.tokenizer(name).backend_tokenizer
-    text, _ = pretraining_text.read_text(progress=False)
-    counts: dict[str, int] = {}
-    for source in text.values():
-        for language, lines in source.items():
+    counts: Counter[str] = Counter()
+    for by_code in pretraining_text.read_text()[0].values():
+        for code, lines in by_code.items():
             encoded = Lines.encode(tokenizer, list(lines.values())[::every])
-            counts[language] = counts.get(language, 0) + every * len(encoded.ids)
+            counts[code] += every * len(encoded.ids)
     return pd.DataFrame(sorted(counts.items()), columns=["language", "subwords"])
 
 
@@ -209,38 +312,55 @@ SUBWORD_COUNTS = work.Kind("pretraining-subwords", _subwords, version=1, toleran
 def readers(names: Sequence[str]) -> list[str]:
     """Members whose `passes` over the text are known: they have a run, learn from text alone, and
     cut it as the first of them does."""
-    found: dict[str, str] = {}
+    cuts = {}
     for name in names:
         made = recipe(name)
-        if made is None or set(made.objectives) - set(_OF_TEXT):
-            continue
-        if (folder(name) / "run.json").exists():
-            found[name] = loading.tokenizer(name).backend_tokenizer.to_str()
-    return [name for name, cut in found.items() if cut == next(iter(found.values()))]
+        if made is not None and set(made.objectives) <= {"mlm", "clm"} and _read(name, "run.json"):
+            cuts[name] = loading.tokenizer(name).backend_tokenizer.to_str()
+    return [name for name, cut in cuts.items() if cut == next(iter(cuts.values()))]
 
 
 def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
-    """How often members have read the text of each language, on average.
+    """How often `readers` have read the text of each language, on average.
 
     Of the subwords that a member saw, a language has its share; over the ``subwords`` of its text
     that is the number of passes.
 
     Returns one row a member and language: ``model``, ``language``, ``subwords`` (of its text),
-    ``share`` (of what the member saw), ``passes``. Raises ValueError for a member that learns from
-    translations, which are drawn otherwise, and for one without recipe and run.
+    ``share`` (of what the member saw), ``passes``.
     """
     parts = [pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])]
-    there = pd.Series(subwords)
+    there = pd.Series(subwords).rename_axis("language")
     for name in names:
-        made, found = recipe(name), folder(name)
-        if made is None or not (found / "run.json").exists():
-            raise ValueError(f"{name} has no recipe.json and run.json, so what it saw is not known")
-        if set(made.objectives) - set(_OF_TEXT):
-            raise ValueError(f"{name} learns from translations too, whose languages are even")
-        seen = json.loads((found / "run.json").read_text(encoding="utf-8"))["subwords_seen"]
+        made, seen = recipe(name), json.loads(_read(name, "run.json"))["subwords_seen"]
         share = pretraining_text.shares(there, made.language_exponent, made.english_share)
-        of_member = {"subwords": there, "share": share, "passes": seen * share / there}
-        part = pd.DataFrame(of_member).rename_axis("language").reset_index()
-        part.insert(0, "model", title(name))
-        parts.append(part)
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+        part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})
+        parts.append(part.reset_index().assign(model=title(name)))
+    return pd.concat(parts[1:] or parts, ignore_index=True)[list(parts[0])]
+
+
+def reading(names: Sequence[str], every: int) -> pd.DataFrame:
+    """`passes` of the decoders, one line of the text in ``every`` counted."""
+    some = readers(decoders(names))
+    return passes(some, subword_counts(next(iter(some), names[0]), every=every))
+
+
+def passes_table(reading: pd.DataFrame) -> pd.DataFrame:
+    """Share of the text and `passes` over it, of English and of the other languages."""
+    english = reading[reading["language"] == "en"].set_index("model")
+    others = reading[reading["language"] != "en"].groupby("model", sort=False)
+    return pd.DataFrame(
+        {
+            "English, share": english["share"],
+            "English, passes": english["passes"],
+            "others, median share": others["share"].median(),
+            "others, median passes": others["passes"].median(),
+            "others, most passes": others["passes"].max(),
+        }
+    )
+
+
+def by_amount(codes: Sequence[str], reading: pd.DataFrame) -> list[str]:
+    """Languages, those with most training text in `passes` first."""
+    amount = reading.groupby("language")["subwords"].first()
+    return sorted(codes, key=lambda code: -amount.get(code, 0))

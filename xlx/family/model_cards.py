@@ -65,12 +65,11 @@ def model_card(
 ) -> str:
     """The card as Markdown.
 
-    ``run`` holds parameters, steps, subwords_seen, minutes, device and torch; ``losses`` is the
-    loss table of the run; ``held_out`` has step, language, subwords and loss.
+    ``run`` is what ``run.json`` holds; ``losses`` is the loss table of the run; ``held_out`` has
+    step, language and loss.
     """
     last = losses[losses["step"] == losses["step"].max()]
-    share, averaged = recipe.english_share, recipe.averaged_share
-    products = run.get("products", "bfloat16")
+    share, averaged, products = recipe.english_share, recipe.averaged_share, run["products"]
     card = _CARD.format(
         recipe=recipe,
         run=run,
@@ -89,13 +88,10 @@ def model_card(
         if averaged else "",
         counted="next" if recipe.decoder else "masked",
     )  # fmt: skip
-    if held_out.empty:
-        return card + "Not measured.\n"
-    final_loss = held_out[held_out["step"] == held_out["step"].max()]
-    table = final_loss.set_index("language")["loss"].sort_index()
-    codes = list(table.index)
-    for start in range(0, len(codes), 12):
-        part = codes[start : start + 12]
-        card += "| " + " | ".join(part) + " |\n" + "|---" * len(part) + "|\n"
-        card += "| " + " | ".join(f"{table[code]:.2f}" for code in part) + " |\n\n"
-    return card + f"Mean over {len(codes)} languages: {table.mean():.2f}.\n\n{_LIMITS}"
+    final = held_out[held_out["step"] == held_out["step"].max()]
+    table = final.set_index("language")["loss"].sort_index()
+    for start in range(0, len(table), 12):
+        part = table.iloc[start : start + 12]
+        card += f"| {' | '.join(part.index)} |\n{'|---' * len(part)}|\n"
+        card += f"| {' | '.join(f'{loss:.2f}' for loss in part)} |\n\n"
+    return card + f"Mean over {len(table)} languages: {table.mean():.2f}.\n\n{_LIMITS}"

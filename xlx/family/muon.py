@@ -1,10 +1,9 @@
 """Muon (Jordan et al. 2024) for many small matrices: equal shapes together, on any processor.
 
-Muon moves a matrix by the orthogonal factor of its momentum, which a Newton-Schulz iteration finds
-with a few matrix products. torch's own takes one matrix after the other and always in bfloat16; a
-processor without bfloat16 products needs longer for that than for all the rest of a step. Here
-matrices of one shape are stacked, and the products are made in the type that the processor is good
-at. The update is torch's otherwise: the same momentum, coefficients and scaling of the rate.
+torch's own takes one matrix after the other and always in bfloat16; a processor without bfloat16
+products needs longer for that than for all the rest of a step. Here matrices of one shape are
+stacked, and the products made in the type that the processor is good at (`products_in`). Momentum,
+coefficients and scaling of the rate are torch's.
 """
 
 import math
@@ -24,7 +23,7 @@ def products_in(device: torch.device) -> torch.dtype:
 
 
 def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
-    """The orthogonal factors of a stack ``(n, rows, columns)``, nearly."""
+    """The orthogonal factors of a stack ``(n, rows, columns)``, nearly, by Newton-Schulz."""
     a, b, c = COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices
@@ -40,13 +39,14 @@ class Muon(torch.optim.Muon):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
+        """One step of all matrices that have a gradient."""
         for group in self.param_groups:
             alike: dict[torch.Size, list[torch.Tensor]] = {}
             for weights in group["params"]:
                 if weights.grad is not None:
                     alike.setdefault(weights.shape, []).append(weights)
             for shape, matrices in alike.items():
-                updates = torch.stack([self._momentum(one, group) for one in matrices])
+                updates = torch.stack([self._momentum(matrix, group) for matrix in matrices])
                 updates = orthogonal(updates.to(products_in(updates.device))).float()
                 rate = group["lr"] * 0.2 * math.sqrt(max(shape))  # the size of AdamW's updates
                 for weights, update in zip(matrices, updates, strict=True):

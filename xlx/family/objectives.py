@@ -1,11 +1,9 @@
 """What members learn: the untrained model, the losses of a step, and what moves the weights.
 
-* masked language modelling (MLM), as BERT and XLM-R (Conneau et al. 2020);
-* translation language modelling (TLM; Conneau and Lample 2019) over parallel sentences;
-* the cross-lingual contrast XLCO over parallel sentences, as InfoXLM (Chi et al. 2021);
-* causal language modelling (CLM), as Llama.
-
-Members of one architecture and size start from the same random weights.
+Masked language modelling (MLM), as BERT and XLM-R (Conneau et al. 2020); the same over parallel
+sentences (TLM; Conneau and Lample 2019); the cross-lingual contrast XLCO, as InfoXLM (Chi et al.
+2021); causal language modelling (CLM), as Llama. Members of one architecture and size start from
+the same random weights.
 """
 
 import copy
@@ -26,21 +24,19 @@ from xlx.family.vocabulary import BOS, EOS, PAD
 def untrained(recipe: MemberRecipe) -> torch.nn.Module:
     """A member before training, with its head; weights drawn from the recipe's seed.
 
-    Embeddings are normal with sd 0.02 (those of positions with ``position_sd``); matrices have the
-    variance of BERT's at a width of 768, 0.02 ** 2, times 768 / width.
+    Embeddings are normal with sd 0.02; matrices have the variance of BERT's at a width of 768,
+    0.02 ** 2, times 768 / width.
     """
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
+    positions = recipe.max_length
     # So small a model cannot memorise its text: dropout would only slow it down.
-    special = {
-        "bert": {"max_position_embeddings": recipe.max_length},
-        "xlm-roberta": {
-            "max_position_embeddings": recipe.max_length + PAD + 1, "type_vocab_size": 1,
-        },
-        "llama": {"max_position_embeddings": recipe.max_length, "tie_word_embeddings": True},
-    }[recipe.architecture]  # fmt: skip
-    if not recipe.decoder:
-        special |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    special: dict[str, object] = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    if recipe.decoder:
+        special = {"tie_word_embeddings": True}
+    elif recipe.architecture == "xlm-roberta":
+        special |= {"type_vocab_size": 1}
+        positions += PAD + 1
     config = AutoConfig.for_model(
         recipe.architecture,
         vocab_size=recipe.vocabulary,
@@ -48,6 +44,7 @@ def untrained(recipe: MemberRecipe) -> torch.nn.Module:
         num_hidden_layers=recipe.layers,
         num_attention_heads=recipe.heads,
         intermediate_size=recipe.intermediate_size,
+        max_position_embeddings=positions,
         pad_token_id=PAD,
         bos_token_id=BOS,
         eos_token_id=EOS,
@@ -55,25 +52,20 @@ def untrained(recipe: MemberRecipe) -> torch.nn.Module:
     )
     kind = AutoModelForCausalLM if recipe.decoder else AutoModelForMaskedLM
     model = kind.from_config(config)
-    _draw(model, recipe)
-    return model
-
-
-@torch.no_grad()
-def _draw(model: torch.nn.Module, recipe: MemberRecipe) -> None:
     generator = torch.Generator().manual_seed(recipe.seed)
-    embeddings = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
     matrix_sd = 0.02 * math.sqrt(768 / recipe.hidden_size)
-    for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Embedding):
-            sd = recipe.position_sd if name.endswith("position_embeddings") else 0.02
-            module.weight.normal_(0.0, sd, generator=generator)
-            if module.padding_idx is not None:
-                module.weight[module.padding_idx].zero_()
-        elif isinstance(module, torch.nn.Linear) and id(module.weight) not in embeddings:
-            module.weight.normal_(0.0, matrix_sd, generator=generator)
-            if module.bias is not None:
-                module.bias.zero_()
+    tied = model.get_input_embeddings().weight
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, torch.nn.Embedding):
+                module.weight.normal_(0.0, 0.02, generator=generator)
+                if module.padding_idx is not None:
+                    module.weight[module.padding_idx].zero_()
+            elif isinstance(module, torch.nn.Linear) and module.weight is not tied:
+                module.weight.normal_(0.0, matrix_sd, generator=generator)
+                if module.bias is not None:
+                    module.bias.zero_()
+    return model
 
 
 def lower_layers(model: torch.nn.Module, layers: int) -> torch.nn.Module:
@@ -141,20 +133,10 @@ def optimisers(model: torch.nn.Module, recipe: MemberRecipe) -> list[torch.optim
     for name, weights in model.named_parameters():
         inside = ".layer." in name or ".layers." in name
         (matrices if inside and weights.ndim == 2 else others).append(weights)
+    decay, rate = recipe.weight_decay, recipe.learning_rate
     return [
-        Muon(
-            matrices,
-            lr=recipe.matrix_learning_rate,
-            weight_decay=recipe.weight_decay,
-            adjust_lr_fn="match_rms_adamw",
-        ),
-        torch.optim.AdamW(
-            others,
-            lr=recipe.learning_rate,
-            betas=(0.9, 0.98),
-            eps=1e-6,
-            weight_decay=recipe.weight_decay,
-        ),
+        Muon(matrices, lr=recipe.matrix_learning_rate, weight_decay=decay),
+        torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), eps=1e-6, weight_decay=decay),
     ]
 
 
@@ -186,5 +168,5 @@ def step_losses(
 
 def forward_type(device: torch.device) -> torch.autocast:
     """Forward passes in bfloat16, where the device is fast at it."""
-    kind = products_in(device)
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=kind == torch.bfloat16)
+    fast = products_in(device) == torch.bfloat16
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=fast)

@@ -1,9 +1,8 @@
 """Train the miniature models from scratch, and keep the history of their training.
 
 A model whose training text, recipe and every checkpoint are known can be asked questions that a
-downloaded one cannot. What the members are and in what they differ: `xlx.family.recipes`; what they
-learn: `xlx.family.objectives`. Each batch depends on ``(seed, step)`` alone, so a run that was
-stopped goes on as if it had not been.
+downloaded one cannot. `recipes` says what the members are, `objectives` what they learn. Each batch
+depends on ``(seed, step)`` alone, so a run that was stopped goes on as if it had not been.
 
     python -m xlx.family.pretraining mini-xlmr
     python -m xlx.family.pretraining mini-xlm mini-infoxlm --out build/models
@@ -14,12 +13,13 @@ stopped goes on as if it had not been.
 import argparse
 import copy
 import errno
+import functools
 import hashlib
 import json
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,23 +28,16 @@ import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer
-from tqdm import tqdm
 
-from xlx.core import checks, paths
+from xlx.core import checks, paths, progress
 from xlx.core.store import written_whole
-from xlx.family import model_cards, pretraining_text, vocabulary
+from xlx.family import model_cards, objectives, pretraining_text, vocabulary
 from xlx.family.batches import Batches, held_out_batches
 from xlx.family.muon import products_in
-from xlx.family.objectives import (
-    held_out_losses,
-    lower_layers,
-    optimisers,
-    step_losses,
-    untrained,
-)
 from xlx.family.pretraining_text import PretrainingText
 from xlx.family.recipes import LONG_RECIPES, RECIPES, MemberRecipe, continues, describe, read_recipe
 from xlx.family.vocabulary import BERT_TOKENS, XLMR_TOKENS
+from xlx.models.folders import quiet
 from xlx.models.snapshots import save_state, saved_state
 
 
@@ -59,25 +52,21 @@ def save_checkpoint(
     bert = recipe.architecture == "bert"
     bos, pad, eos, unknown, mask = BERT_TOKENS if bert else XLMR_TOKENS
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
-    with written_whole(folder) as beside:
+    with written_whole(folder) as beside, quiet():
         copy.deepcopy(model).to("cpu", torch.float16).save_pretrained(beside)
         PreTrainedTokenizerFast(
             tokenizer_object=tokenizer,
-            bos_token=bos,
-            cls_token=bos,
+            **dict.fromkeys(("bos_token", "cls_token"), bos),
+            **dict.fromkeys(("eos_token", "sep_token"), eos),
             pad_token=pad,
-            eos_token=eos,
-            sep_token=eos,
             unk_token=unknown,
             mask_token=mask,
             model_max_length=recipe.max_length,
-            model_input_names=inputs if bert else [inputs[0], inputs[2]],
+            model_input_names=inputs if bert else inputs[::2],
         ).save_pretrained(beside)
         file = beside / "tokenizer.json"  # half the size without its indentation
-        compact = json.dumps(
-            json.loads(file.read_text("utf-8")), ensure_ascii=False, separators=",:"
-        )
-        file.write_text(compact, encoding="utf-8")
+        told = json.loads(file.read_text("utf-8"))
+        file.write_text(json.dumps(told, ensure_ascii=False, separators=",:"), encoding="utf-8")
 
 
 def disk_full(error: BaseException | None) -> bool:
@@ -98,7 +87,7 @@ def device_name(device: torch.device) -> str:
 
 
 @dataclass
-class _Progress:
+class _Done:
     """How far a run is: what its state holds beside weights and optimisers."""
 
     step: int = 0
@@ -121,47 +110,44 @@ class _Run:
         device: torch.device,
     ) -> None:
         self.recipe, self.tokenizer, self.out, self.device = recipe, tokenizer, out, device
-        self.model = untrained(recipe).to(device).train()
+        self.model = objectives.untrained(recipe).to(device).train()
         # In bfloat16 the fused attention of a CPU is several times slower backwards than products.
         plain = device.type == "cpu" and products_in(device) == torch.bfloat16
         self.model.set_attn_implementation("eager" if plain else "sdpa")
-        contrast = "contrast" in recipe.objectives
-        self.trunk = lower_layers(self.model, recipe.contrast_layer) if contrast else None
+        self.trunk = None
+        if "contrast" in recipe.objectives:
+            self.trunk = objectives.lower_layers(self.model, recipe.contrast_layer)
         self.average = copy.deepcopy(self.model) if recipe.averaged_share else self.model
-        self.optimisers = optimisers(self.model, recipe)
+        self.optimisers = objectives.optimisers(self.model, recipe)
         self.batches = Batches(text, recipe)
-        self.held = {
-            language: held_out_batches([np.array(line.ids) for line in encoded], recipe)
-            for language, lines in held.items()
-            if (encoded := tokenizer.encode_batch(list(lines), add_special_tokens=False))
-        }
+        self.held = {}
+        for code, lines in held.items():
+            encoded = tokenizer.encode_batch(list(lines), add_special_tokens=False)
+            self.held[code] = held_out_batches([np.array(line.ids) for line in encoded], recipe)
         self.key = {
             "recipe": describe(recipe),
             "vocabulary": tokenizer.to_str(),
             "text": text_fingerprint(text, held),
         }
-        self.done = _Progress()
+        self.done = _Done()
         self.sums: dict[str, list[float]] = {}  # losses since they were last written down
 
     def go_on(self, state: Path) -> None:
         """Take up what a stopped run left; ValueError where it was another one."""
         if (saved := saved_state(state, self.device)) is None:
             return
-        for what, same in (
-            ("recipe", continues(self.recipe, read_recipe(saved["recipe"]))),
-            ("vocabulary", saved["vocabulary"] == self.key["vocabulary"]),
-            ("text", saved.get("text") == self.key["text"]),
-        ):
-            if not same:
-                raise ValueError(
-                    f"{state} was left by a run with another {what}: finish that run, or delete "
-                    "the file to start anew"
-                )
+        same = {what: saved.get(what) == part for what, part in self.key.items()}
+        same["recipe"] = continues(self.recipe, read_recipe(saved["recipe"]))
+        if other := [what for what in same if not same[what]]:
+            raise ValueError(
+                f"{state} was left by a run with another {other[0]}: finish that run, or delete "
+                "the file to start anew"
+            )
         self.model.load_state_dict(saved["model"])
         self.average.load_state_dict(saved.get("average", saved["model"]))
         for optimiser, left in zip(self.optimisers, saved["optimisers"], strict=True):
             optimiser.load_state_dict(left)
-        self.done = _Progress(*(saved[name] for name in _Progress.__dataclass_fields__))
+        self.done = _Done(*(saved[name] for name in vars(self.done)))
 
     def step(self, step: int) -> tuple[float, float]:
         """One step; the learning rate and the norm of the gradient."""
@@ -170,7 +156,7 @@ class _Run:
         for optimiser, rate in zip(self.optimisers, rates, strict=True):
             for group in optimiser.param_groups:
                 group["lr"] = rate
-        for objective, loss, n_tokens in step_losses(
+        for objective, loss, n_tokens in objectives.step_losses(
             self.model, self.trunk, self.batches, recipe, step, self.device
         ):
             loss.backward()
@@ -192,28 +178,28 @@ class _Run:
         self.done.step = step
         return rates[1], norm
 
-    def log(self, rate: float, norm: float, speed: float) -> dict[str, str]:
-        """Write down the mean losses since the last time; what a bar shows of them."""
-        for objective, losses in sorted(self.sums.items()):
+    def log(self, rate: float, norm: float, speed: float) -> dict[str, float]:
+        """Write down the mean losses since the last time, and return them."""
+        means = {name: round(sum(x) / len(x), 4) for name, x in sorted(self.sums.items())}
+        for objective, loss in means.items():
             self.done.rows.append(
                 {
                     "step": self.done.step,
                     "tokens": self.done.tokens,
                     "objective": objective,
-                    "loss": round(sum(losses) / len(losses), 4),
+                    "loss": loss,
                     "learning_rate": round(rate, 7),
                     "gradient_norm": round(norm, 3),
                     "tokens_per_second": round(speed),
                 }
             )
-        shown = {objective: f"{np.mean(losses):.3f}" for objective, losses in self.sums.items()}
         self.sums = {}
-        return shown | {"tokens/s": f"{speed:,.0f}"}
+        return means
 
     def keep(self, step: int) -> None:
         """Save a checkpoint and its held-out losses (once, if a stopped run comes by again)."""
-        if self.held and step not in {row["step"] for row in self.done.held_out}:
-            table = held_out_losses(self.average, self.held, self.device)
+        if step not in {row["step"] for row in self.done.held_out}:
+            table = objectives.held_out_losses(self.average, self.held, self.device)
             self.done.held_out += [{"step": step, **row} for row in table.to_dict("records")]
         save_checkpoint(self.average, self.tokenizer, self.out / f"step-{step:06d}", self.recipe)
 
@@ -225,8 +211,8 @@ class _Run:
             left["average"] = self.average.state_dict()
         save_state(state, left)
         for name, rows in (("losses", self.done.rows), ("held_out", self.done.held_out)):
-            with written_whole(self.out / f"{name}.csv") as beside:
-                pd.DataFrame(rows).to_csv(beside, index=False, lineterminator="\n")
+            table = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+            _write(self.out / f"{name}.csv", table)
 
     def finish(self) -> pd.DataFrame:
         """Write what the run cost and the model card; its loss table."""
@@ -262,7 +248,6 @@ def pretrain(
     device: str = "cpu",
     save_every: int = 300,
     log_every: int = 50,
-    progress: bool = True,
 ) -> pd.DataFrame:
     """Train a member into ``out`` and return its loss table.
 
@@ -278,16 +263,16 @@ def pretrain(
     """
     finished(recipe, out)  # refuses the folder of another recipe
     out.mkdir(parents=True, exist_ok=True)
-    state.parent.mkdir(parents=True, exist_ok=True)
     run = _Run(recipe, tokenizer, text, held, out, torch.device(device))
     run.go_on(state)
     _write(out / "recipe.json", describe(recipe))
-    checkpoints = set(recipe.checkpoint_steps())
+    checkpoints = recipe.checkpoint_steps()
     if run.done.step == 0 and 0 in checkpoints:
         run.keep(0)
     began, before = time.perf_counter(), replace(run.done)
-    bar = tqdm(total=recipe.steps, initial=run.done.step, desc=recipe.name, disable=not progress)
-    for step in range(run.done.step + 1, recipe.steps + 1):
+    bar = progress.bar(what=recipe.name, total=recipe.steps)
+    bar.update(before.step)
+    for step in range(before.step + 1, recipe.steps + 1):
         rate, norm = run.step(step)
         bar.update()
         spent = time.perf_counter() - began
@@ -302,24 +287,19 @@ def pretrain(
     return run.finish()
 
 
-def prepare(
-    recipe: MemberRecipe, progress: bool = True
-) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
+def prepare(recipe: MemberRecipe) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
     """Vocabulary, text and held-out lines of a recipe, from the shipped archives (a minute)."""
-    text, held = pretraining_text.read_text(progress=progress, languages=recipe.languages)
-    tokenizer = vocabulary.TRAINERS[recipe.architecture](
-        pretraining_text.by_language(text),
-        recipe.vocabulary,
-        exponent=recipe.language_exponent,
-        seed=recipe.seed,
-    )
-    return tokenizer, PretrainingText.encode(tokenizer, text, progress), held
+    train, size = vocabulary.TRAINERS[recipe.architecture], recipe.vocabulary
+    return _prepared(train, size, recipe.languages, recipe.language_exponent, recipe.seed)
 
 
-def preparation(recipe: MemberRecipe) -> tuple:
-    """What `prepare` depends on: recipes that share it need it once."""
-    trainer = vocabulary.TRAINERS[recipe.architecture].__name__
-    return trainer, recipe.vocabulary, recipe.languages, recipe.language_exponent, recipe.seed
+@functools.lru_cache(maxsize=1)  # recipes that share it are trained one after another
+def _prepared(
+    train: Callable[..., Tokenizer], size: int, languages: Sequence[str], exponent: float, seed: int
+) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
+    text, held = pretraining_text.read_text(languages)
+    tokenizer = train(pretraining_text.by_language(text), size, exponent=exponent, seed=seed)
+    return tokenizer, PretrainingText.encode(tokenizer, text), held
 
 
 def text_fingerprint(text: PretrainingText, held: Mapping[str, Sequence[str]]) -> str:
@@ -348,7 +328,7 @@ def finished(recipe: MemberRecipe, out: Path) -> bool:
 
 
 def _options(arguments: list[str] | None) -> tuple[argparse.Namespace, list[MemberRecipe]]:
-    known = list(dict.fromkeys([*RECIPES, *LONG_RECIPES]))
+    known = list(RECIPES | LONG_RECIPES)
     parser = argparse.ArgumentParser(
         prog="python -m xlx.family.pretraining",
         description="Train miniature models from the shipped text, or go on with them.",
@@ -365,7 +345,7 @@ def _options(arguments: list[str] | None) -> tuple[argparse.Namespace, list[Memb
     recipes = LONG_RECIPES if options.long else RECIPES
     if missing := [name for name in options.names if name not in recipes]:
         parser.error(f"{', '.join(missing)}: only {'without' if options.long else 'with'} --long")
-    changes = {key: getattr(options, key) for key in ("steps", "seed")}
+    changes = {"steps": options.steps, "seed": options.seed}
     changes = {key: value for key, value in changes.items() if value is not None}
     return options, [replace(recipes[name], **changes) for name in options.names]
 
@@ -373,18 +353,14 @@ def _options(arguments: list[str] | None) -> tuple[argparse.Namespace, list[Memb
 def pretrain_members(arguments: list[str] | None = None) -> None:
     """The command line: members by name, one after another."""
     options, recipes = _options(arguments)
-    prepared: tuple = ()
-    made_for = None
     try:
         checks.device(options.device)
         for recipe in recipes:
             out, state = options.out / recipe.name, state_file(recipe)
             if finished(recipe, out):
                 print(f"{out} holds a finished run of this recipe; --out names another folder")
-                continue
-            if made_for != preparation(recipe):
-                prepared, made_for = prepare(recipe), preparation(recipe)
-            pretrain(recipe, *prepared, out, state, device=options.device)
+            else:
+                pretrain(recipe, *prepare(recipe), out, state, device=options.device)
     except Exception as error:
         if disk_full(error):
             sys.exit(

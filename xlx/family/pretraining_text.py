@@ -16,15 +16,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer
-from tqdm import tqdm
 
-from xlx.core import paths, work
+from xlx.core import paths, progress, work
 from xlx.family.vocabulary import EOS
 
-#: New Testament books that no miniature model is trained on: text that is new to them, beside
-#: verses of the same translations that are not. The general epistles share few sentences with the
-#: other books, unlike the Gospels, which repeat one another; Jude and 2 Peter share many and so
-#: stay out together.
+#: New Testament books that no miniature model is trained on. The general epistles share few
+#: sentences with the other books, unlike the Gospels, which repeat one another; Jude and 2 Peter
+#: share many and so stay out together.
 HELD_OUT_BOOKS = ("Jas", "1Pet", "2Pet", "1John", "2John", "3John", "Jude")
 
 #: NTREX lines that no miniature model is trained on: at least so many, whole documents, the last.
@@ -38,8 +36,8 @@ PRETRAINING_SOURCES = ("common_voice", "tatoeba", *ALIGNED_SOURCES)
 LinesById = dict[str, dict[str, dict[str, str]]]
 
 
-def _archive(source: str, folder: Path | None) -> Path:
-    path = (folder or paths.DATA / "pretraining") / f"{source}.tar.xz"
+def _archive(source: str) -> Path:
+    path = paths.DATA / "pretraining" / f"{source}.tar.xz"
     if not path.exists():
         raise FileNotFoundError(
             f"the pretraining text {path.name} is not in {path.parent}: restore it from the "
@@ -48,20 +46,21 @@ def _archive(source: str, folder: Path | None) -> Path:
     return path
 
 
-def file_hashes(folder: Path | None = None) -> list[str]:
+def file_hashes() -> list[str]:
     """SHA-256 of the archive of each source: what decides everything computed from the text."""
-    files = [_archive(source, folder) for source in PRETRAINING_SOURCES]
-    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return [
+        hashlib.sha256(_archive(source).read_bytes()).hexdigest() for source in PRETRAINING_SOURCES
+    ]
 
 
-def read_source(source: str, folder: Path | None = None) -> dict[str, dict[str, str]]:
+def read_source(source: str) -> dict[str, dict[str, str]]:
     """The pretraining text of a source: language → line id → line, empty lines left out.
 
-    Ids are verse names in ``bible_nt`` and line numbers elsewhere. Raises FileNotFoundError where
-    the archive is missing.
+    Ids are verse names in ``bible_nt`` and line numbers elsewhere. FileNotFoundError where the
+    archive is missing.
     """
     text: dict[str, dict[str, str]] = {}
-    with tarfile.open(_archive(source, folder)) as archive:
+    with tarfile.open(_archive(source)) as archive:
         for member in archive.getmembers():
             name = Path(member.name)
             file = archive.extractfile(member)
@@ -76,42 +75,34 @@ def read_source(source: str, folder: Path | None = None) -> dict[str, dict[str, 
     return text
 
 
-def held_out_ids(folder: Path | None = None) -> set[str]:
+def held_out_ids() -> set[str]:
     """Ids of the NTREX lines that stay out of training: the last documents, whole."""
-    with tarfile.open(_archive("ntrex", folder)) as archive:
-        file = archive.extractfile("documents.txt")
-        documents = file.read().decode("utf-8").split()
+    with tarfile.open(_archive("ntrex")) as archive:
+        documents = archive.extractfile("documents.txt").read().decode("utf-8").split()
     first = documents.index(documents[-HELD_OUT_LINES])
     return {str(number) for number in range(first, len(documents))}
 
 
-def read_text(
-    folder: Path | None = None, progress: bool = True, languages: Collection[str] = ()
-) -> tuple[LinesById, dict[str, list[str]]]:
+def read_text(languages: Collection[str] = ()) -> tuple[LinesById, dict[str, list[str]]]:
     """All text, as (what members are trained on, held-out NTREX lines by language).
 
     Of all languages, or of some. The held-out lines are translations of one another, position by
-    position, and the same whatever the languages. Raises ValueError for a language without text.
+    position, and the same whatever the languages. ValueError for a language without text.
     """
-    text = {
-        source: read_source(source, folder)
-        for source in tqdm(PRETRAINING_SOURCES, "text", disable=not progress)
-    }
-    if unknown := sorted(set(languages) - {code for by in text.values() for code in by}):
+    text = {source: read_source(source) for source in progress.bar(PRETRAINING_SOURCES, "text")}
+    known = {code for by_code in text.values() for code in by_code}
+    if unknown := sorted(set(languages) - known):
         raise ValueError(f"the pretraining text holds no {', '.join(unknown)}")
-    held_out = held_out_ids(folder)
-    common = sorted(
-        held_out.intersection(*(lines.keys() for lines in text["ntrex"].values())), key=int
-    )
-    apart = {language: [lines[key] for key in common] for language, lines in text["ntrex"].items()}
-    for language, lines in text["ntrex"].items():
-        text["ntrex"][language] = {key: line for key, line in lines.items() if key not in held_out}
-    if languages:
-        text = {
-            source: {code: lines for code, lines in by_code.items() if code in languages}
-            for source, by_code in text.items()
-        }
-        apart = {code: lines for code, lines in apart.items() if code in languages}
+    ntrex, held_out = text["ntrex"], held_out_ids()
+    common = sorted(held_out.intersection(*ntrex.values()), key=int)
+    chosen = set(languages or known)
+    apart = {code: [ntrex[code][key] for key in common] for code in ntrex if code in chosen}
+    for code, lines in ntrex.items():
+        ntrex[code] = {key: line for key, line in lines.items() if key not in held_out}
+    text = {
+        source: {code: lines for code, lines in by_code.items() if code in chosen}
+        for source, by_code in text.items()
+    }
     return {source: by_code for source, by_code in text.items() if by_code}, apart
 
 
@@ -124,18 +115,17 @@ def by_language(text: LinesById) -> dict[str, list[str]]:
     return lines
 
 
-def characters(folder: Path | None = None) -> pd.Series:
+def characters() -> pd.Series:
     """How many characters members are trained on, by language, all sources together.
 
-    Raises FileNotFoundError where an archive is missing.
+    FileNotFoundError where an archive is missing.
     """
-    about = {"files": file_hashes(folder)}
-    table = work.result(CHARACTERS, about | {"held_out": HELD_OUT_LINES}, folder)
+    table = work.result(CHARACTERS, {"files": file_hashes(), "held_out": HELD_OUT_LINES})
     return table.set_index("language")["characters"]
 
 
-def _characters(folder: Path | None) -> pd.DataFrame:
-    text, _ = read_text(folder, progress=False)
+def _characters() -> pd.DataFrame:
+    text, _ = read_text()
     counts = {code: sum(map(len, lines)) for code, lines in by_language(text).items()}
     return pd.DataFrame({"language": list(counts), "characters": list(counts.values())})
 
@@ -157,19 +147,15 @@ class Lines:
         """The subwords of a line without its ``</s>``."""
         return self.ids[self.starts[line] : self.starts[line + 1] - 1]
 
-    def lengths(self) -> np.ndarray:
-        return np.diff(self.starts) - 1
-
     @classmethod
-    def encode(cls, tokenizer: Tokenizer, lines: list[str], chunk: int = 20_000) -> "Lines":
-        parts, lengths = [], []
-        for start in range(0, len(lines), chunk):
-            encoded = tokenizer.encode_batch_fast(
-                lines[start : start + chunk], add_special_tokens=False
-            )
+    def encode(cls, tokenizer: Tokenizer, lines: list[str]) -> "Lines":
+        """Lines as a tokenizer cuts them."""
+        parts = []
+        for start in range(0, len(lines), 20_000):  # a batch of all would need much memory
+            batch = lines[start : start + 20_000]
+            encoded = tokenizer.encode_batch_fast(batch, add_special_tokens=False)
             parts += [np.array([*line.ids, EOS], dtype=np.uint16) for line in encoded]
-            lengths += [len(line.ids) + 1 for line in encoded]
-        return cls(np.concatenate(parts), np.concatenate([[0], np.cumsum(lengths)]))
+        return cls(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
 
 
 @dataclass(frozen=True)
@@ -180,17 +166,26 @@ class AlignedSource:
     lines: tuple[Lines, ...]
     line: np.ndarray  # (n_positions, n_languages) int64
 
+    @classmethod
+    def of(
+        cls, by_code: Mapping[str, Mapping[str, str]], lines: Mapping[str, Lines]
+    ) -> "AlignedSource":
+        """Of the lines of languages by their ids, and encoded."""
+        positions = sorted(set().union(*by_code.values()))
+        row = {key: index for index, key in enumerate(positions)}
+        line = np.full((len(positions), len(lines)), -1)
+        for column, code in enumerate(lines):
+            line[[row[key] for key in by_code[code]], column] = np.arange(len(by_code[code]))
+        return cls(tuple(lines), tuple(lines.values()), line)
+
     def by_length(self) -> np.ndarray:
         """Positions that two languages or more hold, ordered by their mean number of subwords."""
-        lengths = np.stack(
-            [
-                np.where(self.line[:, column] >= 0, lines.lengths()[self.line[:, column]], 0)
-                for column, lines in enumerate(self.lines)
-            ],
-            axis=1,
+        total = sum(
+            np.where(column >= 0, np.diff(lines.starts)[column] - 1, 0)
+            for column, lines in zip(self.line.T, self.lines, strict=True)
         )
         held = (self.line >= 0).sum(axis=1)
-        order = np.argsort(lengths.sum(axis=1) / np.maximum(held, 1), kind="stable")
+        order = np.argsort(total / np.maximum(held, 1), kind="stable")
         return order[held[order] >= 2]
 
 
@@ -198,14 +193,14 @@ def shares(
     subwords: Mapping[str, float], exponent: float, english: float | None = None
 ) -> pd.Series:
     """Share of each language: ~ (its subwords) ** exponent, English apart where it is given."""
-    counts = pd.Series(subwords, dtype=float)
-    found = counts**exponent / (counts**exponent).sum()
+    powers = pd.Series(subwords, dtype=float) ** exponent
+    share = powers / powers.sum()
     if english is not None:
-        if "en" not in found:
+        if "en" not in share:
             raise ValueError("english_share is given, but the text holds no English (en)")
-        found = found * (1 - english) / (1 - found["en"])
-        found["en"] = english
-    return found
+        share = share * (1 - english) / (1 - share["en"])
+        share["en"] = english
+    return share
 
 
 @dataclass(frozen=True)
@@ -215,48 +210,39 @@ class PretrainingText:
     monolingual: dict[str, tuple[Lines, ...]]  # language → its sources
     parallel: tuple[AlignedSource, ...]
 
-    def n_tokens(self, language: str) -> int:
-        """Subwords of a language, all sources together: what footnote 8 of the ABX paper asks."""
-        return sum(len(lines.ids) for lines in self.monolingual[language])
-
     def fingerprint(self) -> str:
         """A hash of every subword and of who translates whom: equal texts, equal hashes."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for language, sources in sorted(self.monolingual.items()):
-            found.update(f"{language} {len(sources)} ".encode())
+            digest.update(f"{language} {len(sources)} ".encode())
             for lines in sources:
-                found.update(lines.ids.tobytes())
-                found.update(lines.starts.tobytes())
+                digest.update(lines.ids.tobytes())
+                digest.update(lines.starts.tobytes())
         for source in self.parallel:
-            found.update(f"{source.languages} ".encode())
-            found.update(source.line.tobytes())
-        return found.hexdigest()
+            digest.update(f"{source.languages} ".encode())
+            digest.update(source.line.tobytes())
+        return digest.hexdigest()
 
     def language_shares(self, exponent: float, english: float | None = None) -> pd.Series:
-        """The `shares` of its languages."""
-        return shares({code: self.n_tokens(code) for code in self.monolingual}, exponent, english)
+        """The `shares` of its languages, all sources of a language together."""
+        counts = {
+            code: sum(len(lines.ids) for lines in of_code)
+            for code, of_code in self.monolingual.items()
+        }
+        return shares(counts, exponent, english)
 
     @classmethod
-    def encode(
-        cls, tokenizer: Tokenizer, text: LinesById, progress: bool = True
-    ) -> "PretrainingText":
-        monolingual: dict[str, list[Lines]] = {}
+    def encode(cls, tokenizer: Tokenizer, text: LinesById) -> "PretrainingText":
+        """The text as a tokenizer cuts it."""
+        monolingual: dict[str, tuple[Lines, ...]] = {}
         parallel = []
-        for source, by_language in tqdm(text.items(), "subwords", disable=not progress):
+        for source in progress.bar(text, "subwords"):
             encoded = {
-                language: Lines.encode(tokenizer, list(lines.values()))
-                for language, lines in by_language.items()
+                code: Lines.encode(tokenizer, list(lines.values()))
+                for code, lines in text[source].items()
             }
-            for language, lines in encoded.items():
-                monolingual.setdefault(language, []).append(lines)
+            for code, lines in encoded.items():
+                monolingual[code] = (*monolingual.get(code, ()), lines)
             if source in ALIGNED_SOURCES:
-                positions = sorted({key for lines in by_language.values() for key in lines})
-                row = {key: index for index, key in enumerate(positions)}
-                line = np.full((len(positions), len(encoded)), -1)
-                for column, language in enumerate(encoded):
-                    rows = [row[key] for key in by_language[language]]
-                    line[rows, column] = np.arange(len(rows))
-                parallel.append(AlignedSource(tuple(encoded), tuple(encoded.values()), line))
-        return cls(
-            {code: tuple(monolingual[code]) for code in sorted(monolingual)}, tuple(parallel)
-        )
+                parallel.append(AlignedSource.of(text[source], encoded))
+        return cls(dict(sorted(monolingual.items())), tuple(parallel))

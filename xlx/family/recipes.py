@@ -1,33 +1,17 @@
-"""The family of miniature models: one table that says what each member is.
+"""The family of miniature models: `RECIPES`, and `LONG_RECIPES` that read ten times as much.
 
 Every member is trained on the same text, for the same number of steps of the same token budget,
-with the same optimiser, from the same seed. Beyond that, members differ in what their row says and
-in nothing else (the contrast comes on top of the budget, and brings its text along):
-
-=====================  ==========================================  =============================
-member                 differs from                                in
-=====================  ==========================================  =============================
-``mini-xlmr``          --                                          (the reference encoder)
-``mini-mbert``         ``mini-xlmr``                               architecture and vocabulary
-``mini-xlm``           ``mini-xlmr``                               half of the steps on
-                                                                   translations (TLM)
-``mini-infoxlm``       ``mini-xlm``                                a contrast of translations
-``mini-xlmr-large``    ``mini-xlmr``                               width (2 times) and depth
-``mini-llama``         ``mini-xlmr``                               decoder: causal, not masked
-``mini-llama-en80``    ``mini-llama``                              English: 80 % of the text
-``mini-llama-en95``    ``mini-llama``                              English: 95 % of the text
-``mini-llama-large``   ``mini-llama``                              width (1.5 times) and depth
-=====================  ==========================================  =============================
-
-``base-xlmr`` and ``base-infoxlm`` are the same recipe at 12 layers × 384 for a CUDA device, on the
-39 checkpoints of the ABX paper (footnote 4), scaled to their number of steps.
+with the same optimiser, from the same seed. Beyond that a member differs from its reference in what
+its row says, and in nothing else (the contrast comes on top of the budget, and brings its text
+along). ``base-xlmr`` and ``base-infoxlm`` are for a CUDA device, on the 39 checkpoints of the ABX
+paper (footnote 4), scaled to their number of steps.
 """
 
 import json
 import math
 from dataclasses import asdict, dataclass, fields, replace
 
-#: What a member can learn from, and the architecture that can.
+#: What a member can learn from, by the architecture that can.
 OBJECTIVES = {
     "bert": ("mlm",),
     "xlm-roberta": ("mlm", "tlm", "contrast"),
@@ -37,7 +21,10 @@ OBJECTIVES = {
 
 @dataclass(frozen=True)
 class MemberRecipe:
-    """All that decides what a run learns; stored beside the checkpoints as ``recipe.json``."""
+    """All that decides what a run learns; stored beside the checkpoints as ``recipe.json``.
+
+    ValueError for objectives that the architecture cannot learn from, and a share out of its range.
+    """
 
     name: str
     architecture: str = "xlm-roberta"  # "bert", "xlm-roberta", "llama": as transformers calls them
@@ -50,14 +37,10 @@ class MemberRecipe:
     heads: int = 4
     intermediate_size: int = 256
     max_length: int = 256
-    # Normal positions of this sd: large ones are a code of a sentence's length at layer 0.
-    position_sd: float = 0.02
     # the text: share of a language ~ (its subwords) ** exponent, 0.3 as XLM-R; or English fixed
     languages: tuple[str, ...] = ()  # all
     language_exponent: float = 0.3
     english_share: float | None = None
-    # Of a language's text, so much from sources that other languages have too; None: by their size.
-    aligned_share: float | None = None
     # Of a decoder's rows, so many hold translations, a sentence behind its translation.
     pair_share: float = 0.0
     # Subwords of the rows of a batch, drawn evenly: long rows cost more, and most text is short.
@@ -91,25 +74,19 @@ class MemberRecipe:
 
     def __post_init__(self) -> None:
         known = OBJECTIVES.get(self.architecture, ())
-        odd = [name for name in self.objectives if name not in known]
-        shares = ("aligned_share", "pair_share", "averaged_share", "decay_share")
-        if not known:
-            problem = f"architecture {self.architecture!r} is not one of {', '.join(OBJECTIVES)}"
-        elif odd or not self.objectives:
-            learnt = ", ".join(self.objectives) or "nothing"
-            problem = f"{self.architecture} learns from {', '.join(known)}, not from {learnt}"
-        elif self.english_share is not None and not 0 < self.english_share < 1:
-            problem = f"english_share {self.english_share} is not in (0, 1)"
-        elif bad := [share for share in shares if not 0 <= (getattr(self, share) or 0) <= 1]:
-            problem = f"{bad[0]} {getattr(self, bad[0])} is not in [0, 1]"
-        elif self.pair_share and not self.decoder:
-            problem = "pair_share is of a decoder's text; an encoder learns translations by tlm"
-        else:
-            return
-        raise ValueError(f"{self.name}: {problem}")
+        if not self.objectives or set(self.objectives) - set(known):
+            raise ValueError(
+                f"{self.name}: {self.architecture} learns from {', '.join(known) or 'nothing here'}"
+                f", not from {', '.join(self.objectives) or 'nothing'}"
+            )
+        for name in ("english_share", "pair_share", "averaged_share", "decay_share"):
+            share = getattr(self, name)
+            if share is not None and not 0 <= share <= 1:
+                raise ValueError(f"{self.name}: {name} {share} is not in [0, 1]")
 
     @property
     def decoder(self) -> bool:
+        """Whether it predicts the next subword."""
         return self.architecture == "llama"
 
     @property
@@ -119,9 +96,8 @@ class MemberRecipe:
         The rate is constant after a warm-up of given steps, and what is kept does not hang on the
         end: a checkpoint (of averaged weights) is a model, not a phase of the rate.
         """
-        return (
-            self.decay_share == 0 and self.warmup_steps is not None and not self.dense_checkpoints
-        )
+        warmed = self.warmup_steps is not None
+        return self.decay_share == 0 and warmed and not self.dense_checkpoints
 
     def checkpoint_steps(self) -> list[int]:
         """The steps that are kept, 0 (untrained) and the last among them.
@@ -133,9 +109,8 @@ class MemberRecipe:
         if not self.history:
             return [self.steps]
         if self.dense_checkpoints:
-            every = self.steps / 300
             parts = (0, *range(1, 11), *range(20, 301, 10))
-            return list(dict.fromkeys(round(every * part) for part in parts))
+            return list(dict.fromkeys(round(self.steps / 300 * part) for part in parts))
         per = self.checkpoints_per_doubling
         doublings = math.ceil(math.log2(self.steps / self.first_checkpoint))
         kept = (round(self.first_checkpoint * 2 ** (k / per)) for k in range(doublings * per))
@@ -156,16 +131,8 @@ class MemberRecipe:
         return min(1.0, 1 / (self.averaged_share * step)) if self.averaged_share else 1.0
 
 
-#: Fields that the recipes of the first series do not name.
-_LATER = {
-    "position_sd",
-    "languages",
-    "aligned_share",
-    "pair_share",
-    "checkpoints_per_doubling",
-    "warmup_steps",
-    "averaged_share",
-}
+#: Fields that recipes had once, with the only value that they ever had.
+_GONE = {"position_sd": 0.02, "aligned_share": None}
 
 
 def describe(recipe: MemberRecipe) -> str:
@@ -174,15 +141,15 @@ def describe(recipe: MemberRecipe) -> str:
 
 
 def read_recipe(described: str) -> MemberRecipe:
-    """The recipe of a ``recipe.json``; what it does not name is as in the first series.
+    """The recipe of a ``recipe.json``; what an earlier one does not name had today's default.
 
-    Raises ValueError where it names what no recipe has.
+    ValueError where it names what no recipe has.
     """
-    told = json.loads(described)
-    known = {field.name for field in fields(MemberRecipe)}
-    if odd := sorted((set(told) - known) | (known - set(told) - _LATER)):
-        raise ValueError(f"no recipe of this version: see {', '.join(odd)}")
-    return MemberRecipe(**{key: tuple(v) if isinstance(v, list) else v for key, v in told.items()})
+    told = {key: tuple(v) if isinstance(v, list) else v for key, v in json.loads(described).items()}
+    told = {key: value for key, value in told.items() if (key, value) not in _GONE.items()}
+    if unknown := sorted(set(told) - {field.name for field in fields(MemberRecipe)}):
+        raise ValueError(f"no recipe of this version: see {', '.join(unknown)}")
+    return MemberRecipe(**told)
 
 
 def continues(recipe: MemberRecipe, left: MemberRecipe) -> bool:
@@ -192,89 +159,60 @@ def continues(recipe: MemberRecipe, left: MemberRecipe) -> bool:
     return left == recipe
 
 
-_ENCODER = MemberRecipe("mini-xlmr", history=True)
-_DECODER = replace(
-    _ENCODER,
-    name="mini-llama",
-    architecture="llama",
-    objectives=("clm",),
-    intermediate_size=176,  # three matrices a layer instead of two: as many parameters
-)
-_BASE = {
-    "layers": 12,
-    "hidden_size": 384,
-    "heads": 6,
-    "intermediate_size": 1536,
-    "contrast_layer": 8,
-    "contrast_pairs": 256,
-    "steps": 9_000,
-    "tokens_per_step": 32_768,
-    "learning_rate": 1e-3,
-    "matrix_learning_rate": 1e-3,
-    "dense_checkpoints": True,
-}
-_CONTRAST = ("mlm", "tlm", "contrast")
+def _but(reference: MemberRecipe, name: str, **changes: object) -> MemberRecipe:
+    """A recipe that differs from its reference in its name and the changes."""
+    return replace(reference, name=name, **changes)
 
-RECIPES = {
-    recipe.name: recipe
-    for recipe in (
-        _ENCODER,
-        replace(_ENCODER, name="mini-mbert", architecture="bert", history=False),
-        replace(_ENCODER, name="mini-xlm", objectives=("mlm", "tlm"), history=False),
-        replace(_ENCODER, name="mini-infoxlm", objectives=_CONTRAST),
-        replace(
-            _ENCODER,
-            name="mini-xlmr-large",
-            layers=7,
-            hidden_size=256,
-            intermediate_size=512,
-            history=False,
-        ),
-        _DECODER,
-        replace(_DECODER, name="mini-llama-en80", english_share=0.80, history=False),
-        replace(_DECODER, name="mini-llama-en95", english_share=0.95, history=False),
-        replace(
-            _DECODER,
-            name="mini-llama-large",
-            layers=7,
-            hidden_size=192,
-            intermediate_size=264,
-            history=False,
-        ),
-        replace(_ENCODER, name="base-xlmr", **_BASE),
-        replace(_ENCODER, name="base-infoxlm", objectives=_CONTRAST, **_BASE),
-    )
-}
+
+def _by_name(*recipes: MemberRecipe) -> dict[str, MemberRecipe]:
+    return {recipe.name: recipe for recipe in recipes}
+
+
+_MASKED = MemberRecipe("mini-xlmr")
+_CAUSAL = _but(
+    _MASKED, "mini-llama", architecture="llama", objectives=("clm",),
+    intermediate_size=176,  # three matrices a layer instead of two: as many parameters
+)  # fmt: skip
+_KEPT = {"history": True}
+_CONTRAST = {"objectives": ("mlm", "tlm", "contrast")}
+_BASE = _KEPT | {
+    "layers": 12, "hidden_size": 384, "heads": 6, "intermediate_size": 1536, "contrast_layer": 8,
+    "contrast_pairs": 256, "steps": 9_000, "tokens_per_step": 32_768, "learning_rate": 1e-3,
+    "matrix_learning_rate": 1e-3, "dense_checkpoints": True,
+}  # fmt: skip
+
+RECIPES = _by_name(
+    replace(_MASKED, **_KEPT),
+    _but(_MASKED, "mini-mbert", architecture="bert"),
+    _but(_MASKED, "mini-xlm", objectives=("mlm", "tlm")),
+    _but(_MASKED, "mini-infoxlm", **_CONTRAST, **_KEPT),
+    _but(_MASKED, "mini-xlmr-large", layers=7, hidden_size=256, intermediate_size=512),
+    replace(_CAUSAL, **_KEPT),
+    _but(_CAUSAL, "mini-llama-en80", english_share=0.80),
+    _but(_CAUSAL, "mini-llama-en95", english_share=0.95),
+    _but(_CAUSAL, "mini-llama-large", layers=7, hidden_size=192, intermediate_size=264),
+    _but(_MASKED, "base-xlmr", **_BASE),
+    _but(_MASKED, "base-infoxlm", **_CONTRAST, **_BASE),
+)
 
 # The second series: more text, the rate constant after a short warm-up, checkpoints of averaged
 # weights two a doubling, rates by width. Its steps are set so that all read as many subwords.
-_STEADY = {
-    "first_checkpoint": 100,
-    "checkpoints_per_doubling": 2,
-    "warmup_steps": 50,
-    "decay_share": 0.0,
-    "averaged_share": 0.1,
-    "steps": 25_600,
-    "history": True,
-}
-_LONG_ENCODER = replace(_ENCODER, **_STEADY)
-_LONG_DECODER = replace(_DECODER, **_STEADY)
+_STEADY = _KEPT | {
+    "first_checkpoint": 100, "checkpoints_per_doubling": 2, "warmup_steps": 50, "decay_share": 0.0,
+    "averaged_share": 0.1, "steps": 25_600,
+}  # fmt: skip
+_LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_STEADY)
 
-#: Six languages in five scripts, of as many branches.
-SIX = ("ar", "de", "en", "ja", "ru", "tr")
-
-LONG_RECIPES = {
-    recipe.name: recipe
-    for recipe in (
-        _LONG_ENCODER,
-        replace(_LONG_ENCODER, name="mini-xlmr-6", languages=SIX),
-        replace(_LONG_ENCODER, name="mini-xlm", objectives=("mlm", "tlm")),
-        replace(_LONG_ENCODER, name="mini-infoxlm", objectives=_CONTRAST, steps=12_800),
-        _LONG_DECODER,
-        replace(_LONG_DECODER, name="mini-llama-bi2", pair_share=0.02),
-        replace(_LONG_DECODER, name="mini-llama-bi20", pair_share=0.20),
-    )
-}
+LONG_RECIPES = _by_name(
+    _LONG_MASKED,
+    # six languages in five scripts, of as many branches
+    _but(_LONG_MASKED, "mini-xlmr-6", languages=("ar", "de", "en", "ja", "ru", "tr")),
+    _but(_LONG_MASKED, "mini-xlm", objectives=("mlm", "tlm")),
+    _but(_LONG_MASKED, "mini-infoxlm", **_CONTRAST, steps=12_800),
+    _LONG_CAUSAL,
+    _but(_LONG_CAUSAL, "mini-llama-bi2", pair_share=0.02),
+    _but(_LONG_CAUSAL, "mini-llama-bi20", pair_share=0.20),
+)
 
 #: The members that the repository ships.
 MEMBERS = tuple(name for name in RECIPES if name.startswith("mini-"))

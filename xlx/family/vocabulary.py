@@ -5,6 +5,7 @@ Both give their special tokens the same ids, so that batches are made alike for 
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -42,20 +43,19 @@ def sampled_lines(
     scale = min(count / count**exponent for count in sizes.values() if count)
     rng = np.random.default_rng(seed)
     for language in sorted(text):
-        wanted = max(least, 3 * scale * sizes[language] ** exponent)
+        due = max(least, 3 * scale * sizes[language] ** exponent)
         for index in rng.permutation(len(text[language])):
-            if wanted <= 0:
+            if due <= 0:
                 break
             line = text[language][index]
-            wanted -= len(line)
+            due -= len(line)
             yield line
 
 
 def _frequent(texts: Iterable[str]) -> list[str]:
-    """Characters, the most frequent first.
+    """Characters, the most frequent first, ties by code point.
 
-    The trainers' own order of equally frequent ones differs from run to run, and with it all ids
-    behind; so it is made here, ties by code point.
+    The trainers' own order of equally frequent ones differs from run to run, and with it all ids.
     """
     characters = Counter(chain.from_iterable(texts))
     return sorted(characters, key=lambda character: (-characters[character], character))
@@ -66,12 +66,19 @@ def _alphabet(texts: Iterable[str], size: int) -> list[str]:
     return _frequent(texts)[: min(2000, size // 3)]
 
 
-def _check(size: int, tokenizer: Tokenizer) -> Tokenizer:
-    """Refuse a vocabulary that the text could not fill: the model would have dead rows."""
-    found = tokenizer.get_vocab_size()
-    if found != size:
+def _finished(
+    tokenizer: Tokenizer, size: int, special: tuple[str, ...], template: tuple[str, str]
+) -> Tokenizer:
+    """With special tokens around a text and a pair; refused where the text could not fill it: the
+    model would have dead rows."""
+    first, _, last, *_ = special
+    tokenizer.add_special_tokens(list(special))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=template[0], pair=template[1], special_tokens=[(first, BOS), (last, EOS)]
+    )
+    if (pieces := tokenizer.get_vocab_size()) != size:
         raise ValueError(
-            f"the text gives {found:,} pieces and bytes, not the {size:,} asked for: use a "
+            f"the text gives {pieces:,} pieces and bytes, not the {size:,} asked for: use a "
             "vocabulary of that size or less, or more text"
         )
     return tokenizer
@@ -82,8 +89,8 @@ def train_bpe(
 ) -> Tokenizer:
     """Byte-pair encoding, with the 256 bytes for characters it has no piece for.
 
-    ``text`` maps language → lines. Normalised by NFKC as XLM-R's vocabulary. Raises ValueError
-    where the text holds too little for ``size`` pieces, or bytes and special tokens leave no room.
+    ``text`` maps language → lines. Normalised by NFKC as XLM-R's vocabulary. ValueError where the
+    text holds too little for ``size`` pieces, or bytes and special tokens leave no room.
     """
     if size <= N_BYTES + len(XLMR_TOKENS):
         raise ValueError(
@@ -91,15 +98,9 @@ def train_bpe(
             f"{len(XLMR_TOKENS)} special tokens: ask for more"
         )
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.Sequence(
-        [
-            normalizers.NFKC(),
-            normalizers.Replace(Regex(r"\s+"), " "),
-            normalizers.Strip(),
-            normalizers.Prepend("▁"),
-            normalizers.Replace(" ", "▁"),
-        ]
-    )
+    space = normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()
+    marks = normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *space, *marks])
     words = r"▁?[\p{L}\p{M}]+|▁?\p{N}{1,2}|▁?[^▁\p{L}\p{M}\p{N}]|▁"
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(words), "isolated")
     lines = list(sampled_lines(text, exponent, seed))
@@ -125,21 +126,9 @@ def train_bpe(
         fuse_unk=True,
         unk_token="<unk>",
     )
-    tokenizer.add_special_tokens(list(XLMR_TOKENS))
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>",
-        pair="<s> $A </s> </s> $B </s>",
-        special_tokens=[("<s>", BOS), ("</s>", EOS)],
-    )
-    tokenizer.decoder = decoders.Sequence(
-        [
-            decoders.Replace("▁", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
-    return _check(size, tokenizer)
+    bytes_too = decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), *bytes_too])
+    return _finished(tokenizer, size, XLMR_TOKENS, ("<s> $A </s>", "<s> $A </s> </s> $B </s>"))
 
 
 def train_wordpiece(
@@ -147,8 +136,8 @@ def train_wordpiece(
 ) -> Tokenizer:
     """WordPiece as mBERT's: cased, accents kept, CJK characters each a word, ``##`` inside words.
 
-    A character without a piece makes its whole word ``[UNK]``. Raises ValueError where the text
-    holds too little for ``size`` pieces.
+    A character without a piece makes its whole word ``[UNK]``. ValueError where the text holds too
+    little for ``size`` pieces.
     """
     *first, mask = BERT_TOKENS
     learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
@@ -159,8 +148,7 @@ def train_wordpiece(
     lines = [learner.normalizer.normalize_str(line) for line in sampled_lines(text, exponent, seed)]
     alphabet = _alphabet((line.replace(" ", "") for line in lines), size)
     words = (word for line in lines for word, _ in learner.pre_tokenizer.pre_tokenize_str(line))
-    kept = set(alphabet)
-    inside = [letter for letter in _frequent(word[1:] for word in words) if letter in kept]
+    inside = [letter for letter in _frequent(word[1:] for word in words) if letter in alphabet]
     # The pieces of one character inside a word are special to the learner alone: left to itself, it
     # would number them by chance, and break ties between merges by number.
     trainer = trainers.WordPieceTrainer(
@@ -172,22 +160,14 @@ def train_wordpiece(
     )
     learner.train_from_iterator(lines, trainer)
     vocabulary = learner.get_vocab()
+    vocabulary |= {mask: len(vocabulary)}
     tokenizer = Tokenizer(
-        models.WordPiece(
-            vocab=vocabulary | {mask: len(vocabulary)},
-            unk_token="[UNK]",
-            max_input_chars_per_word=100,
-        )
+        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
     )
     tokenizer.normalizer, tokenizer.pre_tokenizer = learner.normalizer, learner.pre_tokenizer
-    tokenizer.add_special_tokens(list(BERT_TOKENS))
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", BOS), ("[SEP]", EOS)],
-    )
     tokenizer.decoder = decoders.WordPiece()
-    return _check(size, tokenizer)
+    templates = ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1")
+    return _finished(tokenizer, size, BERT_TOKENS, templates)
 
 
 #: How an architecture cuts its text.
@@ -197,10 +177,10 @@ TRAINERS = {"bert": train_wordpiece, "xlm-roberta": train_bpe, "llama": train_bp
 def subword_statistics(tokenizer: Tokenizer, text: Mapping[str, list[str]]) -> pd.DataFrame:
     """What a vocabulary does to every language: a row a language, from lines of text.
 
-    Columns: ``tokens_per_word`` (words by white space; NaN where a script has none, that is for
-    ``ja`` and ``zh``), ``tokens_per_character`` (spaces not counted), ``unknown`` (share of tokens
-    that are the unknown token), ``bytes`` (share that are bytes), ``round_trip`` (share of lines
-    that decode to themselves, normalised, white space apart).
+    Columns: ``tokens_per_word`` (words by white space; NaN for ``ja`` and ``zh``, whose script has
+    none), ``tokens_per_character`` (spaces not counted), ``unknown`` (share of tokens that are the
+    unknown token), ``bytes`` (share that are bytes), ``round_trip`` (share of lines that decode to
+    themselves, normalised, white space apart).
     """
     unknown = getattr(tokenizer.model, "unk_token", None) or tokenizer.id_to_token(UNK)
     rows = []
@@ -208,20 +188,15 @@ def subword_statistics(tokenizer: Tokenizer, text: Mapping[str, list[str]]) -> p
         encoded = tokenizer.encode_batch(list(lines), add_special_tokens=False)
         tokens = [token for line in encoded for token in line.tokens]
         back = tokenizer.decode_batch([line.ids for line in encoded])
-        words = sum(len(line.split()) for line in lines)
-        characters = sum(len("".join(line.split())) for line in lines)
-        same = [
-            "".join(_plain(tokenizer, line).split()) == "".join(decoded.split())
-            for line, decoded in zip(lines, back, strict=True)
-        ]
+        words = math.nan if language in ("ja", "zh") else sum(len(x.split()) for x in lines)
+        plain = (tokenizer.normalizer.normalize_str(line).replace("▁", " ") for line in lines)
+        same = [_solid(x) == _solid(decoded) for x, decoded in zip(plain, back, strict=True)]
         rows.append(
             {
                 "language": language,
-                "tokens_per_word": float("nan")
-                if language in ("ja", "zh")
-                else len(tokens) / words,
-                "tokens_per_character": len(tokens) / characters,
-                "unknown": sum(token == unknown for token in tokens) / len(tokens),
+                "tokens_per_word": len(tokens) / words,
+                "tokens_per_character": len(tokens) / sum(len(_solid(line)) for line in lines),
+                "unknown": tokens.count(unknown) / len(tokens),
                 "bytes": sum(token.startswith("<0x") for token in tokens) / len(tokens),
                 "round_trip": float(np.mean(same)),
             }
@@ -229,6 +204,6 @@ def subword_statistics(tokenizer: Tokenizer, text: Mapping[str, list[str]]) -> p
     return pd.DataFrame(rows)
 
 
-def _plain(tokenizer: Tokenizer, line: str) -> str:
-    """A line as the tokenizer sees it, with ordinary spaces."""
-    return tokenizer.normalizer.normalize_str(line).replace("▁", " ")
+def _solid(line: str) -> str:
+    """A line without white space."""
+    return "".join(line.split())

@@ -24,20 +24,8 @@ from xlx.plots.abx import (
 from xlx.plots.style import save, styled
 
 __all__ = [
-    "checkpoint_layer_map",
-    "correlation_course",
-    "dynamics",
-    "held_out_maps",
-    "intervals",
-    "language_maps",
-    "layer_profile",
-    "member_profiles",
-    "paired_differences",
-    "retrieval_scatter",
-    "sampling_spread",
-    "save",
-    "styled",
-    "tradeoff",
-    "training_losses",
+    "checkpoint_layer_map", "correlation_course", "dynamics", "held_out_maps", "intervals",
+    "language_maps", "layer_profile", "member_profiles", "paired_differences",
+    "retrieval_scatter", "sampling_spread", "save", "styled", "tradeoff", "training_losses",
     "vocabularies",
-]
+]  # fmt: skip

@@ -1,13 +1,15 @@
 """Panels of a figure, and what all primitives share: rows, checks, numbers, names at points."""
 
 import itertools
+import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
@@ -24,25 +26,22 @@ def order(table: pd.DataFrame, column: str) -> list:
     return list(dict.fromkeys(table[column]))
 
 
-def rows_of(table: pd.DataFrame, **keys: object) -> pd.DataFrame:
+def rows_of(table: pd.DataFrame, /, **keys: object) -> pd.DataFrame:
     """The rows that have these values; a column that the table lacks holds for all of it."""
-    for name, value in keys.items():
-        if name in table:
-            table = table[table[name] == value]
+    for name in keys.keys() & set(table):
+        table = table[table[name] == keys[name]]
     return table
 
 
 def parts(table: pd.DataFrame, *columns: str) -> Iterator[tuple[object, pd.DataFrame]]:
     """The rows of each value of a column (or values of several), in the order of the table."""
-    values = list(zip(*(table[column] for column in columns), strict=True))
-    for key in dict.fromkeys(values):
-        rows = table[[value == key for value in values]]
-        yield key if len(columns) > 1 else key[0], rows
+    for values in dict.fromkeys(zip(*(table[column] for column in columns), strict=True)):
+        rows = rows_of(table, **dict(zip(columns, values, strict=True)))
+        yield values if len(columns) > 1 else values[0], rows
 
 
-def check_known(values: Iterable[str], known: Iterable[str], column: str) -> None:
-    """Raise ValueError for what a figure has no place for."""
-    known = list(known)
+def check_known(values: Iterable[str], known: Collection[str], column: str) -> None:
+    """ValueError for what a figure has no place for."""
     if strange := [value for value in dict.fromkeys(values) if value not in known]:
         raise ValueError(
             f"column {column!r} has {', '.join(map(repr, strange))}; it may have "
@@ -51,19 +50,13 @@ def check_known(values: Iterable[str], known: Iterable[str], column: str) -> Non
 
 
 def check_once(table: pd.DataFrame, *keys: str) -> None:
-    """Raise ValueError for an empty table, or where two rows would be drawn in one place."""
+    """ValueError for an empty table, or where two rows would be drawn in one place."""
     if table.empty:
         raise ValueError("there is nothing to draw: the table has no rows, or none with a number")
     twice = table[table.duplicated(list(keys))]
     if len(twice):
         place = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
         raise ValueError(f"there is more than one row of {place}: draw one of them")
-
-
-def _keys(table: pd.DataFrame, panel: Column) -> list:
-    if isinstance(panel, tuple):
-        return list(itertools.product(*(order(table, column) for column in panel)))
-    return [None] if panel is None else order(table, panel)
 
 
 @dataclass
@@ -77,10 +70,9 @@ class Panels:
 
     def each(self, table: pd.DataFrame) -> Iterator[tuple[Axes, pd.DataFrame]]:
         """Axes with their rows of a table; one that lacks the column is drawn in all of them."""
-        columns = (self.panel,) if isinstance(self.panel, str) else self.panel or ()
         for key, axes in self.axes.items():
-            values = (key,) if isinstance(self.panel, str) else key or ()
-            yield axes, rows_of(table, **dict(zip(columns, values, strict=True)))
+            keys = dict(zip(self.panel, key, strict=True)) if isinstance(key, tuple) else {}
+            yield axes, rows_of(table, **(keys or {self.panel or "": key}))
 
     def titles(self, name: Callable[[object], str] | Mapping) -> "Panels":
         """Titles of the panels by the values of the column, in lines as long as a panel is wide."""
@@ -91,13 +83,12 @@ class Panels:
             axes.set_title("\n".join(lines), fontsize=9 if self.across < 3 else 8)
         return self
 
-    def done(self, x: str = "", y: str = "", *, handles: Iterable[object] = ()) -> Figure:
+    def done(self, x: str = "", y: str = "", *, handles: Iterable[Artist] = ()) -> Figure:
         """Write what the axes show, once for all panels, and set the legend above the data."""
-        one = len(self.axes) == 1
-        first = next(iter(self.axes.values()))
-        (first.set_xlabel if one else self.figure.supxlabel)(x, fontsize=9)
-        (first.set_ylabel if one else self.figure.supylabel)(y, fontsize=9)
-        told = {}
+        first, *others = self.axes.values()
+        (self.figure.supxlabel if others else first.set_xlabel)(x, fontsize=9)
+        (self.figure.supylabel if others else first.set_ylabel)(y, fontsize=9)
+        told: dict[str, Artist] = {}
         for axes in self.axes.values():
             for shown, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 told.setdefault(label, shown)
@@ -105,9 +96,9 @@ class Panels:
         if told:
             longest = max(map(len, told)) * 0.062 + 0.55
             most = max(1, int((self.figure.get_figwidth() - 0.3) / longest))
-            lines = -(-len(told) // most)
+            columns = math.ceil(len(told) / math.ceil(len(told) / most))
             legend = self.figure.legend(
-                told.values(), told, loc="outside upper center", ncols=-(-len(told) // lines)
+                told.values(), told, loc="outside upper center", ncols=columns
             )
             for shown in legend.legend_handles:
                 if isinstance(shown, Line2D):
@@ -124,18 +115,20 @@ def panels(
     ``width`` and ``height`` are those of a panel, ``edge`` is what stands around all; the figure
     is never wider than a notebook. ``options`` are those of `plt.subplots`.
     """
-    keys = _keys(table, panel)
-    across = len(order(table, panel[1])) if isinstance(panel, tuple) else min(columns, len(keys))
-    down = -(-len(keys) // across)
-    figure, grid = plt.subplots(
-        down, across, squeeze=False,
-        figsize=(min(WIDTH, width * across + edge[0]), height * down + edge[1]), **options,
-    )  # fmt: skip
+    if isinstance(panel, tuple):
+        keys = list(itertools.product(*(order(table, column) for column in panel)))
+        columns = len(order(table, panel[1]))
+    else:
+        keys = [None] if panel is None else order(table, panel)
+    columns = min(columns, len(keys))
+    down = math.ceil(len(keys) / columns)
+    size = (min(WIDTH, width * columns + edge[0]), height * down + edge[1])
+    figure, grid = plt.subplots(down, columns, squeeze=False, figsize=size, **options)
     for number, axes in enumerate(grid.flat):
         axes.set_visible(number < len(keys))
-        if len(keys) - across <= number < len(keys):  # nothing stands below
+        if len(keys) - columns <= number < len(keys):  # nothing stands below
             axes.tick_params(labelbottom=True)
-    drawn = Panels(figure, panel, dict(zip(keys, grid.flat, strict=False)), across)
+    drawn = Panels(figure, panel, dict(zip(keys, grid.flat, strict=False)), columns)
     return drawn.titles(
         lambda key: ": ".join(map(str, key)) if isinstance(key, tuple) else str(key or "")
     )
@@ -145,9 +138,9 @@ def across(
     on: Panels, x: float | Mapping | None = None, y: float | None = None, **line: object
 ) -> None:
     """A line through all panels at ``x`` (or at a value a panel) or ``y``, dotted as chance is."""
+    style = GUESSING | {"zorder": 1} | line
     for key, axes in on.axes.items():
         value = x.get(key) if isinstance(x, Mapping) else x
-        style = GUESSING | {"zorder": 1} | line
         if value is not None:
             axes.axvline(value, **style)
         if y is not None:
@@ -172,16 +165,13 @@ def write(axes: Axes, rows: pd.DataFrame, x: pd.Series, y: pd.Series, column: st
 
 def apart(heights: np.ndarray, least: float) -> np.ndarray:
     """Heights moved as little as can be (least squares) so that each is ``least`` from the next."""
-    ranks = np.argsort(heights, kind="stable")
-    # without the distances that have to be, what is left is not to fall: pool what does
-    pools: list[list[float]] = []
-    for number, height in enumerate(heights[ranks]):
-        pools.append([height - number * least])
-        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
-            pools[-2:] = [pools[-2] + pools[-1]]
+    ranks, room = np.argsort(heights, kind="stable"), least * np.arange(len(heights))
+    bare = heights[ranks] - room
+    n = range(len(heights))
+    # Without the distances that have to be, what is left is not to fall: isotonic regression.
+    level = [max(min(bare[i : j + 1].mean() for j in n[k:]) for i in n[: k + 1]) for k in n]
     moved = np.empty(len(heights))
-    flat = [np.mean(pool) for pool in pools for _ in pool]
-    moved[ranks] = np.array(flat) + least * np.arange(len(heights))
+    moved[ranks] = level + room
     return moved
 
 

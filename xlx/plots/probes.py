@@ -3,7 +3,7 @@
 Tables have ``model`` and ``task``: a row of panels a model, a column a task.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, scale_about
+from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, rows_of, scale_about
 from xlx.plots.primitives import bars, curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     ABOUT,
@@ -57,14 +57,14 @@ def best_checkpoints(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     table["gain"] = table["accuracy"] - table["accuracy_first"]
     models, tasks = order(table, "model"), order(table, "task")
     table = pd.concat(
-        [table[(table["task"] == t) & (table["model"] == m)] for t in tasks for m in models]
+        [rows_of(table, task=task, model=model) for task in tasks for model in models]
     )
     table["panel"] = table["task"] + ": " + table["model"]
-    norms = {task: scale_about(own["gain"]) for task, own in parts(table, "task")}
     on = heatmap(
         table, row="language", column="checkpoint", value="gain", panel="panel", rows=list(names),
         own_rows=True, tops=lambda step: f"{step:,}", framed="best", cell=(0.2, 0.165),
-        edge=(0.5, 1.6), columns=len(models) * len(tasks), turned=90, cmap=ABOUT, norm=norms,
+        edge=(0.5, 1.6), columns=len(models) * len(tasks), turned=90, cmap=ABOUT,
+        norm={task: scale_about(part["gain"]) for task, part in parts(table, "task")},
         bar_by=lambda key: key.partition(": ")[0],
         bar={task: f"{task}: accuracy − that of\nthe first checkpoint" for task in tasks},
     )  # fmt: skip
@@ -87,7 +87,7 @@ def learning_scatter(
     table = table.reset_index(drop=True)
     named = []
     for (model, task), part in parts(table, "model", "task"):
-        line = lines[(lines["model"] == model) & (lines["task"] == task)].sort_values("x")
+        line = rows_of(lines, model=model, task=task).sort_values("x")
         off = part[y] - np.interp(part[x], line["x"], line["y"]) if label else part[x]
         named += [*off.nsmallest(2).index, *(off.nlargest(2).index if label else ())]
     names = table[label] if label else table["source"] + "-" + table["target"]
@@ -103,14 +103,14 @@ def learning_scatter(
 
 
 @styled
-def coefficients(table: pd.DataFrame, *, predictors: Sequence[str] = ("LD", "MD")) -> Figure:
+def coefficients(table: pd.DataFrame) -> Figure:
     """Regression coefficients, printed and ours, a row an analysis, a panel a predictor (Table 1).
 
     ``table`` has ``row`` (what the analysis is), ``source`` ("printed" or a model), ``predictor``,
     ``coefficient``, ``low``, ``high`` (missing where none is printed) and ``wide_low``,
     ``wide_high`` (of the more careful errors, drawn thin behind).
     """
-    table = pd.concat([table[table["predictor"] == name] for name in predictors])
+    table = pd.concat([rows_of(table, predictor=name) for name in ("LD", "MD")])
     on = lanes(
         table, item="row", value="coefficient", series="source", panel="predictor", width=3.3,
         looks=looks(order(table, "source"), MODELS), wide=("wide_low", "wide_high"), lane=0.12,
@@ -130,7 +130,7 @@ def selection_bars(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     ``table`` has ``model``, ``language`` and ``delta``. Languages stand in one order in all panels,
     that of their mean gain; 0 is a tie: both rules choose checkpoints that are as good.
     """
-    mean = {code: own["delta"].mean() for code, own in parts(table, "language")}
+    mean = {code: part["delta"].mean() for code, part in parts(table, "language")}
     ranked = sorted(mean, key=mean.get, reverse=True)
     on = bars(table, item="language", value="delta", panel="model", items=ranked,
               names=names.get, lane=0.15)  # fmt: skip
@@ -151,10 +151,9 @@ def transfer_matrices(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     value = table["accuracy"] - table["majority"] if above else table["accuracy"]
     table = table.assign(value=value, itself=table["source"] == table["target"])
     table["best"] = table["best"] & ~table["itself"]
-    apart = table[~table["itself"]]
-    norms = {task: scale_about(own["value"]) for task, own in parts(apart, "task")}
+    norms = {t: scale_about(x["value"]) for t, x in parts(table[~table["itself"]], "task")}
     what = "accuracy − share of the commonest label" if above else "accuracy (bright: high)"
-    n = max(own["source"].nunique() for _, own in parts(table, "task"))
+    n = max(part["source"].nunique() for _, part in parts(table, "task"))
     on = heatmap(
         table, row="source", column="target", value="value", panel=("model", "task"),
         rows=list(names), across=list(names), own_rows=True, own_columns=True,
@@ -176,9 +175,7 @@ def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     ``table`` has ``model``, ``task``, ``target`` and ``win_rate``; ``summary`` has ``model``,
     ``task``, ``mean``, ``low`` and ``high``.
     """
-    table, summary = (
-        own.assign(item=own["task"] + ", " + own["model"]) for own in (table, summary)
-    )
+    table, summary = (x.assign(item=x["task"] + ", " + x["model"]) for x in (table, summary))
     table = table.sort_values("win_rate", kind="stable")
     items = order(summary, "item")
     tasks = {task: MEASURES[task] for task in order(summary, "task")}

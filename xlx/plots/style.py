@@ -2,7 +2,7 @@
 
 A model has one colour, marker and dash wherever it is drawn (`MODELS`), and so has a measure
 (`MEASURES`). Colours are those of Okabe and Ito, which the colour-blind can tell apart; marker and
-dash tell the same, so that a grey print can be read.
+dash tell the same in a grey print.
 """
 
 import base64
@@ -18,11 +18,8 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import patheffects
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 
 from xlx.core import paths
 from xlx.core.languages import LANGUAGES
@@ -119,33 +116,31 @@ NAMES = {
 def looks(keys: Iterable[str], palette: Mapping[str, Look] = MODELS) -> dict[str, Look]:
     """A look for each key: that of the palette, or the first that no other key has.
 
-    Raises ValueError for more keys than can be told apart.
+    ValueError for more keys than can be told apart.
     """
-    keys = list(dict.fromkeys(keys))
-    chosen: dict[str, Look] = {}
-    for key in keys:
+    chosen: dict[str, Look | None] = dict.fromkeys(keys)
+    for key in chosen:
         if key in palette and palette[key] not in chosen.values():
             chosen[key] = palette[key]
-    taken = {(own["color"], own["marker"]) for own in chosen.values()}
     n = len(_COLOURS)
     free = [
         look(_COLOURS[i], _MARKERS[(i + turn) % n], _DASHES[(i + turn) % n])
         for turn, i in product(range(n), range(n))
     ]
-    free = [own for own in free if (own["color"], own["marker"]) not in taken]
-    rest = [key for key in keys if key not in chosen]
+    taken = {(held["color"], held["marker"]) for held in chosen.values() if held}
+    free = [new for new in free if (new["color"], new["marker"]) not in taken]
+    rest = [key for key, held in chosen.items() if held is None]
     if len(rest) > len(free):
         raise ValueError(
-            f"{len(keys)} series cannot be told apart by {n} colours and {n} markers: draw fewer"
+            f"{len(chosen)} series cannot be told apart by {n} colours and {n} markers: draw fewer"
         )
-    chosen |= dict(zip(rest, free, strict=False))
-    return {key: chosen[key] for key in keys}
+    return chosen | dict(zip(rest, free, strict=False))
 
 
-def handle(label: str, own: Look, *, line: bool = False, **options: object) -> Line2D:
+def handle(label: str, shown: Look, *, line: bool = False, **options: object) -> Line2D:
     """What a legend shows for a look: its marker, and the line where lines are drawn."""
-    shown = dict(own) if line else {**own, "linestyle": "none"}
-    return Line2D([], [], label=label, **({"markersize": 4.5} | shown | options))
+    points = {} if line else {"linestyle": "none"}
+    return Line2D([], [], label=label, **({"markersize": 4.5} | shown | points | options))
 
 
 def ink(colour: Sequence[float]) -> str:
@@ -158,15 +153,6 @@ def luminance(colour: Sequence[float]) -> float:
     c = np.asarray(colour)[:3]
     linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
     return float(linear @ (0.2126, 0.7152, 0.0722))
-
-
-def cell_frame(corner: tuple[float, float]) -> Rectangle:
-    """A frame in a cell: black lined with white shows on dark and bright cells alike."""
-    return Rectangle(
-        (corner[0] + 0.06, corner[1] + 0.06), 0.88, 0.88, fill=False, edgecolor="black",
-        linewidth=0.9, zorder=3,
-        path_effects=[patheffects.withStroke(linewidth=2.2, foreground="white")],
-    )  # fmt: skip
 
 
 _FURTHER = {"sw": "Swahili", "th": "Thai"}  # of XNLI and XQuAD, not of the ABX study
@@ -198,25 +184,21 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 def alternative(figure: Figure) -> str:
     """What a figure shows, in words: its function's first line, panels, axes and legend."""
-    panels = [
-        axes for axes in figure.axes if axes.get_visible() and axes.get_label() != "<colorbar>"
-    ]
-    bars = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
-    legends = [*figure.legends, *filter(None, (axes.get_legend() for axes in panels))]
+    seen = [axes for axes in figure.axes if axes.get_visible()]
+    bars = [axes for axes in seen if axes.get_label() == "<colorbar>"]
+    panels = [axes for axes in seen if axes not in bars]
     parts = {
         "Panels": [axes.get_title(loc="left") for axes in panels],
         "Horizontal": [figure.get_supxlabel(), *(axes.get_xlabel() for axes in panels)],
         "Vertical": [figure.get_supylabel(), *(axes.get_ylabel() for axes in panels)],
-        "Colours": [axes.get_xlabel() or axes.get_ylabel() for axes in bars],
-        "Legend": [text.get_text() for legend in legends for text in legend.get_texts()],
+        "Colours": [axes.get_xlabel() for axes in bars],
+        "Legend": [text.get_text() for legend in figure.legends for text in legend.get_texts()],
     }
-    told = {name: list(dict.fromkeys(filter(None, texts))) for name, texts in parts.items()}
-    told = {
-        name: "; ".join(" ".join(text.split()) for text in texts) for name, texts in told.items()
-    }
-    return " ".join(
-        [figure.get_label(), *(f"{name}: {text}." for name, text in told.items() if text)]
-    ).strip()
+    told = [figure.get_label()]
+    for name, texts in parts.items():
+        if distinct := dict.fromkeys(" ".join(text.split()) for text in texts if text):
+            told.append(f"{name}: {'; '.join(distinct)}.")
+    return " ".join(told).strip()
 
 
 #: Two pictures look the same if no pixel differs by more than the first number (of 255 levels),
@@ -234,62 +216,45 @@ def save(figure: Figure, name: str, profile: str = "mini") -> None:
     than mini has a folder within. The files depend on the figure alone, and stay as they are where
     the picture in them looks the same (`VISIBLE`). Files and notebook have its `alternative` text.
     """
-    _settle(figure)
-    text = alternative(figure)
-    chosen = os.environ.get("XLX_FIGURES") or str(paths.BUILD / "figures")
-    if chosen != "none":
-        folder = Path(chosen) if profile == "mini" else Path(chosen) / profile
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(figure, folder / f"{name}.pdf", folder / f"{name}.png", text)
-    _show(figure, text)
+    with plt.style.context(STYLE):
+        if (engine := figure.get_layout_engine()) is not None:
+            engine.execute(figure)  # once, since it takes longer than to draw
+            figure.set_layout_engine("none")
+        text = alternative(figure)
+        chosen = os.environ.get("XLX_FIGURES") or str(paths.BUILD / "figures")
+        if chosen != "none":
+            folder = Path(chosen) if profile == "mini" else Path(chosen) / profile
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(figure, folder / name, text)
+        if "ipykernel" in sys.modules:
+            _show(figure, text)
 
 
-def _settle(figure: Figure) -> None:
-    """Find the places of all parts once: it takes longer than to draw them."""
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        with plt.style.context(STYLE):
-            engine.execute(figure)
-        figure.set_layout_engine("none")
-
-
-def _write(figure: Figure, pdf: Path, png: Path, text: str) -> None:
-    picture = _drawn(figure, "png", {"Software": None, "Description": text})
+def _write(figure: Figure, path: Path, text: str) -> None:
+    pdf, png = (path.with_name(f"{path.name}.{kind}") for kind in ("pdf", "png"))
+    picture = _drawn(figure, "png", {"Software": None, "Description": text}, 200)
     if pdf.is_file() and png.is_file() and _same(png.read_bytes(), picture):
         return
-    page = _drawn(figure, "pdf", {"CreationDate": None, "Subject": text})
-    for path, content in ((pdf, page), (png, picture)):
-        beside = path.with_name(f".{path.name}")
+    page = _drawn(figure, "pdf", {"CreationDate": None, "Subject": text}, 200)
+    for file, content in ((pdf, page), (png, picture)):
+        beside = file.with_name(f".{file.name}")
         beside.write_bytes(content)
-        beside.replace(path)
+        beside.replace(file)
 
 
-def _drawn(figure: Figure, kind: str, metadata: dict[str, str | None], dpi: float = 200) -> bytes:
-    """A file of a figure whose layout is settled, drawn once (`savefig` draws twice)."""
-    buffer, canvas, before = io.BytesIO(), figure.canvas, figure.dpi
-    with plt.style.context(STYLE):
-        try:
-            figure.dpi = dpi
-            if kind == "png":
-                FigureCanvasAgg(figure).print_png(buffer, metadata=metadata)
-            else:
-                FigureCanvasPdf(figure).print_pdf(buffer, metadata=metadata)
-        finally:
-            figure.set_canvas(canvas)
-            figure.dpi = before
+def _drawn(figure: Figure, kind: str, metadata: dict[str, str | None], dpi: float) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=metadata, dpi=dpi)
     return buffer.getvalue()
 
 
 def _show(figure: Figure, text: str) -> None:
     """Show a figure in a notebook, with its text, and close it, so that it is not shown again."""
-    if "ipykernel" not in sys.modules:
-        return
     from IPython import get_ipython
     from IPython.display import display
 
     if get_ipython() is None:
         return
-
     picture = base64.b64encode(_drawn(figure, "png", {"Software": None}, figure.dpi)).decode()
     display(
         {"image/png": picture, "text/plain": text}, raw=True, metadata={"image/png": {"alt": text}}
@@ -299,17 +264,12 @@ def _show(figure: Figure, text: str) -> None:
 
 def _same(before: bytes, now: bytes) -> bool:
     """Whether two PNG files look the same."""
-    if before == now:
-        return True
     try:
-        old, new = (
-            np.rint(255 * plt.imread(io.BytesIO(content), format="png"))
-            for content in (before, now)
-        )
+        old, new = (255 * plt.imread(io.BytesIO(png), format="png") for png in (before, now))
     except (OSError, ValueError, SyntaxError):  # the file there is torn
         return False
     if old.shape != new.shape:
         return False
-    apart = np.abs(old - new).reshape(*old.shape[:2], -1).max(axis=2)
+    apart = np.abs(np.rint(old) - np.rint(new)).max(axis=2)
     most, share = VISIBLE
     return bool(apart.max() <= most and (apart > FAINT).mean() <= share)

@@ -149,7 +149,7 @@ def _text_lines(file: Path) -> Iterator[str]:
 @lru_cache(maxsize=1)
 def shipped_text() -> pretraining_text.LinesById:
     """The pretraining text, which takes seconds to unpack."""
-    return pretraining_text.read_text(progress=False)[0]
+    return pretraining_text.read_text()[0]
 
 
 @lru_cache(maxsize=64)
