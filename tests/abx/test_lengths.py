@@ -158,9 +158,9 @@ def test_a_model_and_its_bag_go_through_the_store() -> None:
     assert table["model"].unique().tolist() == ["mini-xlmr", "bag of subwords"]
     assert (table["low"] <= table["score"]).all()
     assert (table["score"] <= table["high"]).all()
-    apart = series.score_difference(end, start, lengths.MD_LIKE_LENGTH, embedding_layer=False)
+    apart = contrasts.score_difference(end, start, lengths.MD_LIKE_LENGTH, embedding_layer=False)
     assert apart["value"] == pytest.approx(end.scores[1:].mean() - start.scores[1:].mean())
-    deep = series.score_difference(end, end, lengths.MD_LIKE_LENGTH, layers=[-1], other_layers=[0])
+    deep = contrasts.score_difference(end, end, lengths.MD_LIKE_LENGTH, layers=[-1], other_layers=[0])
     assert deep["value"] == pytest.approx(end.scores[-1] - end.scores[0])
     assert deep["low"] <= deep["value"] <= deep["high"]
     pd.testing.assert_frame_equal(

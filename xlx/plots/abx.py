@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xlx.plots.panels import Panels, across, number, order, parts, rows_of
+from xlx.plots.panels import Panels, across, framed_handle, number, order, parts, rows_of
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     BLUE,
@@ -135,27 +135,35 @@ def checkpoint_layer_map(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "
 
 @styled
 def language_maps(
-    table: pd.DataFrame, names: Mapping[str, str], *, value: str = "score",
-    tasks: Sequence[str] = ("LD", "MD"), label: str = "ABX score",
+    table: pd.DataFrame, names: Mapping[str, str], groups: Mapping[str, str],
+    tasks: Sequence[str] = ("LD", "MD"),
 ) -> Figure:  # fmt: skip
     """Maps of language and checkpoint, a panel a model and task (Figures 8, 9 of the ABX paper).
 
-    ``table`` has ``checkpoint``, ``language`` and ``value``; ``names`` gives the languages in
-    order, code → label. Panels of a task stand together and have one bar of colours.
+    ``table`` has ``checkpoint``, ``language``, ``score`` and ``turn`` (the cells that are framed
+    where there is more than one checkpoint); ``names`` gives the languages in order, code → label,
+    ``groups`` what stands before the first of each, with a line between. A task has one bar.
     """
     table = table[table["task"].isin(tasks)].sort_values("checkpoint", kind="stable")
-    models = order(table, "model")
+    models, n = order(table, "model"), table["checkpoint"].nunique()
     table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
     table["panel"] = table["task"] + ": " + table["model"]
-    n = table["checkpoint"].nunique()
+    codes = list(names)
+    heads = [k for k, code in enumerate(codes) if k == 0 or groups[code] != groups[codes[k - 1]]]
+    labels = {code: f"{groups[code]}   {name}" if codes.index(code) in heads else name
+              for code, name in names.items()}  # fmt: skip
     on = heatmap(
-        table, row="language", column="checkpoint", value=value, panel="panel", rows=list(names),
-        names=names.get, tops=lambda step: f"{step:,}", cell=(min(0.32, 1.75 / n), 0.165),
-        edge=(1.3, 1.3), columns=len(tasks) * len(models), turned=90,
-        bar_by=lambda key: key.partition(": ")[0],
-        bar={task: f"{task}: {label} (bright: high)" for task in tasks},
+        table, row="language", column="checkpoint", value="score", panel="panel", rows=codes,
+        names=labels.get, tops=lambda step: f"{step:,}", cell=(min(0.32, 1.6 / n), 0.165),
+        edge=(2.1, 1.5), columns=len(tasks) * len(models), turned=90,
+        framed="turn" if n > 1 else None, bar_by=lambda key: key.partition(": ")[0],
+        bar={task: f"ABX score, {task} (bright: high)" for task in tasks},
     )  # fmt: skip
-    return on.done("training step")
+    for axes in on.axes.values():
+        axes.hlines(heads[1:], 0, n, color="black", linewidth=0.6)
+    turns = "of lowest LD, of highest MD" if n > 1 else ""
+    handles = [framed_handle(f"checkpoint {turns}, step 0 aside")] if turns else []
+    return on.done("training step", handles=handles)
 
 
 @styled
