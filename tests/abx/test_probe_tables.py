@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from xlx.abx import pair_regression, probe_regressions, probe_tables, transfer_tables
+from xlx.abx import pair_regression, probe_regressions, probe_tables, selection, transfer_tables
 from xlx.core import statistics
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
@@ -222,9 +222,13 @@ def test_rules_that_choose_a_source(groups: dict) -> None:
     table = transfer_tables.source_table(chosen, TASKS)
     assert table.loc["POS", "zeta"].index.tolist() == ["chance", "LD", "constant", "MD", "bag LD"]
     assert table.loc[("POS", "zeta", "chance"), ("hit", "mean")] == pytest.approx(1 / 5)
-    summary = chosen["zeta", "POS", "MD"].summary.set_index(["rule", "measure"])
-    expected = summary.loc[("selected", "top"), ["mean", "p_permutation"]]
+    summary = chosen.summary.set_index(["model", "task", "rule", "measure"])
+    expected = summary.loc[("zeta", "POS", "MD", "top"), ["mean", "p_permutation"]]
     assert table.loc[("POS", "zeta", "MD"), "top"].tolist() == pytest.approx(expected.tolist())
+    alone = selection.choose_sources(
+        groups["zeta", "POS"], "MD", lowest=False, n_permutations=99
+    ).summary.set_index(["rule", "measure"])
+    assert alone.loc[("selected", "top"), "p_permutation"] == expected["p_permutation"]
     compared = transfer_tables.compared_rules(chosen, TASKS)
     counts = compared[["closer", "equal", "further"]].sum(axis=1)
     assert counts.tolist() == [6] * len(compared) == [6] * 12

@@ -113,18 +113,10 @@ def sampled(
 class PairScores:
     """Exact scores of language pairs at one or several layers.
 
-    Attributes
-    ----------
-    pairs : tuple of (str, str)
-    layers : tuple of int
-    n_sentences : int
-    scores : dict
-        Task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first language,
-        in the second.
-    influence : dict
-        Task → ``(n_layers, n_pairs, n_sentences)``, both directions averaged; empty unless asked
-        for. Of LD and MD, the mean score of the triplets with this position in either place; of
-        retrieval, the credit of this query.
+    ``scores``: task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first
+    language, in the second. ``influence``: task → ``(n_layers, n_pairs, n_sentences)``, both
+    directions averaged; empty unless asked for. Of LD and MD, the mean score of the triplets with
+    this position in either place; of retrieval, the credit of this query.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -167,19 +159,10 @@ def exact(
 ) -> PairScores:
     """LD, MD and retrieval of all language pairs from all triplets.
 
-    Parameters
-    ----------
-    states : mapping
-        Language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a single
-        layer (dense or sparse); sentences aligned across languages.
-    layers : sequence of int, optional
-        Default: all, the embedding layer (0) included.
-    pairs : sequence of (str, str), optional
-        Default: every unordered pair, in the order of `states`.
-    influence : bool
-        Also return what intervals need; about half as fast.
-    device, dtype
-        Where and how exactly to multiply. float32 agrees with float64 to 1e-4 in the score.
+    ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
+    single layer (dense or sparse); sentences aligned across languages. Without ``layers`` all, the
+    embedding layer (0) included; without ``pairs`` every unordered one. ``influence``: also return
+    what intervals need; about half as fast. float32 agrees with float64 to 1e-4 in the score.
 
     Raises ValueError as `similarity.unit_vectors`, with the layer; for pairs or layers that are not
     there, or none; for arrays that differ in axes or layers, or hold no real numbers.
@@ -196,12 +179,9 @@ def exact(
     pairs = list(combinations(states, 2)) if pairs is None else pairs
     column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
     n = next(iter(slices[0].values())).shape[0]
-    scores = {task: np.full((len(layers), len(column), 2), np.nan) for task in SCORES}
-    influences = {
-        task: np.full((len(layers), len(column), n), np.nan, dtype=np.float32)
-        for task in SCORES
-        if influence
-    }
+    shape = len(layers), len(column)
+    scores = {task: np.full((*shape, 2), np.nan) for task in SCORES}
+    influences = {task: np.full((*shape, n), np.nan, np.float32) for task in SCORES if influence}
     for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
         try:
             for block in blocks(vectors, list(column), device=device, dtype=dtype):

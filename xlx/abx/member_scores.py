@@ -44,14 +44,11 @@ def reference_lines(
         name = folders[models[0]]
         bag = series.bag_scores(name, corpus, max_length).groupby("task")["score"].mean()
         bag[MD_LIKE_LENGTH] = lengths.bag_like_length(name, corpus, max_length).scores[0]
-        bags |= dict.fromkeys(models, bag)
-    alone = lengths.length_scores(corpus).groupby("task")["score"].mean()
+        bags |= dict.fromkeys(models, bag.drop("retrieval"))
+    alone = lengths.length_scores(corpus).groupby("task")["score"].mean().drop("retrieval")
     lines = {"a bag of subwords": bags, "length alone": dict.fromkeys(bags, alone)}
     return {
-        label: pd.concat(scores, names=["model", "task"])
-        .drop("retrieval", level="task")
-        .rename("score")
-        .reset_index()
+        label: pd.concat(scores, names=["model", "task"]).rename("score").reset_index()
         for label, scores in lines.items()
     }
 
@@ -96,10 +93,10 @@ def summary_table(
 def difference_table(differences: pd.DataFrame, layers: str) -> pd.DataFrame:
     """`contrasts.between` of some layers: value, low and high of each task."""
     rows = differences[differences["layers"] == layers]
-    keys = ["model", "reference"]
-    wide = rows.pivot(index=keys, columns="task", values=["value", "low", "high"])
-    order = rows[keys].drop_duplicates().apply(tuple, axis=1)
-    return wide.swaplevel(axis=1).loc[list(order), list(rows["task"].unique())]
+    wide = rows.pivot(index=["model", "reference"], columns="task", values=["value", "low", "high"])
+    tasks = rows["task"].unique()
+    order = list(dict.fromkeys(zip(rows["model"], rows["reference"], strict=True)))
+    return wide.swaplevel(axis=1).loc[order, list(tasks)]
 
 
 def beside_printed(summary: pd.DataFrame, printed_as: Mapping[str, str]) -> pd.DataFrame:

@@ -37,39 +37,23 @@ class ProbeInput:
 class ProbeSetup:
     """What a probe is trained on and how: all that a score depends on but model and language.
 
-    Attributes
-    ----------
-    task : {"POS", "NER", "NLI", "PI"}
-    n_train, n_validation, n_test : int, optional
-        Examples (words, pairs) of a language in each split; None or more than there are: all.
-    seed : int
-        Of the sentences drawn. In parallel data the same positions in every language: of pairs
-        just these; of words the first so many in one order, since words a sentence differ.
-    subword : {"first", "mean"}
-        What stands for a word of several subwords.
-    form : {"joint", "concatenated"}
-        What stands for a pair (see `xlx.models.words`).
-    max_length : int, optional
-        Subwords of a sentence or pair; None: what the model takes.
-    hidden : int, optional
-        Units of the hidden layer; None: a linear probe.
-    seeds : tuple of int
-        Of the initial weights, one probe each.
-    path : str or Path, optional
-        A local copy of the full data; None: the shipped subset.
+    Of each split ``n_train``, ``n_validation``, ``n_test`` examples (words, pairs) of a language;
+    None or more than there are: all. In parallel data ``seed`` draws the same positions in every
+    language: of pairs just these; of words the first so many in one order, since words a sentence
+    differ.
     """
 
-    task: str
+    task: str  # POS, NER, NLI or PI
     n_train: int | None = None
     n_validation: int | None = None
     n_test: int | None = None
-    seed: int = 1
-    subword: str = "first"
-    form: str = "joint"
-    max_length: int | None = None
-    hidden: int | None = None
-    seeds: tuple[int, ...] = probes.SEEDS
-    path: str | Path | None = None
+    seed: int = 1  # of the sentences drawn
+    subword: str = "first"  # or "mean": what stands for a word of several subwords
+    form: str = "joint"  # or "concatenated": what stands for a pair (`xlx.models.words`)
+    max_length: int | None = None  # subwords of a sentence or pair; None: what the model takes
+    hidden: int | None = None  # units of the hidden layer; None: a linear probe
+    seeds: tuple[int, ...] = probes.SEEDS  # of the initial weights, one probe each
+    path: str | Path | None = None  # a local copy of the full data; None: the shipped subset
 
     def __post_init__(self) -> None:
         for name in ("n_train", "n_validation", "n_test", "max_length", "hidden"):

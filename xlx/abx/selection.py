@@ -87,14 +87,14 @@ def choose_checkpoints(table: pd.DataFrame) -> Selection:
     pairs = [(rule, "final") for rule in ("selected", "constant", "random")]
     pairs += [("selected", "constant"), ("selected", "random")]
     summary = [
-        {"rule": rule, "against": other, **_improvement(reached[rule] - reached[other])}
+        {"rule": rule, "against": other, **improvement(reached[rule] - reached[other])}
         for rule, other in pairs
     ]
     return Selection(pd.concat(rows, ignore_index=True), pd.DataFrame(summary))
 
 
-def _improvement(deltas: np.ndarray) -> dict[str, float]:
-    """How often and how much one rule comes closer to the best than another."""
+def improvement(deltas: np.ndarray) -> dict[str, float]:
+    """How often and how much one rule does better than another, and whether by more than chance."""
     test = statistics.wilcoxon(deltas)
     deltas = deltas.round(12)
     return {
@@ -192,16 +192,6 @@ def choose_sources(
     measures = {name: outcomes[name] for name in ("hit", "top", "win_rate")}
     permuted = _permuted(weights["selected"], measures, n_permutations, rng)
     return Selection(by_target, _summary(by_target, measures, permuted))
-
-
-def paired(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, float]:
-    """Whether one rule has a higher win rate than another by more than chance, on the same targets.
-
-    Of rows of the `Selection.table` of sources, of one rule each; as a row of the summary of
-    `choose_checkpoints`.
-    """
-    rates = first.set_index("target")["win_rate"] - second.set_index("target")["win_rate"]
-    return _improvement(rates[first["target"]].to_numpy(float))
 
 
 def _summary(

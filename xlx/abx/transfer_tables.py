@@ -156,30 +156,29 @@ def drawn_variants(variants: pd.DataFrame) -> pd.DataFrame:
     return under_printed(ours, "cross_lingual")
 
 
-Chosen = dict[tuple[str, str, str], selection.Selection]
+def chosen_sources(groups: Groups, **options: object) -> selection.Selection:
+    """`selection.choose_sources` of each model and task, by each of three scores.
+
+    The rules: "LD" (lowest), "MD" (highest), "bag LD" (lowest in a bag of subwords), "constant" and
+    "random".
+    """
+    tables, summaries = [], []
+    for (model, task), rows in groups.items():
+        for by in ("LD", "MD", "bag LD"):
+            choice = selection.choose_sources(rows, by, lowest=by != "MD", **options)
+            for part, parts in ((choice.table, tables), (choice.summary, summaries)):
+                part = part if by == "LD" else part[part["rule"] == "selected"]
+                rule = part["rule"].replace("selected", by)
+                parts.append(part.assign(rule=rule, model=model, task=task))
+    return selection.Selection(pd.concat(tables), pd.concat(summaries))
 
 
-def chosen_sources(groups: Groups, **options: object) -> Chosen:
-    """(model, task, score) → the sources chosen by lowest LD, highest MD, lowest LD of a bag."""
-    return {
-        (model, task, by): selection.choose_sources(rows, by, lowest=by != "MD", **options)
-        for (model, task), rows in groups.items()
-        for by in ("LD", "MD", "bag LD")
-    }
-
-
-def source_table(chosen: Chosen, tasks: Sequence[str]) -> pd.DataFrame:
+def source_table(chosen: selection.Selection, tasks: Sequence[str]) -> pd.DataFrame:
     """How the rules do: ``mean`` and ``p`` of each measure, below the chance of it.
 
     ``p`` is one-sided, against scores whose languages are permuted ("constant": random sources).
     """
-    summary = pd.concat(
-        choice.summary.assign(model=model, task=task, by=by)
-        for (model, task, by), choice in chosen.items()
-    )
-    summary["rule"] = summary["rule"].where(summary["rule"] != "selected", summary["by"])
-    once = (summary["by"] == "LD") | (summary["rule"] == summary["by"])
-    shown = summary[once & (summary["rule"] != "random")]
+    shown = chosen.summary[chosen.summary["rule"] != "random"]
     shown = shown.assign(p=shown["p_permutation"].fillna(shown["p_value"]))
     chance = shown.assign(rule="chance", mean=shown["chance"], p=float("nan"))
     table = pd.concat([chance, shown]).drop_duplicates(["task", "model", "rule", "measure"])
@@ -188,35 +187,28 @@ def source_table(chosen: Chosen, tasks: Sequence[str]) -> pd.DataFrame:
     return wide.swaplevel(axis=1)[["hit", "top", "win_rate"]].loc[list(tasks)]
 
 
-def _selected(chosen: Chosen, model: str, task: str, by: str, rule: str = "selected"):
-    table = chosen[model, task, by].table
-    return table[table["rule"] == rule]
-
-
-def compared_rules(chosen: Chosen, tasks: Sequence[str]) -> pd.DataFrame:
-    """`selection.paired` of the source of lowest LD with those of the other rules."""
+def compared_rules(chosen: selection.Selection, tasks: Sequence[str]) -> pd.DataFrame:
+    """`selection.improvement` of the win rate by the source of lowest LD on the other rules'."""
     rows = {}
-    for model, task in dict.fromkeys((model, task) for model, task, _ in chosen):
-        by_ld = _selected(chosen, model, task, "LD")
+    for (model, task), table in chosen.table.groupby(["model", "task"], sort=False):
+        rates = table.pivot(index="target", columns="rule", values="win_rate")
         for rule in ("constant", "MD", "bag LD"):
-            choice = ("LD", "constant") if rule == "constant" else (rule, "selected")
-            rows[task, model, rule] = selection.paired(
-                by_ld, _selected(chosen, model, task, *choice)
-            )
+            deltas = (rates["LD"] - rates[rule]).to_numpy()
+            rows[task, model, rule] = selection.improvement(deltas)
     table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
     return table.rename_axis(["task", "model", "LD against"]).loc[list(tasks)]
 
 
-def win_rates_by_ld(chosen: Chosen, tasks: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def win_rates_by_ld(
+    chosen: selection.Selection, tasks: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Win rates of the source of lowest LD: by target, and their summary (`choose_sources`)."""
-    targets, summaries = [], []
-    for task in tasks:
-        for model in dict.fromkeys(model for model, _, _ in chosen):
-            head = {"model": model, "task": task}
-            targets.append(_selected(chosen, model, task, "LD").assign(**head))
-            summary = chosen[model, task, "LD"].summary.assign(**head)
-            summaries.append(summary.query("rule == 'selected' and measure == 'win_rate'"))
-    return pd.concat(targets), pd.concat(summaries)
+    of_ld = (part[part["rule"] == "LD"] for part in (chosen.table, chosen.summary))
+    targets, summary = (
+        part.sort_values("task", key=lambda names: names.map(list(tasks).index), kind="stable")
+        for part in of_ld
+    )
+    return targets, summary[summary["measure"] == "win_rate"]
 
 
 def printed_hits() -> pd.DataFrame:
