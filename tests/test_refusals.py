@@ -19,7 +19,7 @@ import torch
 from transformers import ViTConfig, ViTModel
 
 from tests import tiny
-from xlx.abx import discrimination, probe_setup, probing, series
+from xlx.abx import contrasts, discrimination, probe_setup, probing, series
 from xlx.abx.triplets import sample_triplets
 from xlx.core import checks, paths, statistics
 from xlx.igap import tasks, transfers
@@ -181,10 +181,10 @@ def test_differences_of_other_text_are_refused(folder: Path, measured: series.Me
     for other in (corpus(5), corpus(languages=("en", "fr")), corpus(n=7).drop([2])):
         with_other = series.measure_model(folder, other)
         refused(
-            lambda m=with_other: series.score_difference(measured, m, "LD"), "other languages or"
+            lambda m=with_other: contrasts.score_difference(measured, m, "LD"), "other languages or"
         )
-    refused(lambda: series.score_difference(measured, measured, "ld"), "no task 'ld'")
-    assert series.score_difference(measured, measured, "LD")["value"] == 0
+    refused(lambda: contrasts.score_difference(measured, measured, "ld"), "no task 'ld'")
+    assert contrasts.score_difference(measured, measured, "LD")["value"] == 0
 
 
 def test_a_decoder_has_no_cls(decoder: Path) -> None:
@@ -491,7 +491,7 @@ def test_setups_that_are_none(options: dict, says: str) -> None:
     ("task", "codes", "options", "says"),
     [
         ("POS", "en", {}, "languages are due in a list"),
-        ("POS", ["en", "de", "en"], {}, "named twice"),
+        ("POS", ["en", "de", "en"], {}, "given twice"),
         ("TOPIC", ["en"], {}, "no ProbeSetup"),
         ("POS", ["en"], {"setup": {"task": "POS"}}, "no ProbeSetup"),
         ("NER", ["en"], {"entity_layers": [99]}, "no layer 99"),

@@ -1,5 +1,6 @@
 """The tables of the notebooks on LD and MD, on small scores whose tables are known."""
 
+from dataclasses import replace
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -47,9 +48,8 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> ParallelCorpus:
 
 
 def test_cut_shares_are_told_once_for_models_that_share_them() -> None:
-    found = experiments.cut_table(
-        [measurement("a", 0), measurement("b", 0), measurement("c", 0, 4)]
-    )
+    names = {"a": 0, "b": 0, "c": 4}
+    found = experiments.cut_table([measurement(name, 0, cut) for name, cut in names.items()])
     assert found["cut (%)"].tolist() == pytest.approx([50 / 6, 10, 0, 15, 40, 10])
     assert found.index.tolist() == [
         ("a, b", "mean of 6"), ("a, b", "de nl ru uk ja"), ("a, b", "en"),
@@ -61,31 +61,25 @@ def test_captions_have_a_line_a_row() -> None:
     table = pd.DataFrame(
         {"p": ["x", "x", "y"], "model": list("abc"), "r": [0.5, -0.1, 0], "low": -1.0, "high": 1.0}
     )
-    assert (
-        experiments.captions(table, "p", "model", interval=False)["x"]
-        == "a: r = 0.50\nb: r = -0.10"
-    )
+    plain = experiments.captions(table, "p", "model", interval=False)
+    assert plain["x"] == "a: r = 0.50\nb: r = -0.10"
     assert experiments.captions(table, ["p", "model"])["y", "c"] == "r = +0.00 (-1.00 to +1.00)"
+    assert experiments.captions(table, "p", "model")["y"] == "c: +0.00 (-1.00 to +1.00)"
 
 
 def test_example_triplets_are_those_of_the_algorithms(corpus: ParallelCorpus) -> None:
-    vectors = {code: np.random.default_rng(i).normal(size=(3, N, 4)) for i, code in enumerate("ab")}
-    corpus = ParallelCorpus(
-        "toy", {"en": corpus.sentences["en"], "fr": corpus.sentences["de"]}, corpus.ids,
-        corpus.domains, "none", "",
-    )  # fmt: skip
-    states = {
-        "m": SimpleNamespace(
-            n_layers=2, states=dict(zip(("en", "fr"), vectors.values(), strict=True))
-        )
-    }
+    draw = np.random.default_rng(0)
+    sentences = {"en": corpus.sentences["en"], "fr": corpus.sentences["de"]}
+    corpus = replace(corpus, sentences=sentences)
+    vectors = {code: draw.normal(size=(3, N, 4)) for code in sentences}
+    states = {"m": SimpleNamespace(n_layers=2, states=vectors)}
     texts, distances = experiments.example_triplets(corpus, states, ("en", "fr"), 1)
     at = texts["sentence"].map(lambda sentence: len(sentence) - 31)
     assert at["LD", "A"] == at["LD", "B"] != at["LD", "X"]
     assert at["MD", "A"] == at["MD", "X"] != at["MD", "B"]
     assert texts["language"].tolist() == ["en", "en", "fr", "en", "fr", "fr"]
     row = distances.loc["LD", "m"]
-    layer = {code: states["m"].states[code][1] for code in ("en", "fr")}
+    layer = {code: array[1] for code, array in vectors.items()}
     x, a = layer["en"][at["LD", "X"]], layer["en"][at["LD", "A"]]
     assert row["d(X, A)"] == pytest.approx(1 - x @ a / np.linalg.norm(x) / np.linalg.norm(a))
     assert row["score"] == float(row["d(X, A)"] < row["d(X, B)"])
@@ -170,14 +164,18 @@ def test_kinds_of_pairs_are_by_script_and_branch() -> None:
 
 def test_languages_along_training(corpus: ParallelCorpus) -> None:
     scores = series.summarise(MEASURED, by=["language"])
-    normalised = experiments.with_normalised(scores)
-    grouped = normalised.groupby(["model", "task", "language"])["normalised"]
-    assert (grouped.min() == 0).all()
-    assert (grouped.max() == 1).all()
-    assert experiments.with_normalised(scores[scores["checkpoint"] == 9])["normalised"].isna().all()
-    spread = experiments.normalised_spread({"all": normalised})
-    row = normalised.query("model == 'zeta' and task == 'LD' and checkpoint == 5")["normalised"]
+    spread = experiments.normalised_spread({"all": scores})
+    of_zeta = scores.query("model == 'zeta' and task == 'LD'").groupby("language")["score"]
+    lowest, highest = of_zeta.min(), of_zeta.max()
+    at_5 = scores.query("model == 'zeta' and task == 'LD' and checkpoint == 5")
+    row = (at_5.set_index("language")["score"] - lowest) / (highest - lowest)
     assert spread.loc[("all", "zeta", "LD"), (5, "mean")] == pytest.approx(row.mean())
+    assert experiments.normalised_spread({"a": scores[scores["checkpoint"] == 9]}).isna().all(None)
+    turns = experiments.with_turns(scores).query("turn and model == 'zeta' and language == 'de'")
+    trained = scores.query("model == 'zeta' and language == 'de' and checkpoint > 0")
+    for task, extreme in (("LD", "idxmin"), ("MD", "idxmax")):
+        step = trained.loc[getattr(trained[trained["task"] == task]["score"], extreme)()]
+        assert turns.set_index("task").loc[task, "checkpoint"] == step["checkpoint"]
     turning = experiments.turning_points(scores)
     assert turning.sum(axis=1).tolist() == [len(CODES)] * 4
     assert 0 not in turning.columns
@@ -188,9 +186,7 @@ def test_languages_along_training(corpus: ParallelCorpus) -> None:
     best = of_zeta.loc[of_zeta["score"].idxmax()]
     shown = ends.loc["highest", "zeta", "MD"]
     assert shown.index.tolist() == [names[best["language"]]]
-    assert (
-        shown[["score", "low", "high"]].iloc[0].tolist() == best[["score", "low", "high"]].tolist()
-    )
+    assert shown.iloc[0].tolist() == best[["score", "low", "high"]].tolist()
     explained = experiments.explained_heights(scores, ["n", "m"], corpus, None)
     assert ("zeta", "LD") in explained.index
     assert explained["R²"].stack().between(0, 1).all()

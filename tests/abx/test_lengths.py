@@ -1,25 +1,17 @@
 """Length as a rival of meaning: what it scores alone, and MD where it says nothing."""
 
 import itertools
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import xlx
-from xlx.abx import discrimination, lengths, series
+from xlx.abx import contrasts, discrimination, lengths, series
 from xlx.core import statistics
 from xlx.text.corpora import ParallelCorpus
 
 N = 24
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path) -> Iterator[None]:
-    with xlx.settings(cache=tmp_path, ledger=tmp_path / "ledger", device="cpu", progress=False):
-        yield
 
 
 def corpus_of(counts: dict[str, list[int]]) -> ParallelCorpus:
@@ -29,7 +21,7 @@ def corpus_of(counts: dict[str, list[int]]) -> ParallelCorpus:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> ParallelCorpus:
+def of_lengths() -> ParallelCorpus:
     """Translations are about as long; some sentences are of one length."""
     rng = np.random.default_rng(0)
     base = rng.integers(20, 60, size=N)
@@ -47,31 +39,22 @@ def literal_length(corpus: ParallelCorpus) -> float:
     return float(np.mean(won))
 
 
-def test_length_alone_is_the_distance_in_log_characters(corpus: ParallelCorpus) -> None:
-    found = lengths.length_scores(corpus)
-    assert list(found.columns) == [
-        "task", "layer", "language_1", "language_2", "score", "n_triplets"
-    ]  # fmt: skip
-    score = found.groupby("task")["score"].mean()
-    assert score["MD"] == pytest.approx(literal_length(corpus), abs=1e-4)
+def test_length_alone_is_the_distance_in_log_characters(of_lengths: ParallelCorpus) -> None:
+    score = lengths.length_scores(of_lengths).groupby("task")["score"].mean()
+    assert score["MD"] == pytest.approx(literal_length(of_lengths), abs=1e-4)
     assert score["MD"] > 0.85  # length tells a translation
     alike = corpus_of({code: [7] * 5 for code in "ab"})
     assert lengths.length_scores(alike).query("task == 'MD'")["score"].tolist() == [0.5]
 
 
-def with_states(
-    monkeypatch: pytest.MonkeyPatch, states: dict[str, np.ndarray]
-) -> lengths.LikeLength:
-    """`like_length` of vectors instead of a model's."""
+def like_length_of(
+    monkeypatch: pytest.MonkeyPatch, states: dict[str, np.ndarray], corpus: ParallelCorpus
+) -> dict[str, np.ndarray]:
+    """The value behind `like_length`, of vectors instead of a model's."""
     monkeypatch.setattr("xlx.models.loading.load", lambda _: SimpleNamespace(device="cpu"))
-    monkeypatch.setattr(
-        "xlx.models.embeddings.embed_corpus",
-        lambda *_, **__: SimpleNamespace(states=states),
-    )
-    return lengths._like_length("mine", _CORPUS[0], {})
-
-
-_CORPUS: list[ParallelCorpus] = []
+    embedded = SimpleNamespace(states=states)
+    monkeypatch.setattr("xlx.models.embeddings.embed_corpus", lambda *_, **__: embedded)
+    return lengths.LIKE_LENGTH.compute("mine", corpus, {})
 
 
 def literal(
@@ -92,78 +75,66 @@ def literal(
 
 
 def test_like_length_is_the_literal_share_with_its_jackknife(
-    corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+    of_lengths: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(1)
     meaning = rng.normal(size=(N, 5))
     states = {code: meaning + rng.normal(size=(2, N, 5)) for code in "abc"}
     states["b"][:, 3] = states["b"][:, 4] = states["a"][:, 3]  # ties
-    _CORPUS[:] = [corpus]
-    value = with_states(monkeypatch, states)
+    value = like_length_of(monkeypatch, states, of_lengths)
     scores, influence = lengths._jackknifed(value)
     for layer in range(2):
-        own = {code: found[layer] for code, found in states.items()}
-        won, made = literal(own, corpus)
+        own = {code: array[layer] for code, array in states.items()}
+        won, made = literal(own, of_lengths)
         assert scores[layer] == pytest.approx(won / made)
-        left = [np.divide(*literal(own, corpus, out)) for out in range(N)]
+        left = [np.divide(*literal(own, of_lengths, out)) for out in range(N)]
         expected = np.sqrt((N - 1) / N * ((left - np.mean(left)) ** 2).sum())
         error = statistics.jackknife_error(influence[layer], order=1)
         assert error == pytest.approx(expected)
-    assert lengths._apart(value, value) == 0
-    assert lengths._apart(value, value | {"won": value["won"] + 2}) > 0
-    assert lengths._apart(value, {"won": value["won"]}) == np.inf
+    apart = lengths.LIKE_LENGTH.difference
+    assert apart(value, value) == 0
+    assert apart(value, value | {"won": value["won"] + 2}) > 0
+    assert apart(value, {"won": value["won"]}) == np.inf
 
 
 def test_a_code_of_length_is_no_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     """What made MD 0.88 at the embeddings of a miniature: a code of length, and some noise."""
     rng = np.random.default_rng(2)
     base = rng.uniform(30, 300, size=60)
-    own = {code: (base * rng.uniform(0.85, 1.15, 60)).astype(int).tolist() for code in "abc"}
-    corpus = corpus_of(own)
-    angle = {code: np.log(counts) / 4 for code, counts in own.items()}
+    counts = {code: (base * rng.uniform(0.85, 1.15, 60)).astype(int).tolist() for code in "abc"}
+    angle = {code: np.log(own) / 4 for code, own in counts.items()}
     states = {
         code: np.stack([np.cos(a), np.sin(a), *rng.normal(0, 0.01, (4, 60))], axis=1)[None]
         for code, a in angle.items()
     }
-    _CORPUS[:] = [corpus]
     plain = discrimination.exact(states).table().query("task == 'MD'")["score"].mean()
-    scores, _ = lengths._jackknifed(with_states(monkeypatch, states))
+    scores, _ = lengths._jackknifed(like_length_of(monkeypatch, states, corpus_of(counts)))
     assert plain > 0.85
     assert scores[0] < 0.65
 
 
 def test_nothing_of_like_length_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = corpus_of({code: [10, 20, 40] for code in "ab"})
-    _CORPUS[:] = [corpus]
     with pytest.raises(ValueError, match=r"toy: no two sentences .* take more sentences"):
-        with_states(monkeypatch, {code: np.ones((1, 3, 2)) for code in "ab"})
+        like_length_of(monkeypatch, {code: np.ones((1, 3, 2)) for code in "ab"}, corpus)
 
 
-def test_a_model_and_its_bag_go_through_the_store() -> None:
-    words = ["one", "two", "three", "four", "five", "six"]
-    sentences = {
-        code: tuple(f"{a} {code} {b}" for a, b in itertools.permutations(words[:4], 2))
-        for code in ("de", "en")
-    }
-    n = len(sentences["de"])
-    corpus = ParallelCorpus("toy", sentences, tuple(map(str, range(n))), ("",) * n, "", "")
+def test_a_model_and_its_bag_go_through_the_store(corpus: ParallelCorpus) -> None:
     first, last = series.history("mini-xlmr")[0], "mini-xlmr"
     start, end = lengths.like_length([first, last], corpus, max_length=20)
     assert (start.model, start.step, end.step) == ("mini-xlmr", 0, series.history(last)[-1].step)
-    assert end.scores.shape == (7,)
-    assert end.influence.shape == (7, n)
+    assert (end.scores.shape, end.influence.shape) == ((7,), (7, len(corpus)))
     bag = lengths.bag_like_length("mini-xlmr", corpus)
     assert bag.scores.shape == (1,)
     table = lengths.by_layer([end, bag])
     assert table["model"].unique().tolist() == ["mini-xlmr", "bag of subwords"]
     assert (table["low"] <= table["score"]).all()
     assert (table["score"] <= table["high"]).all()
-    apart = series.score_difference(end, start, lengths.MD_LIKE_LENGTH, embedding_layer=False)
+    task = lengths.MD_LIKE_LENGTH
+    apart = contrasts.score_difference(end, start, task, embedding_layer=False)
     assert apart["value"] == pytest.approx(end.scores[1:].mean() - start.scores[1:].mean())
-    deep = series.score_difference(end, end, lengths.MD_LIKE_LENGTH, layers=[-1], other_layers=[0])
+    deep = contrasts.score_difference(end, end, task, layers=[-1], other_layers=[0])
     assert deep["value"] == pytest.approx(end.scores[-1] - end.scores[0])
     assert deep["low"] <= deep["value"] <= deep["high"]
-    pd.testing.assert_frame_equal(
-        lengths.by_layer(lengths.like_length([last], corpus, max_length=20)),
-        lengths.by_layer([end]),
-    )
+    (again,) = lengths.like_length([last], corpus, max_length=20)
+    pd.testing.assert_frame_equal(lengths.by_layer([again]), lengths.by_layer([end]))

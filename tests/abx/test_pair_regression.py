@@ -7,8 +7,10 @@ import pytest
 from xlx.abx import pair_regression
 from xlx.core import statistics
 
+TERMS = ["LD", "MD"]
 
-def transfer(*, outlier: bool = True) -> pd.DataFrame:
+
+def transfer(*, outlier: bool = True) -> dict[tuple[str, str], pd.DataFrame]:
     """Accuracy falls with LD within sources and targets; one pair lies far off, and is no better.
 
     Easy targets have high LD, which hides the slope.
@@ -28,77 +30,69 @@ def transfer(*, outlier: bool = True) -> pd.DataFrame:
             if outlier and {i, j} == {0, 1}:
                 ld -= 0.3
             rows.append((one, other, ld, md, accuracy))
-    return pd.DataFrame(rows, columns=["source", "target", "LD", "MD", "accuracy"])
+    return {("m", "POS"): pd.DataFrame(rows, columns=["source", "target", *TERMS, "accuracy"])}
 
 
-TERMS = ["LD", "MD"]
-
-
-def test_the_weightiest_pair_is_the_one_that_lies_far_off() -> None:
-    found = pair_regression.weightiest(transfer(), "accuracy", TERMS)
-    assert found["pair"] == "l0-l1"
-    assert found["leverage"] > 5 * found["mean leverage"]
-    assert found["cook"] > found["next cook"]
-    assert found["mean leverage"] == pytest.approx(3 / 72)
+def test_the_heaviest_pair_is_the_one_that_lies_far_off() -> None:
+    heaviest = pair_regression.heaviest_pairs(transfer()).loc["m", "POS"]
+    assert heaviest["pair"] == "l0-l1"
+    assert heaviest["leverage"] > 5 * heaviest["mean leverage"]
+    assert heaviest["cook"] > heaviest["next cook"]
+    (table,) = transfer().values()
+    weights = statistics.leverage(table, "accuracy", TERMS)
+    assert heaviest["mean leverage"] == pytest.approx(weights["leverage"].mean())
 
 
 def test_one_pair_hides_what_effects_and_its_absence_show() -> None:
-    table = pair_regression.variants(transfer(), "accuracy", TERMS)
-    found = table[table["term"] == "LD"].set_index("variant")
-    assert found.index.tolist() == [
-        "all pairs",
-        "without the weightiest pair",
-        "source and target effects",
+    table = pair_regression.variants(transfer())
+    of_ld = table[table["term"] == "LD"].set_index("variant")
+    assert of_ld.index.tolist() == [
+        "all pairs", "without the weightiest pair", "source and target effects",
         "effects, without the pair",
-    ]
-    assert abs(found.loc["all pairs", "coefficient"]) < 0.6
-    last = found.loc["effects, without the pair"]
+    ]  # fmt: skip
+    assert abs(of_ld.loc["all pairs", "coefficient"]) < 0.6
+    last = of_ld.loc["effects, without the pair"]
     assert last["coefficient"] == pytest.approx(-1.5, abs=0.15)
     assert last["high"] < 0
     assert last["p_value"] < 0.001
-    assert found["n"].tolist() == [72, 70, 72, 70]
+    assert of_ld["n"].tolist() == [72, 70, 72, 70]
     assert last["r_squared"] > 0.95
-    plain = statistics.regression(
-        transfer(), "accuracy", TERMS, clusters=pair_regression.ENDS
-    ).table.query("errors == 'dyadic' and term == 'LD'")
-    dyadic = pair_regression.variants(transfer(), "accuracy", TERMS, errors="dyadic")
-    assert dyadic["p_value"][0] == pytest.approx(plain["p_value"].iloc[0])
 
 
 def test_leaving_out_a_language_leaves_out_its_pairs() -> None:
-    table = transfer()
-    found = pair_regression.without_languages(table, "accuracy", TERMS)
-    assert found.index.tolist() == [f"l{i}" for i in range(9)]
-    left = table[(table["source"] != "l3") & (table["target"] != "l3")]
-    expected = statistics.regression(left, "accuracy", TERMS).table["coefficient"][1]
-    assert found.loc["l3", "LD"] == pytest.approx(expected)
+    (table,) = transfer().values()
+    row = pair_regression.leave_one_language_out(transfer()).loc[("m", "POS"), "LD"]
+    expected = {}
+    for name in sorted(set(table["source"])):
+        left = table[(table["source"] != name) & (table["target"] != name)]
+        expected[statistics.regression(left, "accuracy", TERMS).table["coefficient"][1]] = name
+    assert row["min"] == pytest.approx(min(expected))
+    assert row["idxmax"] == expected[max(expected)]
 
 
 def test_levels_are_what_sources_and_targets_explain() -> None:
-    table = transfer(outlier=False)
-    found = pair_regression.levels(table, "accuracy")
+    (table,) = transfer(outlier=False).values()
+    shares = pair_regression.heaviest_pairs({("m", "POS"): table}).loc["m", "POS"]
     mean = table["accuracy"].mean()
     total = ((table["accuracy"] - mean) ** 2).sum()
     means = table.groupby("source")["accuracy"].transform("mean")
-    assert found["source"] == pytest.approx(((means - mean) ** 2).sum() / total)
-    assert found["source"] + found["target"] <= found["both"] + 0.05 <= 1.05
-    assert found["both"] > 0.9
+    assert shares["R² of source"] == pytest.approx(((means - mean) ** 2).sum() / total)
+    assert shares["R² of source"] + shares["R² of target"] <= shares["R² of both"] + 0.05 <= 1.05
+    assert shares["R² of both"] > 0.9
 
 
 def test_rivals_are_regressions_on_each_set() -> None:
-    table = transfer(outlier=False)
+    (table,) = transfer(outlier=False).values()
     table["bag LD"] = table["LD"] + np.random.default_rng(1).normal(0, 0.001, len(table))
-    sets = {"model": ["LD", "MD"], "both": ["LD", "bag LD"]}
-    found = pair_regression.rivals(table, "accuracy", sets)
-    assert found[["predictors", "effects"]].drop_duplicates().to_numpy().tolist() == [
-        ["model", "none"],
-        ["model", "source and target"],
-        ["both", "none"],
-        ["both", "source and target"],
-    ]
-    row = found.query("predictors == 'model' and effects == 'source and target' and term == 'LD'")
-    expected = pair_regression.variants(table, "accuracy", TERMS).query(
+    groups = {("m", "POS"): table}
+    rivals = pair_regression.rivals(groups, {"model": TERMS, "both": ["LD", "bag LD"]})
+    assert rivals[["predictors", "effects"]].drop_duplicates().to_numpy().tolist() == [
+        ["model", "none"], ["model", "source and target"],
+        ["both", "none"], ["both", "source and target"],
+    ]  # fmt: skip
+    row = rivals.query("predictors == 'model' and effects == 'source and target' and term == 'LD'")
+    expected = pair_regression.variants(groups).query(
         "variant == 'source and target effects' and term == 'LD'"
     )
-    assert row["coefficient"].item() == pytest.approx(expected["coefficient"].item())
-    assert row["p_value"].item() == pytest.approx(expected["p_value"].item())
+    for column in ("coefficient", "p_value"):
+        assert row[column].item() == pytest.approx(expected[column].item())

@@ -59,21 +59,19 @@ def run(how: str, setup: ProbeSetup, codes: list[str], **options: object) -> pd.
     return getattr(probing, how)(name, setup, codes, **options)
 
 
-def splits_of(setup: ProbeSetup, code: str) -> dict[str, probe_setup.LabelledPart]:
-    return {split: setup.load(code, split) for split in labelled.SPLITS}
-
-
-def words_of(
-    encoder: loading.Encoder, part: labelled.Tagged, max_length: int | None = None
-) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """States, labels and words of the words that have a state."""
-    found = words.embed_words(encoder, part.sentences, max_length=max_length)
-    names = labelled.LABELS[part.task]
-    labels, types = [], []
-    for sentence, word in zip(found.sentence, found.word, strict=True):
-        labels.append(names.index(part.tags[sentence][word]))
-        types.append(part.sentences[sentence][word])
-    return found.states, np.array(labels), types
+def seen_by(
+    encoder: loading.Encoder, parts: dict[str, labelled.Tagged], max_length: int | None = None
+) -> dict[str, tuple[np.ndarray, np.ndarray, list[str]]]:
+    """Split → states, labels and words of the words that have a state."""
+    seen = {}
+    for split, part in parts.items():
+        found = words.embed_words(encoder, part.sentences, max_length=max_length)
+        places = list(zip(found.sentence, found.word, strict=True))
+        names = labelled.LABELS[part.task]
+        labels = np.array([names.index(part.tags[sentence][word]) for sentence, word in places])
+        types = [part.sentences[sentence][word] for sentence, word in places]
+        seen[split] = found.states, labels, types
+    return seen
 
 
 def alone(
@@ -99,22 +97,19 @@ def share_right(probe: probes.Probes, states: np.ndarray, labels: np.ndarray, la
 def test_monolingual_is_each_probe_trained_alone(local: Path, encoder: loading.Encoder) -> None:
     table = run("monolingual", replace(POS, path=local), list(SIZES), control=True)
     assert len(table) == 3 * 7 * 2
-    assert set(table["model"]) == {"mini-xlmr"}
-    assert set(table["task"]) == {"POS"}
+    assert table[["model", "task"]].drop_duplicates().values.tolist() == [["mini-xlmr", "POS"]]
     assert table["checkpoint"].eq(encoder.step).all()
     assert list(dict.fromkeys(table["language"])) == list(SIZES)
     assert table["f1"].isna().all()
     rows = table.set_index(["language", "layer", "seed"])
     for code in SIZES:
-        parts = {
-            split: labelled.load_labelled("POS", code, split, path=local)
-            for split in labelled.SPLITS
-        }
-        seen = {split: words_of(encoder, part) for split, part in parts.items()}
+        parts = {split: labelled.load_labelled("POS", code, split, path=local)
+                 for split in labelled.SPLITS}  # fmt: skip
+        seen = seen_by(encoder, parts)
         test_states, test_labels, _ = seen["test"]
         controls = probes.control_labels([own[2] for own in seen.values()], seen["train"][1], 17, 0)
         commonest = np.bincount(seen["train"][1], minlength=17).argmax()
-        for layer, seed in ((0, 0), (4, 3), (6, 0)):
+        for layer, seed in ((0, 0), (6, 3)):
             row = rows.loc[(code, layer, seed)]
             assert row["n_train"] == parts["train"].n_words == len(seen["train"][1])
             assert row["n_test"] == parts["test"].n_words
@@ -137,17 +132,14 @@ def test_transfer_is_each_probe_tested_elsewhere(local: Path, encoder: loading.E
     assert len(table) == 9 * 7 * 2
     rows = table.set_index(["source", "target", "layer", "seed"])
     assert rows.index.is_unique
-    tests = {
-        code: words_of(
-            encoder, labelled.load_labelled("POS", code, "test", source="pud", path=local)
-        )
-        for code in SIZES
-    }
+    tests = seen_by(
+        encoder,
+        {code: labelled.load_labelled("POS", code, "test", source="pud", path=local)
+         for code in SIZES},
+    )  # fmt: skip
     for source in SIZES:
-        seen = {
-            split: words_of(encoder, labelled.load_labelled("POS", source, split, path=local))
-            for split in ("train", "validation")
-        }
+        seen = seen_by(encoder, {split: labelled.load_labelled("POS", source, split, path=local)
+                                 for split in ("train", "validation")})  # fmt: skip
         commonest = np.bincount(seen["train"][1], minlength=17).argmax()
         for layer, seed in ((0, 3), (5, 0)):
             probe = alone(seen, layer, seed, 17)
@@ -193,12 +185,11 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
 
 
 def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
-    found = [
-        probe_setup.probe_input(encoder, NLI.load("en", split), NLI) for split in labelled.SPLITS
-    ]
-    types = [one for part in found for one in part.types]
+    parts = [NLI.load("en", split) for split in labelled.SPLITS]
+    inputs = [probe_setup.probe_input(encoder, part, NLI) for part in parts]
+    types = [name for part in inputs for name in part.types]
     assert len(types) == len(set(types)) == 24 + 9 + 30
-    assert not any(part.places for part in found)
+    assert not any(part.places for part in inputs)
 
 
 # --- entities -------------------------------------------------------------------------------------
@@ -212,11 +203,10 @@ def test_entity_f1_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> No
     rows = table.set_index(["language", "layer", "seed"])
     for code in ("de", "fr"):
         parts = {split: setup.load(code, split) for split in labelled.SPLITS}
-        seen = {split: words_of(encoder, part, 24) for split, part in parts.items()}
-        test = parts["test"]
+        seen, test = seen_by(encoder, parts, 24), parts["test"]
         kept = words.embed_words(encoder, test.sentences, max_length=24)
         lost = sum(part.n_words - len(seen[split][1]) for split, part in parts.items())
-        for layer, seed in ((2, 3), (6, 0), (6, 3)):
+        for layer, seed in ((2, 3), (6, 0)):
             predicted = alone(seen, layer, seed, 7).predict(seen["test"][0][[layer]])[0, 0]
             at = {
                 (sentence, word): labelled.NER[index]
@@ -315,7 +305,7 @@ def test_languages_are_those_ticked_that_have_data(task: str) -> None:
 
 def test_no_language_is_not_all_languages() -> None:
     for how in (probing.monolingual, probing.cross_lingual):
-        with pytest.raises(ValueError, match="POS: there is no language to probe"):
+        with pytest.raises(ValueError, match="no languages are given"):
             how("mini-xlmr", POS, [])
 
 
@@ -338,17 +328,17 @@ def test_languages_are_chosen_if_none_are_named(
 # --- portions and what is kept --------------------------------------------------------------------
 
 
-def portions(encoder: loading.Encoder, setup: ProbeSetup, codes: list[str]) -> list[list[str]]:
-    return [list(found) for found in probing._portions(encoder, setup, codes, labelled.SPLITS)]
-
-
 def test_portions_fit_the_memory_when_filled_up(
     monkeypatch: pytest.MonkeyPatch, local: Path, encoder: loading.Encoder
 ) -> None:
+    def portions(setup: ProbeSetup, codes: list[str], memory: int) -> list[list[str]]:
+        monkeypatch.setattr(probing, "_MEMORY", memory)
+        return [list(some) for some in probing._portions(encoder, setup, codes, labelled.SPLITS)]
+
     monkeypatch.setattr(probing, "probe_input", lambda *_: None)
     setup = replace(POS, path=local)
     need = {
-        code: 4 * 7 * encoder.dim * sum(part.n_words for part in splits_of(setup, code).values())
+        code: 4 * 7 * encoder.dim * sum(setup.load(code, s).n_words for s in labelled.SPLITS)
         for code in SIZES
     }
     codes = sorted(SIZES, key=need.get)
@@ -359,20 +349,18 @@ def test_portions_fit_the_memory_when_filled_up(
         (3 * need[codes[2]] - 1, [codes[:2], codes[2:]]),
         (3 * need[codes[2]], [codes]),
     ):
-        monkeypatch.setattr(probing, "_MEMORY", memory)
-        assert portions(encoder, setup, codes) == expected
+        assert portions(setup, codes, memory) == expected
     # states of pairs put side by side take more room
-    monkeypatch.setattr(probing, "_MEMORY", 2 * 4 * 7 * encoder.dim * (24 + 9 + 30))
-    assert portions(encoder, NLI, ["de", "en"]) == [["de", "en"]]
-    wider = replace(NLI, form="concatenated")
-    assert portions(encoder, wider, ["de", "en"]) == [["de"], ["en"]]
+    memory = 2 * 4 * 7 * encoder.dim * (24 + 9 + 30)
+    assert portions(NLI, ["de", "en"], memory) == [["de", "en"]]
+    assert portions(replace(NLI, form="concatenated"), ["de", "en"], memory) == [["de"], ["en"]]
 
 
 @pytest.mark.parametrize("how", ["monolingual", "cross_lingual"])
 def test_a_run_that_was_stopped_goes_on_where_it_was(
     how: str, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setup, codes = replace(POS, path=local), list(SIZES)
+    setup, codes = replace(POS, path=local, seeds=(0,)), ["de", "ja"]
     expected = run(how, setup, codes)
     fit, trained = probes.fit, []
 
@@ -397,39 +385,50 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     pd.testing.assert_frame_equal(again, found)
 
 
+def never(*_: object, **__: object) -> None:
+    raise AssertionError("computed again")
+
+
 def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = replace(NER, n_train=60, n_validation=30, n_test=60, seeds=(0,))
     first = run("monolingual", setup, ["de"])
-
-    def never(*_: object, **__: object) -> None:
-        raise AssertionError("computed again")
-
-    monkeypatch.setattr(probes, "fit", never)
+    monkeypatch.setattr(probing, "probe_input", never)
     for change in ({}, {"form": "concatenated"}, {"path": None}):  # of which nothing is different
-        found = run("monolingual", replace(setup, **change), ["de"])
-        pd.testing.assert_frame_equal(found, first)
+        pd.testing.assert_frame_equal(run("monolingual", replace(setup, **change), ["de"]), first)
     changes = [
         {"n_train": 90}, {"n_validation": 50}, {"n_test": 90}, {"seed": 2}, {"subword": "mean"},
         {"max_length": 30}, {"hidden": 4}, {"seeds": (1,)},
     ]  # fmt: skip
-    for change in changes:
+    calls = [(replace(setup, **change), {}) for change in changes]
+    more = [{"control": True}, {"online": True}, {"entity_layers": [-1]}]
+    calls += [(setup, options) for options in [*more, {"name": history("mini-xlmr")[0]}]]
+    for other, options in calls:
         with pytest.raises(AssertionError, match="computed again"):
-            run("monolingual", replace(setup, **change), ["de"])
-    other = history("mini-xlmr")[0]
-    for options in (
-        {"control": True}, {"online": True}, {"entity_layers": [-1]}, {"name": other},
-    ):  # fmt: skip
-        with pytest.raises(AssertionError, match="computed again"):
-            run("monolingual", setup, ["de"], **options)
+            run("monolingual", other, ["de"], **options)
 
 
-def test_several_models_are_one_below_the_other(local: Path) -> None:
+def test_several_models_are_one_below_the_other(
+    local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each named by its series and step, and probed on the processor if that is asked for."""
+    fit, devices = probes.fit, set()
+
+    def on(*arguments: object, **options: object) -> probes.Probes:
+        devices.add(options["device"].type)
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(probes, "fit", on)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     setup, codes = replace(POS, path=local, seeds=(0,)), ["de", "ja"]
-    names = [history("mini-xlmr")[0], "mini-infoxlm"]
+    names = [history("mini-xlmr")[1], "mini-infoxlm"]
     for how in ("monolingual", "cross_lingual"):
         table = run(how, setup, codes, name=names)
-        alone = [run(how, setup, codes, name=name) for name in names]
-        pd.testing.assert_frame_equal(table, pd.concat(alone, ignore_index=True))
+        singly = [run(how, setup, codes, name=name) for name in names]
+        pd.testing.assert_frame_equal(table, pd.concat(singly, ignore_index=True))
+        heads = table[["model", "checkpoint"]].drop_duplicates().values.tolist()
+        last = history("mini-infoxlm")[-1].step
+        assert heads == [["mini-xlmr", names[0].step], ["mini-infoxlm", last]]
+    assert devices == {"cpu"}
 
 
 def test_results_are_apart_by_their_accuracies(local: Path) -> None:
@@ -456,32 +455,12 @@ def test_results_are_apart_by_their_accuracies(local: Path) -> None:
 def test_transfer_depends_on_all_its_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = replace(NER, n_train=60, n_validation=30, n_test=60, seeds=(0,))
     run("cross_lingual", setup, ["de", "ja"])
-    monkeypatch.setattr(probes, "fit", lambda *_, **__: pytest.fail("computed again"))
+    monkeypatch.setattr(probing, "probe_input", never)
     assert len(run("cross_lingual", setup, ["de", "ja"])) == 4 * 7
     more = replace(setup, n_test=90)
     for codes, other in ((["de"], setup), (["de", "ja", "fr"], setup), (["de", "ja"], more)):
-        with pytest.raises(pytest.fail.Exception, match="computed again"):
+        with pytest.raises(AssertionError, match="computed again"):
             run("cross_lingual", other, codes)
-
-
-def test_a_checkpoint_has_its_series_and_step_and_probes_run_where_it_does(
-    local: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fit, devices = probes.fit, []
-
-    def on(*arguments: object, **options: object) -> probes.Probes:
-        devices.append(options["device"])
-        return fit(*arguments, **options)
-
-    monkeypatch.setattr(probes, "fit", on)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # asked for a CPU, all stays there
-    setup = replace(POS, path=local, seeds=(0,))
-    checkpoint = history("mini-infoxlm")[1]
-    for how in ("monolingual", "cross_lingual"):
-        table = run(how, setup, ["de"], name=checkpoint)
-        assert set(table["model"]) == {"mini-infoxlm"}
-        assert set(table["checkpoint"]) == {checkpoint.step}
-    assert [device.type for device in devices] == ["cpu", "cpu"]
 
 
 def test_a_model_is_scored_by_its_layers() -> None:
@@ -491,31 +470,25 @@ def test_a_model_is_scored_by_its_layers() -> None:
         for layer, loss in ((0, 2.0), (1, 0.5), (2, 1.0))
         for seed in (0, 1)
     ]
-    columns = [
-        "model", "task", "checkpoint", "language", "layer", "seed", "accuracy", "validation_loss"
-    ]  # fmt: skip
-    scored = pd.DataFrame(rows, columns=columns)
+    columns = "model task checkpoint language layer seed accuracy validation_loss"
+    scored = pd.DataFrame(rows, columns=columns.split())
     for layer, expected in (("mean", 0.105), ("best", 0.105), (2, 0.205)):
-        found = probe_tables.of_layers(scored, layer)
-        assert found["language"].tolist() == ["de", "en"]
-        assert found["accuracy"].tolist() == pytest.approx([expected] * 2)
+        accuracies = probe_tables.of_layers(scored, layer)
+        assert accuracies["language"].tolist() == ["de", "en"]
+        assert accuracies["accuracy"].tolist() == pytest.approx([expected] * 2)
 
 
 def test_noise_does_not_come_back_when_drawn_anew() -> None:
-    rng = np.random.default_rng(0)
     codes = [f"l{i}" for i in range(20)]
-    own = rng.normal(0.5, 0.1, 20)
+    own = np.random.default_rng(0).normal(0.5, 0.1, 20)
 
     def draw(seed: int) -> pd.DataFrame:
         noise = np.random.default_rng(seed).normal(0, 0.02, (2, 20))
-        rows = [
-            (model, task, code, accuracy)
-            for model in ("m",)
-            for task, accuracies in (("POS", own + noise[0]), ("NLI", 1 / 3 + noise[1]))
-            for code, accuracy in zip(codes, accuracies, strict=True)
-        ]
-        rows += [("m", "NER", code, 0.5) for code in codes]  # the same everywhere
-        return pd.DataFrame(rows, columns=["model", "task", "language", "accuracy"])
+        accuracies = {"POS": own + noise[0], "NLI": 1 / 3 + noise[1], "NER": np.full(20, 0.5)}
+        table = pd.DataFrame(accuracies, index=pd.Index(codes, name="language"))
+        return table.melt(var_name="task", value_name="accuracy", ignore_index=False).assign(
+            model="m"
+        ).reset_index()  # fmt: skip
 
     found = probe_tables.retested(draw(1), draw(2).iloc[:-1]).set_index("task")
     assert found.loc["POS", "r"] > 0.9

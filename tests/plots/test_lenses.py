@@ -108,7 +108,7 @@ DRAWN = {
         made(checkpoint=STEPS, layer=(0, 1), **LDMD)
     ),
     "language_maps": lambda: abx.language_maps(
-        made(checkpoint=STEPS, language=CODES, **LDMD), NAMES
+        made(checkpoint=STEPS, language=CODES, **LDMD).assign(turn=True), NAMES, NAMES
     ),
     "tradeoff": lambda: abx.tradeoff(pairs_of_languages(), dict.fromkeys(MODELS, "r = 1")),
     "correlation_course": lambda: abx.correlation_course(
@@ -151,7 +151,7 @@ DRAWN = {
         .assign(wide_low=-1, wide_high=2)
     ),
     "selection_bars": lambda: probes.selection_bars(
-        rows(0, "delta", model=MODELS, language=CODES), NAMES
+        rows(0, "delta", model=MODELS, language=CODES), made("centre", model=MODELS), NAMES
     ),
     "transfer_matrices": lambda: probes.transfer_matrices(transfers(), NAMES),
     "win_rates": lambda: probes.win_rates(

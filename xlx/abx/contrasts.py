@@ -12,9 +12,35 @@ from scipy import stats
 
 from xlx.abx import series
 from xlx.abx.lengths import MD_LIKE_LENGTH, LikeLength
-from xlx.abx.measurement import Measurement
-from xlx.abx.series import score_difference
+from xlx.abx.measurement import Measurement, influence_order
 from xlx.core import statistics
+
+
+def score_difference(
+    first: Measurement | LikeLength,
+    second: Measurement | LikeLength,
+    task: str,
+    *,
+    layers: Sequence[int] | None = None,
+    other_layers: Sequence[int] | None = None,
+    embedding_layer: bool = True,
+) -> dict[str, float]:
+    """Mean score of the first minus that of the second: ``value``, ``low``, ``high`` (95 %).
+
+    Both are means over all pairs; each over its own layers, as in `series.summarise`. The same
+    sentences are behind both, so the interval is narrower than those of the two scores suggest.
+    ValueError for a task or layer that there is not, and for measurements of other text.
+    """
+    if first.texts != second.texts:
+        raise ValueError(
+            "the two measurements are of other languages or sentences: measure both models on one "
+            "corpus"
+        )
+    score, influence = first.mean(task, layers, embedding_layer)
+    other_score, other_influence = second.mean(task, other_layers, embedding_layer)
+    error = statistics.jackknife_error(influence - other_influence, influence_order(task))
+    width, value = float(statistics.half_width(error)), score - other_score
+    return {"value": value, "low": value - width, "high": value + width}
 
 
 def turn(
@@ -42,7 +68,7 @@ def turn(
     means = [measured.mean(task, None, embedding_layer) for measured in history]
     scores = np.array([score for score, _ in means])
     influence = np.array([of_step for _, of_step in means], dtype=np.float64)  # (steps, sentences)
-    names = np.array(sorted(set(groups)))
+    names = np.unique(groups)
     drawn = np.random.default_rng(seed).permutation(names)[: len(names) // 2]
     first = np.isin(groups, drawn)
     chosen, changes, errors = [], [], []
@@ -58,36 +84,29 @@ def turn(
             errors.append(statistics.grouped_error(apart[~half], np.array(groups)[~half], order=1))
     value = np.mean(np.reshape(changes, (2, 2)), axis=0)
     error = np.linalg.norm(np.reshape(errors, (2, 2)), axis=0) / 2
-    df = len(names) - 2  # of the documents of both halves
-    width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
+    # degrees of freedom: the documents of both halves
+    width = stats.t.ppf((1 + statistics.LEVEL) / 2, len(names) - 2) * error
     highest, lowest = map(list, zip(*chosen, strict=True))
-    return pd.DataFrame(
-        {
-            "change": ["fall", "recovery"],
-            "value": value,
-            "low": value - width,
-            "high": value + width,
-            "highest": [highest] * 2,
-            "lowest": [lowest] * 2,
-        }
-    )
+    table = pd.DataFrame({"change": ["fall", "recovery"], "value": value})
+    table["low"], table["high"] = value - width, value + width
+    return table.assign(highest=[highest] * 2, lowest=[lowest] * 2)
 
 
 def claims(
     history: Sequence[Measurement],
     groups: Sequence[str],
-    like: tuple[LikeLength, LikeLength] | None = None,
+    like: tuple[LikeLength, LikeLength],
     *,
     embedding_layer: bool = True,
     seed: int | np.random.Generator = 0,
 ) -> pd.DataFrame:
     """The sentences of the ABX paper, section 4.2, on one series.
 
-    ``history``, ``groups`` and ``seed`` as for `turn`; with ``like``, of the first and the last
-    checkpoint, MD is also asked for among sentences of like length.
+    ``history``, ``groups`` and ``seed`` as for `turn`; ``like``: MD among sentences of like length,
+    of the first and the last checkpoint.
 
     Returns ``model``, ``claim``, ``difference``, ``low``, ``high``, ``holds``
-    (`statistics.verdict`). Intervals are over sentences, of the two rows of `turn` over documents.
+    (`statistics.verdicts`). Intervals are over sentences, of the rows of `turn` over documents.
     """
     first, last = history[0], history[-1]
     middle = (len(last.scores.layers) - 1) // 2 + 1
@@ -99,8 +118,8 @@ def claims(
         least = scores[scores["task"] == task].nsmallest(1, "score")[["score", "low", "high"]]
         return dict(zip(("value", "low", "high"), least.iloc[0] - 0.5, strict=True))
 
-    def layers(task: str, upper: int, lower: int) -> dict[str, float]:
-        return score_difference(last, last, task, layers=[upper], other_layers=[lower])
+    def layers(task: str, upper: int, lower: int, of: Measurement | LikeLength = last) -> dict:
+        return score_difference(of, of, task, layers=[upper], other_layers=[lower])
 
     rows = {
         "LD above 0.5 at its lowest checkpoint": lowest("LD"),
@@ -114,17 +133,13 @@ def claims(
         "LD: last layer above the one before": layers("LD", -1, -2),
         "MD: middle layer above the embeddings": layers("MD", middle, 0),
         "MD: last layer below the one before": layers("MD", -2, -1),
+        f"{MD_LIKE_LENGTH}: rises from the first to the last checkpoint": score_difference(
+            like[1], like[0], MD_LIKE_LENGTH, **options
+        ),
+        f"{MD_LIKE_LENGTH}: middle layer above the embeddings": layers(
+            MD_LIKE_LENGTH, middle, 0, like[1]
+        ),
     }
-    if like is not None:
-        start, end = like
-        rows |= {
-            f"{MD_LIKE_LENGTH}: rises from the first to the last checkpoint": score_difference(
-                end, start, MD_LIKE_LENGTH, **options
-            ),
-            f"{MD_LIKE_LENGTH}: middle layer above the embeddings": score_difference(
-                end, end, MD_LIKE_LENGTH, layers=[middle], other_layers=[0]
-            ),
-        }
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("claim").reset_index()
     table = table.rename(columns={"value": "difference"}).assign(model=last.model)
     table["holds"] = statistics.verdicts(table["low"], table["high"])
@@ -149,15 +164,15 @@ def between(
     """
     rows = []
     for name, other in references.items():
-        pairs = {task: (measured[name], measured[other]) for task in ("LD", "MD")}
-        pairs[MD_LIKE_LENGTH] = (like[name], like[other])
-        for task, (first, second) in pairs.items():
-            change = score_difference(first, second, task, embedding_layer=embedding_layer)
-            rows.append((name, other, "mean over layers", task, *change.values()))
-        for task in ("LD", "MD"):
-            change = score_difference(
-                *pairs[task], task, layers=[best[name]], other_layers=[best[other]]
-            )
-            rows.append((name, other, "best layer of each", task, *change.values()))
-    columns = ["model", "reference", "layers", "task", "value", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+        mean = {"embedding_layer": embedding_layer}
+        at_best = {"layers": [best[name]], "other_layers": [best[other]]}
+        for layers, task, scores, options in (
+            ("mean over layers", "LD", measured, mean),
+            ("mean over layers", "MD", measured, mean),
+            ("mean over layers", MD_LIKE_LENGTH, like, mean),
+            ("best layer of each", "LD", measured, at_best),
+            ("best layer of each", "MD", measured, at_best),
+        ):
+            head = {"model": name, "reference": other, "layers": layers, "task": task}
+            rows.append(head | score_difference(scores[name], scores[other], task, **options))
+    return pd.DataFrame(rows)

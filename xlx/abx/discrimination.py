@@ -10,15 +10,16 @@ the draw and needs no more than matrix products. For unit vectors E1 and E2 of t
 
 and a tie counts one half. 0.5 is chance in both tasks.
 
-**How sure is a score?** The triplets of a corpus are many, its sentences few: what would change in
-another corpus are the sentences. An exact score is a U-statistic of order two over positions, so
-its variance follows from each position's *influence*, the mean score of the triplets it takes part
-in (`xlx.core.statistics.jackknife_error`). Scores are averages of one another over directions,
-pairs and layers, and so are influences; hence an interval for any average costs nothing more.
+The triplets of a corpus are many, its sentences few: what would change in another corpus are the
+sentences. An exact score is a U-statistic of order two over positions, so its variance follows from
+each position's *influence*, the mean score of the triplets it takes part in
+(`xlx.core.statistics.jackknife_error`). Averages of scores over directions, pairs and layers have
+the averages of their influences; hence an interval for any average costs nothing more.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ import torch
 from xlx.abx.triplets import Triplets, sample_triplets
 from xlx.core import checks
 from xlx.models import alignment
-from xlx.models.similarity import Block, Vectors, blocks
+from xlx.models.similarity import Block, Vectors, blocks, unit_vectors
 
 #: What is scored of every pair of languages.
 SCORES = ("LD", "MD", "retrieval")
@@ -51,8 +52,7 @@ def triplet_distances(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cosine distances d(X, A) and d(X, B) of each triplet, ``(n_triplets,)`` each, in [0, 2].
 
-    Raises ValueError for a language without vectors, and for a vector that is zero or holds NaN or
-    infinity: it has no direction.
+    Raises ValueError for a language without vectors, and as `similarity.unit_vectors`.
     """
     missing = [language for language in triplets.languages if language not in vectors]
     if missing:
@@ -61,23 +61,15 @@ def triplet_distances(
             f"{', '.join(vectors)}"
         )
     checks.arrays({language: vectors[language] for language in triplets.languages})
-    stacked = np.stack([vectors[language] for language in triplets.languages]).astype(np.float64)
-    norms = np.linalg.norm(stacked, axis=-1)
-    if not (np.isfinite(norms) & (norms > 0)).all():
-        language, position = np.argwhere(~(np.isfinite(norms) & (norms > 0)))[0]
-        raise ValueError(
-            f"the vector of {triplets.languages[language]} at position {position} has the length "
-            f"{norms[language, position]:g} and so no direction: drop this sentence"
-        )
+    units = unit_vectors({language: vectors[language] for language in triplets.languages})
+    stacked = np.stack(list(units.values()))
 
     def distance(language: np.ndarray, position: np.ndarray) -> np.ndarray:
         cosines = np.empty(len(triplets))
         for start in range(0, len(triplets), 20_000):  # 100,000 × 768 numbers would be 0.6 GB
             rows = slice(start, start + 20_000)
-            x = triplets.x_language[rows], triplets.x[rows]
-            other = language[rows], position[rows]
-            products = np.einsum("td,td->t", stacked[x], stacked[other])
-            cosines[rows] = products / (norms[x] * norms[other])
+            x = stacked[triplets.x_language[rows], triplets.x[rows]]
+            cosines[rows] = np.einsum("td,td->t", x, stacked[language[rows], position[rows]])
         return 1 - cosines
 
     return (
@@ -121,18 +113,10 @@ def sampled(
 class PairScores:
     """Exact scores of language pairs at one or several layers.
 
-    Attributes
-    ----------
-    pairs : tuple of (str, str)
-    layers : tuple of int
-    n_sentences : int
-    scores : dict
-        Task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first language,
-        in the second.
-    influence : dict
-        Task → ``(n_layers, n_pairs, n_sentences)``, both directions averaged; empty unless asked
-        for. Of LD and MD, the mean score of the triplets with this position in either place; of
-        retrieval, the credit of this query.
+    ``scores``: task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first
+    language, in the second. ``influence``: task → ``(n_layers, n_pairs, n_sentences)``, both
+    directions averaged; empty unless asked for. Of LD and MD, the mean score of the triplets with
+    this position in either place; of retrieval, the credit of this query.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -147,22 +131,20 @@ class PairScores:
         Columns: ``task``, ``layer``, ``language_1``, ``language_2`` (the pair), ``x_language``
         (where X, or the query, comes from), ``score`` and ``n_triplets`` (for retrieval: queries).
         """
-        first, second = zip(*self.pairs, strict=True)
-        n = self.n_sentences
-        shape = (len(self.layers), len(self.pairs), 2)
-        tables = []
-        for task, scores in self.scores.items():
-            rows = np.indices(shape).reshape(3, -1)
-            columns = {
-                "task": task,
-                "layer": np.array(self.layers)[rows[0]],
-                "language_1": np.array(first)[rows[1]],
-                "language_2": np.array(second)[rows[1]],
-                "x_language": np.array(self.pairs)[rows[1], rows[2]],
-                "score": scores.ravel(),
-                "n_triplets": n if task == "retrieval" else n * (n - 1),
-            }
-            tables.append(pd.DataFrame(columns))
+        pairs, n = np.array(self.pairs), self.n_sentences
+        layer, pair, side = np.indices((len(self.layers), len(pairs), 2)).reshape(3, -1)
+        columns = {
+            "layer": np.array(self.layers)[layer],
+            "language_1": pairs[pair, 0],
+            "language_2": pairs[pair, 1],
+            "x_language": pairs[pair, side],
+        }
+        tables = [
+            pd.DataFrame({"task": task, **columns, "score": scores.ravel()}).assign(
+                n_triplets=n if task == "retrieval" else n * (n - 1)
+            )
+            for task, scores in self.scores.items()
+        ]
         return pd.concat(tables, ignore_index=True)
 
 
@@ -177,26 +159,13 @@ def exact(
 ) -> PairScores:
     """LD, MD and retrieval of all language pairs from all triplets.
 
-    Parameters
-    ----------
-    states : mapping
-        Language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a single
-        layer (dense or sparse); sentences aligned across languages.
-    layers : sequence of int, optional
-        Default: all, the embedding layer (0) included.
-    pairs : sequence of (str, str), optional
-        Default: every unordered pair, in the order of `states`.
-    influence : bool
-        Also return what intervals need; about half as fast.
-    device, dtype
-        Where and how exactly to multiply. float32 agrees with float64 to 1e-4 in the score.
+    ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
+    single layer (dense or sparse); sentences aligned across languages. Without ``layers`` all, the
+    embedding layer (0) included; without ``pairs`` every unordered one. ``influence``: also return
+    what intervals need; about half as fast. float32 agrees with float64 to 1e-4 in the score.
 
-    Raises
-    ------
-    ValueError
-        As `xlx.models.similarity.unit_vectors`, with the layer; a pair without vectors, of one
-        language or given twice; a layer that is not there; no pair, no layer; arrays that differ in
-        axes or layers, or hold no real numbers.
+    Raises ValueError as `similarity.unit_vectors`, with the layer; for pairs or layers that are not
+    there, or none; for arrays that differ in axes or layers, or hold no real numbers.
     """
     if len(states) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")
@@ -207,17 +176,12 @@ def exact(
         {code: array if one_layer else array[layer] for code, array in states.items()}
         for layer in layers
     ]
-    languages = list(states)
-    if pairs is None:
-        pairs = [(a, b) for i, a in enumerate(languages) for b in languages[i + 1 :]]
+    pairs = list(combinations(states, 2)) if pairs is None else pairs
     column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
     n = next(iter(slices[0].values())).shape[0]
-    scores = {task: np.full((len(layers), len(column), 2), np.nan) for task in SCORES}
-    influences = {
-        task: np.full((len(layers), len(column), n), np.nan, dtype=np.float32)
-        for task in SCORES
-        if influence
-    }
+    shape = len(layers), len(column)
+    scores = {task: np.full((*shape, 2), np.nan) for task in SCORES}
+    influences = {task: np.full((*shape, n), np.nan, np.float32) for task in SCORES if influence}
     for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
         try:
             for block in blocks(vectors, list(column), device=device, dtype=dtype):
@@ -248,68 +212,52 @@ def score_block(
         alignment.top1_credit(to_first, 2, block.tolerance),
     )
     # From here the diagonals are -inf, so each comparison below also counts its n diagonal cells.
-    tallies = {"LD": [Tally(n), Tally(n)], "MD": [Tally(n), Tally(n)]}
+    won: dict[str, list] = {"LD": [0, 0], "MD": [0, 0]}  # by direction
     # A difference within the tolerance passes ≥ and fails >, and so counts one half. The two bounds
     # are the same matrix, moved by the slack; moving it in place saves making it anew.
     to_second -= slack
     to_first -= slack
     for compare in (torch.ge, torch.gt):
-        tallies["LD"][0].add(compare(block.within_first, to_second), influence)
-        tallies["MD"][0].add(compare(translation_in_second, to_second), influence)
-        tallies["LD"][1].add(compare(block.within_second, to_first), influence)
-        tallies["MD"][1].add(compare(translation_in_first, to_first), influence)
+        for direction, to_own, to_translation, to_other in (
+            (0, block.within_first, translation_in_second, to_second),
+            (1, block.within_second, translation_in_first, to_first),
+        ):
+            won["LD"][direction] += _won(compare(to_own, to_other), influence)
+            won["MD"][direction] += _won(compare(to_translation, to_other), influence)
         if compare is torch.ge:
             to_second += 2 * slack
             to_first += 2 * slack
-    found: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
-    for task, directions in tallies.items():
-        score = np.stack([tally.score() for tally in directions], axis=1)
-        mean = None
-        if influence:
-            mean = sum(tally.influence() for tally in directions) / 2
-        found[task] = score, mean
-    credits = [found.cpu().numpy() for found in retrieved]
-    found["retrieval"] = (
+    scores: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
+    for task, counts in won.items():
+        totals = [count.sum(axis=1) // 2 for count in counts] if influence else counts
+        score = np.stack(totals, axis=1) / (2 * n * (n - 1))
+        mean = sum(count / (4 * (n - 1)) for count in counts) / 2 if influence else None
+        scores[task] = score, mean
+    credits = [credit.cpu().numpy() for credit in retrieved]
+    scores["retrieval"] = (
         np.stack([credit.mean(axis=1) for credit in credits], axis=1),
         sum(credits) / 2 if influence else None,
     )
-    return found
+    return scores
 
 
-class Tally:
-    """Counts of won comparisons, of both the strict and the weak one, without the diagonal."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self.won: np.ndarray | int = 0  # (m,)
-        self.by_position: np.ndarray | int = 0  # (m, n)
-
-    def add(self, wins: torch.Tensor, by_position: bool) -> None:
-        """``wins`` is ``(m, n, n)`` bool with a true diagonal."""
-        on_cpu = wins.device.type == "cpu"
-        if by_position:
-            both = wins.sum(dim=1, dtype=torch.int32) + wins.sum(dim=2, dtype=torch.int32)
-            self.by_position = self.by_position + (both.cpu().numpy() - 2)
-            self.won = self.won + (both.sum(dim=1).cpu().numpy() // 2 - self.n)
-        elif on_cpu:  # numpy counts the bytes of a mask several times faster than torch
-            counts = [np.count_nonzero(mask) for mask in wins.numpy()]
-            self.won = self.won + (np.array(counts) - self.n)
-        else:
-            self.won = self.won + (torch.count_nonzero(wins, dim=(1, 2)).cpu().numpy() - self.n)
-
-    def score(self) -> np.ndarray:
-        return self.won / (2 * self.n * (self.n - 1))
-
-    def influence(self) -> np.ndarray:
-        return self.by_position / (4 * (self.n - 1))
+def _won(wins: torch.Tensor, by_position: bool) -> np.ndarray:
+    """How many of ``(m, n, n)`` comparisons off the (true) diagonal are won: ``(m,)``, or
+    ``(m, n)`` by the positions that they hold."""
+    if by_position:
+        both = wins.sum(dim=1, dtype=torch.int32) + wins.sum(dim=2, dtype=torch.int32)
+        return both.cpu().numpy() - 2
+    if wins.device.type == "cpu":  # numpy counts a mask several times faster than torch
+        return np.array([np.count_nonzero(mask) for mask in wins.numpy()]) - wins.shape[-1]
+    return torch.count_nonzero(wins, dim=(1, 2)).cpu().numpy() - wins.shape[-1]
 
 
 def kernel(vectors: Mapping[str, np.ndarray], pair: tuple[str, str], task: str) -> np.ndarray:
     """The score of every triplet of a pair, ``(2, n, n)``, NaN on the diagonals; in float64.
 
     ``[d, x, o]``: direction d (X in the first, in the second language), position of X, and the
-    other position: of A and B in LD, of B in MD. Its mean is the exact score. For looking at single
-    triplets and for the bootstrap; slow, and as plain as the definition.
+    other position: of A and B in LD, of B in MD. Its mean is the exact score; slow, for the
+    bootstrap.
     """
     first, second = (
         vectors[code] / np.linalg.norm(vectors[code].astype(np.float64), axis=1, keepdims=True)

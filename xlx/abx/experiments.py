@@ -34,9 +34,6 @@ PAIRINGS = {
 }
 
 
-# --- for all of them ------------------------------------------------------------------------------
-
-
 def printed_results() -> pd.Series:
     """The numbers printed in the text of the ABX paper: claim → value, as it is printed."""
     table = pd.read_csv(paths.PUBLISHED / "abx" / "text_results.csv", index_col="claim_id")
@@ -74,27 +71,23 @@ def captions(
     interval: bool = True,
 ) -> dict:
     """Panel of a figure → its correlations as text, a line a row, with ``label`` in front."""
-    texts: dict = {}
-    for key, rows in correlations.groupby(panel, sort=False):
-        lines = []
-        for _, row in rows.iterrows():
-            name = f"{row[label]}: " if label else ""
-            if interval:
-                text = f"{row['r']:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})"
-                lines.append(name + text if label else f"r = {text}")
-            else:
-                lines.append(f"{name}r = {row['r']:.2f}")
-        texts[key] = "\n".join(lines)
-    return texts
+    text = "{r:+.2f} ({low:+.2f} to {high:+.2f})" if interval else "r = {r:.2f}"
+    if label:
+        text = f"{{{label}}}: {text}"
+    elif interval:
+        text = f"r = {text}"
+    return {
+        key: "\n".join(text.format_map(row) for row in rows.to_dict("records"))
+        for key, rows in correlations.groupby(panel, sort=False)
+    }
 
 
 def fitted_lines(table: pd.DataFrame, **options: object) -> pd.DataFrame:
     """`statistics.fitted_line` of accuracy on LD, by model and task."""
-    lines = [
+    return pd.concat(
         statistics.fitted_line(rows, "LD", "accuracy", **options).assign(model=model, task=task)
         for (model, task), rows in table.groupby(["model", "task"], sort=False)
-    ]
-    return pd.concat(lines)
+    )
 
 
 def cut_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
@@ -102,17 +95,17 @@ def cut_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
 
     The first row of some models is the mean over languages.
     """
-    models_of: dict[tuple, list[str]] = {}
+    percents: dict[str, pd.Series] = {}
     for measured in measurements:
-        models_of.setdefault(tuple(series.cut_shares(measured).items()), []).append(measured.model)
-    rows = []
-    for shares, models in models_of.items():
-        percent = 100 * pd.Series(dict(shares))
-        rows.append((", ".join(models), f"mean of {len(percent)}", percent.mean()))
+        percent = 100 * pd.Series(measured.cut, dtype=float) / measured.scores.n_sentences
+        percents[measured.model] = percent.sort_values(ascending=False, kind="stable")
+    rows = {}
+    for percent in percents.values():
+        same = ", ".join(model for model, other in percents.items() if other.equals(percent))
+        rows[same, f"mean of {len(percent)}"] = percent.mean()
         for share, codes in percent.groupby(percent, sort=False):
-            rows.append((", ".join(models), " ".join(codes.index), share))
-    columns = ["models", "languages", "cut (%)"]
-    return pd.DataFrame(rows, columns=columns).set_index(columns[:2])
+            rows[same, " ".join(codes.index)] = share
+    return pd.Series(rows, name="cut (%)").rename_axis(["models", "languages"]).to_frame()
 
 
 # --- abx-1: validation ----------------------------------------------------------------------------
@@ -127,7 +120,7 @@ def states_of(
 
 def shapes(states: Mapping[str, embeddings.CorpusStates]) -> pd.DataFrame:
     """What the states of models measure."""
-    sizes = {name: next(iter(found.states.values())).shape for name, found in states.items()}
+    sizes = {name: next(iter(whole.states.values())).shape for name, whole in states.items()}
     columns = ["layers, embeddings among them", "sentences", "dimensions"]
     return pd.DataFrame.from_dict(sizes, orient="index", columns=columns)
 
@@ -144,23 +137,24 @@ def example_triplets(
     the score of Algorithm 3. ``states`` are of the languages of ``pair``.
     """
     short = [i for i, sentence in enumerate(corpus.sentences["en"]) if 30 < len(sentence) < 80]
-    sentences, distances = [], []
+    sentences, distances = {}, {}
     for task in ("LD", "MD"):
         triplet = sample_triplets(task, pair, len(short), 1, seed)
         for item in "XAB":
             language = pair[getattr(triplet, f"{item.lower()}_language")[0]]
             position = short[getattr(triplet, item.lower())[0]]
-            sentences.append((task, item, language, corpus.sentences[language][position]))
+            sentences[task, item] = language, corpus.sentences[language][position]
         for name, embedded in states.items():
             middle = (embedded.n_layers + 1) // 2
             vectors = {code: embedded.states[code][middle][short] for code in pair}
             x_to_a, x_to_b = triplet_distances(vectors, triplet)
-            score = score_triplets(vectors, triplet)
-            distances.append((task, name, x_to_a[0], x_to_b[0], score[0]))
-    keys = ["task", "item"]
-    texts = pd.DataFrame(sentences, columns=[*keys, "language", "sentence"]).set_index(keys)
-    columns = ["task", "model", "d(X, A)", "d(X, B)", "score"]
-    return texts, pd.DataFrame(distances, columns=columns).set_index(columns[:2])
+            distances[task, name] = x_to_a[0], x_to_b[0], score_triplets(vectors, triplet)[0]
+    texts = pd.DataFrame.from_dict(sentences, "index", columns=["language", "sentence"])
+    columns = ["d(X, A)", "d(X, B)", "score"]
+    table = pd.DataFrame.from_dict(distances, "index", columns=columns)
+    for of_pairs, names in ((texts, ["task", "item"]), (table, ["task", "model"])):
+        of_pairs.index = pd.MultiIndex.from_tuples(of_pairs.index, names=names)
+    return texts, table
 
 
 def retrieval_pairs(
@@ -199,13 +193,13 @@ def learning_rates(
     names: Sequence[str], histories: Sequence[Sequence[Measurement]]
 ) -> pd.DataFrame:
     """Share of the full learning rate at each checkpoint: a row a model."""
-    rows = [
-        (measured.model, measured.step, members.rate(name, measured.step))
+    rows = {
+        (measured.model, measured.step): members.rate(name, measured.step)
         for name, history in zip(names, histories, strict=True)
         for measured in history
-    ]
-    table = pd.DataFrame(rows, columns=["model", "checkpoint", "learning rate, share of the full"])
-    return table.pivot(index="model", columns="checkpoint")
+    }
+    rates = pd.Series(rows, name="learning rate, share of the full")
+    return rates.rename_axis(["model", "checkpoint"]).to_frame().unstack()
 
 
 def pairs_by_layer(
@@ -226,14 +220,14 @@ def reference_scores(
 
     Label → ``model``, ``task``, ``score`` (mean over pairs).
     """
-    bags = {
-        title: series.bag_scores(name, corpus, max_length).groupby("task")["score"].mean()
-        for name, title in zip(names, titles, strict=True)
-    }
-    alone = dict.fromkeys(bags, lengths.length_scores(corpus).groupby("task")["score"].mean())
+    bags = [series.bag_scores(name, corpus, max_length) for name in names]
+    lines = {"a bag of subwords": bags, "length alone": [lengths.length_scores(corpus)] * len(bags)}
     return {
-        label: pd.concat(scores, names=["model"]).reset_index()
-        for label, scores in {"a bag of subwords": bags, "length alone": alone}.items()
+        label: pd.concat(dict(zip(titles, tables, strict=True)), names=["model"])
+        .groupby(["model", "task"], sort=False)["score"]
+        .mean()
+        .reset_index()
+        for label, tables in lines.items()
     }
 
 
@@ -288,48 +282,48 @@ def language_names(codes: Sequence[str]) -> dict[str, str]:
     return {code: f"{known[code].name} ({code})" if code in known else code for code in codes}
 
 
-def with_normalised(scores: pd.DataFrame) -> pd.DataFrame:
-    """Scores of languages, ``normalised`` from 0 (a language's lowest checkpoint) to 1 (highest).
-
-    NaN where a model has one checkpoint, which is no course.
-    """
-    grouped = scores.groupby(["model", "task", "language"])["score"]
-    lowest, highest = grouped.transform("min"), grouped.transform("max")
-    return scores.assign(normalised=(scores["score"] - lowest) / (highest - lowest))
-
-
 def normalised_spread(averages: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Mean and standard deviation over languages of the normalised scores, by checkpoint."""
-    table = pd.concat(averages, names=["layers"]).query("task != 'retrieval'")
-    spread = table.groupby(["layers", "model", "task", "checkpoint"])["normalised"]
-    wide = spread.agg(["mean", "std"]).unstack("checkpoint")
-    return wide.swaplevel(axis=1).sort_index(axis=1)
+    """Mean and standard deviation over languages of normalised scores, by checkpoint.
+
+    Normalised: from 0 at a language's lowest checkpoint to 1 at its highest; NaN where a model has
+    one checkpoint, which is no course. ``averages``: label → scores of languages.
+    """
+    table = pd.concat(averages, names=["layers"]).query("task != 'retrieval'").reset_index("layers")
+    keys = ["layers", "model", "task"]
+    scores = table.groupby([*keys, "language"])["score"]
+    lowest, highest = scores.transform("min"), scores.transform("max")
+    table["normalised"] = (table["score"] - lowest) / (highest - lowest)
+    spread = table.groupby([*keys, "checkpoint"])["normalised"].agg(["mean", "std"])
+    return spread.unstack("checkpoint").swaplevel(axis=1).sort_index(axis=1)
+
+
+def with_turns(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores of languages; ``turn``: where LD is lowest, or another score highest, after step 0."""
+    several = scores.groupby("model")["checkpoint"].transform("nunique") > 1
+    trained = scores[(scores["checkpoint"] > 0) | ~several]
+    cost = trained["score"].where(trained["task"] == "LD", -trained["score"])
+    turns = cost.groupby([trained[key] for key in ("model", "task", "language")]).idxmin()
+    return scores.assign(turn=scores.index.isin(turns))
 
 
 def turning_points(scores: pd.DataFrame) -> pd.DataFrame:
     """In how many languages LD is lowest, and MD highest, at each checkpoint after the first."""
-    several = scores.groupby("model")["checkpoint"].transform("nunique") > 1
-    trained = scores[(scores["checkpoint"] > 0) | ~several].sort_values("score")
-    keys = ["model", "language"]
-    points = {
-        "lowest LD": trained[trained["task"] == "LD"].groupby(keys)["checkpoint"].first(),
-        "highest MD": trained[trained["task"] == "MD"].groupby(keys)["checkpoint"].last(),
-    }
-    counts = pd.concat(points, names=["point"]).groupby(["point", "model"]).value_counts()
-    return counts.unstack(fill_value=0)
+    points = {"LD": "lowest LD", "MD": "highest MD"}
+    turns = with_turns(scores).query("turn and task != 'retrieval'")
+    counts = turns.assign(point=turns["task"].map(points))[["point", "model", "checkpoint"]]
+    return counts.groupby(["point", "model"])["checkpoint"].value_counts().unstack(fill_value=0)
 
 
 def extremes(scores: pd.DataFrame, names: Mapping[str, str], n: int = 3) -> pd.DataFrame:
     """The languages of highest and lowest score at the last checkpoint, with intervals."""
     last = at_last(scores).query("task != 'retrieval'")
-    last = last.assign(language=last["language"].map(names))
-    shown = last.set_index(["model", "task", "language"])[["score", "low", "high"]]
-    groups = shown.groupby(level=[0, 1])["score"]
-    ranks = {
-        "highest": groups.nlargest(n).droplevel([0, 1]),
-        "lowest": groups.nsmallest(n).droplevel([0, 1]),
-    }
-    return pd.concat(ranks, names=["rank"]).to_frame().join(shown[["low", "high"]])
+    last = last.assign(language=last["language"].map(names)).sort_values("score", kind="stable")
+    groups = last.groupby(["model", "task"])
+    ends = {"highest": groups.tail(n)[::-1], "lowest": groups.head(n)}
+    keys = ["rank", "model", "task", "language"]
+    ranked = pd.concat(ends, names=["rank"]).reset_index("rank")
+    order = ranked.sort_values(keys[:3], kind="stable").set_index(keys)
+    return order[["score", "low", "high"]]
 
 
 def explained_heights(
@@ -345,17 +339,14 @@ def explained_heights(
         title: language_scores(series.bag_scores(name, corpus, max_length))
         for name, title in zip(names, last["model"].unique(), strict=True)
     }
-    bag = pd.concat(bags, names=["model"]).reset_index("model")
-    bag = bag.rename(columns={"score": "score of the bag"}).drop(columns="n_triplets")
+    bag = pd.concat(bags, names=["model"]).rename(columns={"score": "score of the bag"})
     kinds = language_kinds(corpus.languages).rename(columns={"code": "language"})
-    heights = last.merge(kinds[["language", "script", "branch"]], on="language")
-    heights = heights.merge(bag, on=["model", "task", "language"])
+    heights = last.merge(kinds, on="language").merge(bag, on=["model", "task", "language"])
     rows = {}
-    for (name, task), rows_of in heights.groupby(["model", "task"], sort=False):
+    for (name, task), of_score in heights.groupby(["model", "task"], sort=False):
         for key in ("script", "branch"):
-            rows[key, name, task] = statistics.explained(rows_of, "score", [key])
-        fit = statistics.regression(rows_of, "score", ["score of the bag"])
+            rows[key, name, task] = statistics.explained(of_score, "score", [key])
+        fit = statistics.regression(of_score, "score", ["score of the bag"])
         rows["score of the bag", name, task] = fit.r_squared, fit.adjusted_r_squared
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["R²", "adjusted"])
-    index = pd.MultiIndex.from_tuples(table.index, names=["explained by", "model", "task"])
-    return table.set_index(index).unstack(0)
+    index = pd.MultiIndex.from_tuples(rows, names=["explained by", "model", "task"])
+    return pd.DataFrame(rows.values(), index=index, columns=["R²", "adjusted"]).unstack(0)

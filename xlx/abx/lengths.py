@@ -15,14 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
-from scipy import sparse
 
 from xlx.abx import discrimination
-from xlx.abx.measurement import layers_of_mean, same_shapes, values_of
+from xlx.abx.measurement import layers_of_mean, same_shapes, texts_of, values_of
 from xlx.core import statistics, work
 from xlx.models import embeddings, loading
 from xlx.models.loading import Name, series_name
-from xlx.models.similarity import blocks
+from xlx.models.similarity import Vectors, blocks
 from xlx.text.corpora import ParallelCorpus
 
 #: B has as many characters as A, give or take this share.
@@ -37,7 +36,7 @@ def length_scores(corpus: ParallelCorpus) -> pd.DataFrame:
 
     Returns `abx.pair_scores`, as `series.bag_scores` does.
     """
-    return work.result(LENGTH, {"texts": _texts(corpus)}, corpus)
+    return work.result(LENGTH, {"texts": texts_of(corpus)}, corpus)
 
 
 def _length(corpus: ParallelCorpus) -> pd.DataFrame:
@@ -53,39 +52,24 @@ LENGTH = work.Kind("abx-length", _length, version=1, tolerance=1e-4)
 
 
 def _characters(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
-    return {
-        code: np.array([len(sentence) for sentence in sentences])
-        for code, sentences in corpus.sentences.items()
-    }
-
-
-def _texts(corpus: ParallelCorpus) -> list[list[str]]:
-    return [[code, corpus.text_hash(code)] for code in corpus.languages]
+    return {code: np.array(list(map(len, texts))) for code, texts in corpus.sentences.items()}
 
 
 @dataclass(frozen=True)
 class LikeLength:
     """MD among sentences of like length, over all pairs of languages and both directions.
 
-    Attributes
-    ----------
-    model : str
-    step : int
-    scores : numpy.ndarray
-        ``(n_layers,)`` in [0, 1]: the share of the comparisons of X with A and with a B of like
-        length that A wins; a tie is one half. Every comparison counts alike.
-    influence : numpy.ndarray
-        ``(n_layers, n_sentences)``: pseudo-values of leaving a position out, as X and as B, for
-        `statistics.jackknife_error` of order 1. An average of scores has the average of theirs.
-    texts : tuple of str
-        SHA-256 of the text of each language.
+    ``scores``, ``(n_layers,)`` in [0, 1]: the share of the comparisons of X with A and with a B of
+    like length that A wins; a tie is one half, and every comparison counts alike. ``influence``,
+    ``(n_layers, n_sentences)``: pseudo-values of leaving a position out, as X and as B, for
+    `statistics.jackknife_error` of order 1.
     """
 
     model: str
     step: int
     scores: np.ndarray
     influence: np.ndarray
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # SHA-256 of the text of each language
 
     def mean(
         self,
@@ -123,7 +107,7 @@ def bag_like_length(
     """`like_length` of `embeddings.bag_of_subwords`, as a model of one layer."""
     about = {
         "bag": loading.fingerprint(name),
-        "texts": _texts(corpus),
+        "texts": texts_of(corpus),
         "max_length": max_length,
         "like": LIKE_SHARE,
     }
@@ -144,21 +128,14 @@ def _like_length(
         depth = len(next(iter(embedded.values())))
         layers = [{code: states[i] for code, states in embedded.items()} for i in range(depth)]
     alike = {code: _alike(counts) for code, counts in _characters(corpus).items()}
-    n = len(corpus)
     compared = sum(mask.sum(axis=0) + mask.sum(axis=1) for mask in alike.values())
     if not compared.any():
         raise ValueError(
             f"{corpus.name}: no two sentences of a language are of like length (within "
             f"{LIKE_SHARE:.0%} of the characters): take more sentences"
         )
-    won = [np.zeros(n, dtype=np.int64) for _ in layers]
-    for row, vectors in zip(won, layers, strict=True):
-        for wins in _wins(vectors, alike, encoder.device):
-            row += wins
-    return {
-        "won": np.array(won),
-        "compared": 2 * compared * (len(corpus.languages) - 1),
-    }
+    won = [sum(_wins(vectors, alike, encoder.device)) for vectors in layers]
+    return {"won": np.array(won), "compared": 2 * compared * (len(corpus.languages) - 1)}
 
 
 def _alike(counts: np.ndarray) -> np.ndarray:
@@ -169,9 +146,7 @@ def _alike(counts: np.ndarray) -> np.ndarray:
 
 
 def _wins(
-    vectors: Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array],
-    alike: Mapping[str, np.ndarray],
-    device: torch.device,
+    vectors: Vectors, alike: Mapping[str, np.ndarray], device: torch.device
 ) -> Iterator[np.ndarray]:
     """Comparisons that A wins, by the positions that they hold, ``(n,)``; a tie counts one."""
     masks = {code: torch.from_numpy(mask).to(device) for code, mask in alike.items()}
@@ -203,9 +178,9 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
     """The largest difference between two values' scores, or their standard errors."""
     if not same_shapes(stored, computed):
         return np.inf
-    (one, first), (other, second) = _jackknifed(stored), _jackknifed(computed)
-    errors = [statistics.jackknife_error(influence, order=1) for influence in (first, second)]
-    return max(np.abs(one - other).max(), np.abs(errors[0] - errors[1]).max())
+    (score, influence), (other, other_influence) = _jackknifed(stored), _jackknifed(computed)
+    errors = [statistics.jackknife_error(x, order=1) for x in (influence, other_influence)]
+    return max(np.abs(score - other).max(), np.abs(errors[0] - errors[1]).max())
 
 
 LIKE_LENGTH = work.Kind(
@@ -217,10 +192,10 @@ def by_layer(measured: Sequence[LikeLength]) -> pd.DataFrame:
     """One row a model and layer: ``model``, ``checkpoint``, ``layer``, ``score``, ``low``,
     ``high`` (95 %, over sentences)."""
     tables = []
-    for of_model in measured:
-        error = statistics.jackknife_error(of_model.influence, order=1)
-        low, high = statistics.interval(of_model.scores, error)
-        columns = {"layer": range(len(low)), "score": of_model.scores, "low": low, "high": high}
-        head = {"model": of_model.model, "checkpoint": of_model.step}
-        tables.append(pd.DataFrame(head | columns))
+    for like in measured:
+        low, high = statistics.interval(
+            like.scores, statistics.jackknife_error(like.influence, order=1)
+        )
+        columns = {"layer": range(len(low)), "score": like.scores, "low": low, "high": high}
+        tables.append(pd.DataFrame({"model": like.model, "checkpoint": like.step} | columns))
     return pd.concat(tables, ignore_index=True)

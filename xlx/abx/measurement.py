@@ -27,36 +27,21 @@ _QUANTA = 2**16 - 1
 class Measurement:
     """The scores of one checkpoint on one corpus.
 
-    Attributes
-    ----------
-    model : str
-        Name of the model or series.
-    step : int
-        Training step of the checkpoint; 0 where the model has no history.
-    scores : PairScores
-        At every layer, without influence.
-    influence : dict
-        Task → float32 ``(n_layers, n_languages, n_sentences)``: the mean over the pairs that hold
-        the language.
-    cut : dict
-        Language → sentences cut at the maximum length.
-    texts : tuple of str
-        SHA-256 of the text of each language.
+    ``influence``: task → float32 ``(n_layers, n_languages, n_sentences)``, the mean over the pairs
+    that hold the language.
     """
 
-    model: str
-    step: int
-    scores: discrimination.PairScores
+    model: str  # or series
+    step: int  # of training; 0 where the model has no history
+    scores: discrimination.PairScores  # at every layer, without influence
     influence: dict[str, np.ndarray]
-    cut: dict[str, int]
-    texts: tuple[str, ...] = ()
+    cut: dict[str, int]  # sentences cut at the maximum length
+    texts: tuple[str, ...] = ()  # SHA-256 of the text of each language
 
     def table(self) -> pd.DataFrame:
         """`PairScores.table` with the columns ``model`` and ``checkpoint`` in front."""
-        table = self.scores.table()
-        table.insert(0, "model", self.model)
-        table.insert(1, "checkpoint", self.step)
-        return table
+        table = self.scores.table().assign(model=self.model, checkpoint=self.step)
+        return table[["model", "checkpoint", *table.columns[:-2]]]
 
     def mean(
         self, task: str, layers: Sequence[int] | None = None, embedding_layer: bool = True
@@ -64,10 +49,8 @@ class Measurement:
         """Mean over pairs and layers (as in `summarise`), its influence ``(n_sentences,)``."""
         checks.one_of(task, SCORES, "task")
         rows = layers_of_mean(len(self.scores.layers), layers, embedding_layer)
-        return (
-            float(self.scores.scores[task][rows].mean()),
-            self.influence[task][rows].mean(axis=(0, 1)),
-        )
+        score = float(self.scores.scores[task][rows].mean())
+        return score, self.influence[task][rows].mean(axis=(0, 1))
 
 
 def influence_order(task: str) -> int:
@@ -82,6 +65,11 @@ def layers_of_mean(
     if layers is None:
         return list(range(0 if embedding_layer else 1, n_layers))
     return sorted(checks.layers(layers, n_layers, from_last=True))
+
+
+def texts_of(corpus: ParallelCorpus) -> list[list[str]]:
+    """What names the text of a corpus in an ask: each language with its hash."""
+    return [[code, corpus.text_hash(code)] for code in corpus.languages]
 
 
 def values_of(
@@ -131,17 +119,16 @@ def _measured(
     encoder = loading.load(name)
     embedded = embeddings.embed_corpus(encoder, corpus, **options)
     exact = discrimination.exact(embedded.states, influence=True, device=encoder.device)
-    _, membership = language_membership(exact.pairs)
-    weights = (membership / membership.sum(axis=1, keepdims=True)).astype(np.float32)
-    packed = {"cut": np.array([embedded.cut[code] for code in corpus.languages])}
+    _, weights = language_weights(exact.pairs)
+    packed = {
+        "cut": np.array([embedded.cut[code] for code in corpus.languages]),
+        "score retrieval": exact.scores["retrieval"],
+    }
+    n_triplets = exact.n_sentences * (exact.n_sentences - 1)
+    for task in ("LD", "MD"):
+        packed[f"won {task}"] = np.rint(2 * n_triplets * exact.scores[task]).astype(np.int64)
     for task in SCORES:
-        score = exact.scores[task]
-        if task == "retrieval":
-            packed[f"score {task}"] = score
-        else:
-            n_triplets = exact.n_sentences * (exact.n_sentences - 1)
-            packed[f"won {task}"] = np.rint(2 * n_triplets * score).astype(np.int64)
-        influence = np.einsum("gp,lpn->lgn", weights, exact.influence[task])
+        influence = np.einsum("gp,lpn->lgn", weights.astype(np.float32), exact.influence[task])
         lowest = influence.min(axis=(1, 2))
         step = (influence.max(axis=(1, 2)) - lowest).astype(np.float64) / _QUANTA
         codes = (influence - lowest[:, None, None]) / np.where(step > 0, step, 1)[:, None, None]
@@ -160,17 +147,13 @@ def _unpacked(
     there are triplets: whole numbers take a quarter of the space. Influence is kept in steps of
     a few thousandths of a per cent, between the lowest and the highest of its layer.
     """
-    scores, influence = {}, {}
+    n = value["influence LD"].shape[-1]
+    scores = {task: value[f"won {task}"] / (2 * n * (n - 1)) for task in ("LD", "MD")}
+    influence = {}
     for task in SCORES:
-        codes = value[f"influence {task}"]
         step, lowest = value[f"step {task}"][:, None, None], value[f"lowest {task}"][:, None, None]
-        influence[task] = (codes * step + lowest).astype(np.float32)
-        if task == "retrieval":
-            scores[task] = value[f"score {task}"]
-        else:
-            n = codes.shape[-1]
-            scores[task] = value[f"won {task}"] / (2 * n * (n - 1))
-    return scores, influence
+        influence[task] = (value[f"influence {task}"] * step + lowest).astype(np.float32)
+    return scores | {"retrieval": value["score retrieval"]}, influence
 
 
 def same_shapes(stored: work.Value, computed: work.Value) -> bool:
@@ -184,14 +167,14 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
     if not same_shapes(stored, computed):
         return np.inf
     (scores, influence), (other_scores, other_influence) = map(_unpacked, (stored, computed))
-    codes = range(len(stored["cut"]))
-    _, membership = language_membership(list(combinations(codes, 2)))
+    _, weights = language_weights(list(combinations(range(len(stored["cut"])), 2)))
     largest = float(np.abs(stored["cut"] - computed["cut"]).max())
     for task in SCORES:
         change = (scores[task] - other_scores[task]).mean(axis=-1)  # (layers, pairs)
-        by_language = change @ membership.T / membership.sum(axis=1)
         errors = [statistics.jackknife_error(x[task]) for x in (influence, other_influence)]
-        largest = max(largest, np.abs(by_language).max(), np.abs(errors[0] - errors[1]).max())
+        largest = max(
+            largest, np.abs(change @ weights.T).max(), np.abs(errors[0] - errors[1]).max()
+        )
     return largest
 
 
@@ -216,8 +199,8 @@ def _measurement(
     )
 
 
-def language_membership(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
-    """The languages, and ``(n_languages, n_pairs)`` with 1 where a language is in a pair."""
+def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
+    """The languages, and ``(n_languages, n_pairs)`` that averages over the pairs of each."""
     languages = list(dict.fromkeys(code for pair in pairs for code in pair))
     inside = np.array([[float(code in pair) for pair in pairs] for code in languages])
-    return languages, inside
+    return languages, inside / inside.sum(axis=1, keepdims=True)

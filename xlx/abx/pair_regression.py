@@ -2,8 +2,10 @@
 
 Transfer from source to target is regressed on LD and MD of the two (ABX paper, section 5.3). Three
 things can make or turn round such a coefficient, and the paper looks at none of them: a pair far
-from all others (`weightiest`), a language (`without_languages`), and that some languages are good
-sources or easy targets for all, whatever lies between the two (`variants`: fixed effects).
+from all others (`heaviest_pairs`), a language (`leave_one_language_out`), and that some languages
+are good sources or easy targets for all, whatever lies between the two (`variants`: fixed effects).
+``groups`` is (model, task) → rows, one per ordered pair: ``source``, ``target``, ``accuracy`` and
+predictors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,32 +14,11 @@ import pandas as pd
 
 from xlx.core import statistics
 
+Groups = Mapping[tuple[str, str], pd.DataFrame]
+
 #: The columns that name the languages of a pair.
 ENDS = ("source", "target")
-
-
-def weightiest(table: pd.DataFrame, outcome: str, predictors: Sequence[str]) -> pd.Series:
-    """The pair of languages whose rows move the regression most.
-
-    Of the two rows of each unordered pair `statistics.leverage` counts the larger.
-
-    Returns
-    -------
-    Series
-        ``pair`` (two languages, by name), ``leverage`` and ``cook`` of it, ``mean leverage`` of all
-        rows and ``next cook``, the largest of another pair.
-    """
-    found = statistics.leverage(table, outcome, predictors)
-    of_pair = found.groupby(_pairs(table)).max().sort_values("cook", ascending=False)
-    return pd.Series(
-        {
-            "pair": of_pair.index[0],
-            "leverage": of_pair["leverage"].iloc[0],
-            "mean leverage": found["leverage"].mean(),
-            "cook": of_pair["cook"].iloc[0],
-            "next cook": of_pair["cook"].iloc[1],
-        }
-    )
+LD_AND_MD = ["LD", "MD"]
 
 
 def _pairs(table: pd.DataFrame) -> pd.Series:
@@ -46,88 +27,95 @@ def _pairs(table: pd.DataFrame) -> pd.Series:
     return pd.Series(names, index=table.index)
 
 
-def variants(
-    table: pd.DataFrame, outcome: str, predictors: Sequence[str], *, errors: str = "clustered"
-) -> pd.DataFrame:
-    """The regression as it is, without its `weightiest` pair, with fixed effects, with both.
+def _weights(table: pd.DataFrame) -> pd.DataFrame:
+    """`statistics.leverage` of unordered pairs, the larger of their two rows; most Cook first."""
+    weights = statistics.leverage(table, "accuracy", LD_AND_MD).groupby(_pairs(table)).max()
+    return weights.sort_values("cook", ascending=False)
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per ordered pair: ``source``, ``target``, `outcome`, `predictors`.
-    errors : str
-        A kind of `statistics.regression`, clustered by source and target.
 
-    Returns
-    -------
-    DataFrame
-        One row per variant and term: ``variant`` ("all pairs", "without the weightiest pair",
-        "source and target effects", "effects, without the pair"), ``term``, ``coefficient``,
-        ``low``, ``high``, ``p_value``, ``r_squared`` (of effects and predictors together), ``n``.
+def heaviest_pairs(groups: Groups) -> pd.DataFrame:
+    """The pair whose rows move the regression most, and R² of intercepts by language.
+
+    One row a group: ``pair``, its ``leverage`` and ``cook``, ``mean leverage`` of all rows,
+    ``next cook``, the largest of another pair; ``R² of source``, ``target`` (each alone), ``both``.
     """
-    left = table[_pairs(table) != weightiest(table, outcome, predictors)["pair"]]
-    kinds = {
-        "all pairs": (table, ()),
-        "without the weightiest pair": (left, ()),
-        "source and target effects": (table, ENDS),
-        "effects, without the pair": (left, ENDS),
-    }
-    rows = []
-    for variant, (some, effects) in kinds.items():
-        fit = statistics.regression(some, outcome, predictors, clusters=ENDS, effects=effects)
-        found = fit.table[(fit.table["errors"] == errors) & fit.table["term"].isin(predictors)]
-        rows.append(
-            found[["term", "coefficient", "low", "high", "p_value"]].assign(
-                variant=variant, r_squared=fit.r_squared, n=fit.n
-            )
-        )
-    columns = ["variant", "term", "coefficient", "low", "high", "p_value", "r_squared", "n"]
-    return pd.concat(rows, ignore_index=True)[columns]
+    rows = {}
+    for key, table in groups.items():
+        weights = _weights(table)
+        rows[key] = {
+            "pair": weights.index[0],
+            "leverage": weights["leverage"].iloc[0],
+            "mean leverage": (1 + len(LD_AND_MD)) / len(table),
+            "cook": weights["cook"].iloc[0],
+            "next cook": weights["cook"].iloc[1],
+        }
+        for label, ends in {"source": ENDS[:1], "target": ENDS[1:], "both": ENDS}.items():
+            rows[key][f"R² of {label}"] = statistics.explained(table, "accuracy", ends)[0]
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "task"])
 
 
-def without_languages(table: pd.DataFrame, outcome: str, predictors: Sequence[str]) -> pd.DataFrame:
-    """The coefficients without the pairs of one language: a row each, a column a predictor."""
-    names = sorted(set(table[list(ENDS)].to_numpy().ravel()))
-    found: dict[str, Mapping[str, float]] = {}
-    for name in names:
-        left = table[~table[list(ENDS)].eq(name).any(axis=1)]
-        fitted = statistics.regression(left, outcome, predictors).table
-        classical = fitted[fitted["errors"] == "classical"].set_index("term")
-        found[name] = classical.loc[list(predictors), "coefficient"].to_dict()
-    return pd.DataFrame.from_dict(found, orient="index").rename_axis("without")
-
-
-def levels(table: pd.DataFrame, outcome: str) -> pd.Series:
-    """The share of the variance of an outcome that sources and targets explain.
-
-    ``source``, ``target`` (each alone) and ``both``: R² of intercepts by language.
-    """
-    sides = {"source": ENDS[:1], "target": ENDS[1:], "both": ENDS}
-    shares = {label: statistics.explained(table, outcome, ends)[0] for label, ends in sides.items()}
-    return pd.Series(shares, name="R²")
-
-
-def rivals(
+def _clustered(
+    key: tuple[str, str],
     table: pd.DataFrame,
-    outcome: str,
-    sets: Mapping[str, Sequence[str]],
-    *,
-    errors: str = "clustered",
+    terms: Sequence[str],
+    effects: Sequence[str] = (),
+    **labels: str,
 ) -> pd.DataFrame:
-    """One outcome on several sets of predictors, without and with source and target effects.
+    """Coefficients with errors clustered by source and target, under their labels."""
+    fit = statistics.regression(table, "accuracy", terms, clusters=ENDS, effects=effects)
+    rows = fit.table[(fit.table["errors"] == "clustered") & fit.table["term"].isin(terms)]
+    return rows[["term", "coefficient", "low", "high", "p_value"]].assign(
+        model=key[0],
+        task=key[1],
+        **labels,
+        r_squared=fit.r_squared,
+        adjusted_r_squared=fit.adjusted_r_squared,
+        n=fit.n,
+    )
 
-    Returns one row per set, ``effects`` ("none", "source and target") and ``term``: ``predictors``
-    (the set), ``coefficient``, ``p_value``, ``adjusted_r_squared``.
+
+def variants(groups: Groups) -> pd.DataFrame:
+    """The regression as it is, without its heaviest pair, with fixed effects, with both.
+
+    One row per group, ``variant`` and ``term``: ``coefficient``, ``low``, ``high``, ``p_value``,
+    ``r_squared`` (of effects and predictors together), ``n``.
     """
-    rows = []
-    for label, terms in sets.items():
-        for kind, effects in (("none", ()), ("source and target", ENDS)):
-            fit = statistics.regression(table, outcome, terms, clusters=ENDS, effects=effects)
-            found = fit.table[(fit.table["errors"] == errors) & fit.table["term"].isin(terms)]
-            rows.append(
-                found[["term", "coefficient", "p_value"]].assign(
-                    predictors=label, effects=kind, adjusted_r_squared=fit.adjusted_r_squared
-                )
-            )
-    columns = ["predictors", "effects", "term", "coefficient", "p_value", "adjusted_r_squared"]
-    return pd.concat(rows, ignore_index=True)[columns]
+    tables = []
+    for key, table in groups.items():
+        left = table[_pairs(table) != _weights(table).index[0]]
+        tables += [
+            _clustered(key, table, LD_AND_MD, variant="all pairs"),
+            _clustered(key, left, LD_AND_MD, variant="without the weightiest pair"),
+            _clustered(key, table, LD_AND_MD, ENDS, variant="source and target effects"),
+            _clustered(key, left, LD_AND_MD, ENDS, variant="effects, without the pair"),
+        ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def rivals(groups: Groups, sets: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Several sets of predictors, without and with source and target effects.
+
+    One row per group, set (``predictors``), ``effects`` and ``term``: ``coefficient``, ``p_value``,
+    ``adjusted_r_squared``.
+    """
+    tables = [
+        _clustered(key, table, terms, effects, predictors=label, effects_of=kind)
+        for key, table in groups.items()
+        for label, terms in sets.items()
+        for kind, effects in (("none", ()), ("source and target", ENDS))
+    ]
+    return pd.concat(tables, ignore_index=True).rename(columns={"effects_of": "effects"})
+
+
+def leave_one_language_out(groups: Groups) -> pd.DataFrame:
+    """The lowest and highest coefficient without the pairs of one language, and without which."""
+    tables = {}
+    for key, table in groups.items():
+        coefficients = {}
+        for name in sorted(set(table[list(ENDS)].to_numpy().ravel())):
+            left = table[~table[list(ENDS)].eq(name).any(axis=1)]
+            fit = statistics.regression(left, "accuracy", LD_AND_MD).table
+            coefficients[name] = fit.drop_duplicates("term").set_index("term")["coefficient"]
+        without = pd.DataFrame(coefficients).T[LD_AND_MD]
+        tables[key] = without.agg(["idxmin", "min", "idxmax", "max"])
+    return pd.concat(tables, names=["model", "task"]).unstack().infer_objects()

@@ -4,18 +4,18 @@ Printed and ours, other readings of "accuracy", the amount of text, the choice o
 """
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from xlx.abx import selection
 from xlx.abx.experiments import at_first, at_last
+from xlx.abx.pair_regression import LD_AND_MD
 from xlx.abx.probe_setup import ProbeSetup
 from xlx.abx.probe_tables import of_layers, shipped_parts
 from xlx.core import languages, paths, statistics
 from xlx.family import pretraining_text
-
-LD_AND_MD = ["LD", "MD"]
 
 
 def with_scores(
@@ -59,9 +59,19 @@ def regressions(of_sides: Mapping[str, pd.DataFrame]) -> Fits:
 
 
 def printed_regressions(setting: str) -> pd.DataFrame:
-    """Table 1 of the paper as printed: its rows "probing_monolingual" or "cross_lingual"."""
+    """Table 1 as printed, "probing_monolingual" or "cross_lingual": a row a task and checkpoint.
+
+    Columns (``value`` or ``p_value``, which is text; "R2", "LD" or "MD").
+    """
     printed = pd.read_csv(paths.PUBLISHED / "abx" / "table1_regression.csv")
-    return printed[printed["setting"] == setting]
+    printed = printed[printed["setting"] == setting].fillna({"predictor": "R2"})
+    keys = ["task", "checkpoint"]
+    return printed.pivot(index=keys, columns="predictor", values=["value", "p_value"])
+
+
+def of_errors(fit: statistics.Regression, kind: str) -> pd.DataFrame:
+    """The rows of LD and MD with one kind of errors."""
+    return fit.table[fit.table["errors"] == kind].set_index("term").loc[LD_AND_MD]
 
 
 def regression_table(fits: Fits, retest: pd.DataFrame) -> pd.DataFrame:
@@ -71,28 +81,23 @@ def regression_table(fits: Fits, retest: pd.DataFrame) -> pd.DataFrame:
     """
     reliability = retest.set_index(["task", "model"])["r"]
     printed = printed_regressions("probing_monolingual")
-    models = dict.fromkeys(model for model, _, _ in fits)
-    rows = []
-    for task, side in dict.fromkeys((task, side) for _, task, side in fits if side != "untrained"):
-        of_row = printed[(printed["task"] == task) & (printed["checkpoint"] == side)]
-        row = of_row.set_index(of_row["predictor"].fillna("R2"))[["value", "p_value"]]
-        numbers = {"R2": float(row.loc["R2", "value"])}
+    models, tasks = (list(dict.fromkeys(key[part] for key in fits)) for part in (0, 1))
+    rows = {}
+    for task, side in product(tasks, ("Avg", "Last")):
+        value, p_value = (printed.loc[task, side][part] for part in ("value", "p_value"))
+        row = {"R2": float(value["R2"])}
         for term in LD_AND_MD:
-            numbers |= {term: float(row.loc[term, "value"]), f"{term}, p": row.loc[term, "p_value"]}
-        rows.append({"task": task, "checkpoint": side, "source": "printed"} | numbers)
+            row |= {term: float(value[term]), f"{term}, p": p_value[term]}
+        rows[task, side, "printed"] = row
         for model in models:
-            numbers = _regression_row(fits[model, task, side], float(row.loc["LD", "value"]))
-            numbers["retest r"] = reliability[task, model]
-            rows.append({"task": task, "checkpoint": side, "source": model} | numbers)
-    order = {task: number for number, task in enumerate(dict.fromkeys(r["task"] for r in rows))}
-    rows.sort(key=lambda row: order[row["task"]])
-    return pd.DataFrame(rows).set_index(["task", "checkpoint", "source"])
+            row = _regression_row(fits[model, task, side], float(value["LD"]))
+            rows[task, side, model] = row | {"retest r": reliability[task, model]}
+    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
+    return table.rename_axis(["task", "checkpoint", "source"])
 
 
 def _regression_row(fit: statistics.Regression, printed_ld: float) -> dict[str, object]:
-    plain, robust = (
-        fit.table[fit.table["errors"] == kind].set_index("term") for kind in ("classical", "robust")
-    )
+    plain, robust = (of_errors(fit, kind) for kind in ("classical", "robust"))
     row: dict[str, object] = {"R2": fit.r_squared}
     for term in LD_AND_MD:
         row[term] = plain.loc[term, "coefficient"]
@@ -106,27 +111,32 @@ def _regression_row(fit: statistics.Regression, printed_ld: float) -> dict[str, 
 
 def drawn_coefficients(fits: Fits) -> pd.DataFrame:
     """Coefficients as `plots.probes.coefficients` draws them: ``low``, ``high`` by ordinary errors,
-    ``wide_low``, ``wide_high`` by robust ones; printed values have none."""
-    printed = printed_regressions("probing_monolingual").dropna(subset="predictor")
-    rows = []
-    for task, side in dict.fromkeys((task, side) for _, task, side in fits if side != "untrained"):
-        label = f"{task}, {side}"
-        of_row = printed[(printed["task"] == task) & (printed["checkpoint"] == side)]
-        rows += [
-            (label, "printed", row.predictor, float(row.value), *[np.nan] * 4)
-            for row in of_row.itertuples()
-        ]
-        for model in dict.fromkeys(model for model, _, _ in fits):
-            table = fits[model, task, side].table.set_index(["errors", "term"])
-            for term in LD_AND_MD:
-                plain, wide = table.loc["classical", term], table.loc["robust", term]
-                ends = plain["low"], plain["high"], wide["low"], wide["high"]
-                rows.append((label, model, term, plain["coefficient"], *ends))
-    columns = "row source predictor coefficient low high wide_low wide_high"
-    tasks = list(dict.fromkeys(task for _, task, _ in fits))
-    table = pd.DataFrame(rows, columns=columns.split())
-    task = table["row"].str.split(",").str[0]
-    return table.iloc[np.argsort(task.map(tasks.index), kind="stable")].reset_index(drop=True)
+    ``wide_low``, ``wide_high`` by robust ones."""
+    tables = []
+    for (model, task, side), fit in fits.items():
+        if side != "untrained":
+            plain, robust = (of_errors(fit, kind) for kind in ("classical", "robust"))
+            ends = plain[["coefficient", "low", "high"]].assign(
+                wide_low=robust["low"], wide_high=robust["high"]
+            )
+            labels = {"task": task, "row": f"{task}, {side}", "source": model}
+            tables.append(ends.assign(**labels).rename_axis("predictor").reset_index())
+    return under_printed(pd.concat(tables), "probing_monolingual")
+
+
+def under_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
+    """Printed coefficients, which have no interval, and ours below, task by task.
+
+    ``ours`` has ``row`` ("POS, Last"), ``task``, ``source``, ``predictor``, ``coefficient``.
+    """
+    printed = printed_regressions(setting)["value"][LD_AND_MD].astype(float)
+    printed = printed.stack().rename("coefficient").reset_index().assign(source="printed")
+    printed["row"] = printed["task"] + ", " + printed["checkpoint"]
+    if setting == "cross_lingual":
+        printed["row"] = printed["task"] + ", all pairs"
+    tasks = list(ours["task"].unique())
+    both = pd.concat([printed[printed["task"].isin(tasks)], ours], ignore_index=True)
+    return both.sort_values("task", key=lambda names: names.map(tasks.index), kind="stable")
 
 
 def readings(
@@ -138,31 +148,39 @@ def readings(
     validation loss; at the last layer.
     """
     rows = []
-    keys = ["model", "task", "language"]
     for (model, task), last in of_sides["Last"].groupby(["model", "task"], sort=False):
-        start = of_sides["untrained"][[*keys, "accuracy"]]
-        gain = last.merge(start, on=keys, suffixes=("", " untrained"))
-        gain["accuracy"] -= gain["accuracy untrained"]
-        probes_of = scored[(scored["model"] == model) & (scored["task"] == task)]
-        majority = probes_of.groupby("language")["majority"].first()
-        above = last.assign(accuracy=last["accuracy"] - last["language"].map(majority))
-        at_end = probes_of[probes_of["checkpoint"] == last["checkpoint"].iloc[0]]
+        accuracy, untrained = (
+            _rows(of_sides[side], model, task).set_index("language")["accuracy"]
+            for side in ("Last", "untrained")
+        )
+        of_model = _rows(scored, model, task)
+        at_end = at_last(of_model)
+        layers = {"best layer": "best", "last layer": at_end["layer"].max()}
+        values = {
+            "gain over untrained": accuracy - untrained,
+            "above commonest label": accuracy - of_model.groupby("language")["majority"].first(),
+            **{
+                label: of_layers(at_end, layer).set_index("language")["accuracy"]
+                for label, layer in layers.items()
+            },
+        }
         fitted = {side: fits[model, task, side] for side in ("Last", "untrained")}
-        tables = {"gain over untrained": gain} if gain["accuracy"].any() else {}
-        tables["above commonest label"] = above
-        for label, layer in (("best layer", "best"), ("last layer", at_end["layer"].max())):
-            of_layer = of_layers(at_end, layer)[["language", "accuracy"]]
-            tables[label] = last.drop(columns="accuracy").merge(of_layer, on="language")
-        for label, table in tables.items():
-            fitted[label] = statistics.regression(table, "accuracy", LD_AND_MD)
+        for label, value in values.items():
+            if value.any():  # a model of one checkpoint has no gain
+                table = last.assign(accuracy=last["language"].map(value))
+                fitted[label] = statistics.regression(table, "accuracy", LD_AND_MD)
         for label, fit in fitted.items():
-            robust = fit.table[fit.table["errors"] == "robust"].set_index("term")
             row = {"task": task, "model": model, "accuracy": label, "R2": fit.r_squared}
-            for term in LD_AND_MD:
-                value, low, high = robust.loc[term, ["coefficient", "low", "high"]]
-                row |= {term: value, f"{term}, low": low, f"{term}, high": high}
+            for term, own in of_errors(fit, "robust").iterrows():
+                row |= {term: own["coefficient"]}
+                row |= {f"{term}, {end}": own[end] for end in ("low", "high")}
             rows.append(row)
     return pd.DataFrame(rows).set_index(["task", "model", "accuracy"])
+
+
+def _rows(table: pd.DataFrame, model: str, task: str) -> pd.DataFrame:
+    """The rows of one model and task."""
+    return table[(table["model"] == model) & (table["task"] == task)]
 
 
 def text_amounts(last: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -173,33 +191,30 @@ def text_amounts(last: pd.DataFrame, seed: int) -> pd.DataFrame:
     results = []
     for (model, task), of_task in rows.groupby(["model", "task"], sort=False):
         for method in ("spearman", "pearson"):
-            found = statistics.correlation(
+            r = statistics.correlation(
                 of_task, "amount", "accuracy", languages=("language",), method=method, seed=seed
             )
-            results.append((task, model, method, found.value, found.low, found.high, found.p_value))
+            results.append((task, model, method, r.value, r.low, r.high, r.p_value))
     columns = ["task", "model", "method", "r", "low", "high", "p"]
     return pd.DataFrame(results, columns=columns).set_index(columns[:3])
-
-
-# --- choosing a checkpoint (Appendix H) -----------------------------------------------------------
 
 
 def chosen_checkpoints(
     joined: pd.DataFrame, task: str, untrained_counts: bool = False
 ) -> selection.Selection:
-    """`selection.choose_checkpoints` of every model with three or more, ``model`` in front."""
+    """`selection.choose_checkpoints` of every model with three or more, ``model`` in front.
+
+    Appendix H of the paper.
+    """
     rows = joined[(joined["task"] == task) & (untrained_counts | (joined["checkpoint"] > 0))]
     chosen = {
         model: selection.choose_checkpoints(of_model)
         for model, of_model in rows.groupby("model", sort=False)
         if joined[joined["model"] == model]["checkpoint"].nunique() > 2
     }
-    empty = pd.DataFrame(columns=["model", "rule", "against", "checkpoint"])
-    return selection.Selection(
-        *(
-            pd.concat([getattr(found, part).assign(model=model) for model, found in chosen.items()])
-            if chosen
-            else empty
-            for part in ("table", "summary")
-        )
+    tables = (
+        [getattr(choice, part).assign(model=model) for model, choice in chosen.items()]
+        for part in ("table", "summary")
     )
+    empty = pd.DataFrame(columns=["model", "rule", "against", "checkpoint"])
+    return selection.Selection(*(pd.concat(part) if part else empty for part in tables))

@@ -25,90 +25,54 @@ OF_PAIRS = ("NLI", "PI")
 
 @dataclass(frozen=True)
 class ProbeInput:
-    """One split in one language, as a probe sees it.
+    """One split in one language, as a probe sees it: n words or pairs."""
 
-    Attributes
-    ----------
-    states : np.ndarray
-        float32, ``(n_layers + 1, n, dim)``.
-    labels : np.ndarray
-        ``(n,)``, indices into ``labelled.LABELS[task]``.
-    types : tuple of str
-        ``(n,)``: the word, to which a control task gives one label wherever it stands; of a pair
-        its number, since no pair comes twice.
-    places : list of tuple
-        ``(n,)``: sentence and number of the word; of pairs none.
-    n_lost : int
-        Words behind the maximum length or without a subword; pairs that were cut.
-    """
-
-    states: np.ndarray
-    labels: np.ndarray
-    types: tuple[str, ...]
-    places: list[tuple[int, int]]
-    n_lost: int
+    states: np.ndarray  # float32, (n_layers + 1, n, dim)
+    labels: np.ndarray  # (n,), indices into ``labelled.LABELS[task]``
+    types: tuple[str, ...]  # word, to which a control task gives one label; number of the pair
+    places: list[tuple[int, int]]  # sentence and number of the word; of pairs none
+    n_lost: int  # words behind the maximum length or without a subword; pairs that were cut
 
 
 @dataclass(frozen=True)
 class ProbeSetup:
     """What a probe is trained on and how: all that a score depends on but model and language.
 
-    Attributes
-    ----------
-    task : {"POS", "NER", "NLI"}
-    n_train, n_validation, n_test : int, optional
-        Examples (words, pairs) of a language in each split; None or more than there are: all.
-    seed : int
-        Of the sentences drawn. In parallel data the same positions in every language: of pairs
-        just these; of words the first so many in one order, since words a sentence differ.
-    subword : {"first", "mean"}
-        What stands for a word of several subwords.
-    form : {"joint", "concatenated"}
-        What stands for a pair (see `xlx.models.words`).
-    max_length : int, optional
-        Subwords of a sentence or pair; None: what the model takes.
-    hidden : int, optional
-        Units of the hidden layer; None: a linear probe.
-    seeds : tuple of int
-        Of the initial weights, one probe each.
-    path : str or Path, optional
-        A local copy of the full data; None: the shipped subset.
+    Of each split ``n_train``, ``n_validation``, ``n_test`` examples (words, pairs) of a language;
+    None or more than there are: all. In parallel data ``seed`` draws the same positions in every
+    language: of pairs just these; of words the first so many in one order, since words a sentence
+    differ.
     """
 
-    task: str
+    task: str  # POS, NER, NLI or PI
     n_train: int | None = None
     n_validation: int | None = None
     n_test: int | None = None
-    seed: int = 1
-    subword: str = "first"
-    form: str = "joint"
-    max_length: int | None = None
-    hidden: int | None = None
-    seeds: tuple[int, ...] = probes.SEEDS
-    path: str | Path | None = None
+    seed: int = 1  # of the sentences drawn
+    subword: str = "first"  # or "mean": what stands for a word of several subwords
+    form: str = "joint"  # or "concatenated": what stands for a pair (`xlx.models.words`)
+    max_length: int | None = None  # subwords of a sentence or pair; None: what the model takes
+    hidden: int | None = None  # units of the hidden layer; None: a linear probe
+    seeds: tuple[int, ...] = probes.SEEDS  # of the initial weights, one probe each
+    path: str | Path | None = None  # a local copy of the full data; None: the shipped subset
 
     def __post_init__(self) -> None:
         for name in ("n_train", "n_validation", "n_test", "max_length", "hidden"):
             if getattr(self, name) is not None:
                 checks.whole(getattr(self, name), name, least=None)
-        checks.several(self.seeds, "seeds")
+        object.__setattr__(self, "seeds", tuple(checks.several(self.seeds, "seeds")))
 
     def load(self, language: str, split: str, source: str | None = None) -> LabelledPart:
-        """A split of a language, as many sentences of it as are asked for.
-
-        Kept in memory, so that the checkpoints of a series do not read it anew.
-        """
-        return _load(self.task, language, split, source, self.path, self._size(split), self.seed)
+        """A split of a language, as many sentences of it as are asked for; read once."""
+        return _load(self, language, split, source)
 
     def about(self, language: str, split: str, source: str | None = None) -> dict[str, object]:
         """What names that split, without reading it where it is shipped."""
         if self.path is not None:
             return {"text": self.load(language, split, source).table_hash()}
-        drawn = {"n": self._size(split), "seed": self.seed} if self._size(split) is not None else {}
+        n = getattr(self, f"n_{split}")
+        drawn = {} if n is None else {"n": n, "seed": self.seed}
         return labelled.about_labelled(self.task, language, split, source=source) | drawn
-
-    def _size(self, split: str) -> int | None:
-        return {"train": self.n_train, "validation": self.n_validation, "test": self.n_test}[split]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -117,27 +81,17 @@ class ProbeSetup:
 
 
 @lru_cache(maxsize=512)
-def _load(
-    task: str,
-    language: str,
-    split: str,
-    source: str | None,
-    path: str | Path | None,
-    n: int | None,
-    seed: int,
-) -> LabelledPart:
-    part = labelled.load_labelled(task, language, split, source=source, path=path)
-    return part if n is None else _enough(part, n, seed)
-
-
-def _enough(part: LabelledPart, n: int, seed: int) -> LabelledPart:
-    """Sentences drawn without replacement until they hold n examples; all if they never do."""
+def _load(setup: ProbeSetup, language: str, split: str, source: str | None) -> LabelledPart:
+    """Sentences drawn without replacement until they hold enough examples; all if they never do."""
+    part = labelled.load_labelled(setup.task, language, split, source=source, path=setup.path)
+    n = getattr(setup, f"n_{split}")
+    if n is None:
+        return part
     if isinstance(part, Examples) or n < 1:  # which is an error
-        return part.take(n, seed)
-    order = np.random.default_rng(seed).permutation(len(part))
+        return part.take(n, setup.seed)
+    order = np.random.default_rng(setup.seed).permutation(len(part))
     sizes = np.cumsum([len(part.sentences[i]) for i in order])
-    kept = sorted(order[: np.searchsorted(sizes, n) + 1].tolist())
-    return part.at(kept)
+    return part.at(sorted(order[: np.searchsorted(sizes, n) + 1].tolist()))
 
 
 def probe_input(encoder: loading.Encoder, part: LabelledPart, setup: ProbeSetup) -> ProbeInput:
@@ -145,28 +99,20 @@ def probe_input(encoder: loading.Encoder, part: LabelledPart, setup: ProbeSetup)
     if isinstance(part, Examples):
         embedded = pairs.embed_pairs(
             encoder, part.first, part.second, form=setup.form, max_length=setup.max_length
-        )  # fmt: skip
+        )
         return ProbeInput(embedded.states, part.labels, part.ids, [], embedded.n_cut)
     embedded = words.embed_words(
         encoder, part.sentences, subword=setup.subword, max_length=setup.max_length
     )
     label = {name: index for index, name in enumerate(setup.labels)}
     places = list(zip(embedded.sentence.tolist(), embedded.word.tolist(), strict=True))
-    return ProbeInput(
-        embedded.states,
-        np.array([label[part.tags[sentence][word]] for sentence, word in places]),
-        tuple(part.sentences[sentence][word] for sentence, word in places),
-        places,
-        embedded.n_cut + embedded.n_empty,
-    )
+    labels = np.array([label[part.tags[sentence][word]] for sentence, word in places])
+    types = tuple(part.sentences[sentence][word] for sentence, word in places)
+    return ProbeInput(embedded.states, labels, types, places, embedded.n_cut + embedded.n_empty)
 
 
 def probed_languages(
-    task: str,
-    setup: str = "mono",
-    *,
-    source: str | None = None,
-    path: str | Path | None = None,
+    task: str, setup: str = "mono", *, source: str | None = None, path: str | Path | None = None
 ) -> tuple[str, ...]:
     """Languages that Table 2 ticks for a task ("mono" or "CL") and that there is data for.
 

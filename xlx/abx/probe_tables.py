@@ -18,8 +18,6 @@ from xlx.models.loading import load
 from xlx.text import labelled
 from xlx.text.shipped import catalogue
 
-# --- what is asked --------------------------------------------------------------------------------
-
 
 def setups(
     tasks: Sequence[str],
@@ -48,26 +46,18 @@ def task_languages(
     sources: Mapping[str, str] | None = None,
 ) -> dict[str, list[str]]:
     """Task → its `probed_languages`, those chosen, of one source."""
-    return {
-        task: [
-            code
-            for code in probed_languages(
-                task, table_2, source=(sources or {}).get(task), path=setup.path
-            )
-            if chosen is None or code in chosen
-        ]
-        for task, setup in of_tasks.items()
-    }
+    codes = {}
+    for task, setup in of_tasks.items():
+        known = probed_languages(task, table_2, source=(sources or {}).get(task), path=setup.path)
+        codes[task] = [code for code in known if chosen is None or code in chosen]
+    return codes
 
 
 def shipped_sizes(tasks: Sequence[str]) -> pd.DataFrame:
     """What is shipped for tasks in one language: languages, sentences (NLI: pairs) a language."""
-    sizes = shipped_parts(tasks).groupby(["task", "source"]).agg(
-        languages=("language", "nunique"),
-        train=("train", "median"),
-        validation=("validation", "median"),
-        test=("test", "median"),
-    )  # fmt: skip
+    parts = shipped_parts(tasks).groupby(["task", "source"])
+    sizes = parts[["train", "validation", "test"]].median()
+    sizes.insert(0, "languages", parts["language"].nunique())
     return sizes.astype(int)
 
 
@@ -96,18 +86,11 @@ def probed(
     for name in names:
         steps = history(name, leave_out=leave_out)
         if checkpoints != "all":
-            first = [] if checkpoints == "last" else steps[:1]
-            steps = list(dict.fromkeys([*first, steps[-1]]))
-        of_model = [
-            monolingual(
-                steps,
-                setup,
-                codes[task],
-                entity_layers=[-1] if entities and task == "NER" else (),
-                **options,
-            )
-            for task, setup in of_tasks.items()
-        ]
+            steps = list(dict.fromkeys([*(steps[:1] if checkpoints == "ends" else ()), steps[-1]]))
+        of_model = []
+        for task, setup in of_tasks.items():
+            layers = [-1] if entities and task == "NER" else ()
+            of_model.append(monolingual(steps, setup, codes[task], entity_layers=layers, **options))
         tables.append(pd.concat(of_model).sort_values("checkpoint", kind="stable"))
     return pd.concat(tables, ignore_index=True)
 
@@ -115,9 +98,6 @@ def probed(
 def drawn_anew(of_tasks: Mapping[str, ProbeSetup], seed: int) -> dict[str, ProbeSetup]:
     """The same setups with other sentences."""
     return {task: replace(setup, seed=seed) for task, setup in of_tasks.items()}
-
-
-# --- one sentence, and what a score means ---------------------------------------------------------
 
 
 def example_probe(
@@ -159,21 +139,17 @@ def context_bands(context: pd.DataFrame) -> pd.DataFrame:
     ``low``, ``high`` (one error either way). Languages differ in how easy they are; an interval for
     comparing lines leaves that out.
     """
-    trained = context[context["kind"] == "trained"]
-    kinds = {
-        "trained": (trained, "accuracy"),
-        "untrained": (context[context["kind"] == "untrained"], "accuracy"),
-        "control": (trained, "control_accuracy"),
-        "majority": (trained, "majority"),
-    }
     keys = ["model", "task", "layer", "language"]
-    shares = pd.concat(
-        rows.groupby(keys, sort=False, as_index=False)[column]
-        .mean()
-        .rename(columns={column: "score"})
-        .assign(kind=kind)
-        for kind, (rows, column) in kinds.items()
+    trained, untrained = (context[context["kind"] == kind] for kind in ("trained", "untrained"))
+    columns = {"accuracy": "trained", "control_accuracy": "control", "majority": "majority"}
+    renamed = trained.drop(columns="kind").rename(columns=columns)
+    rows = pd.concat(
+        [
+            renamed.melt(keys, list(columns.values()), "kind", "score"),
+            untrained.rename(columns={"accuracy": "score"})[[*keys, "kind", "score"]],
+        ]
     )
+    shares = rows.groupby(["kind", *keys], sort=False, as_index=False)["score"].mean()
     ease = shares.groupby(["model", "task", "language"])["score"].transform("mean")
     shares["apart"] = shares["score"] - ease
     grouped = shares.groupby(["model", "task", "kind", "layer"], sort=False)
@@ -181,18 +157,11 @@ def context_bands(context: pd.DataFrame) -> pd.DataFrame:
     return bands.assign(low=bands["score"] - bands["error"], high=bands["score"] + bands["error"])
 
 
-# --- accuracies of models -------------------------------------------------------------------------
-
-
 def of_layers(scored: pd.DataFrame, layer: str | int) -> pd.DataFrame:
     """Accuracies of models from those of their layers: a row a model, checkpoint, task, language.
 
-    Parameters
-    ----------
-    scored : DataFrame
-        As `monolingual` returns it.
-    layer : {"mean", "best"} or int
-        The mean over layers, the layer of lowest validation loss, or a layer.
+    ``scored`` as `monolingual` returns it; ``layer``: "mean" over layers, "best" (of lowest
+    validation loss) or a number.
     """
     keys = ["model", "task", "checkpoint", "language"]
     by_layer = scored.groupby([*keys, "layer"], sort=False, as_index=False)[
@@ -220,31 +189,15 @@ def retested(
     back; where the correlation of two draws is not above zero, differences between languages are
     noise, and so is any coefficient.
 
-    Parameters
-    ----------
-    first, second : DataFrame
-        ``model``, ``task``, the columns `languages` and ``accuracy``, of two draws; rows that both
-        have count.
-    seed : int
-        Of the interval, over languages (`statistics.correlation`).
-
-    Returns
-    -------
-    DataFrame
-        One row a task and model: ``n``, ``r``, ``low``, ``high`` (NaN where all are the same).
+    ``first`` and ``second`` have ``model``, ``task``, the columns `languages` and ``accuracy``, of
+    two draws; rows that both have count. Returns `statistics.correlations` by task and model, with
+    intervals over languages.
     """
-    keys = ["model", "task", *languages]
-    both = first.merge(second, on=keys, suffixes=("", " again"))
-    rows = []
-    for (task, model), some in both.groupby(["task", "model"], sort=False):
-        try:
-            r = statistics.correlation(
-                some, "accuracy", "accuracy again", languages=languages, seed=seed
-            )
-            rows.append((task, model, r.n, r.value, r.low, r.high))
-        except ValueError:  # nothing varies
-            rows.append((task, model, len(some), np.nan, np.nan, np.nan))
-    return pd.DataFrame(rows, columns=["task", "model", "n", "r", "low", "high"])
+    both = first.merge(second, on=["model", "task", *languages], suffixes=("", " again"))
+    table = statistics.correlations(
+        both, ["task", "model"], "accuracy", "accuracy again", languages=languages, seed=seed
+    )
+    return table[["task", "model", "n", "r", "low", "high"]]
 
 
 def lost_examples(scored: pd.DataFrame) -> pd.DataFrame:
@@ -254,8 +207,6 @@ def lost_examples(scored: pd.DataFrame) -> pd.DataFrame:
 
 
 def courses(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies with ``value``, 0 at a language's lowest checkpoint, 1 at its ``best``."""
-    grouped = accuracy.groupby(["model", "task", "language"])["accuracy"]
-    lowest, highest = grouped.transform("min"), grouped.transform("max")
-    share = (accuracy["accuracy"] - lowest) / (highest - lowest).where(highest > lowest)
-    return accuracy.assign(value=share, best=accuracy.index.isin(grouped.idxmax()))
+    """Accuracies, ``best`` at the highest checkpoint of a language."""
+    best = accuracy.groupby(["model", "task", "language"])["accuracy"].idxmax()
+    return accuracy.assign(best=accuracy.index.isin(best))

@@ -7,7 +7,7 @@ them with, `xlx.abx.probe_setup` says what a probe is trained on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, product
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from seqeval.metrics import f1_score
 
 from xlx.abx.probe_setup import (
     OF_PAIRS,
-    LabelledPart,
     ProbeInput,
     ProbeSetup,
     probe_input,
@@ -57,15 +56,11 @@ def monolingual(
         NER: layers (negative ones count from the last) at which the F1 of whole entities is
         computed, by seqeval; it takes longer than the probe.
 
-    Returns
-    -------
-    DataFrame
-        A row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
-        ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if
-        it is not asked for) and ``n_lost`` (examples that could not be embedded whole).
-
-    Raises ValueError as `labelled.load`, `words.embed_words` and `probes.evaluate`; for no
-    language; for entities of another task than NER.
+    Returns a row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
+    ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if it is
+    not asked for) and ``n_lost`` (examples that could not be embedded whole). Raises ValueError as
+    `labelled.load`, `words.embed_words` and `probes.evaluate`; for no language; for entities of
+    another task than NER.
     """
     codes = _languages(codes, setup, "mono")
     if len(entity_layers) and setup.task != "NER":
@@ -88,12 +83,9 @@ def cross_lingual(
     test parts (NLI: parallel; NER: other text in each language). ``codes`` are sources and targets
     alike; None for `probed_languages` of the task, "CL". Errors as `monolingual`.
 
-    Returns
-    -------
-    DataFrame
-        A row per model, source, target, layer and seed: ``model``, ``checkpoint``, ``task``,
-        ``source``, ``target``, ``layer``, ``seed``, ``n_test``, ``accuracy``, ``majority`` (of the
-        commonest class of the source on the target).
+    Returns a row per model, source, target, layer and seed: ``model``, ``checkpoint``, ``task``,
+    ``source``, ``target``, ``layer``, ``seed``, ``n_test``, ``accuracy``, ``majority`` (of the
+    commonest class of the source on the target).
     """
     codes = _languages(codes, setup, "CL")
     tests = [setup.about(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes]
@@ -124,12 +116,7 @@ def _languages(codes: Sequence[str] | None, setup: ProbeSetup, table_2: str) -> 
             f"{setup!r} is no ProbeSetup of POS, NER, NLI or PI (TOPIC: see xlx.mexa.topics)"
         )
     codes = probed_languages(setup.task, table_2, path=setup.path) if codes is None else codes
-    codes = tuple(checks.several(codes, "languages"))
-    if len(set(codes)) < len(codes):
-        raise ValueError(f"{setup.task}: a language is named twice: {', '.join(map(str, codes))}")
-    if not codes:
-        raise ValueError(f"{setup.task}: there is no language to probe; name at least one")
-    return codes
+    return tuple(checks.several(codes, "languages", once=True))
 
 
 def _results(
@@ -176,14 +163,12 @@ def _probes(
 ) -> Iterator[pd.DataFrame]:
     """`monolingual` of some languages, one table each."""
     encoder = loading.load(name)
-    layers = list(options["entity_layers"])
-    if layers:
-        layers = checks.layers(layers, encoder.n_layers + 1, from_last=True)
+    if options["entity_layers"]:
+        layers = checks.layers(options["entity_layers"], encoder.n_layers + 1, from_last=True)
+        options = {**options, "entity_layers": layers}
     lost = {}
     for embedded in _portions(encoder, setup, codes, labelled.SPLITS):
-        rows = _probe(
-            embedded, setup, options["control"], options["online"], layers, encoder.device
-        )
+        rows = _probe(embedded, setup, **options, device=encoder.device)
         for code, inputs in embedded.items():
             n_lost = sum(part.n_lost for part in inputs.values())
             lost[code] = n_lost / (n_lost + sum(len(part.labels) for part in inputs.values()))
@@ -195,11 +180,8 @@ def _probes(
 def _transfers(
     name: Name, setup: ProbeSetup, codes: Sequence[str], options: Mapping[str, object]
 ) -> Iterator[dict[str, np.ndarray]]:
-    """`cross_lingual` from some sources, arrays each.
-
-    ``right``, test examples ``(n_targets, n_layers + 1, n_seeds)``; ``n_test`` and ``majority``,
-    ``(n_targets,)``.
-    """
+    """`cross_lingual` from some sources: ``right``, test examples ``(n_targets, n_layers + 1,
+    n_seeds)``; ``n_test`` and ``majority``, ``(n_targets,)``."""
     encoder = loading.load(name)
     test = "test", TRANSFER_SOURCES.get(setup.task)
     targets = [probe_input(encoder, setup.load(code, *test), setup) for code in options["targets"]]
@@ -242,10 +224,11 @@ def _portions(
     Every language of a portion takes as much as its largest, to which it is filled up.
     """
     parts = {code: {split: setup.load(code, split) for split in splits} for code in codes}
+    wide = encoder.dim * (4 if setup.task in OF_PAIRS and setup.form == "concatenated" else 1)
     portions, largest = [[]], 0
     for code in codes:
-        need = 4 * sum(_width(part, encoder, setup) for part in parts[code].values())
-        need *= encoder.n_layers + 1
+        n = sum(getattr(part, "n_words", len(part)) for part in parts[code].values())
+        need = 4 * n * wide * (encoder.n_layers + 1)
         if portions[-1] and (len(portions[-1]) + 1) * max(largest, need) > _MEMORY:
             portions.append([])
             largest = 0
@@ -256,13 +239,6 @@ def _portions(
             code: {split: probe_input(encoder, part, setup) for split, part in parts[code].items()}
             for code in portion
         }
-
-
-def _width(part: LabelledPart, encoder: loading.Encoder, setup: ProbeSetup) -> int:
-    """Numbers that the examples of a split have in a layer."""
-    if isinstance(part, labelled.Tagged):
-        return part.n_words * encoder.dim
-    return len(part) * encoder.dim * (4 if setup.form == "concatenated" else 1)
 
 
 def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
@@ -301,13 +277,9 @@ def _probe(
     splits = [split for split, _ in stacks]
     options = {"hidden": setup.hidden, "seeds": setup.seeds, "device": device}
     fitted = probes.fit(*splits[:2], len(setup.labels), **options)
+    types = [types for _, types in stacks] if control else None
     rows = probes.evaluate_probes(
-        *splits,
-        len(setup.labels),
-        types=[types for _, types in stacks] if control else None,
-        online=online,
-        fitted=fitted,
-        **options,
+        *splits, len(setup.labels), types=types, online=online, fitted=fitted, **options
     )
     n_layers = len(splits[0].states) // len(codes)
     rows.insert(0, "language", np.array(codes)[rows["group"] // n_layers])
@@ -316,13 +288,11 @@ def _probe(
     rows["n_lost"] = rows["language"].map(
         {code: sum(part.n_lost for part in embedded[code].values()) for code in codes}
     )
-    for number, code in enumerate(codes):
-        for layer in entity_layers:
-            test = embedded[code]["test"]
-            probe = fitted.take([number * n_layers + layer])
-            predicted = probe.predict(test.states[[layer]])[0]
-            of_layer = (rows["language"] == code) & (rows["layer"] == layer)
-            rows.loc[of_layer, "f1"] = _entity_f1(test, predicted, setup.load(code, "test"))
+    for (number, code), layer in product(enumerate(codes), entity_layers):
+        test = embedded[code]["test"]
+        predicted = fitted.take([number * n_layers + layer]).predict(test.states[[layer]])[0]
+        of_layer = (rows["language"] == code) & (rows["layer"] == layer)
+        rows.loc[of_layer, "f1"] = _entity_f1(test, predicted, setup.load(code, "test"))
     return rows
 
 
@@ -349,17 +319,15 @@ def _transfer(
 ) -> Iterator[dict[str, np.ndarray]]:
     """`_transfers` from a few sources at once."""
     splits = [_stacked([part[split] for part in sources])[0] for split in ("train", "validation")]
-    n_classes = len(setup.labels)
-    fitted = probes.fit(*splits, n_classes, hidden=setup.hidden, seeds=setup.seeds, device=device)
+    n = len(setup.labels)
+    fitted = probes.fit(*splits, n, hidden=setup.hidden, seeds=setup.seeds, device=device)
     n_layers = len(splits[0].states) // len(sources)
     for number, source in enumerate(sources):
-        probe = fitted.take([number * n_layers + layer for layer in range(n_layers)])
+        probe = fitted.take(range(number * n_layers, (number + 1) * n_layers))
         right = [(probe.predict(test.states) == test.labels).sum(axis=-1) for test in targets]
-        commonest = [
-            probes.majority(source["train"].labels, test.labels, n_classes)[0] for test in targets
-        ]
+        shares = [probes.majority(source["train"].labels, test.labels, n)[0] for test in targets]
         yield {
             "right": np.array(right, dtype=np.int32),
             "n_test": np.array([len(test.labels) for test in targets]),
-            "majority": np.array(commonest),
+            "majority": np.array(shares),
         }

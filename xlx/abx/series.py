@@ -1,13 +1,11 @@
 """The ABX lens along a training history, and averages of what it finds.
 
 `measure_model` takes one model, `measure_series` every checkpoint of a series; both look for a
-result first (`xlx.core.work`), so a notebook that was run once is quick, and four notebooks share
-one computation. `summarise` averages over pairs and, as asked, layers, with intervals over
-sentences.
+result first (`xlx.core.work`). `summarise` averages over pairs and, as asked, layers, with
+intervals over sentences.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,9 +15,10 @@ from xlx.abx.discrimination import SCORES
 from xlx.abx.measurement import (
     Measurement,
     influence_order,
-    language_membership,
+    language_weights,
     layers_of_mean,
     measure_all,
+    texts_of,
 )
 from xlx.core import checks, statistics, work
 from xlx.models import embeddings, loading
@@ -69,7 +68,7 @@ def bag_scores(name: Name, corpus: ParallelCorpus, max_length: int | None = None
     """
     about = {
         "model": loading.fingerprint(name),
-        "texts": [[code, corpus.text_hash(code)] for code in corpus.languages],
+        "texts": texts_of(corpus),
         "max_length": max_length,
     }
     return work.result(BAG_SCORES, about, name, corpus, max_length)
@@ -108,11 +107,8 @@ def summarise(
     embedding_layer : bool
         Whether layer 0 is among "all" (see `abx.average_layers`).
 
-    Returns
-    -------
-    DataFrame
-        ``model``, ``checkpoint``, ``task``, the keys, ``score``, ``low``, ``high`` (of a normal
-        interval from the jackknife over sentences).
+    Returns ``model``, ``checkpoint``, ``task``, the keys, ``score``, ``low``, ``high`` (of a normal
+    interval from the jackknife over sentences).
     """
     unknown = set(checks.several(by, "keys")) - {"layer", "language"}
     if unknown:
@@ -139,15 +135,13 @@ def _summary(
     kept = layers_of_mean(len(measured.scores.layers), layers, embedding_layer)
     score = measured.scores.scores[task][kept].mean(axis=-1)  # (layers, pairs)
     influence = measured.influence[task][kept]  # (layers, languages, sentences)
+    languages, weights = language_weights(measured.scores.pairs)
     if "layer" not in by:
-        score = score.mean(axis=0, keepdims=True)
-        influence = influence.mean(axis=0, keepdims=True)
-    languages, membership = language_membership(measured.scores.pairs)
+        score, influence = (array.mean(axis=0, keepdims=True) for array in (score, influence))
     if "language" in by:
-        score = score @ (membership / membership.sum(axis=1, keepdims=True)).T
+        score = score @ weights.T
     else:
-        score = score.mean(axis=1, keepdims=True)
-        influence = influence.mean(axis=1, keepdims=True)
+        score, influence = (array.mean(axis=1, keepdims=True) for array in (score, influence))
     error = statistics.jackknife_error(influence, influence_order(task))
     low, high = statistics.interval(score, error)
     layer, group = np.indices(score.shape).reshape(2, -1)
@@ -158,45 +152,6 @@ def _summary(
         columns["language"] = np.array(languages)[group]
     numbers = {"score": score.ravel(), "low": low.ravel(), "high": high.ravel()}
     return pd.DataFrame(columns | numbers)
-
-
-class Averaged(Protocol):
-    """What has a mean score with its influence: `Measurement`, `lengths.LikeLength`."""
-
-    texts: tuple[str, ...]
-
-    def mean(
-        self, task: str, layers: Sequence[int] | None, embedding_layer: bool
-    ) -> tuple[float, np.ndarray]: ...
-
-
-def score_difference(
-    first: Averaged,
-    second: Averaged,
-    task: str,
-    *,
-    layers: Sequence[int] | None = None,
-    other_layers: Sequence[int] | None = None,
-    embedding_layer: bool = True,
-) -> dict[str, float]:
-    """Mean score of the first minus that of the second, with the 95 % interval of the difference.
-
-    Both are means over all pairs; each over its own layers, as in `summarise`. The same sentences
-    are behind both, so the interval is narrower than those of the two scores suggest.
-
-    Returns ``value``, ``low`` and ``high``. Raises ValueError for a task or layer that there is
-    not, and for measurements of other text.
-    """
-    if first.texts != second.texts:
-        raise ValueError(
-            "the two measurements are of other languages or sentences: measure both models on one "
-            "corpus"
-        )
-    score, influence = first.mean(task, layers, embedding_layer)
-    other_score, other_influence = second.mean(task, other_layers, embedding_layer)
-    error = statistics.jackknife_error(influence - other_influence, influence_order(task))
-    width, value = float(statistics.half_width(error)), score - other_score
-    return {"value": value, "low": value - width, "high": value + width}
 
 
 def documents(corpus: ParallelCorpus) -> list[str]:

@@ -14,6 +14,8 @@ from xlx.abx.experiments import PAIR, at_first, at_last, printed_results, side_b
 from xlx.core import languages, statistics
 from xlx.text.corpora import ParallelCorpus
 
+_PRINTED = "printed (XLM-R)"
+
 
 def tradeoff_pairs(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
     """``LD`` and ``MD`` of a pair, mean over layers: a row a model, checkpoint and pair."""
@@ -35,14 +37,12 @@ def tradeoff_correlations(
         ),
     }  # fmt: skip
     printed = printed_results()
-    tables = []
+    tables = {}
     for observations, (rows, *claims) in sets.items():
         for method, claim in zip(("spearman", "pearson"), claims, strict=True):
             table = statistics.correlations(rows, ["model"], "LD", "MD", method=method, **options)
-            table.insert(0, "observations", observations)
-            table.insert(1, "method", method)
-            tables.append(table.assign(printed=float(printed[claim])))
-    return pd.concat(tables, ignore_index=True).rename(columns={"printed": "printed (XLM-R)"})
+            tables[observations, method] = table.assign(**{_PRINTED: float(printed[claim])})
+    return pd.concat(tables, names=["observations", "method"]).reset_index([0, 1])
 
 
 def correlation_courses(pairs: pd.DataFrame, **options: object) -> pd.DataFrame:
@@ -73,12 +73,12 @@ def untaught_correlations(
     several = pairs.groupby("model")["checkpoint"].transform("nunique") > 1
     sources = {"bag of subwords": bags, "first checkpoint": at_first(pairs[several])}
     rows = pd.concat(sources, names=["scores of", None]).reset_index(level=0)
-    tables = [
-        statistics.correlations(rows, ["model", "scores of"], "LD", "MD", method=method, **options)
-        .assign(method=method)
+    keys = ["model", "scores of"]
+    tables = {
+        method: statistics.correlations(rows, keys, "LD", "MD", method=method, **options)
         for method in ("spearman", "pearson")
-    ]  # fmt: skip
-    return pd.concat(tables, ignore_index=True).drop(columns="n")
+    }
+    return pd.concat(tables, names=["method"]).reset_index(0).drop(columns="n")
 
 
 def partial_tradeoffs(
@@ -99,9 +99,7 @@ def partial_tradeoffs(
     if held["one_script"].nunique() > 1:
         sets["the bag and script"] = [*sets["the bag"], "one_script"]
     sets["these and length"] = [*list(sets.values())[-1], "length MD"]
-    steps = held.groupby("model")["checkpoint"]
-    first, last = steps.transform("min"), steps.transform("max")
-    ends = held[(held["checkpoint"] == first) | (held["checkpoint"] == last)]
+    ends = pd.concat([at_first(held), at_last(held)]).drop_duplicates().sort_index()
     tables = {
         key: statistics.partial_correlations(rows, "LD", "MD", sets, **options)
         for key, rows in ends.groupby(["model", "checkpoint"], sort=False)
@@ -124,10 +122,7 @@ def kinds_of_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     branch = _shared(pairs, "family", "branch")
     branch = branch.map({True: ", one branch", False: ", two branches"})
     groups = pairs.assign(kind=script + branch).groupby(["model", "kind"])
-    rows = {
-        key: (len(rows), rows["LD"].mean(), rows["MD"].mean(), rows["LD"].corr(rows["MD"]))
-        for key, rows in groups
-        if len(rows) > 2
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["pairs", "LD", "MD", "r within"])
-    return table.set_index(pd.MultiIndex.from_tuples(table.index, names=["model", "kind"]))
+    table = groups[["LD", "MD"]].mean()
+    table.insert(0, "pairs", groups.size())
+    table["r within"] = groups[["LD", "MD"]].corr()["MD"].xs("LD", level=2)
+    return table[table["pairs"] > 2]

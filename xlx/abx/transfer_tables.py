@@ -1,7 +1,7 @@
 """Transfer of probes against LD and MD of two languages (ABX paper, section 5.3): `abx-6`.
 
-Parameters in, tidy tables out; `xlx.abx.probing`, `pair_regression` and `selection` make the
-numbers behind them. ``groups`` below is (model, task) → rows, one per ordered pair of languages.
+Parameters in, tidy tables out; `xlx.abx.probing`, `pair_regression` (which says what ``groups``
+are) and `selection` make the numbers behind them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,17 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from scipy import stats
 
-from xlx.abx import pair_regression, selection
+from xlx.abx import selection
 from xlx.abx.discrimination import average_layers, pair_scores
 from xlx.abx.experiments import PAIR, printed_results, side_by_side
-from xlx.abx.probe_regressions import LD_AND_MD, printed_regressions
+from xlx.abx.pair_regression import ENDS, LD_AND_MD, Groups
+from xlx.abx.probe_regressions import printed_regressions, under_printed
 from xlx.abx.probe_setup import ProbeSetup
 from xlx.abx.probe_tables import retested
 from xlx.abx.probing import cross_lingual
 from xlx.abx.series import bag_scores, measure_model
 from xlx.core import languages, statistics
 from xlx.text.corpora import ParallelCorpus
-
-Groups = Mapping[tuple[str, str], pd.DataFrame]
 
 #: The source of each task whose languages take part.
 TRANSFERRED = {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}
@@ -38,10 +37,10 @@ def sizes(codes: Mapping[str, Sequence[str]]) -> pd.DataFrame:
 def shared_sentence(setup: ProbeSetup, codes: Sequence[str]) -> pd.Series:
     """The shortest sentence of Parallel UD that is drawn in all languages, with its tags."""
     parts = {code: setup.load(code, "test", "pud") for code in codes}
-    shared = set.intersection(*(set(part.ids) for part in parts.values()))
-    first = next(iter(parts.values()))
-    lengths = {name: len(words) for name, words in zip(first.ids, first.sentences, strict=True)}
-    shown = min(shared, key=lambda name: (lengths[name], name))
+    first, *others = parts.values()
+    shared = [row for row in zip(first.ids, first.sentences, strict=True)
+              if all(row[0] in part.ids for part in others)]  # fmt: skip
+    shown, _ = min(shared, key=lambda row: (len(row[1]), row[0]))
     texts = {}
     for code, part in parts.items():
         row = part.ids.index(shown)
@@ -89,12 +88,8 @@ def within_and_between(accuracy: pd.DataFrame) -> pd.DataFrame:
 
 def retest_table(accuracy: pd.DataFrame, again: pd.DataFrame, seed: int) -> pd.DataFrame:
     """`retested` over pairs of languages, and within languages."""
-    kind = _pairs(accuracy)
-    ends = ("source", "target")
-    tables = {
-        pairs: retested(accuracy[kind == pairs], again, languages=ends, seed=seed)
-        for pairs in ("between languages", "in the language")
-    }
+    kinds = accuracy.groupby(_pairs(accuracy), sort=True)
+    tables = {kind: retested(rows, again, languages=ENDS, seed=seed) for kind, rows in kinds}
     table = pd.concat(tables, names=["pairs", ""]).droplevel(1)
     return table.set_index(["task", "model"], append=True)
 
@@ -113,11 +108,10 @@ def pairs_with_scores(
         bag = side_by_side(bag_scores(name, corpus), PAIR).set_index(PAIR).add_prefix("bag ")
         tables.append(scores.merge(bag.reset_index(), on=PAIR))
     scores = pd.concat(tables)
-    turned = scores.rename(columns=dict(zip(PAIR, reversed(PAIR), strict=True)))
-    both = pd.concat([scores, turned])
-    both = both.rename(columns=dict(zip(PAIR, ("source", "target"), strict=True)))
-    others = accuracy[accuracy["source"] != accuracy["target"]]
-    return others.merge(both, on=["model", "source", "target"])
+    both = pd.concat(
+        scores.rename(columns=dict(zip(PAIR, ends, strict=True))) for ends in (ENDS, ENDS[::-1])
+    )
+    return accuracy.query("source != target").merge(both, on=["model", *ENDS])
 
 
 def transfer_regressions(
@@ -127,163 +121,94 @@ def transfer_regressions(
 
     p-values are text, since the printed ones are; ``options`` of the permutation of languages.
     """
-    printed = printed_regressions("cross_lingual")
+    printed = printed_regressions("cross_lingual").loc[(slice(None), "Last"), :].droplevel(1)
     reliability = retest.xs("between languages", level="pairs")["r"]
-    rows = []
+    rows = {}
     for task in tasks:
-        of_task = printed[printed["task"] == task]
-        row = of_task.set_index(of_task["predictor"].fillna("R2"))[["value", "p_value"]]
+        value, p_value = (printed.loc[task, part] for part in ("value", "p_value"))
         for term in LD_AND_MD:
-            numbers = float(row.loc["R2", "value"]), float(row.loc[term, "value"])
-            named = {"R2": numbers[0], "coefficient": numbers[1]}
-            rows.append(
-                {"task": task, "source": "printed", "term": term}
-                | named
-                | {"classical": row.loc[term, "p_value"]}
-            )
+            row = {"R2": value["R2"], "coefficient": value[term], "classical": p_value[term]}
+            rows[task, "printed", term] = row
         for (model, of_group), table in groups.items():
             if of_group == task:
-                head = {"task": task, "source": model}
-                extra = {"retest r": reliability[task, model]}
-                rows += [head | found | extra for found in _regression_rows(table, **options)]
-    return pd.DataFrame(rows).set_index(["task", "source", "term"])
+                fit = statistics.regression(table, "accuracy", LD_AND_MD, clusters=ENDS)
+                test = statistics.permutation_regression(table, "accuracy", LD_AND_MD, **options)
+                for term, permuted in test.set_index("term")["p_value"].items():
+                    of_term = fit.table[fit.table["term"] == term].set_index("errors")
+                    rows[task, model, term] = {
+                        "R2": fit.r_squared,
+                        "coefficient": of_term["coefficient"].iloc[0],
+                        **of_term["p_value"].map("{:.3f}".format),
+                        "permutation": f"{permuted:.3f}",
+                        "VIF": of_term["vif"].iloc[0],
+                        "repaired": ", ".join(fit.repaired),
+                        "retest r": reliability[task, model],
+                    }
+    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
+    return table.rename_axis(["task", "source", "term"])
 
 
-def _regression_rows(table: pd.DataFrame, **options: object) -> list[dict[str, object]]:
-    fit = statistics.regression(table, "accuracy", LD_AND_MD, clusters=["source", "target"])
-    permuted = statistics.permutation_regression(table, "accuracy", LD_AND_MD, **options)
-    rows = []
-    for term in LD_AND_MD:
-        of_term = fit.table[fit.table["term"] == term].set_index("errors")
-        p_values = of_term["p_value"].to_dict()
-        p_values["permutation"] = permuted.set_index("term").loc[term, "p_value"]
-        row = {"term": term, "R2": fit.r_squared, "coefficient": of_term["coefficient"].iloc[0]}
-        row |= {kind: f"{p:.3f}" for kind, p in p_values.items()}
-        rows.append(row | {"VIF": of_term["vif"].iloc[0], "repaired": ", ".join(fit.repaired)})
-    return rows
-
-
-def of_groups(groups: Groups, compute: object, *arguments: object) -> pd.DataFrame:
-    """A table of `pair_regression` for every model and task, which become columns."""
-    tables = {key: compute(rows, "accuracy", *arguments) for key, rows in groups.items()}
-    table = pd.concat(tables, names=["model", "task"])
-    return table.reset_index(["model", "task"]).reset_index(drop=True)
-
-
-def heaviest_pairs(groups: Groups) -> pd.DataFrame:
-    """What the coefficients hang on: the pair of most weight, and R² of sources and targets."""
-    columns = {
-        key: pd.concat(
-            [
-                pair_regression.weightiest(rows, "accuracy", LD_AND_MD),
-                pair_regression.levels(rows, "accuracy").add_prefix("R² of "),
-            ]
-        )
-        for key, rows in groups.items()
-    }
-    return pd.concat(columns, axis=1, names=["model", "task"]).T.infer_objects()
-
-
-def leave_one_language_out(groups: Groups) -> pd.DataFrame:
-    """The lowest and highest coefficient without one language, and without which."""
-    tables = {
-        key: pair_regression.without_languages(rows, "accuracy", LD_AND_MD).agg(
-            ["idxmin", "min", "idxmax", "max"]
-        )
-        for key, rows in groups.items()
-    }
-    return pd.concat(tables, names=["model", "task"]).unstack().infer_objects()
-
-
-def drawn_variants(variants: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
-    """Coefficients of variants as `plots.probes.coefficients` draws them; printed: of all pairs."""
-    printed = printed_regressions("cross_lingual").dropna(subset="predictor")
-    printed = printed[printed["task"].isin(tasks)][["task", "predictor", "value"]]
-    printed = printed.rename(columns={"value": "coefficient"})
-    printed = printed.assign(source="printed", variant=variants["variant"].iloc[0])
+def drawn_variants(variants: pd.DataFrame) -> pd.DataFrame:
+    """`pair_regression.variants` as `plots.probes.coefficients` draws them, under the printed."""
     names = {"model": "source", "term": "predictor", "low": "wide_low", "high": "wide_high"}
-    drawn = pd.concat([printed, variants.rename(columns=names)])
-    drawn = drawn.assign(
-        row=drawn["task"] + ", " + drawn["variant"],
-        coefficient=drawn["coefficient"].astype(float),
-        low=float("nan"),
-        high=float("nan"),
-    )
-    return drawn.sort_values("task", key=lambda names: names.map(tasks.index), kind="stable")
+    ours = variants.rename(columns=names).assign(low=float("nan"), high=float("nan"))
+    ours["row"] = ours["task"] + ", " + ours["variant"]
+    return under_printed(ours, "cross_lingual")
 
 
-Chosen = dict[tuple[str, str, str], selection.Selection]
+def chosen_sources(groups: Groups, **options: object) -> selection.Selection:
+    """`selection.choose_sources` of each model and task, by each of three scores.
+
+    The rules: "LD" (lowest), "MD" (highest), "bag LD" (lowest in a bag of subwords), "constant" and
+    "random".
+    """
+    tables, summaries = [], []
+    for (model, task), rows in groups.items():
+        for by in ("LD", "MD", "bag LD"):
+            choice = selection.choose_sources(rows, by, lowest=by != "MD", **options)
+            for part, parts in ((choice.table, tables), (choice.summary, summaries)):
+                part = part if by == "LD" else part[part["rule"] == "selected"]
+                rule = part["rule"].replace("selected", by)
+                parts.append(part.assign(rule=rule, model=model, task=task))
+    return selection.Selection(pd.concat(tables), pd.concat(summaries))
 
 
-def chosen_sources(groups: Groups, **options: object) -> Chosen:
-    """(model, task, score) → the sources chosen by lowest LD, highest MD, lowest LD of a bag."""
-    return {
-        (model, task, by): selection.choose_sources(rows, by, lowest=by != "MD", **options)
-        for (model, task), rows in groups.items()
-        for by in ("LD", "MD", "bag LD")
-    }
-
-
-def source_table(chosen: Chosen, tasks: Sequence[str]) -> pd.DataFrame:
+def source_table(chosen: selection.Selection, tasks: Sequence[str]) -> pd.DataFrame:
     """How the rules do: ``mean`` and ``p`` of each measure, below the chance of it.
 
     ``p`` is one-sided, against scores whose languages are permuted ("constant": random sources).
     """
-    summary = pd.concat(
-        [
-            found.summary.assign(model=model, task=task, by=by)
-            for (model, task, by), found in chosen.items()
-        ]
-    )
-    summary["rule"] = summary["rule"].where(summary["rule"] != "selected", summary["by"])
-    once = (summary["by"] == "LD") | (summary["rule"] == summary["by"])
-    shown = summary[once & (summary["rule"] != "random")]
+    shown = chosen.summary[chosen.summary["rule"] != "random"]
     shown = shown.assign(p=shown["p_permutation"].fillna(shown["p_value"]))
     chance = shown.assign(rule="chance", mean=shown["chance"], p=float("nan"))
-    chance = chance.drop_duplicates(["task", "model", "measure"])
-    table = pd.concat([chance, shown]).pivot_table(
-        index=["task", "model", "rule"],
-        columns="measure",
-        values=["mean", "p"],
-        aggfunc="first",
-        sort=False,
-    )
-    return table.swaplevel(axis=1)[["hit", "top", "win_rate"]].loc[list(tasks)]
+    table = pd.concat([chance, shown]).drop_duplicates(["task", "model", "rule", "measure"])
+    keys = ["task", "model", "rule"]
+    wide = table.pivot_table(["mean", "p"], keys, "measure", aggfunc="first", sort=False)
+    return wide.swaplevel(axis=1)[["hit", "top", "win_rate"]].loc[list(tasks)]
 
 
-def _selected(chosen: Chosen, model: str, task: str, by: str, rule: str = "selected"):
-    table = chosen[model, task, by].table
-    return table[table["rule"] == rule]
+def compared_rules(chosen: selection.Selection, tasks: Sequence[str]) -> pd.DataFrame:
+    """`selection.improvement` of the win rate by the source of lowest LD on the other rules'."""
+    rows = {}
+    for (model, task), table in chosen.table.groupby(["model", "task"], sort=False):
+        rates = table.pivot(index="target", columns="rule", values="win_rate")
+        for rule in ("constant", "MD", "bag LD"):
+            deltas = (rates["LD"] - rates[rule]).to_numpy()
+            rows[task, model, rule] = selection.improvement(deltas)
+    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
+    return table.rename_axis(["task", "model", "LD against"]).loc[list(tasks)]
 
 
-def compared_rules(chosen: Chosen, tasks: Sequence[str]) -> pd.DataFrame:
-    """`selection.paired` of the source of lowest LD with those of the other rules."""
-    rows = []
-    for model, task in dict.fromkeys((model, task) for model, task, _ in chosen):
-        others = {
-            "constant": _selected(chosen, model, task, "LD", "constant"),
-            "MD": _selected(chosen, model, task, "MD"),
-            "bag LD": _selected(chosen, model, task, "bag LD"),
-        }
-        by_ld = _selected(chosen, model, task, "LD")
-        for rule, other in others.items():
-            keys = {"task": task, "model": model, "LD against": rule}
-            rows.append(keys | selection.paired(by_ld, other))
-    table = pd.DataFrame(rows).set_index(["task", "model", "LD against"])
-    return table.loc[list(tasks)]
-
-
-def win_rates_by_ld(chosen: Chosen, tasks: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def win_rates_by_ld(
+    chosen: selection.Selection, tasks: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Win rates of the source of lowest LD: by target, and their summary (`choose_sources`)."""
-    models = dict.fromkeys(model for model, _, _ in chosen)
-    keys = [(model, task) for task in tasks for model in models]
-    targets, summaries = [], []
-    for model, task in keys:
-        head = {"model": model, "task": task}
-        targets.append(_selected(chosen, model, task, "LD").assign(**head))
-        summary = chosen[model, task, "LD"].summary.assign(**head)
-        summaries.append(summary.query("rule == 'selected' and measure == 'win_rate'"))
-    return pd.concat(targets), pd.concat(summaries)
+    of_ld = (part[part["rule"] == "LD"] for part in (chosen.table, chosen.summary))
+    targets, summary = (
+        part.sort_values("task", key=lambda names: names.map(list(tasks).index), kind="stable")
+        for part in of_ld
+    )
+    return targets, summary[summary["measure"] == "win_rate"]
 
 
 def printed_hits() -> pd.DataFrame:
@@ -299,6 +224,5 @@ def printed_hits() -> pd.DataFrame:
         hits, targets = map(int, printed[claim].split("/"))
         share = first / (targets - 1)
         rows[key] = printed[claim], targets * share, stats.binom.sf(hits - 1, targets, share)
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["printed", "by chance", "p"])
-    index = pd.MultiIndex.from_tuples(table.index, names=["task", "chosen source is"])
-    return table.set_index(index)
+    index = pd.MultiIndex.from_tuples(rows, names=["task", "chosen source is"])
+    return pd.DataFrame(rows.values(), index=index, columns=["printed", "by chance", "p"])

@@ -4,8 +4,6 @@ A and X share the variable of interest; B does not. A and B share the other vari
 cannot help. In *language discrimination* (LD) A is another sentence of X's language, B its
 translation. In *meaning discrimination* (MD) A is X's translation, B another sentence of A's
 language. de Seyssel et al. (2025), section 3 and Appendix B.
-
-A triplet holds positions in a parallel corpus, not text; `abx.score_triplets` looks up the vectors.
 """
 
 from collections.abc import Sequence
@@ -18,7 +16,7 @@ from xlx.core import checks
 
 @dataclass(frozen=True)
 class Triplets:
-    """Sampled triplets: language and position of X, A and B, each an array of ``(n_triplets,)``."""
+    """Languages and positions in a parallel corpus of X, A and B, each ``(n_triplets,)``."""
 
     task: str
     languages: tuple[str, ...]  # what the language columns count into
@@ -42,12 +40,8 @@ def sample_triplets(
 ) -> Triplets:
     """Draw LD or MD triplets for a language pair, half of them in each direction.
 
-    Independent draws, which may repeat ("sampled randomly"). "Repeat with swapped" (step 6 of both
-    algorithms) alternates between X in the first language and X in the second. The paper takes
-    about 100,000 per task and pair.
-
-    Raises ValueError for another task than "LD" and "MD", for one language twice, and for fewer
-    than two positions.
+    Independent draws, which may repeat; the paper takes about 100,000 per task and pair.
+    Raises ValueError for another task, for one language twice, and for fewer than two positions.
     """
     checks.one_of(task, ("LD", "MD"), "task")
     if pair[0] == pair[1]:
@@ -59,7 +53,7 @@ def sample_triplets(
     rng = np.random.default_rng(seed)
     shared = rng.integers(n_positions, size=n_triplets)
     other = rng.integers(n_positions - 1, size=n_triplets)
-    other = other + (other >= shared)  # any position but the shared one
+    other += other >= shared  # any position but the shared one
     first = np.arange(n_triplets) % 2
     second = 1 - first
     if task == "LD":  # A and B at the shared position, X at another one in A's language
@@ -78,9 +72,8 @@ def sample_control(
     """Triplets in which the variable of interest is the same for A, B and X (section 4.1).
 
     A score other than one half on them is a bias of the sampling or of the scoring. The paper does
-    not say what A and B still differ in once the variable of interest is fixed; if nothing, they
-    are one sentence and the control cannot fail. So here A and B differ in the variable that is
-    normally held constant, drawn at random:
+    not say what A and B still differ in; if in nothing, the control cannot fail. So here they
+    differ in the variable that is normally held constant, drawn at random:
 
     * LD: X, A and B in one language (each of `languages` in turn), at three different positions;
     * MD: X, A and B at one position, in three different languages.
@@ -94,21 +87,14 @@ def sample_control(
         raise ValueError(
             f"the {task} control needs three {what}, one each for X, A and B; there are {enough}"
         )
-    three = _three_different(rng, enough, n_triplets)
+    first = rng.integers(enough, size=n_triplets)
+    second = rng.integers(enough - 1, size=n_triplets)
+    second += second >= first
+    third = rng.integers(enough - 2, size=n_triplets)
+    third += third >= np.minimum(first, second)
+    third += third >= np.maximum(first, second)
     if task == "LD":
         language = np.arange(n_triplets) % len(languages)
-        return Triplets(task, tuple(languages), language, language, language, *three)
+        return Triplets(task, tuple(languages), *[language] * 3, first, second, third)
     position = rng.integers(n_positions, size=n_triplets)
-    return Triplets(task, tuple(languages), *three, position, position, position)
-
-
-def _three_different(rng: np.random.Generator, n: int, size: int) -> tuple[np.ndarray, ...]:
-    """Three different numbers below n, every ordered triple equally likely."""
-    first = rng.integers(n, size=size)
-    second = rng.integers(n - 1, size=size)
-    second += second >= first
-    third = rng.integers(n - 2, size=size)
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    third += third >= low
-    third += third >= high
-    return first, second, third
+    return Triplets(task, tuple(languages), first, second, third, *[position] * 3)

@@ -1,7 +1,8 @@
 """Do the ABX scores measure what they claim? Sampled against exact, errors, controls.
 
 The checks of de Seyssel et al. (2025), section 4.1 and Appendix B, each a table over several models
-and kept like the scores themselves (`xlx.core.work`).
+and kept like the scores themselves (`xlx.core.work`). ``options`` are those of
+`measurement.measure_all`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +25,9 @@ def neighbouring_pairs(languages: Sequence[str], n: int | None = None) -> list[t
     First each language with the next one, then with the one after that, and so on around.
     """
     pairs = [
-        (one, languages[(i + step) % len(languages)])
+        (language, languages[(i + step) % len(languages)])
         for step in range(1, len(languages) // 2 + 1)
-        for i, one in enumerate(languages)
+        for i, language in enumerate(languages)
     ]
     return pairs[: n or len(pairs)]
 
@@ -43,14 +44,9 @@ def sampling(
 ) -> pd.DataFrame:
     """The sampled score, in independent runs (`abx.sampled`), against the exact one.
 
-    ``options`` as of `measurement.measure_all`.
-
-    Returns
-    -------
-    DataFrame
-        One row a condition: ``model``, ``task``, ``layer``, ``language_1``, ``language_2``,
-        ``mean`` and ``sd`` over runs, ``exact``, ``expected_sd`` (of a share of so many triplets),
-        ``error`` (of the mean).
+    Returns one row a condition: ``model``, ``task``, ``layer``, ``language_1``, ``language_2``,
+    ``mean`` and ``sd`` over runs, ``exact``, ``expected_sd`` (of a share of so many triplets),
+    ``error`` (of the mean).
     """
     draw = {"n_triplets": n_triplets, "n_runs": n_runs, "seed": seed}
     runs = _of_models(SAMPLED, names, corpus, pairs, options, draw)
@@ -114,19 +110,19 @@ def _of_models(
     options: Mapping[str, object],
     draw: Mapping[str, int],
 ) -> pd.DataFrame:
-    """A kind's tables of several models, with ``model`` in front.
-
-    Of the corpus only the languages of the pairs take part.
-    """
+    """A kind's tables of several models, with ``model`` in front, on the languages of the pairs."""
     about: dict[str, object] = dict(draw)
+    rest: tuple = (draw,)
     if pairs is not None:
         inside = {code for pair in pairs for code in pair}
         corpus = corpus.select([code for code in corpus.languages if code in inside])
         about["pairs"] = [list(pair) for pair in pairs]
-    rest = (draw,) if pairs is None else (pairs, draw)
+        rest = pairs, draw
     values = measurement.values_of(kind, names, corpus, options, *rest, about=about)
-    labels = [loading.series_name(loading.identify(name)) for name in names]
-    tables = [table.assign(model=label) for table, label in zip(values, labels, strict=True)]
+    tables = [
+        table.assign(model=loading.series_name(loading.identify(name)))
+        for table, name in zip(values, names, strict=True)
+    ]
     whole = pd.concat(tables, ignore_index=True)
     return whole[["model", *whole.columns.drop("model")]]
 
@@ -159,9 +155,8 @@ def _errors(
     rows = []
     for column, pair in enumerate(exact.pairs):
         for task in ("LD", "MD"):
-            resampled = statistics.bootstrap_kernel(
-                discrimination.kernel(states, pair, task), **draw
-            )
+            kernel = discrimination.kernel(states, pair, task)
+            resampled = statistics.bootstrap_kernel(kernel, **draw)
             score = exact.scores[task][0, column].mean()
             error = statistics.jackknife_error(exact.influence[task][0, column])
             rows.append((*pair, task, score, float(error), resampled.std()))
@@ -186,8 +181,8 @@ def _controls(
 
 def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
     """As `work.largest_difference`, of shares of triplets."""
-    one, other = (table.assign(won=table["won"] / table["n"]) for table in (stored, computed))
-    return work.largest_difference(one, other)
+    shares = [table.assign(won=table["won"] / table["n"]) for table in (stored, computed)]
+    return work.largest_difference(*shares)
 
 
 #: Near ties fall differently where vectors differ in their last digits.

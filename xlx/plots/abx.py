@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xlx.plots.panels import Panels, across, number, order, parts, rows_of
+from xlx.plots.panels import Panels, across, framed_handle, number, order, parts, rows_of
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     BLUE,
@@ -27,6 +27,7 @@ from xlx.plots.style import (
 )
 
 _LAYER = "layer (0: embeddings)"
+_TASKS = ("LD", "MD")
 _STEP = "training step (at even distances; log steps after 0)"
 #: Dashes of reference lines, in their order.
 _DASHES = ((0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (7, 3)))
@@ -54,41 +55,31 @@ def _with_lines(on: Panels, lines: References | None, tasks: Sequence[str]) -> l
 
 
 @styled
-def dynamics(
-    table: pd.DataFrame,
-    *,
-    references: References | None = None,
-    tasks: Sequence[str] = ("LD", "MD"),
-) -> Figure:
+def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Figure:
     """Scores along training, one panel a model (Figure 2 of the ABX paper).
 
     ``table`` has ``checkpoint``; ``references`` maps a label ("a bag of subwords") to a table of
     ``model``, ``task`` and ``score``; a task that it lacks has no line.
     """
     on = curves(table, x="checkpoint", value="score", series="task", panel="model",
-                looks=_of(tasks), labels=NAMES, even=True, width=3.9, height=2.5)  # fmt: skip
-    return on.done(_STEP, "ABX score", handles=_with_lines(on, references, tasks))
+                looks=_of(_TASKS), labels=NAMES, even=True, width=3.9, height=2.5)  # fmt: skip
+    return on.done(_STEP, "ABX score", handles=_with_lines(on, references, _TASKS))
 
 
 @styled
-def layer_profile(
-    table: pd.DataFrame,
-    *,
-    references: References | None = None,
-    tasks: Sequence[str] = ("LD", "MD"),
-) -> Figure:
+def layer_profile(table: pd.DataFrame, *, references: References | None = None) -> Figure:
     """Scores over layers, one panel a model (Figure 3 of the ABX paper)."""
-    on = curves(table, x="layer", value="score", series="task", panel="model", looks=_of(tasks),
-                labels=NAMES, width=3.9, height=2.5)  # fmt: skip
+    on = curves(table, x="layer", value="score", series="task", panel="model",
+                looks=_of(_TASKS), labels=NAMES, width=3.9, height=2.5)  # fmt: skip
     steps = {model: own["checkpoint"].max() for model, own in parts(table, "model")}
     on.titles(lambda model: f"{model}, step {steps[model]:,}")
-    return on.done(_LAYER, "ABX score", handles=_with_lines(on, references, tasks))
+    return on.done(_LAYER, "ABX score", handles=_with_lines(on, references, _TASKS))
 
 
 @styled
 def member_profiles(
     table: pd.DataFrame, references: Mapping[str, str], *, lines: References | None = None,
-    tasks: Sequence[str] = ("LD", "MD"), columns: int = 3,
+    tasks: Sequence[str] = _TASKS,
 ) -> Figure:  # fmt: skip
     """Scores over layers, a small panel a model, each with its reference model in thin lines.
 
@@ -99,7 +90,7 @@ def member_profiles(
     pairs = pd.DataFrame(references.items(), columns=["model", "reference"])
     thin = pairs.merge(thin[thin["task"].isin(tasks[:2])], on="reference")
     options = {"x": "layer", "value": "score", "series": "task", "looks": _of(tasks)}
-    on = curves(table, panel="model", labels=NAMES, columns=columns, width=2.75, height=1.75,
+    on = curves(table, panel="model", labels=NAMES, columns=3, width=2.75, height=1.75,
                 sharex=True, **options)  # fmt: skip
     curves(thin, on=on, low="", labels={task: f"{task} of the model in brackets" for task in tasks},
            linewidth=0.8, marker="", **options)  # fmt: skip
@@ -110,19 +101,17 @@ def member_profiles(
 @styled
 def intervals(table: pd.DataFrame) -> Figure:
     """Points with intervals over layers, a panel a model, for scores that should be at chance."""
-    points = {task: own | {"linestyle": "none"} for task, own in _of(("LD", "MD")).items()}
+    points = {task: own | {"linestyle": "none"} for task, own in _of(_TASKS).items()}
     on = curves(table, x="layer", value="score", series="task", panel="model", looks=points,
                 labels=NAMES, bars=True, shift=0.2, width=3.9, height=1.9)  # fmt: skip
     return on.done(_LAYER, "ABX score of the control", handles=_with_lines(on, None, ()))
 
 
 @styled
-def checkpoint_layer_map(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD")) -> Figure:
+def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     """Maps of checkpoint and layer, a row of panels a model (Figure 4 of the ABX paper)."""
-    table = table[table["task"].isin(tasks)].sort_values("layer", ascending=False, kind="stable")
-    table = table.sort_values("task", kind="stable", key=lambda task: task.map(tasks.index))
-    table = table.sort_values("checkpoint", kind="stable")
-    table["model"] = pd.Categorical(table["model"], order(table, "model"))
+    table = table[table["task"].isin(_TASKS)]
+    table = table.sort_values(["checkpoint", "task", "layer"], kind="stable")
     on = heatmap(
         table, row="layer", column="checkpoint", value="score", panel=("model", "task"),
         rows=sorted(table["layer"].unique(), reverse=True), tops=lambda step: f"{step:,}",
@@ -135,27 +124,32 @@ def checkpoint_layer_map(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "
 
 @styled
 def language_maps(
-    table: pd.DataFrame, names: Mapping[str, str], *, value: str = "score",
-    tasks: Sequence[str] = ("LD", "MD"), label: str = "ABX score",
-) -> Figure:  # fmt: skip
+    table: pd.DataFrame, names: Mapping[str, str], groups: Mapping[str, str]
+) -> Figure:
     """Maps of language and checkpoint, a panel a model and task (Figures 8, 9 of the ABX paper).
 
-    ``table`` has ``checkpoint``, ``language`` and ``value``; ``names`` gives the languages in
-    order, code → label. Panels of a task stand together and have one bar of colours.
+    ``table`` has ``checkpoint``, ``language``, ``score`` and ``turn`` (the cells that are framed);
+    ``names`` gives the languages in order, code → label, ``groups`` what stands before the first of
+    each, with a line between. A task has one bar of colours.
     """
-    table = table[table["task"].isin(tasks)].sort_values("checkpoint", kind="stable")
-    models = order(table, "model")
-    table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
+    table = table[table["task"].isin(_TASKS)].sort_values("checkpoint", kind="stable")
+    models, n = order(table, "model"), table["checkpoint"].nunique()
+    table = pd.concat([rows_of(table, task=t, model=m) for t in _TASKS for m in models])
     table["panel"] = table["task"] + ": " + table["model"]
-    n = table["checkpoint"].nunique()
+    of_rows = [groups[code] for code in names]
+    heads = [k for k, group in enumerate(of_rows) if group not in of_rows[max(k - 1, 0) : k]]
+    first = {code: f"{of_rows[k]}   " if k in heads else "" for k, code in enumerate(names)}
     on = heatmap(
-        table, row="language", column="checkpoint", value=value, panel="panel", rows=list(names),
-        names=names.get, tops=lambda step: f"{step:,}", cell=(min(0.32, 1.75 / n), 0.165),
-        edge=(1.3, 1.3), columns=len(tasks) * len(models), turned=90,
+        table, row="language", column="checkpoint", value="score", panel="panel", rows=list(names),
+        names=lambda code: first[code] + names[code], tops=lambda step: f"{step:,}", framed="turn",
+        cell=(min(0.32, 1.6 / n), 0.165), edge=(2.1, 1.5), columns=2 * len(models), turned=90,
         bar_by=lambda key: key.partition(": ")[0],
-        bar={task: f"{task}: {label} (bright: high)" for task in tasks},
+        bar={task: f"{task}: ABX score (bright: high)" for task in _TASKS},
     )  # fmt: skip
-    return on.done("training step")
+    for axes in on.axes.values():
+        axes.hlines(heads[1:], 0, n, color="black", linewidth=0.6)
+    turn = framed_handle("checkpoint of lowest LD, of highest MD (step 0 aside)")
+    return on.done("training step", handles=[turn])
 
 
 @styled
@@ -218,7 +212,7 @@ def sampling_spread(table: pd.DataFrame) -> Figure:
 
     ``table`` has ``task``, ``exact``, ``sd``, ``expected_sd``: one row per condition.
     """
-    on = scatter(table, x="exact", y="sd", series="task", looks=_of(("LD", "MD")), labels=NAMES,
+    on = scatter(table, x="exact", y="sd", series="task", looks=_of(_TASKS), labels=NAMES,
                  width=4.2, height=2.6)  # fmt: skip
     curves(table, x="exact", value="expected_sd", on=on, marker="", linewidth=1,
            looks={None: look("0.2", "")}, labels={None: "binomial, expected"})  # fmt: skip
@@ -280,7 +274,7 @@ def vocabularies(
 
 
 @styled
-def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = ("LD", "MD")) -> Figure:
+def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = _TASKS) -> Figure:
     """Differences of two models with intervals, a row a pair of models, a panel a task.
 
     ``table`` has ``model``, ``reference``, ``task``, ``layers`` (up to two sets of them, a mark

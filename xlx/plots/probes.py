@@ -124,18 +124,27 @@ def coefficients(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def selection_bars(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+def selection_bars(
+    table: pd.DataFrame, summary: pd.DataFrame, names: Mapping[str, str]
+) -> Figure:  # fmt: skip
     """Gain of the checkpoint with the lowest LD over the last one, by language (Figure 13).
 
-    ``table`` has ``model``, ``language`` and ``delta``. Languages stand in one order in all panels,
-    that of their mean gain; 0 is a tie: both rules choose checkpoints that are as good.
+    ``table`` has ``model``, ``language`` and ``delta``, ``summary`` a ``centre``, ``low`` and
+    ``high`` a model. Languages stand in one order in all panels, that of their mean gain; 0 is a
+    tie: both rules choose checkpoints that are as good.
     """
     mean = {code: part["delta"].mean() for code, part in parts(table, "language")}
     ranked = sorted(mean, key=mean.get, reverse=True)
     on = bars(table, item="language", value="delta", panel="model", items=ranked,
               names=names.get, lane=0.15)  # fmt: skip
     across(on, 0, **ZERO | {"linestyle": "-"})
-    return on.done("Δ = gap of the last − gap of the lowest-LD checkpoint (accuracy; 0: a tie)")
+    for axes, rows in on.each(summary):
+        axes.axvspan(rows["low"].item(), rows["high"].item(), color=VERMILION, alpha=0.3, zorder=0)
+        axes.axvline(rows["centre"].item(), color=VERMILION, linewidth=1.2)
+    line = {"color": VERMILION, "marker": ""}
+    centre = handle("median over languages (Hodges-Lehmann), 95 % interval", line, line=True)
+    what = "Δ = gap of the last − gap of the lowest-LD checkpoint (accuracy; 0: a tie)"
+    return on.done(what, handles=[centre])
 
 
 @styled

@@ -1,0 +1,30 @@
+"""Ten sentences in three languages, and what a shipped series and its last model make of them."""
+
+import numpy as np
+import pytest
+
+from xlx.abx import measurement, series
+from xlx.models import embeddings, loading
+from xlx.text.corpora import ParallelCorpus
+
+
+@pytest.fixture(scope="session")
+def corpus() -> ParallelCorpus:
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    sentences = {
+        code: tuple(f"{first}{code} {words[(i * 3 + k) % 10]}" for i, first in enumerate(words))
+        for k, code in enumerate(("de", "en", "fr"))
+    }
+    return ParallelCorpus("toy", sentences, tuple("0123456789"), ("",) * 10, "none", "made up")
+
+
+@pytest.fixture(scope="session")
+def measured(corpus: ParallelCorpus) -> list[measurement.Measurement]:
+    """Every checkpoint of mini-infoxlm."""
+    return series.measure_series("mini-infoxlm", corpus)
+
+
+@pytest.fixture(scope="session")
+def states(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
+    """Those of the last checkpoint."""
+    return embeddings.embed_corpus(loading.load("mini-infoxlm"), corpus).states
