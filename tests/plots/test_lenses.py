@@ -178,15 +178,14 @@ DRAWN = {
         rows(0, "mu", model=MODELS, group=("a", "b")),
     ),
     "neighbourhoods": lambda: mexa.neighbourhoods(
-        rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3))
-        .assign(numbered=lambda table: table["sentence"] == 1), NAMES,
+        rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3)), NAMES,
     ),
     "estimates": lambda: mexa.estimates(
         made("score", "expected", panel=MODELS, written=CODES)
         .rename(columns={"low": "score_low", "high": "score_high"}),
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")),
     ),
-    "coverage_bands": lambda: mexa.coverage_bands(cover(), NAMES, 2),
+    "coverage_bands": lambda: mexa.coverage_bands(cover(), list(NAMES)),
     "seen_unseen": lambda: mexa.seen_unseen(
         rows(0, "difference", model=MODELS, pooling=("last", "mean"), language=CODES),
         made("mean", model=MODELS, pooling=("last", "mean")),
