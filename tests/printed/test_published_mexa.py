@@ -69,16 +69,15 @@ def test_verdicts_of_all_claims(audit: Audit) -> None:
 
 
 def test_each_claim_has_a_section_a_formula_and_parts(p: published.MexaTables) -> None:
-    every = claims.all_claims(p)
-    assert len(every) == len({(own.section, own.claim) for own in every}) == 33
-    assert all(own.formula and own.said and own.parts for own in every)
+    table = claims.all_claims(p)
+    assert len(table) == len(table.drop_duplicates(["section", "claim"])) == 33
+    assert table[["formula", "found", "parts"]].map(bool).all(axis=None)
     shown = claims.shown_claims(p, ["A.1", "Limitations"])
     assert shown["verdict"].tolist() == ["holds"] * 3
 
 
-@pytest.mark.parametrize(
-    ("claim", "said"),
-    [
+def test_what_the_numbers_say_of_a_claim(audit: Audit) -> None:
+    for claim, said in (
         ("max pooling correlates better with Belebele", "-0.0077 (Bible, last token), +0.0315"),
         ("weighted average with mean is best over both data sets", "0.9040"),
         ("labels are those of FLORES-200", "lao_Lao, swl_Latn"),
@@ -88,11 +87,9 @@ def test_each_claim_has_a_section_a_formula_and_parts(p: published.MexaTables) -
         ("of very low-resource languages", "in 7 of 9 models, not in Gemma 2 9B, Llama 3.1 70B"),
         ("the cosine correlates significantly lower (Llama 1 7B)", "p < 1e-03"),
         ("p < 0.001 but where marked", "192 of 192"),
-    ],
-)
-def test_what_the_numbers_say_of_a_claim(audit: Audit, claim: str, said: str) -> None:
-    (found,) = audit.claims.loc[audit.claims["claim"].str.startswith(claim), "found"]
-    assert said in found
+    ):
+        (found,) = audit.claims.loc[audit.claims["claim"].str.startswith(claim), "found"]
+        assert said in found
 
 
 # --- Tables 2 and 5 -------------------------------------------------------------------------------
@@ -219,20 +216,20 @@ def test_the_mean_of_gemma_2_is_more_than_hundredths_can_give(p: published.MexaT
     assert counts.loc["exchanged", "choices"] == 116 * 86
 
 
-@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
-def test_good_models_are_above_the_best_bag_and_weak_ones_are_not(
-    p: published.MexaTables,
-) -> None:
-    bags = published.bag_table(published.belebele_sentences(p))
-    assert len(bags) == 116
-    assert bags.max(axis=1).mean().round(2) == 0.50
-    assert published.above_spelling(p, bags)["above"].to_dict() == {
-        "Gemma 1 7B": 71, "Gemma 2 9B": 84, "Llama 1 7B": 32, "Llama 2 7B": 7, "Llama 3 8B": 77,
-        "Llama 3.1 70B": 93, "Llama 3.1 8B": 78, "Mistral 0.3 7B": 49, "OLMo 1.7 7B": 6,
-    }  # fmt: skip
-    points = published.spelling_points(p, bags)
+def test_models_are_set_against_the_best_bag(p: published.MexaTables) -> None:
+    """Of bags that are made up; the notebook holds the numbers of those of FLORES-200."""
+    bags = pd.DataFrame({"words": 0.5, "characters": 0.1}, p.per_label.loc[p.belebele].index)
+    table, points = published.above_spelling(p, bags), published.spelling_points(p, bags)
+    for model, scores in p.per_label.loc[p.belebele].items():
+        above = [score > 0.5 for score in scores]
+        width = [
+            1.96 * ((x * (1 - x) + 0.25) / 100) ** 0.5 + HALF_2 / p.english[model] for x in scores
+        ]
+        beyond = [score - 0.5 > half for score, half in zip(scores, width, strict=True)]
+        assert table.loc[model, ["above", "beyond luck"]].tolist() == [sum(above), sum(beyond)]
     assert len(points) == 9 * 116
-    assert points["panel"].cat.categories[0] == "Gemma 2 9B: above in 84"
+    title = points["panel"].cat.categories[0]
+    assert title == f"Gemma 2 9B: above in {table.loc['Gemma 2 9B', 'above']}"
 
 
 def test_latin_script_is_ahead_in_the_lowest_quarter_and_not_in_the_lowest_half(
@@ -311,10 +308,8 @@ def test_nine_languages_of_the_web_are_not_in_table_3(p: published.MexaTables) -
 def test_bands_of_table_6(p: published.MexaTables) -> None:
     counts = published.band_counts(p)
     assert counts.iloc[:, :5].sum(axis=1).unique().tolist() == [203]
-    assert (
-        counts.loc["Llama 2 7B", "English"]
-        == p.table_1.loc[(ENGLISH, "Belebele")].round(2)["Llama 2 7B"]
-    )
+    english = p.table_1.loc[(ENGLISH, "Belebele"), "Llama 2 7B"]
+    assert counts.loc["Llama 2 7B", "English"] == english.round(2)
     assert len(published.band_scores(p)) == 9 * 203
 
 
@@ -332,5 +327,5 @@ def test_the_readme_lists_every_file_with_its_rows() -> None:
 def test_the_readme_names_what_does_not_fit() -> None:
     numbers = """1.6961 0.7994 0.7221 swl_Latn lao_Lao 0.7190 0.7194 0.8404 0.8537 0.0000128 0.9075
         0.7148 0.9303 0.5749 -0.0110 -0.0077 0.00091 0.1946 0.86"""
-    for number in (*numbers.split(), "13 of 9,976", "93 of 116"):
-        assert number in README, number
+    numbers = [*numbers.split(), "13 of 9,976", "93 of 116"]
+    assert [number for number in numbers if number not in README] == []

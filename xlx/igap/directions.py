@@ -57,15 +57,12 @@ def with_igap(
 ) -> dict[str, pd.DataFrame]:
     """Model → scores of all metrics: IGAP of its runs, and those of `predictors.frozen`."""
     return {
-        model: pd.concat(
-            [transfers.only(model=model).igap_scores(tolerance=tolerance), table],
-            ignore_index=True,
-        )
+        model: pd.concat([transfers.only(model=model).igap_scores(tolerance), table])
         for model, (table, _) in frozen.items()
     }
 
 
-def source_table(gold: ranking.Gold, predicted: pd.DataFrame, source: str) -> pd.DataFrame:
+def targets_of_source(gold: ranking.Gold, predicted: pd.DataFrame, source: str) -> pd.DataFrame:
     """One source: targets by accuracy, and what some metrics say of them."""
     rows = predicted[(predicted["source"] == source) & (predicted["target"] != source)]
     table = rows.pivot(index="target", columns="metric", values="score")
@@ -77,26 +74,25 @@ def source_table(gold: ranking.Gold, predicted: pd.DataFrame, source: str) -> pd
 
 def rank_metrics(
     golds: Mapping[tuple[str, str], ranking.Gold], predicted: Mapping[str, pd.DataFrame]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`rank_directions` and `permuted_languages` of each order: two tables with ``model, gold``.
+) -> pd.DataFrame:
+    """`rank_directions` and `permuted_languages` of each order, with ``model`` and ``gold``.
 
     Beside the metrics the order that the other sources give; sources without a model in the window
     are left out.
     """
-    ranked, permuted = [], []
+    tables = []
     for (model, name), gold in golds.items():
         metrics = pd.concat([predicted[model], ranking.other_sources(gold.table)])
         known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
         kept = gold.table["source"].isin(known)
         table, resamples = gold.table[kept], gold.resamples[:, kept.to_numpy()]
-        about = {"model": model, "gold": name}
-        ranks = ranking.rank_directions(table, metrics, resamples=resamples)
-        ranked.append(ranks.assign(**about))
-        permuted.append(ranking.permuted_languages(table, metrics).assign(**about))
-    return pd.concat(ranked, ignore_index=True), pd.concat(permuted, ignore_index=True)
+        ranked = ranking.rank_directions(table, metrics, resamples=resamples)
+        permuted = ranking.permuted_languages(table, metrics).drop(columns="accuracy")
+        tables.append(ranked.merge(permuted, on="metric").assign(model=model, gold=name))
+    return pd.concat(tables, ignore_index=True)
 
 
-def ranking_table(ranked: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
+def ranking_table(ranked: pd.DataFrame) -> pd.DataFrame:
     """Ranking accuracy of each metric in per cent, mean over sources, and its p (Table 1)."""
     means = ranked[ranked["source"] == MEAN_TARGET]
     text = [
@@ -104,23 +100,19 @@ def ranking_table(ranked: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
         for value, low, high in means[["accuracy", "low", "high"]].to_numpy()
     ]
     keys = {"index": ["model", "metric"], "columns": "gold"}
-    p_values = permuted.pivot(**keys, values="p_value").round(3).add_prefix("p, ")
+    p_values = means.pivot(**keys, values="p_value").round(3).add_prefix("p, ")
     table = means.assign(text=text).pivot(**keys, values="text").join(p_values)
     order = [dict.fromkeys(means[name]) for name in keys["index"]]
     return table.reindex(pd.MultiIndex.from_product(order))
 
 
 def ranking_points(
-    ranked: pd.DataFrame, permuted: pd.DataFrame, model: str, gold: str
+    ranked: pd.DataFrame, model: str, gold: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Accuracies by source, and their means beside where permuted languages lie; of one order."""
-    ranked, permuted = (
-        table[(table["model"] == model) & (table["gold"] == gold)] for table in (ranked, permuted)
-    )
-    of_mean = ranked["source"] == MEAN_TARGET
-    means = ranked[of_mean].rename(columns={"accuracy": "mean"})
-    means = means.merge(permuted[["metric", "random_low", "random_high"]], on="metric")
-    return ranked[~of_mean], means
+    """Accuracies by source, and their means (``mean``); of one order."""
+    rows = ranked[(ranked["model"] == model) & (ranked["gold"] == gold)]
+    of_mean = rows["source"] == MEAN_TARGET
+    return rows[~of_mean], rows[of_mean].rename(columns={"accuracy": "mean"})
 
 
 def wins(by_source: pd.DataFrame) -> pd.DataFrame:
@@ -188,7 +180,7 @@ def directions_table(directions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def accuracy_width(task: TransferTask) -> str:
     """95 % half width of the accuracy of one run, in points, at most: by the test examples."""
-    return in_points(1.96 * np.sqrt(0.25 / len(task.test[task.languages[0]])))
+    return in_points(1.96 * np.sqrt(0.25 / task.n_test))
 
 
 def best_sources(directions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -21,8 +21,6 @@ from xlx.models.loading import Name, series_name
 from xlx.text import corpora, downstream
 from xlx.text.corpora import ParallelCorpus
 
-#: What a row of scores is of.
-SCORED = ["model", "pooling", "states"]
 #: Whether states are taken without the offset of each language.
 STATES = {"raw": False, "centred": True}
 
@@ -146,7 +144,7 @@ def corner(
     return table
 
 
-def layer_table(covered: Sequence[Coverage]) -> pd.DataFrame:
+def scores_by_layer(covered: Sequence[Coverage]) -> pd.DataFrame:
     """Scores by layer of all that is covered."""
     return pd.concat([coverage.named(coverage.scores.table()) for coverage in covered])
 
@@ -182,7 +180,7 @@ def drawn_layers(
     groups: Mapping[str, str],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means over groups of languages by layer, and of the raw bags, for `plots.mexa`."""
-    scores = pd.concat([by_layer, layer_table(beside)])
+    scores = pd.concat([by_layer, scores_by_layer(beside)])
     raw = bag_table[bag_table["states"] == "raw"]
     bag_of = {name: name.removesuffix(", untrained") for name in scores["model"].unique()}
     floors = pd.concat(
@@ -256,7 +254,9 @@ def above_bags(
 
 def _counted(table: pd.DataFrame, what: str) -> pd.DataFrame:
     """In how many rows of each model, pooling and kind of states the column ``above`` is true."""
-    counted = table.groupby(SCORED, sort=False)["above"].agg(["sum", "size"])
+    counted = table.groupby(["model", "pooling", "states"], sort=False)["above"].agg(
+        ["sum", "size"]
+    )
     return counted.set_axis([f"languages above {what}", "of"], axis=1)
 
 

@@ -34,7 +34,7 @@ def place_sentences(
     about |= {"layers": list(layers), "n": n, "perplexity": perplexity, "seed": seed}
     placed = work.result(PLANE, about, name, corpus, layers, n, perplexity, seed, options)["placed"]
     keys = {"layer": layers, "language": corpus.languages, "sentence": range(n)}
-    index = pd.MultiIndex.from_product(keys.values(), names=keys)
+    index = pd.MultiIndex.from_product(keys.values(), names=list(keys))
     return pd.DataFrame(placed.reshape(-1, 2), index, columns=["x", "y"]).reset_index()
 
 

@@ -193,7 +193,9 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
     n_columns = max(3, -(-len(languages) // 52))
     height = -(-len(languages) // n_columns)
     blocks = {code: place // height for place, code in enumerate(languages)}
-    table = table.assign(level=table["band"].cat.codes, block=table["language"].map(blocks))
+    table = table.assign(
+        level=table["band"].cat.codes.astype(float), block=table["language"].map(blocks)
+    )
     on = heatmap(
         table.sort_values("block", kind="stable"), row="language", column="model", value="level",
         panel="block", rows=languages, across=order(table, "model"), own_rows=True, bar=None,
@@ -261,49 +263,34 @@ def correlations(
 def differences(table: pd.DataFrame) -> Figure:
     """Recomputed minus printed numbers, in units of what rounding allows; groups are tables.
 
-    ``table`` has ``table`` (where it is printed), ``what``, ``printed``, ``recomputed`` and
-    ``tolerance`` (largest difference that rounding explains, for instance half a unit of the last
-    digit). Numbers that agree share a lane; each that does not has its own, with its name. A number
-    that is missing on either side is not drawn, but counted at the left.
-
-    Raises ValueError for a tolerance that is not above 0.
+    ``table`` is `Audit.numbers`: ``table`` (where it is printed), ``what``, ``apart`` (in
+    tolerances, such as half a unit of the last digit) and ``agrees``. Numbers that agree share a
+    lane; each that does not has its own, with its name.
     """
-    if not (table["tolerance"] > 0).all():
-        bad = table[~(table["tolerance"] > 0)].iloc[0]
-        raise ValueError(
-            f"{bad['table']}, {bad['what']}: a tolerance of {bad['tolerance']} is no unit to draw "
-            "in; half a unit of the last digit is one (0.5 for a count)"
-        )
-    table = table.assign(
-        off=((table["recomputed"] - table["printed"]) / table["tolerance"]).astype(float)
-    )
-    known, agrees = table["off"].notna(), table["off"].abs() <= 1 + 1e-9  # rounding
     items, drawn = {}, []
     for name, group in parts(table, "table"):
-        right, wrong = group[agrees[group.index]], group[known[group.index] & ~agrees[group.index]]
-        missing = len(group) - len(right) - len(wrong)
-        items[name] = f"{name}: {len(right)} of {len(right) + len(wrong)} agree" + (
-            f", {missing} missing" if missing else ""
-        )
+        right, wrong = group[group["agrees"]], group[~group["agrees"]]
+        items[name] = f"{name}: {len(right)} of {len(group)} agree"
         items |= {(name, index): "" for index in wrong.index}
         drawn.append(right.assign(item=name, kind="agrees"))
         drawn.append(wrong.assign(item=[(name, index) for index in wrong.index], kind="disagrees"))
     long = pd.concat(drawn)
     own = {"agrees": look(BLUE, "o"), "disagrees": look(VERMILION, "X")}
     on = lanes(
-        long, item="item", items=list(items), names=items.get, value="off", series="kind",
+        long, item="item", items=list(items), names=items.get, value="apart", series="kind",
         looks=own, low="", shift=0, spread=0.4, lane=0.03, alpha=0.75, width=5.6,
     )  # fmt: skip
     (axes,) = on.axes.values()
     axes.axvspan(-1, 1, color=GREEN, alpha=0.15, linewidth=0, label="what rounding allows")
     for row in long[long["kind"] == "disagrees"].itertuples():
         axes.annotate(  # towards the middle, where there is room
-            row.what, (row.off, list(items).index(row.item)), xytext=(-8 if row.off > 0 else 8, 0),
-            textcoords="offset points", ha="right" if row.off > 0 else "left",
+            row.what, (row.apart, list(items).index(row.item)),
+            xytext=(-8 if row.apart > 0 else 8, 0), textcoords="offset points",
+            ha="right" if row.apart > 0 else "left",
             va="center_baseline", fontsize=TINY, path_effects=HALO,
         )  # fmt: skip
     axes.set_xscale("symlog", linthresh=1)
-    reach = max(2.0, 1.6 * table["off"].abs().max()) if known.any() else 2.0
+    reach = max(2.0, 1.6 * table["apart"].abs().max())
     axes.set_xlim(-reach, reach)
     axes.xaxis.set_major_formatter("{x:g}")
     return on.done("(recomputed − printed) / what rounding allows")
