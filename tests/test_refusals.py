@@ -118,7 +118,6 @@ def test_triplets_of_a_vector_without_direction_are_refused(value: float) -> Non
     [
         ({}, {}, "choose among none"),
         ({code: array.tolist() for code, array in DEEP.items()}, {}, "numpy array"),
-        (DEEP, {"device": "gpu"}, "device 'gpu' is not known"),
         (DEEP, {"layers": [5]}, "no layer 5"),
     ],
 )

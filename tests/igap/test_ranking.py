@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -40,6 +40,7 @@ def sequences(scores: np.ndarray) -> list[list[str]]:
 
 
 @given(st.integers(2, 14), st.integers(0, 10**6))
+@settings(max_examples=40)
 def test_ranking_accuracy_is_equation_6_and_kendalls_tau(k: int, seed: int) -> None:
     gold, predicted = np.random.default_rng(seed).normal(size=(2, k))
     names = np.array([f"l{i}" for i in range(k)])
@@ -73,13 +74,6 @@ def test_ranking_accuracy_closed_forms() -> None:
     assert ranking.ranking_accuracy(gold, 0.6 + noise) == 0.5
     many = ranking.ranking_accuracy(np.stack([gold, -gold, gold]), gold)
     assert many.tolist() == [1, 0, 1]
-    for one, other, says in (
-        (gold, gold[:3], "4 languages with a gold score and 3"),
-        (gold[:1], gold[:1], "two or more"),
-        (gold, np.where(gold > 0.8, np.nan, gold), "NaN"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            ranking.ranking_accuracy(one, other)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
@@ -88,8 +82,6 @@ def test_random_order_has_the_mean_and_spread_of_all_orders(k: int) -> None:
     accuracies = ranking.ranking_accuracy(np.arange(k), orders)
     assert accuracies.mean() == pytest.approx(0.5)
     assert ranking.random_ranking_sd(k) == pytest.approx(accuracies.std())
-    with pytest.raises(ValueError, match="not 1"):
-        ranking.random_ranking_sd(1)
 
 
 LANGUAGES = ("en", "fi", "sw", "tr")
@@ -133,33 +125,28 @@ def test_gold_scores_are_the_accuracies_on_each_sample_of_examples() -> None:
 
 
 def test_directions_are_ranked_source_by_source() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=50)
+    gold = ranking.gold_scores(answers(), n_resamples=30)
     predictors = predictions(gold.table)
     table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
     assert table["metric"].unique().tolist() == ["noise", "truth"]
+    numbers = ["accuracy", "low", "high", "n_targets", "random_sd"]
     for metric, own in table.groupby("metric"):
-        assert own["source"].tolist() == [*LANGUAGES, "mean"]
+        own = own.set_index("source")[numbers]
+        assert own.index.tolist() == [*LANGUAGES, "mean"]
         scores = predictors[predictors["metric"] == metric].set_index(["source", "target"])
-        resampled = []
+        accuracies, resampled, sd = [], [], ranking.random_ranking_sd(3)
         for source in LANGUAGES:
-            others = [target for target in LANGUAGES if target != source]
-            at = [
-                gold.table.index[(gold.table["source"] == source) & (gold.table["target"] == t)][0]
-                for t in others
-            ]
-            predicted = scores.loc[[(source, t) for t in others], "score"].to_numpy()
-            row = own[own["source"] == source].iloc[0]
-            truth = gold.table.loc[at, "score"].to_numpy()
-            assert row["accuracy"] == pytest.approx(ranking.ranking_accuracy(truth, predicted))
-            resampled.append([ranking.ranking_accuracy(g[at], predicted) for g in gold.resamples])
-            expected = np.clip(about(row["accuracy"], resampled[-1]), 0, 1)
-            assert (row["low"], row["high"]) == pytest.approx(expected)
-            assert (row["n_targets"], row["random_sd"]) == (3, ranking.random_ranking_sd(3))
-        mean = own.iloc[-1]
-        assert mean["accuracy"] == pytest.approx(own["accuracy"].iloc[:-1].mean())
-        expected = np.clip(about(mean["accuracy"], np.mean(resampled, axis=0)), 0, 1)
-        assert (mean["low"], mean["high"]) == pytest.approx(expected)
-        assert (mean["n_targets"], mean["random_sd"]) == (12, ranking.random_ranking_sd(3))
+            rows = gold.table[(gold.table["source"] == source) & (gold.table["target"] != source)]
+            predicted = scores.loc[[(source, t) for t in rows["target"]], "score"].to_numpy()
+            accuracies.append(ranking.ranking_accuracy(rows["score"].to_numpy(), predicted))
+            resampled.append(
+                [ranking.ranking_accuracy(g[rows.index], predicted) for g in gold.resamples]
+            )
+            ends = np.clip(about(accuracies[-1], resampled[-1]), 0, 1)
+            assert own.loc[source].tolist() == pytest.approx([accuracies[-1], *ends, 3, sd])
+        mean = np.mean(accuracies)
+        ends = np.clip(about(mean, np.mean(resampled, axis=0)), 0, 1)
+        assert own.loc["mean"].tolist() == pytest.approx([mean, *ends, 12, sd])
     assert (table.loc[table["metric"] == "truth", "accuracy"] == 1).all()
     without = ranking.rank_directions(gold.table, predictors)
     assert without[["low", "high"]].isna().all(axis=None)
@@ -197,7 +184,7 @@ def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order(
     rng = np.random.default_rng(0)
     codes = list("abcdef")
     below = 0
-    for _ in range(60):
+    for _ in range(40):
         tables = [
             pd.DataFrame(
                 [(s, t, ease[t] + 0.1 * rng.normal()) for s, t in itertools.permutations(codes, 2)],
@@ -209,7 +196,7 @@ def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order(
             tables[0], tables[1].assign(metric="IGAP"), n_permutations=99
         )
         below += found["p_value"].item() <= 0.1
-    assert below <= 12  # 6 expected; more than 12 in fewer than 1 of 100 such tests
+    assert below <= 9  # 4 expected; more than 9 in fewer than 1 of 100 such tests
 
 
 def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
@@ -218,57 +205,52 @@ def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
         metric="IGAP", score=gold.table["score"].mask(gold.table["source"] == "sw")
     )
     table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
-    table = table.set_index("source")
-    numbers = ["accuracy", "low", "high"]
-    assert table.loc[["sw", "mean"], numbers].isna().all(axis=None)
-    assert table.loc[["en", "fi", "tr"], numbers].notna().all(axis=None)
+    table = table.set_index("source")[["accuracy", "low", "high"]]
+    assert table.loc[["sw", "mean"]].isna().all(axis=None)
+    assert table.loc[["en", "fi", "tr"]].notna().all(axis=None)
     kept = gold.table[gold.table["source"] != "sw"]
     assert ranking.rank_directions(kept, predictors)["accuracy"].tolist() == [1] * 4
-    one = predictors.assign(score=predictors["score"].where(predictors["target"] != "fi", np.nan))
-    with pytest.raises(ValueError, match="IGAP is NaN for en to fi but not for all"):
-        ranking.rank_directions(gold.table, one)
+
+
+ORDER = np.array([0.9, 0.7, 0.5, 0.1])
+GOLD = ranking.gold_scores(answers(), n_resamples=2)
+NOISE = predictions(GOLD.table)
+HOLE = GOLD.table.assign(metric="IGAP", score=GOLD.table["score"].mask(GOLD.table.index == 1))
+
+
+def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **options: object):
+    return ranking.rank_directions(gold, predictors, **options)
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("call", "says"),
     [
-        (lambda g, p: (g, p[p["target"] != "tr"]), "noise has no score of en to tr"),
-        (lambda g, p: (g, pd.concat([p, p])), "in the scores of noise more than once"),
-        (lambda g, p: (pd.concat([g, g]), p), "en to en is in gold more than once"),
-        (lambda g, p: (g.assign(score=np.nan), p), "score is missing in 16 of 16"),
-        (lambda g, p: (g.drop(columns="source"), p), "no column 'source'"),
-        (lambda g, p: (g, p.drop(columns="metric")), "no column 'metric'"),
-        (lambda g, p: (g[g["target"].isin(["en", "fi"])], p), "en has 1 other target"),
-        (lambda g, p: (g.head(0), p), "gold has no rows"),
-        (lambda g, p: (g, p.head(0)), "there are no predictors"),
+        (lambda: ranking.ranking_accuracy(ORDER, ORDER[:3]), "4 languages with a gold score and 3"),
+        (lambda: ranking.ranking_accuracy(ORDER[:1], ORDER[:1]), "two or more"),
+        (lambda: ranking.ranking_accuracy(ORDER, ORDER * np.nan), "NaN"),
+        (lambda: rank(predictors=HOLE), "IGAP is NaN for en to fi but not for all"),
+        (lambda: rank(predictors=NOISE[NOISE["target"] != "tr"]), "noise has no score of en to tr"),
+        (lambda: rank(predictors=pd.concat([NOISE, NOISE])), "the scores of noise more than once"),
+        (lambda: rank(pd.concat([GOLD.table, GOLD.table])), "en to en is in gold more than once"),
+        (lambda: rank(GOLD.table.assign(score=np.nan)), "score is missing in 16 of 16"),
+        (lambda: rank(GOLD.table.drop(columns="source")), "no column 'source'"),
+        (lambda: rank(predictors=NOISE.drop(columns="metric")), "no column 'metric'"),
+        (
+            lambda: rank(GOLD.table[GOLD.table["target"].isin(["en", "fi"])]),
+            "en has 1 other target",
+        ),
+        (lambda: rank(GOLD.table.head(0)), "gold has no rows"),
+        (lambda: rank(predictors=NOISE.head(0)), "there are no predictors"),
+        (lambda: rank(resamples=GOLD.resamples[:, :15]), r"shape \(2, 15\) and gold 16 rows"),
+        (lambda: ranking.gold_scores({}), "no transfer directions"),
+        (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(2, 59)}), r"fi to sw has"),
+        (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(60)}), r"shape \(60,\)"),
+        (lambda: ranking.gold_scores({("fi", "sw"): wrong(2, 60) * 1}), "must be a boolean"),
     ],
 )
-def test_directions_that_cannot_be_ranked_are_named(change, says: str) -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=2).table
+def test_what_cannot_be_ranked_is_named(call, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        ranking.rank_directions(*change(gold, predictions(gold)))
-
-
-def test_resamples_of_other_directions_are_refused() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=2)
-    with pytest.raises(ValueError, match=r"shape \(2, 15\) and gold 16 rows"):
-        ranking.rank_directions(
-            gold.table, predictions(gold.table), resamples=gold.resamples[:, :15]
-        )
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda w: {}, "no transfer directions"),
-        (lambda w: w | {("fi", "sw"): wrong(2, 59)}, r"fi to sw has shape \(2, 59\)"),
-        (lambda w: w | {("fi", "sw"): wrong(60)}, r"fi to sw has shape \(60,\)"),
-        (lambda w: w | {("fi", "sw"): wrong(2, 60) * 1}, "fi to sw must be a boolean"),
-    ],
-)
-def test_test_answers_that_cannot_be_are_named(change, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        ranking.gold_scores(change(answers()))
+        call()
 
 
 def test_reliability_is_the_accuracy_of_halves_and_of_resamples() -> None:
@@ -276,16 +258,15 @@ def test_reliability_is_the_accuracy_of_halves_and_of_resamples() -> None:
     table = ranking.order_reliability(gold)
     assert table["source"].tolist() == [*LANGUAGES, "mean"]
     for row in table.iloc[:-1].itertuples():
-        at = [
-            i
-            for i, (s, t) in enumerate(zip(gold.table["source"], gold.table["target"], strict=True))
-            if s == row.source != t
+        of_source = (gold.table["source"] == row.source) & (gold.table["target"] != row.source)
+        rows = gold.table.index[of_source]
+        halves = [
+            ranking.ranking_accuracy(a[rows], b[rows]) for a, b in zip(*gold.halves, strict=True)
         ]
-        halves = [ranking.ranking_accuracy(a[at], b[at]) for a, b in zip(*gold.halves, strict=True)]
-        whole = gold.table["score"].to_numpy()[at]
+        whole = gold.table["score"].to_numpy()[rows]
         assert row.halves == pytest.approx(np.mean(halves))
         assert row.resampled == pytest.approx(
-            np.mean([ranking.ranking_accuracy(whole, g[at]) for g in gold.resamples])
+            np.mean([ranking.ranking_accuracy(whole, g[rows]) for g in gold.resamples])
         )
     assert table.iloc[-1]["halves"] == pytest.approx(table["halves"].iloc[:-1].mean())
 
@@ -314,7 +295,14 @@ def test_asymmetry_by_hand() -> None:
     assert ranking.asymmetry(table) == pytest.approx((0.2 + 0.1) / 2)
     both = table.assign(source=table["target"], target=table["source"])
     assert ranking.asymmetry(both) == ranking.asymmetry(table)
-    with pytest.raises(ValueError, match="no pair of languages"):
-        ranking.asymmetry(table.iloc[4:])
-    with pytest.raises(ValueError, match="en to fi is in the table more than once"):
-        ranking.asymmetry(pd.concat([table, table]))
+
+
+def test_other_sources_are_averaged_without_the_direction_and_the_target() -> None:
+    rows = [("en", "de", 0.9), ("en", "ja", 0.5), ("de", "en", 0.8), ("de", "ja", 0.3),
+            ("ja", "en", 0.2), ("ja", "de", 0.1), ("fr", "de", 0.4), ("de", "de", 1.0)]  # fmt: skip
+    gold = pd.DataFrame(rows, columns=["source", "target", "score"])
+    means = ranking.other_sources(gold).set_index(["source", "target"])["score"]
+    assert means["en", "de"] == pytest.approx((0.1 + 0.4) / 2)  # not de to de
+    assert means["ja", "de"] == pytest.approx((0.9 + 0.4) / 2)
+    assert means["fr", "de"] == pytest.approx((0.9 + 0.1) / 2)
+    assert (means["en", "ja"], means["de", "en"]) == (0.3, 0.2)

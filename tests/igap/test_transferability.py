@@ -35,7 +35,7 @@ def literal_parts(training, translated, target) -> dict[str, Fraction]:
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_parts_add_up_to_the_last_digit(n: int, n_val: int, seed: int) -> None:
     rates = np.random.default_rng(seed).random(3)
     arrays = [
@@ -84,28 +84,6 @@ def test_transfer_gap_is_equation_2(n_source: int, n_target: int, seed: int) -> 
     assert many.tolist() == [float(expected), -float(expected)]
 
 
-@pytest.mark.parametrize(
-    ("shapes", "says"),
-    [
-        (((4,), (5,), (3,)), "4 examples and its translation 5"),
-        (((2, 4), (3, 4), (2, 3)), r"not of the same models.*\(2, 4\), \(3, 4\), \(2, 3\)"),
-        (((0,), (0,), (3,)), "training has no examples"),
-        (((4,), (4,), (2, 0)), "target has no examples"),
-    ],
-)
-def test_answers_that_do_not_go_together_are_named(shapes, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        tr.decompose(*(wrong(*shape) for shape in shapes))
-
-
-def test_predictions_are_not_taken_for_answers() -> None:
-    labels = np.array([0, 1, 2])
-    with pytest.raises(ValueError, match="translated must be a boolean array"):
-        tr.decompose(labels != 1, labels, labels != 1)
-    with pytest.raises(ValueError, match="source_right must be a boolean array"):
-        tr.transfer_gap(labels, labels == 1)
-
-
 # --- IGAP -----------------------------------------------------------------------------------------
 
 
@@ -124,7 +102,7 @@ def test_window_is_that_of_exact_decimals(n: int, data: st.DataObject) -> None:
 
 
 def test_points_are_printed_as_the_paper_does() -> None:
-    shown = [tr.as_points(value) for value in (0.2114, 0.0, -0.0004, -0.041, 1.0, np.nan)]
+    shown = [tr.in_points(value) for value in (0.2114, 0.0, -0.0004, -0.041, 1.0, np.nan)]
     assert shown == ["21.1", "0.0", "0.0", "-4.1", "100.0", "no model"]
 
 
@@ -238,7 +216,7 @@ def test_an_empty_window_has_no_number() -> None:
         assert (table[["n_models", "n_seeds"]] == 0).all(axis=None)
         values = table.drop(columns=["target", "level", "n_models", "n_seeds"])
         assert values.isna().all(axis=None)
-        assert set(table["igap"].map(tr.as_points)) == {"no model"}
+        assert set(table["igap"].map(tr.in_points)) == {"no model"}
 
 
 def test_levels_of_the_curve_are_the_papers() -> None:
@@ -253,14 +231,14 @@ def test_levels_of_the_curve_are_the_papers() -> None:
 def test_interval_of_one_model_is_that_of_a_mean() -> None:
     n = 2000
     training, translated = np.zeros((1, n), bool), wrong(1, n, rate=0.3)
-    table = tr.igap_curve(training, {"fi": translated}, [0], [0.0], n_resamples=4000)
+    table = tr.igap_curve(training, {"fi": translated}, [0], [0.0], n_resamples=2000)
     share = translated.mean()
     width = stats.norm.ppf(0.975) * np.sqrt(share * (1 - share) / n)
     row = table.iloc[0]
     assert row["igap"] == share
-    # the quantiles of 4000 draws have an error of some 4 % of the width
-    assert row["low"] == pytest.approx(share - width, abs=0.1 * width)
-    assert row["high"] == pytest.approx(share + width, abs=0.1 * width)
+    # the quantiles of 2000 draws have an error of some 6 % of the width
+    assert row["low"] == pytest.approx(share - width, abs=0.15 * width)
+    assert row["high"] == pytest.approx(share + width, abs=0.15 * width)
     assert row["crossfitted"] == pytest.approx(share)  # nothing to choose: the mean of the halves
 
 
@@ -283,10 +261,10 @@ def test_interval_holds_the_mean_of_the_statistic_over_data_sets() -> None:
         rng = np.random.default_rng(seed)
         return 0.8 * rng.normal(size=(1, 150)) + 0.6 * rng.normal(size=(20, 150)) < -0.5
 
-    mean = np.mean([data(seed).mean(axis=1).min() for seed in range(1000, 2000)])
+    mean = np.mean([data(seed).mean(axis=1).min() for seed in range(1000, 1600)])
     covered = []
-    for seed in range(100):
-        curve = tr.igap_curve(
+    for seed in range(80):
+        table = tr.igap_curve(
             np.zeros((20, 150), bool),
             {"fi": data(seed)},
             np.zeros(20),
@@ -294,32 +272,42 @@ def test_interval_holds_the_mean_of_the_statistic_over_data_sets() -> None:
             n_resamples=200,
             n_splits=1,
         )
-        covered.append(curve["low"][0] <= mean <= curve["high"][0])
+        covered.append(table["low"][0] <= mean <= table["high"][0])
     assert 0.88 <= np.mean(covered) <= 1
 
 
+TRAINED, TRANSLATED, SEEDS = runs()
+LABELS = np.array([0, 1, 2])
+
+
+def curve(training=TRAINED, translated=TRANSLATED, seeds=SEEDS, **options: object) -> pd.DataFrame:
+    return tr.igap_curve(training, translated, seeds, **options)
+
+
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("call", "says"),
     [
-        (lambda t, x, s: (t[0], x, s), r"training has shape \(41,\)"),
-        (lambda t, x, s: (t, x, s[:3]), "there are 3 seeds"),
-        (lambda t, x, s: (t, {}, s), "no target languages"),
-        (lambda t, x, s: (t, {"fi": x["fi"][:, :40]}, s), "41 examples .* translation to fi 40"),
-        (lambda t, x, s: (t, {"fi": x["fi"][:5]}, s), r"translation to fi \(5, 41\)"),
-        (lambda t, x, s: (t, {"fi": x["fi"] * 1}, s), "the translation to fi must be a boolean"),
-        (lambda t, x, s: (t[:, :1], {"fi": x["fi"][:, :1]}, s), "two training examples or more"),
+        (lambda: tr.decompose(wrong(4), wrong(5), wrong(3)), "4 examples and its translation 5"),
+        (
+            lambda: tr.decompose(wrong(2, 4), wrong(3, 4), wrong(2, 3)),
+            r"same models.*\(2, 4\), \(3",
+        ),
+        (lambda: tr.decompose(wrong(0), wrong(0), wrong(3)), "training has no examples"),
+        (lambda: tr.decompose(wrong(4), wrong(4), wrong(2, 0)), "target has no examples"),
+        (lambda: tr.decompose(wrong(3), LABELS, wrong(3)), "translated must be a boolean array"),
+        (lambda: tr.transfer_gap(LABELS, LABELS == 1), "source_right must be a boolean array"),
+        (lambda: curve(TRAINED[0]), r"training has shape \(41,\)"),
+        (lambda: curve(seeds=SEEDS[:3]), "there are 3 seeds"),
+        (lambda: curve(translated={}), "no target languages"),
+        (lambda: curve(translated={"fi": wrong(24, 40)}), "41 examples .* translation to fi 40"),
+        (lambda: curve(translated={"fi": wrong(5, 41)}), r"translation to fi \(5, 41\)"),
+        (lambda: curve(translated={"fi": TRAINED * 1}), "translation to fi must be a boolean"),
+        (lambda: curve(TRAINED[:, :1], {"fi": TRAINED[:, :1]}), "two training examples or more"),
+        (lambda: curve(n_resamples=0), "1 or more: 0, 100"),
+        (lambda: curve(n_splits=0), "1 or more: 1000, 0"),
+        (lambda: curve(tolerance=0), "tolerance must be above 0"),
     ],
 )
-def test_runs_that_cannot_be_measured_are_named(change, says: str) -> None:
+def test_what_cannot_be_measured_is_named(call, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        tr.igap_curve(*change(*runs()))
-
-
-def test_resamples_and_tolerance_must_be_positive() -> None:
-    for options, says in (
-        ({"n_resamples": 0}, "1 or more: 0, 100"),
-        ({"n_splits": 0}, "1 or more: 1000, 0"),
-        ({"tolerance": 0}, "tolerance must be above 0"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            tr.igap_curve(*runs(), **options)
+        call()

@@ -10,7 +10,7 @@ import pytest
 
 from tests import tiny
 from xlx.core.settings import current
-from xlx.igap import ranking, tasks, transfers
+from xlx.igap import tasks, transfers
 from xlx.igap import transferability as tr
 from xlx.igap.tasks import TransferTask
 from xlx.igap.transfers import Transfers
@@ -99,37 +99,30 @@ def test_a_task_that_is_not_aligned_is_refused() -> None:
     swapped = train | {"de": made("de").at([1, 0, *range(2, N_TRAIN)])}
     with pytest.raises(TextError, match=r"position 0 is example train:1 in de .* in en"):
         TransferTask("made", swapped, {}, {})
-    other = train | {"de": made("de", labels=1 - np.arange(N_TRAIN) % 2)}
-    with pytest.raises(TextError, match=r"example train:0 is yes in de and no in en"):
-        TransferTask("made", other, {}, {})
     test = {"en": made("en", "test", 4), "de": made("de", "test", 3)}
-    with pytest.raises(TextError, match=r"made de test has 3 examples and made en test 4"):
+    with pytest.raises(TextError, match="made de test has 3 examples and made en test 4"):
         TransferTask("made", train, test, {})
-
-
-def test_training_and_test_set_must_have_the_same_languages() -> None:
-    train = {code: made(code) for code in ("en", "de")}
-    with pytest.raises(TextError, match=r"training set has en, de and the test set en"):
-        TransferTask("made", train, {"en": made("en", "test")}, {})
+    with pytest.raises(TextError, match="training set has en, de and the test set en"):
+        TransferTask("made", train, {"en": test["en"]}, {})
 
 
 def test_a_task_says_what_it_is() -> None:
     assert repr(task()) == "Task(made: 12 examples to train and 7 to test, in en de ja)"
-    assert repr(task(tested=False)).endswith("12 examples to train and 0 to test, in en de ja)")
-    assert task().guess == 0.5
+    assert (task(tested=False).n_test, task().guess) == (0, 0.5)
 
 
 def test_a_labelled_task_is_the_shipped_data_in_all_languages() -> None:
-    found = tasks.labelled_task("NLI", ["ru", "en"])
-    assert found.languages == ("ru", "en")
-    assert found.guess == pytest.approx(2 / 3)
-    for part in ("train", "test"):
-        for code in found.languages:
-            shipped = labelled.load_labelled("NLI", code, part)
-            one = getattr(found, part)[code]
-            assert (one.first, one.second, one.ids) == (shipped.first, shipped.second, shipped.ids)
-            assert one.row_labels == shipped.row_labels
-    assert set(found.left_out["train"].values()) == {0}
+    whole = tasks.labelled_task("NLI", ["ru", "en"])
+    assert (whole.languages, whole.guess) == (("ru", "en"), pytest.approx(2 / 3))
+    for part, code in ((part, code) for part in ("train", "test") for code in whole.languages):
+        shipped = labelled.load_labelled("NLI", code, part)
+        one = getattr(whole, part)[code]
+        assert (one.first, one.second, one.ids) == (shipped.first, shipped.second, shipped.ids)
+        assert one.row_labels == shipped.row_labels
+    assert set(whole.left_out["train"].values()) == {0}
+    some = tasks.labelled_task("NLI", ["ru", "en"], n_train=20, n_test=10)
+    assert (some.n_train, some.n_test) == (20, 10)
+    assert set(some.train["en"].ids) < set(whole.train["en"].ids)
 
 
 def test_same_or_other_is_a_task_without_labels() -> None:
@@ -141,25 +134,11 @@ def test_same_or_other_is_a_task_without_labels() -> None:
         assert {code: one.text_hash() for code, one in part.items()} == {
             code: one.text_hash() for code, one in made_of.items()
         }
-    assert (found.guess, found.languages) == (0.5, ("de", "en"))
+    assert (found.guess, found.languages, found.n_test) == (0.5, ("de", "en"), 10)
     with pytest.raises(ValueError, match="how many pairs"):
         tasks.labelled_task("same or other", codes, n_train=20)
-
-
-def test_a_part_of_a_labelled_task_is_its_shortest_in_all_languages() -> None:
-    whole = tasks.labelled_task("PI", ["en", "ko", "de"])
-    some = tasks.labelled_task("PI", ["en", "ko", "de"], n_train=20, n_test=10)
-    for part, n in (("train", 20), ("test", 10)):
-        sets = getattr(whole, part)
-        size = {
-            name: sum(len(one.first[i]) + len(one.second[i]) for one in sets.values())
-            for i, name in enumerate(sets["en"].ids)
-        }
-        kept = getattr(some, part)
-        assert all(len(one) == n and one.ids == kept["en"].ids for one in kept.values())
-        longest = max(size[name] for name in kept["en"].ids)
-        assert all(size[name] >= longest for name in set(size) - set(kept["en"].ids))
-    assert some.n_train == 20
+    with pytest.raises(ValueError, match="'en' is given twice"):
+        tasks.labelled_task("PI", ["en", "de", "en"])
 
 
 def test_a_local_copy_is_read_by_part_and_what_is_not_in_all_is_left_out(tmp_path: Path) -> None:
@@ -179,11 +158,6 @@ def test_a_local_copy_is_read_by_part_and_what_is_not_in_all_is_left_out(tmp_pat
     assert found.train["en"].first == tuple(f"one {i}" for i in (0, 1, 3, 5, 6, 7))
     assert found.train["de"].first == tuple(f"eins {i}" for i in (0, 1, 3, 5, 6, 7))
     assert found.left_out["test"] == {"missing": 0, "other label": 2}
-
-
-def test_a_language_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="'en' is given twice"):
-        tasks.labelled_task("PI", ["en", "de", "en"])
 
 
 def test_a_random_task_has_no_test_set() -> None:
@@ -339,18 +313,6 @@ def test_igap_as_a_predictor_is_high_where_little_is_lost() -> None:
         assert row.score == -directions.loc[(row.source, row.target), "igap"]
 
 
-def test_other_sources_are_averaged_without_the_direction_and_the_target() -> None:
-    rows = [("en", "de", 0.9), ("en", "ja", 0.5), ("de", "en", 0.8), ("de", "ja", 0.3),
-            ("ja", "en", 0.2), ("ja", "de", 0.1), ("fr", "de", 0.4), ("de", "de", 1.0)]  # fmt: skip
-    gold = pd.DataFrame(rows, columns=["source", "target", "score"])
-    found = ranking.other_sources(gold).set_index(["source", "target"])["score"]
-    assert found["en", "de"] == pytest.approx((0.1 + 0.4) / 2)  # not de to de
-    assert found["ja", "de"] == pytest.approx((0.9 + 0.4) / 2)
-    assert found["en", "ja"] == 0.3
-    assert found["de", "en"] == 0.2
-    assert found["fr", "de"] == pytest.approx((0.9 + 0.1) / 2)
-
-
 # --- fine-tuning ----------------------------------------------------------------------------------
 
 RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=3e-3, every=4, max_length=32)
@@ -361,9 +323,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.save(tmp_path_factory.mktemp("models") / "tiny"))
 
 
-def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(
-    model: str,
-) -> None:
+def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(model: str) -> None:
     recipes = [RECIPE, replace(RECIPE, learning_rate=1e-3)]
     found = transfers.transfer_task([model], task(), ["ja", "en"], recipes, (1, 2))
     about = [(run.source, run.learning_rate, run.seed) for run in found.runs]
@@ -382,7 +342,7 @@ def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(
 def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
     """What IGAP and the last checkpoint need is asked, and nothing else."""
     recipe = replace(RECIPE, epochs=12, every=3)
-    arguments = ([model], task(), ["en", "ja"], [recipe], (1,))
+    arguments = ([model], task(), ["en"], [recipe], (1,))
     full = transfers.transfer_task(*arguments)
     levels, tolerance = (0.25, 0.0), 0.2
     sparing = Sparing(tuple((level, tolerance) for level in levels))
@@ -416,9 +376,7 @@ def test_a_sparing_run_has_the_same_curves_and_ends(model: str) -> None:
     assert asked < 0.7 * sum(array.size for run in full.runs for array in run.predictions.values())
 
 
-def test_what_more_is_learnt_from_has_no_part_in_the_training_error(
-    model: str,
-) -> None:
+def test_what_more_is_learnt_from_has_no_part_in_the_training_error(model: str) -> None:
     more = made("en", "more", 20, labels=np.arange(20) // 2 % 2)
     arguments = ([model], task(), ["en"], [RECIPE], (1,))
     found = transfers.transfer_task(*arguments, more=more)
@@ -429,28 +387,25 @@ def test_what_more_is_learnt_from_has_no_part_in_the_training_error(
     expected = (run.predictions["train en"] != made("en").labels).mean(axis=1)
     points = found.points()
     assert points.loc[points["target"] == "de", "training"].tolist() == expected.tolist()
-    plain = transfers.transfer_task(*arguments)
-    assert len(plain.runs[0].losses) == 3 * 12 / 4
 
 
-def test_what_cannot_be_transferred_is_refused_before_anything_is_learnt(
-    model: str,
-) -> None:
-    with pytest.raises(ValueError, match=r"the task made has no ru: it has en, de, ja"):
-        transfers.transfer_task([model], task(), ["en", "ru"], [RECIPE], (1,))
+def test_what_cannot_be_transferred_is_refused_before_anything_is_learnt(model: str) -> None:
     more = made("en", "more")
-    for sources in (["de"], ["en", "de"]):
-        with pytest.raises(ValueError, match=r"made en more is in en: it can be added for that"):
-            transfers.transfer_task([model], task(), sources, [RECIPE], (1,), more=more)
-    more = replace(more, classes=("yes", "no"))
-    with pytest.raises(ValueError, match=r"made en more has other classes than made"):
-        transfers.transfer_task([model], task(), ["en"], [RECIPE], (1,), more=more)
+    other = replace(more, classes=("yes", "no"))
+    for sources, options, says in (
+        (["en", "ru"], {}, "the task made has no ru: it has en, de, ja"),
+        (["de"], {"more": more}, "made en more is in en: it can be added for that"),
+        (["en", "de"], {"more": more}, "made en more is in en: it can be added for that"),
+        (["en"], {"more": other}, "made en more has other classes than made"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            transfers.transfer_task([model], task(), sources, [RECIPE], (1,), **options)
     assert not list(current().cache.rglob("*.arrow"))
 
 
 def test_tasks_at_once_are_the_tasks_one_by_one(model: str) -> None:
     tasks = [task().corrupted(ratio, 1) for ratio in (0.0, 1.0)]
-    rest = (["en"], [RECIPE], (1, 2))
+    rest = (["en"], [replace(RECIPE, epochs=1)], (1, 2))
     both = transfers.transfer_tasks([model], tasks, *rest)
     assert [found.task for found in both] == tasks
     for one, found in zip(tasks, both, strict=True):

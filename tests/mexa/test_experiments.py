@@ -7,7 +7,6 @@ import pytest
 from xlx.mexa import estimates, experiments
 from xlx.mexa.chance import chance_table
 from xlx.mexa.coverage import Coverage
-from xlx.mexa.experiments import Covered
 from xlx.mexa.measures import PivotScores, scores
 from xlx.models import alignment
 
@@ -15,7 +14,7 @@ LANGUAGES = ("de", "fr", "sw")
 GROUPS = {"de": "trained on", "fr": "trained on", "sw": "others, Latin script"}
 
 
-def coverage(model: str, seed: int = 0, pooling: str = "last") -> Coverage:
+def coverage(model: str, seed: int = 0, states: str = "raw") -> Coverage:
     """Three layers of ten sentences in three languages, at random."""
     rng = np.random.default_rng(seed)
     hits = rng.random((3, 3, 10)) < 0.5
@@ -26,7 +25,7 @@ def coverage(model: str, seed: int = 0, pooling: str = "last") -> Coverage:
         for layer in range(3)
     ]
     return Coverage(
-        model, 0, pooling,
+        model, "last", states,
         PivotScores(LANGUAGES, "en", (0, 1, 2), hits, np.where(hits, -1, 0)),
         pd.DataFrame(rows, columns=["language", "layer", "measure", "value"]),
         {"de": 1, "fr": 0, "sw": 9, "en": 0},
@@ -34,13 +33,9 @@ def coverage(model: str, seed: int = 0, pooling: str = "last") -> Coverage:
 
 
 @pytest.fixture(scope="module")
-def covered() -> list[Covered]:
-    return [
-        Covered(states, coverage(model, seed))
-        for seed, (model, states) in enumerate(
-            (model, states) for model in ("a", "b") for states in ("raw", "centred")
-        )
-    ]
+def covered() -> list[Coverage]:
+    kinds = [(model, states) for model in ("a", "b") for states in ("raw", "centred")]
+    return [coverage(model, seed, states) for seed, (model, states) in enumerate(kinds)]
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +48,8 @@ def bags() -> pd.DataFrame:
     )  # fmt: skip
 
 
-def mu(own: Covered) -> np.ndarray:
-    return own.coverage.scores.hits.mean(axis=2)
+def mu(own: Coverage) -> np.ndarray:
+    return own.scores.hits.mean(axis=2)
 
 
 # --- alignment ------------------------------------------------------------------------------------
@@ -76,18 +71,20 @@ def test_the_corner_of_a_matrix_has_its_rivals_and_hits() -> None:
     assert table["hit"].tolist() == scores(states, "en").hits[1, 0, :3].tolist()
 
 
-def test_scores_are_averaged_by_layer_and_group(covered: list[Covered], bags: pd.DataFrame) -> None:
-    by_layer = experiments.layer_table(covered)
-    means = experiments.mean_by_layer(by_layer, experiments.SCORED)
+def test_scores_are_averaged_by_layer_and_group(
+    covered: list[Coverage], bags: pd.DataFrame
+) -> None:
+    by_layer = experiments.scores_by_layer(covered)
+    means = experiments.mean_by_layer(by_layer, ["model", "pooling", "states"])
     assert means.loc[("b", "last", "centred"), 2] == pytest.approx(
         mu(covered[3])[2].mean(), abs=6e-4
     )
-    assert experiments.cut_table(covered).loc["sw"].tolist() == [9, 9]
-    beside = [Covered("raw", coverage("a", 9), ", untrained")]
+    assert experiments.cut_sentences(covered).loc["sw"].tolist() == [9, 9]
+    beside = [coverage("a, untrained", 9)]
     drawn, floors = experiments.drawn_layers(by_layer, beside, bags, GROUPS)
     row = drawn.set_index(["model", "states", "group", "layer"])["mu"]
     assert row["a, untrained", "raw", "trained on", 1] == pytest.approx(mu(beside[0])[1, :2].mean())
-    assert set(floors["model"]) == {"a", "b", "a, untrained", "b, untrained"}
+    assert set(floors["model"]) == {"a", "b", "a, untrained"}
     pooled = experiments.pooled_table(covered)
     table = experiments.group_table(pooled, bags, GROUPS)
     assert table.columns.tolist() == ["trained on (2)", "others, Latin script (1)"]
@@ -103,14 +100,14 @@ def test_scores_are_averaged_by_layer_and_group(covered: list[Covered], bags: pd
     assert shown.loc["Swahili", ("a", "raw")].startswith(f"{highest[2]:.2f} (")
 
 
-def test_least_hits_are_beyond_chance_in_all_layers_together(covered: list[Covered]) -> None:
+def test_least_hits_are_beyond_chance_in_all_layers_together(covered: list[Coverage]) -> None:
     pooled = experiments.pooled_table(covered)
     bounds, counted = experiments.least_hits(pooled, covered, 10, p=0.01)
     tail = chance_table(10).set_index("k")["matrix"]
     k = bounds.loc[3, "hits"]
     assert 3 * tail[k] < 0.01 <= 3 * tail[k - 1]
     assert bounds.loc[3, "P"] == pytest.approx(3 * tail[k])
-    hits = covered[0].coverage.scores.hits.sum(axis=2).max(axis=0)
+    hits = covered[0].scores.hits.sum(axis=2).max(axis=0)
     assert counted.loc[("a", "last", "raw")].tolist() == [(hits >= k).sum(), 3]
 
 
@@ -169,8 +166,8 @@ def test_correlations_are_shown_with_intervals_and_an_average() -> None:
     assert beside.loc[("FLORES", "last token", "Mean"), ("printed", "m-MMLU")] == 0.9545
 
 
-def test_measures_are_averaged_over_middle_layers(covered: list[Covered]) -> None:
-    own = covered[0].coverage
+def test_measures_are_averaged_over_middle_layers(covered: list[Coverage]) -> None:
+    own = covered[0]
     table = estimates.middle_measures([own]).set_index(["measure", "language"])["value"]
     assert table["MEXA", "de"] == pytest.approx(mu(covered[0])[1:, 0].mean())
     cka = own.measures.query("measure == 'cka' and language == 'sw' and layer > 0")["value"]
@@ -224,14 +221,12 @@ def test_estimates_have_lines_where_there_is_something_to_fit(tasks: pd.DataFram
     assert set(few["kind"]) == {"ideal", "chance"}
 
 
-def test_bands_stand_beside_table_6() -> None:
+def test_bands_are_counted_beside_those_of_table_6() -> None:
     ours = pd.DataFrame({"language": ["de", "sw"], "model": "a", "mu": [1.0, 0.5]})
-    english = pd.Series({"a": 0.9})
-    table, labels = estimates.bands_beside_print(ours, english, "flores200-100", ["de", "sw"])
-    assert labels == {"de": "deu_Latn", "sw": "swh_Latn"}
-    assert table["score"].head(2).tolist() == [0.9, 0.45]
-    assert table["band"].head(2).tolist() == ["0.8–1", "0.4–0.6"]
-    assert len(table) == 2 + 9 * 2
+    counts = estimates.bands_beside_print(ours, pd.Series({"a": 0.9}), "flores200-100")
+    assert counts.loc["a"].tolist() == [0, 0, 1, 0, 1]
+    assert len(counts) == 1 + 9
+    assert set(counts.sum(axis=1)) == {2}
 
 
 def test_verses_are_compared_with_the_jackknife_of_both() -> None:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial.distance import cosine
@@ -31,15 +31,13 @@ def random_states(
     """Translations that share a meaning, with a part of the language and noise."""
     rng = np.random.default_rng(seed)
     meaning = rng.normal(size=(layers, n, dim))
-    return {
-        code: (meaning + rng.normal(size=(layers, 1, dim)) + rng.normal(size=meaning.shape)).astype(
-            np.float32
-        )
-        for code in languages
-    }
+    offsets = {code: (rng.normal(size=(layers, 1, dim)), rng.normal(size=meaning.shape))
+               for code in languages}  # fmt: skip
+    return {code: (meaning + a + b).astype(np.float32) for code, (a, b) in offsets.items()}
 
 
-@given(st.integers(2, 9), st.integers(2, 6), st.integers(0, 10**6))
+@given(st.integers(2, 8), st.integers(2, 6), st.integers(0, 10**6))
+@settings(max_examples=50)
 def test_hits_are_those_of_the_definition(n: int, dim: int, seed: int) -> None:
     states = random_states(n, dim, seed)
     if n > 3:  # ties: a sentence not translated, one twice in the pivot, one twice in a language
@@ -56,7 +54,8 @@ def test_hits_are_those_of_the_definition(n: int, dim: int, seed: int) -> None:
         assert found.mu[layer, column] == expected.mean()
 
 
-@given(st.integers(2, 9), st.integers(2, 5), st.integers(0, 10**6))
+@given(st.integers(2, 7), st.integers(2, 5), st.integers(0, 10**6))
+@settings(max_examples=30)
 def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: int) -> None:
     states = random_states(n, dim, seed)
     left_out = measures.scores(states).left_out()
@@ -73,8 +72,8 @@ def test_many_languages_and_sentences_take_several_steps(monkeypatch: pytest.Mon
     whole = measures.scores(states, "c")
     monkeypatch.setattr(measures, "BLOCK_NUMBERS", 300)
     in_parts = measures.scores(states, "c")
-    np.testing.assert_array_equal(whole.hits, in_parts.hits)
     np.testing.assert_array_equal(whole.only_rival, in_parts.only_rival)
+    np.testing.assert_array_equal(whole.hits, in_parts.hits)
 
 
 def test_by_hand() -> None:
@@ -104,24 +103,23 @@ def test_what_must_not_matter(change: str) -> None:
     rng = np.random.default_rng(3)
     states = random_states(30, 8, 2)
     before = measures.scores(states)
-    order = np.arange(30)
+    assert 0 < before.mu.min() <= before.mu.max() < 1
+    order, codes, layers = np.arange(30), ["de", "en", "fi"], [0, 1]
+    turn, scale = np.eye(8), np.ones((2, 30, 1))
     if change == "rotation":
         turn, _ = np.linalg.qr(rng.normal(size=(8, 8)))
-        states = {code: array @ turn for code, array in states.items()}
     elif change == "scaling":
-        states = {code: array * rng.uniform(0.1, 9, (2, 30, 1)) for code, array in states.items()}
+        scale = rng.uniform(0.1, 9, (2, 30, 1))
     elif change == "positions":
         order = rng.permutation(30)
-        states = {code: array[:, order] for code, array in states.items()}
     elif change == "languages":
-        states = {code: states[code] for code in ("fi", "en", "de")}
-    after = measures.scores(states, layers=[1, 0] if change == "layers" else None)
-    assert before.mu.min() > 0
-    assert before.mu.max() < 1
-    rows = [after.layers.index(layer) for layer in (0, 1)]
+        codes = codes[::-1]
+    else:
+        layers = [1, 0]
+    changed = {code: (states[code] @ turn * scale)[:, order] for code in codes}
+    after = measures.scores(changed, layers=layers)
     columns = [after.languages.index(code) for code in before.languages]
-    hits = after.hits[rows][:, columns]
-    np.testing.assert_array_equal(hits, before.hits[:, :, order])
+    np.testing.assert_array_equal(after.hits[layers][:, columns], before.hits[:, :, order])
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5])
@@ -183,26 +181,18 @@ def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
 
 
 def test_tables_and_pooling() -> None:
-    found = measures.scores(random_states(20, 6, 4, layers=3))
-    table = found.table()
+    scored = measures.scores(random_states(20, 6, 4, layers=3))
+    table = scored.table()
     assert table.columns.tolist() == ["language", "layer", "mu", "low", "high"]
     assert len(table) == 6
     assert ((table["low"] <= table["mu"]) & (table["mu"] <= table["high"])).all()
-    assert table.query("language == 'fi' and layer == 2")["mu"].item() == found.mu[2, 1]
-    for how in ("mean", "max"):
-        for kept in (True, False):
-            pooled = found.pooled(how, embedding_layer=kept).set_index("language")
-            rows = table if kept else table[table["layer"] > 0]
-            pd.testing.assert_series_equal(
-                pooled["mu"], rows.groupby("language")["mu"].agg(how), check_names=False
-            )
-            assert ((pooled["low"] <= pooled["mu"]) & (pooled["mu"] < pooled["high"])).all()
-    wide, narrow = (found.pooled(level=level) for level in (0.99, 0.5))
-    assert (wide["high"] - wide["low"] > narrow["high"] - narrow["low"]).all()
-    with pytest.raises(ValueError, match="mean or max"):
-        found.pooled("median")
-    with pytest.raises(ValueError, match="none is left"):
-        measures.scores(random_states(5, 6, 4), layers=[0]).pooled(embedding_layer=False)
+    assert table.query("language == 'fi' and layer == 2")["mu"].item() == scored.mu[2, 1]
+    for how, kept in itertools.product(("mean", "max"), (True, False)):
+        pooled = scored.pooled(how, embedding_layer=kept).set_index("language")
+        rows = table if kept else table[table["layer"] > 0]
+        means = rows.groupby("language")["mu"].agg(how)
+        pd.testing.assert_series_equal(pooled["mu"], means, check_names=False)
+        assert ((pooled["low"] <= pooled["mu"]) & (pooled["mu"] < pooled["high"])).all()
 
 
 def test_a_perfect_score_has_wilsons_interval() -> None:
@@ -247,68 +237,47 @@ def test_chance_is_the_share_of_all_orders(n: int) -> None:
     np.testing.assert_allclose(chance.chance_table(n)["matrix"], tail, rtol=1e-12)
 
 
-def test_what_appendix_a4_says() -> None:
+def test_what_appendix_a4_says_and_what_it_tends_to() -> None:
     table = chance.chance_table(100).set_index("k")
-    assert chance.hit_probability(100) == 1 / 199
-    assert table.loc[5, "mu"] == 0.05
-    assert round(table.loc[5, "binomial"], 5) == 0.00016
+    assert (chance.hit_probability(100), table.loc[5, "mu"]) == (1 / 199, 0.05)
     by_hand = 1 - sum(stats.binom.pmf(i, 100, 1 / 199) for i in range(5))
     assert table.loc[5, "binomial"] == pytest.approx(by_hand, rel=1e-9)
-    assert table.loc[5, "matrix"] == pytest.approx(table.loc[5, "binomial"], rel=0.1)
+    assert round(by_hand, 5) == 0.00016
+    assert table.loc[5, "matrix"] == pytest.approx(by_hand, rel=0.1)
     assert (table.loc[0, ["binomial", "matrix"]] == 1).all()
     assert table["matrix"].is_monotonic_decreasing
     assert (table["matrix"] >= 0).all()
-
-
-def test_chance_of_many_sentences_is_poisson() -> None:
-    table = chance.chance_table(5000)
-    for column in ("binomial", "matrix"):
-        np.testing.assert_allclose(
-            table[column][:8], stats.poisson.sf(table["k"][:8] - 1, 0.5), 1e-2
-        )
     assert chance.chance_table(1)["matrix"].tolist() == [1.0, 1.0]
-    with pytest.raises(ValueError, match="0 sentences"):
-        chance.chance_table(0)
+    many = chance.chance_table(2000)[:8]
+    for column in ("binomial", "matrix"):
+        np.testing.assert_allclose(many[column], stats.poisson.sf(many["k"] - 1, 0.5), 1e-2)
 
 
 def test_simulated_chance() -> None:
-    found = chance.chance_simulation(10, 50, 20_000, seed=0)
-    counts = chance._chance_hits(10, 50, 20_000, 0, 0.0)["counts"]
-    np.testing.assert_array_equal(found.counts, counts)
-    others = {"seed": 1}, {"anisotropy": 0.5}, {"dim": 51}
-    for other in others:
+    simulated = chance.chance_simulation(10, 50, 10_000, seed=0)
+    for other in ({"seed": 1}, {"anisotropy": 0.5}, {"dim": 51}):
         changed = chance.chance_simulation(**({"n": 10, "dim": 50, "n_draws": 100} | other))
-        assert changed.counts.tolist() != counts[:100].tolist()
-    moments = found.moments().set_index("source")
-    exact, simulated = moments.loc["matrix"], moments.loc["vectors"]
-    assert abs(simulated["p"] - 1 / 19) < 3 * simulated["error"]
-    assert exact["variance"] == pytest.approx(simulated["variance"], rel=0.05)
+        assert changed.counts.tolist() != simulated.counts[:100].tolist()
+    moments = simulated.moments().set_index("source")
+    exact, drawn = moments.loc["matrix"], moments.loc["vectors"]
+    assert abs(drawn["p"] - 1 / 19) < 3 * drawn["error"]
+    assert exact["variance"] == pytest.approx(drawn["variance"], rel=0.05)
     # the variance of the exact tail is that of the exact moments
     tail = chance.chance_table(10)["matrix"].to_numpy()
     mass, k = tail - np.append(tail[1:], 0), np.arange(11)
     assert mass @ k**2 - (mass @ k) ** 2 == pytest.approx(exact["variance"])
-    tails = found.tails()
+    tails = simulated.tails()
     assert ((tails["low"] <= tails["matrix"]) & (tails["matrix"] <= tails["high"])).loc[1:3].all()
 
 
-def test_one_hit_is_as_likely_in_two_dimensions_but_hits_go_together() -> None:
-    found = chance.chance_simulation(2, 2, 20_000, seed=1)
-    simulated = found.moments().set_index("source").loc["vectors"]
-    assert abs(simulated["p"] - 1 / 3) < 3 * simulated["error"]
-    both = found.tails(level=0.999).loc[2]
+def test_in_two_dimensions_hits_go_together_and_hubs_make_them_rarer() -> None:
+    two = chance.chance_simulation(2, 2, 20_000, seed=1)
+    drawn = two.moments().set_index("source").loc["vectors"]
+    assert abs(drawn["p"] - 1 / 3) < 3 * drawn["error"]
+    both = two.tails().loc[2]
     assert both["binomial"] < both["low"] <= both["matrix"] <= both["high"]
-
-
-def test_bad_simulations() -> None:
-    for bad in ({"n": 1}, {"dim": 1}, {"anisotropy": 1.0}):
-        with pytest.raises(ValueError, match=r"two or more|outside"):
-            chance.chance_simulation(**({"n": 5, "dim": 5, "n_draws": 5} | bad))
-
-
-def test_hubs_make_chance_hits_rarer() -> None:
-    moments = chance.chance_simulation(10, 50, 5000, anisotropy=0.9).moments().set_index("source")
-    simulated = moments.loc["vectors"]
-    assert simulated["p"] < 1 / 19 - 5 * simulated["error"]
+    hubs = chance.chance_simulation(10, 50, 3000, anisotropy=0.9).moments().set_index("source")
+    assert hubs.loc["vectors", "p"] < 1 / 19 - 5 * hubs.loc["vectors", "error"]
 
 
 # --- from scores to tasks -------------------------------------------------------------------------
@@ -316,60 +285,38 @@ def test_hubs_make_chance_hits_rarer() -> None:
 
 def test_expected_score() -> None:
     assert prediction.expected(np.array([1.0, 0.5]), 0.88).tolist() == [0.88, 0.44]
-    for bad in ((50.0, 0.9), (0.5, 88.0), (np.nan, 0.5)):
-        with pytest.raises(ValueError, match=r"\[0, 1\]"):
-            prediction.expected(*bad)
 
 
-@pytest.mark.parametrize("n_choices", [2, 4, 5])
+@pytest.mark.parametrize("n_choices", [2, 4])
 def test_line_of_an_ideal_task(n_choices: int) -> None:
     x = np.linspace(0, 0.9, 7)
     table = pd.DataFrame({"language": list("abcdefg"), "expected": x})
     table["score"] = 1 / n_choices + (1 - 1 / n_choices) * x
     line = prediction.line(table, n_choices=n_choices, n_resamples=50)
-    assert (line.slope, line.intercept) == (
-        pytest.approx(line.ideal_slope),
-        pytest.approx(line.ideal_intercept),
-    )
+    assert (line.slope, line.intercept) == pytest.approx((line.ideal_slope, line.ideal_intercept))
     assert line.ideal_intercept == 1 / n_choices
-    assert line.error == pytest.approx(0, abs=1e-12)
-    assert line.ideal_error == pytest.approx(0, abs=1e-12)
-    assert line.correlation.value == pytest.approx(1)
+    assert (line.error, line.ideal_error) == pytest.approx((0, 0), abs=1e-12)
 
 
-def test_line_is_least_squares_and_scaling_mu_keeps_the_correlation() -> None:
+def test_line_is_least_squares() -> None:
     rng = np.random.default_rng(2)
-    table = pd.DataFrame({"language": [f"l{i}" for i in range(30)], "mu": rng.random(30)})
-    table["score"] = 0.2 + 0.6 * table["mu"] + 0.1 * rng.normal(size=30)
-    table["expected"] = prediction.expected(table["mu"], 0.8)
+    table = pd.DataFrame({"language": [f"l{i}" for i in range(30)], "expected": rng.random(30)})
+    table["score"] = 0.2 + 0.6 * table["expected"] + 0.1 * rng.normal(size=30)
     line = prediction.line(table, seed=3)
     slope, intercept = np.polyfit(table["expected"], table["score"], 1)
-    assert (line.slope, line.intercept) == (pytest.approx(slope), pytest.approx(intercept))
+    assert (line.slope, line.intercept) == pytest.approx((slope, intercept))
     residuals = table["score"] - intercept - slope * table["expected"]
     assert line.error == pytest.approx(np.sqrt((residuals**2).mean()))
     assert line.error < line.ideal_error
-    assert line.correlation.low < line.correlation.value < line.correlation.high
-    plain = prediction.line(table, "mu", seed=3)
-    assert line.correlation.value == pytest.approx(plain.correlation.value)
     assert line.correlation == statistics.correlation(
         table, "expected", "score", languages=("language",), seed=3
     )
-    with pytest.raises(ValueError, match="two choices"):
-        prediction.line(table, n_choices=1)
-    with pytest.raises(ValueError, match="has two rows: the line is of one model and one task"):
-        prediction.line(pd.concat([table, table.tail(1)]))
-    with pytest.raises(ValueError, match="task"):
-        prediction.line(table, y="task")
 
 
 def test_bands_of_table_6() -> None:
     found = prediction.bands([0, 0.19, 0.2, 0.4, 3 * 0.2, 0.79, 0.8, 1])
     assert found.codes.tolist() == [0, 0, 1, 2, 3, 3, 4, 4]
-    assert found.ordered
-    assert tuple(found.categories) == prediction.BANDS
-    for bad in ([1.2], [-0.1], [np.nan]):
-        with pytest.raises(ValueError, match=r"\[0, 1\]"):
-            prediction.bands(bad)
+    assert (found.ordered, tuple(found.categories)) == (True, prediction.BANDS)
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -385,30 +332,42 @@ def spoilt(value: float) -> np.ndarray:
     return array
 
 
-@pytest.mark.parametrize(
-    ("states", "message"),
-    [
-        ({"de": np.ones((1, 3, 2)), "fi": np.ones((1, 3, 2))}, "pivot en.*de, fi"),
-        ({"en": np.ones((1, 3, 2))}, "only the pivot en"),
-        (broken(fi=np.ones((2, 4, 4))), "fi has 4 sentences and the pivot en 5"),
-        (broken(fi=np.ones((1, 5, 4))), "fi has 1 layers"),
-        (broken(fi=np.ones((2, 5, 3))), "fi has 3 dim"),
-        (broken(fi=np.ones((5, 4))), "states of fi have shape"),
-        ({"en": np.ones((1, 1, 2)), "fi": np.ones((1, 1, 2))}, "two sentences"),
-        (broken(fi=spoilt(np.nan)), "layer 1: the vector of fi at position 3 holds NaN"),
-        (broken(fi=spoilt(0)), "layer 1: the vector of fi at position 3 is zero"),
-        (broken(en=spoilt(0)), "layer 1: the vector of en at position 3 is zero"),
-    ],
+TASK = pd.DataFrame(
+    {"language": list("abc"), "expected": [0.1, 0.2, 0.4], "score": [0.1, 0.3, 0.3]}
 )
-def test_bad_states_are_named(states: dict[str, np.ndarray], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        measures.scores(states)
+REFUSED = [
+    (measures.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot en.*de"),
+    (measures.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
+    (measures.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "fi has 4 sentences and"),
+    (measures.scores, {"states": broken(fi=np.ones((1, 5, 4)))}, "fi has 1 layers"),
+    (measures.scores, {"states": broken(fi=np.ones((2, 5, 3)))}, "fi has 3 dim"),
+    (measures.scores, {"states": broken(fi=np.ones((5, 4)))}, "states of fi have shape"),
+    (measures.scores, {"states": dict.fromkeys(("en", "fi"), np.ones((1, 1, 2)))}, "two sentences"),
+    (measures.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
+    (measures.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
+    (measures.scores, {"states": broken(en=spoilt(0))}, "layer 1: .* of en at position 3 is zero"),
+    (measures.scores, {"states": broken(), "layers": [2]}, r"0 \(embeddings\) to 1"),
+    (measures.scores, {"states": broken(), "layers": []}, r"0 \(embeddings\) to 1"),
+    (measures.scores(broken()).pooled, {"how": "median"}, "mean or max"),
+    (measures.scores(broken(), layers=[0]).pooled, {"embedding_layer": False}, "none is left"),
+    (chance.chance_table, {"n": 0}, "0 sentences"),
+    (chance.chance_simulation, {"n": 1, "dim": 5, "n_draws": 5}, "two or more"),
+    (chance.chance_simulation, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
+    (chance.chance_simulation, {"n": 5, "dim": 5, "n_draws": 5, "anisotropy": 1.0}, "outside"),
+    (prediction.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
+    (prediction.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
+    (prediction.bands, {"score": [1.2]}, r"\[0, 1\]"),
+    (prediction.bands, {"score": [np.nan]}, r"\[0, 1\]"),
+    (prediction.line, {"table": TASK, "n_choices": 1}, "two choices"),
+    (prediction.line, {"table": pd.concat([TASK, TASK.tail(1)])}, "has two rows: the line is"),
+    (prediction.line, {"table": TASK.drop(columns="score")}, "no column 'score'"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("layers", [[2], [-1], []])
-def test_layers_must_be_there(layers: list[int]) -> None:
-    with pytest.raises(ValueError, match=r"0 \(embeddings\) to 1"):
-        measures.scores(broken(), layers=layers)
+@pytest.mark.parametrize(("call", "options", "says"), REFUSED)
+def test_what_cannot_be_scored_is_said(call, options: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call(**options)
 
 
 # --- without the offset of a language -------------------------------------------------------------

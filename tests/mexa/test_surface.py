@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from xlx.mexa import measures, surface
 from xlx.text import corpora
@@ -11,41 +10,34 @@ from xlx.text.corpora import ParallelCorpus
 
 def corpus(**sentences: list[str]) -> ParallelCorpus:
     n = len(sentences["en"])
-    return ParallelCorpus(
-        "toy", {code: tuple(own) for code, own in sentences.items()},
-        tuple(map(str, range(n))), ("",) * n, "", "",
-    )  # fmt: skip
+    sentences = {code: tuple(text) for code, text in sentences.items()}
+    return ParallelCorpus("toy", sentences, tuple(map(str, range(n))), ("",) * n, "", "")
 
 
 @pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
 def test_bags_score_as_states_of_their_counts_would() -> None:
-    text = corpora.load("flores200-100").select(["en", "de", "ru", "zh"])
-    found = surface.surface_scores(text).set_index(["bag", "language"])["mu"]
-    assert len(found) == 4 * 3
+    text = corpora.load("flores200-100").select(["en", "de", "zh"])
+    scores = surface.surface_scores(text).set_index(["bag", "language"])["mu"]
+    assert len(scores) == 4 * 2
     for name, (kind, options) in surface.BAGS.items():
-        assert kind in (CountVectorizer, TfidfVectorizer)
         counted = kind(**options).fit_transform(
             [sentence for code in text.languages for sentence in text.sentences[code]]
         )
         for place, code in enumerate(text.languages[1:], 1):
-            pair = counted[:100], counted[100 * place : 100 * (place + 1)]
-            used = np.unique(np.concatenate([part.indices for part in pair]))
-            states = {
-                key: part[:, used].toarray()[None].astype(float)
-                for key, part in zip(("en", code), pair, strict=True)
-            }
-            assert found[name, code] == measures.scores(states, "en").mu[0, 0]
-    assert found["words", "de"] > found["words", "ru"]  # names and loans in one script
+            pair = {"en": counted[:100], code: counted[100 * place : 100 * (place + 1)]}
+            used = np.unique(np.concatenate([part.indices for part in pair.values()]))
+            states = {key: part[:, used].toarray()[None] * 1.0 for key, part in pair.items()}
+            assert scores[name, code] == measures.scores(states, "en").mu[0, 0]
+    assert scores["words", "de"] > scores["words", "zh"]  # names and loans in one script
 
 
 def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
     text = ["the red house", "a green tree grows", "she sings well", "nine dogs bark"]
     other = ["κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι"]
-    found = surface.surface_scores(corpus(en=text, same=text, el=other))
-    means = found.groupby("language")["mu"]
-    assert means.min()["same"] == 1
+    scores = surface.surface_scores(corpus(en=text, same=text, el=other))
+    assert scores.groupby("language")["mu"].min()["same"] == 1
     # all cosines are 0 but for the spaces; a tie is a miss
-    assert found.query("language == 'el' and bag == 'words'")["mu"].item() == 0
+    assert scores.query("language == 'el' and bag == 'words'")["mu"].item() == 0
 
 
 def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
@@ -55,7 +47,7 @@ def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
 
 
 def test_a_pivot_and_another_language_are_needed() -> None:
-    with pytest.raises(ValueError, match=r"toy has en: the pivot en and another language"):
+    with pytest.raises(ValueError, match="toy has no language to compare with en"):
         surface.surface_scores(corpus(en=["a b", "c d"]))
-    with pytest.raises(ValueError, match=r"toy has en, de: the pivot fr"):
+    with pytest.raises(ValueError, match="toy has no text in fr"):
         surface.surface_scores(corpus(en=["a b", "c d"], de=["a b", "c d"]), pivot="fr")

@@ -11,6 +11,7 @@ from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
 from xlx.core.paths import FIGURES
 from xlx.plots import abx, igap, mexa, mixing, probes, style, xprobe
+from xlx.printed import Audit
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -81,8 +82,9 @@ def cover() -> pd.DataFrame:
 
 
 def audit() -> pd.DataFrame:
-    table = pd.DataFrame({"table": ["Table 1"] * 3 + ["Table 2"], "what": list("abcd")})
-    return table.assign(printed=1.0, recomputed=[1.0, 1.05, 2.0, np.nan], tolerance=0.1)
+    whole = Audit()
+    whole.check("Table 1", list("abc"), [1.0] * 3, [1.0, 1.05, 2.0], 0.1)
+    return whole.numbers
 
 
 def answered(n: int = 3) -> pd.DataFrame:
@@ -178,15 +180,14 @@ DRAWN = {
         rows(0, "mu", model=MODELS, group=("a", "b")),
     ),
     "neighbourhoods": lambda: mexa.neighbourhoods(
-        rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3))
-        .assign(numbered=lambda table: table["sentence"] == 1), NAMES,
+        rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3)), NAMES,
     ),
     "estimates": lambda: mexa.estimates(
         made("score", "expected", panel=MODELS, written=CODES)
         .rename(columns={"low": "score_low", "high": "score_high"}),
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")),
     ),
-    "coverage_bands": lambda: mexa.coverage_bands(cover(), NAMES, 2),
+    "coverage_bands": lambda: mexa.coverage_bands(cover(), list(NAMES)),
     "seen_unseen": lambda: mexa.seen_unseen(
         rows(0, "difference", model=MODELS, pooling=("last", "mean"), language=CODES),
         made("mean", model=MODELS, pooling=("last", "mean")),
@@ -291,10 +292,7 @@ def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
         (lambda: mixing.distances(made(model=("m",), group=("odd",))), "'odd'"),
         (lambda: mixing.controls(made(task=("QA",), setting=("within",)), {"PI": 1}), "'PI'"),
         (lambda: mixing.grid_maps(made(model=("m", "m"), first=CODES, second=CODES)), "one row"),
-        (lambda: igap.decomposition(made(quantity=("sum",), **DIRECTED)), "'sum'"),
         (lambda: igap.direction_maps(pd.concat([directions()] * 2)), "more than one"),
-        (lambda: igap.printed_and_ours(made(quantity=("IGAP",), kind=("guess",))), "'guess'"),
-        (lambda: mexa.differences(audit().assign(tolerance=0)), "no unit"),
         (lambda: xprobe.relative(answered().assign(ratio=np.inf)), "nothing to draw"),
     ],
 )  # fmt: skip

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from xlx.igap import ranking
-from xlx.igap.experiments import shown
 from xlx.igap.strings import shared_subwords
 from xlx.igap.tasks import TransferTask
-from xlx.igap.transferability import FITTED, MEAN_TARGET, as_points
+from xlx.igap.transferability import FITTED, MEAN_TARGET, in_points, with_interval
 from xlx.igap.transfers import Transfers, transfer_tasks
 from xlx.models.finetuning import Recipe, Sparing
 
@@ -58,15 +57,12 @@ def with_igap(
 ) -> dict[str, pd.DataFrame]:
     """Model → scores of all metrics: IGAP of its runs, and those of `predictors.frozen`."""
     return {
-        model: pd.concat(
-            [transfers.only(model=model).igap_scores(tolerance=tolerance), table],
-            ignore_index=True,
-        )
+        model: pd.concat([transfers.only(model=model).igap_scores(tolerance), table])
         for model, (table, _) in frozen.items()
     }
 
 
-def source_table(gold: ranking.Gold, predicted: pd.DataFrame, source: str) -> pd.DataFrame:
+def targets_of_source(gold: ranking.Gold, predicted: pd.DataFrame, source: str) -> pd.DataFrame:
     """One source: targets by accuracy, and what some metrics say of them."""
     rows = predicted[(predicted["source"] == source) & (predicted["target"] != source)]
     table = rows.pivot(index="target", columns="metric", values="score")
@@ -78,26 +74,25 @@ def source_table(gold: ranking.Gold, predicted: pd.DataFrame, source: str) -> pd
 
 def rank_metrics(
     golds: Mapping[tuple[str, str], ranking.Gold], predicted: Mapping[str, pd.DataFrame]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`rank_directions` and `permuted_languages` of each order: two tables with ``model, gold``.
+) -> pd.DataFrame:
+    """`rank_directions` and `permuted_languages` of each order, with ``model`` and ``gold``.
 
     Beside the metrics the order that the other sources give; sources without a model in the window
     are left out.
     """
-    ranked, permuted = [], []
+    tables = []
     for (model, name), gold in golds.items():
         metrics = pd.concat([predicted[model], ranking.other_sources(gold.table)])
         known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
         kept = gold.table["source"].isin(known)
         table, resamples = gold.table[kept], gold.resamples[:, kept.to_numpy()]
-        about = {"model": model, "gold": name}
-        ranks = ranking.rank_directions(table, metrics, resamples=resamples)
-        ranked.append(ranks.assign(**about))
-        permuted.append(ranking.permuted_languages(table, metrics).assign(**about))
-    return pd.concat(ranked, ignore_index=True), pd.concat(permuted, ignore_index=True)
+        ranked = ranking.rank_directions(table, metrics, resamples=resamples)
+        permuted = ranking.permuted_languages(table, metrics).drop(columns="accuracy")
+        tables.append(ranked.merge(permuted, on="metric").assign(model=model, gold=name))
+    return pd.concat(tables, ignore_index=True)
 
 
-def ranking_table(ranked: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
+def ranking_table(ranked: pd.DataFrame) -> pd.DataFrame:
     """Ranking accuracy of each metric in per cent, mean over sources, and its p (Table 1)."""
     means = ranked[ranked["source"] == MEAN_TARGET]
     text = [
@@ -105,23 +100,19 @@ def ranking_table(ranked: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
         for value, low, high in means[["accuracy", "low", "high"]].to_numpy()
     ]
     keys = {"index": ["model", "metric"], "columns": "gold"}
-    p_values = permuted.pivot(**keys, values="p_value").round(3).add_prefix("p, ")
+    p_values = means.pivot(**keys, values="p_value").round(3).add_prefix("p, ")
     table = means.assign(text=text).pivot(**keys, values="text").join(p_values)
     order = [dict.fromkeys(means[name]) for name in keys["index"]]
     return table.reindex(pd.MultiIndex.from_product(order))
 
 
 def ranking_points(
-    ranked: pd.DataFrame, permuted: pd.DataFrame, model: str, gold: str
+    ranked: pd.DataFrame, model: str, gold: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Accuracies by source, and their means beside where permuted languages lie; of one order."""
-    ranked, permuted = (
-        table[(table["model"] == model) & (table["gold"] == gold)] for table in (ranked, permuted)
-    )
-    of_mean = ranked["source"] == MEAN_TARGET
-    means = ranked[of_mean].rename(columns={"accuracy": "mean"})
-    means = means.merge(permuted[["metric", "random_low", "random_high"]], on="metric")
-    return ranked[~of_mean], means
+    """Accuracies by source, and their means (``mean``); of one order."""
+    rows = ranked[(ranked["model"] == model) & (ranked["gold"] == gold)]
+    of_mean = rows["source"] == MEAN_TARGET
+    return rows[~of_mean], rows[of_mean].rename(columns={"accuracy": "mean"})
 
 
 def wins(by_source: pd.DataFrame) -> pd.DataFrame:
@@ -129,16 +120,10 @@ def wins(by_source: pd.DataFrame) -> pd.DataFrame:
     wide = by_source.pivot(index="source", columns="metric", values="accuracy")
     others = [metric for metric in by_source["metric"].unique() if metric != "IGAP"]
     against = {metric: wide["IGAP"] - wide[metric] for metric in others}
-    return pd.DataFrame(
-        {
-            metric: {
-                "IGAP better": int((apart > 0).sum()),
-                "as good": int((apart == 0).sum()),
-                "worse": int((apart < 0).sum()),
-            }
-            for metric, apart in against.items()
-        }
-    ).T
+    rows = [
+        ((apart > 0).sum(), (apart == 0).sum(), (apart < 0).sum()) for apart in against.values()
+    ]
+    return pd.DataFrame(rows, list(against), ["IGAP better", "as good", "worse"])
 
 
 # --- all directions (section 5.3) -----------------------------------------------------------------
@@ -172,16 +157,10 @@ def answers_by_model(
     ).T
 
 
-def square(directions: pd.DataFrame, column: str) -> pd.DataFrame:
-    """One measure of all directions, source by target, in points."""
-    table = directions[directions["target"] != MEAN_TARGET]
-    return table.pivot(index="source", columns="target", values=column).map(as_points)
-
-
 def squares(directions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """`square` of each task and measure, one below the other."""
+    """Each measure of all directions, source by target, in points; of each task."""
     tables = {
-        (name, column): square(table, column)
+        (name, column): table.pivot(index="source", columns="target", values=column).map(in_points)
         for name, table in directions.items()
         for column in DIRECTION_MEASURES
     }
@@ -193,21 +172,15 @@ def directions_table(directions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = {}
     for name, table in directions.items():
         values = table.loc[table["source"] != table["target"], DIRECTION_MEASURES]
-        rows[name] = pd.DataFrame(
-            {
-                "mean": values.mean().map(as_points),
-                "lowest": values.min().map(as_points),
-                "highest": values.max().map(as_points),
-                "below 0": (values < 0).sum(),
-                "directions": len(values),
-            }
-        )
+        ends = values.agg(["mean", "min", "max"]).T.map(in_points)
+        ends = ends.set_axis(["mean", "lowest", "highest"], axis=1)
+        rows[name] = ends.assign(**{"below 0": (values < 0).sum(), "directions": len(values)})
     return pd.concat(rows)
 
 
 def accuracy_width(task: TransferTask) -> str:
     """95 % half width of the accuracy of one run, in points, at most: by the test examples."""
-    return as_points(1.96 * np.sqrt(0.25 / len(task.test[task.languages[0]])))
+    return in_points(1.96 * np.sqrt(0.25 / task.n_test))
 
 
 def best_sources(directions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -262,8 +235,8 @@ def reversal_table(gaps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             scores = table[seed].rename("score").reset_index()
             row = {
                 "directions": len(table),
-                "to the reverse": as_points(ranking.asymmetry(scores)),
-                "to the first seed": as_points((table[first] - table[seed]).abs().mean()),
+                "to the reverse": in_points(ranking.asymmetry(scores)),
+                "to the first seed": in_points((table[first] - table[seed]).abs().mean()),
                 "r of the gaps": table.corr(min_periods=3).loc[first, seed].round(2),
                 "r of the differences": apart.corr(min_periods=3).loc[first, seed].round(2),
             }
@@ -285,7 +258,8 @@ def memorised_labels(
     corruption_seed: int = 1,
     tolerance: float = FITTED,
     sparing: Sparing | None = None,
-    **options: int,
+    n_resamples: int = 1000,
+    seed: int = 0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What crosses of labels of which a share is random (section 5.4, Figure 3).
 
@@ -306,71 +280,50 @@ def memorised_labels(
     """
     corrupted = [task.corrupted(ratio, corruption_seed) for ratio in ratios]
     measured = transfer_tasks([name], corrupted, [source], recipes, seeds, sparing=sparing)
-    drawn, told = [], []
+    drawn, told = [], {}
     for ratio, transfers in zip(ratios, measured, strict=True):
-        curve = transfers.curves([0.0], tolerance, **options)
+        table = transfers.directions(0.0, tolerance, n_resamples=1, n_splits=1)
+        test = table.loc[table["target"] != source, "accuracy"].mean()
+        curve = transfers.curves([0.0], tolerance, n_resamples=n_resamples, seed=seed)
         strings = shared_subwords(name, transfers.task, max_length=recipes[0].max_length)
-        lost = strings.loc[strings["source"] == source, "interlingual"].mean()
-        changed = transfers.task.train[source].labels != task.train[source].labels
         right = {
             code: np.mean([~transfers.wrong(run, "train", code, -1) for run in transfers.runs], 0)
             for code in task.languages
         }
-        test = transfers.directions(0.0, tolerance, **options)
-        test = test.loc[test["target"] != source, "accuracy"].mean()
-        igap = curve.loc[curve["target"] == MEAN_TARGET, "igap"].item()
-        row = _told(right, source, changed) | {"test": test, "IGAP": igap, "shared subwords": lost}
-        told.append({"ratio": ratio} | row)
-        drawn.append(_drawn(curve, right, source, task.guess, **options).assign(ratio=ratio))
-    drawn = pd.concat(drawn, ignore_index=True)
+        at_home = right.pop(source)
+        changed = transfers.task.train[source].labels != task.train[source].labels
+        crossed = np.mean(list(right.values()), axis=0)
+        told[ratio] = {
+            "changed": changed.sum(),
+            "training error": 1 - at_home.mean(),
+            "accuracy": crossed.mean(),
+            "of changed": crossed[changed].mean() if changed.any() else np.nan,
+            "of the others": crossed[~changed].mean(),
+            "test": test,
+            "IGAP": curve.loc[curve["target"] == MEAN_TARGET, "igap"].item(),
+            "shared subwords": strings.loc[strings["source"] == source, "interlingual"].mean(),
+        }
+        rng = np.random.default_rng(seed)
+        places = rng.integers(0, len(crossed), (n_resamples, len(crossed)))
+        low, high = np.quantile(crossed[places].mean(axis=1), [0.025, 0.975])
+        rows = [(MEAN_TARGET, crossed.mean(), low, high)]
+        rows += [(code, own.mean(), np.nan, np.nan) for code, own in right.items()]
+        accuracy = pd.DataFrame(rows, columns=["target", "value", "low", "high"])
+        for quantity, values, chance in (
+            ("IGAP", curve.rename(columns={"igap": "value"}), task.guess),
+            ("accuracy", accuracy, 1 - task.guess),
+        ):
+            drawn.append(values.assign(ratio=ratio, quantity=quantity, chance=chance))
+    drawn = pd.concat(drawn, ignore_index=True).replace({"target": {MEAN_TARGET: None}})
     columns = ["ratio", "quantity", "target", "value", "low", "high", "chance"]
-    return drawn[columns], pd.DataFrame(told).set_index("ratio")
-
-
-def _told(right: Mapping[str, np.ndarray], source: str, changed: np.ndarray) -> dict[str, float]:
-    crossed = np.mean([own for code, own in right.items() if code != source], axis=0)
-    return {
-        "changed": changed.sum(),
-        "training error": 1 - right[source].mean(),
-        "accuracy": crossed.mean(),
-        "of changed": crossed[changed].mean() if changed.any() else np.nan,
-        "of the others": crossed[~changed].mean(),
-    }
-
-
-def _drawn(
-    curve: pd.DataFrame,
-    right: Mapping[str, np.ndarray],
-    source: str,
-    guess: float,
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """IGAP and accuracy of one ratio, of each target and of their mean."""
-    targets = [code for code in right if code != source]
-    crossed = np.mean([right[code] for code in targets], axis=0)
-    places = np.random.default_rng(seed).integers(0, len(crossed), (n_resamples, len(crossed)))
-    low, high = np.quantile(crossed[places].mean(axis=1), [0.025, 0.975])
-    igap = curve[["target", "igap", "low", "high"]].rename(columns={"igap": "value"})
-    accuracy = [(MEAN_TARGET, crossed.mean(), low, high)]
-    accuracy += [(code, right[code].mean(), np.nan, np.nan) for code in targets]
-    accuracy = pd.DataFrame(accuracy, columns=igap.columns)
-    table = pd.concat(
-        [
-            igap.assign(quantity="IGAP", chance=guess),
-            accuracy.assign(quantity="accuracy", chance=1 - guess),
-        ],
-        ignore_index=True,
-    )
-    return table.replace({"target": {MEAN_TARGET: None}})
+    return drawn[columns], pd.DataFrame(told).T.rename_axis("ratio").astype({"changed": int})
 
 
 def memory_table(told: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """What `memorised_labels` tells of each task, in points."""
     tables = {}
     for name, table in told.items():
-        text = table.drop(columns="changed").map(lambda x: "–" if np.isnan(x) else as_points(x))
+        text = table.drop(columns="changed").map(lambda x: "–" if np.isnan(x) else in_points(x))
         text.insert(0, "changed", table["changed"])
         tables[name] = text
     return pd.concat(tables, names=["task", "ratio"])
@@ -382,7 +335,7 @@ def ends_table(memorised: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for name, table in memorised.items():
         means = table[table["target"].isna()]
         means = means[means["ratio"].isin([means["ratio"].min(), means["ratio"].max()])]
-        rows.append(means.assign(task=name, text=shown(means, "value")))
+        rows.append(means.assign(task=name, text=with_interval(means, "value")))
     table = pd.concat(rows)
-    table["guessing"] = table["chance"].map(as_points)
+    table["guessing"] = table["chance"].map(in_points)
     return table.pivot(index=["task", "quantity", "guessing"], columns="ratio", values="text")

@@ -1,10 +1,10 @@
 """What the notebooks of IGAP compute: parameters → fine-tuned models, runs → tidy tables.
 
-Every table has one row an observation and numbers in [0, 1]; text in points (`as_points`) is made
-for display alone, by `shown` and the functions named ``..._table``.
+Every table has one row an observation and numbers in [0, 1]; text in points (`in_points`) is made
+for display alone, by the functions named ``..._table``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ import pandas as pd
 from xlx.core import statistics
 from xlx.igap import ranking
 from xlx.igap.tasks import TransferTask, one_label
-from xlx.igap.transferability import MEAN_TARGET, as_points, centred_interval
+from xlx.igap.transferability import MEAN_TARGET, centred_interval, in_points, with_interval
 from xlx.igap.transfers import Transfers, transfer_task
 from xlx.models.finetuning import Recipe, Sparing
 
@@ -79,15 +79,15 @@ def fine_tune_by_algorithm(
     """Every model on all tasks by the first algorithm; ``tried`` (model, tasks) by all of them."""
     first, *others = algorithms
     model, of_tasks = tried
-    runs = {}
+    measured = {}
     for name, task in tasks.items():
         plain = [replace(recipe, algorithm=first) for recipe in recipes[name]]
-        found = transfer_task(models, task, [source], plain, seeds, sparing=sparing).runs
+        runs = transfer_task(models, task, [source], plain, seeds, sparing=sparing).runs
         if name in of_tasks and others:
             rest = [replace(r, algorithm=other) for other in others for r in recipes[name]]
-            found += transfer_task([model], task, [source], rest, seeds, sparing=sparing).runs
-        runs[name] = Transfers(task, found)
-    return runs
+            runs += transfer_task([model], task, [source], rest, seeds, sparing=sparing).runs
+        measured[name] = Transfers(task, runs)
+    return measured
 
 
 # --- runs → tables --------------------------------------------------------------------------------
@@ -115,20 +115,12 @@ def last_checkpoints(points: pd.DataFrame) -> pd.DataFrame:
     return points[points["step"] == points.groupby("task")["step"].transform("max")]
 
 
-def shown(table: pd.DataFrame, value: str = "igap") -> list[str]:
-    """A column with the interval in ``low`` and ``high``, as text in points."""
-    return [as_points(*row) for row in table[[value, "low", "high"]].to_numpy()]
-
-
 def error_parts(points: pd.DataFrame) -> pd.DataFrame:
     """The three parts of the error along fine-tuning (Figure 7): mean and range over seeds."""
-    parts = points.melt(
-        id_vars=["model", "task", "source", "target", "step", "seed"],
-        value_vars=["intralingual", "interlingual", "training"],
-        var_name="quantity",
-    ).dropna(subset="value")
-    keys = ["task", "quantity", "source", "target", "model", "step"]
-    grouped = parts.groupby(keys, sort=False, as_index=False)["value"]
+    keys = ["task", "source", "target", "model", "step"]
+    quantities = ["intralingual", "interlingual", "training"]
+    parts = points.melt(keys, quantities, "quantity").dropna(subset="value")
+    grouped = parts.groupby(["task", "quantity", *keys[1:]], sort=False, as_index=False)["value"]
     return grouped.agg(value="mean", low="min", high="max")
 
 
@@ -137,8 +129,7 @@ def parts_by_third(parts: pd.DataFrame, sources: Mapping[str, Sequence[str]]) ->
     parts = parts[parts["source"] == parts["task"].map(lambda name: sources[name][0])]
     rank = parts.groupby("task")["step"].rank(method="dense", pct=True)
     thirds = ["first", "second", "last"]
-    parts = parts.assign(third=pd.cut(rank, 3, labels=thirds))
-    keys = ["task", "quantity", "model", "third"]
+    keys = ["task", "quantity", "model", pd.cut(rank, 3, labels=thirds).rename("third")]
     means = parts.groupby(keys, sort=False, observed=True)["value"].mean()
     return means.unstack().reindex(columns=thirds)
 
@@ -147,10 +138,10 @@ def lowest_table(curves: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     """The right end of the curves, in points."""
     lowest = curves[curves["level"] == curves["level"].min()]
     table = lowest.assign(
-        IGAP=shown(lowest),
-        crossfitted=lowest["crossfitted"].map(as_points),
-        guessing=lowest["chance"].map(as_points),
-        **{"one label": lowest["one_label"].map(as_points)},
+        IGAP=with_interval(lowest),
+        crossfitted=lowest["crossfitted"].map(in_points),
+        guessing=lowest["chance"].map(in_points),
+        **{"one label": lowest["one_label"].map(in_points)},
         model=pd.Categorical(lowest["model"], models),
     )
     columns = ["IGAP", "crossfitted", "guessing", "one label", "n_models"]
@@ -192,35 +183,33 @@ def model_order(
 # --- averages over targets ------------------------------------------------------------------------
 
 
+def _kinds(measured: Mapping[str, Transfers]) -> Iterator[tuple[tuple[str, str, str], Transfers]]:
+    """The runs of each of `RUN_KEYS`."""
+    for name, of_task in measured.items():
+        for model, algorithm in dict.fromkeys((run.model, run.algorithm) for run in of_task.runs):
+            yield (name, model, algorithm), of_task.only(model=model, algorithm=algorithm)
+
+
 def average_accuracies(measured: Mapping[str, Transfers], **options: int) -> pd.DataFrame:
     """`RUN_KEYS` and ``accuracy``: mean over the targets, with its interval over test examples."""
     rows = []
-    for name, of_task in measured.items():
-        for model, algorithm in dict.fromkeys((run.model, run.algorithm) for run in of_task.runs):
-            some = of_task.only(model=model, algorithm=algorithm)
-            gold = ranking.gold_scores(some.last_wrong(), **options)
-            low, high = np.quantile(gold.resamples.mean(axis=1), [0.025, 0.975])
-            rows.append((name, model, algorithm, gold.table["score"].mean(), low, high))
+    for key, some in _kinds(measured):
+        gold = ranking.gold_scores(some.last_wrong(), **options)
+        low, high = np.quantile(gold.resamples.mean(axis=1), [0.025, 0.975])
+        rows.append((*key, gold.table["score"].mean(), low, high))
     return pd.DataFrame(rows, columns=[*RUN_KEYS, "accuracy", "low", "high"])
 
 
 def averages_table(averages: pd.DataFrame, accuracies: pd.DataFrame) -> pd.DataFrame:
     """IGAP and test accuracy averaged over targets, in points, with their intervals (Table 2)."""
-    both = averages.merge(accuracies, on=RUN_KEYS, suffixes=("", " of accuracy"))
-    columns = {
-        "IGAP": "igap", "low": "low", "high": "high", "a guess": "chance",
-        "one label": "one_label", "accuracy": "accuracy", "from": "low of accuracy",
-        "to": "high of accuracy",
-    }  # fmt: skip
-    table = pd.DataFrame({title: both[name].map(as_points) for title, name in columns.items()})
-    table.index = named_rows(both)
-    return table
-
-
-def named_rows(table: pd.DataFrame) -> pd.MultiIndex:
-    """The `RUN_KEYS` of a table as titles."""
     titles = {"task": TASK_TITLES, "algorithm": ALGORITHM_TITLES}
-    return pd.MultiIndex.from_frame(table[RUN_KEYS].replace(titles))
+    both = averages.merge(accuracies, on=RUN_KEYS, suffixes=("", " of accuracy")).replace(titles)
+    columns = {
+        "igap": "IGAP", "low": "low", "high": "high", "chance": "a guess",
+        "one_label": "one label", "accuracy": "accuracy", "low of accuracy": "from",
+        "high of accuracy": "to",
+    }  # fmt: skip
+    return both.set_index(RUN_KEYS)[list(columns)].map(in_points).rename(columns=columns)
 
 
 def target_table(curves: pd.DataFrame, printed: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -229,25 +218,22 @@ def target_table(curves: pd.DataFrame, printed: pd.DataFrame, by: str) -> pd.Dat
     order = [curves[name].drop_duplicates() for name in (by, "target")]
     ours = ours.loc[order[0], order[1][order[1] != MEAN_TARGET]].rename(ALGORITHM_TITLES)
     theirs = printed.reindex(columns=ours.columns).add_suffix(", printed", axis=0)
-    return pd.concat([ours.map(as_points), theirs.map("{:.1f}".format)])
+    return pd.concat([ours.map(in_points), theirs.map("{:.1f}".format)])
 
 
 def our_averages(averages: pd.DataFrame, accuracies: pd.DataFrame) -> pd.DataFrame:
     """Our averages of both measures as rows of ``quantity`` and ``value``, for `plots.igap`."""
-    table = pd.concat(
-        [
-            averages.assign(quantity="IGAP", value=averages["igap"]),
-            accuracies.assign(quantity="accuracy", value=accuracies["accuracy"]),
-        ]
-    ).assign(kind="ours")
-    return table.assign(task=table["task"].map(TASK_TITLES))
+    both = {"IGAP": averages.rename(columns={"igap": "value"}),
+            "accuracy": accuracies.rename(columns={"accuracy": "value"})}  # fmt: skip
+    table = pd.concat([rows.assign(quantity=name) for name, rows in both.items()])
+    return table.assign(kind="ours", task=table["task"].map(TASK_TITLES))
 
 
 def beside_print(averages: pd.DataFrame) -> pd.DataFrame:
     """Averages by kind of number (printed, recomputed, ours) in points; ``task, row`` of a row."""
     keys = ["task", "row"]
     order = pd.MultiIndex.from_frame(averages[keys].drop_duplicates())
-    text = averages.assign(value=averages["value"].map(as_points))
+    text = averages.assign(value=averages["value"].map(in_points))
     wide = text.set_index([*keys, "quantity", "kind"])["value"].unstack(["quantity", "kind"])
     wide = wide.loc[order]
     return wide["IGAP"].join(wide["accuracy"].add_suffix(" accuracy")).fillna("")
@@ -260,7 +246,7 @@ def luck_table(averages: pd.DataFrame) -> pd.DataFrame:
         spread=averages["seed_high"] - averages["seed_low"],
     ).set_index(RUN_KEYS)
     columns = ["igap", "crossfitted", "luck", "seed_low", "seed_high", "spread"]
-    return table[columns].map(as_points).assign(models=table["n_models"], seeds=table["n_seeds"])
+    return table[columns].map(in_points).assign(models=table["n_models"], seeds=table["n_seeds"])
 
 
 def overlap_table(
@@ -268,22 +254,21 @@ def overlap_table(
 ) -> pd.DataFrame:
     """IGAP at training error 0 by target with intervals, means, and accuracies, in points."""
     directions = of_task.directions(0.0, tolerance, **options)
-    directions["IGAP"] = shown(directions)
+    directions["IGAP"] = with_interval(directions)
     means = of_task.curves([0.0], tolerance, **options)
     means = means[means["target"] == MEAN_TARGET].set_index("model")
     models = list(dict.fromkeys(run.model for run in of_task.runs))
     table = directions.pivot(index="model", columns="target", values="IGAP").loc[models]
     table = table.drop(columns=source)
     for column in ("igap", "crossfitted", "chance", "seed_low", "seed_high"):
-        table[f"mean {column}"] = means[column].map(as_points)
-    accuracy = directions.pivot(index="model", columns="target", values="accuracy").map(as_points)
+        table[f"mean {column}"] = means[column].map(in_points)
+    accuracy = directions.pivot(index="model", columns="target", values="accuracy").map(in_points)
     return pd.concat({"IGAP": table.T, "accuracy on new pairs": accuracy.T})
 
 
 def contrasts(
     measured: Mapping[str, Transfers],
     steps: Sequence[tuple[tuple[str, str], tuple[str, str]]],
-    source: str,
     tolerance: float,
     *,
     n_resamples: int,
@@ -295,22 +280,21 @@ def contrasts(
     interval is that of the difference. ``value``, ``low``, ``high``; ``lower``: in how many of the
     ``targets`` the second is lower.
     """
+    gaps: dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]] = {}
+    for key, some in _kinds(measured):
+        n, rng = some.task.n_train, np.random.default_rng(seed)
+        counts = statistics.resample_counts(n, n_resamples, rng)
+        lost = some.lost(tolerance)
+        if len(lost[0]):
+            least = [array.mean(axis=1).min() for array in lost]
+            resampled = [(counts @ array.T).min(axis=1) / n for array in lost]
+            gaps[key] = np.array(least), np.array(resampled)
     rows = []
-    for name, of_task in measured.items():
-        rng = np.random.default_rng(seed)
-        counts = statistics.resample_counts(of_task.task.n_train, n_resamples, rng)
-        gaps = {}
-        for model, algorithm in dict.fromkeys((run.model, run.algorithm) for run in of_task.runs):
-            lost = _lost_in_window(
-                of_task.only(model=model, algorithm=algorithm), source, tolerance
-            )
-            if lost:
-                least = [array.mean(axis=1).min() for array in lost]
-                resampled = [(counts @ x.T).min(axis=1) / of_task.task.n_train for x in lost]
-                gaps[model, algorithm] = np.array(least), np.array(resampled)
+    for name in measured:
         for first, second in steps:
-            if first in gaps and second in gaps:
-                apart, resampled = (a - b for a, b in zip(gaps[first], gaps[second], strict=True))
+            both = [gaps.get((name, *end)) for end in (first, second)]
+            if None not in both:
+                apart, resampled = (a - b for a, b in zip(*both, strict=True))
                 low, high = centred_interval(apart.mean(), resampled.mean(axis=0))
                 ends = [pair[0 if first[0] != second[0] else 1] for pair in (first, second)]
                 label = " → ".join(ALGORITHM_TITLES.get(end, end) for end in ends)
@@ -318,24 +302,6 @@ def contrasts(
                 rows.append((*row, (apart > 0).sum(), len(apart)))
     columns = ["task", "from → to", "value", "low", "high", "lower", "targets"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _lost_in_window(some: Transfers, source: str, tolerance: float) -> list[np.ndarray]:
-    """Of each target what the models at training error 0 lose, ``(m, n)``; none without a model."""
-    inside = [some._inside(run, [0.0], tolerance) for run in some.runs]
-    if not sum(map(len, inside)):
-        return []
-
-    def wrong(code: str) -> np.ndarray:
-        parts = [
-            some.wrong(run, "train", code, rows)
-            for run, rows in zip(some.runs, inside, strict=True)
-        ]
-        return np.concatenate(parts)
-
-    learnt = wrong(source)
-    targets = [code for code in some.task.languages if code != source]
-    return [wrong(code).astype(np.float32) - learnt for code in targets]
 
 
 def steps_between(

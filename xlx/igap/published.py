@@ -1,8 +1,4 @@
-"""The printed tables of the IGAP paper, recomputed from each other (points, as printed).
-
-Notebooks and `tests/printed/test_published_igap.py` read them here, so that a claim about what is
-printed is worked out once. Rounding is handled as in `xlx.printed`.
-"""
+"""The printed tables of the IGAP paper, recomputed from each other (points, as printed)."""
 
 from itertools import pairwise
 
@@ -152,14 +148,13 @@ def untranslated_pairs() -> pd.DataFrame:
 
 
 def german_excess(table: pd.DataFrame) -> pd.DataFrame:
-    """IGAP in German less the mean of Spanish and French, as printed and without such pairs."""
+    """IGAP in German less the mean of Spanish and French; without untranslated pairs (XTREME)."""
     gaps, share = table[["de", "es", "fr"]], untranslated_pairs()
     left = {"printed": gaps}
     for column in share:
         left[f"without {column.replace('_', ' ')}"] = gaps - share.loc[gaps.columns, column]
-    return pd.DataFrame(
-        {title: rest["de"] - rest[["es", "fr"]].mean(axis=1) for title, rest in left.items()}
-    )
+    excess = {title: rest["de"] - rest[["es", "fr"]].mean(axis=1) for title, rest in left.items()}
+    return pd.DataFrame(excess)
 
 
 # --- ranking of directions (Tables 1 and 5) -------------------------------------------------------

@@ -5,9 +5,8 @@ import pandas as pd
 from scipy import sparse
 
 from xlx.core import work
-from xlx.igap.experiments import shown
 from xlx.igap.tasks import TransferTask
-from xlx.igap.transferability import MEAN_TARGET, as_points
+from xlx.igap.transferability import MEAN_TARGET, in_points, with_interval
 from xlx.igap.transfers import Transfers
 from xlx.models import embeddings, loading
 from xlx.text.corpora import ParallelCorpus
@@ -20,29 +19,17 @@ def shared_subwords(
     """How far the labels of a training set cross by the strings that translations share.
 
     Nothing is learnt: a translated example gets the label of that training example of the source
-    language with which it has most subwords in common (cosine of the counts, the two texts of a
-    pair counted apart; the first of several as near). Names, numbers and signs alone do that much,
-    so it is what a gap must be below to speak of more than shared strings.
+    language with which it has most subwords (of the model's tokenizer) in common: cosine of the
+    counts, the two texts of a pair counted apart; the first of several as near. Names, numbers and
+    signs alone do that much, so it is what a gap must be below to speak of more than that.
 
-    Parameters
-    ----------
-    name : str
-        A model, for its tokenizer.
-    task : Task
-        Its training set alone is looked at.
-    max_length : int, optional
-        Subwords of a text; None: what the model takes.
-
-    Returns
-    -------
-    DataFrame
-        One row per ``source`` and other ``target``: ``found``, the share of translations whose
-        nearest training example is their own; ``interlingual``, the share with a wrong label less
-        that of the training set itself (0 but where two examples have the same bag): Equation 4.
+    One row per ``source`` and other ``target``: ``found``, the share of translations whose nearest
+    training example is their own; ``interlingual``, the share with a wrong label less that of the
+    training set itself (0 but where two examples have the same bag): Equation 4.
     """
     about = {
         "model": loading.fingerprint(name),
-        "train": [[code, one.text_hash()] for code, one in task.train.items()],
+        "train": [[code, part.text_hash()] for code, part in task.train.items()],
         "max_length": max_length,
     }
     return work.result(SHARED, about, name, task.train, max_length)
@@ -55,7 +42,7 @@ def _shared_subwords(name: str, train: dict[str, Examples], max_length: int | No
     empty = ("",) * len(first)
     bags = {code: [] for code in train}
     for side in sides:
-        texts = {code: getattr(one, side) for code, one in train.items()}
+        texts = {code: getattr(part, side) for code, part in train.items()}
         corpus = ParallelCorpus(side, texts, first.ids, empty, "", "")
         counted = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
         for code, bag in counted.items():
@@ -64,18 +51,16 @@ def _shared_subwords(name: str, train: dict[str, Examples], max_length: int | No
     sizes = {code: np.sqrt(bag.multiply(bag).sum(axis=1)) for code, bag in joined.items()}
     rows = []
     for source in train:
-        wrong, own = {}, {}
-        for target in train:
+        for target in dict.fromkeys((source, *train)):
             # the size of a translation moves no maximum; that of a training example does
             shared = (joined[target] @ joined[source].T).toarray() / sizes[source]
             nearest = shared.argmax(axis=1)
-            own[target] = (nearest == np.arange(len(first))).mean()
-            wrong[target] = (first.labels[nearest] != first.labels).mean()
-        rows += [
-            (source, target, own[target], wrong[target] - wrong[source])
-            for target in train
-            if target != source
-        ]
+            wrong = (first.labels[nearest] != first.labels).mean()
+            if target == source:
+                at_home = wrong
+            else:
+                known = (nearest == np.arange(len(first))).mean()
+                rows.append((source, target, known, wrong - at_home))
     return pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
 
 
@@ -102,10 +87,10 @@ def beside_strings(
     """IGAP by target of each model beside what shared subwords lose without one, in points."""
     curves = transfers.curves([0.0], tolerance, **options)
     models = list(dict.fromkeys(run.model for run in transfers.runs))
-    table = curves.assign(IGAP=shown(curves))
+    table = curves.assign(IGAP=with_interval(curves))
     table = table.pivot(index="target", columns="model", values="IGAP")[models]
-    table["shared subwords"] = strings["interlingual"].map(as_points)
-    table["found"] = strings["found"].map(as_points)
+    table["shared subwords"] = strings["interlingual"].map(in_points)
+    table["found"] = strings["found"].map(in_points)
     order = (*transfers.task.languages, MEAN_TARGET)
     return table.loc[[code for code in order if code in table.index]]
 
@@ -126,5 +111,5 @@ def by_shared(gaps: pd.DataFrame, strings: pd.DataFrame) -> pd.DataFrame:
             "group": np.where(strings["found"] > 0.5, "many", "few"),
         }
     ).groupby("group")
-    means = table[["model", "shared subwords"]].mean().map(as_points)
+    means = table[["model", "shared subwords"]].mean().map(in_points)
     return means.assign(directions=table.size())

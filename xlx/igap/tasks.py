@@ -26,13 +26,8 @@ SAME_OR_OTHER = "same or other"
 class TransferTask:
     """A parallel training set and, where there is one, a parallel test set.
 
-    Attributes
-    ----------
-    name : str
-    train, test : dict
-        Language → `Examples`, aligned; ``test`` may be empty. The interlingual gap needs no test.
-    left_out : dict
-        Part ("train", "test") → why (see `examples.common`) → how many examples were left out.
+    ``train`` and ``test`` are language → `Examples`, aligned; ``test`` may be empty, as the
+    interlingual gap needs none. ``left_out``: part → why (see `examples.common`) → how many.
     """
 
     name: str
@@ -44,16 +39,15 @@ class TransferTask:
         parallel_sets.aligned(self.train)
         if self.test:
             parallel_sets.aligned(self.test)
-            if set(self.test) != set(self.train):
-                raise TextError(
-                    f"{self.name}: the training set has {', '.join(self.train)} and the test set "
-                    f"{', '.join(self.test)}: both need the same languages"
-                )
+        if self.test and set(self.test) != set(self.train):
+            raise TextError(
+                f"{self.name}: the training set has {', '.join(self.train)} and the test set "
+                f"{', '.join(self.test)}: both need the same languages"
+            )
 
     def __repr__(self) -> str:
-        n_test = len(next(iter(self.test.values()))) if self.test else 0
         return (
-            f"Task({self.name}: {self.n_train} examples to train and {n_test} to test, in "
+            f"Task({self.name}: {self.n_train} examples to train and {self.n_test} to test, in "
             f"{' '.join(self.languages)})"
         )
 
@@ -66,6 +60,10 @@ class TransferTask:
         return len(next(iter(self.train.values())))
 
     @property
+    def n_test(self) -> int:
+        return len(next(iter(self.test.values()))) if self.test else 0
+
+    @property
     def guess(self) -> float:
         """The error of a model that guesses, each class as often: 1 - 1 / number of classes."""
         return 1 - 1 / len(next(iter(self.train.values())).classes)
@@ -74,9 +72,8 @@ class TransferTask:
         """The same with a share of the training labels random, alike in all languages (5.4)."""
         first = next(iter(self.train.values()))
         labels = examples.corrupted(first.labels, ratio, len(first.classes), seed)
-        return replace(
-            self, train={code: one.relabelled(labels) for code, one in self.train.items()}
-        )
+        train = {code: part.relabelled(labels) for code, part in self.train.items()}
+        return replace(self, train=train)
 
 
 def labelled_task(
@@ -87,7 +84,6 @@ def labelled_task(
     n_test: int | None = None,
     train_split: str = "train",
     path: str | Path | None = None,
-    untranslated: bool = False,
     seed: int = 1,
 ) -> TransferTask:
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
@@ -108,9 +104,6 @@ def labelled_task(
     path : str or Path, optional
         A local copy of the full data; None: the shipped subset. Of "same or other" a parallel
         corpus, for `corpora.load`; None: WMT24++.
-    untranslated : bool
-        Of a local copy of PAWS-X, whether pairs without a translation ("NS", label 0) stay in, as
-        in XTREME's files; those with another label in the first language are left out all the same.
     seed : int
         Of the parts of "same or other".
 
@@ -132,7 +125,7 @@ def labelled_task(
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
         parts[part], left_out[part] = labelled.parallel_examples(
-            name, languages, split, n, path=path, untranslated=untranslated
+            name, languages, split, n, path=path
         )
     return TransferTask(name, parts["train"], parts["test"], left_out)
 
@@ -175,13 +168,12 @@ def task_table(tasks: Mapping[str, TransferTask]) -> pd.DataFrame:
     rows = {}
     for name, task in tasks.items():
         counts = examples.class_counts(task.train[task.languages[0]])
-        left_out = sum(sum(reasons.values()) for reasons in task.left_out.values())
         rows[name] = {
             "to train": task.n_train,
-            "to test": len(next(iter(task.test.values()))) if task.test else 0,
+            "to test": task.n_test,
             "languages": " ".join(task.languages),
             "labels": ", ".join(f"{label} {n}" for label, n in counts.items()),
-            "left out": left_out,
+            "left out": sum(sum(reasons.values()) for reasons in task.left_out.values()),
             "guess": round(task.guess, 3),
             "one label": round(one_label(task), 3),
         }

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from xlx.core import checks, statistics
+from xlx.core import statistics
 
 #: Training errors E' of the curves (section 4.1), from 0.2 to 0.
 TRAINING_ERRORS = tuple(round(0.2 - 0.025 * step, 3) for step in range(9))
@@ -39,16 +39,10 @@ NO_MODEL = "no model"
 class Decomposition:
     """The cross-lingual error and its three parts, each ``(...)``, one per fine-tuned model.
 
-    Attributes
-    ----------
-    error : numpy.ndarray
-        E, on the validation set of the target language (Equation 3).
-    interlingual : numpy.ndarray
-        G_inter, lost between the training set and its translation; in [-1, 1].
-    intralingual : numpy.ndarray
-        G_intra, lost between the translated training set and the validation set; in [-1, 1].
-    training : numpy.ndarray
-        E_train, on the training set. ``error = interlingual + intralingual + training``.
+    ``error``, on the validation set of the target language (Equation 3), is the sum of
+    ``interlingual``, G_inter, lost between the training set and its translation, in [-1, 1];
+    ``intralingual``, G_intra, lost between that and the validation set, in [-1, 1]; and
+    ``training``, E_train.
     """
 
     error: np.ndarray
@@ -60,25 +54,14 @@ class Decomposition:
 def decompose(training: np.ndarray, translated: np.ndarray, target: np.ndarray) -> Decomposition:
     """Take the cross-lingual error apart (Equations 3 and 4).
 
-    Parameters
-    ----------
-    training, translated : numpy.ndarray
-        Boolean ``(..., n_train)``: which answers are wrong on the training set, in the source
-        language and translated to the target language.
-    target : numpy.ndarray
-        Boolean ``(..., n_val)``, the same on the validation set of the target language. The axes
-        before the last are broadcast: ``(m, n)`` with ``(n_targets, m, n)`` is fine.
+    ``training`` and ``translated`` are boolean ``(..., n_train)``: which answers are wrong on the
+    training set, in the source language and translated to the target language; ``target`` is
+    ``(..., n_val)``, the same on the validation set of the target language. The axes before the
+    last are broadcast: ``(m, n)`` with ``(n_targets, m, n)`` is fine. Each number is the float
+    nearest to the fraction that it stands for.
 
-    Returns
-    -------
-    Decomposition
-        Each number is the float nearest to the fraction that it stands for.
-
-    Raises
-    ------
-    ValueError
-        Not boolean; no examples; a training set and a translation of unequal length; axes that do
-        not go together.
+    ValueError for what is not boolean; no examples; a training set and a translation of unequal
+    length; axes that do not go together.
     """
     s, t = count_true(training, "training"), count_true(translated, "translated")
     v = count_true(target, "target")
@@ -98,10 +81,7 @@ def transfer_gap(source_right: np.ndarray, target_right: np.ndarray) -> np.ndarr
     Boolean ``(..., n_source)`` and ``(..., n_target)``: which answers are right on the validation
     sets of the two languages. Raises ValueError where they are not boolean or empty.
     """
-    s, t = (
-        count_true(array, name)
-        for array, name in ((source_right, "source_right"), (target_right, "target_right"))
-    )
+    s, t = count_true(source_right, "source_right"), count_true(target_right, "target_right")
     n_source, n_target = source_right.shape[-1], target_right.shape[-1]
     return (s * n_target - t * n_source) / (n_source * n_target)
 
@@ -137,8 +117,7 @@ def igap_curve(
     *,
     n_resamples: int = 1000,
     n_splits: int = 100,
-    level: float = statistics.LEVEL,
-    seed: int | np.random.Generator = 0,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """IGAP over training errors, for each target language and their mean (Figure 1b).
 
@@ -166,8 +145,6 @@ def igap_curve(
         is low it leaves to `crossfitted`.
     n_splits : int
         Random halves of `crossfitted`.
-    level : float
-        Of the interval.
 
     Returns
     -------
@@ -176,7 +153,7 @@ def igap_curve(
         (each with a minimum of its own), as the paper's averages are. ``igap``, ``low``, ``high``;
         ``n_models`` and ``n_seeds`` in the window; ``seed_low``, ``seed_high``: the lowest and
         highest IGAP of a seed alone (of one target the lowest is ``igap`` itself); ``crossfitted``.
-        All but the two counts NaN where no model is in the window, see `as_points`.
+        All but the two counts NaN where no model is in the window, see `in_points`.
 
     Raises
     ------
@@ -204,15 +181,20 @@ def igap_curve(
         for array in translated.values()
     ]
     gaps.append({name: np.mean([of[name] for of in gaps], axis=0) for name in gaps[0]})
-    about = {
-        "level": np.round(np.asarray(levels, float), 12),
-        "n_models": windows.sum(axis=1),
-        "n_seeds": sum((of.any(axis=1) for of in by_seed), np.zeros(len(windows), int)),
-    }
-    tables = [
-        _curve_table(target, values, about, level)
-        for target, values in zip([*translated, MEAN_TARGET], gaps, strict=True)
-    ]
+    n_seeds = sum((of.any(axis=1) for of in by_seed), np.zeros(len(windows), int))
+    tables = []
+    for target, of_target in zip([*translated, MEAN_TARGET], gaps, strict=True):
+        low, high = centred_interval(of_target["igap"], of_target["resamples"])
+        columns = {
+            "target": target, "level": np.round(np.asarray(levels, float), 12),
+            "igap": of_target["igap"], "low": low, "high": high,
+            "n_models": windows.sum(axis=1), "n_seeds": n_seeds,
+            # fmin and fmax pass over the seeds without a model
+            "seed_low": np.fmin.reduce(of_target["seeds"], axis=0, initial=np.nan),
+            "seed_high": np.fmax.reduce(of_target["seeds"], axis=0, initial=np.nan),
+            "crossfitted": of_target["crossfitted"],
+        }  # fmt: skip
+        tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -236,27 +218,6 @@ def _minimal_gaps(
         "seeds": np.array([_minima(whole, of_seed) / n for of_seed in by_seed]),
         "crossfitted": _crossfitted(first / (n // 2), second / (n - n // 2), windows),
     }
-
-
-def _curve_table(
-    target: str, gaps: Mapping[str, np.ndarray], about: Mapping[str, np.ndarray], level: float
-) -> pd.DataFrame:
-    low, high = centred_interval(gaps["igap"], gaps["resamples"], level)
-    return pd.DataFrame(
-        {
-            "target": target,
-            "level": about["level"],
-            "igap": gaps["igap"],
-            "low": low,
-            "high": high,
-            "n_models": about["n_models"],
-            "n_seeds": about["n_seeds"],
-            # fmin and fmax pass over the seeds without a model
-            "seed_low": np.fmin.reduce(gaps["seeds"], axis=0, initial=np.nan),
-            "seed_high": np.fmax.reduce(gaps["seeds"], axis=0, initial=np.nan),
-            "crossfitted": gaps["crossfitted"],
-        }
-    )
 
 
 def _check_curve(
@@ -288,16 +249,14 @@ def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> np.ndarray
     return (places < n // 2).astype(np.float32)
 
 
-def centred_interval(
-    estimate: np.ndarray, resamples: np.ndarray, level: float = statistics.LEVEL
-) -> tuple[np.ndarray, np.ndarray]:
-    """Percentiles of ``(n_resamples, ...)`` about their mean, laid about the estimate: (low, high).
+def centred_interval(estimate: np.ndarray, resamples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middle 95 % of ``(n_resamples, ...)`` about their mean, laid about the estimate.
 
     A resample is noisier than the data that it is drawn from. That lowers a minimum once more than
     the noise of the data did, and spoils an order once more; the plain percentiles may then leave
     the estimate outside. What is kept is how far it varies.
     """
-    share = (1 - checks.level(level)) / 2
+    share = (1 - statistics.LEVEL) / 2
     low, high = np.quantile(resamples, [share, 1 - share], axis=0) - resamples.mean(axis=0)
     return estimate + low, estimate + high
 
@@ -305,34 +264,30 @@ def centred_interval(
 def _minima(gaps: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """The least of ``(..., m)`` in each window, ``(..., n_levels)``; NaN in an empty one."""
     least = np.full((*gaps.shape[:-1], len(windows)), np.nan)
-    for index, inside in enumerate(windows):
-        if inside.any():
-            least[..., index] = gaps[..., inside].min(axis=-1)
+    for index in np.flatnonzero(windows.any(axis=1)):
+        least[..., index] = gaps[..., windows[index]].min(axis=-1)
     return least
 
 
-def _crossfitted(one: np.ndarray, other: np.ndarray, windows: np.ndarray) -> np.ndarray:
+def _crossfitted(first: np.ndarray, second: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """Mean gap on one half of the examples of the models that are best on the other.
 
-    ``one`` and ``other`` are ``(n_splits, m)``, the gaps on the two halves; of models that tie the
-    mean is taken. ``(n_levels,)``; NaN for an empty window.
+    ``first`` and ``second`` are ``(n_splits, m)``, the gaps on the two halves; of models that tie
+    the mean is taken. ``(n_levels,)``; NaN for an empty window.
     """
     means = np.full(len(windows), np.nan)
-    for index, inside in enumerate(windows):
-        if inside.any():
-            halves = one[:, inside], other[:, inside]
-            means[index] = np.mean(
-                [
-                    np.average(
-                        measured, axis=1, weights=chosen == chosen.min(axis=1, keepdims=True)
-                    )
-                    for chosen, measured in (halves, halves[::-1])
-                ]
-            )
+    for index in np.flatnonzero(windows.any(axis=1)):
+        halves = first[:, windows[index]], second[:, windows[index]]
+        means[index] = np.mean(
+            [
+                np.average(measured, axis=1, weights=chosen == chosen.min(axis=1, keepdims=True))
+                for chosen, measured in (halves, halves[::-1])
+            ]
+        )
     return means
 
 
-def as_points(value: float, low: float | None = None, high: float | None = None) -> str:
+def in_points(value: float, low: float | None = None, high: float | None = None) -> str:
     """A share in points, as the paper prints it: 0.211 as "21.1", NaN as "no model".
 
     With an interval: "21.1 (18.0 to 24.2)".
@@ -340,4 +295,9 @@ def as_points(value: float, low: float | None = None, high: float | None = None)
     if np.isnan(value):
         return NO_MODEL
     points = f"{round(100 * value, 1) + 0.0:.1f}"  # + 0.0: no "-0.0"
-    return points if low is None else f"{points} ({as_points(low)} to {as_points(high)})"
+    return points if low is None else f"{points} ({in_points(low)} to {in_points(high)})"
+
+
+def with_interval(table: pd.DataFrame, value: str = "igap") -> list[str]:
+    """A column with the interval in ``low`` and ``high``, as text `in_points`."""
+    return [in_points(*row) for row in table[[value, "low", "high"]].to_numpy()]

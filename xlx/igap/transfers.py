@@ -5,10 +5,10 @@ the data of a task. The training set is parallel, so the answers to its translat
 example by example; a test set, if the task has one, is parallel as well.
 
     task = tasks.labelled_task("NLI", ["en", "de", "ru"], n_train=120, n_test=120)
-    found = transfer_task(["mini-xlmr"], task, ["en"], [Recipe(epochs=10)], seeds=(1, 2))
-    found.points()      # one row per checkpoint and target
-    found.curves()      # IGAP by training error
-    found.directions()  # test accuracy, IGAP and transfer gap at training error 0
+    measured = transfer_task(["mini-xlmr"], task, ["en"], [Recipe(epochs=10)], seeds=(1, 2))
+    measured.points()      # one row per checkpoint and target
+    measured.curves()      # IGAP by training error
+    measured.directions()  # test accuracy, IGAP and transfer gap at training error 0
 
 Sections, equations and figures are those of Chi, Huang and Mao.
 """
@@ -28,6 +28,9 @@ from xlx.models.finetuning import Job, Recipe, Run, Sparing, finetune_all
 from xlx.text import examples
 from xlx.text.examples import Examples
 
+#: What names a direction in tables.
+DIRECTION = ["model", "task", "source", "target", "algorithm"]
+
 
 @dataclass(frozen=True)
 class Transfers:
@@ -37,24 +40,20 @@ class Transfers:
     runs: tuple[Run, ...]
 
     def wrong(
-        self, run: Run, part: str, language: str, at: np.ndarray | slice | int = slice(None)
+        self, run: Run, part: str, language: str, rows: np.ndarray | slice | int = slice(None)
     ) -> np.ndarray:
         """Which answers of a run are wrong: bool ``(n_checkpoints, n)``; part "train" or "test".
 
-        ``at`` chooses checkpoints. Raises ValueError for one that was not asked (`Sparing`): the
+        ``rows`` chooses checkpoints. Raises ValueError for one that was not asked (`Sparing`): the
         source's training set is asked at all, everything at the last.
         """
-        answers = run.predictions[f"{part} {language}"][at]
+        answers = run.predictions[f"{part} {language}"][rows]
         if (answers < 0).any():
             raise ValueError(
                 f"{run.model} was not asked about {part} {language} at all these checkpoints, as "
                 "the run was sparing: ask for more windows, or for all after some more steps"
             )
         return answers != getattr(self.task, part)[language].labels
-
-    def asked(self, run: Run, part: str, language: str) -> np.ndarray:
-        """At which checkpoints a run was asked about a set: bool ``(n_checkpoints,)``."""
-        return run.predictions[f"{part} {language}"][:, 0] >= 0
 
     def points(self) -> pd.DataFrame:
         """The parts of the error of every fine-tuned model (Figures 1 and 7).
@@ -64,97 +63,93 @@ class Transfers:
         the test set) and ``transfer_gap`` (Equation 2), in [-1, 1]. What needs a test set is NaN
         without one; so is what a sparing run was not asked.
         """
-        order = ["model", "task", "source", "target", "algorithm", "seed", "learning_rate", "step",
-                 "training", "interlingual", "intralingual", "error", "transfer_gap"]  # fmt: skip
         tables = [
             self._points_of(run, target).assign(**self._names(run), target=target)
             for run in self.runs
             for target in self._targets(run)
         ]
+        order = [*DIRECTION, "seed", "learning_rate", "step", "training", "interlingual",
+                 "intralingual", "error", "transfer_gap"]  # fmt: skip
         return pd.concat(tables, ignore_index=True)[order]
 
     def _points_of(self, run: Run, target: str) -> pd.DataFrame:
         """A row for each checkpoint of a run: the parts of its error in one target."""
+
+        def asked(part: str, language: str) -> np.ndarray:
+            return run.predictions[f"{part} {language}"][:, 0] >= 0
+
         training = self.wrong(run, "train", run.source)
-        table = pd.DataFrame(
-            {
-                "seed": run.seed,
-                "learning_rate": run.learning_rate,
-                "step": run.steps,
-                "training": transferability.decompose(training, training, training).training,
-                **dict.fromkeys(("interlingual", "intralingual", "error", "transfer_gap"), np.nan),
-            }
-        )
-        rows = np.flatnonzero(self.asked(run, "train", target))
-        translated = self.wrong(run, "train", target, rows)
-        parts = transferability.decompose(training[rows], translated, translated)
-        table.loc[rows, "interlingual"] = parts.interlingual
+        parts = ("interlingual", "intralingual", "error", "transfer_gap")
+        columns = {"seed": run.seed, "learning_rate": run.learning_rate, "step": run.steps}
+        columns |= {"training": training.mean(axis=1), **dict.fromkeys(parts, np.nan)}
+        table = pd.DataFrame(columns)
+        near = asked("train", target)
+        translated = self.wrong(run, "train", target, near)
+        both = transferability.decompose(training[near], translated, translated)
+        table.loc[near, "interlingual"] = both.interlingual
         if self.task.test:
-            tested = self.asked(run, "test", target) & self.asked(run, "test", run.source)
-            rows = np.flatnonzero(tested & self.asked(run, "train", target))
+            rows = near & asked("test", target) & asked("test", run.source)
             unseen = self.wrong(run, "test", target, rows)
             translated = self.wrong(run, "train", target, rows)
-            parts = transferability.decompose(training[rows], translated, unseen)
-            table.loc[rows, "intralingual"] = parts.intralingual
-            table.loc[rows, "error"] = parts.error
-            table.loc[rows, "transfer_gap"] = transferability.transfer_gap(
-                ~self.wrong(run, "test", run.source, rows), ~unseen
-            )
+            both = transferability.decompose(training[rows], translated, unseen)
+            gap = transferability.transfer_gap(~self.wrong(run, "test", run.source, rows), ~unseen)
+            table.loc[rows, list(parts[1:])] = np.array([both.intralingual, both.error, gap]).T
         return table
 
     def curves(
         self,
         levels: Sequence[float] = TRAINING_ERRORS,
         tolerance: float = TOLERANCE,
-        *,
-        n_resamples: int = 1000,
-        n_splits: int = 100,
-        seed: int = 0,
+        **options: int,
     ) -> pd.DataFrame:
         """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
 
         `transferability.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
         columns as ``task`` does; ``chance``: the gap at the level if all answers in the target are
-        guesses. With the mean over targets as target "mean".
+        guesses. With the mean over targets as target "mean". ``options`` (``n_resamples``,
+        ``n_splits``, ``seed``) and errors as there.
         """
         tables = []
         for names, runs in self._grouped():
-            # no other model has a say in the curve, nor need it have been asked
-            near = [self._inside(run, levels, tolerance) for run in runs]
-            training, *translations = (
-                np.concatenate(
-                    [
-                        self.wrong(run, "train", code or run.source, rows)
-                        for run, rows in zip(runs, near, strict=True)
-                    ]
-                )
-                for code in ("", *self._targets(runs[0]))
-            )
-            translated = dict(zip(self._targets(runs[0]), translations, strict=True))
-            seeds = np.repeat([run.seed for run in runs], [len(rows) for rows in near])
+            training, translated, seeds = self._inside(runs, levels, tolerance)
             table = transferability.igap_curve(
-                training, translated, seeds, levels, tolerance,
-                n_resamples=n_resamples, n_splits=n_splits, seed=seed,
-            )  # fmt: skip
+                training, translated, seeds, levels, tolerance, **options
+            )
             tables.append(table.assign(**names, chance=self.task.guess - table["level"].to_numpy()))
-        found = pd.concat(tables, ignore_index=True)
-        first = ["model", "task", "source", "target", "algorithm"]
-        return found[[*first, *[name for name in found if name not in first]]]
+        curves = pd.concat(tables, ignore_index=True)
+        return curves[[*DIRECTION, *curves.columns.drop(DIRECTION)]]
 
-    def _inside(self, run: Run, levels: Sequence[float], tolerance: float) -> np.ndarray:
-        """The checkpoints of a run that are in the window of one of the levels."""
-        error = self.wrong(run, "train", run.source).mean(axis=1)
-        windows = [statistics.window(error, level, tolerance) for level in levels]
-        return np.flatnonzero(np.any(windows, axis=0))
+    def lost(self, tolerance: float = FITTED) -> list[np.ndarray]:
+        """What the models at training error 0 lose, ``(m, n)``, of each target; runs of one kind.
+
+        1 for an example that is wrong in translation alone, -1 for one that is right there alone.
+        """
+        training, translated, _ = self._inside(self.runs, [0.0], tolerance)
+        return [wrong.astype(np.float32) - training for wrong in translated.values()]
+
+    def _inside(
+        self, runs: Sequence[Run], levels: Sequence[float], tolerance: float
+    ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+        """Wrong answers in the source and by target, and seeds: of models in a window of a level.
+
+        No other model has a say in a curve, nor need it have been asked.
+        """
+        near = []
+        for run in runs:
+            error = self.wrong(run, "train", run.source).mean(axis=1)
+            windows = [statistics.window(error, level, tolerance) for level in levels]
+            near.append(np.flatnonzero(np.any(windows, axis=0)))
+        wrong = {
+            code: np.concatenate(
+                [self.wrong(run, "train", code, rows) for run, rows in zip(runs, near, strict=True)]
+            )
+            for code in (runs[0].source, *self._targets(runs[0]))
+        }
+        seeds = np.repeat([run.seed for run in runs], [len(rows) for rows in near])
+        return wrong.pop(runs[0].source), wrong, seeds
 
     def directions(
-        self,
-        level: float = 0.0,
-        tolerance: float = FITTED,
-        *,
-        n_resamples: int = 1000,
-        n_splits: int = 100,
-        seed: int = 0,
+        self, level: float = 0.0, tolerance: float = FITTED, **options: int
     ) -> pd.DataFrame:
         """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
 
@@ -163,31 +158,29 @@ class Transfers:
         paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
         ``level`` with its interval and the other columns of `curves`, 0 of a language with itself.
         """
-        curves = self.curves(
-            [level], tolerance, n_resamples=n_resamples, n_splits=n_splits, seed=seed
-        )
+        curves = self.curves([level], tolerance, **options)
         rows = []
         for names, runs in self._grouped():
-            for target in (*self._targets(runs[0]), runs[0].source):
+            source = runs[0].source
+            for target in (*self._targets(runs[0]), source):
                 row = {**names, "target": target, "accuracy": np.nan, "transfer_gap": np.nan}
                 if self.task.test:
                     right = {
                         code: np.mean([1 - self.wrong(r, "test", code, -1).mean() for r in runs])
-                        for code in (target, runs[0].source)
+                        for code in (target, source)
                     }
                     row["accuracy"] = right[target]
-                    row["transfer_gap"] = right[runs[0].source] - right[target]
+                    row["transfer_gap"] = right[source] - right[target]
                 rows.append(row)
-        keys = ["model", "task", "source", "target", "algorithm"]
-        found = pd.DataFrame(rows).merge(curves, on=keys, how="left")
-        same = found["source"] == found["target"]
-        found.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
-        return found[[*keys, "accuracy", "transfer_gap", *curves.columns[len(keys) :]]]
+        table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
+        same = table["source"] == table["target"]
+        table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
+        return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
 
-    def igap_scores(self, level: float = 0.0, tolerance: float = FITTED) -> pd.DataFrame:
-        """IGAP as a predictor, for `ranking.rank_directions`: high is good."""
-        table = self.directions(level, tolerance, n_resamples=1, n_splits=1)
-        table = table[table["source"] != table["target"]].reset_index(drop=True)
+    def igap_scores(self, tolerance: float = FITTED) -> pd.DataFrame:
+        """IGAP at training error 0 as a predictor, for `ranking.rank_directions`: high is good."""
+        table = self.curves([0.0], tolerance, n_resamples=1, n_splits=1)
+        table = table[table["target"] != transferability.MEAN_TARGET].reset_index(drop=True)
         table = table.assign(metric="IGAP", score=-table["igap"])
         return table[["metric", "source", "target", "score"]]
 
@@ -217,12 +210,8 @@ class Transfers:
         return Transfers(self.task, runs)
 
     def _names(self, run: Run) -> dict[str, str]:
-        return {
-            "model": run.model,
-            "task": self.task.name,
-            "source": run.source,
-            "algorithm": run.algorithm,
-        }
+        names = {"model": run.model, "task": self.task.name, "source": run.source}
+        return names | {"algorithm": run.algorithm}
 
     def _targets(self, run: Run) -> list[str]:
         return [code for code in self.task.languages if code != run.source]
@@ -247,8 +236,6 @@ def transfer_task(
     sparing: Sparing | None = None,
 ) -> Transfers:
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
-
-    `transfer_tasks` does this for several tasks at once.
 
     Parameters
     ----------
@@ -289,7 +276,6 @@ def transfer_tasks(
     """`transfer_task` of several tasks, such as one with its labels corrupted at several ratios.
 
     All runs of all tasks go side by side, where one task after another would leave a CPU idle.
-    Parameters and errors as there; one `Transfers` a task.
     """
     names, sources, recipes, seeds = (
         checks.several(values, what, once=True)
@@ -298,10 +284,10 @@ def transfer_tasks(
         )
     )  # fmt: skip
     jobs = [_jobs(names, task, sources, recipes, seeds, more, sparing) for task in tasks]
-    runs = iter(finetune_all([job for own in jobs for job in own]))
+    runs = iter(finetune_all([job for of_task in jobs for job in of_task]))
     return [
-        Transfers(task, tuple(islice(runs, len(own))))
-        for task, own in zip(tasks, jobs, strict=True)
+        Transfers(task, tuple(islice(runs, len(of_task))))
+        for task, of_task in zip(tasks, jobs, strict=True)
     ]
 
 
@@ -331,6 +317,12 @@ def _jobs(
         for part, by_language in (("train", task.train), ("test", task.test))
         for code, sets in by_language.items()
     }
+
+    def sparing_of(source: str) -> Sparing | None:
+        """Which sets decide and are spared, of a run that is fine-tuned in one language."""
+        others = tuple(f"train {code}" for code in task.languages if code != source)
+        return sparing and replace(sparing, decides=f"train {source}", inside=others)
+
     return [
         Job(
             name,
@@ -338,16 +330,10 @@ def _jobs(
             evaluations,
             recipe,
             seed,
-            sparing and _of_source(sparing, source, task),
+            sparing_of(source),
         )
         for name in names
         for source in sources
         for recipe in recipes
         for seed in seeds
     ]
-
-
-def _of_source(sparing: Sparing, source: str, task: TransferTask) -> Sparing:
-    """Which sets decide and are spared, of a run that is fine-tuned in one language."""
-    others = tuple(f"train {code}" for code in task.languages if code != source)
-    return replace(sparing, decides=f"train {source}", inside=others)

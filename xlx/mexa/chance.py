@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import special, stats
 
 from xlx.core import work
-from xlx.core.statistics import LEVEL, share_interval
+from xlx.core.statistics import share_interval
 from xlx.models.similarity import BLOCK_NUMBERS
 
 
@@ -36,16 +36,10 @@ def chance_table(n: int) -> pd.DataFrame:
 
     For large n both tend to a Poisson distribution with mean ½.
     """
-    p = hit_probability(n)
     k = np.arange(n + 1)
-    return pd.DataFrame(
-        {
-            "k": k,
-            "mu": k / n,
-            "binomial": stats.binom.sf(k - 1, n, p),
-            "matrix": [_tail(count, n) for count in k],
-        }
-    )
+    binomial = stats.binom.sf(k - 1, n, hit_probability(n))
+    matrix = [_tail(count, n) for count in k]
+    return pd.DataFrame({"k": k, "mu": k / n, "binomial": binomial, "matrix": matrix})
 
 
 def _tail(k: int, n: int) -> float:
@@ -69,15 +63,14 @@ class ChanceSimulation:
     """Numbers of hits of random vectors, ``counts`` ``(n_draws,)``, of ``n`` sentences each."""
 
     n: int
-    dim: int
     counts: np.ndarray
 
-    def tails(self, level: float = LEVEL) -> pd.DataFrame:
+    def tails(self) -> pd.DataFrame:
         """As `chance_table`, and the simulated share ``vectors`` with its ``low`` and ``high``."""
         table = chance_table(self.n)
         reached = (self.counts >= table["k"].to_numpy()[:, None]).sum(axis=1)
         n_draws = np.full(len(reached), len(self.counts))
-        low, high = share_interval(reached, n_draws, level)
+        low, high = share_interval(reached, n_draws)
         return table.assign(vectors=reached / n_draws, low=low, high=high)
 
     def moments(self) -> pd.DataFrame:
@@ -87,7 +80,7 @@ class ChanceSimulation:
         (simulated); ``error`` is the standard error of the simulated p.
         """
         n, p = self.n, hit_probability(self.n)
-        both = n * (n - 1) * p / (2 * n - 2) if n > 1 else 0.0  # ordered pairs that are both hits
+        both = n * (n - 1) * p / (2 * n - 2)  # ordered pairs that are both hits
         variance = self.counts.var(ddof=1)
         return pd.DataFrame(
             {
@@ -101,31 +94,18 @@ class ChanceSimulation:
 
 
 def chance_simulation(
-    n: int,
-    dim: int,
-    n_draws: int,
-    seed: int = 0,
-    *,
-    anisotropy: float = 0.0,
+    n: int, dim: int, n_draws: int, seed: int = 0, *, anisotropy: float = 0.0
 ) -> ChanceSimulation:
-    """Hits of sentences that are no translations: random vectors in both languages.
+    """Hits of n sentences that are no translations: random vectors in both languages.
 
     The cosines of n with n vectors are not n² independent numbers, as appendix A.4 takes them to
     be; this shows what follows for the score.
 
-    Parameters
-    ----------
-    n, dim, n_draws : int
-        Sentences, width of the vectors, how often to draw both languages anew.
-    anisotropy : float
-        In [0, 1): the cosine of two vectors, on average (in high dimensions). All have a part in
-        common, as they have in Transformers; above 0 some directions are central, vectors near them
-        are hubs, and a chance hit is rarer than 1 / (2n - 1): A.4 then errs on the safe side.
+    ``anisotropy``, in [0, 1), is the cosine of two vectors, on average (in high dimensions). All
+    have a part in common, as in Transformers; above 0 some directions are central, vectors near
+    them are hubs, and a chance hit is rarer than 1 / (2n - 1): A.4 then errs on the safe side.
 
-    Raises
-    ------
-    ValueError
-        Fewer than two sentences, dimensions or draws, or an anisotropy outside [0, 1).
+    ValueError for fewer than two sentences, dimensions or draws, or another anisotropy.
     """
     if min(n, dim, n_draws) < 2:
         raise ValueError(
@@ -137,7 +117,7 @@ def chance_simulation(
     anisotropy = float(anisotropy)
     about = {"n": n, "dim": dim, "n_draws": n_draws, "seed": seed, "anisotropy": anisotropy}
     counts = work.result(CHANCE_HITS, about, n, dim, n_draws, seed, anisotropy)["counts"]
-    return ChanceSimulation(n, dim, counts.astype(int))
+    return ChanceSimulation(n, counts.astype(int))
 
 
 def _chance_hits(
@@ -154,9 +134,9 @@ def _chance_hits(
         both = rng.normal(size=(2, len(part), n, dim)) + common
         both /= np.linalg.norm(both, axis=-1, keepdims=True)
         across = both[0] @ both[1].transpose(0, 2, 1)
-        own = np.diagonal(across, axis1=1, axis2=2).copy()
+        diagonal = np.diagonal(across, axis1=1, axis2=2).copy()
         across[:, np.arange(n), np.arange(n)] = -np.inf
-        part[:] = (own > np.maximum(across.max(axis=1), across.max(axis=2))).sum(axis=1)
+        part[:] = (diagonal > np.maximum(across.max(axis=1), across.max(axis=2))).sum(axis=1)
     return {"counts": counts.astype(np.min_scalar_type(n))}
 
 

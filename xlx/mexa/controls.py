@@ -29,10 +29,9 @@ def score_bags(
 
     What names, numbers and loans that two languages write alike are worth: the reference under the
     scores of any model with this vocabulary, trained or not. One layer, called 0. ``centred``: how
-    often more than in the mean sentence of the language (`mexa.without_offset`).
+    often more than in the mean sentence of the language (`measures.without_offset`).
 
-    Raises ValueError as `measure_coverage`; a sentence of no subword that the vocabulary knows has
-    a vector all the same (that of the unknown one).
+    Raises ValueError as `measure_coverage`.
     """
     pivot, languages = with_pivot(corpus, pivot)
     about = {
@@ -74,19 +73,13 @@ def _centred_bags(*arguments: object) -> Iterator[dict[str, np.ndarray]]:
     return _bags(*arguments, centred=True)
 
 
-SUBWORD_BAG = work.Kind(
-    "coverage-bag", _bags, version=1, tolerance=0.02, difference=coverage_difference
-)
-CENTRED_SUBWORD_BAG = work.Kind(
-    "coverage-bag-centred", _centred_bags, version=1, tolerance=0.02, difference=coverage_difference
-)
+_NEAR = {"tolerance": 0.02, "difference": coverage_difference}
+SUBWORD_BAG = work.Kind("coverage-bag", _bags, version=1, **_NEAR)
+CENTRED_SUBWORD_BAG = work.Kind("coverage-bag-centred", _centred_bags, version=1, **_NEAR)
 
 
 def mean_subwords(name: Name, corpus: ParallelCorpus) -> pd.Series:
-    """Mean number of subwords of a sentence, those that the tokenizer adds included, by language.
-
-    Raises as `models.load`.
-    """
+    """Mean number of subwords of a sentence by language, those that the tokenizer adds included."""
     texts = [corpus.text_hash(language) for language in corpus.languages]
     about = {"model": loading.fingerprint(name), "texts": texts}
     values = work.result(MEAN_SUBWORDS, about, name, corpus)
@@ -129,7 +122,7 @@ def _wrong_pairs(
     states = embeddings.embed_corpus(loading.load(name), corpus, **options).states
     shifted = []
     for shift in range(1, n_shifts + 1):
-        wrong = {x: own if x == pivot else np.roll(own, shift, 1) for x, own in states.items()}
+        wrong = {x: y if x == pivot else np.roll(y, shift, 1) for x, y in states.items()}
         shifted.append(measures.scores(wrong, pivot).mu)
     return {"mu": np.mean(shifted, axis=(0, 2))}
 

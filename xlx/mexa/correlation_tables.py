@@ -16,7 +16,8 @@ from xlx.mexa.published import (
     NO_AVERAGE,
     OTHERS,
     SETTING,
-    PrintedTables,
+    MexaTables,
+    displayed,
 )
 from xlx.printed import Audit
 from xlx.text import corpora
@@ -24,12 +25,12 @@ from xlx.text import corpora
 # --- Tables 2 and 5 -------------------------------------------------------------------------------
 
 
-def implied_ninth(p: PrintedTables) -> pd.Series:
+def implied_ninth(p: MexaTables) -> pd.Series:
     """The lost ninth correlation that each average implies: 9 r̄ - Σ r."""
     return 9 * p.table_5[10] - p.table_5.drop(columns=10).sum(axis=1)
 
 
-def check_correlations(audit: Audit, p: PrintedTables) -> None:
+def check_correlations(audit: Audit, p: MexaTables) -> None:
     """Table 2 is the last column of Table 5, whose averages must be those of correlations."""
     names = pd.Series([", ".join(row) for row in p.table_5.index], index=p.table_5.index)
     audit.check("Table 2, by Table 5", names[p.table_2.index], p.table_2,
@@ -38,7 +39,7 @@ def check_correlations(audit: Audit, p: PrintedTables) -> None:
     audit.check("Table 5, averages possible", names, p.table_5[10], possible, 2 * HALF_4)
 
 
-def digit_changes(p: PrintedTables) -> pd.DataFrame:
+def digit_changes(p: MexaTables) -> pd.DataFrame:
     """With which digit changed the impossible average would imply a ninth like the others."""
     digits = f"{p.table_5.loc[NO_AVERAGE, 10]:.4f}"
     numbers = [
@@ -47,32 +48,28 @@ def digit_changes(p: PrintedTables) -> pd.DataFrame:
         for digit in "0123456789"
     ]
     ninth = 9 * np.array(numbers) - p.table_5.drop(columns=10).loc[NO_AVERAGE].sum()
-    table = pd.DataFrame(
-        {"average with one digit changed": numbers, "implied ninth": ninth.round(4)}
-    )
+    table = {"average with one digit changed": numbers, "implied ninth": ninth.round(4)}
     beside = implied_ninth(p).drop(NO_AVERAGE)
-    return table[table["implied ninth"].between(beside.min() - 0.1, min(beside.max() + 0.1, 1))]
+    alike = (beside.min() - 0.1 <= ninth) & (ninth <= min(beside.max() + 0.1, 1))
+    return pd.DataFrame(table)[alike]
 
 
-def setting_averages(p: PrintedTables) -> pd.Series:
+def setting_averages(p: MexaTables) -> pd.Series:
     """Average correlation over the tasks, by data, embedding and pooling of layers."""
     return p.table_5[10].groupby(level=SETTING[:3]).mean()
 
 
-def check_text_averages(audit: Audit, p: PrintedTables) -> pd.DataFrame:
+def check_text_averages(audit: Audit, p: MexaTables) -> pd.DataFrame:
     """The averages that the text states of Table 5."""
     default = setting_averages(p)[:, "weighted average", "Mean"]
-    stated = {
-        "abstract: default setting": ("mexa_t01", default.mean(), 0.005 + 2 * HALF_4),
-        "5.1: FLORES, default setting": ("mexa_t02", default["FLORES"], 2 * HALF_4),
-        "5.1: Bible, default setting": ("mexa_t03", default["Bible"], 2 * HALF_4),
-    }
-    keys, values, tolerances = zip(*stated.values(), strict=True)
-    said = [float(p.text[key]) for key in keys]
-    return audit.check("Text, averages of Table 5", list(stated), said, values, tolerances)
+    said = p.text[["mexa_t01", "mexa_t02", "mexa_t03"]].astype(float)
+    what = [f"{where}default setting" for where in ("abstract: ", "5.1: FLORES, ", "5.1: Bible, ")]
+    values = [default.mean(), default["FLORES"], default["Bible"]]
+    tolerances = [0.005 + 2 * HALF_4, 2 * HALF_4, 2 * HALF_4]
+    return audit.check("Text, averages of Table 5", what, said, values, tolerances)
 
 
-def p_values(p: PrintedTables) -> pd.DataFrame:
+def p_values(p: MexaTables) -> pd.DataFrame:
     """The correlations of Table 5 with ``n``, the recomputed ``p`` and whether they are ``marked``.
 
     With n languages and no correlation, t = r √((n - 2) / (1 - r²)) follows Student's distribution
@@ -88,14 +85,14 @@ def p_values(p: PrintedTables) -> pd.DataFrame:
     return table.assign(marked=table["p_value"] != "p<0.001")
 
 
-def closest_p_values(p: PrintedTables) -> pd.DataFrame:
+def closest_p_values(p: MexaTables) -> pd.DataFrame:
     """All that are marked, and those above 0.0001."""
     table = p_values(p)
     table = table[table["marked"] | (table["p"] > 1e-4)].sort_values("p")
     return table.set_index(SETTING)[["model", "value", "n", "p", "marked"]]
 
 
-def repeated_numbers(p: PrintedTables) -> pd.DataFrame:
+def repeated_numbers(p: MexaTables) -> pd.DataFrame:
     """How many numbers of Table 5 are there twice, and how many chance would give.
 
     Expected: pairs within 0.0050 of each other, divided by the 101 differences they can have.
@@ -109,19 +106,14 @@ def repeated_numbers(p: PrintedTables) -> pd.DataFrame:
         "in a column": columns[first] == columns[second],
         "anywhere": np.full(len(apart), True),
     }
-    return pd.DataFrame(
-        {
-            kind: {
-                "pairs": chosen.sum(),
-                "the same": (apart[chosen] == 0).sum(),
-                "expected": f"{(apart[chosen] <= 50).sum() / 101:.1f}",
-            }
-            for kind, chosen in groups.items()
-        }
-    ).T
+    rows = [
+        (chosen.sum(), (apart[chosen] == 0).sum(), f"{(apart[chosen] <= 50).sum() / 101:.1f}")
+        for chosen in groups.values()
+    ]
+    return pd.DataFrame(rows, groups, ["pairs", "the same", "expected"], dtype=object)
 
 
-def cosine_tests(p: PrintedTables) -> pd.DataFrame:
+def cosine_tests(p: MexaTables) -> pd.DataFrame:
     """Williams' test of MEXA against the cosine (5.3), for every r₂₃ that is possible: the worst.
 
     Their own correlation r₂₃ is not printed, but three correlations must be possible together.
@@ -144,7 +136,7 @@ def cosine_tests(p: PrintedTables) -> pd.DataFrame:
 # --- Figure 1 -------------------------------------------------------------------------------------
 
 
-def check_figure_1(audit: Audit, p: PrintedTables) -> pd.DataFrame:
+def check_figure_1(audit: Audit, p: MexaTables) -> pd.DataFrame:
     """Which panel's line goes through the means of FLORES, maximum, Belebele, as least squares do.
 
     ``apart``: distance from the printed mean in tolerances.
@@ -161,25 +153,23 @@ def check_figure_1(audit: Audit, p: PrintedTables) -> pd.DataFrame:
     return lines
 
 
-def other_panels(p: PrintedTables) -> pd.DataFrame:
+def other_panels(p: MexaTables) -> pd.DataFrame:
     """What the other three lines give, beside the means of Table 1, over other languages."""
     lines, model = p.figure_1, FIGURE_1_MODEL
     x = p.table_1.loc[("Bible", "mu_Max"), model] * p.english[model]
     of_arc = (p.table_1.loc[(OTHERS, "m-ARC"), model] - lines["intercept"]) / lines["slope"]
     of_arc /= p.table_1.loc[(ENGLISH, "m-ARC"), model]
-    rows = {
-        "3: mean accuracy": (
-            lines.loc["3", "intercept"] + lines.loc["3", "slope"] * x, (OTHERS, "Belebele")
-        ),
-        "1: mean score (Bible)": (of_arc["1"], ("Bible", "mu_Mean")),
-        "2: mean score (FLORES)": (of_arc["2"], ("FLORES", "mu_Mean")),
-    }  # fmt: skip
-    table = {name: (value, p.table_1.loc[row, model]) for name, (value, row) in rows.items()}
-    columns = ["by the line", "over all languages (Table 1)"]
-    return pd.DataFrame(table, index=columns).T.rename_axis("panel")
+    of_belebele = lines.loc["3", "intercept"] + lines.loc["3", "slope"] * x
+    rows = ["3: mean accuracy", "1: mean score (Bible)", "2: mean score (FLORES)"]
+    keys = [(OTHERS, "Belebele"), ("Bible", "mu_Mean"), ("FLORES", "mu_Mean")]
+    table = {
+        "by the line": [of_belebele, of_arc["1"], of_arc["2"]],
+        "over all languages (Table 1)": p.table_1.loc[keys, model].tolist(),
+    }
+    return pd.DataFrame(table, pd.Index(rows, name="panel"))
 
 
-def typical_error(p: PrintedTables, panel: str = "4") -> pd.Series:
+def typical_error(p: MexaTables, panel: str = "4") -> pd.Series:
     """What the line of Figure 1 leaves: sd(y) = b sd(x) / r, error sd(y) √(1 - r²)."""
     column = p.models.index(FIGURE_1_MODEL) + 1
     r = p.table_5.loc[("FLORES", "weighted average", "Max", "Belebele"), column]
@@ -189,7 +179,7 @@ def typical_error(p: PrintedTables, panel: str = "4") -> pd.Series:
     return pd.Series({"r": r, "sd of accuracy": sd_y, "typical error": error})
 
 
-def ideal_lines(p: PrintedTables) -> pd.DataFrame:
+def ideal_lines(p: MexaTables) -> pd.DataFrame:
     """Mean accuracy on Belebele, and what the score, the ideal line and one to English estimate."""
     e = p.english
     adjusted = pd.Series({model: float(expected(p.mu_max[model], e[model])) for model in p.models})
@@ -215,14 +205,12 @@ def above_accuracy(estimates: pd.DataFrame) -> pd.DataFrame:
 # --- appendix A -----------------------------------------------------------------------------------
 
 
-def check_chance(audit: Audit, p: PrintedTables) -> pd.DataFrame:
+def check_chance(audit: Audit, p: MexaTables) -> pd.DataFrame:
     """The chance of five hits or more of a hundred (A.4), beside the exact one."""
-    tails = chance_table(100).set_index("k")
-    five = tails.loc[5, "binomial"]
-    audit.check(
-        "Appendix A.4", ["5 hits of 100 or more"], [float(p.text["mexa_t21"])], [five], 5e-6
-    )
-    return tails.loc[3:8, ["binomial", "matrix"]]
+    tails = chance_table(100).set_index("k")[["binomial", "matrix"]]
+    said = float(p.text["mexa_t21"])
+    audit.check("Appendix A.4", ["5 hits of 100 or more"], [said], [tails["binomial"][5]], 5e-6)
+    return tails.loc[3:8]
 
 
 def missing_languages() -> list[str]:
@@ -232,8 +220,8 @@ def missing_languages() -> list[str]:
     return [tag.split("_")[0] for tag in listed]
 
 
-def check_counts(audit: Audit, p: PrintedTables) -> pd.DataFrame:
-    """Tables 3 and 4 and the numbers of languages."""
+def check_counts(audit: Audit, p: MexaTables) -> pd.DataFrame:
+    """Tables 3 and 4 and the numbers of languages, `displayed`."""
     table_3, table_4 = p.files["table3"], p.files["table4"].set_index("dataset")["n_languages"]
     labels, n_listed = p.files["belebele"]["label"], int(p.text["mexa_t23"])
     share = table_3.set_index("code").loc["eng", "value"]
@@ -256,5 +244,4 @@ def check_counts(audit: Audit, p: PrintedTables) -> pd.DataFrame:
     }
     for row, size in averaged_over.items():
         rows.append((f"Table 1: L of {', '.join(row)}", p.sizes[row], size, 0.5))
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    return audit.check("Tables 3 and 4, counts", *columns)
+    return displayed(audit.check("Tables 3 and 4, counts", *map(list, zip(*rows, strict=True))))

@@ -17,6 +17,7 @@ from xlx.core import checks, work
 from xlx.core.settings import current
 from xlx.mexa import measures
 from xlx.models import alignment, embeddings, loading
+from xlx.models.embeddings import SentenceStates
 from xlx.models.loading import Name, series_name
 from xlx.text.corpora import ParallelCorpus
 from xlx.text.files import TextError
@@ -37,11 +38,9 @@ class Coverage:
 
     Attributes
     ----------
-    model : str
-    checkpoint : int
-        Training step; 0 for a model without a history.
-    pooling : str
-    scores : mexa.PivotScores
+    states : str
+        "raw", or "centred" if each language is without its offset (`measures.without_offset`).
+    scores : PivotScores
         Hits at every layer.
     measures : DataFrame
         The alternatives: ``language``, ``layer``, ``measure``, ``value``, as `alignment.measures`
@@ -51,28 +50,24 @@ class Coverage:
     """
 
     model: str
-    checkpoint: int
     pooling: str
+    states: str
     scores: measures.PivotScores
     measures: pd.DataFrame
     cut: dict[str, int]
 
     def named(self, table: pd.DataFrame) -> pd.DataFrame:
-        """A table of scores with ``model`` and ``pooling`` in front."""
-        return pd.concat(
-            [pd.DataFrame({"model": self.model, "pooling": self.pooling}, table.index), table],
-            axis=1,
-        )
+        """A table of scores with ``model``, ``pooling`` and ``states`` in front."""
+        names = {"model": self.model, "pooling": self.pooling, "states": self.states}
+        return pd.concat([pd.DataFrame(names, table.index), table], axis=1)
 
 
 def middle_layers(n_layers: int) -> tuple[int, ...]:
     """The layers of section 5.3: 5, 10, 15, 20 and 25, or where these lie in a shallower model.
 
     The paper takes the same five in a model of 28 layers and one of 32. Below 26 they are scaled
-    from 32 and rounded: 1 to 5 of 6 layers. Raises ValueError for a model without layers.
+    from 32 and rounded: 1 to 5 of 6 layers.
     """
-    if n_layers < 1:
-        raise ValueError(f"a model with {n_layers} layers has no middle")
     if n_layers > _MIDDLE[-1]:
         return _MIDDLE
     return tuple(sorted({max(1, round(layer * n_layers / _OF)) for layer in _MIDDLE}))
@@ -88,13 +83,12 @@ def measure_coverage(
     centred: bool = False,
     max_length: int | None = None,
 ) -> dict[str, Coverage]:
-    """MEXA of every language of a corpus with the pivot, and the alternatives.
+    """MEXA of every language of a corpus with the pivot, and the alternatives, by pooling.
 
     Parameters
     ----------
     name : str, Path or Checkpoint
         A model, or one checkpoint of a series.
-    corpus : ParallelCorpus
     pivot : str
         Any language of the corpus, by one of its codes ("sw", "swh").
     poolings : sequence of str
@@ -102,19 +96,14 @@ def measure_coverage(
     alternatives : bool
         Also the measures of `alignment.measures`, at every layer.
     centred : bool
-        Scores without the offset of each language (`mexa.without_offset`), and no alternatives.
+        Scores without the offset of each language (`measures.without_offset`), no alternatives.
     max_length : int, optional
         Subwords of a sentence; None: what the model takes. What is longer is cut, and counted.
-
-    Returns
-    -------
-    dict of Coverage
-        By pooling, in the order asked for.
 
     Raises
     ------
     ValueError
-        As `embeddings.embed`, `mexa.scores` and `alignment.measures`, naming the language.
+        As `embeddings.embed`, `measures.scores` and `alignment.measures`, naming the language.
     TextError
         A pivot that the corpus has not; a corpus without another language.
     """
@@ -153,14 +142,17 @@ def measure_coverage(
         what=f"coverage, {name.name if isinstance(name, loading.Checkpoint) else name}",
     )
     by_pair = dict(zip(asked, values, strict=True))
+    model, states = series_name(loading.identify(name)), "centred" if centred else "raw"
     return {
-        pooling: _coverage(name, pooling, pivot, {x: by_pair[x, pooling] for x in languages})
+        pooling: _coverage(
+            model, pooling, states, pivot, {x: by_pair[x, pooling] for x in languages}
+        )
         for pooling in poolings
     }
 
 
 def with_pivot(corpus: ParallelCorpus, pivot: str) -> tuple[str, tuple[str, ...]]:
-    """The corpus's code of the pivot, and its other languages. Raises CorpusError without any."""
+    """The corpus's code of the pivot, and its other languages. Raises TextError without any."""
     pivot = corpus.select([pivot]).languages[0]
     languages = tuple(code for code in corpus.languages if code != pivot)
     if not languages:
@@ -168,10 +160,10 @@ def with_pivot(corpus: ParallelCorpus, pivot: str) -> tuple[str, tuple[str, ...]
     return pivot, languages
 
 
-def _portions(languages: Sequence[str]) -> Iterator[Sequence[str]]:
+def _portions(languages: Sequence[str]) -> list[Sequence[str]]:
     """Languages of one call: all here, a few on a cluster, whose workers share them."""
     size = PORTION if current().scheduler else len(languages)
-    return (languages[start : start + size] for start in range(0, len(languages), size))
+    return [languages[start : start + size] for start in range(0, len(languages), size)]
 
 
 def _measured(
@@ -187,14 +179,17 @@ def _measured(
     """`_compare` of languages and poolings, language by language."""
     encoder = loading.load(name)
 
-    def read(language: str) -> dict[str, embeddings.SentenceStates]:
+    def read(language: str) -> dict[str, SentenceStates]:
         try:
             by_pooling = embeddings.embed_poolings(
                 encoder, corpus.sentences[language], poolings, max_length=max_length
             )
         except ValueError as error:
             raise ValueError(f"language {language!r} of {corpus.name!r}: {error}") from None
-        return {x: _without_offset(y) if centred else y for x, y in by_pooling.items()}
+        if not centred:
+            return by_pooling
+        moved = measures.without_offset({x: own.states for x, own in by_pooling.items()})
+        return {x: replace(by_pooling[x], states=states) for x, states in moved.items()}
 
     of_pivot = read(pivot)
     first = next(iter(of_pivot.values()))
@@ -212,18 +207,13 @@ def _measured_centred(*arguments: object) -> Iterator[dict[str, np.ndarray]]:
     return _measured(*arguments, centred=True)
 
 
-def _without_offset(embedded: embeddings.SentenceStates) -> embeddings.SentenceStates:
-    (states,) = measures.without_offset({"": embedded.states}).values()
-    return replace(embedded, states=states)
-
-
 def _compare(
-    states: Mapping[str, embeddings.SentenceStates], pivot: str, alternatives: bool
+    states: Mapping[str, SentenceStates], pivot: str, alternatives: bool
 ) -> dict[str, np.ndarray]:
     """One language and the pivot: what is kept.
 
-    ``hits`` and ``only_rival`` ``(n_layers + 1, n)``, ``cut`` of the language and of the pivot, and
-    ``measures`` ``(len(alignment.ALIGNMENT_MEASURES), n_layers + 1)`` if asked for.
+    `hits_of`, ``cut`` of the language and of the pivot, and ``measures``
+    ``(len(alignment.ALIGNMENT_MEASURES), n_layers + 1)`` if asked for.
     """
     vectors = {language: embedded.states for language, embedded in states.items()}
     (language,) = set(states) - {pivot}
@@ -237,7 +227,7 @@ def _compare(
 
 
 def hits_of(scores: measures.PivotScores) -> dict[str, np.ndarray]:
-    """What is kept of the scores of one language."""
+    """What is kept of the scores of one language, each ``(n_layers + 1, n)``."""
     return {"hits": scores.hits[:, 0], "only_rival": scores.only_rival[:, 0]}
 
 
@@ -255,20 +245,18 @@ def coverage_difference(stored: work.Value, computed: work.Value) -> float:
 
 
 #: A sentence of a hundred may be a hit on one processor and tied on another.
-COVERAGE = work.Kind(
-    "coverage", _measured, version=1, tolerance=0.02, difference=coverage_difference
-)
-
-
-CENTRED = work.Kind(
-    "coverage-centred", _measured_centred, version=1, tolerance=0.02, difference=coverage_difference
-)
+_NEAR = {"tolerance": 0.02, "difference": coverage_difference}
+COVERAGE = work.Kind("coverage", _measured, version=1, **_NEAR)
+CENTRED = work.Kind("coverage-centred", _measured_centred, version=1, **_NEAR)
 
 
 def _coverage(
-    name: Name, pooling: str, pivot: str, by_language: Mapping[str, Mapping[str, np.ndarray]]
+    model: str,
+    pooling: str,
+    states: str,
+    pivot: str,
+    by_language: Mapping[str, Mapping[str, np.ndarray]],
 ) -> Coverage:
-    identity = loading.identify(name)
     rows = [
         (language, layer, measure, value)
         for language, arrays in by_language.items()
@@ -277,15 +265,10 @@ def _coverage(
         )
         for layer, value in enumerate(values.tolist())
     ]
+    table = pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
     cut = {language: int(arrays["cut"][0]) for language, arrays in by_language.items()}
-    return Coverage(
-        series_name(identity),
-        identity.step or 0,
-        pooling,
-        pivot_scores(by_language, pivot),
-        pd.DataFrame(rows, columns=["language", "layer", "measure", "value"]),
-        cut | {pivot: int(next(iter(by_language.values()))["cut"][1])},
-    )
+    cut[pivot] = int(next(iter(by_language.values()))["cut"][1])
+    return Coverage(model, pooling, states, pivot_scores(by_language, pivot), table, cut)
 
 
 def pivot_scores(

@@ -1,7 +1,6 @@
 """What the notebooks of MEXA compute of estimation: scores against a task in other languages.
 
-Correlations and regressions are over languages, of one model and task each; intervals resample
-languages (`xlx.core.statistics`).
+Correlations and regressions are over languages, of one model and task each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,12 +11,12 @@ import pandas as pd
 from xlx.core import paths, statistics
 from xlx.mexa import topics
 from xlx.mexa.controls import mean_subwords, score_bags
-from xlx.mexa.coverage import Coverage, measure_coverage, middle_layers
-from xlx.mexa.experiments import language_tags, training_history
+from xlx.mexa.coverage import Coverage, middle_layers
+from xlx.mexa.experiments import cover, language_tags, pooled_table, training_history
 from xlx.mexa.prediction import bands, expected, line
 from xlx.models import loading
 from xlx.models.loading import series_name
-from xlx.text import corpora, downstream
+from xlx.text import corpora, downstream, shipped
 from xlx.text.corpora import ParallelCorpus
 
 #: What a score of a text is of; correlations are of these.
@@ -52,11 +51,15 @@ def read_tasks(files: Sequence[str]) -> pd.DataFrame:
 
 
 def topic_tasks(
-    models: Sequence[str], setup: topics.TopicSetup, languages: Sequence[str], layer: int | str
+    models: Sequence[str], languages: Sequence[str], layer: int | str, **options: object
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores of the topic probes, raw and centred, as two tasks; and how far they are known."""
-    tested = [code for code in topics.topic_languages(setup.path) if code in languages]
-    probed = topics.probe_topics(models, setup, tested)
+    """Scores of the topic probes, raw and centred, as two tasks; and how far they are known.
+
+    ``options`` as of `probe_topics`; of the languages, those that have a test.
+    """
+    files = shipped.catalogue("labelled")
+    there = files.loc[files["task"] == "TOPIC", "language"]
+    probed = topics.probe_topics(models, there[there.isin(languages)], **options)
     tasks, known = [], {}
     for task, centred in ((topics.TOPIC_TASK, False), (f"{topics.TOPIC_TASK}, centred", True)):
         tasks.append(topics.task_scores(probed, layer, centred=centred).assign(task=task))
@@ -85,36 +88,10 @@ def task_summary(tasks: pd.DataFrame, pivot: str, n_choices: Mapping[str, int]) 
 # --- scores and correlations ----------------------------------------------------------------------
 
 
-def cover_raw(
-    models: Sequence[str],
-    text: ParallelCorpus,
-    pivot: str,
-    poolings: Sequence[str],
-    max_length: int | None,
-    *,
-    alternatives: bool,
-) -> list[Coverage]:
-    """`measure_coverage` of all models, with each pooling."""
-    return [
-        coverage
-        for name in models
-        for coverage in measure_coverage(
-            name, text, pivot, poolings=poolings, max_length=max_length, alternatives=alternatives
-        ).values()
-    ]
-
-
 def pooled_scores(by_text: Mapping[str, Sequence[Coverage]]) -> pd.DataFrame:
     """Scores pooled over layers by their mean and maximum, with the name of the text."""
-    return pd.concat(
-        [
-            own.named(own.scores.pooled(how).assign(layers=how, text=text))
-            for text, covered in by_text.items()
-            for own in covered
-            for how in ("mean", "max")
-        ],
-        ignore_index=True,
-    )
+    tables = [pooled_table(covered).assign(text=text) for text, covered in by_text.items()]
+    return pd.concat(tables, ignore_index=True)
 
 
 def interval_text(table: pd.DataFrame, digits: int = 2, sign: str = "+") -> list[str]:
@@ -212,12 +189,12 @@ def significant(adds: pd.DataFrame, p: float = 0.05) -> pd.DataFrame:
 def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
     """MEXA and the other measures, averaged over the middle layers (section 5.3)."""
     tables = []
-    for own in covered:
-        scores = own.scores.table().assign(measure="MEXA", value=lambda rows: rows["mu"])
-        table = pd.concat([scores, own.measures])[["language", "layer", "measure", "value"]]
-        table = table[table["layer"].isin(middle_layers(len(own.scores.layers) - 1))]
+    for coverage in covered:
+        scores = coverage.scores.table().rename(columns={"mu": "value"}).assign(measure="MEXA")
+        table = pd.concat([scores, coverage.measures])[["language", "layer", "measure", "value"]]
+        table = table[table["layer"].isin(middle_layers(len(coverage.scores.layers) - 1))]
         means = table.groupby(["measure", "language"], sort=False, as_index=False)["value"].mean()
-        tables.append(own.named(means))
+        tables.append(coverage.named(means))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -289,22 +266,19 @@ def estimate_lines(
     return drawn, fits
 
 
-def bands_beside_print(
-    scores: pd.DataFrame, english: pd.Series, corpus: str, languages: Sequence[str]
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Adjusted scores in five bands, and Table 6 of the same languages; the labels by rank."""
+def bands_beside_print(scores: pd.DataFrame, english: pd.Series, corpus: str) -> pd.DataFrame:
+    """How many languages have an adjusted score in each band: here, and of them in Table 6."""
     ours = scores.assign(score=expected(scores["mu"], scores["model"].map(english)))
-    tags = language_tags(corpus)
-    codes = {label: code for code, label in tags.items() if code in languages}
     table_6 = pd.read_csv(paths.PUBLISHED / "mexa" / "table6_flores203_adjusted_mexa.csv")
-    table_6 = table_6[table_6["model"] != "AVG"].rename(columns={"value": "score"})
-    table_6["language"] = table_6["label"].replace({"swl_Latn": "swh_Latn"}).map(codes)
-    table_6["model"] += ", printed"
-    table = pd.concat([ours, table_6.dropna(subset="language")], ignore_index=True)
+    labels = table_6["label"].replace({"swl_Latn": "swh_Latn"})
+    here = scores["language"].map(language_tags(corpus))
+    printed = table_6[(table_6["model"] != "AVG") & labels.isin(here)]
+    printed = printed.rename(columns={"value": "score"}).assign(
+        model=printed["model"] + ", printed"
+    )
+    table = pd.concat([ours, printed])
     table["band"] = bands(table["score"])
-    means = table.groupby("language")["score"].mean()
-    rank = means.sort_values(ascending=False, kind="stable").index
-    return table, {code: tags.get(code, code) for code in rank}
+    return table.groupby(["model", "band"], observed=False, sort=False).size().unstack()
 
 
 # --- verses read and held out (5.1) ---------------------------------------------------------------
@@ -320,14 +294,13 @@ def verse_pairs(
 
     The last checkpoint ("") and, of a series, the first (", untrained").
     """
-    pairs = []
+    pairs, options = [], {"states": ["raw"], "alternatives": False}
     for name, poolings in models.items():
         history = training_history(name)
         ends = {"": history[-1], ", untrained": history[0]} if len(history) > 1 else {"": name}
         for when, checkpoint in ends.items():
             both = (
-                cover_raw([checkpoint], text, pivot, poolings, max_length, alternatives=False)
-                for text in texts
+                cover([checkpoint], text, pivot, poolings, max_length, **options) for text in texts
             )
             pairs += [(when, read, held_out) for read, held_out in zip(*both, strict=True)]
     return pairs
@@ -347,8 +320,8 @@ def verse_differences(
         table = pd.DataFrame({"language": read.scores.languages, "difference": difference})
         dots.append(table.assign(**about))
         variance = 0.0
-        for own in (read, held_out):
-            left = own.scores.left_out().mean(axis=(0, 1))
+        for coverage in (read, held_out):
+            left = coverage.scores.left_out().mean(axis=(0, 1))
             variance += (len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum()
         half = float(statistics.half_width(np.sqrt(variance)))
         means = {"read": read.scores.mu.mean(), "held out": held_out.scores.mu.mean()}

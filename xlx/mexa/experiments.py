@@ -5,7 +5,7 @@ language (`measures.without_offset`); both stand in a column ``states``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,6 @@ from xlx.models.loading import Name, series_name
 from xlx.text import corpora, downstream
 from xlx.text.corpora import ParallelCorpus
 
-#: What a row of scores is of.
-SCORED = ["model", "pooling", "states"]
 #: Whether states are taken without the offset of each language.
 STATES = {"raw": False, "centred": True}
 
@@ -40,8 +38,8 @@ def load_text(
     text = corpora.load(corpus, None if languages == "belebele" else languages)
     if languages == "belebele":
         labels = pd.read_csv(paths.PUBLISHED / "mexa" / "belebele_labels.csv")["label"]
-        wanted = {*also, *map(downstream.language_of, labels)}
-        text = text.select([code for code in text.languages if code in wanted])
+        needed = {*also, *map(downstream.language_of, labels)}
+        text = text.select([code for code in text.languages if code in needed])
     return text.drop(range(n_sentences or len(text), len(text)))
 
 
@@ -63,30 +61,6 @@ def language_groups(text: ParallelCorpus, corpus: str) -> dict[str, str]:
     return {code: group(code) for code in text.languages}
 
 
-@dataclass(frozen=True)
-class Covered:
-    """The coverage of one model, of states as they are or centred.
-
-    ``after`` is said after the name of the model where it is no model of its own (", untrained").
-    """
-
-    states: str
-    coverage: Coverage
-    after: str = ""
-
-    def table(self) -> pd.DataFrame:
-        """Scores by layer."""
-        return self._named(self.coverage.scores.table())
-
-    def pooled(self, how: str) -> pd.DataFrame:
-        """Scores pooled over layers, with a column ``layers`` that says how."""
-        return self._named(self.coverage.scores.pooled(how)).assign(layers=how)
-
-    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
-        table = self.coverage.named(table).assign(states=self.states)
-        return table.assign(model=table["model"] + self.after)
-
-
 def cover(
     names: Sequence[Name],
     text: ParallelCorpus,
@@ -96,18 +70,17 @@ def cover(
     *,
     states: Sequence[str] = tuple(STATES),
     alternatives: bool = True,
-    after: str = "",
-) -> list[Covered]:
+) -> list[Coverage]:
     """`measure_coverage` of models, of raw and centred states, with each pooling."""
+    options = {"poolings": poolings, "alternatives": alternatives, "max_length": max_length}
     return [
-        Covered(kind, coverage, after)
+        coverage
         for name in names
         for kind in states
         for coverage in measure_coverage(
-            name, text, pivot, poolings=poolings, alternatives=alternatives,
-            centred=STATES[kind], max_length=max_length,
+            name, text, pivot, centred=STATES[kind], **options
         ).values()
-    ]  # fmt: skip
+    ]
 
 
 def training_history(name: str) -> list[loading.Checkpoint]:
@@ -124,19 +97,15 @@ def cover_beside(
     text: ParallelCorpus,
     pivot: str,
     max_length: int | None,
-) -> list[Covered]:
+) -> list[Coverage]:
     """The first model before its training (with its pooling), and models that must align."""
-    options = {"alternatives": False}
     name, pooling = first
-    covered = [
-        own
-        for checkpoint in training_history(name)[:1]
-        for own in cover(
-            [checkpoint], text, pivot, [pooling], max_length, after=", untrained", **options
-        )
-    ]
+    before = cover(
+        training_history(name)[:1], text, pivot, [pooling], max_length, alternatives=False
+    )
+    covered = [replace(coverage, model=f"{coverage.model}, untrained") for coverage in before]
     for control, pooling in controls.items():
-        covered += cover([control], text, pivot, [pooling], max_length, **options)
+        covered += cover([control], text, pivot, [pooling], max_length, alternatives=False)
     return covered
 
 
@@ -175,14 +144,23 @@ def corner(
     return table
 
 
-def layer_table(covered: Sequence[Covered]) -> pd.DataFrame:
+def scores_by_layer(covered: Sequence[Coverage]) -> pd.DataFrame:
     """Scores by layer of all that is covered."""
-    return pd.concat([own.table() for own in covered])
+    return pd.concat([coverage.named(coverage.scores.table()) for coverage in covered])
 
 
-def pooled_table(covered: Sequence[Covered], hows: Sequence[str] = ("mean", "max")) -> pd.DataFrame:
-    """Scores pooled over layers, each way."""
-    return pd.concat([own.pooled(how) for own in covered for how in hows])
+def pooled_table(
+    covered: Sequence[Coverage], hows: Sequence[str] = ("mean", "max")
+) -> pd.DataFrame:
+    """Scores pooled over layers, each way, with a column ``layers`` that says how."""
+    return pd.concat(
+        [
+            coverage.named(coverage.scores.pooled(how).assign(layers=how))
+            for coverage in covered
+            for how in hows
+        ],
+        ignore_index=True,
+    )
 
 
 def mean_by_layer(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -190,35 +168,30 @@ def mean_by_layer(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return table.groupby([*by, "layer"], sort=False)["mu"].mean().unstack().round(3)
 
 
-def cut_table(covered: Sequence[Covered]) -> pd.DataFrame:
+def cut_sentences(covered: Sequence[Coverage]) -> pd.DataFrame:
     """How many sentences of a language are cut, a column a model."""
-    return pd.DataFrame(
-        {
-            own.coverage.model: pd.Series(own.coverage.cut)
-            for own in covered
-            if own.states == "raw" and not own.after
-        }
-    )
+    return pd.DataFrame({coverage.model: pd.Series(coverage.cut) for coverage in covered})
 
 
 def drawn_layers(
     by_layer: pd.DataFrame,
-    beside: Sequence[Covered],
+    beside: Sequence[Coverage],
     bag_table: pd.DataFrame,
     groups: Mapping[str, str],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means over groups of languages by layer, and of the raw bags, for `plots.mexa`."""
+    scores = pd.concat([by_layer, scores_by_layer(beside)])
     raw = bag_table[bag_table["states"] == "raw"]
-    afters = dict.fromkeys(own.after for own in beside if own.after)
-    floors = pd.concat([raw, *(raw.assign(model=raw["model"] + after) for after in afters)])
-    tables = (
-        (pd.concat([by_layer, layer_table(beside)]), ["model", "states", "group", "layer"]),
-        (floors, ["model", "group"]),
+    bag_of = {name: name.removesuffix(", untrained") for name in scores["model"].unique()}
+    floors = pd.concat(
+        [raw[raw["model"] == bag].assign(model=name) for name, bag in bag_of.items()]
     )
     scores, floors = (
         table.assign(group=table["language"].map(groups)).groupby(by, sort=False)["mu"].mean()
-        for table, by in tables
-    )
+        for table, by in (
+            (scores, ["model", "states", "group", "layer"]), (floors, ["model", "group"]),
+        )
+    )  # fmt: skip
     return scores.reset_index(), floors.reset_index()
 
 
@@ -233,9 +206,9 @@ def course(
     """Mean score over layers without the embeddings, by group of languages and training step."""
     tables = []
     for checkpoint in checkpoints:
-        for own in cover([checkpoint], text, pivot, [pooling], max_length, alternatives=False):
-            table = own.coverage.scores.pooled("mean", embedding_layer=False)
-            tables.append(table.assign(step=checkpoint.step, states=own.states))
+        for coverage in cover([checkpoint], text, pivot, [pooling], max_length, alternatives=False):
+            table = coverage.scores.pooled("mean", embedding_layer=False)
+            tables.append(table.assign(step=checkpoint.step, states=coverage.states))
     table = pd.concat(tables).assign(languages=lambda rows: rows["language"].map(groups))
     table = pd.concat([table.assign(languages="all"), table])
     return table.groupby(["languages", "states", "step"], sort=False)["mu"].mean().unstack()
@@ -270,16 +243,21 @@ def group_table(
 
 
 def above_bags(
-    pooled: pd.DataFrame, beside: Sequence[Covered], bag_table: pd.DataFrame
+    pooled: pd.DataFrame, beside: Sequence[Coverage], bag_table: pd.DataFrame
 ) -> pd.DataFrame:
     """In how many languages the highest layer is above the bag of the model's subwords."""
-    highest = [pooled[pooled["layers"] == "max"]]
-    highest += [own.pooled("max") for own in beside if not own.after]
+    highest = pd.concat([pooled[pooled["layers"] == "max"], pooled_table(beside, ["max"])])
     keys = ["model", "states", "language"]
-    both = pd.concat(highest).merge(bag_table, on=keys, suffixes=("", " of bag"), how="inner")
-    both["above"] = both["mu"] > both["mu of bag"]
-    counted = both.groupby(SCORED, sort=False)["above"].agg(["sum", "size"])
-    return counted.set_axis(["languages above the bag", "of"], axis=1)
+    both = highest.merge(bag_table, on=keys, suffixes=("", " of bag"))
+    return _counted(both.assign(above=both["mu"] > both["mu of bag"]), "the bag")
+
+
+def _counted(table: pd.DataFrame, what: str) -> pd.DataFrame:
+    """In how many rows of each model, pooling and kind of states the column ``above`` is true."""
+    counted = table.groupby(["model", "pooling", "states"], sort=False)["above"].agg(
+        ["sum", "size"]
+    )
+    return counted.set_axis([f"languages above {what}", "of"], axis=1)
 
 
 # --- chance ---------------------------------------------------------------------------------------
@@ -315,7 +293,7 @@ def chance_moments(
 
 
 def least_hits(
-    pooled: pd.DataFrame, covered: Sequence[Covered], n: int, p: float = 0.001
+    pooled: pd.DataFrame, covered: Sequence[Coverage], n: int, p: float = 0.001
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Hits that the highest of L layers reaches by chance with less than ``p`` of a language.
 
@@ -323,12 +301,11 @@ def least_hits(
     and how many languages of each model have so many.
     """
     tail = chance_table(n).set_index("k")["matrix"]
-    depth = {own.coverage.model: len(own.coverage.scores.layers) for own in covered}
+    depth = {coverage.model: len(coverage.scores.layers) for coverage in covered}
     least = {layers: int((layers * tail < p).idxmax()) for layers in sorted(set(depth.values()))}
     bounds = {layers: {"hits": k, "P": layers * tail[k]} for layers, k in least.items()}
     highest = pooled[pooled["layers"] == "max"]
     hits = (highest["mu"] * n).round().astype(int)
     above = highest.assign(above=hits >= highest["model"].map(depth).map(least))
-    counted = above.groupby(SCORED, sort=False)["above"].agg(["sum", "size"])
-    counted = counted.set_axis(["languages above chance", "of"], axis=1)
-    return pd.DataFrame(bounds).T.rename_axis("layers").astype({"hits": int}), counted
+    bounds = pd.DataFrame(bounds).T.rename_axis("layers").astype({"hits": int})
+    return bounds, _counted(above, "chance")

@@ -3,8 +3,7 @@
 C holds the cosines of n sentences of a language (rows) with their n translations in the pivot
 (columns). Sentence i is a *hit* if c_ii is larger than every other element of row i and of column
 i: its translation is the best answer in both directions at once. The score μ is the share of hits,
-for each layer; over layers it is averaged, or its maximum taken. Times the score of a task in
-English it is the score to be expected in the language (section 5.2).
+for each layer; over layers it is averaged, or its maximum taken.
 
 **The arithmetic.** As in `xlx.models.similarity`: where all cosines are near one, float32 cannot
 tell them apart. With x = m + x' a unit vector of the language and p = q + p' one of the pivot, m
@@ -23,8 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from xlx.core import checks
-from xlx.core.statistics import LEVEL, share_interval
+from xlx.core.statistics import share_interval
 from xlx.models.alignment import check_pivot
 from xlx.models.similarity import BLOCK_NUMBERS, unit_vectors
 
@@ -45,14 +43,13 @@ class PivotScores:
     ----------
     languages : tuple of str
         All but the pivot, whose own score is 1 (but for sentences that are there twice).
-    pivot : str
     layers : tuple of int
         0 is the embedding layer.
     hits : numpy.ndarray
         bool ``(n_layers, n_languages, n)``: is the translation the best answer both ways?
     only_rival : numpy.ndarray
-        int ``(n_layers, n_languages, n)``: the position of the one sentence but for which this one
-        would be a hit; -1 for a hit, and for a sentence with several such rivals.
+        int, as ``hits``: the position of the one sentence but for which this one would be a hit; -1
+        for a hit, and for a sentence with several such rivals.
     """
 
     languages: tuple[str, ...]
@@ -78,54 +75,34 @@ class PivotScores:
         np.add.at(regained, (layer, language, self.only_rival[layer, language, query]), 1)
         return (self.hits.sum(axis=-1, keepdims=True) - self.hits + regained) / (n - 1)
 
-    def table(self, *, level: float = LEVEL) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Tidy: ``language``, ``layer``, ``mu``, ``low``, ``high`` (interval: see `pooled`)."""
-        low, high = _interval(self.mu, self.left_out(), level)
-        shape = (len(self.languages), len(self.layers))
-        language, layer = np.indices(shape).reshape(2, -1)
-        return pd.DataFrame(
-            {
-                "language": np.array(self.languages)[language],
-                "layer": np.array(self.layers)[layer],
-                "mu": self.mu.T.ravel(),
-                "low": low.T.ravel(),
-                "high": high.T.ravel(),
-            }
+        low, high = _interval(self.mu, self.left_out())
+        keys = pd.MultiIndex.from_product(
+            [self.languages, self.layers], names=["language", "layer"]
         )
+        columns = {"mu": self.mu.T.ravel(), "low": low.T.ravel(), "high": high.T.ravel()}
+        return pd.DataFrame(columns, keys).reset_index()
 
-    def pooled(
-        self, how: str = "mean", *, embedding_layer: bool = True, level: float = LEVEL
-    ) -> pd.DataFrame:
+    def pooled(self, how: str = "mean", *, embedding_layer: bool = True) -> pd.DataFrame:
         """One score a language, over layers: ``language``, ``mu``, ``low``, ``high``.
 
-        **The interval** is for what would be different with other sentences, as many and of the
-        same kind: the score belongs to n, since every further sentence is a rival to all. Each
-        sentence is a query and a candidate, so it cannot be resampled with replacement: copies of a
-        sentence tie with each other, and if they are no rivals to each other there are a third
-        fewer rivals than in the corpus. Leaving out one sentence at a time, as query and as
-        candidate, changes n by one only and needs no new comparison (`left_out`). That jackknife
-        errs on the safe side, on average, whatever the statistic (Efron and Stein 1981): where hits
-        are next to independent of each other it is about a quarter too wide. An interval for
-        independent hits would fit there, but breaks down where a few sentences are hubs, which
-        spoil the hits of many; the jackknife sees them, if the corpus holds some. So that the
-        interval of a score near 0 or 1 does not end there, it is Wilson's, for the number of
-        independent sentences that would give the jackknife's variance, at most n.
+        ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); whether
+        layer 0 counts "all model layers" leaves open. ValueError for another way, or no layer left.
 
-        The maximum is that of the same layers each time, taken again without each sentence, so the
-        interval includes the choice of the layer. It is for the maximum as it is computed, which is
-        on average a little above the highest of the layers' true scores.
+        **The interval** is for other sentences, as many and of the same kind: the score belongs to
+        n, since every further sentence is a rival to all. Each sentence is a query and a candidate,
+        so it cannot be resampled with replacement: copies tie with each other, and if they are no
+        rivals to each other there are a third fewer rivals than in the corpus. Leaving out one
+        sentence at a time, as both, needs no new comparison (`left_out`). That jackknife errs on
+        the safe side, on average (Efron and Stein 1981): where hits are next to independent it is
+        about a quarter too wide. An interval for independent hits breaks down where a few sentences
+        are hubs, which spoil the hits of many; the jackknife sees them, if the corpus holds some.
+        So that the interval of a score near 0 or 1 does not end there, it is Wilson's, for the
+        number of independent sentences that would give the jackknife's variance, at most n.
 
-        Parameters
-        ----------
-        how : {"mean", "max"}
-            "mean" suits hard tasks, "max" easy ones (section 5.1).
-        embedding_layer : bool
-            Whether layer 0 counts: "all model layers" leaves that open.
-
-        Raises
-        ------
-        ValueError
-            Another way to pool, or no layer left.
+        The maximum is taken again without each sentence, so the interval includes the choice of the
+        layer; it is for the maximum as computed, on average a little above the highest true score.
         """
         if how not in ("mean", "max"):
             raise ValueError(f"layers cannot be pooled by {how!r}: choose mean or max")
@@ -134,11 +111,11 @@ class PivotScores:
             raise ValueError("without the embedding layer none is left to pool")
         pool = np.mean if how == "mean" else np.max
         mu = pool(self.mu[kept], axis=0)
-        low, high = _interval(mu, pool(self.left_out()[kept], axis=0), level)
+        low, high = _interval(mu, pool(self.left_out()[kept], axis=0))
         return pd.DataFrame({"language": self.languages, "mu": mu, "low": low, "high": high})
 
 
-def _interval(mu: np.ndarray, left_out: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's interval for the number of sentences that the jackknife variance is worth."""
     n = left_out.shape[-1]
     deviations = left_out - left_out.mean(axis=-1, keepdims=True)
@@ -147,55 +124,36 @@ def _interval(mu: np.ndarray, left_out: np.ndarray, level: float) -> tuple[np.nd
     worth = np.full(mu.shape, float(n))
     np.divide(share * (1 - share), variance, out=worth, where=variance > 0)
     worth = worth.clip(1, n)
-    low, high = share_interval(mu * worth, worth, level)
+    low, high = share_interval(mu * worth, worth)
     return np.minimum(low, mu).clip(0), np.maximum(high, mu).clip(max=1)  # rounding
 
 
 def scores(
-    states: Mapping[str, np.ndarray],
-    pivot: str = "en",
-    *,
-    layers: Sequence[int] | None = None,
-    device: str | torch.device = "cpu",
+    states: Mapping[str, np.ndarray], pivot: str = "en", *, layers: Sequence[int] | None = None
 ) -> PivotScores:
-    """Hits of all languages against the pivot, at all layers.
+    """Hits of all languages against the pivot, at all layers (the embedding layer 0 included).
 
-    A tie of c_ii with another element of its row or column is a miss, as the definition asks for
-    strictly more; cosines count as tied that differ by less than the rounding of float64. So a
-    sentence that is there twice is missed twice.
+    ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
+    another element of its row or column is a miss, as the definition asks for strictly more;
+    cosines tie that differ by less than the rounding of float64.
 
-    Parameters
-    ----------
-    states : mapping
-        Language → ``(n_layers + 1, n, dim)``; sentences aligned across languages.
-    layers : sequence of int, optional
-        Default: all, the embedding layer (0) included.
-    device
-        Where to multiply.
-
-    Raises
-    ------
-    ValueError
-        No states of the pivot, or of no other language; shapes that differ from the pivot's (fewer
-        sentences, fewer layers); a layer that is not there; fewer than two sentences; NaN or
-        infinity, or a zero vector (with language, position and layer).
+    ValueError as `alignment.check_pivot`; NaN or infinity, or a zero vector (with language,
+    position and layer).
     """
-    device = checks.device(device)
     layers = check_pivot(states, pivot, layers)
     languages = tuple(language for language in states if language != pivot)
     _, n, dim = states[pivot].shape
     hits = np.empty((len(layers), len(languages), n), dtype=bool)
     only_rival = np.empty(hits.shape, dtype=np.int32)
     chunk = max(1, BLOCK_NUMBERS // (4 * n * max(n, dim)))  # several arrays of it, in the cache
-    space = torch.empty((2, min(chunk, len(languages)), n, n), device=device)
+    space = torch.empty((2, min(chunk, len(languages)), n, n))
     for row, layer in enumerate(layers):
         try:
-            of_pivot = _centred({pivot: states[pivot][layer]}, device)
+            of_pivot = _centred({pivot: states[pivot][layer]})
             for start in range(0, len(languages), chunk):
                 part = slice(start, start + chunk)
-                of_languages = _centred({x: states[x][layer] for x in languages[part]}, device)
-                rivals = _rivals(*of_languages, *(array[0] for array in of_pivot), space)
-                rivals = rivals.cpu().numpy()
+                of_languages = _centred({x: states[x][layer] for x in languages[part]})
+                rivals = _rivals(*of_languages, *(array[0] for array in of_pivot), space).numpy()
                 hits[row, part] = rivals == 0
                 only_rival[row, part] = np.where((rivals > 0) & (rivals < 2 * n), rivals - n, -1)
         except ValueError as error:
@@ -215,18 +173,16 @@ def without_offset(states: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     direction: all such get the same one, and so tie.
     """
     moved = {}
-    for language, own in states.items():
-        rest = own - own.mean(axis=1, keepdims=True, dtype=np.float64)
-        rest[np.linalg.norm(rest, axis=-1) <= _NOTHING * np.linalg.norm(own, axis=-1)] = 1.0
+    for language, whole in states.items():
+        rest = whole - whole.mean(axis=1, keepdims=True, dtype=np.float64)
+        rest[np.linalg.norm(rest, axis=-1) <= _NOTHING * np.linalg.norm(whole, axis=-1)] = 1.0
         moved[language] = rest
     return moved
 
 
-def _centred(
-    vectors: Mapping[str, np.ndarray], device: str | torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _centred(vectors: Mapping[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
     """Unit vectors less the mean of their language, ``(m, n, dim)``, and the means; float64."""
-    rest = torch.from_numpy(np.stack(list(vectors.values()), dtype=np.float64)).to(device)
+    rest = torch.from_numpy(np.stack(list(vectors.values()), dtype=np.float64))
     norms = torch.linalg.vector_norm(rest, dim=2, keepdim=True)
     if not (norms.isfinite() & (norms > 0)).all():
         unit_vectors(vectors)  # says which vector has no direction
@@ -249,39 +205,39 @@ def _rivals(
     ``(2, m or more, n, n)``: new memory for every step would cost more than the comparisons.
     """
     m, n, dim = rest.shape
-    own_offset, pivot_offset = rest @ pivot_mean, means @ pivot_rest.T  # (m, n): q·x'_i and m·p'_j
+    offset, pivot_offset = rest @ pivot_mean, means @ pivot_rest.T  # (m, n): q·x'_i and m·p'_j
     single, pivot_single = rest.float(), pivot_rest.float()
     across, reach = space[:, :m]
     torch.mm(single.view(-1, dim), pivot_single.T, out=across.view(-1, n))
-    across += own_offset.float()[:, :, None]
+    across += offset.float()[:, :, None]
     across += pivot_offset.float()[:, None]
     largest = single.norm(dim=2).amax(dim=1) * pivot_single.norm(dim=1).amax()
-    size = largest + own_offset.abs().amax(dim=1) + pivot_offset.abs().amax(dim=1)
+    size = largest + offset.abs().amax(dim=1) + pivot_offset.abs().amax(dim=1)
     slack = (_ROUNDING * torch.finfo(torch.float32).eps * size).float()[:, None]
-    own = _take_own(across, torch.arange(n, device=across.device).expand(m, n))
+    diagonal = _take_diagonal(across, torch.arange(n).expand(m, n))
     rivals, sure = (
         _either(_beaten(across, level, reach), _beaten(across.mT, level, reach.mT), n)
-        for level in (own - slack, own + slack)
+        for level in (diagonal - slack, diagonal + slack)
     )
     exact_slack = _ROUNDING * torch.finfo(torch.float64).eps
     unsure = rivals != sure
     for language in unsure.any(dim=1).nonzero().ravel():
-        at = unsure[language].nonzero().ravel()
-        row = rest[language, at] @ pivot_rest.T + pivot_offset[language]
-        column = pivot_rest[at] @ rest[language].T + own_offset[language]
+        open_ = unsure[language].nonzero().ravel()
+        row = rest[language, open_] @ pivot_rest.T + pivot_offset[language]
+        column = pivot_rest[open_] @ rest[language].T + offset[language]
         sums = (
-            _beaten(matrix, _take_own(matrix, at) - exact_slack, torch.empty_like(matrix))
+            _beaten(matrix, _take_diagonal(matrix, open_) - exact_slack, torch.empty_like(matrix))
             for matrix in (row, column)
         )
-        rivals[language, at] = _either(*sums, n)
+        rivals[language, open_] = _either(*sums, n)
     return rivals
 
 
-def _take_own(across: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-    """Of each row the element at the position ``at``, where -inf is left: ``(..., r)``."""
-    own = across.gather(-1, at[..., None])
-    across.scatter_(-1, at[..., None], -torch.inf)
-    return own[..., 0]
+def _take_diagonal(across: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Of each row the element at its position, where -inf is left: ``(..., r)``."""
+    taken = across.gather(-1, positions[..., None])
+    across.scatter_(-1, positions[..., None], -torch.inf)
+    return taken[..., 0]
 
 
 def _beaten(across: torch.Tensor, level: torch.Tensor, reach: torch.Tensor) -> torch.Tensor:

@@ -23,34 +23,19 @@ def place_sentences(
     pooling: str = MEXA_POOLINGS[0],
     max_length: int | None = None,
 ) -> pd.DataFrame:
-    """The sentences of all languages in a plane, by t-SNE of their directions (Figure 4).
+    """The first sentences of all languages in a plane, by t-SNE of their directions (Figure 4).
 
-    The first `n_sentences` of the corpus, layer by layer. Returns a row per layer and sentence:
-    ``layer``, ``language``, ``sentence``, ``x``, ``y``, ``nearest`` (language of the nearest other
-    point). Errors as `measure_coverage`.
+    A row per layer and sentence: ``layer``, ``language``, ``sentence``, ``x``, ``y``. Errors as
+    `measure_coverage`.
     """
-    from scipy.spatial import cKDTree
-
     n = min(n_sentences, len(corpus))
     options = {"pooling": pooling, "max_length": max_length}
     about = embeddings.corpus_about(name, corpus, **options)
     about |= {"layers": list(layers), "n": n, "perplexity": perplexity, "seed": seed}
     placed = work.result(PLANE, about, name, corpus, layers, n, perplexity, seed, options)["placed"]
-    language = np.repeat(corpus.languages, n)
-    tables = [
-        pd.DataFrame(
-            {
-                "layer": layer,
-                "language": language,
-                "sentence": np.tile(np.arange(n), len(corpus.languages)),
-                "x": points[:, 0],
-                "y": points[:, 1],
-                "nearest": language[cKDTree(points).query(points, 2)[1][:, 1]],
-            }
-        )
-        for layer, points in zip(layers, placed, strict=True)
-    ]
-    return pd.concat(tables, ignore_index=True)
+    keys = {"layer": layers, "language": corpus.languages, "sentence": range(n)}
+    index = pd.MultiIndex.from_product(keys.values(), names=list(keys))
+    return pd.DataFrame(placed.reshape(-1, 2), index, columns=["x", "y"]).reset_index()
 
 
 def _placed(
@@ -68,7 +53,7 @@ def _placed(
     states = embeddings.embed_corpus(loading.load(name), corpus, **options).states
     placed = []
     for layer in layers:
-        rows = np.concatenate([own[layer, :n] for own in states.values()])
+        rows = np.concatenate([whole[layer, :n] for whole in states.values()])
         rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         plane = TSNE(perplexity=perplexity, init="pca", random_state=seed)
         placed.append(plane.fit_transform(rows))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.core.statistics import LEVEL, Correlation, correlation, numbers, require
+from xlx.core.statistics import Correlation, correlation, numbers, require
 
 #: Lower edges of the bands of Table 6; a score on an edge belongs above it.
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -44,14 +44,7 @@ class Line:
 
 
 def line(
-    table: pd.DataFrame,
-    x: str = "expected",
-    y: str = "score",
-    *,
-    n_choices: int = 4,
-    n_resamples: int = 1000,
-    seed: int | np.random.Generator = 0,
-    level: float = LEVEL,
+    table: pd.DataFrame, *, n_choices: int = 4, n_resamples: int = 1000, seed: int = 0
 ) -> Line:
     """The line from MEXA to a task (section 5.2, Figure 1).
 
@@ -60,20 +53,9 @@ def line(
     the point of English itself, x = s, it gives s + (1 - s) / k, more than s: it is an upper end,
     met by a perfect model only.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per language, of one model and task: ``language``, `x` (the adjusted score) and `y`
-        (the task's score).
-    n_choices : int
-        Answers of a question to choose among.
-    n_resamples, seed, level
-        As `xlx.core.statistics.correlation`.
-
-    Raises
-    ------
-    ValueError
-        As `xlx.core.statistics.correlation`; a language in two rows; fewer than two choices.
+    ``table`` has a row per language, of one model and task: ``language``, ``expected`` (the
+    adjusted score) and ``score`` (the task's). ValueError as `statistics.correlation`; a language
+    in two rows; fewer than two choices.
     """
     if n_choices < 2:
         raise ValueError(f"a question has two choices or more, not {n_choices}")
@@ -81,27 +63,16 @@ def line(
     if (twice := table["language"].duplicated()).any():
         raise ValueError(
             f"{table.loc[twice, 'language'].iloc[0]} has two rows: the line is of one model and "
-            "one task (`downstream.select`)"
+            "one task (`downstream.of_task`)"
         )
-    found = correlation(
-        table, x, y, languages=("language",), n_resamples=n_resamples, seed=seed, level=level
+    r = correlation(
+        table, "expected", "score", languages=("language",), n_resamples=n_resamples, seed=seed
     )
-    of_x, of_y = numbers(table, (x, y)).T
-    fit = stats.linregress(of_x, of_y)
-    ideal_slope, ideal_intercept = 1 - 1 / n_choices, 1 / n_choices
-
-    def error(slope: float, intercept: float) -> float:
-        return float(np.sqrt(np.mean((of_y - intercept - slope * of_x) ** 2)))
-
-    return Line(
-        float(fit.slope),
-        float(fit.intercept),
-        error(fit.slope, fit.intercept),
-        ideal_slope,
-        ideal_intercept,
-        error(ideal_slope, ideal_intercept),
-        found,
-    )
+    x, y = numbers(table, ("expected", "score")).T
+    fit = stats.linregress(x, y)
+    both = (float(fit.slope), float(fit.intercept)), (1 - 1 / n_choices, 1 / n_choices)
+    errors = [float(np.sqrt(np.mean((y - b - a * x) ** 2))) for a, b in both]
+    return Line(*both[0], errors[0], *both[1], errors[1], r)
 
 
 def bands(score: np.ndarray | pd.Series | Sequence[float]) -> pd.Categorical:

@@ -3,9 +3,6 @@
 Names, numbers, loans and, between related languages, spelling let a sentence be found among others
 without any knowledge of what it means. A model's score says that it has aligned a language only as
 far as it is above what such bags reach on the same sentences.
-
-A bag holds how often a sentence has each of its pieces, in small letters. Two sentences are as
-similar as the cosine of their bags; sentence i is a hit as in `xlx.mexa`, strictly and both ways.
 """
 
 import numpy as np
@@ -14,9 +11,11 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from xlx.core.statistics import SLACK
+from xlx.mexa.coverage import with_pivot
 from xlx.text.corpora import ParallelCorpus
 
-#: The bags. The last weighs pieces by how few sentences of all languages have them.
+#: The bags: how often a sentence has each of its pieces, in small letters. The last weighs pieces
+#: by how few sentences of all languages have them.
 BAGS = {
     "words": (CountVectorizer, {"token_pattern": r"\w+"}),
     "characters": (CountVectorizer, {"analyzer": "char"}),
@@ -26,27 +25,17 @@ BAGS = {
 
 
 def surface_scores(corpus: ParallelCorpus, pivot: str = "en") -> pd.DataFrame:
-    """The MEXA score of each bag for every language against the pivot.
+    """The MEXA score of each bag (of `BAGS`), by cosine, for every language against the pivot.
 
-    Returns
-    -------
-    DataFrame
-        A row per language but the pivot, and bag: ``language``, ``bag`` (of `BAGS`), ``mu`` (share
-        of hits in [0, 1]).
-
-    Raises ValueError where the corpus has no pivot, or no other language.
+    A row per language but the pivot, and bag: ``language``, ``bag``, ``mu`` (share of hits).
+    Raises TextError where the corpus has no pivot, or no other language.
     """
-    languages = corpus.languages
-    if pivot not in languages or len(languages) < 2:
-        raise ValueError(
-            f"{corpus.name} has {', '.join(languages)}: the pivot {pivot} and another language are "
-            "needed"
-        )
-    sentences = [sentence for code in languages for sentence in corpus.sentences[code]]
+    pivot, _ = with_pivot(corpus, pivot)
+    sentences = [sentence for text in corpus.sentences.values() for sentence in text]
     n, rows = len(corpus), []
     for name, (vectorizer, options) in BAGS.items():
         unit = normalize(vectorizer(**options).fit_transform(sentences).astype(float)).tocsr()
-        bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(languages)}
+        bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
         of_pivot = bags.pop(pivot)
         rows += [
             (code, name, hits((bag @ of_pivot.T).toarray()).mean()) for code, bag in bags.items()

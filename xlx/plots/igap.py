@@ -20,7 +20,6 @@ from xlx.plots.panels import (
     NOT_MEASURED,
     Panels,
     apart,
-    check_known,
     check_once,
     number,
     order,
@@ -55,7 +54,6 @@ _GAPS = {
     "translated": "error on\ntranslations (%)",
 }
 _PARTS = {
-    "error": "cross-lingual\nerror (%)",
     "intralingual": "intralingual\ngap (points)",
     "interlingual": "interlingual\ngap (points)",
     "training": "training\nerror (%)",
@@ -103,8 +101,8 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     ``points`` has ``model``, ``source``, ``target``, ``training``, ``transfer_gap`` and
     ``interlingual``, a row a fine-tuned model. ``curves`` has ``model``, ``source``, ``target``,
     ``level`` (E′), ``igap``, ``low`` and ``high``, missing where no model is in the window: there
-    the curve is broken and a cross of its colour stands in the strip below. It may have ``chance``
-    and ``one_label``, the gaps of models that guess in the target language and that give it the
+    the curve is broken and a cross of its colour stands in the strip below; ``chance`` and
+    ``one_label`` are the gaps of models that guess in the target language and that give it the
     commonest label. The third row has the error on the translations, training error and
     interlingual gap together: where it is level, nothing crosses, and the gap above it grows all
     the same as the training error falls. Training errors above the highest level are left out.
@@ -128,7 +126,7 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
         rows = rows_of(lines, direction=direction)
         once = rows.drop_duplicates("level").sort_values("level")
         for column, (_, dash) in _NOTHING.items():
-            if column in lines and part != "transfer_gap":
+            if part != "transfer_gap":
                 level = once["level"] if part == "translated" else 0
                 axes.plot(
                     100 * once["level"],
@@ -145,7 +143,7 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     _rows_named(on, _GAPS)
     handles = [
         handle(label, GUESSING | {"linestyle": dash, "marker": ""}, line=True)
-        for column, (label, dash) in _NOTHING.items() if column in lines
+        for label, dash in _NOTHING.values()
     ]  # fmt: skip
     handles += [_no_model()] if lines["igap"].isna().any() else []
     return on.done("training error E′ (%)", handles=handles)
@@ -168,12 +166,9 @@ def decomposition(table: pd.DataFrame) -> Figure:
     """The parts of the cross-lingual error along fine-tuning, a row of panels a part (Figure 7).
 
     ``table`` has ``model``, ``source``, ``target``, ``quantity`` ("intralingual", "interlingual",
-    "training" as in Equation 4, and "error", their sum, where it is wanted), ``step``, ``value``,
-    ``low`` and ``high``. Columns of panels are directions.
-
-    Raises ValueError for another quantity.
+    "training" as in Equation 4), ``step``, ``value``, ``low`` and ``high``. Columns of panels are
+    directions.
     """
-    check_known(table["quantity"], _PARTS, "quantity")
     table = _directed(table)
     table = pd.concat([rows_of(table, quantity=part) for part in _PARTS])
     wide = table["direction"].nunique() <= 2
@@ -191,42 +186,34 @@ def decomposition(table: pd.DataFrame) -> Figure:
 
 @styled
 def ranking_dots(
-    table: pd.DataFrame, summary: pd.DataFrame, *, printed: Mapping[str, float] | None = None
+    table: pd.DataFrame, summary: pd.DataFrame, *, printed: Mapping[str, float]
 ) -> Figure:
     """Accuracy of transfer-direction ranking, a row a metric, a point a source (Tables 1 and 5).
 
-    ``table`` has ``metric``, ``source`` and ``accuracy`` (Equation 6); up to five sources have a
-    lane and a mark each. ``summary`` has ``metric``, ``mean``, ``low`` and ``high``, drawn in black
-    below the points, and may have ``random_low`` and ``random_high``, the interval of the mean with
-    the languages permuted (`transferability.permuted_languages`), grey around it. ``printed`` maps
-    a metric to the mean that the paper prints (hollow).
-
-    Raises ValueError for a printed metric that the table does not have.
+    ``table`` has ``metric``, ``source`` and ``accuracy`` (Equation 6). ``summary`` has ``metric``,
+    ``mean``, ``low`` and ``high``, drawn in black below the points, and ``random_low`` and
+    ``random_high``, the interval of the mean with the languages permuted
+    (`ranking.permuted_languages`), grey around it. ``printed`` maps metrics to the mean that the
+    paper prints (hollow).
     """
-    metrics, sources = order(table, "metric"), order(table, "source")
-    check_known(printed or {}, metrics, "metric")
-    named = len(sources) <= 5
-    table = table.assign(series=table["source"] if named else "a source")
-    own = looks(sources, {}) if named else {"a source": look(BLUE, "o")}
+    metrics = order(table, "metric")
     options = {"item": "metric", "items": metrics, "scale": 100}
     on = lanes(
-        table, value="accuracy", series="series", looks=own, shift=-0.13, low="", alpha=0.75,
-        spread=0 if named else 0.35, width=5.2, lane=0.3 / len(own), **options,
+        table.assign(series="a source"), value="accuracy", series="series", shift=-0.13, low="",
+        looks={"a source": look(BLUE, "o")}, alpha=0.75, spread=0.35, width=5.2, lane=0.3,
+        **options,
     )  # fmt: skip
     lanes(summary, value="mean", on=on, shift=0.28, looks={None: look("black", "o")}, capsize=3,
           labels={None: "mean, with interval"}, **options)  # fmt: skip
-    means = pd.DataFrame((printed or {}).items(), columns=["metric", "mean"])
-    if len(means):
-        hollow = {None: look(VERMILION, "D", hollow=True)}
-        lanes(means, value="mean", on=on, shift=0.28, looks=hollow,
-              labels={None: "mean, printed"}, **options)  # fmt: skip
+    means = pd.DataFrame(printed.items(), columns=["metric", "mean"])
+    lanes(means, value="mean", on=on, shift=0.28, looks={None: look(VERMILION, "D", hollow=True)},
+          labels={None: "mean, printed"}, **options)  # fmt: skip
     (axes,) = on.axes.values()
     axes.axvline(50, **GUESSING, label="chance")
-    if {"random_low", "random_high"} <= set(summary):
-        at = summary["metric"].map(metrics.index)
-        width = 100 * (summary["random_high"] - summary["random_low"])
-        axes.barh(at + 0.28, width, 0.3, 100 * summary["random_low"], color="0.87", zorder=0,
-                  label="mean, languages permuted")  # fmt: skip
+    rows = summary["metric"].map(metrics.index)
+    width = 100 * (summary["random_high"] - summary["random_low"])
+    axes.barh(rows + 0.28, width, 0.3, 100 * summary["random_low"], color="0.87", zorder=0,
+              label="mean, languages permuted")  # fmt: skip
     return on.done("accuracy of transfer-direction ranking (% of pairs of targets in order)")
 
 
@@ -238,11 +225,7 @@ def printed_and_ours(table: pd.DataFrame) -> Figure:
     ``kind`` ("printed", "recomputed" from the rows that are printed, "ours"), ``value``, ``low``
     and ``high`` (missing where there is no interval). Rows of panels are tasks, columns quantities;
     a value that is missing is said in its place.
-
-    Raises ValueError for another quantity or kind.
     """
-    check_known(table["quantity"], _QUANTITIES, "quantity")
-    check_known(table["kind"], _KINDS, "kind")
     rows = order(table, "row")
     table = pd.concat([rows_of(table, quantity=name) for name in _QUANTITIES])
     on = lanes(
@@ -317,10 +300,7 @@ def memorisation(table: pd.DataFrame) -> Figure:
     targets), ``ratio``, ``value``, ``low``, ``high`` (for the mean) and ``chance`` (of a model that
     guesses in the target). A mean that is missing, for want of a model in the window, leaves a
     cross on the axis.
-
-    Raises ValueError for another quantity.
     """
-    check_known(table["quantity"], _QUANTITIES, "quantity")
     table = pd.concat([rows_of(table, quantity=name) for name in _QUANTITIES])
     mean, targets = table[table["target"].isna()], table[table["target"].notna()]
     shown = {"x": "ratio", "panel": "quantity", "scale": 100}

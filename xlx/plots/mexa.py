@@ -3,7 +3,7 @@
 Scores of MEXA (μ) are shares of hits in [0, 1].
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib
 import numpy as np
@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from xlx.core.languages import LANGUAGES
-from xlx.plots.panels import NOT_MEASURED, across, number, order, parts
+from xlx.plots.panels import across, number, order, parts
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     BLUE,
@@ -125,24 +125,19 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
 def neighbourhoods(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Sentences in the plane of t-SNE, a panel a layer or a model (Figure 4).
 
-    ``table`` has ``panel`` (its title), ``language``, ``sentence`` (a number), ``x``, ``y`` and
-    ``numbered``: whether to write the number of the sentence at its point. Codes of the languages
-    of ``names`` stand in the middle of their sentences; a colour and a marker tell the script, and
-    the first language, the pivot, has its own.
+    ``table`` has ``panel`` (its title), ``language``, ``x`` and ``y``. Codes of the languages of
+    ``names`` stand in the middle of their sentences; a colour and a marker tell the script, and the
+    first language, the pivot, has its own.
     """
     pivot = next(iter(names))
     table = table[table["language"].isin(list(names))]
     scripts = {"Latn": "Latin script", "Cyrl": "Cyrillic script", "Arab": "Arabic script"}
     known = {code: LANGUAGES[code].script for code in names if code in LANGUAGES}
     kinds = {code: scripts.get(known.get(code), "another script") for code in names}
-    kinds[pivot] = names[pivot]
-    table = table.assign(series=table["language"].map(kinds))
-    table["written"] = table["sentence"].astype(str).where(table["numbered"].astype(bool), "")
-    own = looks([names[pivot], *order(table, "series")], {names[pivot]: look("black", "D")})
-    on = scatter(
-        table, x="x", y="y", series="series", panel="panel", looks=own, written="written",
-        width=2.7, height=2.5, alpha=0.45, size=10, sharex=False, sharey=False,
-    )  # fmt: skip
+    table = table.assign(series=table["language"].map(kinds | {pivot: names[pivot]}))
+    shown = looks([names[pivot], *order(table, "series")], {names[pivot]: look("black", "D")})
+    on = scatter(table, x="x", y="y", series="series", panel="panel", looks=shown, width=2.7,
+                 height=2.5, alpha=0.45, size=10, sharex=False, sharey=False)  # fmt: skip
     for axes, rows in on.each(table):
         for code, cloud in parts(rows, "language"):
             axes.text(*cloud[["x", "y"]].median(), code, ha="center", va="center", color="0.1",
@@ -153,9 +148,8 @@ def neighbourhoods(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
 @styled
 def estimates(
-    table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str = "MEXA score × score in English",
-    ylabel: str = "score of the task",
-) -> Figure:  # fmt: skip
+    table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str = "MEXA score × score in English"
+) -> Figure:
     """Scores of a task against those that MEXA leads to expect, a point a language (Figure 1).
 
     ``table`` has ``panel`` (its title), ``expected``, ``score``, ``score_low``, ``score_high``, and
@@ -185,38 +179,28 @@ def estimates(
             axes.errorbar([0.95], [half + 0.03 * reach], yerr=half, color="0.35", capsize=2,
                           linewidth=1, transform=axes.get_yaxis_transform())  # fmt: skip
     typical = handle("typical interval of a score", look("0.35", "|"), markersize=9)
-    return on.done(xlabel, ylabel, handles=[typical])
+    return on.done(xlabel, "score of the task", handles=[typical])
 
 
 @styled
-def coverage_bands(
-    table: pd.DataFrame, names: Mapping[str, str], n_columns: int = 5, *, written: bool = True
-) -> Figure:
+def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
     """Adjusted scores of all languages in all models, coloured by their bands (Table 6).
 
-    ``table`` has ``language``, ``model``, ``score`` (in [0, 1], ``written`` to two digits without
-    its zero, or not at all) and ``band`` (the five of `xlx.mexa.bands`, as it gives them).
-    ``names`` gives the languages in reading order, code → label; they are split into ``n_columns``
-    blocks of rows, or more where they would be higher than a screen. A language without a score
-    stays grey.
+    ``table`` has ``language``, ``model`` and ``band`` (the five of `xlx.mexa.bands`, as it gives
+    them). ``languages`` are in reading order, split into columns no higher than a screen.
     """
-    codes, bands = list(names), table["band"].cat.categories
-    n_columns = max(n_columns, -(-len(codes) // 52))
-    height = -(-len(codes) // n_columns)
-    blocks = {code: place // height for place, code in enumerate(codes)}
-    level = table["band"].cat.codes.astype(float).mask(table["score"].isna())
-    table = table.assign(level=level, block=table["language"].map(blocks)).sort_values(
-        "block", kind="stable"
+    bands = table["band"].cat.categories
+    n_columns = max(3, -(-len(languages) // 52))
+    height = -(-len(languages) // n_columns)
+    blocks = {code: place // height for place, code in enumerate(languages)}
+    table = table.assign(
+        level=table["band"].cat.codes.astype(float), block=table["language"].map(blocks)
     )
-    digits = table["score"].map(
-        lambda score: f"{score:.2f}".replace("1.00", "1.0").removeprefix("0")
-    )
-    table["digits"] = digits.where(table["score"].notna(), "")
     on = heatmap(
-        table, row="language", column="model", value="level", panel="block", rows=codes,
-        across=order(table, "model"), own_rows=True, names=names.get, bar=None,
-        written="digits" if written else None, cell=(0.2, 0.135), edge=(0.2, 1.6),
-        columns=n_columns, cmap=ListedColormap(_BANDS), norm=Normalize(-0.5, len(_BANDS) - 0.5),
+        table.sort_values("block", kind="stable"), row="language", column="model", value="level",
+        panel="block", rows=languages, across=order(table, "model"), own_rows=True, bar=None,
+        cell=(0.2, 0.135), edge=(0.2, 1.6), columns=n_columns, cmap=ListedColormap(_BANDS),
+        norm=Normalize(-0.5, len(_BANDS) - 0.5),
     )  # fmt: skip
     for axes in on.titles({}).axes.values():
         axes.xaxis.tick_top()
@@ -225,7 +209,6 @@ def coverage_bands(
         axes.set_ylim(top=0, bottom=height)
     labels = [f"{bands[0]}: not covered", *bands[1:-1], f"{bands[-1]}: well covered"]
     handles = [Patch(color=c, label=label) for c, label in zip(_BANDS, labels, strict=True)]
-    handles += [Patch(**NOT_MEASURED)] if level.isna().any() else []
     return on.done("adjusted score: MEXA score × score in English", handles=handles)
 
 
@@ -280,56 +263,41 @@ def correlations(
 def differences(table: pd.DataFrame) -> Figure:
     """Recomputed minus printed numbers, in units of what rounding allows; groups are tables.
 
-    ``table`` has ``table`` (where it is printed), ``what``, ``printed``, ``recomputed`` and
-    ``tolerance`` (largest difference that rounding explains, for instance half a unit of the last
-    digit). Numbers that agree share a lane; each that does not has its own, with its name. A number
-    that is missing on either side is not drawn, but counted at the left.
-
-    Raises ValueError for a tolerance that is not above 0.
+    ``table`` is `Audit.numbers`: ``table`` (where it is printed), ``what``, ``apart`` (in
+    tolerances, such as half a unit of the last digit) and ``agrees``. Numbers that agree share a
+    lane; each that does not has its own, with its name.
     """
-    if not (table["tolerance"] > 0).all():
-        bad = table[~(table["tolerance"] > 0)].iloc[0]
-        raise ValueError(
-            f"{bad['table']}, {bad['what']}: a tolerance of {bad['tolerance']} is no unit to draw "
-            "in; half a unit of the last digit is one (0.5 for a count)"
-        )
-    table = table.assign(
-        off=((table["recomputed"] - table["printed"]) / table["tolerance"]).astype(float)
-    )
-    known, agrees = table["off"].notna(), table["off"].abs() <= 1 + 1e-9  # rounding
     items, drawn = {}, []
     for name, group in parts(table, "table"):
-        right, wrong = group[agrees[group.index]], group[known[group.index] & ~agrees[group.index]]
-        missing = len(group) - len(right) - len(wrong)
-        items[name] = f"{name}: {len(right)} of {len(right) + len(wrong)} agree" + (
-            f", {missing} missing" if missing else ""
-        )
+        right, wrong = group[group["agrees"]], group[~group["agrees"]]
+        items[name] = f"{name}: {len(right)} of {len(group)} agree"
         items |= {(name, index): "" for index in wrong.index}
         drawn.append(right.assign(item=name, kind="agrees"))
         drawn.append(wrong.assign(item=[(name, index) for index in wrong.index], kind="disagrees"))
     long = pd.concat(drawn)
     own = {"agrees": look(BLUE, "o"), "disagrees": look(VERMILION, "X")}
     on = lanes(
-        long, item="item", items=list(items), names=items.get, value="off", series="kind",
+        long, item="item", items=list(items), names=items.get, value="apart", series="kind",
         looks=own, low="", shift=0, spread=0.4, lane=0.03, alpha=0.75, width=5.6,
     )  # fmt: skip
     (axes,) = on.axes.values()
     axes.axvspan(-1, 1, color=GREEN, alpha=0.15, linewidth=0, label="what rounding allows")
     for row in long[long["kind"] == "disagrees"].itertuples():
         axes.annotate(  # towards the middle, where there is room
-            row.what, (row.off, list(items).index(row.item)), xytext=(-8 if row.off > 0 else 8, 0),
-            textcoords="offset points", ha="right" if row.off > 0 else "left",
+            row.what, (row.apart, list(items).index(row.item)),
+            xytext=(-8 if row.apart > 0 else 8, 0), textcoords="offset points",
+            ha="right" if row.apart > 0 else "left",
             va="center_baseline", fontsize=TINY, path_effects=HALO,
         )  # fmt: skip
     axes.set_xscale("symlog", linthresh=1)
-    reach = max(2.0, 1.6 * table["off"].abs().max()) if known.any() else 2.0
+    reach = max(2.0, 1.6 * table["apart"].abs().max())
     axes.set_xlim(-reach, reach)
     axes.xaxis.set_major_formatter("{x:g}")
     return on.done("(recomputed − printed) / what rounding allows")
 
 
 @styled
-def above_surface(table: pd.DataFrame, *, columns: int = 3) -> Figure:
+def above_surface(table: pd.DataFrame) -> Figure:
     """Scores of models against those of bags that know no language, a point a language.
 
     ``table`` has ``panel`` (its title, such as a model), ``surface`` and ``mu`` (scores of the bag
@@ -337,7 +305,7 @@ def above_surface(table: pd.DataFrame, *, columns: int = 3) -> Figure:
     model finds more translations than their spelling does.
     """
     on = scatter(table, x="surface", y="mu", series="script", panel="panel", size=9, alpha=0.75,
-                 looks=looks(order(table, "script"), {}), columns=columns, height=2.1)  # fmt: skip
+                 looks=looks(order(table, "script"), {}), columns=3, height=2.1)  # fmt: skip
     for axes in on.axes.values():
         axes.axline((0, 0), slope=1, **GUESSING | {"linestyle": "--"})
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
