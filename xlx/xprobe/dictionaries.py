@@ -1,8 +1,8 @@
 """Seed dictionaries: which words of two languages translate one another, to fit a map by.
 
-Two origins: a file in MUSE's format, as the paper used (`read_muse`; Conneau et al. 2017;
-Ravishankar, Øvrelid and Velldal 2019, section 5.2), and words that go together in parallel lines
-(`induced`), for the default profile, which has no file.
+Two origins: a file in MUSE's format, as the paper used (`OfFile`; Conneau et al. 2017; Ravishankar,
+Øvrelid and Velldal 2019, section 5.2), and words that go together in parallel lines (`induced`,
+`OfTranslations`), for the default profile, which has no file.
 """
 
 from collections.abc import Sequence
@@ -14,100 +14,37 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from xlx.xprobe.parallel_text import ParallelText, file_hash
+from xlx.xprobe.parallel_text import ParallelText, WordVectorsError, file_hash
 from xlx.xprobe.word_vectors import WordVectors
-
-
-class DictionaryError(ValueError):
-    """A dictionary that cannot be used; says which, in which line, why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Dictionary:
     """Pairs of words that translate one another, by their positions in two vocabularies.
 
-    ``source`` and ``target`` are languages; ``pairs`` is int64 ``(n, 2)``: position in
-    ``WordVectors.words`` of the source and of the target, no pair twice, n at least 1. ``origin``
-    says where the pairs are from. ``missing`` counts what was left out of a file: pairs of which
-    the word of the "source" alone, of the "target" alone, or of "both" has no vector.
+    ``pairs`` is int64 ``(n, 2)``: position in ``WordVectors.words`` of the source and of the
+    target, no pair twice. ``origin`` says where they are from. ``missing`` counts what was left out
+    of a file: pairs of which the word of the "source" alone, of the "target" alone, or of "both"
+    has no vector.
     """
 
-    source: str
-    target: str
     pairs: np.ndarray
     origin: str
     missing: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if self.pairs.ndim != 2 or self.pairs.shape[1] != 2 or not len(self.pairs):
-            missing = "".join(f", {n} without a vector ({who})" for who, n in self.missing.items())
-            raise DictionaryError(
-                f"{self.source}-{self.target}, {self.origin}: pairs have shape {self.pairs.shape}"
-                f"{missing}; one pair or more is needed"
-            )
+    @classmethod
+    def of(
+        cls, pairs: Sequence[tuple[int, int]], origin: str, missing: dict[str, int] | None = None
+    ) -> "Dictionary":
+        """Of one pair or more; WordVectorsError of none."""
+        missing = missing or {}
+        if not pairs:
+            lack = "".join(f", {n} without a vector ({who})" for who, n in missing.items())
+            raise WordVectorsError(f"{origin}: no pairs of words{lack}; one or more is needed")
+        return cls(np.array(pairs, dtype=np.int64), origin, missing)
 
     def __len__(self) -> int:
         return len(self.pairs)
-
-    def __repr__(self) -> str:
-        return f"Dictionary({self.source}-{self.target}, {self.origin}: {len(self)} pairs)"
-
-
-def _made(
-    source: WordVectors,
-    target: WordVectors,
-    pairs: list[tuple[int, int]],
-    origin: str,
-    missing: dict[str, int] | None = None,
-) -> Dictionary:
-    places = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Dictionary(source.language, target.language, places, origin, missing or {})
-
-
-def read_muse(path: str | Path, source: WordVectors, target: WordVectors) -> Dictionary:
-    """A dictionary file in MUSE's format: a pair of words a line, parted by a space or a tab.
-
-    Files hold words in small letters; nothing is done to them here. Pairs with a word that has no
-    vector of its own are left out and counted in ``missing``; a pair that comes twice counts once.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    DictionaryError
-        A line that is not two words, by its number; no pair with vectors for both words.
-    """
-    path = Path(path)
-    _check_there(path)
-    pairs: dict[tuple[int, int], None] = {}
-    missing = {"source": 0, "target": 0, "both": 0}
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(file, start=1):
-            words = line.split()
-            if not words:
-                continue
-            if len(words) != 2:
-                raise DictionaryError(
-                    f"{path}, line {number}: found {len(words)} words in {line.strip()[:60]!r}; a "
-                    f"line is a word of {source.language}, a space or tab, and one of "
-                    f"{target.language}"
-                )
-            places = source.index.get(words[0]), target.index.get(words[1])
-            if None not in places:
-                pairs[places] = None
-            elif places == (None, None):
-                missing["both"] += 1
-            else:
-                missing["source" if places[0] is None else "target"] += 1
-    return _made(source, target, list(pairs), path.name, missing)
-
-
-def _check_there(path: Path) -> None:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"the dictionary {path} is not there: MUSE's are at "
-            "github.com/facebookresearch/MUSE#ground-truth-bilingual-dictionaries"
-        )
 
 
 def induced(
@@ -126,39 +63,17 @@ def induced(
     taken by falling strength, and a word that is linked already is passed over: competitive linking
     (Melamed 2000), by which *der* goes with *the* and not with every word.
 
-    Parameters
-    ----------
-    source_lines, target_lines : sequences of lists of words
-        Line i of one translates line i of the other (`xlx.xprobe.parallel_text.parallel_lines`).
-        Words without a vector are passed over.
-    source, target : WordVectors
-    n : int
-        Most pairs, the strongest; there may be fewer.
-    min_count : int
-        Words found in fewer lines, or together in fewer, are passed over.
-
-    Returns
-    -------
-    Dictionary
-        By falling strength.
-
-    Raises
-    ------
-    DictionaryError
-        Unequal numbers of lines, or none; no pair found.
+    Line i of the source translates line i of the target; words without a vector are passed over,
+    and so are words in fewer than ``min_count`` lines, or together in fewer. At most ``n`` pairs,
+    by falling strength; WordVectorsError for none.
     """
-    if len(source_lines) != len(target_lines) or not source_lines:
-        raise DictionaryError(
-            f"{source.language}-{target.language}: there are {len(source_lines)} and "
-            f"{len(target_lines)} lines; give lines that translate one another, one or more"
-        )
     strength, rows, columns = _association(
         _occurrences(source_lines, source), _occurrences(target_lines, target), min_count
     )
     # Equal strengths by position, so that the order does not hang on how they were computed.
     order = np.lexsort((columns, rows, -strength))
-    pairs = _linked(rows[order].tolist(), columns[order].tolist(), n)
-    return _made(source, target, pairs, f"induced from {len(source_lines)} parallel lines")
+    pairs = _linked(rows[order].tolist(), columns[order].tolist())
+    return Dictionary.of(pairs[:n], f"induced from {len(source_lines)} parallel lines")
 
 
 def _occurrences(lines: Sequence[Sequence[str]], vectors: WordVectors) -> sparse.csr_array:
@@ -209,19 +124,15 @@ def _g2(both: np.ndarray, a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
     return total
 
 
-def _linked(rows: list[int], columns: list[int], n: int) -> list[tuple[int, int]]:
+def _linked(rows: list[int], columns: list[int]) -> list[tuple[int, int]]:
     """Each word in one pair at most, the first that it is in."""
-    pairs: list[tuple[int, int]] = []
-    used_rows: set[int] = set()
-    used_columns: set[int] = set()
+    by_row: dict[int, int] = {}
+    used: set[int] = set()
     for row, column in zip(rows, columns, strict=True):
-        if len(pairs) == n:
-            break
-        if row not in used_rows and column not in used_columns:
-            used_rows.add(row)
-            used_columns.add(column)
-            pairs.append((row, column))
-    return pairs
+        if row not in by_row and column not in used:
+            by_row[row] = column
+            used.add(column)
+    return list(by_row.items())
 
 
 def held_out_pairs(dictionary: Dictionary, n_test: int, seed: int) -> tuple[Dictionary, Dictionary]:
@@ -231,29 +142,14 @@ def held_out_pairs(dictionary: Dictionary, n_test: int, seed: int) -> tuple[Dict
     Pairs left over that share a word with those, of either language, are in neither part.
 
     Returns the training part and the test part, in the order of the dictionary.
-
-    Raises DictionaryError where `n_test` is below 1 or nothing would be left to train on.
     """
-    if n_test < 1:
-        raise DictionaryError(f"n_test is {n_test}: hold out one pair or more")
-    words = np.unique(dictionary.pairs[:, 0])
-    drawn = np.random.default_rng(seed).permutation(words)
-    sizes = {word: 0 for word in words.tolist()}
-    for word in dictionary.pairs[:, 0].tolist():
-        sizes[word] += 1
-    reached = np.cumsum([sizes[word] for word in drawn.tolist()])
-    held = drawn[: int(np.searchsorted(reached, n_test)) + 1]
-    test = np.isin(dictionary.pairs[:, 0], held)
-    known = np.isin(dictionary.pairs[:, 1], dictionary.pairs[test, 1])
-    train = ~test & ~known
-    if not train.any():
-        raise DictionaryError(
-            f"{dictionary}: with {n_test} held out, no pair is left to train on; hold out fewer"
-        )
-    return (
-        replace(dictionary, pairs=dictionary.pairs[train]),
-        replace(dictionary, pairs=dictionary.pairs[test]),
-    )
+    source, target = dictionary.pairs.T
+    words, sizes = np.unique(source, return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(words))
+    held = words[order[: int(np.searchsorted(np.cumsum(sizes[order]), n_test)) + 1]]
+    test = np.isin(source, held)
+    train = ~test & ~np.isin(target, target[test])
+    return tuple(replace(dictionary, pairs=dictionary.pairs[rows]) for rows in (train, test))
 
 
 # --- recipes --------------------------------------------------------------------------------------
@@ -261,19 +157,48 @@ def held_out_pairs(dictionary: Dictionary, n_test: int, seed: int) -> tuple[Dict
 
 @dataclass(frozen=True)
 class OfFile:
-    """A dictionary that is read by `read_muse` when it is needed, named by the file's content."""
+    """A dictionary file in MUSE's format, read when it is needed and named by its content.
+
+    A pair of words a line, parted by a space or a tab, in small letters; nothing is done to them
+    here. Pairs with a word that has no vector of its own are left out and counted; a pair that
+    comes twice counts once.
+    """
 
     path: str | Path
 
     @cached_property
     def about(self) -> dict[str, Any]:
         """What decides the pairs. Raises FileNotFoundError where there is no such file."""
-        _check_there(Path(self.path))
+        if not Path(self.path).is_file():
+            raise FileNotFoundError(
+                f"the dictionary {self.path} is not there: MUSE's are at "
+                "github.com/facebookresearch/MUSE#ground-truth-bilingual-dictionaries"
+            )
         return {"file": file_hash(Path(self.path))}
 
     def pairs(self, source: WordVectors, target: WordVectors) -> Dictionary:
-        """As `read_muse`."""
-        return read_muse(self.path, source, target)
+        """WordVectorsError for a line that is not two words, and where no pair has two vectors."""
+        path = Path(self.path)
+        pairs: dict[tuple[int, int], None] = {}
+        missing = {"source": 0, "target": 0, "both": 0}
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+            words = line.split()
+            if not words:
+                continue
+            if len(words) != 2:
+                raise WordVectorsError(
+                    f"{path}, line {number}: found {len(words)} words in {line.strip()[:60]!r}; a "
+                    f"line is a word of {source.language}, a space or tab, and one of "
+                    f"{target.language}"
+                )
+            places = source.index.get(words[0]), target.index.get(words[1])
+            if None not in places:
+                pairs[places] = None
+            elif places == (None, None):
+                missing["both"] += 1
+            else:
+                missing["source" if places[0] is None else "target"] += 1
+        return Dictionary.of(list(pairs), path.name, missing)
 
 
 @dataclass(frozen=True)
@@ -290,5 +215,5 @@ class OfTranslations:
         return {"translations": self.parallel.about, "n": self.n, "min_count": self.min_count}
 
     def pairs(self, source: WordVectors, target: WordVectors) -> Dictionary:
-        """As `induced`, with errors of `parallel_text.parallel_lines`."""
+        """As `induced`, with errors of `ParallelText.lines`."""
         return induced(*self.parallel.lines, source, target, n=self.n, min_count=self.min_count)

@@ -106,4 +106,4 @@ def _task(
         tokens, names, bases = zip(*own, strict=True)
         coded = np.array([number[label] for label in names], dtype=np.int64)
         parts[_PUBLIC_PARTS[part]] = TaskPart(tokens, coded, bases)
-    return ProbingTask(name, language, classes, **parts, n_candidates=sum(map(len, rows.values())))
+    return ProbingTask(name, language, classes, **parts)

@@ -5,9 +5,8 @@ A `Lookup` is word vectors with the map that takes them into the space of anothe
 was computed from it is found again where no vectors have been made; `precision_of_maps` and
 `nearest` are what a reader wants to know of it.
 
-    english, german = of_pretraining_text(["en", "de"], dim=100).values()
-    dictionary = OfTranslations(ParallelText("de", "en"))
-    lookup = Lookup(german, english, dictionary)
+    english, german = (of_pretraining_text(code) for code in ("en", "de"))
+    lookup = Lookup(german, english, OfTranslations(ParallelText("de", "en")))
     lookup.load()(["haus"])  # float32 (1, 100)
 """
 
@@ -21,11 +20,9 @@ import pandas as pd
 
 from xlx.core import work
 from xlx.core.ledger import Ask
-from xlx.xprobe import dictionaries
-from xlx.xprobe import word_mapping as mapping
-from xlx.xprobe.dictionaries import OfFile, OfTranslations
-from xlx.xprobe.vector_recipes import VectorRecipe, load_vectors
-from xlx.xprobe.word_vectors import WordVectors
+from xlx.xprobe.dictionaries import Dictionary, OfFile, OfTranslations, held_out_pairs
+from xlx.xprobe.word_mapping import normalised_words, orthogonal_map, precision_at_1
+from xlx.xprobe.word_vectors import VectorRecipe, WordVectors, load_vectors
 
 #: Raised by hand when mapped words of the same recipe come out otherwise.
 SPACE_VERSION = 1
@@ -41,13 +38,7 @@ Look = Callable[[Sequence[str]], np.ndarray]
 class Lookup:
     """Words of a language in the space of ``target``; of that language itself without one.
 
-    Attributes
-    ----------
-    vectors : VectorRecipe
-    target : VectorRecipe, optional
-        Whose space it is.
-    dictionary : OfFile or OfTranslations, optional
-        The pairs that the map is fitted on, all of them.
+    The map is fitted on all pairs of the ``dictionary``.
     """
 
     vectors: VectorRecipe
@@ -67,63 +58,53 @@ class Lookup:
         return Ask("word-space", about, SPACE_VERSION)
 
     def load(self) -> Look:
-        """Words → vectors, float32 ``(n, dim)``; made once in a process."""
-        if self.ask.identity not in _LOADED:
-            own = self.vectors.load()
-            matrix = np.eye(own.dim)
-            if self.target is not None:
-                source, target = (mapping.normalised_words(x.vectors) for x in self._both())
-                matrix = mapping.orthogonal_map(source, target, self._pairs().pairs)
-            _LOADED[self.ask.identity] = mapping.mapped_lookup(own.lookup, own.vectors, matrix)
-        return _LOADED[self.ask.identity]
+        """Words → vectors, float32 ``(n, dim)``; made once.
 
+        A word outside the vocabulary is normalised as the vocabulary was.
+        """
+        return self._look
+
+    @cached_property
+    def _look(self) -> Look:
+        own, target = self._both
+        matrix = np.eye(own.dim)
+        if self.target is not None:
+            both = (normalised_words(x.vectors) for x in (own, target))
+            matrix = orthogonal_map(*both, self._pairs.pairs)
+
+        def mapped(words: Sequence[str]) -> np.ndarray:
+            vectors = normalised_words(own.lookup(words), like=own.vectors)
+            return (vectors @ matrix).astype(np.float32)
+
+        return mapped
+
+    @property
     def _both(self) -> list[WordVectors]:
         return load_vectors([self.vectors, self.target or self.vectors])
 
-    def _pairs(self) -> dictionaries.Dictionary:
-        if self.ask.identity not in _PAIRS:
-            _PAIRS[self.ask.identity] = self.dictionary.pairs(*self._both())
-        return _PAIRS[self.ask.identity]
+    @cached_property
+    def _pairs(self) -> Dictionary:
+        return self.dictionary.pairs(*self._both)
 
 
-#: By identity, what this process has made.
-_LOADED: dict[str, Look] = {}
-_PAIRS: dict[str, dictionaries.Dictionary] = {}
+def load_lookups(lookups: Sequence[Lookup]) -> None:
+    """Make the vectors of several lookups, side by side."""
+    load_vectors([x for own in lookups for x in (own.vectors, own.target) if x is not None])
 
 
-def load_lookups(lookups: Sequence[Lookup]) -> list[Look]:
-    """`Lookup.load` of several, whose vectors are made side by side."""
-    new = [own for own in lookups if own.ask.identity not in _LOADED]
-    load_vectors([x for own in new for x in (own.vectors, own.target) if x is not None])
-    return [own.load() for own in lookups]
-
-
-def precision_of_maps(lookups: Sequence[Lookup], *, seed: int, share: float = 0.1) -> pd.DataFrame:
+def precision_of_maps(lookups: Sequence[Lookup], *, seed: int) -> pd.DataFrame:
     """How many words of a dictionary find their translation, mapped by the rest of it.
 
-    Parameters
-    ----------
-    lookups : sequence of Lookup
-        Of mapped languages.
-    seed : int
-        Of the pairs that are held out.
-    share : float
-        Of the pairs that are held out, one at least.
-
-    Returns
-    -------
-    DataFrame
-        A row a lookup: ``language``, ``words`` (with a vector), ``pairs`` (of the dictionary),
-        ``held_out`` (pairs), ``found`` (share of these whose target is nearest), ``origin`` (of the
-        dictionary), and how many pairs of a file lack a vector: ``no_source``, ``no_target``,
-        ``neither``.
+    A tenth of the pairs, drawn by the seed, is held out. A row for each lookup (of a mapped
+    language): ``language``, ``words`` (with a vector), ``pairs`` (of the dictionary), ``held_out``
+    (pairs), ``found`` (share of these whose target is nearest), ``origin`` (of the dictionary), and
+    how many pairs of a file lack a vector: ``no_source``, ``no_target``, ``neither``.
     """
-    abouts = [{"lookup": own.ask, "seed": seed, "share": share, "csls": CSLS} for own in lookups]
+    abouts = [{"lookup": own.ask, "seed": seed, "share": 0.1, "csls": CSLS} for own in lookups]
 
     def calls(missing: list[int]) -> list[work.Call]:
-        needed = [lookups[position] for position in missing]
-        load_vectors([x for own in needed for x in (own.vectors, own.target)])
-        return [([position], (lookups[position], seed, share)) for position in missing]
+        load_lookups([lookups[position] for position in missing])
+        return [([position], (lookups[position], seed)) for position in missing]
 
     tables = work.results(MAPS, abouts, calls, what="maps", alone=True)
     table = pd.concat(tables, ignore_index=True)
@@ -131,13 +112,13 @@ def precision_of_maps(lookups: Sequence[Lookup], *, seed: int, share: float = 0.
     return table
 
 
-def _measured(lookup: Lookup, seed: int, share: float) -> pd.DataFrame:
-    own, english = lookup._both()
-    pairs = lookup._pairs()
-    known, held_out = dictionaries.held_out_pairs(pairs, max(1, int(len(pairs) * share)), seed)
-    source, target = (mapping.normalised_words(x.vectors) for x in (own, english))
-    turned = (source @ mapping.orthogonal_map(source, target, known.pairs)).astype(np.float32)
-    hits = mapping.precision_at_1(turned, target, held_out.pairs, csls=CSLS)
+def _measured(lookup: Lookup, seed: int) -> pd.DataFrame:
+    own, english = lookup._both
+    pairs = lookup._pairs
+    known, held_out = held_out_pairs(pairs, max(1, int(len(pairs) * 0.1)), seed)
+    source, target = (normalised_words(x.vectors) for x in (own, english))
+    turned = (source @ orthogonal_map(source, target, known.pairs)).astype(np.float32)
+    hits = precision_at_1(turned, target, held_out.pairs, csls=CSLS)
     lack = {f"no_{side}": pairs.missing.get(side, 0) for side in ("source", "target")}
     lack["neither"] = pairs.missing.get("both", 0)
     row = {"words": len(own.words), "pairs": len(pairs), "held_out": len(hits)}
@@ -154,9 +135,9 @@ def nearest(lookup: Lookup, word: str, n: int = 5) -> pd.DataFrame:
 
 
 def _nearest(lookup: Lookup, word: str, n: int) -> pd.DataFrame:
-    own, target = lookup._both()
+    own, target = lookup._both
     word = word if word in own.index else own.words[:101][-1]
-    near = mapping.normalised_words(target.vectors) @ lookup.load()([word])[0]
+    near = normalised_words(target.vectors) @ lookup.load()([word])[0]
     places = near.argsort()[: -n - 1 : -1]
     words = [target.words[place] for place in places]
     return pd.DataFrame({"word": word, "near": words, "cosine": near[places]})
