@@ -22,9 +22,8 @@ from xlx.core.ledger import Ask, Value
 from xlx.text import labelled
 from xlx.xprobe import word_mapping
 from xlx.xprobe.encoder_training import (
-    Aligned,
+    InferenceEncoder,
     LabelledPairs,
-    Nli,
     align,
     nli_predictions,
     train_nli,
@@ -186,12 +185,12 @@ def _both_sides(
     return english, Sentences.of(parallel.lines[1], target.load()) if target else english
 
 
-def trained(recipes: Sequence[Inferred | Mapped]) -> list[Nli | Aligned]:
+def trained(recipes: Sequence[Inferred | Mapped]) -> list[InferenceEncoder]:
     """The encoders of some recipes; those that this machine has not got train side by side.
 
     Raises EncoderError as `train_nli` and `align`; what was finished before is kept.
     """
-    made: dict[int, Nli | Aligned] = {}
+    made: dict[int, InferenceEncoder] = {}
     for type_, kind, arguments in (
         (Inferred, INFERENCE_ENCODERS, _for_inference), (Mapped, MAPPED_ENCODERS, _for_mapping),
     ):  # fmt: skip
@@ -229,27 +228,29 @@ def _trained_nli(
 
 
 def _aligned(
-    nli: Nli, source: Sentences, target: Sentences, validation: LabelledPairs, options: Mapping
+    english: InferenceEncoder,
+    source: Sentences,
+    target: Sentences,
+    validation: LabelledPairs,
+    options: Mapping,
 ) -> Value:
-    return _packed(align(nli, source, target, validation, **options))
+    return _packed(align(english, source, target, validation, **options))
 
 
-def _packed(made: Nli | Aligned) -> Value:
-    parts = {"state": made.state, "history": {x: y.to_numpy() for x, y in made.history.items()}}
-    if isinstance(made, Nli):
-        parts["classifier"] = made.classifier
-    return {f"{part} {name}": x for part, own in parts.items() for name, x in own.items()}
+#: What of a trained encoder is not in its recipe: arrays by name.
+_PARTS = ("state", "classifier", "history")
 
 
-def _unpacked(recipe: Inferred | Mapped, arrays: Value) -> Nli | Aligned:
-    parts: dict[str, dict[str, np.ndarray]] = {"state": {}, "history": {}, "classifier": {}}
-    for name, x in arrays.items():
-        part, _, own = name.partition(" ")
-        parts[part][own] = x
-    history = pd.DataFrame(parts["history"])
-    if isinstance(recipe, Mapped):
-        return Aligned(parts["state"], history)
-    return Nli(recipe.name, recipe.sizes, parts["state"], parts["classifier"], history)
+def _packed(made: InferenceEncoder) -> Value:
+    return {f"{x} {name}": np.asarray(y) for x in _PARTS for name, y in getattr(made, x).items()}
+
+
+def _unpacked(recipe: Inferred | Mapped, arrays: Value) -> InferenceEncoder:
+    state, classifier, history = (
+        {x.removeprefix(f"{part} "): y for x, y in arrays.items() if x.startswith(f"{part} ")}
+        for part in _PARTS
+    )
+    return InferenceEncoder(recipe.name, recipe.sizes, state, classifier, pd.DataFrame(history))
 
 
 # --- what they answer -----------------------------------------------------------------------------
@@ -269,10 +270,10 @@ def inference_accuracies(
 
     def calls(missing: list[int]) -> list[work.Call]:
         load_lookups([asked[position].lookup for position in missing])
-        made = _with_english([recipes[position] for position in missing])
+        made = trained([recipes[position] for position in missing])
         return [
-            ([position], (nli, own.state, own.history, *asked[position].loaded[:2]))
-            for position, (nli, own) in zip(missing, made, strict=True)
+            ([position], (own, *asked[position].loaded[:2]))
+            for position, own in zip(missing, made, strict=True)
         ]
 
     values = work.results(ANSWERS, abouts, calls, what="encoders asked", alone=True)
@@ -282,21 +283,9 @@ def inference_accuracies(
     ]
 
 
-def _with_english(recipes: Sequence[Inferred | Mapped]) -> list[tuple[Nli, Nli | Aligned]]:
-    """Trained encoders, each after the English one that it was mapped from (or is)."""
-    english = trained([recipe.nli for recipe in recipes])
-    return list(zip(english, trained(recipes), strict=True))
-
-
-def _answered(
-    nli: Nli,
-    state: Mapping[str, np.ndarray],
-    history: pd.DataFrame,
-    premises: Sentences,
-    hypotheses: Sentences,
-) -> Value:
-    predicted = nli_predictions(nli, state, premises, hypotheses).astype(np.int8)
-    return {x: y.to_numpy() for x, y in history.items()} | {"predicted": predicted}
+def _answered(own: InferenceEncoder, premises: Sentences, hypotheses: Sentences) -> Value:
+    predicted = nli_predictions(own, premises, hypotheses).astype(np.int8)
+    return {x: y.to_numpy() for x, y in own.history.items()} | {"predicted": predicted}
 
 
 def _answers_apart(stored: Value, computed: Value) -> float:
@@ -353,11 +342,12 @@ def retrieved(asked: Sequence[Retrieval]) -> pd.DataFrame:
     def calls(missing: list[int]) -> list[work.Call]:
         needed = [asked[position] for position in missing]
         load_lookups([lookup for own in needed for lookup in (own.source, own.target)])
-        made = iter(_with_english([own.encoder for own in needed if own.encoder is not None]))
+        recipes = [own.encoder for own in needed if own.encoder is not None]
+        made = zip(trained([recipe.nli for recipe in recipes]), trained(recipes), strict=True)
         encoders = [(None, None) if own.encoder is None else next(made) for own in needed]
         return [
-            ([position], (nli, encoder and encoder.state, *own.sides()))
-            for position, own, (nli, encoder) in zip(missing, needed, encoders, strict=True)
+            ([position], (*pair, *own.sides()))
+            for position, own, pair in zip(missing, needed, encoders, strict=True)
         ]
 
     abouts = [own.about for own in asked]
@@ -366,16 +356,15 @@ def retrieved(asked: Sequence[Retrieval]) -> pd.DataFrame:
 
 
 def _retrieved(
-    nli: Nli | None,
-    state: Mapping[str, np.ndarray] | None,
+    english: InferenceEncoder | None,
+    other: InferenceEncoder | None,
     source: Sentences,
     target: Sentences,
 ) -> pd.DataFrame:
-    if nli is None:
-        x, y = mean_vectors(source), mean_vectors(target)
-    else:
-        states = (nli.state, source), (state, target)
-        x, y = (encode(nli.name, nli.sizes, weights_, own) for weights_, own in states)
+    x, y = (
+        mean_vectors(side) if own is None else encode(own.name, own.sizes, own.state, side)
+        for own, side in ((english, source), (other, target))
+    )
     rows = np.arange(len(x))
     hits = word_mapping.precision_at_1(y, x, np.column_stack([rows, rows]))
     cosine = functional.cosine_similarity(torch.from_numpy(x), torch.from_numpy(y)).mean()

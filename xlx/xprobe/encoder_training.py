@@ -7,12 +7,12 @@ vectors of these (`align`), with word vectors that were mapped into one space be
 
     english = train_nli("rnn-max", premises, hypotheses, labels, held_out, sizes=MINI, epochs=8)
     german = align(english, english_lines, german_lines, german_held_out)
-    encode("rnn-max", MINI, german.state, german_sentences)
+    nli_predictions(german, german_premises, german_hypotheses)
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -45,30 +45,19 @@ LabelledPairs = tuple[Sentences, Sentences, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Nli:
-    """An encoder that was trained on inference, with its classifier.
+class InferenceEncoder:
+    """A trained encoder, of English or mapped to another language, with the English classifier.
 
     ``state`` and ``classifier`` are the weights after the best epoch, float32. ``history`` has a
-    row an epoch: ``epoch`` (from 1), ``loss`` (mean cross-entropy of the training pairs in nats),
-    ``accuracy`` (of the validation pairs, 0 to 1).
+    row an epoch: ``epoch`` (from 1), mean ``loss`` of what it learns from, of a mapped one the mean
+    ``cosine`` of translations while training, and the ``accuracy`` on inference of the validation
+    pairs, 0 to 1.
     """
 
     name: str
     sizes: Sizes
     state: dict[str, np.ndarray]
     classifier: dict[str, np.ndarray]
-    history: pd.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class Aligned:
-    """An encoder that was mapped to another language.
-
-    As `Nli`, but that ``history`` has the mean alignment loss, the mean ``cosine`` of translations
-    while training, and the ``accuracy`` on inference in the target language.
-    """
-
-    state: dict[str, np.ndarray]
     history: pd.DataFrame
 
 
@@ -93,7 +82,7 @@ def train_nli(
     batch_size: int = 10,
     learning_rate: float = 1e-3,
     patience: int = 2,
-) -> Nli:
+) -> InferenceEncoder:
     """Train an encoder and a classifier of its vectors on inference, word vectors held fixed.
 
     One encoder for premises and hypotheses (Conneau et al. 2017). The classifier is one linear
@@ -134,7 +123,7 @@ def train_nli(
         {key.removeprefix(start): x for key, x in best.items() if key.startswith(start)}
         for start in ("0.", "1.")
     ]
-    return Nli(name, sizes, *parts, history)
+    return InferenceEncoder(name, sizes, *parts, history)
 
 
 def _numbered(side: Sentences) -> np.ndarray:
@@ -153,23 +142,20 @@ def _encoded(
 
 
 def nli_predictions(
-    nli: Nli, state: Mapping[str, np.ndarray], premises: Sentences, hypotheses: Sentences
+    trained: InferenceEncoder, premises: Sentences, hypotheses: Sentences
 ) -> np.ndarray:
-    """Classes of pairs, int64 ``(n,)``, places in ``labelled.NLI``, by the English classifier.
-
-    ``state``: the weights of the encoder of the pairs' language, ``nli.state`` or an aligned one's.
-    """
+    """Classes of pairs of the encoder's language, int64 ``(n,)``, places in ``labelled.NLI``."""
     u, v = (
-        torch.from_numpy(encode(nli.name, nli.sizes, state, side))
+        torch.from_numpy(encode(trained.name, trained.sizes, trained.state, side))
         for side in (premises, hypotheses)
     )
-    return _classified(_head(nli, torch.device("cpu")), u, v)
+    return _classified(_head(trained, torch.device("cpu")), u, v)
 
 
-def _head(nli: Nli, device: torch.device) -> nn.Linear:
-    n_classes, width = nli.classifier["weight"].shape
+def _head(trained: InferenceEncoder, device: torch.device) -> nn.Linear:
+    n_classes, width = trained.classifier["weight"].shape
     head = nn.Linear(width, n_classes)
-    head.load_state_dict({key: torch.from_numpy(x) for key, x in nli.classifier.items()})
+    head.load_state_dict({key: torch.from_numpy(x) for key, x in trained.classifier.items()})
     return head.to(device)
 
 
@@ -223,7 +209,7 @@ def alignment_loss(
 
 
 def align(
-    nli: Nli,
+    english: InferenceEncoder,
     source: Sentences,
     target: Sentences,
     validation: LabelledPairs,
@@ -234,7 +220,7 @@ def align(
     patience: int = 2,
     batch_size: int = 10,
     learning_rate: float = 1e-3,
-) -> Aligned:
+) -> InferenceEncoder:
     """Map an English encoder to another language by translations.
 
     A target encoder of the same kind, from random weights, learns with `alignment_loss`; λ is at
@@ -254,24 +240,24 @@ def align(
     if not 0 <= lam < 0.5:
         raise EncoderError(f"lam is {lam}: at least 0, and below 0.5, where minima end")
     where = loading.device_of(None)
-    x = torch.from_numpy(encode(nli.name, nli.sizes, nli.state, source)).to(where)
-    net = encoder(nli.name, nli.sizes, seed).to(where)
-    table = SentenceTable(target, nli.sizes.words, where)
+    name, sizes = english.name, english.sizes
+    x = torch.from_numpy(encode(name, sizes, english.state, source)).to(where)
+    net = encoder(name, sizes, seed).to(where)
+    table = SentenceTable(target, sizes.words, where)
 
     def losses(rows: np.ndarray, rng: np.random.Generator) -> dict[str, torch.Tensor]:
-        english, y = x[rows], pieces_encoded(net, table, rows, PIECE)
+        x_b, y = x[rows], pieces_encoded(net, table, rows, PIECE)
         others = [torch.from_numpy(_ring(len(rows), rng)).to(where) for _ in range(2)]
-        loss = alignment_loss(english, y, english[others[0]], y[others[1]], lam)
-        cosine = functional.cosine_similarity(english, y.detach()).mean()
-        return {"loss": loss, "cosine": cosine}
+        loss = alignment_loss(x_b, y, x_b[others[0]], y[others[1]], lam)
+        return {"loss": loss, "cosine": functional.cosine_similarity(x_b, y.detach()).mean()}
 
     best, history = _train(
-        f"{nli.name}, mapping", net, np.arange(len(target)), losses,
-        _accuracy(net, _head(nli, where), validation, nli.sizes.words, where),
+        f"{name}, mapping", net, np.arange(len(target)), losses,
+        _accuracy(net, _head(english, where), validation, sizes.words, where),
         seed=seed, epochs=max_epochs, batch_size=batch_size, learning_rate=learning_rate,
         patience=patience,
     )  # fmt: skip
-    return Aligned(best, history)
+    return replace(english, state=best, history=history)
 
 
 def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
