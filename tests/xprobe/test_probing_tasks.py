@@ -249,7 +249,7 @@ def test_somo_replaces_by_a_word_whose_two_bigrams_are_as_frequent() -> None:
     lines = [["the", "cat", "of"]] * 4 + [["the", "dog"]] * 2 + [["the", "so", "of"]] * 4
     lines += [["dog", "of"]] * 2 + [["the", "cow", "of"]]
     pool = Pool.of(made)
-    bigrams = Bigrams.of(lines)
+    bigrams = Bigrams(lines)
     change = odd_words(pool, ANY, bigrams)
     assert [list(change(i, None)) for i in range(4)] == [
         [("the", "dog", "of", "x")],  # not the cow, too rare; not so, no noun

@@ -101,8 +101,16 @@ class Untrained:
         return weights(encoder(self.name, self.sizes, self.seed))
 
 
+class _Trainable:
+    """A recipe whose weights are trained where this machine has not got them."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The weights."""
+        return trained([self])[0].state
+
+
 @dataclass(frozen=True, eq=False)
-class Inferred:
+class Inferred(_Trainable):
     """The recipe of an encoder that `train_nli` makes of ``pairs``, with its further options."""
 
     name: str
@@ -129,13 +137,9 @@ class Inferred:
         """Words of the sentences that it learns from."""
         return self.pairs.lookup, self.validation.lookup
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The weights, trained where this machine has not got them."""
-        return trained([self])[0].state
-
 
 @dataclass(frozen=True, eq=False)
-class Mapped:
+class Mapped(_Trainable):
     """The recipe of an encoder that `align` makes of ``nli``, with its further options.
 
     ``parallel`` has English first; it is read with ``source`` and ``target``. Without ``target``
@@ -170,10 +174,6 @@ class Mapped:
     def lookups(self) -> tuple[Lookup, ...]:
         """Words of the sentences that it learns from."""
         return self.source, self.target or self.source, self.validation.lookup
-
-    def state(self) -> dict[str, np.ndarray]:
-        """The weights, trained where this machine has not got them."""
-        return trained([self])[0].state
 
 
 @lru_cache(maxsize=8)  # six encoders read the same

@@ -87,13 +87,11 @@ def train_nli(
 
     One encoder for premises and hypotheses (Conneau et al. 2017). The classifier is one linear
     layer over `pair_features` and a softmax over the three classes: the paper names no hidden
-    layer (InferSent has one of 512). It trains on the device of the settings, with Adam.
-
-    By the ``validation`` pairs the best epoch is chosen (the first of equals); training ends after
-    ``patience`` epochs in a row without a better accuracy. ``seed`` is that of the weights, the
-    order of pairs and what is dropped out. Pairs left over at the end of an epoch are shared out
-    among batches; batches are random, but the pairs of one premise come one after another (XNLI and
-    MultiNLI have three), so that it is encoded once a batch.
+    layer (InferSent has one of 512). It trains with Adam, on the device of the settings; batches
+    are random, but the pairs of one premise come one after another (XNLI and MultiNLI have three),
+    so that it is encoded once a batch. By the ``validation`` pairs the best epoch is chosen (the
+    first of equals); training ends after ``patience`` epochs in a row without a better accuracy.
+    ``seed`` is that of the weights, the order of pairs and what is dropped out.
 
     Raises EncoderError for options out of range, and a loss that is no longer a number.
     """

@@ -78,21 +78,12 @@ def text_about(sources: Sequence[str]) -> dict[str, Any]:
 class ParallelText:
     """Translations that are read when they are needed, named by where they are from.
 
-    Attributes
-    ----------
-    language_a, language_b : str
-        Codes as in the text.
-    sources : tuple of str
-        Aligned sources of the pretraining text, or folders of two files of as many lines that are
-        named alike but for the language at the end, as those of Europarl and MultiUN:
-        ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines that are empty in either are left
-        out, and so is a source or folder that lacks either language.
-    limit : int, optional
-        Lines of two files that are read at most, the first ones; 2,000,000 of MultiUN in the paper.
-    longest : int, optional
-        Words of a line at most, in either language.
-    most : int, optional
-        Pairs of lines that are kept, the first of those.
+    ``sources`` are aligned ones of the pretraining text, or folders of two files of as many lines
+    that are named alike but for the language at the end, as those of Europarl and MultiUN:
+    ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines that are empty in either are left out,
+    and so is a source or folder that lacks either language. Of two files the first ``limit`` lines
+    are read (2,000,000 of MultiUN in the paper); lines of more than ``longest`` words in either
+    language are passed over, and the first ``most`` pairs of the others kept.
     """
 
     language_a: str

@@ -53,32 +53,19 @@ def probe(
     What is known is not computed again (`xlx.core.work`), so that a run that was stopped goes on
     where it was, another encoder costs only itself, and none is trained for what the ledger has.
 
-    Parameters
-    ----------
-    subjects : sequence of Subject
-    tasks : mapping
-        By language (as the subjects name it) its tasks. A task may be there several times, drawn
-        with other seeds: small ones are measured better so, as more of their sentences are tested
-        on.
-    control : bool
-        Also the control task, at twice the cost; `order` also draws its labels.
-    seeds, order, options
-        The fields of `probes.Fitting`.
+    ``tasks`` has, by language (as the subjects name it), its tasks. A task may be there several
+    times, drawn with other seeds: small ones are measured better so, as more of their sentences are
+    tested on. ``control`` adds the control task, at twice the cost; ``order`` also draws its
+    labels. ``seeds``, ``order`` and ``options`` are fields of `probes.Fitting`.
 
-    Returns
-    -------
-    DataFrame
-        A row per subject, task, draw of it and seed: `CELL_KEYS`, ``draw`` (from 0), ``seed``,
-        ``n_train``, ``n_test``, ``n_distinct`` (sentences that some draw tests on, by their base),
-        ``classes``, ``accuracy``, ``majority`` and, with `control`, ``control_accuracy`` and
-        ``selectivity``; accuracies in [0, 1].
+    Returns a row per subject, task, draw of it and seed: `CELL_KEYS`, ``draw`` (from 0), ``seed``,
+    ``n_train``, ``n_test``, ``n_distinct`` (sentences that some draw tests on, by their base),
+    ``classes``, ``accuracy``, ``majority`` and, with ``control``, ``control_accuracy`` and
+    ``selectivity``; accuracies in [0, 1].
 
-    Raises
-    ------
-    ValueError
-        A subject whose language has no tasks; two subjects of one name, or with the same ``about``
-        in one language; vectors that are no finite numbers, or too few of them. Also as
-        `probes.fit`.
+    Raises ValueError for a subject whose language has no tasks; two subjects of one name, or with
+    the same ``about`` in one language; vectors that are no finite numbers, or too few of them. Also
+    as `probes.fit`.
     """
     subjects = checks.several(subjects, "subjects", once=True)
     _check(subjects, tasks, options)

@@ -32,19 +32,13 @@ EncoderRecipe = Untrained | Inferred | Mapped
 class Subject:
     """An encoder of the sentences of a language.
 
-    Attributes
-    ----------
-    encoder, condition, language : str
-        How tables name it: "RNN (maxpool)", "mapped", "de". A language may be any name that the
-        tasks of `sentence_probing.probe` go by.
-    about : mapping
-        All that decides its vectors, but for the sentences; text, numbers and asks. Results are
-        found by it: two encoders need two. `of_function` finds one for any encoder.
-    ready : callable
-        Some tasks → what encodes their sentences, tokenised, as vectors ``(n, dim)``. Called only
-        where something is to be computed; what it gives may run in another process.
-    recipe, lookup
-        Of an encoder over words: what has to be trained and made, so that all is, side by side.
+    Tables name it by ``encoder`` ("RNN (maxpool)"), ``condition`` ("mapped") and ``language``,
+    which may be any name that the tasks of `sentence_probing.probe` go by. ``about`` is all that
+    decides its vectors, but for the sentences: text, numbers and asks. Results are found by it, so
+    two encoders need two (`of_function` finds one for any encoder). ``ready`` makes of some tasks
+    what encodes their sentences, tokenised, as vectors ``(n, dim)``; it is called only where
+    something is to be computed, and what it gives may run in another process. An encoder over words
+    has a ``recipe`` and a ``lookup``: what is trained and made beforehand, side by side.
     """
 
     encoder: str

@@ -42,28 +42,15 @@ def alike(
 ) -> tuple[dict[str, list[ProbingTask]], pd.DataFrame]:
     """Tasks of one size in all languages, so that accuracies compare languages and not sizes.
 
-    The size of a task is the greatest that every language can have, `most` at most. A language that
-    cannot have `least` does not have the task.
+    The size of a task (all parts together, in the ``proportions`` of train, validation and test) is
+    the greatest that every language can have, ``most`` at most. A language that cannot have
+    ``least`` does not have the task. A task with fewer test sentences than ``n_test`` is drawn
+    again, with the next seeds, until there are so many in all draws or ``max_draws`` are done;
+    draws are of one stock and may share sentences. ``trees`` and ``rules`` are as of `build`.
 
-    Parameters
-    ----------
-    trees : by language, as `build` takes them.
-    names : of `PROBING_TASKS`.
-    most, least : sentences of all parts together.
-    proportions : of train, validation and test.
-    n_test, max_draws : a task with fewer test sentences than `n_test` is drawn again with other
-        seeds, until there are so many in all draws or `max_draws` are done. Draws are of one stock
-        and may share sentences.
-    seed : of the first draw; the next ones count up.
-
-    Returns
-    -------
-    tasks : dict
-        By language a list of tasks, the draws of one after another.
-    table : DataFrame
-        A row a task and language: ``task``, ``language``, ``usable`` (the largest size that the
-        language could have), ``train``, ``validation``, ``test``, ``draws``; zeros where a language
-        has not the task.
+    Returns the tasks by language, the draws of one after another, and a table with a row a task and
+    language: ``task``, ``language``, ``usable`` (the largest size that the language could have),
+    ``train``, ``validation``, ``test``, ``draws``; zeros where a language has not the task.
 
     Raises TooFewSentencesError where no language has `least`, and as `build`.
     """

@@ -55,26 +55,13 @@ def precision_at_1(
 ) -> np.ndarray:
     """Whether each pair's source word finds a translation nearest, among all words of the target.
 
-    Parameters
-    ----------
-    mapped_source, target : numpy.ndarray
-        ``(n_source, k)`` and ``(n_target, k)``, both in the common space; compared by cosine.
-    pairs : numpy.ndarray
-        ``(n, 2)``. Right is any target that the pairs give the source word; a word with several has
-        as many rows here, all alike (MUSE counts such a word once).
-    csls : int
-        0: the nearest by cosine. k: by CSLS (Conneau et al. 2017), which takes from a target word
-        the mean cosine of its k nearest source words, as some are near to everything.
-
-    Returns
-    -------
-    numpy.ndarray
-        bool ``(n,)``.
+    ``mapped_source`` ``(n_source, k)`` and ``target`` ``(n_target, k)`` are in the common space and
+    compared by cosine; with ``csls``, by CSLS (Conneau et al. 2017), which takes from a target word
+    the mean cosine of so many nearest source words, as some are near to everything. Right is any
+    target that the ``pairs`` ``(n, 2)`` give the source word; a word with several has as many rows
+    in the result, bool ``(n,)``, all alike (MUSE counts such a word once).
     """
-    source, target = (
-        unit_rows(mapped_source.astype(np.float32)),
-        unit_rows(target.astype(np.float32)),
-    )
+    source, target = (unit_rows(x.astype(np.float32)) for x in (mapped_source, target))
     crowding = _crowding(source, target, csls) / 2 if csls else np.zeros(len(target), np.float32)
     asked, row = np.unique(pairs[:, 0], return_inverse=True)
     nearest = np.concatenate(

@@ -24,9 +24,6 @@ from xlx.xprobe.dictionaries import Dictionary, OfFile, OfTranslations, held_out
 from xlx.xprobe.word_mapping import normalised_words, orthogonal_map, precision_at_1
 from xlx.xprobe.word_vectors import VectorRecipe, WordVectors, load_vectors
 
-#: Raised by hand when mapped words of the same recipe come out otherwise.
-SPACE_VERSION = 1
-
 #: Neighbours that lessen the cosine of a word that is near to everything (`precision_at_1`).
 CSLS = 10
 
@@ -55,7 +52,7 @@ class Lookup:
         about: dict[str, Any] = {"vectors": self.vectors.ask}
         if self.target is not None and self.dictionary is not None:
             about |= {"target": self.target.ask, "dictionary": self.dictionary.about}
-        return Ask("word-space", about, SPACE_VERSION)
+        return Ask("word-space", about, version=1)
 
     def load(self) -> Look:
         """Words → vectors, float32 ``(n, dim)``; made once.

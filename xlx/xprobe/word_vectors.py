@@ -171,24 +171,14 @@ def factorised(
     model of that window would see it. From these counts max(0, ln p(w, c) / (p(w) p'(c))), where
     p' has the counts of the contexts raised to ¾, as the skip-gram's negative samples have; its
     `dim` largest components U S V give the vectors U S^½, at length 1 (Levy, Goldberg and Dagan
-    2015). Then n-gram vectors are fitted whose mean is as near as possible to the vector of each
-    word (bag of subwords, Zhao et al. 2018). The same seed gives the same vectors on the same
-    machine.
+    2015). Then vectors of character n-grams (the shortest to the longest of ``ngrams``, hashed to
+    ``buckets``) are fitted whose mean is as near as possible to the vector of each word (bag of
+    subwords, Zhao et al. 2018).
 
-    Parameters
-    ----------
-    lines : iterable of str
-        Text; a line is a context that no window crosses.
-    window : int
-        Words to each side that are neighbours.
-    min_count : int
-        A word seen less often has no vector of its own, and is no neighbour.
-    ngrams : (int, int)
-        Shortest and longest character n-gram; ``buckets`` are the rows of their hash table.
-    seed : int
-        Of the vector that the search for components begins at.
-
-    Raises WordVectorsError where there are not more than `dim` words.
+    A line is a context that no window crosses. A word seen less than ``min_count`` times has no
+    vector of its own, and is no neighbour. The same seed (of the vector that the search for
+    components begins at) gives the same vectors on the same machine. WordVectorsError where there
+    are not more than ``dim`` words.
     """
     sentences = [tokenize(line, language) for line in lines]
     counts = Counter(itertools.chain.from_iterable(sentences))
