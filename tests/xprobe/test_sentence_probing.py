@@ -179,68 +179,45 @@ def test_results_do_not_depend_on_processes_or_on_what_is_beside_them() -> None:
 
 
 def test_rows_are_in_the_order_of_subjects_and_tasks_and_draws_are_numbered() -> None:
-    tasks = {
-        "en": [
-            made(length, start=0),
-            made(length, seed=1, start=20),  # ten of its thirty bases were in the first draw
-            made(word),
-            made(length, seed=2, start=50),
-        ]
-    }
+    draws = [
+        made(length, start=0), made(length, seed=1, start=20),  # ten of its bases were in the first
+        made(word), made(length, seed=2, start=50),
+    ]  # fmt: skip
     subjects = [of_random_words("en", dim=3), of_length("en")]
-    options = FAST | {"seeds": (0,), "control": False}
-    found = probe(subjects, tasks, **options)
-    assert found["encoder"].tolist() == ["bag of words"] * 4 + ["length alone"] * 4
-    assert found["task"].tolist() == ["length", "length", "word", "length"] * 2
-    assert found["draw"].tolist() == [0, 1, 0, 2] * 2
-    assert found["n_test"].tolist() == [30] * 8
-    assert found["n_distinct"].tolist() == [80, 80, 30, 80] * 2
+    table = probe(subjects, {"en": draws}, **FAST | {"seeds": (0,), "control": False})
+    assert table["encoder"].tolist() == ["bag of words"] * 4 + ["length alone"] * 4
+    assert table["task"].tolist() == ["length", "length", "word", "length"] * 2
+    assert table["draw"].tolist() == [0, 1, 0, 2] * 2
+    assert table["n_distinct"].tolist() == [80, 80, 30, 80] * 2
     first = [*CELL_KEYS, "draw", "seed", "n_train", "n_test", "n_distinct", "classes"]
-    assert list(found) == [*first, "accuracy", "majority"]
+    assert list(table) == [*first, "accuracy", "majority"]
 
 
 def test_what_is_stored_is_not_computed_again_and_a_change_is() -> None:
     encoded: list[int] = []
     subject = counting(of_mean(words_of(), "en"), encoded)
-    tasks = {"en": [made(length, (20, 8, 9)), made(word, (20, 8, 9))]}
-    once = probe([subject], tasks, **FAST)
-    distinct = {t for task in tasks["en"] for part in task.parts().values() for t in part.tokens}
-    assert encoded == [len(distinct)]
-    pd.testing.assert_frame_equal(probe([subject], tasks, **FAST), once)
-    assert len(encoded) == 1
-
+    first, second, third = (made(draw, (20, 8, 9)) for draw in (length, word, order))
+    once = probe([subject], {"en": [first, second]}, **FAST)
+    sentences = {
+        t for task in (first, second) for part in task.parts().values() for t in part.tokens
+    }
+    assert encoded == [len(sentences)]
     # Another name of the same vectors is another row, and nothing to compute.
-    renamed = replace(subject, condition="again")
-    again = probe([renamed], tasks, **FAST)
-    assert set(again["condition"]) == {"again"}
-    assert again["accuracy"].tolist() == once["accuracy"].tolist()
+    again = probe([replace(subject, condition="again")], {"en": [first, second]}, **FAST)
+    pd.testing.assert_frame_equal(again.assign(condition="not trained"), once)
     assert len(encoded) == 1
-
-    # A new task, and another draw of the second, cost their own sentences only.
-    more = {"en": [*tasks["en"], made(order, (20, 8, 9))]}
-    probe([subject], more, **FAST)
-    new = {t for part in more["en"][2].parts().values() for t in part.tokens}
-    assert encoded[1:] == [len(new)]
-
-    # One label of a task, the key of the subject, an option: each is computed again.
-    labels = tasks["en"][1].train.labels.copy()
+    # A new task costs its own sentences only.
+    probe([subject], {"en": [first, second, third]}, **FAST)
+    assert encoded[1:] == [len({t for part in third.parts().values() for t in part.tokens})]
+    # One label of a task, what decides the vectors, an option: each is computed again.
+    labels = first.train.labels.copy()
     labels[0] = 1 - labels[0]
-    changed = replace(tasks["en"][1], train=replace(tasks["en"][1].train, labels=labels))
-    probe([subject], {"en": [tasks["en"][0], changed]}, **FAST)
-    assert len(encoded) == 3
-    other = replace(subject, about={"other": 1})
-    probe([other], tasks, **FAST)
-    assert len(encoded) == 4
-    for option in (
-        {"hidden": 5},
-        {"seeds": (0,)},
-        {"order": 1},
-        {"control": False},
-        {"patience": 1},
-    ):
-        before = len(encoded)
-        probe([subject], tasks, **FAST | option)
-        assert len(encoded) == before + 1
+    relabelled = replace(first, train=replace(first.train, labels=labels))
+    probe([subject], {"en": [relabelled]}, **FAST)
+    probe([replace(subject, about={"other": 1})], {"en": [first]}, **FAST)
+    for option in ({"hidden": 5}, {"seeds": (0,)}, {"order": 1}, {"control": False}):
+        probe([subject], {"en": [first]}, **FAST | option)
+    assert len(encoded) == 8
 
 
 @pytest.mark.usefixtures("two_together")
@@ -348,11 +325,12 @@ def test_control_labels_go_to_frequent_words_first() -> None:
 
 def test_control_labels_are_those_of_the_seed_and_of_no_sentence() -> None:
     task = made(lambda rng: ((f"w{rng.integers(50)}", "x"), int(rng.integers(2))))
-    one, again, other = (dealt_labels(task, seed) for seed in (1, 1, 2))
-    assert all(np.array_equal(one[name], again[name]) for name in one)
-    assert not all(np.array_equal(one[name], other[name]) for name in one)
     turned = replace(task, train=replace(task.train, labels=1 - task.train.labels))
-    assert all(np.array_equal(one[name], own) for name, own in dealt_labels(turned, 1).items())
+    one, again, other = (
+        np.concatenate(list(dealt_labels(own, seed).values()))
+        for own, seed in ((task, 1), (turned, 1), (task, 2))
+    )
+    assert one.tolist() == again.tolist() != other.tolist()
 
 
 def test_vectors_that_hold_the_first_word_learn_the_control_task() -> None:

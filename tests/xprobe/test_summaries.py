@@ -51,7 +51,7 @@ def test_mean_and_deviation_of_a_task_by_hand(ddof: int) -> None:
         (lambda: summaries.mean_sd(table().assign(accuracy=70.0)), r"70\.0 is not in \[0, 1\]"),
         (
             lambda: summaries.mean_sd(pd.concat([table()] * 2)),
-            "one row of language tr, encoder rnn",
+            "than one row of language tr",
         ),
         (lambda: summaries.mean_sd(table().assign(accuracy=np.nan)), "is missing in 36 of 36 rows"),
         (
@@ -116,14 +116,13 @@ def test_a_ratio_to_nothing_is_infinite_or_missing() -> None:
 def test_gains_are_means_over_languages_with_the_interval_of_a_t_test() -> None:
     cells = pd.concat([table(), of(table(7), language="tr").assign(language="hi")])
     cells = cells[~((cells["language"] == "hi") & (cells["encoder"] == "cnn-max"))]
-    gains = summaries.gains(cells)
+    gains, english = summaries.gains(cells), of(cells, language="en")
     assert gains["task"].tolist() == list(TASKS)
     for row in gains.itertuples():
         own = []
         for language in ("tr", "fr-UN", "hi"):  # of which one has fewer encoders
             differences = [
-                cell.accuracy
-                - of(cells, language="en", encoder=cell.encoder, task=row.task)["accuracy"].item()
+                cell.accuracy - of(english, encoder=cell.encoder, task=row.task)["accuracy"].item()
                 for cell in of(cells, language=language, task=row.task).itertuples()
             ]
             own.append(sum(differences) / len(differences))
@@ -258,16 +257,11 @@ def test_a_perfect_order_leaves_what_the_next_one_would() -> None:
     assert (turned.value, turned.low, turned.high) == pytest.approx((-1, -1, -perfect.low))
 
 
-def test_many_points_have_the_usual_p_value() -> None:
+def test_many_points_have_the_usual_p_value_and_eight_are_still_counted() -> None:
     x, y = np.random.default_rng(0).random((2, 12))
     assert summaries.spearman(x, y).p_value == pytest.approx(stats.spearmanr(x, y).pvalue)
-
-
-def test_eight_encoders_are_still_counted() -> None:
-    x, y = np.random.default_rng(0).random((2, 8))
-    found = summaries.spearman(x, y).p_value
-    assert found * math.factorial(8) == pytest.approx(round(found * math.factorial(8)))
-    assert found != pytest.approx(stats.spearmanr(x, y).pvalue, rel=1e-6)
+    counted = summaries.spearman(x[:8], y[:8]).p_value * math.factorial(8)
+    assert counted == pytest.approx(round(counted))
 
 
 def test_correlations_pair_encoders_by_name() -> None:

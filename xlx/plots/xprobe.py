@@ -105,7 +105,7 @@ def relative(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def selectivity(table: pd.DataFrame, *, columns: int = 3) -> Figure:
+def selectivity(table: pd.DataFrame) -> Figure:
     """Accuracy with interval, the control task and the majority class, a panel a task.
 
     ``table`` has ``task``, ``encoder``, ``language``, ``accuracy``, ``low``, ``high``, ``control``
@@ -123,7 +123,7 @@ def selectivity(table: pd.DataFrame, *, columns: int = 3) -> Figure:
     looks = looks_of(languages, {}) if few else {"a language": look(BLUE, "o")}
     table = table.assign(series=table["language"] if few else "a language")
     on = lanes(
-        table, value="accuracy", looks=looks, columns=columns, width=2.4, sharex=False,
+        table, value="accuracy", looks=looks, columns=3, width=2.4, sharex=False,
         labels={code: language_label(code) for code in languages}, lane=0.1 if few else 0.12,
         low="low" if few else "", spread=0 if few else 0.25, shift=None if few else -0.12,
         alpha=1 if few else 0.6, **shared,

@@ -10,7 +10,7 @@ Padding changes nothing: a sentence has the same vector whatever it shares its b
 the last digits, since sums of another size are added up in another order).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -319,35 +319,28 @@ def encode(
 def vectors_of(net: SentenceEncoder, table: SentenceTable) -> torch.Tensor:
     """Vectors ``(n, width)`` of all sentences of a table, nothing dropped out."""
     net.eval()
-    order = np.argsort(table.lengths, kind="stable")
-    return _in_order([net(*table.embedded(rows)) for rows in _pieces(order, table.lengths)], order)
+    return pieces_encoded(net, table, np.arange(len(table.lengths)))
 
 
 def pieces_encoded(
-    net: SentenceEncoder, table: SentenceTable, rows: np.ndarray, size: int
+    net: SentenceEncoder, table: SentenceTable, rows: np.ndarray, size: int | None = None
 ) -> torch.Tensor:
-    """Vectors ``(len(rows), width)`` of some sentences, ``size`` of like length at a time.
+    """Vectors ``(len(rows), width)`` of some sentences, those of like length together.
 
-    So a batch may be drawn at random and yet hold little padding.
+    ``size`` at a time, or as many as `BATCH_TOKENS` allows (a longer one is alone). So a batch may
+    be drawn at random and yet hold little padding.
     """
     order = np.argsort(table.lengths[rows], kind="stable")
-    pieces = [
-        net(*table.embedded(rows[order[start : start + size]]))
-        for start in range(0, len(rows), size)
-    ]
-    return _in_order(pieces, order)
+    cuts = list(range(size, len(rows), size)) if size else _cuts(table.lengths[rows][order])
+    pieces = [net(*table.embedded(rows[piece])) for piece in np.split(order, cuts)]
+    vectors = torch.cat(pieces)
+    return vectors[torch.from_numpy(np.argsort(order, kind="stable")).to(vectors.device)]
 
 
-def _in_order(pieces: Sequence[torch.Tensor], order: np.ndarray) -> torch.Tensor:
-    """Rows that were computed in some order, as they stood before."""
-    rows = torch.cat(list(pieces))
-    return rows[torch.from_numpy(np.argsort(order, kind="stable")).to(rows.device)]
-
-
-def _pieces(order: np.ndarray, lengths: np.ndarray) -> Iterator[np.ndarray]:
-    """Sentences by rising length, parted by `BATCH_TOKENS`; a longer one is alone."""
-    start = 0
-    for end in range(1, len(order) + 1):
-        if end == len(order) or (end + 1 - start) * lengths[order[end]] > BATCH_TOKENS:
-            yield order[start:end]
-            start = end
+def _cuts(lengths: np.ndarray) -> list[int]:
+    """Where to part sentences of rising length."""
+    start, cuts = 0, []
+    for end, longest in enumerate(lengths):
+        if end > start and (end + 1 - start) * longest > BATCH_TOKENS:
+            cuts.append(start := end)
+    return cuts
