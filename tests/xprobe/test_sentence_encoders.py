@@ -6,11 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
-import xlx
 from xlx.text import labelled
 from xlx.xprobe import encoder_recipes, encoder_training, sentence_encoders, word_spaces
 from xlx.xprobe.dictionaries import OfFile
@@ -171,7 +169,10 @@ def test_vectors_have_the_widths_of_the_paper_and_of_the_small_sizes() -> None:
         (lambda: Sentences.of([["a"], []], np.array), r"sentence 1 \(from 0\) has no words"),
         (lambda: taught("cnn-max", epochs=0), r"epochs is 0: it must be"),
         (lambda: taught("cnn-max", batch_size=0), r"batch_size is 0: it must be"),
-        (lambda: taught("cnn-max", learning_rate=1e30), r"inference: the loss is no longer a num"),
+        (
+            lambda: taught("cnn-max", learning_rate=1e30, batch_size=150),
+            r"is no longer a number in",
+        ),
         (lambda: mapped("cnn-max", lam=0.5), r"lam is 0.5: at least 0, and below 0.5, where min"),
         (lambda: mapped("cnn-max", lam=-0.1), r"lam is -0.1"),
         (lambda: mapped("cnn-max", batch_size=1), r"batch_size is 1: a mapping needs others"),
@@ -452,18 +453,6 @@ def test_translations_are_found_where_words_are_of_one_space(
         replace(asked[2], skip=20).sides()
 
 
-def test_trainings_side_by_side_are_those_alone(tmp_path: Path, lookups: dict[str, Lookup]) -> None:
-    made = []
-    for workers in (1, 2):
-        own = [recipes(lookups, tmp_path, seed=seed)[0] for seed in (1, 2, 1)]
-        with xlx.settings(workers=workers, cache=tmp_path / str(workers)):
-            made.append(trained(own))
-        assert same(made[-1][0], made[-1][2])
-        kept = list((tmp_path / str(workers)).rglob("sentence-encoders/*/*"))
-        assert len(kept) == 2
-    assert all(same(*pair) for pair in zip(*made, strict=True))
-
-
 def test_all_that_moves_a_result_is_in_its_ask(tmp_path: Path, lookups: dict[str, Lookup]) -> None:
     english, german = recipes(lookups, tmp_path)
     assert english.ask == recipes(lookups, tmp_path, patience=2)[0].ask
@@ -502,4 +491,3 @@ def test_a_map_is_measured_and_finds_the_words_that_it_was_made_of(
     both = lookups["en"].load()(["w3"]), lookups["de"].load()(["w3"])
     np.testing.assert_allclose(*both, atol=1e-3)
     assert not lookups["de"].load()(["never"]).any()
-    assert isinstance(word_spaces.precision_of_maps([lookups["de"]], seed=1), pd.DataFrame)
