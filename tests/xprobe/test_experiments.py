@@ -6,9 +6,9 @@ import pytest
 from xlx.core import paths
 from xlx.text.trees import Treebank
 from xlx.xprobe import experiments, mapping_study
-from xlx.xprobe.dictionaries import OfFile, OfTranslations
 from xlx.xprobe.mapping_study import MappingStudy
 from xlx.xprobe.sentence_encoders import MINI
+from xlx.xprobe.word_spaces import OfFile, OfTranslations
 
 
 class Planned:

@@ -11,7 +11,6 @@ import torch
 
 from xlx.text import labelled
 from xlx.xprobe import encoder_recipes, encoder_training, sentence_encoders, word_spaces
-from xlx.xprobe.dictionaries import OfFile
 from xlx.xprobe.encoder_recipes import (
     Inference,
     Inferred,
@@ -40,7 +39,7 @@ from xlx.xprobe.sentence_encoders import (
     encoder,
     weights,
 )
-from xlx.xprobe.word_spaces import Lookup
+from xlx.xprobe.word_spaces import Lookup, OfFile
 from xlx.xprobe.word_vectors import of_file
 
 TINY = Sizes(

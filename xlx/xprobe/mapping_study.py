@@ -16,7 +16,6 @@ from xlx import printed
 from xlx.core import checks, paths
 from xlx.text import labelled
 from xlx.xprobe import subjects, word_spaces, word_vectors
-from xlx.xprobe.dictionaries import OfFile, OfTranslations
 from xlx.xprobe.encoder_recipes import (
     Inference,
     Inferred,
@@ -29,7 +28,7 @@ from xlx.xprobe.encoder_recipes import (
 from xlx.xprobe.parallel_text import ParallelText
 from xlx.xprobe.sentence_encoders import ENCODER_NAMES, MINI, Sizes
 from xlx.xprobe.subjects import Subject
-from xlx.xprobe.word_spaces import Lookup
+from xlx.xprobe.word_spaces import Lookup, OfFile, OfTranslations
 
 
 @dataclass(frozen=True, eq=False)

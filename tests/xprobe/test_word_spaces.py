@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlx.xprobe import dictionaries
-from xlx.xprobe.dictionaries import Dictionary, OfFile
 from xlx.xprobe.parallel_text import WordVectorsError
+from xlx.xprobe.word_spaces import Dictionary, OfFile, held_out_pairs, induced
 from xlx.xprobe.word_vectors import WordVectors
 
 
@@ -117,31 +116,31 @@ def linked_in_words(min_count: int) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_induced_pairs_against_a_loop_over_all_pairs_of_words(min_count: int) -> None:
-    found = dictionaries.induced(OURS, THEIRS, EN, DE, min_count=min_count)
+    found = induced(OURS, THEIRS, EN, DE, min_count=min_count)
     assert in_words(found) == linked_in_words(min_count)
 
 
 def test_induced_pairs_are_translations_each_word_once() -> None:
-    found = dictionaries.induced(OURS, THEIRS, EN, DE, min_count=2)
+    found = induced(OURS, THEIRS, EN, DE, min_count=2)
     assert set(in_words(found)) == {
         ("the", "der"), ("a", "ein"), ("cat", "katze"), ("dog", "hund"), ("house", "haus"),
         ("berlin", "berlin"),
     }  # fmt: skip
     assert found.origin == "induced from 10 parallel lines"
-    strongest = dictionaries.induced(OURS, THEIRS, EN, DE, n=2, min_count=2)
+    strongest = induced(OURS, THEIRS, EN, DE, n=2, min_count=2)
     assert strongest.pairs.tolist() == found.pairs[:2].tolist()
 
 
 def test_words_that_are_everywhere_are_no_pair() -> None:
     lines = [["the", word] for word in ("cat", "dog", "cat", "dog")]
     theirs = [["der", word] for word in ("katze", "hund", "katze", "hund")]
-    found = dictionaries.induced(lines, theirs, EN, DE, min_count=1)
+    found = induced(lines, theirs, EN, DE, min_count=1)
     assert set(in_words(found)) == {("cat", "katze"), ("dog", "hund")}
 
 
 def test_lines_without_a_pair() -> None:
     with pytest.raises(WordVectorsError, match=r"induced from 10 .* one or more is needed"):
-        dictionaries.induced(OURS, THEIRS, EN, DE, min_count=10)
+        induced(OURS, THEIRS, EN, DE, min_count=10)
 
 
 # --- held-out pairs ---
@@ -151,7 +150,7 @@ def test_no_word_of_the_test_part_is_in_the_training_part() -> None:
     rng = np.random.default_rng(0)
     pairs = np.unique(rng.integers(0, 60, (100, 2)), axis=0)
     whole = of(pairs.tolist())
-    train, test = dictionaries.held_out_pairs(whole, 20, seed=1)
+    train, test = held_out_pairs(whole, 20, seed=1)
     for side in (0, 1):
         assert not set(train.pairs[:, side]) & set(test.pairs[:, side])
     rows = set(map(tuple, pairs.tolist()))
@@ -164,7 +163,7 @@ def test_no_word_of_the_test_part_is_in_the_training_part() -> None:
 
 def test_pairs_without_shared_words_are_all_in_one_part() -> None:
     whole = of([(i, 99 - i) for i in range(100)])
-    train, test = dictionaries.held_out_pairs(whole, 30, seed=0)
+    train, test = held_out_pairs(whole, 30, seed=0)
     assert (len(train), len(test)) == (70, 30)
-    again, other = (dictionaries.held_out_pairs(whole, 30, seed=seed)[1].pairs for seed in (0, 1))
+    again, other = (held_out_pairs(whole, 30, seed=seed)[1].pairs for seed in (0, 1))
     assert again.tolist() == test.pairs.tolist() != other.tolist()
