@@ -47,12 +47,12 @@ def mapped() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     width = 2 * MINI.hidden
     head = {"weight": np.zeros((3, 4 * width), np.float32), "bias": np.zeros(3, np.float32)}
-    nli = encoder_training.Nli("rnn-max", MINI, {}, head, pd.DataFrame())
-    target = some(PARALLEL, rng)
-    english = rng.normal(size=(PARALLEL, width)).astype(np.float32)
+    state = sentence_encoders.weights(sentence_encoders.encoder("rnn-max", MINI, 1))
+    english = encoder_training.InferenceEncoder("rnn-max", MINI, state, head, pd.DataFrame())
+    source, target = some(PARALLEL, rng), some(PARALLEL, rng)
     held_out = (some(30, rng), some(30, rng), np.zeros(30, np.int64))
     options = {"max_epochs": EPOCHS, "patience": EPOCHS, "batch_size": 32}
-    return encoder_training.align(nli, english, target, held_out, **options).history
+    return encoder_training.align(english, source, target, held_out, **options).history
 
 
 def run() -> list[Row]:

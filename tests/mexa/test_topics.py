@@ -25,7 +25,7 @@ def few() -> Iterator[None]:
     """Sixty sentences to learn from instead of 701."""
     load, sizes = labelled.load_labelled, {"train": 60, "validation": 21, "test": None}
 
-    def loaded(task: str, language: str, split: str) -> labelled.Texts:
+    def loaded(task: str, language: str, split: str) -> Examples:
         texts = load(task, language, split)
         return texts.take(sizes[split] or len(texts.ids), 1)
 

@@ -27,15 +27,9 @@ def test_released_data_are_read_and_their_overlaps_seen(tmp_path: Path) -> None:
     assert task.train.labels.tolist() == [1, 0, 1]
     assert task.test.tokens[0] == ("he", "says", ",", "tom", "eats")
     assert task.train.bases[1] == "bigram_shift.txt:2"
-    assert (task.n_candidates, task.majority) == (8, pytest.approx(2 / 3))
-    found = overlaps(task).set_index(["first", "second"])
-    assert found.loc[("train", "validation"), ["sentences", "bags"]].tolist() == [1, 0]
-    assert found.loc[("train", "test"), ["sentences", "bags"]].tolist() == [0, 1]
-    assert found.loc[("validation", "test"), ["sentences", "bags"]].tolist() == [1, 1]
-    assert found.loc[("test", "test"), ["sentences", "bags"]].tolist() == [1, 0]
-    assert found.loc[("train", "train"), ["sentences", "bags"]].tolist() == [0, 1]
-    assert found["bases"].sum() == 0
-    assert found["n_second"].tolist() == [3, 2, 3, 2, 3, 3]
+    assert task.majority == pytest.approx(2 / 3)
+    # "he says , Tom eats" is a bag of train; "A B" is in both others
+    assert overlaps(task) == {"sentences": 2, "bags": 2, "bases": 0}
 
 
 def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) -> None:

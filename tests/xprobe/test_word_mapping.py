@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xlx.xprobe import word_mapping
-from xlx.xprobe.word_mapping import (
-    MappingError,
-    mapped_lookup,
-    normalised_words,
-    orthogonal_map,
-    precision_at_1,
-)
+from xlx.xprobe.word_mapping import normalised_words, orthogonal_map, precision_at_1
 
 DIM = 6
 ALL = np.stack([np.arange(40), np.arange(40)], axis=1)
@@ -88,42 +82,14 @@ def test_no_orthogonal_matrix_brings_the_pairs_nearer() -> None:
         assert ((source @ found @ rotation(seed=seed) - target) ** 2).sum() >= least
 
 
-def test_only_the_pairs_count() -> None:
+def test_only_the_pairs_count_and_they_have_to_be_enough() -> None:
     source, target = random(seed=1), random(seed=2)
     pairs = np.array([[5, 7], [1, 0], [2, 2], [9, 30], [8, 8], [30, 3], [31, 4]])
-    found = orthogonal_map(source, target, pairs)
+    before = orthogonal_map(source, target, pairs)
     source[39], target[39] = 100, 100
-    np.testing.assert_array_equal(found, orthogonal_map(source, target, pairs))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: orthogonal_map(random(), random(dim=3), ALL), r"6 numbers and the target's 3"),
-        (lambda: orthogonal_map(random(), random(), ALL[:5]), r"5 pairs for vectors of 6 numbers"),
-        (lambda: orthogonal_map(random(), random(9), ALL), r"pair 9 is \[9, 9\].* 40 words"),
-        (lambda: orthogonal_map(random(), random(), ALL - 1), r"pair 0 is \[-1, -1\]"),
-        (lambda: precision_at_1(random(), random(20), ALL), r"pair 20 is \[20, 20\]"),
-    ],
-)
-def test_what_no_map_can_be_fitted_on(call, message: str) -> None:
-    with pytest.raises(MappingError, match=message):
-        call()
-
-
-def test_a_mapped_lookup_gives_words_as_the_vocabulary_was_mapped() -> None:
-    vocabulary = random()
-    matrix = orthogonal_map(normalised_words(vocabulary), normalised_words(random(seed=2)), ALL)
-    words = [f"w{i}" for i in range(40)]
-
-    def lookup(asked: list[str]) -> np.ndarray:
-        zeros = np.zeros(DIM)
-        return np.array([vocabulary[words.index(w)] if w in words else zeros for w in asked])
-
-    rows = mapped_lookup(lookup, vocabulary, matrix)(["w7", "unknown", "w3"])
-    whole = normalised_words(vocabulary) @ matrix
-    np.testing.assert_allclose(rows[[0, 2]], whole[[7, 3]], atol=1e-6)
-    assert not rows[1].any()
+    np.testing.assert_array_equal(before, orthogonal_map(source, target, pairs))
+    with pytest.raises(ValueError, match=r"5 pairs for vectors of 6 numbers"):
+        orthogonal_map(source, target, pairs[:5])
 
 
 # --- retrieval ---

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from gensim.models.fasttext import FastText, save_facebook_model
 
-import xlx
 from xlx.core.settings import current
 from xlx.family import pretraining_text
-from xlx.xprobe import counted_vectors, parallel_text, vector_recipes, word_vectors
-from xlx.xprobe.counted_vectors import factorised
-from xlx.xprobe.parallel_text import ParallelText, WordVectorsError, parallel_lines, tokenize
-from xlx.xprobe.word_vectors import Ngrams, WordVectors
+from xlx.xprobe import parallel_text, word_vectors
+from xlx.xprobe.parallel_text import ParallelText, WordVectorsError, tokenize
+from xlx.xprobe.word_vectors import Ngrams, WordVectors, factorised
 
 #: Lines of a few words in which each of the first list goes with one of the second.
 LINES = [
@@ -32,11 +30,11 @@ def vectors(ngrams: Ngrams | None = None) -> WordVectors:
 
 def bucket(ngram: str, n: int) -> int:
     """fastText's hash, FNV-1a with bytes read as signed, as its source has it."""
-    found = 2166136261
+    number = 2166136261
     for byte in ngram.encode("utf-8"):
-        found ^= byte if byte < 128 else byte | 0xFFFFFF00
-        found = found * 16777619 % 2**32
-    return found % n
+        number ^= byte if byte < 128 else byte | 0xFFFFFF00
+        number = number * 16777619 % 2**32
+    return number % n
 
 
 # --- words of a text ---
@@ -82,40 +80,77 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel_text, "shipped_text", lambda: TEXT)
 
 
+def written(path: Path, content: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content, encoding="utf-8", newline="\n")
+    return path
+
+
+def lines(one: str, other: str, *sources: object, **options) -> tuple[list, list]:
+    return ParallelText(one, other, tuple(map(str, sources)), **options).lines
+
+
 def test_parallel_lines_of_a_folder_are_those_of_two_files(tmp_path: Path) -> None:
-    (tmp_path / "europarl.de-en.de").write_text("Ein Haus.\n\nDrei!\nVier\n", encoding="utf-8")
-    (tmp_path / "europarl.de-en.en").write_text("One house.\nTwo\nThree!\n \n", encoding="utf-8")
-    ours, theirs = parallel_lines("en", "de", [str(tmp_path)])
+    written(tmp_path / "europarl.de-en.de", "Ein Haus.\n\nDrei!\nVier\n")
+    written(tmp_path / "europarl.de-en.en", "One house.\nTwo\nThree!\n \n")
+    ours, theirs = lines("en", "de", tmp_path)
     assert ours == [["one", "house", "."], ["three", "!"]]
     assert theirs == [["ein", "haus", "."], ["drei", "!"]]
-    assert parallel_lines("en", "de", [str(tmp_path)], limit=1) == (ours[:1], theirs[:1])
-    with pytest.raises(WordVectorsError, match=r"end in \.en and \.fr"):
-        parallel_lines("en", "fr", [str(tmp_path)])
-    (tmp_path / "europarl.de-en.en").write_text("One house.\n", encoding="utf-8")
-    with pytest.raises(WordVectorsError, match=r"one ends before line 2"):
-        parallel_lines("en", "de", [str(tmp_path)])
-
-
-@pytest.mark.usefixtures("shipped")
-def test_parallel_lines_go_together_by_their_ids() -> None:
-    ours, theirs = parallel_lines("en", "de")
-    assert ours == [["one", "."], ["three"], ["the", "beginning"]]
-    assert theirs == [["eins", "."], ["drei"], ["der", "anfang"]]
-    assert parallel_lines("tr", "en") == ([["bir"]], [["one", "."]])
-    with pytest.raises(WordVectorsError, match=r"no line of tr is translated into en in bible_nt"):
-        parallel_lines("tr", "en", ["bible_nt"])
-    with pytest.raises(WordVectorsError, match=r"'tatoeba' is no aligned .* ntrex, bible_nt"):
-        parallel_lines("en", "de", ["tatoeba"])
+    assert lines("en", "de", tmp_path, limit=1) == (ours[:1], theirs[:1])
+    assert lines("en", "de", tmp_path, longest=2) == (ours[1:], theirs[1:])
+    assert lines("en", "de", tmp_path, most=1) == (ours[:1], theirs[:1])
 
 
 def test_lines_of_a_corpus_end_at_line_feeds_alone(tmp_path: Path) -> None:
     (tmp_path / "a.fr").write_bytes(b"un\rdeux\r\ntrois\n")
     (tmp_path / "a.en").write_bytes(b"one two\nthree\n")
-    found = parallel_lines("fr", "en", [str(tmp_path)])
-    assert found == ([["un", "deux"], ["trois"]], [["one", "two"], ["three"]])
-    (tmp_path / "a.en").write_bytes(b"one two\nthr\xe9e\n")
-    with pytest.raises(WordVectorsError, match=r"a\.en, line 2: not UTF-8"):
-        parallel_lines("fr", "en", [str(tmp_path)])
+    assert lines("fr", "en", tmp_path) == ([["un", "deux"], ["trois"]], [["one", "two"], ["three"]])
+
+
+@pytest.mark.usefixtures("shipped")
+def test_parallel_lines_go_together_by_their_ids() -> None:
+    ours, theirs = ParallelText("en", "de").lines
+    assert ours == [["one", "."], ["three"], ["the", "beginning"]]
+    assert theirs == [["eins", "."], ["drei"], ["der", "anfang"]]
+    assert ParallelText("tr", "en").lines == ([["bir"]], [["one", "."]])
+
+
+@pytest.mark.usefixtures("shipped")
+@pytest.mark.parametrize(
+    ("english", "parallel", "message"),
+    [
+        (b"one\n", ("en", "fr"), r"end in \.en and \.fr"),
+        (b"one\n", ("en", "de"), r"one ends before line 2"),
+        (b"one\nthr\xe9e\n", ("de", "en"), r"a\.en, line 2: not UTF-8"),
+        (b"one\ntwo\n", ("en", "de", None, None, 0), r"no line of en and de has 0 words or fewer"),
+        (b"", ("tr", "en", ("bible_nt",)), r"no line of tr is translated into en in bible_nt"),
+        (b"", ("en", "de", ("tatoeba",)), r"'tatoeba' is no aligned .* ntrex, bible_nt"),
+    ],
+)
+def test_lines_that_cannot_be_read(tmp_path: Path, english, parallel, message: str) -> None:
+    (tmp_path / "a.en").write_bytes(english)
+    written(tmp_path / "a.de", "eins\nzwei\n")
+    code, other, *options = parallel
+    sources, limit, longest = (*options, *[None] * 3)[:3]
+    with pytest.raises(WordVectorsError, match=message):
+        _ = ParallelText(code, other, sources or (str(tmp_path),), limit, longest).lines
+
+
+def test_translations_are_counted_once_and_named_by_their_files(tmp_path: Path) -> None:
+    def parallel(name: str, third: str = "drei vier", **options) -> ParallelText:
+        written(tmp_path / name / "a.de", f"eins\nzwei\n{third}\n")
+        written(tmp_path / name / "a.en", "one\ntwo\nthree four five\n")
+        return ParallelText("en", "de", (str(tmp_path / name),), **options)
+
+    whole = parallel("first")
+    assert len(whole) == 3
+    assert whole.about == parallel("again").about
+    others = [parallel("other", "sechs"), parallel("a", most=1), parallel("b", limit=2)]
+    assert all(other.about != whole.about for other in others)
+    written(tmp_path / "first" / "a.de", "")
+    assert len(whole) == 3
+    shipped = [ParallelText("en", "de", (own,)) for own in pretraining_text.ALIGNED_SOURCES]
+    assert shipped[0].about != shipped[1].about
 
 
 # --- vectors of words ---
@@ -132,26 +167,17 @@ def test_lookup_of_words_with_a_vector() -> None:
 def test_a_word_without_a_vector_is_zero_or_the_mean_of_its_ngrams() -> None:
     assert vectors().lookup(["dog"]).tolist() == [[0, 0]]
     table = np.random.default_rng(0).normal(size=(7, 2)).astype(np.float32)
-    found = vectors(Ngrams(table, 3, 4)).lookup(["dög", "cat", ""])
+    looked_up = vectors(Ngrams(table, 3, 4)).lookup(["dög", "cat", ""])
     expected = [table[bucket(ngram, 7)] for ngram in ("<dö", "<dög", "dög", "dög>", "ög>")]
-    np.testing.assert_allclose(found[0], np.mean(expected, axis=0), rtol=1e-6)
-    assert found[1].tolist() == [3, 4]
-    assert found[2].tolist() == [0, 0]
+    np.testing.assert_allclose(looked_up[0], np.mean(expected, axis=0), rtol=1e-6)
+    assert looked_up[1:].tolist() == [[3, 4], [0, 0]]
 
 
-@pytest.mark.parametrize(
-    ("words", "rows", "message"),
-    [
-        (("a", "b"), np.ones((3, 2)), r"en: there are 2 words and vectors of shape \(3, 2\)"),
-        ((), np.ones((0, 2)), r"one or more words with a row each are needed"),
-        (("a", "b"), np.ones(2), r"vectors of shape \(2,\)"),
-        (("a", "a"), np.ones((2, 2)), r"the word 'a' comes twice"),
-        (("a", "b"), np.array([[1, 2], [np.nan, 0]]), r"vector of 'b' holds NaN"),
-    ],
-)
-def test_vectors_that_do_not_fit_their_words_are_refused(words, rows, message) -> None:
-    with pytest.raises(WordVectorsError, match=message):
-        WordVectors("en", words, rows)
+def test_vectors_that_do_not_fit_their_words_are_refused() -> None:
+    with pytest.raises(WordVectorsError, match=r"the word 'a' comes twice"):
+        WordVectors("en", ("a", "a"), np.ones((2, 2)))
+    with pytest.raises(WordVectorsError, match=r"vector of 'b' holds NaN"):
+        WordVectors("en", ("a", "b"), np.array([[1, 2], [np.nan, 0]]))
 
 
 # --- counts ---
@@ -178,21 +204,20 @@ def information_in_words(window: int) -> tuple[list[str], np.ndarray]:
 @pytest.mark.parametrize("window", [1, 3])
 def test_vectors_from_counts_against_a_loop(window: int) -> None:
     words, information = information_in_words(window)
-    found = factorised(LINES, "en", dim=4, window=window, ngrams=None)
-    assert found.words == tuple(words)
+    own = factorised(LINES, "en", dim=4, window=window, buckets=50)
+    assert own.words == tuple(words)
     u, s, _ = np.linalg.svd(information)
     expected = u[:, :4] * np.sqrt(s[:4])
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     # Components are open up to a rotation among equal ones, and cosines are not.
     assert s[3] - s[4] > 1e-3
-    np.testing.assert_allclose(found.vectors @ found.vectors.T, expected @ expected.T, atol=1e-4)
-    assert found.ngrams is None
+    np.testing.assert_allclose(own.vectors @ own.vectors.T, expected @ expected.T, atol=1e-4)
 
 
 def test_a_rare_word_is_no_neighbour_but_keeps_its_place() -> None:
     lines = ["a b c d", "a b c d", "a x b"]
     words, near = ["a", "b", "c", "d"], [[0, 2, 0, 0], [2, 0, 2, 0], [0, 2, 0, 2], [0, 0, 2, 0]]
-    counted = counted_vectors._neighbours([line.split() for line in lines], words, 1)
+    counted = word_vectors._neighbours([line.split() for line in lines], words, 1)
     assert counted.toarray().tolist() == near
 
 
@@ -206,32 +231,23 @@ def test_words_that_were_not_in_the_text_are_near_those_that_look_like_them() ->
 
 
 def test_means_of_ngrams_are_as_near_to_the_words_as_least_squares_has_them(monkeypatch) -> None:
-    monkeypatch.setattr(counted_vectors, "_STEPS", 100)
+    monkeypatch.setattr(word_vectors, "_STEPS", 100)
     words, vectors = ["ab", "abc", "bcd"], np.random.default_rng(0).normal(size=(3, 2))
-    found = counted_vectors._fitted_ngrams(words, vectors, (2, 3), 9).vectors
+    found = word_vectors._fitted_ngrams(words, vectors, (2, 3), 9).vectors
     means = np.zeros((3, 9))
     for row, word in enumerate(words):
         framed = f"<{word}>"
         ngrams = [framed[at : at + n] for n in (2, 3) for at in range(len(framed) - n + 1)]
         for ngram in ngrams:
             means[row, bucket(ngram, 9)] += 1 / len(ngrams)
-    penalty = counted_vectors._DAMPING**2 * np.eye(9)
+    penalty = word_vectors._DAMPING**2 * np.eye(9)
     expected = np.linalg.solve(means.T @ means + penalty, means.T @ vectors)
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_count": 99}, r"en: no word comes 99 times in 18 lines"),
-        ({"dim": 12}, r"en: 12 words and \d+ pairs .* too few for 12 components; give more text"),
-        ({"window": 0}, r"window is 0: it must be a whole number, 1 or more"),
-        ({"ngrams": (5, 3)}, r"n-grams of \(5, 3\)"),
-    ],
-)
-def test_counting_that_cannot_be_done(options, message) -> None:
-    with pytest.raises(WordVectorsError, match=message):
-        factorised(LINES, "en", **{"dim": 4, **options})
+def test_counting_too_few_words() -> None:
+    with pytest.raises(WordVectorsError, match=r"en: 12 words are too few for 12 components"):
+        factorised(LINES, "en", dim=12)
 
 
 # --- the text of the compendium ---
@@ -241,119 +257,61 @@ SHORT["a"]["tr"] = {"0": "IŞIK yandı ışık evde", "1": "ışık IŞIK evde y
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of a few lines in place of the shipped one."""
     monkeypatch.setattr(parallel_text, "shipped_text", lambda: SHORT)
-    monkeypatch.setattr(vector_recipes, "_LOADED", {})
+    monkeypatch.setattr(word_vectors, "_LOADED", {})
 
 
-def files() -> dict[Path, int]:
-    cache = current().cache
-    return {path: path.stat().st_mtime_ns for path in cache.rglob("*.arrow")}
-
-
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("_short")
 def test_vectors_of_the_text_are_kept_and_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"dim": 2, "buckets": 50}
-    recipes = vector_recipes.of_pretraining_text(["tr", "en"], **options)
-    assert list(recipes) == ["tr", "en"]
-    first = dict(zip(recipes, vector_recipes.load_vectors([*recipes.values()]), strict=True))
-    assert set(first["tr"].words) == {"ışık", "yandı", "evde"}
+    recipes = [word_vectors.of_pretraining_text(code, **options) for code in ("tr", "en")]
+    first = word_vectors.load_vectors(recipes)
+    assert set(first[0].words) == {"ışık", "yandı", "evde"}
     plain = factorised(LINES, "en", **options)
-    assert first["en"].words == plain.words
-    np.testing.assert_array_equal(first["en"].vectors, plain.vectors)
+    assert first[1].words == plain.words
+    np.testing.assert_array_equal(first[1].vectors, plain.vectors)
+    assert len(list(current().cache.rglob("word-vectors/*/*"))) == 2
 
-    before = files()
-    assert len(before) == 2
-    monkeypatch.setattr(vector_recipes, "_LOADED", {})
-    for code, recipe in recipes.items():
-        kept = recipe.load()
-        assert kept.words == first[code].words
-        np.testing.assert_array_equal(kept.vectors, first[code].vectors)
-        np.testing.assert_array_equal(kept.lookup(["xyz"]), first[code].lookup(["xyz"]))
-    assert files() == before
-    for seed in (1, 0):
-        vector_recipes.of_pretraining_text(["en"], **options, seed=seed)["en"].load()
-    assert len(files()) == 3
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("counted again")
+
+    monkeypatch.setattr(word_vectors, "_LOADED", {})
+    monkeypatch.setattr(word_vectors, "factorised", fail)
+    for before, kept in zip(first, word_vectors.load_vectors(recipes), strict=True):
+        assert kept.words == before.words
+        np.testing.assert_array_equal(kept.vectors, before.vectors)
+        np.testing.assert_array_equal(kept.lookup(["xyz"]), before.lookup(["xyz"]))
 
 
-@pytest.mark.usefixtures("short")
-def test_two_processes_train_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipes = vector_recipes.of_pretraining_text(["en", "tr"], dim=2, ngrams=None).values()
-    made = []
-    for workers in (1, 2):
-        monkeypatch.setattr(vector_recipes, "_LOADED", {})
-        with xlx.settings(workers=workers, cache=current().cache / str(workers)):
-            made.append(vector_recipes.load_vectors([*recipes]))
-    for one, two in zip(*made, strict=True):
-        np.testing.assert_array_equal(one.vectors, two.vectors)
-        assert two.ngrams is None
+@pytest.mark.usefixtures("_short")
+def test_a_language_that_the_text_lacks() -> None:
+    with pytest.raises(WordVectorsError, match=r"no line of 'xx': choose en, tr"):
+        word_vectors.load_vectors([word_vectors.of_pretraining_text("xx")])
 
 
 def test_recipes_are_named_by_all_that_decides_their_vectors(tmp_path: Path) -> None:
     def ask(code: str = "en", **options) -> str:
-        return vector_recipes.of_pretraining_text([code], **options)[code].ask.identity
+        return word_vectors.of_pretraining_text(code, **options).ask.identity
+
+    def ask_file(name: str, content: str, **options) -> str:
+        return word_vectors.of_file(written(tmp_path / name, content), "de", **options).ask.identity
 
     assert ask() == ask(dim=100, seed=0)
-    others = [ask("de"), ask(dim=99), ask(seed=1), ask(ngrams=None)]
-    file = vec(tmp_path / "a.vec", "1 2\nder 1 2\n")
-    others += [vector_recipes.of_file(file, "de", limit=limit).ask.identity for limit in (1, 2)]
-    same = vec(tmp_path / "b.vec", "1 2\nder 1 2\n")
-    assert vector_recipes.of_file(same, "de", limit=1).ask.identity == others[-2]
-    others.append(vector_recipes.of_file(vec(tmp_path / "c.vec", "1 1\na 1\n"), "de").ask.identity)
+    file = ask_file("a.vec", "1 2\nder 1 2\n")
+    assert file == ask_file("b.vec", "1 2\nder 1 2\n")
+    others = [ask("de"), ask(dim=99), ask(seed=1), file, ask_file("c.vec", "1 1\na 1\n")]
+    others.append(ask_file("a.vec", "1 2\nder 1 2\n", dim=2))
     assert len({ask(), *others}) == 1 + len(others)
-
-
-@pytest.mark.usefixtures("short")
-def test_a_language_that_the_text_lacks() -> None:
-    recipe = vector_recipes.of_pretraining_text(["xx"])["xx"]
-    with pytest.raises(WordVectorsError, match=r"no line of 'xx': choose en, tr"):
-        recipe.load()
-    with pytest.raises(TypeError, match=r"epochs"):
-        vector_recipes.of_pretraining_text(["en"], epochs=3)
-
-
-# --- translations ---
-
-
-def test_translations_are_counted_once_and_named_by_their_files(tmp_path: Path) -> None:
-    def folder(name: str, third: str = "drei vier fünf") -> str:
-        own = tmp_path / name
-        own.mkdir()
-        vec(own / "a.de", f"eins\nzwei\n{third}\n")
-        vec(own / "a.en", "one\ntwo\nthree four five\n")
-        return str(own)
-
-    def parallel(source: str, **options) -> ParallelText:
-        return ParallelText("en", "de", (source,), **options)
-
-    first = folder("first")
-    whole = parallel(first)
-    assert len(whole) == 3
-    assert whole.lines[1][2] == ["drei", "vier", "fünf"]
-    assert parallel(first, longest=2, most=1).lines == ([["one"]], [["eins"]])
-    assert whole.about == parallel(folder("again")).about
-    others = [parallel(folder("other", "sechs")), parallel(first, most=1), parallel(first, limit=2)]
-    assert all(other.about != whole.about for other in others)
-    with pytest.raises(WordVectorsError, match=r"no line of en and de has 0 words or fewer"):
-        len(parallel(first, longest=0))
-    vec(Path(first) / "a.de", "")
-    assert len(whole) == 3
-    shipped = [ParallelText("en", "de", (own,)) for own in pretraining_text.ALIGNED_SOURCES]
-    assert shipped[0].about != shipped[1].about
 
 
 # --- files of fastText ---
 
 
-def vec(path: Path, content: str) -> Path:
-    path.write_text(content, encoding="utf-8", newline="\n")
-    return path
-
-
 def test_vectors_of_a_text_file(tmp_path: Path) -> None:
     content = "3 2\nder 0.5 -1e-3 \na\u00a0b 1 2\nÖl 3 4\n"
-    found = word_vectors.pretrained(vec(tmp_path / "a.vec", content), "de")
+    found = word_vectors.pretrained(written(tmp_path / "a.vec", content), "de")
     assert found.words == ("der", "a\u00a0b", "Öl")
     np.testing.assert_allclose(found.vectors, [[0.5, -1e-3], [1, 2], [3, 4]], rtol=1e-6)
     assert found.ngrams is None
@@ -383,16 +341,11 @@ def test_words_that_are_no_whole_utf8_and_fall_together_count_once(tmp_path: Pat
 )
 def test_a_malformed_text_file_is_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(WordVectorsError, match=r"a\.vec is no whole \.vec file of fastText"):
-        word_vectors.pretrained(vec(tmp_path / "a.vec", content), "de")
-
-
-def test_a_vector_that_is_no_number_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WordVectorsError, match=r"vector of 'der' holds NaN"):
-        word_vectors.pretrained(vec(tmp_path / "a.vec", "1 2\nder 1 nan\n"), "de")
+        word_vectors.pretrained(written(tmp_path / "a.vec", content), "de")
 
 
 def test_lines_past_the_limit_are_not_read(tmp_path: Path) -> None:
-    path = vec(tmp_path / "a.vec", "9 1\nder 1\ndie x\n")
+    path = written(tmp_path / "a.vec", "9 1\nder 1\ndie x\n")
     assert word_vectors.pretrained(path, "de", limit=1).words == ("der",)
 
 
@@ -403,24 +356,23 @@ def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
     )  # fmt: skip
     path = tmp_path / "a.bin"
     save_facebook_model(model, str(path))
-    found = word_vectors.pretrained(path, "en", limit=5)
-    assert found.words == tuple(model.wv.index_to_key[:5])
-    np.testing.assert_allclose(found.vectors, model.wv.vectors[:5], atol=1e-6)
-    np.testing.assert_allclose(found.lookup(["castles"])[0], model.wv["castles"], atol=1e-6)
+    own = word_vectors.pretrained(path, "en", limit=5)
+    assert own.words == tuple(model.wv.index_to_key[:5])
+    np.testing.assert_allclose(own.vectors, model.wv.vectors[:5], atol=1e-6)
+    np.testing.assert_allclose(own.lookup(["castles"])[0], model.wv["castles"], atol=1e-6)
 
     whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(WordVectorsError, match=r"a\.bin is no whole \.bin file of fastText"):
-        word_vectors.pretrained(path, "en")
-    path.write_bytes(b"not a model at all, but some text that is long enough to be read as one")
-    with pytest.raises(WordVectorsError, match=r"a\.bin is no whole \.bin file of fastText"):
-        word_vectors.pretrained(path, "en")
+    for content in (
+        whole[: len(whole) // 2],
+        b"no model, but text long enough to be read as one" * 2,
+    ):
+        path.write_bytes(content)
+        with pytest.raises(WordVectorsError, match=r"a\.bin is no whole \.bin file of fastText"):
+            word_vectors.pretrained(path, "en")
 
 
 def test_what_is_no_file_of_vectors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cc\.de\.300\.vec are not there: download"):
-        word_vectors.pretrained(tmp_path / "cc.de.300.vec", "de")
+        word_vectors.of_file(tmp_path / "cc.de.300.vec", "de")
     with pytest.raises(WordVectorsError, match=r"a\.txt is neither a \.vec nor a \.bin"):
-        word_vectors.pretrained(vec(tmp_path / "a.txt", "1 1\na 1\n"), "de")
-    with pytest.raises(WordVectorsError, match=r"limit is 0"):
-        word_vectors.pretrained(vec(tmp_path / "a.vec", "1 1\na 1\n"), "de", limit=0)
+        word_vectors.pretrained(written(tmp_path / "a.txt", "1 1\na 1\n"), "de")

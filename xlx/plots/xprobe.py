@@ -50,10 +50,9 @@ def accuracies(table: pd.DataFrame) -> Figure:
 def correlations(table: pd.DataFrame) -> Figure:
     """Rank correlation of probing and a downstream task, a row a language (Figure 3).
 
-    ``table`` has ``language``, ``task``, ``rho``, ``low`` and ``high``, as `xprobe.correlations`
-    gives it. A cell has ρ and below it the interval; it is framed where the interval does not
-    contain 0, as chance alone makes it do in 1 of 20 cells. A missing ρ (one side is the same for
-    all encoders) stays grey.
+    ``table`` is as of `xprobe.rank_correlations`. A cell has ρ and below it the interval; it is
+    framed where the interval does not contain 0, as chance alone makes it do in 1 of 20 cells. A
+    missing ρ (one side is the same for all encoders) stays grey.
 
     Raises ValueError for two rows of one cell, or no ρ in the table.
     """
@@ -79,10 +78,10 @@ def correlations(table: pd.DataFrame) -> Figure:
 def relative(table: pd.DataFrame) -> Figure:
     """Accuracy over that in English, a map an encoder (Figure 4).
 
-    ``table`` has ``language``, ``encoder``, ``task`` and ``ratio``, as `xprobe.relative` gives it.
-    White is 1, parity; purple is better than English, orange worse; the colours end at 0.5 and 1.5.
-    A ratio that is missing or infinite (nothing is right in English) stays grey, and so does word
-    content (WC), of which some per cent are right: its ratios say nothing.
+    ``table`` is as of `xprobe.relative_accuracies`. White is 1, parity; purple is better than
+    English, orange worse; the colours end at 0.5 and 1.5. A ratio that is missing or infinite
+    (nothing is right in English) stays grey, and so does word content (WC), of which some per cent
+    are right: its ratios say nothing.
 
     Raises ValueError for two ratios of one cell, or none in the table.
     """
@@ -106,7 +105,7 @@ def relative(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def selectivity(table: pd.DataFrame, *, columns: int = 3) -> Figure:
+def selectivity(table: pd.DataFrame) -> Figure:
     """Accuracy with interval, the control task and the majority class, a panel a task.
 
     ``table`` has ``task``, ``encoder``, ``language``, ``accuracy``, ``low``, ``high``, ``control``
@@ -120,27 +119,25 @@ def selectivity(table: pd.DataFrame, *, columns: int = 3) -> Figure:
     check_once(table.dropna(subset="accuracy"), "task", "encoder", "language")
     languages = order(table, "language")
     few = len(languages) * table["encoder"].nunique() <= 15
-    item, panel = {"item": "encoder"}, {"panel": "task"}
+    shared = {"item": "encoder", "series": "series", "panel": "task", "scale": 100}
     looks = looks_of(languages, {}) if few else {"a language": look(BLUE, "o")}
     table = table.assign(series=table["language"] if few else "a language")
     on = lanes(
-        table, value="accuracy", series="series", looks=looks, scale=100, columns=columns,
-        labels={code: language_label(code) for code in languages}, width=2.4, sharex=False,
-        lane=0.1 if few else 0.12, low="low" if few else "", spread=0 if few else 0.25,
-        shift=None if few else -0.12, alpha=1 if few else 0.6, **item, **panel,
+        table, value="accuracy", looks=looks, columns=3, width=2.4, sharex=False,
+        labels={code: language_label(code) for code in languages}, lane=0.1 if few else 0.12,
+        low="low" if few else "", spread=0 if few else 0.25, shift=None if few else -0.12,
+        alpha=1 if few else 0.6, **shared,
     )  # fmt: skip
-    for column, mark in (("control", None), ("majority", _MAJORITY)):
-        if column not in table or table[column].isna().all():
-            continue
-        hollow = {
-            key: own | {"marker": "<", "markerfacecolor": "white"} for key, own in looks.items()
-        }
-        if not few:
-            hollow = {key: look(VERMILION, "<", hollow=True) for key in looks}
-        lanes(table, value=column, series="series", scale=100, on=on, low="", **item, **panel,
-              looks={key: mark or own for key, own in hollow.items()},
-              labels=dict.fromkeys(looks, "_"), shift=None if few else 0.18,
-              spread=0 if few else 0.2, markersize=6 if mark else 3.5)  # fmt: skip
+    hollow = {key: own | {"marker": "<", "markerfacecolor": "white"} for key, own in looks.items()}
+    control = hollow if few else {key: look(VERMILION, "<", hollow=True) for key in looks}
+    for column, marks, size in (
+        ("control", control, 3.5), ("majority", dict.fromkeys(looks, _MAJORITY), 6),
+    ):  # fmt: skip
+        if column in table and table[column].notna().any():
+            lanes(
+                table, value=column, on=on, low="", looks=marks, labels=dict.fromkeys(looks, "_"),
+                shift=None if few else 0.18, spread=0 if few else 0.2, markersize=size, **shared,
+            )  # fmt: skip
     handles = [handle("control task", look("0.35" if few else VERMILION, "<", hollow=True)),
                handle("majority class", _MAJORITY, markersize=7)]  # fmt: skip
     return on.done("accuracy (%)", handles=handles)

@@ -10,10 +10,11 @@ import pandas as pd
 
 from xlx.core import paths
 from xlx.text.trees import Tree, Treebank
-from xlx.xprobe import sentence_probing, subjects
+from xlx.xprobe import subjects
 from xlx.xprobe.probing_rules import PROBING_TASKS, Rules
 from xlx.xprobe.probing_tasks import TASK_PARTS
 from xlx.xprobe.sentence_changes import clauses
+from xlx.xprobe.sentence_probing import cell_means, probe
 from xlx.xprobe.summaries import gains
 from xlx.xprobe.task_sets import Planned
 
@@ -37,11 +38,11 @@ def rules_of(changes: Mapping[str, Any]) -> Rules:
 
 def sentences_of(treebanks: Mapping[str, Sequence[Treebank]]) -> pd.DataFrame:
     """By language: sentences of each treebank, and ``words`` of all."""
-    rows = {}
-    for code, banks in treebanks.items():
-        parsed = [bank.trees for bank in banks]
-        rows[code] = {trees.source: len(trees) for trees in parsed}
-        rows[code]["words"] = sum(trees.n_words for trees in parsed)
+    rows = {
+        code: {bank.source: len(bank.trees) for bank in banks}
+        | {"words": sum(bank.trees.n_words for bank in banks)}
+        for code, banks in treebanks.items()
+    }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -86,16 +87,18 @@ def lacking_tasks(table: pd.DataFrame, least: int) -> pd.DataFrame:
     return rows.assign(needed=least).reset_index(drop=True)
 
 
-def in_every_language(tasks: Tasks, reference: str = "en") -> dict[str, list[Planned]]:
-    """The tasks that the reference language has, too: the others have nothing to compare with."""
-    names = {task.name for task in tasks[reference]}
+def _named(tasks: Tasks, names: set[str]) -> dict[str, list[Planned]]:
     return {code: [task for task in own if task.name in names] for code, own in tasks.items()}
+
+
+def in_every_language(tasks: Tasks) -> dict[str, list[Planned]]:
+    """The tasks that English has, too: the others have nothing to compare with."""
+    return _named(tasks, {task.name for task in tasks["en"]})
 
 
 def in_all_languages(tasks: Tasks) -> dict[str, list[Planned]]:
     """The tasks that every language has."""
-    names = set.intersection(*({task.name for task in own} for own in tasks.values()))
-    return {code: [task for task in own if task.name in names] for code, own in tasks.items()}
+    return _named(tasks, set.intersection(*({task.name for task in x} for x in tasks.values())))
 
 
 def example_items(tasks: Tasks, languages: Sequence[str]) -> pd.DataFrame:
@@ -124,8 +127,7 @@ def without_encoders(tasks: Tasks, dim: int, seed: int) -> pd.DataFrame:
     """`sentence_probing.cell_means` of the number of tokens alone and of a bag of words."""
     asked = [subjects.of_length(code) for code in tasks]
     asked += [subjects.of_random_words(code, dim=dim, seed=seed) for code in tasks]
-    found = sentence_probing.probe(asked, tasks, seeds=[seed], order=seed)
-    return sentence_probing.cell_means(found)
+    return cell_means(probe(asked, tasks, seeds=[seed], order=seed))
 
 
 def beside_chance(cells: pd.DataFrame) -> pd.DataFrame:
@@ -139,17 +141,14 @@ def length_by_training(tasks: Tasks, cells: pd.DataFrame, seed: int) -> pd.DataF
 
     ``cells`` has those as they are trained above (`without_encoders`).
     """
-    only = {code: [task for task in own if task.name == "SentLen"] for code, own in tasks.items()}
-    trained = {
-        "without weight decay": {"weight_decay": 0.0},
-        "and trained on": {"weight_decay": 0.0, "anneal": 1.0, "patience": 50},
-    }
+    only = _named(tasks, {"SentLen"})
     lengths = [subjects.of_length(code) for code in tasks]
-    options = {"seeds": [seed], "order": seed, "control": False}
-    as_above = cells[(cells["encoder"] == "length alone") & (cells["task"] == "SentLen")]
-    columns = {"as above": as_above} | {
-        name: sentence_probing.cell_means(sentence_probing.probe(lengths, only, **options, **own))
-        for name, own in trained.items()
+    options = {"seeds": [seed], "order": seed, "control": False, "weight_decay": 0.0}
+    longer = options | {"anneal": 1.0, "patience": 50}
+    columns = {
+        "as above": cells[(cells["encoder"] == "length alone") & (cells["task"] == "SentLen")],
+        "without weight decay": cell_means(probe(lengths, only, **options)),
+        "and trained on": cell_means(probe(lengths, only, **longer)),
     }
     return pd.DataFrame({x: own.set_index("language")["accuracy"] for x, own in columns.items()})
 
@@ -173,18 +172,18 @@ def gains_by_condition(
     alone : column → a setting of ``main`` whose gain stands by itself.
     """
     of = {name: gains(own).set_index("task") for name, own in conditions.items()}
-    first, *others = of
-    columns = {first: of[first]["gain"], "low": of[first]["low"], "high": of[first]["high"]}
-    columns = {name: (100 * own).round(0) for name, own in columns.items()}
-    columns["better"] = of[first]["better"]
     single = {
         name: gains(main[main["language"].isin(["en", setting])]).set_index("task")["gain"]
         for name, setting in alone.items()
     }
-    later = {name: of[name]["gain"] for name in others}
-    names = [*list(single)[:1], *later, *list(single)[1:]]
-    rest = {name: (100 * (single | later)[name]).round(0) for name in names}
-    return pd.DataFrame(columns | rest)
+    first, *others = of
+    columns = {first: of[first]["gain"], "low": of[first]["low"], "high": of[first]["high"]}
+    rest = {name: of[name]["gain"] for name in others}
+    names = list(single)
+    rest = {x: single[x] for x in names[:1]} | rest | {x: single[x] for x in names[1:]}
+    table = (100 * pd.DataFrame(columns | rest)).round(0)
+    table.insert(3, "better", of[first]["better"])
+    return table
 
 
 def percent(table: pd.DataFrame | pd.Series, digits: int = 0) -> Any:

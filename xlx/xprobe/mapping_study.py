@@ -8,7 +8,6 @@ it, and the subjects whose vectors are probed (Table 4, Figures 2 to 4).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,14 +15,21 @@ import pandas as pd
 from xlx import printed
 from xlx.core import checks, paths
 from xlx.text import labelled
-from xlx.xprobe import encoder_answers, subjects, vector_recipes, word_spaces
-from xlx.xprobe.dictionaries import OfFile, OfTranslations
-from xlx.xprobe.encoder_answers import Retrieval
-from xlx.xprobe.encoder_recipes import Inference, Inferred, Mapped, Untrained
+from xlx.text.examples import Examples
+from xlx.xprobe import subjects, word_spaces, word_vectors
+from xlx.xprobe.encoder_recipes import (
+    Inference,
+    Inferred,
+    Mapped,
+    Retrieval,
+    Untrained,
+    inference_accuracies,
+    retrieved,
+)
 from xlx.xprobe.parallel_text import ParallelText
 from xlx.xprobe.sentence_encoders import ENCODER_NAMES, MINI, Sizes
 from xlx.xprobe.subjects import Subject
-from xlx.xprobe.word_spaces import Lookup
+from xlx.xprobe.word_spaces import Lookup, OfFile, OfTranslations
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,19 +95,18 @@ class MappingStudy:
     def lookups(self) -> dict[str, Lookup]:
         """Words of each language in the space of the English ones."""
         width, files = self.size.words, self.word_vectors
-        counted = [code for code in self.codes if code not in files]
-        vectors = vector_recipes.of_pretraining_text(counted, dim=width)
-        for code in self.codes:
-            if code in files:
-                vectors[code] = vector_recipes.of_file(paths.ROOT / files[code], code, dim=width)
-        lookups = {"en": Lookup(vectors["en"])}
-        for code in self.languages:
-            lookups[code] = Lookup(vectors[code], vectors["en"], self._dictionary(code))
-        return lookups
+        vectors = {
+            code: word_vectors.of_file(paths.ROOT / files[code], code, dim=width)
+            if code in files
+            else word_vectors.of_pretraining_text(code, dim=width)
+            for code in self.codes
+        }
+        mapped = {x: Lookup(vectors[x], vectors["en"], self._dictionary(x)) for x in self.languages}
+        return {"en": Lookup(vectors["en"])} | mapped
 
     def _dictionary(self, code: str) -> OfFile | OfTranslations:
         if code in self.dictionaries:
-            return OfFile(Path(paths.ROOT / self.dictionaries[code]))
+            return OfFile(paths.ROOT / self.dictionaries[code])
         sources = (*self.sources.values(),)
         return OfTranslations(ParallelText(code, "en", sources, limit=self.n_parallel))
 
@@ -111,42 +116,33 @@ class MappingStudy:
 
     # --- encoders ---------------------------------------------------------------------------------
 
-    @property
-    def _nli_options(self) -> dict[str, Any]:
-        return {"path": paths.ROOT / self.nli_path} if self.nli_path else {}
+    def _pairs(self, code: str, part: str, **options: Any) -> Examples:
+        if self.nli_path:
+            options["path"] = paths.ROOT / self.nli_path
+        return labelled.load_labelled("NLI", code, part, **options)
 
     @cached_property
     def learnt(self) -> Inference:
         """English pairs to learn from: those of shipped ones that no language is stopped by."""
-        pairs = labelled.load_labelled(
-            "NLI", "en", "train", source=self.nli_train, **self._nli_options
-        )
+        pairs = self._pairs("en", "train", source=self.nli_train)
         if self.nli_path is None:
-            apart = set(labelled.load_labelled("NLI", "en", "train").ids)
-            kept = [i for i, name in enumerate(pairs.ids) if name not in apart]
-            pairs = pairs.at(kept)
+            apart = set(self._pairs("en", "train").ids)
+            pairs = pairs.at([i for i, name in enumerate(pairs.ids) if name not in apart])
         return Inference((pairs,), self.lookups["en"])
 
     @cached_property
     def held_out(self) -> dict[str, Inference]:
         """By language: pairs that training is stopped by."""
-        found = {}
-        for code in self.codes:
-            parts = [labelled.load_labelled("NLI", code, "validation", **self._nli_options)]
-            parts += [labelled.load_labelled("NLI", code, "train")] if self.nli_path is None else []
-            found[code] = Inference(tuple(parts), self.lookups[code])
-        return found
+        parts = ["validation"] if self.nli_path else ["validation", "train"]
+        return {
+            code: Inference(tuple(self._pairs(code, part) for part in parts), self.lookups[code])
+            for code in self.codes
+        }
 
     @cached_property
     def asked(self) -> dict[str, Inference]:
         """By language: pairs that encoders are tested on."""
-        return {
-            code: Inference(
-                (labelled.load_labelled("NLI", code, "test", **self._nli_options),),
-                self.lookups[code],
-            )
-            for code in self.codes
-        }
+        return {x: Inference((self._pairs(x, "test"),), self.lookups[x]) for x in self.codes}
 
     @cached_property
     def english(self) -> dict[str, Inferred]:
@@ -159,8 +155,7 @@ class MappingStudy:
     def settings(self) -> dict[str, tuple[str, str]]:
         """Name in tables → language and corpus it is mapped by; English is mapped to itself."""
         usual = next(iter(self.parallel))
-        partner = self.languages[0]
-        settings = {"en": ("en", self.first.get(partner, usual))}
+        settings = {"en": ("en", self.first.get(self.languages[0], usual))}
         settings |= {code: (code, self.first.get(code, usual)) for code in self.languages}
         second = {x: corpus for x, corpus in self.second.items() if x in self.languages}
         return settings | {f"{x}-{corpus}": (x, corpus) for x, corpus in second.items()}
@@ -195,13 +190,17 @@ class MappingStudy:
 
         "en" before mapping, "en-mapped" after English was mapped to English.
         """
-        questions = {}
+        rows, recipes, asked = [], [], []
         for name in self.encoders:
-            questions[name, "en"] = self.english[name], self.asked["en"]
+            own = {"en": (self.english[name], "en")}
             for setting, (code, _) in self.settings.items():
-                recipe = self.mapped[name, setting]
-                questions[name, shown_setting(setting)] = recipe, self.asked[code]
-        return encoder_answers.inference_accuracies(questions)
+                own[shown_setting(setting)] = self.mapped[name, setting], code
+            for shown, (recipe, code) in own.items():
+                rows.append((ENCODER_NAMES[name], shown))
+                recipes.append(recipe)
+                asked.append(self.asked[code])
+        table = pd.DataFrame(rows, columns=["encoder", "language"])
+        return table.assign(accuracy=inference_accuracies(recipes, asked))
 
     # --- is it the map? ---------------------------------------------------------------------------
 
@@ -238,12 +237,12 @@ class MappingStudy:
         ``inference`` (accuracy); shares in [0, 1]."""
         asks = self.retrievals(n_retrieved, all_lines, all_epochs)
         keys = pd.MultiIndex.from_tuples(asks, names=["encoder", "condition", "language"])
-        maps = encoder_answers.retrieved(list(asks.values())).set_axis(keys)
+        maps = retrieved(list(asks.values())).set_axis(keys)
         inferring = {key: own.encoder for key, own in asks.items() if own.encoder is not None}
         pairs = [self.asked[code] for _, _, code in inferring]
-        answers = encoder_answers.answered(list(inferring.values()), pairs)
         index = pd.MultiIndex.from_tuples(inferring, names=keys.names)
-        maps["inference"] = pd.Series([own.accuracy for own in answers], index)
+        accuracies = inference_accuracies(list(inferring.values()), pairs)
+        maps["inference"] = pd.Series(accuracies, index)
         return maps.rename(columns={"found": "P@1"}).rename(index=ENCODER_NAMES, level="encoder")
 
     # --- what is probed ---------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 """Words of a text, and lines of two languages that translate one another.
 
 Words are those of the Moses tokeniser (section 6 of Ravishankar, Øvrelid and Velldal 2019).
-Translations are the aligned part of the shipped text, or files of one's own as Europarl and MultiUN
-are published (`parallel_lines`); `ParallelText` names some by where they are from and reads them
-when they are needed.
+Translations (`ParallelText`) are the aligned part of the shipped text, or files of one's own as
+Europarl and MultiUN are published.
 """
 
 import hashlib
@@ -26,19 +25,16 @@ LINES_VERSION = 1
 
 
 class WordVectorsError(ValueError):
-    """Vectors or lines that cannot be read or made; says where, why, and what to do."""
+    """Words, lines or pairs of words that cannot be read or made; says where, why, what to do."""
 
 
 def tokenize(text: str, language: str) -> list[str]:
     """The words and punctuation marks of a text in small letters, by Moses' rules (section 6).
 
     A language for which Moses has no list of abbreviations is read by the rules of English, as
-    XNLI's own text was. Nothing is escaped for XML. A full stop is parted from its word unless
-    that is an abbreviation or the next word begins in small letters: so capitals have to be there,
-    and are taken away afterwards. Languages written without spaces (zh, ja, th) come out in runs as
-    long as the text has them; segment them beforehand.
-
-    Raises ValueError where `language` is no language tag.
+    XNLI's own text was; nothing is escaped for XML. Capitals tell where sentences end, so they are
+    taken away afterwards. Languages written without spaces (zh, ja, th) come out in runs as long as
+    the text has them; segment them beforehand. ValueError where `language` is no language tag.
     """
     return list(_tokenized(text, language))
 
@@ -54,96 +50,6 @@ def _tokenized(text: str, language: str) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def _tokenizer(code: str) -> MosesTokenizer:
     return MosesTokenizer(lang=code)
-
-
-def parallel_lines(
-    language_a: str,
-    language_b: str,
-    sources: Sequence[str] = pretraining_text.ALIGNED_SOURCES,
-    *,
-    limit: int | None = None,
-) -> tuple[list[list[str]], list[list[str]]]:
-    """Lines of two languages that translate one another, in words.
-
-    Parameters
-    ----------
-    language_a, language_b : str
-        Codes as in the text.
-    sources : sequence of str
-        Aligned sources of the pretraining text, or folders of two files of as many lines that are
-        named alike but for the language at the end, as those of Europarl and MultiUN:
-        ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines that are empty in either are left
-        out, and so is a source or folder that lacks either language.
-    limit : int, optional
-        Lines of two files that are read at most, the first ones; 2,000,000 of MultiUN in the paper.
-
-    Returns
-    -------
-    lines_a, lines_b : list of list of str
-        As many of each; line i of one translates line i of the other.
-
-    Raises
-    ------
-    WordVectorsError
-        No source has both languages; a source that is neither an aligned one of the text nor a
-        folder; files with different numbers of lines, or that are not UTF-8.
-    """
-    pairs: list[tuple[str, str]] = []
-    for source in sources:
-        if Path(source).is_dir():
-            pairs += _of_folder(Path(source), language_a, language_b, limit)
-        elif source in pretraining_text.ALIGNED_SOURCES:
-            of_a, of_b = (shipped_text()[source].get(x, {}) for x in (language_a, language_b))
-            pairs += [(of_a[name], of_b[name]) for name in of_a if name in of_b]
-        else:
-            raise WordVectorsError(
-                f"{source!r} is no aligned source of the text and no folder: choose among "
-                f"{', '.join(pretraining_text.ALIGNED_SOURCES)}, or name a folder that is there"
-            )
-    if not pairs:
-        raise WordVectorsError(
-            f"no line of {language_a} is translated into {language_b} in {', '.join(sources)}: "
-            "choose other languages or another source; a folder has two files that are named alike "
-            f"and end in .{language_a} and .{language_b}"
-        )
-    lines_a, lines_b = zip(*pairs, strict=True)
-    return (
-        [tokenize(line, language_a) for line in lines_a],
-        [tokenize(line, language_b) for line in lines_b],
-    )
-
-
-def _of_folder(
-    folder: Path, language_a: str, language_b: str, limit: int | None
-) -> list[tuple[str, str]]:
-    """Pairs of lines of the files of two languages in a folder."""
-    files = [
-        (file, file.with_suffix(f".{language_b}"))
-        for file in sorted(folder.glob(f"*.{language_a}"))
-        if file.with_suffix(f".{language_b}").is_file()
-    ]
-    pairs: list[tuple[str, str]] = []
-    for names in files:
-        lines = itertools.zip_longest(*map(_text_lines, names))
-        for number, pair in enumerate(itertools.islice(lines, limit), start=1):
-            if None in pair:
-                raise WordVectorsError(
-                    f"{names[0].name} and {names[1].name} in {folder} have not as many lines: "
-                    f"one ends before line {number}"
-                )
-            if all(pair):
-                pairs.append(pair)
-    return pairs
-
-
-def _text_lines(file: Path) -> Iterator[str]:
-    """The stripped lines of a file; a carriage return may stand within one."""
-    with file.open("rb") as read:
-        for number, line in enumerate(read, start=1):
-            try:
-                yield line.decode("utf-8").strip()
-            except UnicodeDecodeError as error:
-                raise WordVectorsError(f"{file}, line {number}: not UTF-8 ({error})") from None
 
 
 @lru_cache(maxsize=1)
@@ -172,14 +78,12 @@ def text_about(sources: Sequence[str]) -> dict[str, Any]:
 class ParallelText:
     """Translations that are read when they are needed, named by where they are from.
 
-    Attributes
-    ----------
-    language_a, language_b, sources, limit
-        As in `parallel_lines`.
-    longest : int, optional
-        Words of a line at most, in either language.
-    most : int, optional
-        Pairs of lines that are kept, the first of those.
+    ``sources`` are aligned ones of the pretraining text, or folders of two files of as many lines
+    that are named alike but for the language at the end, as those of Europarl and MultiUN:
+    ``europarl-v7.de-en.de``, ``europarl-v7.de-en.en``. Lines that are empty in either are left out,
+    and so is a source or folder that lacks either language. Of two files the first ``limit`` lines
+    are read (2,000,000 of MultiUN in the paper); lines of more than ``longest`` words in either
+    language are passed over, and the first ``most`` pairs of the others kept.
     """
 
     language_a: str
@@ -192,43 +96,88 @@ class ParallelText:
     @cached_property
     def about(self) -> dict[str, Any]:
         """What decides the lines: hashes of the files that they are in, and the options."""
+        languages = [self.language_a, self.language_b]
         sources = [
-            {file.name: file_hash(file) for file in self._files(Path(source))}
+            {
+                file.name: file_hash(file)
+                for file in sorted(x for code in languages for x in Path(source).glob(f"*.{code}"))
+            }
             if Path(source).is_dir()
             else text_about([source]) | {"source": source}
             for source in self.sources
             if Path(source).is_dir() or source in pretraining_text.ALIGNED_SOURCES
         ]
         return {
-            "languages": [self.language_a, self.language_b], "sources": sources,
-            "limit": self.limit, "longest": self.longest, "most": self.most,
-            "version": LINES_VERSION,
+            "languages": languages, "sources": sources, "limit": self.limit,
+            "longest": self.longest, "most": self.most, "version": LINES_VERSION,
         }  # fmt: skip
-
-    def _files(self, folder: Path) -> list[Path]:
-        languages = self.language_a, self.language_b
-        return sorted(file for code in languages for file in folder.glob(f"*.{code}"))
 
     @cached_property
     def lines(self) -> tuple[list[list[str]], list[list[str]]]:
-        """As `parallel_lines`; WordVectorsError as there, and where all lines are too long."""
-        pairs = zip(
-            *parallel_lines(self.language_a, self.language_b, self.sources, limit=self.limit),
-            strict=True,
-        )
+        """The lines in words: line i of one language translates line i of the other.
+
+        Raises WordVectorsError where no source has both languages, or all lines are too long; for a
+        source that is neither an aligned one of the text nor a folder; for files with different
+        numbers of lines, or that are not UTF-8.
+        """
+        a, b = self.language_a, self.language_b
+        read = [pair for source in self.sources for pair in self._pairs(source)]
+        if not read:
+            raise WordVectorsError(
+                f"no line of {a} is translated into {b} in {', '.join(self.sources)}: choose other "
+                "languages or another source; a folder has two files that are named alike and end "
+                f"in .{a} and .{b}"
+            )
+        pairs = ((tokenize(one, a), tokenize(other, b)) for one, other in read)
         longest = self.longest
         short = [pair for pair in pairs if longest is None or max(map(len, pair)) <= longest]
         if not short:
             raise WordVectorsError(
-                f"{', '.join(self.sources)}: no line of {self.language_a} and {self.language_b} "
-                f"has {longest} words or fewer; raise `longest`"
+                f"{', '.join(self.sources)}: no line of {a} and {b} has {longest} words or fewer; "
+                "raise `longest`"
             )
         lines_a, lines_b = zip(*short[: self.most], strict=True)
         return list(lines_a), list(lines_b)
 
+    def _pairs(self, source: str) -> list[tuple[str, str]]:
+        """Lines of a source that translate one another."""
+        if Path(source).is_dir():
+            return [pair for pair in self._of_folder(Path(source)) if all(pair)]
+        if source not in pretraining_text.ALIGNED_SOURCES:
+            raise WordVectorsError(
+                f"{source!r} is no aligned source of the text and no folder: choose among "
+                f"{', '.join(pretraining_text.ALIGNED_SOURCES)}, or name a folder that is there"
+            )
+        of_a, of_b = (shipped_text()[source].get(x, {}) for x in (self.language_a, self.language_b))
+        return [(of_a[name], of_b[name]) for name in of_a if name in of_b]
+
+    def _of_folder(self, folder: Path) -> Iterator[tuple[str, str]]:
+        for one in sorted(folder.glob(f"*.{self.language_a}")):
+            other = one.with_suffix(f".{self.language_b}")
+            if not other.is_file():
+                continue
+            lines = itertools.zip_longest(*map(_text_lines, (one, other)))
+            for number, pair in enumerate(itertools.islice(lines, self.limit), start=1):
+                if None in pair:
+                    raise WordVectorsError(
+                        f"{one.name} and {other.name} in {folder} have not as many lines: one ends "
+                        f"before line {number}"
+                    )
+                yield pair
+
     def __len__(self) -> int:
         """The number of pairs."""
         return int(work.result(TRANSLATIONS, self.about, self)["pairs"].iloc[0])
+
+
+def _text_lines(file: Path) -> Iterator[str]:
+    """The stripped lines of a file; a carriage return may stand within one."""
+    with file.open("rb") as read:
+        for number, line in enumerate(read, start=1):
+            try:
+                yield line.decode("utf-8").strip()
+            except UnicodeDecodeError as error:
+                raise WordVectorsError(f"{file}, line {number}: not UTF-8 ({error})") from None
 
 
 def _counted(parallel: ParallelText) -> pd.DataFrame:

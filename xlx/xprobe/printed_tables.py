@@ -20,6 +20,7 @@ from xlx.xprobe.summaries import (
     mean_sd,
     rank_correlations,
     relative_accuracies,
+    rounding_and_luck,
 )
 
 _FOLDER = paths.PUBLISHED / "xprobe"
@@ -175,9 +176,8 @@ class PrintedTables:
     @cached_property
     def rho_without_cnns(self) -> pd.DataFrame:
         """The same of the four other encoders."""
-        return rank_correlations(
-            self.cells[~self.cells["encoder"].str.startswith("CNN")], self.xnli
-        )
+        rest = self.cells[~self.cells["encoder"].str.startswith("CNN")]
+        return rank_correlations(rest, self.xnli)
 
     def negative_in_other_orders(self) -> tuple[int, int]:
         """Fewest and most negative correlations in all orders of the columns of Table 3."""
@@ -204,16 +204,15 @@ class PrintedTables:
             self.n.loc[list(zip(ratios["task"], codes, strict=True))].to_numpy()
             for codes in (ratios["language"], ["en"] * len(ratios))
         )
-        pair = ratios["accuracy"], ratios["reference"]
-        return ratios.assign(sign=beyond(*pair, *sizes, half=self.half))
+        sign = beyond(ratios["accuracy"], ratios["reference"], *sizes, half=self.half)
+        return ratios.assign(sign=sign)
 
     def luck(self, task: str, encoder: str, language: str) -> float:
         """What rounding and luck can make of the difference of a cell to English."""
-        variance = 0.0
-        for code in (language, "en"):
-            accuracy = self.accuracy.loc[(task, encoder), code]
-            variance += accuracy * (1 - accuracy) / self.n[task, code]
-        return 2 * self.half + float(statistics.half_width(np.sqrt(variance)))
+        codes = [language, "en"]
+        sizes = [self.n[task, code] for code in codes]
+        pair = self.accuracy.loc[(task, encoder), codes]
+        return float(rounding_and_luck(*pair, *sizes, half=self.half))
 
     def signs(self) -> pd.DataFrame:
         """By task: cells ``better`` and ``worse`` than English, ``mean gain``, and how many
@@ -302,12 +301,8 @@ class PrintedTables:
         """The encoder nearest to each, over all tasks and without SentLen."""
         rest = encoder_distances(self.cells[self.cells["task"] != "SentLen"])
         columns = {"all tasks": self.apart, "without SentLen": rest}
-        return pd.DataFrame(
-            {
-                name: {own: table[own].drop(own).idxmin() for own in self.encoders}
-                for name, table in columns.items()
-            }
-        )
+        others = np.where(np.eye(len(self.encoders)), np.nan, 0)
+        return pd.DataFrame({x: (own + others).idxmin() for x, own in columns.items()})
 
     @cached_property
     def kinds(self) -> dict[str, list[str]]:
@@ -321,14 +316,11 @@ class PrintedTables:
         """Mean difference of the two poolings: of accuracies, and of ratios to English."""
         wide = self.accuracy.stack().unstack("encoder")
         ratio = self.ratios.pivot(index=["language", "task"], columns="encoder", values="ratio")
-        rows = {}
-        for kind, (one, two) in self.kinds.items():
-            apart = (ratio[one] - ratio[two]).abs()
-            rows[kind] = {
-                "accuracy": (wide[one] - wide[two]).abs().mean(),
-                "ratio": apart.mean(),
-                "ratio, without WC": apart.drop("WC", level=1).mean(),
-            }
+        tables = {"accuracy": wide, "ratio": ratio, "ratio, without WC": ratio.drop("WC", level=1)}
+        rows = {
+            kind: {name: (own[one] - own[two]).abs().mean() for name, own in tables.items()}
+            for kind, (one, two) in self.kinds.items()
+        }
         return pd.DataFrame(rows)
 
     def overall(self) -> pd.DataFrame:

@@ -24,7 +24,7 @@ said, here or there:
   subject. The number is that of the noun's or pronoun's own feature.
 * Tense: the feature of the root as it stands, so that English "was sleeping" is Pres (its
   participle's) and "is built" Past. Where the root has none, that of its auxiliary or copula.
-* CoordInv and SOMO: see `xlx.xprobe.sentence_changes`.
+* BiShift, CoordInv and SOMO: see `xlx.xprobe.sentence_changes`.
 
 Ravishankar, Øvrelid and Velldal (2019); sections are numbered as there.
 """
@@ -52,12 +52,7 @@ Tokens = tuple[str, ...]
 
 
 class TooFewSentencesError(ValueError):
-    """A language has too few sentences for a task; ``found`` and ``needed`` say how many."""
-
-    def __init__(self, message: str, found: int, needed: int) -> None:
-        super().__init__(message)
-        self.found = found
-        self.needed = needed
+    """A language has too few sentences for a task; says how many."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +94,10 @@ class Rules:
     own_subjects: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("length_edges", "depth_edges"):
+        for name in ("length_edges", "depth_edges", "lengths", "depths"):
             edges = getattr(self, name)
-            if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
+            if len(edges) < 2 or list(edges) != sorted(set(edges)):
                 raise ValueError(f"{name} are {edges}: two or more numbers that rise are needed")
-        for name in ("lengths", "depths"):
-            low, high = getattr(self, name)
-            if not 0 <= low <= high:
-                raise ValueError(f"{name} are {low} to {high}: give the least and the greatest")
         if self.n_words < 2 or self.first_rank < 0:
             raise ValueError(
                 f"n_words is {self.n_words} and first_rank {self.first_rank}: two words or more "
@@ -168,14 +159,10 @@ def _bin(value: int, edges: Sequence[int]) -> int:
     return -1 if not edges[0] <= value < edges[-1] else sum(value >= edge for edge in edges) - 1
 
 
-def class_names(edges: Sequence[int]) -> tuple[str, ...]:
-    """ "5-8", "9-12" and so on."""
-    return tuple(f"{low}-{high - 1}" for low, high in pairwise(edges))
-
-
 def _sent_len(pool: Pool, rules: Rules) -> Classed:
+    names = tuple(f"{low}-{high - 1}" for low, high in pairwise(rules.length_edges))
     binned = [Usable(i, _bin(len(t), rules.length_edges)) for i, t in enumerate(pool.tokens)]
-    return class_names(rules.length_edges), [item for item in binned if item.label >= 0]
+    return names, [item for item in binned if item.label >= 0]
 
 
 def _word_content(pool: Pool, rules: Rules) -> Classed:
@@ -189,9 +176,7 @@ def _word_content(pool: Pool, rules: Rules) -> Classed:
         raise TooFewSentencesError(
             f"WC in {pool.language}: the text has {len(ranked)} words, and {needed} are needed for "
             f"{rules.n_words} that follow the {rules.first_rank} most frequent; lower n_words or "
-            "first_rank",
-            len(ranked),
-            needed,
+            "first_rank"
         )
     words = tuple(ranked[rules.first_rank : needed])
     label = {word: i for i, word in enumerate(words)}
@@ -213,38 +198,40 @@ def _tree_depth(pool: Pool, rules: Rules) -> Classed:
     return tuple(map(str, range(low, high + 1))), usable
 
 
-def _number(relation: str) -> Callable[[Pool, Rules], Classed]:
-    """Usable sentences by the number of the root verb's only subject or object."""
-    classes = ("Sing", "Plur")
+#: What a rule sees in a tree: a class, another value, or nothing.
+Seen = Callable[[Tree, Rules], str | None]
+
+
+def _number(relation: str) -> Seen:
+    """The number of the only subject or object of the root verb."""
+
+    def seen(tree: Tree, rules: Rules) -> str | None:
+        nouns = tree.children(tree.root, relation)
+        return tree.features[nouns[0]].get("Number") if len(nouns) == 1 else None
+
+    return seen
+
+
+def _tense(tree: Tree, rules: Rules) -> str | None:
+    """The tense of the root verb, or of what helps it."""
+    helping = tree.children(tree.root, "aux", "cop") if rules.auxiliaries else []
+    tenses = (tree.features[word].get("Tense") for word in (tree.root, *helping))
+    return next(filter(None, tenses), None)
+
+
+def _of_root_verb(seen: Seen, *classes: str) -> "Finder":
+    """Usable sentences by what a rule sees in those whose root is a verb."""
 
     def find(pool: Pool, rules: Rules) -> Classed:
         usable = []
         for i in pool.within(rules):
             tree = pool.trees[i]
-            nouns = tree.children(tree.root, relation)
-            if tree.upos[tree.root] in VERBS and len(nouns) == 1:
-                number = tree.features[nouns[0]].get("Number")
-                if number in classes:
-                    usable.append(Usable(i, classes.index(number)))
+            value = seen(tree, rules) if tree.upos[tree.root] in VERBS else None
+            if value in classes:
+                usable.append(Usable(i, classes.index(value)))
         return classes, usable
 
     return find
-
-
-def _tense(pool: Pool, rules: Rules) -> Classed:
-    classes = ("Past", "Pres")
-    usable = []
-    for i in pool.within(rules):
-        tree = pool.trees[i]
-        if tree.upos[tree.root] not in VERBS:
-            continue
-        places = [tree.root]
-        if rules.auxiliaries:
-            places += tree.children(tree.root, "aux", "cop")
-        tenses = [tree.features[word]["Tense"] for word in places if "Tense" in tree.features[word]]
-        if tenses and tenses[0] in classes:
-            usable.append(Usable(i, classes.index(tenses[0])))
-    return classes, usable
 
 
 Finder = Callable[[Pool, Rules], Classed]
@@ -252,7 +239,7 @@ FINDERS: dict[str, Finder] = {
     "SentLen": _sent_len,
     "WC": _word_content,
     "TreeDepth": _tree_depth,
-    "SubjNum": _number("nsubj"),
-    "ObjNum": _number("obj"),
-    "Tense": _tense,
+    "SubjNum": _of_root_verb(_number("nsubj"), "Sing", "Plur"),
+    "ObjNum": _of_root_verb(_number("obj"), "Sing", "Plur"),
+    "Tense": _of_root_verb(_tense, "Past", "Pres"),
 }

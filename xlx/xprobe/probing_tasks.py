@@ -8,19 +8,15 @@ parts, balanced, with no sentence in common.
 Every sentence has one base, the sentence of a tree that it was made from; parts share none. In the
 paper's released data they do in places (`xlx.xprobe.released_tasks`, `overlaps`). SentEval also
 kept the nouns of SubjNum and ObjNum in test apart from those in train; the paper does not say so,
-and it is not done here.
-
-Ravishankar, Øvrelid and Velldal (2019); sections are numbered as there.
+and it is not done here (Ravishankar, Øvrelid and Velldal 2019).
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
-import pandas as pd
 
 from xlx.core import checks
 from xlx.text.trees import Trees, letters
@@ -61,21 +57,16 @@ class TaskPart:
         return tuple(map(letters, self.tokens))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProbingTask:
-    """A probing task in a language; ``n_candidates`` sentences were usable for it."""
+    """A probing task in a language."""
 
     name: str
     language: str
     classes: tuple[str, ...]
-    train: TaskPart
-    validation: TaskPart
-    test: TaskPart
-    n_candidates: int
-
-    def __repr__(self) -> str:
-        sizes = " / ".join(f"{len(part):,}" for part in self.parts().values())
-        return f"Task({self.name} {self.language}: {len(self.classes)} classes, {sizes})"
+    train: TaskPart = field(repr=False)
+    validation: TaskPart = field(repr=False)
+    test: TaskPart = field(repr=False)
 
     def parts(self) -> dict[str, TaskPart]:
         """Train, validation and test by name."""
@@ -99,6 +90,29 @@ class ProbingTask:
     def built(self) -> "ProbingTask":
         """Itself, as of a `task_sets.Planned` task."""
         return self
+
+
+def overlaps(task: ProbingTask) -> dict[str, int]:
+    """What the parts of a task have in common, summed over pairs of parts.
+
+    How many distinct ones are in both by ``sentences`` (the same letters and digits), ``bags`` (the
+    same tokens in any order: a sentence and its swapped form, which share a base) and ``bases``.
+    """
+    named = [
+        {
+            "sentences": set(part.keys),
+            "bags": {tuple(sorted(tokens)) for tokens in part.tokens},
+            "bases": set(part.bases),
+        }
+        for part in task.parts().values()
+    ]
+    return {
+        kind: sum(len(one[kind] & other[kind]) for one, other in combinations(named, 2))
+        for kind in named[0]
+    }
+
+
+# --- building -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -167,70 +181,44 @@ def build(
     seed: int = 0,
     rules: Rules | None = None,
 ) -> ProbingTask:
-    """Build a probing task (section 4).
+    """Build one of `PROBING_TASKS` of parsed sentences of one language, from one source or several.
 
-    Parameters
-    ----------
-    name : one of `PROBING_TASKS`.
-    trees : parsed sentences of one language, of one source or several; of sentences that are the
-        same (letters and digits), the first is taken.
-    sizes : sentences of train, validation and test; the paper's by default (section 6.1). A part
-        has so many of each class as go into its size: of 100 and six classes, 6 × 16.
-    seed : of what is drawn.
-    rules : see `Rules`.
+    ``sizes`` are the sentences of train, validation and test. A part has so many of each class as
+    go into its size: of 100 and six classes, 6 × 16. In every part each class comes equally often
+    (within each bin of lengths in TreeDepth), and no two examples of the task have the same base or
+    the same letters and digits.
 
-    Returns
-    -------
-    ProbingTask
-        In every part each class comes equally often (within each bin of lengths in TreeDepth), and
-        no two examples of the task have the same base or the same letters and digits.
-
-    Raises TooFewSentencesError (with what was found and is needed), ValueError for an unknown task,
-    trees of several languages, or a part of fewer sentences than there are classes.
+    Raises TooFewSentencesError, ValueError for an unknown task, trees of several languages, or a
+    part of fewer sentences than there are classes.
     """
     return drawn(name, Candidates.of(name, trees, rules or Rules()), sizes, seed)
 
 
 def drawn(name: str, candidates: Candidates, sizes: tuple[int, int, int], seed: int) -> ProbingTask:
     """A task of what is usable."""
-    n_classes = len(candidates.classes)
+    n_classes, pool = len(candidates.classes), candidates.pool
     per_class = [size // n_classes for size in sizes]
     if min(per_class) < 1:
         raise ValueError(
             f"{name}: parts of {', '.join(map(str, sizes))} sentences; each needs one or more of "
             f"its {n_classes} classes"
         )
-    _check_enough(name, candidates, sum(per_class))
+    there, needed = sum(candidates.capacity.values()), sum(per_class)
+    if there < needed:
+        said = f"{there} sentences of each class can be had, and {needed} are needed"
+        if candidates.change:
+            n = len(candidates.usable)
+            said = f"{n} sentences are usable, and {2 * needed} are needed"
+        raise TooFewSentencesError(
+            f"{name} in {pool.language}: {said}; lower the sizes, change the rules or add text"
+        )
     rng = np.random.default_rng([seed, *name.encode()])
     draw = _draw_changed if candidates.change else _draw_balanced
     parts = {
-        part: _part(candidates.pool, examples, rng)
+        part: _part(pool, examples, rng)
         for part, examples in zip(TASK_PARTS, draw(name, candidates, per_class, rng), strict=True)
     }
-    n = len(candidates.usable)
-    return ProbingTask(name, candidates.pool.language, candidates.classes, **parts, n_candidates=n)
-
-
-def _check_enough(name: str, candidates: Candidates, needed: int) -> None:
-    """Raise where a class cannot have as many sentences as are needed."""
-    there = sum(candidates.capacity.values())
-    if there >= needed:
-        return
-    language = candidates.pool.language
-    if candidates.change:
-        n = len(candidates.usable)
-        said = f"{name} in {language}: {n} sentences are usable, and {2 * needed} are needed"
-    else:
-        totals = Counter(dict.fromkeys(candidates.classes, 0))
-        totals.update(candidates.classes[item.label] for item in candidates.usable)
-        rare = [f"{class_}: {n}" for class_, n in totals.most_common()[::-1][:5]]
-        more = f" and {len(totals) - len(rare)} more" * (len(totals) > len(rare))
-        equals = f"; {there} of each class have equals in length" * (name == "TreeDepth")
-        said = f"{name} in {language}: {needed} sentences of each class are needed, and there "
-        said += f"are {', '.join(rare)}{more}{equals}"
-    raise TooFewSentencesError(
-        f"{said}; lower the sizes, change the rules or add text", there, needed
-    )
+    return ProbingTask(name, pool.language, candidates.classes, **parts)
 
 
 #: A sentence of a part: position in the pool, class, tokens.
@@ -291,9 +279,7 @@ def _draw_changed(
                 there = 2 * (sum(per_class) - n + len(examples))
                 raise TooFewSentencesError(
                     f"{name} in {pool.language}: too many changed sentences are alike; {there} of "
-                    f"{2 * sum(per_class)} examples could be made; lower the sizes or add text",
-                    there,
-                    2 * sum(per_class),
+                    f"{2 * sum(per_class)} examples could be made; lower the sizes or add text"
                 )
             at = waiting.pop()
             own = pool.trees[at].key
@@ -310,36 +296,3 @@ def _draw_changed(
             examples.append((at, 0, pool.tokens[at]))
         parts.append(examples)
     return parts
-
-
-# --- what parts share -----------------------------------------------------------------------------
-
-
-def overlaps(task: ProbingTask) -> pd.DataFrame:
-    """What the parts of a task have in common; within one part, what it has twice.
-
-    Returns a row for each pair of parts, each with itself too: first, second; of n_first and
-    n_second sentences, how many distinct ones are in both (twice or more, within a part) by
-    ``sentences`` (the same letters and digits), ``bags`` (the same tokens in any order: a sentence
-    and its swapped form, which share a base) and ``bases``.
-    """
-    named = {
-        name: {
-            "sentences": Counter(part.keys),
-            "bags": Counter(tuple(sorted(tokens)) for tokens in part.tokens),
-            "bases": Counter(part.bases),
-        }
-        for name, part in task.parts().items()
-    }
-    rows = []
-    for first, second in combinations_with_replacement(TASK_PARTS, 2):
-        row: dict[str, object] = {"task": task.name, "language": task.language}
-        row |= {"first": first, "second": second}
-        row |= {"n_first": len(getattr(task, first)), "n_second": len(getattr(task, second))}
-        for kind, of_first in named[first].items():
-            if first == second:
-                row[kind] = sum(n > 1 for n in of_first.values())
-            else:
-                row[kind] = len(of_first.keys() & named[second][kind].keys())
-        rows.append(row)
-    return pd.DataFrame(rows)

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlx.core.languages import lowered
 from xlx.text import origins
-from xlx.xprobe.probing_rules import PROBING_TASKS, Tokens
+from xlx.xprobe.probing_rules import PROBING_TASKS
 from xlx.xprobe.probing_tasks import ProbingTask, TaskPart
 
 #: Names of the tasks' files or folders in SentEval and X-Probe.
@@ -40,18 +40,29 @@ def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
     Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), where
     it cannot be told which are the labels, for a part without sentences, a single class.
     """
-    lines = _lines(Path(path))
+    path = Path(path)
+    lines = _lines(path)
     spaced = [any(" " in line[cell] for line in lines) for cell in (1, 2)]
-    if lines and spaced[0] == spaced[1]:
+    if spaced[0] == spaced[1]:
         raise ValueError(
             f"{path}: {'both' if spaced[0] else 'none'} of the two columns have spaces, so that it "
             "cannot be told which are the sentences and which the labels"
         )
-    rows: dict[str, list[tuple[Tokens, str, str]]] = {part: [] for part in _PUBLIC_PARTS}
-    for part, first, last, base in lines:
-        text, label = (first, last) if spaced[0] else (last, first)
-        rows[part].append((tuple(lowered(text, language).split()), label, base))
-    return _task(Path(path), name, language, rows)
+    text, label = (1, 2) if spaced[0] else (2, 1)
+    labels = {line[label] for line in lines}
+    if len(labels) < 2:
+        raise ValueError(f"{path}: all sentences have the label {labels.pop()}")
+    numbers = all(re.fullmatch(r"-?[0-9]+", own) for own in labels)
+    classes = {x: i for i, x in enumerate(sorted(labels, key=int if numbers else None))}
+    parts = {}
+    for short, part in _PUBLIC_PARTS.items():
+        own = [line for line in lines if line[0] == short]
+        if not own:
+            raise ValueError(f"{path} has no sentences of {short}")
+        tokens = tuple(tuple(lowered(line[text], language).split()) for line in own)
+        coded = np.array([classes[line[label]] for line in own], dtype=np.int64)
+        parts[part] = TaskPart(tokens, coded, tuple(line[3] for line in own))
+    return ProbingTask(name, language, tuple(classes), **parts)
 
 
 def read_released(
@@ -87,23 +98,3 @@ def _lines(path: Path) -> list[tuple[str, str, str, str]]:
                 )
             lines.append((part, *both, f"{file.name}:{number}"))
     return lines
-
-
-def _task(
-    path: Path, name: str, language: str, rows: dict[str, list[tuple[Tokens, str, str]]]
-) -> ProbingTask:
-    """The task of rows (tokens, label, base) by part."""
-    if empty := [part for part, own in rows.items() if not own]:
-        raise ValueError(f"{path} has no sentences of {', '.join(empty)}")
-    labels = {label for own in rows.values() for _, label, _ in own}
-    if len(labels) < 2:
-        raise ValueError(f"{path}: all sentences have the label {labels.pop()}")
-    numbers = all(re.fullmatch(r"-?[0-9]+", label) for label in labels)
-    classes = tuple(sorted(labels, key=int if numbers else None))
-    number = {label: i for i, label in enumerate(classes)}
-    parts = {}
-    for part, own in rows.items():
-        tokens, names, bases = zip(*own, strict=True)
-        coded = np.array([number[label] for label in names], dtype=np.int64)
-        parts[_PUBLIC_PARTS[part]] = TaskPart(tokens, coded, bases)
-    return ProbingTask(name, language, classes, **parts, n_candidates=sum(map(len, rows.values())))

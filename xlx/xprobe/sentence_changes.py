@@ -12,11 +12,10 @@
 Ravishankar, Øvrelid and Velldal (2019), section 4.
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -70,8 +69,6 @@ def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] |
 
     Of ``(a, b, c)``, tokens 0 to a - 1 are the first clause, a to b - 1 the conjunction with the
     punctuation beside it, b to c - 1 the second clause, and c to the end closing punctuation.
-    None where the sentence has not exactly two, or one of them is not a stretch of its own.
-    ``own_subjects`` as in `Rules`.
     """
     root, conjuncts = tree.root, tree.children(tree.root, "conj")
     if len(conjuncts) != 1:
@@ -118,21 +115,15 @@ def coordination_inversions(pool: Pool, rules: Rules) -> Changer:
     return changed
 
 
-@dataclass(frozen=True)
 class Bigrams:
     """How often each bigram occurs: counts by its first token, and by its second."""
 
-    after: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    before: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-
-    @classmethod
-    def of(cls, lines: Iterable[Sequence[str]]) -> "Bigrams":
-        made = cls()
-        for tokens in lines:
-            for first, second in pairwise(tokens):
-                made.after[first][second] += 1
-                made.before[second][first] += 1
-        return made
+    def __init__(self, lines: Iterable[Sequence[str]]) -> None:
+        self.after: dict[str, Counter[str]] = defaultdict(Counter)
+        self.before: dict[str, Counter[str]] = defaultdict(Counter)
+        for first, second in itertools.chain.from_iterable(map(itertools.pairwise, lines)):
+            self.after[first][second] += 1
+            self.before[second][first] += 1
 
     def alike(self, previous: str, word: str, following: str, limit: float) -> Iterator[str]:
         """Other words both of whose bigrams here are about as frequent as those of the word."""
@@ -186,4 +177,4 @@ def changer(name: str, pool: Pool, rules: Rules) -> Changer:
         return bigram_shifts(pool)
     if name == "CoordInv":
         return coordination_inversions(pool, rules)
-    return odd_words(pool, rules, Bigrams.of(pool.tokens))
+    return odd_words(pool, rules, Bigrams(pool.tokens))

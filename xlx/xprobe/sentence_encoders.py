@@ -1,19 +1,16 @@
 """Sentence encoders over frozen word vectors: recurrent, convolutional and self-attentive.
 
 The six encoders of Ravishankar, Øvrelid and Velldal (2019, section 5), each a way to turn the word
-vectors of a sentence into one vector. They are built here from random weights and asked for their
-vectors; `xlx.xprobe.encoder_training` trains them on natural language inference and maps them to
-another language.
+vectors of a sentence into one vector; `xlx.xprobe.encoder_training` trains and maps them.
 
-    found = Sentences.of([["A", "dog", "barks", "."]], vectors.lookup)
-    net = encoder("rnn-max", MINI, seed=1)
-    encode("rnn-max", MINI, weights(net), found)  # float32 (1, 128)
+    barking = Sentences.of([["A", "dog", "barks", "."]], vectors.lookup)
+    encode("rnn-max", MINI, weights(encoder("rnn-max", MINI, seed=1)), barking)  # float32 (1, 128)
 
 Padding changes nothing: a sentence has the same vector whatever it shares its batch with (but for
 the last digits, since sums of another size are added up in another order).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +18,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from xlx.core import checks
 from xlx.core.executors import one_thread
 from xlx.models import loading
-from xlx.xprobe.encoder_inputs import EncoderError, Sentences, SentenceTable
 
-ENCODERS = ("rnn-max", "rnn-last", "cnn-max", "cnn-mean", "attention-max", "attention-last")
 #: As the paper's figures and tables call them.
 ENCODER_NAMES = {
     "rnn-max": "RNN (maxpool)",
@@ -35,37 +31,26 @@ ENCODER_NAMES = {
     "attention-max": "Attention (maxpool)",
     "attention-last": "Attention (last)",
 }
+ENCODERS = tuple(ENCODER_NAMES)
 #: Words (padding included) of a batch that is only encoded; it moves speed and the last digits.
 BATCH_TOKENS = 8192
 
 
+class EncoderError(ValueError):
+    """An encoder that cannot be built, trained or asked; says why and what to do."""
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the encoders. The defaults are those of Table 2.
+    """The sizes of the encoders, by default those of Table 2.
 
-    The six vectors have the same width where ``projection`` is twice ``hidden``, as in the paper.
-
-    Attributes
-    ----------
-    words : int
-        Width of the word vectors.
-    hidden, layers : int
-        Of the bidirectional LSTM, per direction, of recurrent and attentive encoders.
-    dropout : float
-        Share of the values that is dropped between the layers of the LSTM in training, so of none
-        with one layer. The paper gives 10 % without a place; this is the meaning that the option of
-        this name has in the usual libraries.
-    channels : int
-        Of each of the convolutional ``filters``. (Table 2 says 800; that these are 800 of each
-        width follows Gan et al. 2017. The convolutional encoder then has 5.3 million weights and
-        the recurrent one 9.7, not the "order of magnitude" between them of section 5.)
-    filters, padding : tuple of int
-        Widths in words, and for each how many zero vectors stand before and after a sentence.
-    projection : int
-        Width of the vector of a convolutional encoder.
-    attention, heads : int
-        Width of the hidden layer that gives the attention of each word, and how many distributions
-        of attention there are.
+    ``words`` is the width of the word vectors; ``hidden`` that of each direction of an LSTM of so
+    many ``layers``, between which the share ``dropout`` is dropped in training (the paper gives
+    10 % without a place). A convolutional encoder has ``channels`` of each of its ``filters``
+    (widths in words), with so many zero vectors of ``padding`` before and after a sentence, and a
+    vector of ``projection`` numbers. (That Table 2's 800 channels are of each width follows Gan et
+    al. 2017: 5.3 million weights beside the recurrent 9.7, not section 5's "order of magnitude".)
+    Attention has a hidden layer of ``attention`` units and so many ``heads``.
     """
 
     words: int = 300
@@ -80,24 +65,95 @@ class Sizes:
     heads: int = 60
 
     def __post_init__(self) -> None:
-        counts = ("words", "hidden", "layers", "channels", "projection", "attention", "heads")
-        for name in counts:
-            if getattr(self, name) < 1:
-                raise EncoderError(f"{name} is {getattr(self, name)}: it must be 1 or more")
+        for name in ("words", "hidden", "layers", "channels", "projection", "attention", "heads"):
+            checks.whole(getattr(self, name), name, EncoderError)
         if not 0 <= self.dropout < 1:
             raise EncoderError(f"dropout is {self.dropout}: it is a share, below 1")
         if not self.filters or len(self.filters) != len(self.padding):
             raise EncoderError(
                 f"{len(self.filters)} filters and {len(self.padding)} paddings: each filter has one"
             )
-        if min(self.filters) < 1 or min(self.padding) < 0:
-            raise EncoderError("filters are 1 word wide or more, paddings 0 or more")
 
 
 #: Small enough to train dozens of encoders in a minute; one layer, so nothing is dropped out.
 MINI = Sizes(
     words=100, hidden=64, layers=1, dropout=0.0, channels=64, projection=128, attention=32, heads=8
 )
+
+
+# --- what they read -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """Sentences as numbers of word types.
+
+    ``vectors`` is float32 ``(n_types, words)``, never trained; ``ids`` has for each sentence int64
+    ``(n_words,)``, rows of ``vectors``.
+    """
+
+    vectors: np.ndarray
+    ids: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(
+        cls,
+        token_lists: Sequence[Sequence[str]],
+        lookup: Callable[[Sequence[str]], np.ndarray],
+    ) -> "Sentences":
+        """Sentences of words, with the vectors that ``lookup`` has for words: ``(n_types, dim)``.
+
+        A word without a vector is what ``lookup`` makes of it (zeros, say): it keeps its place.
+        EncoderError for no sentence, and for one without words.
+        """
+        if not len(token_lists):
+            raise EncoderError("there are no sentences")
+        types: dict[str, int] = {}
+        ids = []
+        for position, words in enumerate(token_lists):
+            if not len(words):
+                raise EncoderError(f"sentence {position} (from 0) has no words: leave it out")
+            ids.append(np.array([types.setdefault(word, len(types)) for word in words], np.int64))
+        return cls(np.ascontiguousarray(lookup(list(types)), dtype=np.float32), tuple(ids))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> "Sentences":
+        """The sentences at these positions, in this order."""
+        return Sentences(self.vectors, tuple(self.ids[row] for row in rows))
+
+
+def mean_vectors(sentences: Sentences) -> np.ndarray:
+    """The mean of the vectors of each sentence's words, float32 ``(n, words)``."""
+    return np.stack([sentences.vectors[ids].mean(axis=0) for ids in sentences.ids])
+
+
+class SentenceTable:
+    """Sentences on a device, where batches of them are laid out; ``lengths`` is int64 ``(n,)``."""
+
+    def __init__(self, sentences: Sentences, width: int, device: torch.device) -> None:
+        """Raises EncoderError where the word vectors have not the width that is taken."""
+        if (own := sentences.vectors.shape[1]) != width:
+            raise EncoderError(f"the word vectors are {own} wide, the encoder takes {width}")
+        self.lengths = np.array([len(words) for words in sentences.ids])
+        self._flat = np.concatenate(sentences.ids)
+        self._starts = np.cumsum(self.lengths) - self.lengths
+        self._padding = len(sentences.vectors)
+        padded = np.concatenate([sentences.vectors, np.zeros_like(sentences.vectors[:1])])
+        self._vectors = torch.from_numpy(padded).to(device)
+
+    def embedded(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Word vectors ``(b, t, words)``, zero beyond the end, and lengths ``(b,)``."""
+        lengths = self.lengths[rows]
+        steps = np.arange(lengths.max())
+        places = np.minimum(self._starts[rows][:, None] + steps, len(self._flat) - 1)
+        ids = np.where(steps < lengths[:, None], self._flat[places], self._padding)
+        device = self._vectors.device
+        return (
+            functional.embedding(torch.from_numpy(ids).to(device), self._vectors),
+            torch.from_numpy(lengths).to(device),
+        )
 
 
 # --- encoders -------------------------------------------------------------------------------------
@@ -115,9 +171,8 @@ class SentenceEncoder(nn.Module):
 class _BiLSTM(nn.Module):
     """Layers of LSTMs in both directions: ``(b, t, words)`` → ``(b, t, 2 * hidden)``.
 
-    Each direction is an LSTM of its own, the backward one over sentences that are turned round
-    within their lengths, so that padding is always behind. This needs no packed sequences, which
-    take a CPU two to three times as long.
+    The backward one reads sentences that are turned round within their lengths, so that padding is
+    always behind: packed sequences take a CPU two to three times as long.
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -197,9 +252,7 @@ class _Attentive(SentenceEncoder):
 
     A = softmax over the words of W2 tanh(W1 Hᵀ), without bias; M = A H has one row a head. "max" is
     the maximum over the heads. For "last" the paper says no more than the word; here it is the last
-    row of M, so that the other heads learn nothing and it is attention with one head. (Other
-    readings: the attention-weighted state at the last word; the last states of both directions
-    besides.)
+    row of M, so that the other heads learn nothing.
     """
 
     def __init__(self, sizes: Sizes, *, last: bool) -> None:
@@ -243,86 +296,51 @@ def weights(module: nn.Module) -> dict[str, np.ndarray]:
     return {name: x.detach().cpu().numpy().copy() for name, x in module.state_dict().items()}
 
 
-def with_weights(
-    name: str, sizes: Sizes, state: Mapping[str, np.ndarray], device: torch.device
-) -> SentenceEncoder:
-    """An encoder with these weights, on a device. Raises EncoderError where they are another's."""
-    net = encoder(name, sizes, seed=0)
-    try:
-        net.load_state_dict({key: torch.from_numpy(x) for key, x in state.items()})
-    except RuntimeError as error:
-        raise EncoderError(f"these are not the weights of {name} at {sizes}: {error}") from None
-    return net.to(device)
-
-
 # --- vectors --------------------------------------------------------------------------------------
 
 
 def encode(
-    name: str,
-    sizes: Sizes,
-    state: Mapping[str, np.ndarray],
-    of: Sentences,
-    *,
-    batch_tokens: int = BATCH_TOKENS,
+    name: str, sizes: Sizes, state: Mapping[str, np.ndarray], sentences: Sentences
 ) -> np.ndarray:
-    """Vectors of sentences by an encoder with the given weights (of `weights`): float32 ``(n, d)``.
+    """Vectors of sentences by an encoder with the given `weights`: float32 ``(n, width)``.
 
-    On the device that the settings name; a CPU works with one thread.
-
-    Parameters
-    ----------
-    batch_tokens : int
-        Words of a batch at most, padding included (a longer sentence is a batch of its own).
-
-    Raises
-    ------
-    EncoderError
-        An unknown encoder, weights of another encoder, word vectors of another width.
+    On the device that the settings name; a CPU works with one thread. EncoderError for an unknown
+    encoder, and for word vectors of another width.
     """
     where = loading.device_of(None)
-    table = SentenceTable(of, sizes.words, where)
-    net = with_weights(name, sizes, state, where)
+    table = SentenceTable(sentences, sizes.words, where)
+    net = encoder(name, sizes, seed=0)
+    net.load_state_dict({key: torch.from_numpy(x) for key, x in state.items()})
     with one_thread():
-        return vectors_of(net, table, batch_tokens=batch_tokens).cpu().numpy()
+        return vectors_of(net.to(where), table).cpu().numpy()
 
 
 @torch.inference_mode()
-def vectors_of(
-    net: SentenceEncoder, table: SentenceTable, *, batch_tokens: int = BATCH_TOKENS
-) -> torch.Tensor:
+def vectors_of(net: SentenceEncoder, table: SentenceTable) -> torch.Tensor:
     """Vectors ``(n, width)`` of all sentences of a table, nothing dropped out."""
     net.eval()
-    order = np.argsort(table.lengths, kind="stable")
-    pieces = [net(*table.embedded(rows)) for rows in _pieces(order, table.lengths, batch_tokens)]
-    return _in_order(pieces, order)
+    return pieces_encoded(net, table, np.arange(len(table.lengths)))
 
 
 def pieces_encoded(
-    net: SentenceEncoder, table: SentenceTable, rows: np.ndarray, size: int
+    net: SentenceEncoder, table: SentenceTable, rows: np.ndarray, size: int | None = None
 ) -> torch.Tensor:
-    """Vectors ``(len(rows), width)`` of some sentences, ``size`` of like length at a time.
+    """Vectors ``(len(rows), width)`` of some sentences, those of like length together.
 
-    So a batch may be drawn at random and yet hold little padding.
+    ``size`` at a time, or as many as `BATCH_TOKENS` allows (a longer one is alone). So a batch may
+    be drawn at random and yet hold little padding.
     """
     order = np.argsort(table.lengths[rows], kind="stable")
-    pieces = [
-        net(*table.embedded(rows[order[start : start + size]]))
-        for start in range(0, len(rows), size)
-    ]
-    return _in_order(pieces, order)
+    cuts = list(range(size, len(rows), size)) if size else _cuts(table.lengths[rows][order])
+    pieces = [net(*table.embedded(rows[piece])) for piece in np.split(order, cuts)]
+    vectors = torch.cat(pieces)
+    return vectors[torch.from_numpy(np.argsort(order, kind="stable")).to(vectors.device)]
 
 
-def _in_order(pieces: Sequence[torch.Tensor], order: np.ndarray) -> torch.Tensor:
-    """Rows that were computed in some order, as they stood before."""
-    rows = torch.cat(list(pieces))
-    return rows[torch.from_numpy(np.argsort(order, kind="stable")).to(rows.device)]
-
-
-def _pieces(order: np.ndarray, lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
-    """Sentences by rising length, parted so that none but a single one has more than ``tokens``."""
-    start = 0
-    for end in range(1, len(order) + 1):
-        if end == len(order) or (end + 1 - start) * lengths[order[end]] > tokens:
-            yield order[start:end]
-            start = end
+def _cuts(lengths: np.ndarray) -> list[int]:
+    """Where to part sentences of rising length."""
+    start, cuts = 0, []
+    for end, longest in enumerate(lengths):
+        if end > start and (end + 1 - start) * longest > BATCH_TOKENS:
+            cuts.append(start := end)
+    return cuts

@@ -6,11 +6,10 @@ hidden layer of 150 sigmoid units (section 5.3, Table 2).
 
 An accuracy stands beside that of the commonest label and that of a control task (Hewitt and Liang
 2019): the same vectors, with a label drawn for each *first word*, the same wherever a sentence
-starts with it. Hewitt and Liang draw one for each word, as their tasks label words. One for each
-sentence would say nothing, as no sentence is in two parts of a task: its accuracy is chance
-whatever the encoder. A first word comes back, so that its label can be learnt, by heart, from
-vectors that hold the word. Labels are dealt out so that each comes about equally often. Selectivity
-is accuracy less control accuracy: what is read off a vector beyond what the probe can look up.
+starts with it, and dealt out so that each comes about equally often. (One for each word suits tasks
+that label words; one for each sentence would be chance, as no sentence is in two parts of a task.)
+Such a label can be learnt by heart from vectors that hold the first word. Selectivity is accuracy
+less control accuracy: what is read off a vector beyond what the probe can look up.
 """
 
 from collections import Counter
@@ -23,11 +22,10 @@ import pandas as pd
 from xlx.core import checks, statistics, work
 from xlx.core.executors import one_thread
 from xlx.models import probes
-from xlx.xprobe import task_sets
 from xlx.xprobe.encoder_recipes import Inferred, Mapped, trained
 from xlx.xprobe.probing_tasks import ProbingTask
 from xlx.xprobe.subjects import Encode, Subject
-from xlx.xprobe.task_sets import Planned
+from xlx.xprobe.task_sets import Planned, n_distinct
 from xlx.xprobe.word_spaces import load_lookups
 
 #: Units of the probe's hidden layer, and what they apply (Table 2).
@@ -45,8 +43,6 @@ def probe(
     subjects: Sequence[Subject],
     tasks: Mapping[str, Sequence[AnyTask]],
     *,
-    hidden: int | None = HIDDEN,
-    activation: str = ACTIVATION,
     seeds: Sequence[int] = (0, 1, 2),
     order: int = 0,
     control: bool = True,
@@ -57,38 +53,23 @@ def probe(
     What is known is not computed again (`xlx.core.work`), so that a run that was stopped goes on
     where it was, another encoder costs only itself, and none is trained for what the ledger has.
 
-    Parameters
-    ----------
-    subjects : sequence of Subject
-    tasks : mapping
-        By language (as the subjects name it) its tasks, of `probing_tasks`. A task may be
-        there several times, drawn with other seeds: small ones are measured better so, as more of
-        their sentences are tested on.
-    hidden, activation, seeds, order
-        As in `probes.fit`; `order` also draws the labels of the control task.
-    control : bool
-        Also the control task, at twice the cost.
-    options
-        As for `probes.fit`.
+    ``tasks`` has, by language (as the subjects name it), its tasks. A task may be there several
+    times, drawn with other seeds: small ones are measured better so, as more of their sentences are
+    tested on. ``control`` adds the control task, at twice the cost; ``order`` also draws its
+    labels. ``seeds``, ``order`` and ``options`` are fields of `probes.Fitting`.
 
-    Returns
-    -------
-    DataFrame
-        A row per subject, task, draw of it and seed: `CELL_KEYS`, ``draw`` (from 0), ``seed``,
-        ``n_train``, ``n_test``, ``n_distinct`` (sentences that some draw tests on, by their base),
-        ``classes``, ``accuracy``, ``majority`` and, with `control`, ``control_accuracy`` and
-        ``selectivity``; accuracies in [0, 1].
+    Returns a row per subject, task, draw of it and seed: `CELL_KEYS`, ``draw`` (from 0), ``seed``,
+    ``n_train``, ``n_test``, ``n_distinct`` (sentences that some draw tests on, by their base),
+    ``classes``, ``accuracy``, ``majority`` and, with ``control``, ``control_accuracy`` and
+    ``selectivity``; accuracies in [0, 1].
 
-    Raises
-    ------
-    ValueError
-        A subject whose language has no tasks; two subjects of one name, or with the same ``about``
-        in one language; vectors that are no finite numbers, or too few of them. Also as
-        `probes.fit`.
+    Raises ValueError for a subject whose language has no tasks; two subjects of one name, or with
+    the same ``about`` in one language; vectors that are no finite numbers, or too few of them. Also
+    as `probes.fit`.
     """
     subjects = checks.several(subjects, "subjects", once=True)
     _check(subjects, tasks, options)
-    fitting = {"hidden": hidden, "activation": activation, "seeds": list(seeds), "order": order}
+    fitting = {"hidden": HIDDEN, "activation": ACTIVATION, "seeds": list(seeds), "order": order}
     fitting |= options
     hashes = {language: [task.text_hash() for task in own] for language, own in tasks.items()}
     cells = [(subject, i) for subject in subjects for i in range(len(tasks[subject.language]))]
@@ -110,12 +91,12 @@ def probe(
         # Encoders of a language together, as they read the same tasks and words.
         groups = sorted(by_subject.values(), key=lambda own: cells[own[0]][0].language)
         for start in range(0, len(groups), TOGETHER):
+            together = groups[start : start + TOGETHER]
             encoders = []
-            for positions in groups[start : start + TOGETHER]:
+            for positions in together:
                 subject = cells[positions[0]][0]
                 own = [tasks[subject.language][cells[x][1]].built() for x in positions]
                 encoders.append((subject.ready(own), own))
-            together = groups[start : start + TOGETHER]
             yield [x for positions in together for x in positions], (encoders, control, fitting)
 
     tables = work.results(CELLS, abouts, calls, what="probes")
@@ -134,7 +115,9 @@ def _joined(
         named = {"encoder": subject.encoder, "condition": subject.condition}
         named |= {"language": subject.language, "task": own[i].name}
         draw = [task.name for task in own[:i]].count(own[i].name)
-        rows.append(table.assign(**named, draw=draw, n_distinct=_n_distinct(own[i], own)))
+        same = [task for task in own if task.name == own[i].name]
+        tested = own[i].n_distinct if isinstance(own[i], Planned) else n_distinct(same)
+        rows.append(table.assign(**named, draw=draw, n_distinct=tested))
     joined = pd.concat(rows, ignore_index=True)
     first = [*CELL_KEYS, "draw", "seed", "n_train", "n_test", "n_distinct", "classes"]
     return joined[[*first, *(column for column in joined if column not in first)]]
@@ -149,50 +132,38 @@ def _check(
     if unknown := sorted(set(options) - set(probes.Fitting.__dataclass_fields__)):
         known = "see probes.Fitting for those there are"
         raise ValueError(f"there is no option {unknown[0]!r}: {known}")
-    names = [(subject.encoder, subject.condition, subject.language) for subject in subjects]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"two encoders are called {', '.join(sorted(twice)[0])}")
     if lost := sorted({subject.language for subject in subjects} - set(tasks)):
         raise ValueError(
             f"there are no tasks in {lost[0]}, but {', '.join(sorted(tasks)) or 'in none'}"
         )
-    _check_told_apart(subjects)
-
-
-def _check_told_apart(subjects: Sequence[Subject]) -> None:
-    """Raise ValueError where the results of one subject would be taken for another's."""
-    seen: dict[tuple[str, str], Subject] = {}
-    for one in subjects:
-        key = one.language, CELLS.ask({"encoder": one.about}).identity
-        other = seen.setdefault(key, one)
-        if other is not one:
-            names = [f"{own.encoder}, {own.condition}" for own in (other, one)]
+    names: set[tuple[str, ...]] = set()
+    abouts: dict[tuple[str, str], str] = {}
+    for subject in subjects:
+        name = subject.encoder, subject.condition, subject.language
+        if name in names:
+            raise ValueError(f"two encoders are called {', '.join(name)}")
+        names.add(name)
+        key = subject.language, CELLS.ask({"encoder": subject.about}).identity
+        called = f"{subject.encoder}, {subject.condition}"
+        if abouts.setdefault(key, called) != called:
             raise ValueError(
-                f"{' and '.join(names)} have the same `about` in {one.language}, so that one would "
-                "get the results of the other: say in each what makes its vectors (`of_function`)"
+                f"{abouts[key]} and {called} have the same `about` in {subject.language}, so that "
+                "one would get the results of the other: say in each what makes its vectors "
+                "(`of_function`)"
             )
-
-
-def _n_distinct(task: AnyTask, tasks: Sequence[AnyTask]) -> int:
-    """Sentences that some draw of a task tests on."""
-    if isinstance(task, Planned):
-        return task.n_distinct
-    return task_sets.n_distinct(other for other in tasks if other.name == task.name)
 
 
 def _prepare(subjects: Sequence[Subject]) -> None:
     """Train the encoders and make the words that are needed, side by side."""
-    for type_ in (Inferred, Mapped):
-        trained([subject.recipe for subject in subjects if isinstance(subject.recipe, type_)])
+    recipes = [subject.recipe for subject in subjects]
+    trained([recipe for recipe in recipes if isinstance(recipe, Inferred | Mapped)])
     load_lookups([subject.lookup for subject in subjects if subject.lookup is not None])
 
 
-#: An encoder with the tasks that it is probed on.
-_Encoder = tuple[Encode, Sequence[ProbingTask]]
-
-
 def _probed(
-    encoders: Sequence[_Encoder], control: bool, options: Mapping[str, Any]
+    encoders: Sequence[tuple[Encode, Sequence[ProbingTask]]],
+    control: bool,
+    options: Mapping[str, Any],
 ) -> list[pd.DataFrame]:
     """A table, with a row a seed, for each encoder and each of its tasks."""
     cells = [
@@ -242,33 +213,25 @@ def _scores(
 ) -> list[pd.DataFrame]:
     """Probes of some cells at once, which have one width and one number of classes."""
     tasks, states = zip(*stack, strict=True)
-    parts = list(tasks[0].parts())
+    parts, n_classes = list(tasks[0].parts()), len(tasks[0].classes)
     stacked = [_stack([own[name] for own in states], 0) for name in parts]
-    labels = [_stack([task.parts()[name].labels for task in tasks], -1) for name in parts]
-    n_classes = len(tasks[0].classes)
+
+    def evaluated(labels: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
+        padded = [_stack([own[name] for own in labels], -1) for name in parts]
+        return probes.evaluate_probes(*map(probes.Split, stacked, padded), n_classes, **options)
+
     with one_thread():
-        table = _evaluated(stacked, labels, n_classes, options)
+        labels = [{x: part.labels for x, part in task.parts().items()} for task in tasks]
+        table = evaluated(labels).drop(columns=["epoch", "validation_loss"])
         if control:
-            dealt = [dealt_labels(task, options["order"]) for task in tasks]
-            labels = [_stack([own[name] for own in dealt], -1) for name in parts]
-            reached = _evaluated(stacked, labels, n_classes, options)["accuracy"]
-            table["control_accuracy"] = reached
-            table["selectivity"] = table["accuracy"] - reached
-    table = table.drop(columns=["epoch", "validation_loss"]).assign(classes=n_classes)
+            dealt = evaluated([dealt_labels(task, options["order"]) for task in tasks])
+            table["control_accuracy"] = dealt["accuracy"]
+            table["selectivity"] = table["accuracy"] - dealt["accuracy"]
+    table = table.assign(classes=n_classes)
     return [
         table[table["group"] == row].drop(columns="group").reset_index(drop=True)
         for row in range(len(stack))
     ]
-
-
-def _evaluated(
-    states: Sequence[np.ndarray],
-    labels: Sequence[np.ndarray],
-    n_classes: int,
-    options: Mapping[str, Any],
-) -> pd.DataFrame:
-    splits = map(probes.Split, states, labels)
-    return probes.evaluate_probes(*splits, n_classes, **options)
 
 
 def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
@@ -303,12 +266,10 @@ def cell_means(table: pd.DataFrame) -> pd.DataFrame:
     """
     numbers = [column for column in table if column not in (*CELL_KEYS, "draw", "seed")]
     means = table.groupby(list(CELL_KEYS), sort=False)[numbers].mean().reset_index()
-    bounds = [
-        statistics.share_interval(accuracy * n, n)
-        for accuracy, n in zip(means["accuracy"], means["n_distinct"], strict=True)
-    ]
+    right, n = means["accuracy"] * means["n_distinct"], means["n_distinct"]
+    bounds = statistics.share_interval(right.to_numpy(), n.to_numpy())
     place = means.columns.get_loc("accuracy") + 1
-    means.insert(place, "low", [low for low, _ in bounds])
-    means.insert(place + 1, "high", [high for _, high in bounds])
+    for name, bound in zip(("high", "low"), bounds[::-1], strict=True):
+        means.insert(place, name, bound)
     whole = ("n_train", "n_test", "n_distinct", "classes")
     return means.astype(dict.fromkeys(whole, int))

@@ -9,18 +9,17 @@ import hashlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from xlx.core.settings import current
 from xlx.models import embeddings, loading
-from xlx.xprobe import sentence_encoders, word_spaces
-from xlx.xprobe.encoder_inputs import Sentences
 from xlx.xprobe.encoder_recipes import Inferred, Mapped, Untrained
 from xlx.xprobe.probing_tasks import ProbingTask
-from xlx.xprobe.word_spaces import Lookup
+from xlx.xprobe.sentence_encoders import ENCODER_NAMES, Sentences, Sizes, encode, mean_vectors
+from xlx.xprobe.word_spaces import Look, Lookup
 
 #: Tokenised sentences → vectors ``(n, dim)``.
 Encode = Callable[[Sequence[tuple[str, ...]]], np.ndarray]
@@ -33,19 +32,13 @@ EncoderRecipe = Untrained | Inferred | Mapped
 class Subject:
     """An encoder of the sentences of a language.
 
-    Attributes
-    ----------
-    encoder, condition, language : str
-        How tables name it: "RNN (maxpool)", "mapped", "de". A language may be any name that the
-        tasks of `sentence_probing.probe` go by.
-    about : mapping
-        All that decides its vectors, but for the sentences; text, numbers and asks. Results are
-        found by it: two encoders need two. `of_function` finds one for any encoder.
-    ready : callable
-        Some tasks → what encodes their sentences, tokenised, as vectors ``(n, dim)``. Called only
-        where something is to be computed; what it gives may run in another process.
-    recipe, lookup
-        Of an encoder over words: what has to be trained and made, so that all is, side by side.
+    Tables name it by ``encoder`` ("RNN (maxpool)"), ``condition`` ("mapped") and ``language``,
+    which may be any name that the tasks of `sentence_probing.probe` go by. ``about`` is all that
+    decides its vectors, but for the sentences: text, numbers and asks. Results are found by it, so
+    two encoders need two (`of_function` finds one for any encoder). ``ready`` makes of some tasks
+    what encodes their sentences, tokenised, as vectors ``(n, dim)``; it is called only where
+    something is to be computed, and what it gives may run in another process. An encoder over words
+    has a ``recipe`` and a ``lookup``: what is trained and made beforehand, side by side.
     """
 
     encoder: str
@@ -57,119 +50,81 @@ class Subject:
     lookup: Lookup | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
-class WordTable:
-    """The vectors of the words that some tasks have: little to send to another process.
-
-    ``place`` has the row of each word in ``vectors``, float32 ``(n, dim)``. It is a lookup itself.
-    """
-
-    place: Mapping[str, int] = field(repr=False)
-    vectors: np.ndarray = field(repr=False)
-
-    @classmethod
-    def of(cls, tasks: Sequence[ProbingTask], lookup: word_spaces.Look) -> "WordTable":
-        """The words of all parts of some tasks, with the vectors that a lookup has for them."""
-        parts = [part for task in tasks for part in task.parts().values()]
-        words = sorted({token for part in parts for tokens in part.tokens for token in tokens})
-        vectors = np.asarray(lookup(words), dtype=np.float32)
-        return cls({word: row for row, word in enumerate(words)}, vectors)
-
-    def __call__(self, words: Sequence[str]) -> np.ndarray:
-        """The vectors of words, ``(n, dim)``. Raises KeyError for a word that no task has."""
-        return self.vectors[[self.place[word] for word in words]]
+# --- encoders -------------------------------------------------------------------------------------
 
 
-def of_model(name: str, language: str, layer: int, *, pooling: str = "mean") -> Subject:
+def of_model(name: str, language: str, layer: int) -> Subject:
     """A layer of an encoder of the family, or of any that `models.load` takes, as a subject.
 
     It reads the tokens with spaces between them, as it was not trained on them; words cut by the
     tokeniser are its own business. Its precision is that of the settings.
     """
-    about = embeddings.states_about(name, pooling=pooling) | {"layer": layer}
-    encode = partial(_layer, name, layer, pooling, current().dtype)
-    return Subject(f"{name}, layer {layer}", "pretrained", language, about, lambda _: encode)
+    about = embeddings.states_about(name) | {"layer": layer}
+    states = partial(_layer, name, layer, current().dtype)
+    return Subject(f"{name}, layer {layer}", "pretrained", language, about, lambda _: states)
 
 
-def _layer(
-    name: str, layer: int, pooling: str, dtype: str, sentences: Sequence[tuple[str, ...]]
-) -> np.ndarray:
+def _layer(name: str, layer: int, dtype: str, sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
     # Sent to another process, a model of transformers forgets to keep its hidden states: so each
     # loads its own.
     encoder = loading.load(name, dtype=dtype)
     if not 0 <= layer <= encoder.n_layers:
         raise ValueError(f"{name} has the layers 0 to {encoder.n_layers}, and not {layer}")
-    texts = [" ".join(tokens) for tokens in sentences]
-    return embeddings.embed(encoder, texts, pooling=pooling).states[layer]
+    return embeddings.embed(encoder, [" ".join(tokens) for tokens in sentences]).states[layer]
 
 
 def of_encoder(recipe: EncoderRecipe, lookup: Lookup, language: str, condition: str) -> Subject:
     """One of `sentence_encoders.ENCODERS`, by its recipe, over the words of a lookup."""
 
     def ready(tasks: Sequence[ProbingTask]) -> Encode:
-        words = _word_table(tasks, lookup)
+        words = _word_table(lookup, *tasks)
         return partial(_encoded, recipe.name, recipe.sizes, recipe.state(), words)
 
     about = {"encoder": recipe.ask, "lookup": lookup.ask}
-    name = sentence_encoders.ENCODER_NAMES[recipe.name]
-    return Subject(name, condition, language, about, ready, recipe, lookup)
+    return Subject(ENCODER_NAMES[recipe.name], condition, language, about, ready, recipe, lookup)
 
 
 def _encoded(
     name: str,
-    sizes: sentence_encoders.Sizes,
+    sizes: Sizes,
     state: Mapping[str, np.ndarray],
-    words: WordTable,
+    words: Look,
     sentences: Sequence[tuple[str, ...]],
 ) -> np.ndarray:
-    return sentence_encoders.encode(name, sizes, state, Sentences.of(sentences, words))
+    return encode(name, sizes, state, Sentences.of(sentences, words))
 
 
 def of_mean(lookup: Lookup, language: str) -> Subject:
     """The mean of a sentence's word vectors: an encoder that knows no order and is not trained."""
 
     def ready(tasks: Sequence[ProbingTask]) -> Encode:
-        return partial(_mean, lookup=_word_table(tasks, lookup))
+        return partial(_mean, _word_table(lookup, *tasks))
 
     about = {"mean": lookup.ask}
     return Subject("mean of words", "not trained", language, about, ready, lookup=lookup)
 
 
-#: The last tables of words, by lookup and tasks: encoders of a language read the same.
-_TABLES: dict[tuple[str, ...], WordTable] = {}
+def _mean(lookup: Look, sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
+    return mean_vectors(Sentences.of(sentences, lookup))
 
 
-def _word_table(tasks: Sequence[ProbingTask], lookup: Lookup) -> WordTable:
-    key = lookup.ask.identity, *(task.text_hash() for task in tasks)
-    if key not in _TABLES:
-        if len(_TABLES) > 16:
-            _TABLES.clear()
-        _TABLES[key] = WordTable.of(tasks, lookup.load())
-    return _TABLES[key]
+@dataclass(frozen=True)
+class WordTable:
+    """A lookup of the words that some tasks have: little to send to another process."""
+
+    place: Mapping[str, int]
+    vectors: np.ndarray
+
+    def __call__(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words, ``(n, dim)``. Raises KeyError for a word that no task has."""
+        return self.vectors[[self.place[word] for word in words]]
 
 
-def _mean(sentences: Sequence[tuple[str, ...]], lookup: word_spaces.Look) -> np.ndarray:
-    words = sorted({token for tokens in sentences for token in tokens})
-    place = {word: index for index, word in enumerate(words)}
-    vectors = lookup(words)
-    means = [vectors[[place[token] for token in tokens]].mean(axis=0) for tokens in sentences]
-    return np.array(means, dtype=np.float32)
-
-
-def of_random_words(language: str, *, dim: int = 128, seed: int = 0) -> Subject:
-    """The mean of a random vector for each word: which words a sentence has, and nothing else.
-
-    A bag of words folded into `dim` numbers, so that the probe of an encoder fits it (Wieting and
-    Kiela 2019 use random vectors for the same end). A word's vector depends on the word and `seed`.
-    """
-    encode = partial(_mean, lookup=partial(_random_vectors, dim, seed))
-    about = {"random words": dim, "seed": seed}
-    return Subject("bag of words", "not trained", language, about, lambda _: encode)
-
-
-def _random_vectors(dim: int, seed: int, words: Sequence[str]) -> np.ndarray:
-    draws = (np.random.default_rng([seed, zlib.crc32(word.encode())]) for word in words)
-    return np.array([draw.standard_normal(dim) for draw in draws], dtype=np.float32)
+@lru_cache(maxsize=16)  # encoders of a language read the same
+def _word_table(lookup: Lookup, *tasks: ProbingTask) -> WordTable:
+    parts = [part for task in tasks for part in task.parts().values()]
+    words = sorted({token for part in parts for tokens in part.tokens for token in tokens})
+    return WordTable({word: row for row, word in enumerate(words)}, lookup.load()(words))
 
 
 #: What `of_function` lets an encoder show: words of several scripts, in two orders.
@@ -179,9 +134,7 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 
-def of_function(
-    encoder: str, language: str, encode: Encode, *, condition: str = "as it is"
-) -> Subject:
+def of_function(encoder: str, language: str, encode: Encode) -> Subject:
     """Any function of tokenised sentences as a subject, such as an encoder of your own.
 
     It is known by its name and by its vectors of a few sentences (to three digits), so that another
@@ -198,7 +151,26 @@ def of_function(
     scale = np.abs(vectors).max() or 1.0
     shown = hashlib.sha256(np.round(vectors / scale, 3).tobytes()).hexdigest()
     about = {"function": encoder, "width": vectors.shape[1], "vectors": shown}
-    return Subject(encoder, condition, language, about, lambda _: encode)
+    return Subject(encoder, "as it is", language, about, lambda _: encode)
+
+
+# --- what knows nothing ---------------------------------------------------------------------------
+
+
+def of_random_words(language: str, *, dim: int = 128, seed: int = 0) -> Subject:
+    """The mean of a random vector for each word: which words a sentence has, and nothing else.
+
+    A bag of words folded into `dim` numbers, so that the probe of an encoder fits it (Wieting and
+    Kiela 2019 use random vectors for the same end). A word's vector depends on the word and `seed`.
+    """
+    means = partial(_mean, partial(_random_vectors, dim, seed))
+    about = {"random words": dim, "seed": seed}
+    return Subject("bag of words", "not trained", language, about, lambda _: means)
+
+
+def _random_vectors(dim: int, seed: int, words: Sequence[str]) -> np.ndarray:
+    draws = (np.random.default_rng([seed, zlib.crc32(word.encode())]) for word in words)
+    return np.array([draw.standard_normal(dim) for draw in draws])
 
 
 def of_length(language: str) -> Subject:

@@ -1,9 +1,10 @@
 """What X-Probe reports of probing accuracies (Ravishankar, Øvrelid and Velldal 2019, section 7).
 
 Tables are tidy: ``language`` (a code, or a setting such as "fr-UN"), ``encoder``, ``task`` and
-``accuracy`` in [0, 1], a row for each. The same functions serve our results and the printed ones.
+``accuracy`` in [0, 1], a row for each; ValueError for a column or number missing, an accuracy
+outside [0, 1], two rows of one cell. The same functions serve our results and the printed ones.
 Printed accuracies are rounded, so some stand alike that are not: what rounding can do to a ratio or
-a correlation is part of the result.
+a correlation is part of the result. ``half`` is half a unit of the last place that is printed.
 """
 
 import itertools
@@ -15,7 +16,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.core import checks
 from xlx.core.statistics import LEVEL, Correlation, half_width, numbers, require, share_interval
 
 #: The column names of a cell.
@@ -26,7 +26,7 @@ MOST_COUNTED = 9
 _SLACK = 1e-9
 
 
-def _checked(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+def _checked(table: pd.DataFrame, keys: Sequence[str] = ACCURACY_KEYS) -> pd.DataFrame:
     """The columns needed, once per cell, or ValueError."""
     require(table, keys)
     accuracies = numbers(table, ["accuracy"])[:, 0]
@@ -45,55 +45,31 @@ def _checked(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def mean_sd(table: pd.DataFrame, *, ddof: int = 0) -> pd.DataFrame:
     """Mean and standard deviation of each task over languages and encoders (Table 1).
 
-    Parameters
-    ----------
-    ddof : {0, 1}
-        What the number of cells is lessened by in the variance. The paper does not say; its numbers
-        are those of 0, with English and both French among the cells.
-
-    Returns
-    -------
-    DataFrame
-        A row per task, in the order of the table: ``task``, ``mean``, ``sd``, ``n`` (cells).
-
-    Raises ValueError for a column or number missing, an accuracy outside [0, 1], two rows of one
-    cell.
+    ``ddof`` lessens the number of cells in the variance. The paper does not say by how much; its
+    numbers are those of 0, with English and both French among the cells. A row per task, in the
+    order of the table: ``task``, ``mean``, ``sd``, ``n`` (cells).
     """
-    groups = _checked(table, ACCURACY_KEYS).groupby("task", sort=False)["accuracy"]
+    groups = _checked(table).groupby("task", sort=False)["accuracy"]
     columns = {"mean": groups.mean(), "sd": groups.std(ddof=ddof), "n": groups.size()}
     return pd.DataFrame(columns).reset_index()
 
 
-def relative_accuracies(
-    table: pd.DataFrame, *, reference: str = "en", half: float = 0.0
-) -> pd.DataFrame:
-    """Accuracy of each cell over that of the reference language (Figure 4): 1 is parity.
+def relative_accuracies(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
+    """Accuracy of each cell over that of English (Figure 4): 1 is parity.
 
-    Parameters
-    ----------
-    half : float
-        Half a unit of the last place that is printed: 0.005 for two decimals. An accuracy a then
-        stands for anything from a - half (0 at least) to a + half.
-
-    Returns
-    -------
-    DataFrame
-        A row per cell of another language: ``language``, ``encoder``, ``task``, ``accuracy``,
-        ``reference`` (its accuracy), ``ratio``, and ``least`` and ``most`` that rounding allows. A
-        ratio to 0 is infinite, and 0/0 missing.
-
-    Raises ValueError as `mean_sd`, and where the reference lacks an encoder and task.
+    A row per cell of another language: ``language``, ``encoder``, ``task``, ``accuracy``,
+    ``reference`` (the English accuracy), ``ratio``, and ``least`` and ``most`` that rounding
+    allows, as an accuracy a stands for anything from a - half (0 at least) to a + half. A ratio to
+    0 is infinite, and 0/0 missing. ValueError also where English lacks an encoder and task.
     """
-    table = _checked(table, ACCURACY_KEYS)
-    own = table[table["language"] == reference].rename(columns={"accuracy": "reference"})
-    others = table[table["language"] != reference]
+    table = _checked(table)
+    own = table[table["language"] == "en"].rename(columns={"accuracy": "reference"})
+    others = table[table["language"] != "en"]
     ratios = others.merge(own.drop(columns="language"), on=["encoder", "task"], how="left")
     missing = ratios[ratios["reference"].isna()]
     if len(missing):
         first = missing.iloc[0]
-        raise ValueError(
-            f"{reference} has no accuracy of {first['encoder']} on {first['task']} to divide by"
-        )
+        raise ValueError(f"en has no accuracy of {first['encoder']} on {first['task']}")
     accuracy, base = ratios["accuracy"], ratios["reference"]
     return ratios.assign(
         ratio=accuracy / base,
@@ -102,89 +78,81 @@ def relative_accuracies(
     )
 
 
-def beyond(
-    one: pd.Series | np.ndarray,
-    other: pd.Series | np.ndarray,
-    n_one: pd.Series | np.ndarray | int,
-    n_other: pd.Series | np.ndarray | int,
+def rounding_and_luck(
+    one: np.ndarray | float,
+    other: np.ndarray | float,
+    n_one: np.ndarray | int,
+    n_other: np.ndarray | int,
     *,
     half: float = 0.0,
-    level: float = LEVEL,
 ) -> np.ndarray:
-    """Whether one accuracy is above another by more than rounding and luck: 1, 0 or -1 below.
+    """By how much two accuracies may be apart that are alike.
 
     Luck is that of two independent sets of ``n_one`` and ``n_other`` sentences, so of the same
     sentences it says too seldom that two differ; rounding moves each by ``half`` at most. What
     another training run would change is not in it.
     """
-    one, other = np.asarray(one, float), np.asarray(other, float)
-    variance = one * (1 - one) / np.asarray(n_one) + other * (1 - other) / np.asarray(n_other)
-    reach = 2 * half + half_width(np.sqrt(variance), level)
-    return np.where(np.abs(one - other) > reach, np.sign(one - other), 0).astype(int)
+    variance = one * (1 - one) / n_one + other * (1 - other) / n_other
+    return 2 * half + half_width(np.sqrt(variance))
 
 
-def above_guessing(table: pd.DataFrame, *, half: float = 0.0, level: float = LEVEL) -> pd.DataFrame:
+def beyond(
+    one: np.ndarray | float,
+    other: np.ndarray | float,
+    n_one: np.ndarray | int,
+    n_other: np.ndarray | int,
+    *,
+    half: float = 0.0,
+) -> np.ndarray:
+    """Whether one accuracy is above another by more than `rounding_and_luck`: 1, 0 or -1 below."""
+    apart = np.asarray(one, float) - np.asarray(other, float)
+    reach = rounding_and_luck(one, other, n_one, n_other, half=half)
+    return np.where(np.abs(apart) > reach, np.sign(apart), 0).astype(int)
+
+
+def above_guessing(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
     """Which accuracies are above that of guessing, alone and among all of their task.
 
-    Parameters
-    ----------
-    table : DataFrame
-        A row per cell with `ACCURACY_KEYS`, ``accuracy``, ``guess`` (what the most frequent class
-        of that very test set is right in, so it has no error of its own) and ``n`` (sentences).
-    half : float
-        Half a unit of the last place that is printed: an accuracy counts as if it had been rounded
-        up by all of it.
-
-    Returns
-    -------
-    DataFrame
-        The table with ``above`` (Wilson's interval of the level is above ``guess``) and
-        ``above_all`` (so it is at Bonferroni's level for the cells of its task).
-
-    Raises ValueError as `mean_sd`.
+    The table also has ``guess`` (what the most frequent class of that very test set is right in, so
+    it has no error of its own) and ``n`` (sentences). It comes back with ``above`` (Wilson's
+    interval is above ``guess``, even if the accuracy had been rounded up by all of ``half``) and
+    ``above_all`` (so it is at Bonferroni's level for the cells of its task).
     """
-    _checked(table, ACCURACY_KEYS)
+    _checked(table)
     least = (numbers(table, ["accuracy"])[:, 0] - half).clip(min=0)
     guess, n = numbers(table, ["guess", "n"]).T
     tests = table.groupby("task")["task"].transform("size").to_numpy()
-    alone = share_interval(least * n, n, level)[0]
+    alone = share_interval(least * n, n)[0]
     among = np.zeros_like(alone)
     for size in np.unique(tests):  # every row has its task's size
         rows = tests == size
-        among[rows] = share_interval(least[rows] * n[rows], n[rows], 1 - (1 - level) / size)[0]
+        among[rows] = share_interval(least[rows] * n[rows], n[rows], 1 - (1 - LEVEL) / size)[0]
     return table.assign(above=alone > guess, above_all=among > guess)
 
 
-def gains(table: pd.DataFrame, *, reference: str = "en", level: float = LEVEL) -> pd.DataFrame:
-    """How much better each task is answered than in the reference language, over the others.
+def gains(table: pd.DataFrame) -> pd.DataFrame:
+    """How much better each task is answered than in English, over the other languages.
 
-    A language's gain is the mean over encoders of its accuracy less the reference's. The interval
+    A language's gain is the mean over encoders of its accuracy less the English one. The interval
     is Student's over the gains of languages, which stand for other languages: with few of them, and
-    of one family mostly, it is wide and still too hopeful.
+    of one family mostly, it is wide and still too hopeful; it is missing where there is one.
 
-    Returns
-    -------
-    DataFrame
-        A row per task, in the order of the table: ``task``, ``gain`` (mean over languages, in
-        accuracy), ``low``, ``high``, ``n`` (languages), and ``better`` (languages with a gain above
-        0). The interval is missing where there is one language.
-
-    Raises ValueError as `relative_accuracies`.
+    A row per task, in the order of the table: ``task``, ``gain`` (mean over languages, in
+    accuracy), ``low``, ``high``, ``n`` (languages), and ``better`` (languages with a gain above 0).
+    ValueError as `relative_accuracies`.
     """
-    ratios = relative_accuracies(table, reference=reference)
+    ratios = relative_accuracies(table)
     ratios["gain"] = ratios["accuracy"] - ratios["reference"]
     by_language = ratios.groupby(["task", "language"], sort=False)["gain"].mean()
     rows = []
     for task, own in by_language.groupby("task", sort=False):
         n, mean = len(own), own.mean()
-        half = stats.t.ppf((1 + level) / 2, n - 1) * own.std(ddof=1) / math.sqrt(n)
+        half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * own.std(ddof=1) / math.sqrt(n)
         rows.append((task, mean, mean - half, mean + half, n, int((own > 0).sum())))
     return pd.DataFrame(rows, columns=["task", "gain", "low", "high", "n", "better"])
 
 
-def spearman(
-    x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *, level: float = LEVEL
-) -> Correlation:
+def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Correlation:
     """Rank correlation of a few encoders, with all that so few points allow to say.
 
     The p-value is two-sided: of all n! ways to pair the numbers, the share that is as far from 0.
@@ -197,34 +165,22 @@ def spearman(
     the end nearer to 0 is the one that it has there: a perfect order of few points does not say
     that there is nothing else to come.
 
-    Raises
-    ------
-    ValueError
-        x and y of different lengths, fewer than four points, or one that is missing or infinite.
-
-    Notes
-    -----
-    Where x or y is the same everywhere, nothing is defined and all is NaN but n.
+    ValueError for fewer than four points. Where x or y is the same everywhere, nothing is defined
+    and all is NaN but n.
     """
-    first, second = np.asarray(x, float), np.asarray(y, float)
-    if first.shape != second.shape or first.ndim != 1:
-        raise ValueError(f"x and y are to be paired, and have shapes {first.shape}, {second.shape}")
-    n = len(first)
+    n = len(x)
     if n < 4:
         raise ValueError(f"a correlation with an interval needs four points, and there are {n}")
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise ValueError("a number is missing or infinite: leave that encoder out")
-    ranks, others = stats.rankdata(first), stats.rankdata(second)
+    ranks, others = stats.rankdata(x), stats.rankdata(y)
     if np.ptp(ranks) == 0 or np.ptp(others) == 0:
         return Correlation("spearman", *[math.nan] * 4, n)
-    rho = _rho(ranks, others[None])[0]
+    rho = float(_rho(ranks, others[None])[0])
     if n <= MOST_COUNTED:
         orders = others[_permutations(n)]
         p_value = float((np.abs(_rho(ranks, orders)) >= abs(rho) - _SLACK).mean())
     else:
-        p_value = float(stats.spearmanr(first, second).pvalue)
-    low, high = _interval(rho, n, level)
-    return Correlation("spearman", float(rho), low, high, p_value, n)
+        p_value = float(stats.spearmanr(x, y).pvalue)
+    return Correlation("spearman", rho, *_interval(rho, n), p_value, n)
 
 
 @lru_cache(maxsize=2)
@@ -239,9 +195,9 @@ def _rho(ranks: np.ndarray, orders: np.ndarray) -> np.ndarray:
     return (others @ centred) / np.sqrt((centred @ centred) * (others**2).sum(axis=1))
 
 
-def _interval(rho: float, n: int, level: float) -> tuple[float, float]:
+def _interval(rho: float, n: int) -> tuple[float, float]:
     """Ends of the interval that `spearman` describes."""
-    quantile = stats.norm.ppf((1 + checks.level(level)) / 2)
+    quantile = stats.norm.ppf((1 + LEVEL) / 2)
     faulty = 1 - 12 / (n * (n**2 - 1))  # without ties, changing neighbours costs 6 · 2 / (n³ - n)
     ends = []
     for sign in (-1, 1):  # low, high
@@ -274,31 +230,19 @@ def untied(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> 
     return float(min(extremes)), float(max(extremes))
 
 
-def rank_correlations(
-    probing: pd.DataFrame, downstream: pd.DataFrame, *, level: float = LEVEL
-) -> pd.DataFrame:
+def rank_correlations(probing: pd.DataFrame, downstream: pd.DataFrame) -> pd.DataFrame:
     """Probing accuracy with that of a downstream task over the encoders (Figure 3).
 
-    Parameters
-    ----------
-    probing : DataFrame
-        ``language``, ``encoder``, ``task``, ``accuracy``.
-    downstream : DataFrame
-        ``language``, ``encoder``, ``accuracy``: of one task (XNLI in the paper), for at least the
-        languages and encoders of `probing`.
+    ``downstream`` has no column ``task`` (it is XNLI in the paper), and at least the languages and
+    encoders of ``probing``. A row per language and task, in the order of ``probing``: ``language``,
+    ``task``, ``rho``, ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them,
+    and ``least`` and ``most`` that ties may hide (`untied`).
 
-    Returns
-    -------
-    DataFrame
-        A row per language and task, in the order of `probing`: ``language``, ``task``, ``rho``,
-        ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them, and ``least``
-        and ``most`` that ties may hide (`untied`).
-
-    Raises ValueError as `mean_sd` and `spearman`, and where an encoder has no downstream accuracy.
+    ValueError also as `spearman`, and where an encoder has no downstream accuracy.
     """
-    probing = _checked(probing, ACCURACY_KEYS)
-    downstream = _checked(downstream, ACCURACY_KEYS[:2]).rename(columns={"accuracy": "downstream"})
-    both = probing.merge(downstream, on=list(ACCURACY_KEYS[:2]), how="left")
+    keys = list(ACCURACY_KEYS[:2])
+    downstream = _checked(downstream, keys).rename(columns={"accuracy": "downstream"})
+    both = _checked(probing).merge(downstream, on=keys, how="left")
     missing = both[both["downstream"].isna()]
     if len(missing):
         first = missing.iloc[0]
@@ -309,10 +253,7 @@ def rank_correlations(
     rows = []
     for (language, task), cells in both.groupby(["language", "task"], sort=False):
         pair = cells["accuracy"].to_numpy(), cells["downstream"].to_numpy()
-        try:
-            rho = spearman(*pair, level=level)
-        except ValueError as error:
-            raise ValueError(f"{task} in {language}: {error}") from error
+        rho = spearman(*pair)
         interval = rho.value, rho.low, rho.high, rho.p_value, rho.n
         rows.append((language, task, *interval, *untied(*pair)))
     columns = ["language", "task", "rho", "low", "high", "p_value", "n", "least", "most"]
@@ -322,17 +263,11 @@ def rank_correlations(
 def encoder_distances(table: pd.DataFrame) -> pd.DataFrame:
     """How far apart encoders are: root mean square difference of accuracy over all cells.
 
-    Returns a square DataFrame, encoder by encoder in the order of the table, 0 on the diagonal
-    (section 8.3: variants of an encoder are nearer to each other than to the others). Raises
-    ValueError as `mean_sd`, and where an encoder lacks a language and task that another has.
+    Square, encoder by encoder in the order of the table, 0 on the diagonal (section 8.3: variants
+    of an encoder are nearer to each other than to the others). All encoders have the same cells.
     """
-    table = _checked(table, ACCURACY_KEYS)
+    table = _checked(table)
     names = list(dict.fromkeys(table["encoder"]))
     cells = table.pivot(index="encoder", columns=["language", "task"], values="accuracy").loc[names]
-    missing = np.argwhere(cells.isna().to_numpy())
-    if len(missing):
-        encoder, (language, task) = names[missing[0][0]], cells.columns[missing[0][1]]
-        raise ValueError(f"{encoder} has no accuracy of {task} in {language}, and another has")
-    values = cells.to_numpy()
-    apart = np.sqrt(((values[:, None] - values[None]) ** 2).mean(axis=-1))
-    return pd.DataFrame(apart, index=names, columns=names)
+    apart = cells.to_numpy()[:, None] - cells.to_numpy()[None]
+    return pd.DataFrame(np.sqrt((apart**2).mean(axis=-1)), index=names, columns=names)

@@ -7,6 +7,7 @@ a task itself is needed.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import pandas as pd
 
@@ -23,6 +24,9 @@ from xlx.xprobe.probing_tasks import (
     sizes_of,
 )
 
+#: What two parts of a task may share, as `overlaps` counts it.
+_SHARED = ("sentences", "bags", "bases")
+
 
 def alike(
     trees: Mapping[str, Trees | Sequence[Trees]],
@@ -38,29 +42,15 @@ def alike(
 ) -> tuple[dict[str, list[ProbingTask]], pd.DataFrame]:
     """Tasks of one size in all languages, so that accuracies compare languages and not sizes.
 
-    The size of a task is the greatest that every language can have, `most` at most. A language that
-    cannot have `least` does not have the task.
+    The size of a task (all parts together, in the ``proportions`` of train, validation and test) is
+    the greatest that every language can have, ``most`` at most. A language that cannot have
+    ``least`` does not have the task. A task with fewer test sentences than ``n_test`` is drawn
+    again, with the next seeds, until there are so many in all draws or ``max_draws`` are done;
+    draws are of one stock and may share sentences. ``trees`` and ``rules`` are as of `build`.
 
-    Parameters
-    ----------
-    trees : by language, as `build` takes them.
-    names : of `PROBING_TASKS`.
-    most, least : sentences of all parts together.
-    proportions : of train, validation and test.
-    n_test, max_draws : a task with fewer test sentences than `n_test` is drawn again with other
-        seeds, until there are so many in all draws or `max_draws` are done. Draws are of one stock
-        and may share sentences.
-    seed : of the first draw; the next ones count up.
-    rules : see `Rules`.
-
-    Returns
-    -------
-    tasks : dict
-        By language a list of tasks, the draws of one after another.
-    table : DataFrame
-        A row a task and language: ``task``, ``language``, ``usable`` (the largest size that the
-        language could have), ``train``, ``validation``, ``test``, ``draws``; zeros where a language
-        has not the task.
+    Returns the tasks by language, the draws of one after another, and a table with a row a task and
+    language: ``task``, ``language``, ``usable`` (the largest size that the language could have),
+    ``train``, ``validation``, ``test``, ``draws``; zeros where a language has not the task.
 
     Raises TooFewSentencesError where no language has `least`, and as `build`.
     """
@@ -79,9 +69,7 @@ def alike(
         if not able:
             raise TooFewSentencesError(
                 f"{name}: {max(least, 1)} sentences are needed, and no language has more than "
-                f"{max(usable.values())}; lower `least`, change the rules or add text",
-                max(usable.values()),
-                max(least, 1),
+                f"{max(usable.values())}; lower `least`, change the rules or add text"
             )
         sizes = sizes_of(min(most, *(usable[code] for code in able)), proportions)
         draws = min(max_draws, max(1, -(-n_test // sizes[2])))
@@ -102,6 +90,11 @@ def _candidates(name: str, trees: Trees | Sequence[Trees], rules: Rules) -> Cand
         return None
 
 
+def n_distinct(tasks: Iterable[ProbingTask]) -> int:
+    """Sentences, by their base, that some of the tasks tests on."""
+    return len({base for task in tasks for base in task.test.bases})
+
+
 # --- tasks that are built when they are needed ----------------------------------------------------
 
 
@@ -111,27 +104,22 @@ class _Plan:
 
     treebanks: tuple[tuple[str, tuple[Treebank, ...]], ...]
     names: tuple[str, ...]
-    most: int
-    least: int
-    proportions: tuple[int, int, int]
-    n_test: int
-    max_draws: int
-    seed: int
-    rules: Rules
+    options: tuple[tuple[str, Any], ...]
 
-    def about(self) -> dict[str, object]:
+    def about(self) -> dict[str, Any]:
         banks = {language: [own.about for own in banks] for language, banks in self.treebanks}
-        rest = {name: own for name, own in vars(self).items() if name not in ("treebanks", "rules")}
-        return {"trees": banks, "rules": asdict(self.rules)} | rest
+        options = dict(self.options)
+        rules = asdict(options.pop("rules"))
+        return {"trees": banks, "names": self.names, "rules": rules} | options
 
 
 @dataclass(frozen=True)
 class Planned:
     """A task that is known by its hash and built, with all of its plan, when it is needed.
 
-    ``n_distinct``: sentences, by their base, that some draw of the task tests on. ``majority`` as
-    of `Task`; ``overlaps``: sentences, bags and bases that two parts share, after `overlaps`.
-    ``examples``: of the first and the last class, the shortest sentence of the test part.
+    ``n_distinct``: sentences, by their base, that some draw of the task tests on. ``majority`` and
+    ``overlaps`` as of the task. ``examples``: of the first and the last class, the shortest
+    sentence of the test part.
     """
 
     name: str
@@ -152,33 +140,25 @@ class Planned:
     def built(self) -> ProbingTask:
         """The task. Raises RuntimeError where the trees do not give it any more."""
         tasks, _ = _built(self.plan)
-        own = [task for task in tasks[self.language] if task.name == self.name]
-        if len(own) <= self.draw or own[self.draw].text_hash() != self.hash:
+        task = [task for task in tasks[self.language] if task.name == self.name][self.draw]
+        if task.text_hash() != self.hash:
             raise RuntimeError(
                 f"{self.name} in {self.language} is not the task that was planned: trees or rules "
                 "have changed; plan again in a new process"
             )
-        return own[self.draw]
+        return task
 
 
 def planned(
     treebanks: Mapping[str, Sequence[Treebank]],
     names: Sequence[str] = PROBING_TASKS,
-    *,
-    most: int = sum(SIZES),
-    least: int = 0,
-    proportions: tuple[int, int, int] = SIZES,
-    n_test: int = 0,
-    max_draws: int = 1,
-    seed: int = 0,
-    rules: Rules | None = None,
+    **options: Any,
 ) -> tuple[dict[str, list[Planned]], pd.DataFrame]:
     """As `alike`, of treebanks that are read only where the tasks themselves are needed."""
     banks = tuple((language, tuple(own)) for language, own in treebanks.items())
-    plan = _Plan(
-        banks, tuple(names), most, least, tuple(proportions), n_test, max_draws, seed,
-        rules or Rules(),
-    )  # fmt: skip
+    options = {**alike.__kwdefaults__, **options}
+    options["rules"] = options["rules"] or Rules()
+    plan = _Plan(banks, tuple(names), tuple(options.items()))
     rows = work.result(TASK_SETS, plan.about(), plan)
     tasks: dict[str, list[Planned]] = {language: [] for language in treebanks}
     for row in rows[rows["hash"] != ""].itertuples():
@@ -191,15 +171,6 @@ def planned(
     return tasks, table[["task", "language", "usable", *TASK_PARTS, "draws"]]
 
 
-#: What two parts of a task may share, as `overlaps` counts it.
-_SHARED = ("sentences", "bags", "bases")
-
-
-def n_distinct(tasks: Iterable[ProbingTask]) -> int:
-    """Sentences, by their base, that some of the tasks tests on."""
-    return len({base for task in tasks for base in task.test.bases})
-
-
 def _described(plan: _Plan) -> pd.DataFrame:
     """The table of `alike` with a row a draw, and what a reader wants to know of each."""
     tasks, table = _built(plan)
@@ -210,18 +181,15 @@ def _described(plan: _Plan) -> pd.DataFrame:
             rows.append(row | {"draw": 0, "hash": ""})
         distinct = n_distinct(own)
         for draw, task in enumerate(own):
-            shared = overlaps(task).query("first != second")[list(_SHARED)].sum().to_dict()
             about = {"draw": draw, "hash": task.text_hash(), "classes": len(task.classes)}
             about |= {"n_distinct": distinct, "majority": task.majority}
             for place, label in (("first", 0), ("last", len(task.classes) - 1)):
                 about[f"{place}_class"] = task.classes[label]
                 about[f"{place}_example"] = " ".join(_shortest(task, label))
-            rows.append(row | shared | about)
+            rows.append(row | overlaps(task) | about)
     numbers = dict.fromkeys(("classes", "n_distinct", "majority", *_SHARED), 0)
-    texts = dict.fromkeys(
-        f"{place}_{what}" for place in ("first", "last") for what in ("class", "example")
-    )
-    return pd.DataFrame(rows).fillna(numbers | dict.fromkeys(texts, ""))
+    texts = dict.fromkeys(("first_class", "first_example", "last_class", "last_example"), "")
+    return pd.DataFrame(rows).fillna(numbers | texts)
 
 
 def _shortest(task: ProbingTask, label: int) -> Tokens:
@@ -236,9 +204,8 @@ def _shortest(task: ProbingTask, label: int) -> Tokens:
 
 @lru_cache(maxsize=4)
 def _built(plan: _Plan) -> tuple[dict[str, list[ProbingTask]], pd.DataFrame]:
-    options = {name: own for name, own in vars(plan).items() if name not in ("treebanks", "names")}
     trees = {language: [own.trees for own in banks] for language, banks in plan.treebanks}
-    return alike(trees, plan.names, **options)
+    return alike(trees, plan.names, **dict(plan.options))
 
 
 #: The sizes, hashes and examples of a set of tasks; drawn from trees by the seed, so exact.

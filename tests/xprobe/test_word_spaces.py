@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlx.xprobe import dictionaries
-from xlx.xprobe.dictionaries import Dictionary, DictionaryError
+from xlx.xprobe.parallel_text import WordVectorsError
+from xlx.xprobe.word_spaces import Dictionary, OfFile, held_out_pairs, induced
 from xlx.xprobe.word_vectors import WordVectors
 
 
 def vectors(language: str, words: str) -> WordVectors:
-    found = tuple(words.split())
-    return WordVectors(language, found, np.ones((len(found), 2), np.float32))
+    own = tuple(words.split())
+    return WordVectors(language, own, np.ones((len(own), 2), np.float32))
 
 
 EN = vectors("en", "the a cat dog house also berlin big")
@@ -21,7 +21,7 @@ DE = vectors("de", "der ein haus katze hund also berlin groß")
 
 
 def of(pairs: list[tuple[int, int]]) -> Dictionary:
-    return Dictionary("en", "de", np.array(pairs), "by hand")
+    return Dictionary.of(pairs, "by hand")
 
 
 def in_words(found: Dictionary) -> list[tuple[str, str]]:
@@ -42,7 +42,7 @@ def test_a_dictionary_file_and_what_it_has_no_vectors_for(tmp_path: Path) -> Non
         "cat katze\nhouse\thaus\nbig groß\nbig dick\nbig fett\n"
         "whale hund\nwhale wal\n\ncat  katze\n",
     )
-    found = dictionaries.read_muse(path, EN, DE)
+    found = OfFile(path).pairs(EN, DE)
     assert in_words(found) == [("cat", "katze"), ("house", "haus"), ("big", "groß")]
     assert found.missing == {"source": 1, "target": 2, "both": 1}
     assert found.origin == "en-de.txt"
@@ -51,19 +51,19 @@ def test_a_dictionary_file_and_what_it_has_no_vectors_for(tmp_path: Path) -> Non
 @pytest.mark.parametrize("line", ["cat", "cat die katze"])
 def test_a_malformed_line_is_named(tmp_path: Path, line: str) -> None:
     path = written(tmp_path / "a.txt", f"the der\n\n{line}\n")
-    with pytest.raises(DictionaryError, match=rf"a\.txt, line 3: found \d words in '{line}'"):
-        dictionaries.read_muse(path, EN, DE)
+    with pytest.raises(WordVectorsError, match=rf"a\.txt, line 3: found \d words in '{line}'"):
+        OfFile(path).pairs(EN, DE)
 
 
 def test_a_file_without_a_word_that_has_vectors(tmp_path: Path) -> None:
     path = written(tmp_path / "a.txt", "whale wal\ncat kater\n")
     with pytest.raises(
-        DictionaryError,
-        match=r"en-de, a\.txt: .*, 0 .*\(source\), 1 .*\(target\), 1 without a vector \(both\)",
+        WordVectorsError,
+        match=r"a\.txt: .*, 0 .*\(source\), 1 .*\(target\), 1 without a vector \(both\)",
     ):
-        dictionaries.read_muse(path, EN, DE)
+        OfFile(path).pairs(EN, DE)
     with pytest.raises(FileNotFoundError, match=r"b\.txt is not there: MUSE's are at"):
-        dictionaries.read_muse(tmp_path / "b.txt", EN, DE)
+        _ = OfFile(tmp_path / "b.txt").about
 
 
 # --- parallel lines ---
@@ -116,35 +116,31 @@ def linked_in_words(min_count: int) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_induced_pairs_against_a_loop_over_all_pairs_of_words(min_count: int) -> None:
-    found = dictionaries.induced(OURS, THEIRS, EN, DE, min_count=min_count)
+    found = induced(OURS, THEIRS, EN, DE, min_count=min_count)
     assert in_words(found) == linked_in_words(min_count)
 
 
 def test_induced_pairs_are_translations_each_word_once() -> None:
-    found = dictionaries.induced(OURS, THEIRS, EN, DE, min_count=2)
+    found = induced(OURS, THEIRS, EN, DE, min_count=2)
     assert set(in_words(found)) == {
         ("the", "der"), ("a", "ein"), ("cat", "katze"), ("dog", "hund"), ("house", "haus"),
         ("berlin", "berlin"),
     }  # fmt: skip
     assert found.origin == "induced from 10 parallel lines"
-    strongest = dictionaries.induced(OURS, THEIRS, EN, DE, n=2, min_count=2)
+    strongest = induced(OURS, THEIRS, EN, DE, n=2, min_count=2)
     assert strongest.pairs.tolist() == found.pairs[:2].tolist()
 
 
 def test_words_that_are_everywhere_are_no_pair() -> None:
     lines = [["the", word] for word in ("cat", "dog", "cat", "dog")]
     theirs = [["der", word] for word in ("katze", "hund", "katze", "hund")]
-    found = dictionaries.induced(lines, theirs, EN, DE, min_count=1)
+    found = induced(lines, theirs, EN, DE, min_count=1)
     assert set(in_words(found)) == {("cat", "katze"), ("dog", "hund")}
 
 
-def test_lines_that_are_not_parallel() -> None:
-    with pytest.raises(DictionaryError, match=r"en-de: there are 10 and 9 lines"):
-        dictionaries.induced(OURS, THEIRS[1:], EN, DE)
-    with pytest.raises(DictionaryError, match=r"there are 0 and 0 lines"):
-        dictionaries.induced([], [], EN, DE)
-    with pytest.raises(DictionaryError, match=r"induced from 10 .* one pair or more is needed"):
-        dictionaries.induced(OURS, THEIRS, EN, DE, min_count=10)
+def test_lines_without_a_pair() -> None:
+    with pytest.raises(WordVectorsError, match=r"induced from 10 .* one or more is needed"):
+        induced(OURS, THEIRS, EN, DE, min_count=10)
 
 
 # --- held-out pairs ---
@@ -154,7 +150,7 @@ def test_no_word_of_the_test_part_is_in_the_training_part() -> None:
     rng = np.random.default_rng(0)
     pairs = np.unique(rng.integers(0, 60, (100, 2)), axis=0)
     whole = of(pairs.tolist())
-    train, test = dictionaries.held_out_pairs(whole, 20, seed=1)
+    train, test = held_out_pairs(whole, 20, seed=1)
     for side in (0, 1):
         assert not set(train.pairs[:, side]) & set(test.pairs[:, side])
     rows = set(map(tuple, pairs.tolist()))
@@ -167,16 +163,7 @@ def test_no_word_of_the_test_part_is_in_the_training_part() -> None:
 
 def test_pairs_without_shared_words_are_all_in_one_part() -> None:
     whole = of([(i, 99 - i) for i in range(100)])
-    train, test = dictionaries.held_out_pairs(whole, 30, seed=0)
+    train, test = held_out_pairs(whole, 30, seed=0)
     assert (len(train), len(test)) == (70, 30)
-    again, other = (dictionaries.held_out_pairs(whole, 30, seed=seed)[1].pairs for seed in (0, 1))
-    assert again.tolist() == test.pairs.tolist()
-    assert other.tolist() != test.pairs.tolist()
-
-
-def test_held_out_pairs_that_cannot_be_had() -> None:
-    whole = of([(0, 0), (1, 1)])
-    with pytest.raises(DictionaryError, match=r"n_test is 0: hold out one pair or more"):
-        dictionaries.held_out_pairs(whole, 0, seed=0)
-    with pytest.raises(DictionaryError, match=r"by hand: 2 pairs\): with 2 held out, no pair"):
-        dictionaries.held_out_pairs(whole, 2, seed=0)
+    again, other = (held_out_pairs(whole, 30, seed=seed)[1].pairs for seed in (0, 1))
+    assert again.tolist() == test.pairs.tolist() != other.tolist()
