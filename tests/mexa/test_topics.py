@@ -14,6 +14,7 @@ from xlx.mexa import topics
 from xlx.models import embeddings, loading, probes
 from xlx.models.embeddings import SentenceStates
 from xlx.text import downstream, labelled
+from xlx.text.examples import Examples
 from xlx.text.files import TextError
 
 OPTIONS = {"n_test": 31, "seeds": (0, 3)}
