@@ -107,16 +107,15 @@ def main() -> None:
     for room in total:
         print(f"{room or 'top':10} {total[room]:6,} lines {code[room]:6,} of code")
     print(f"{'xlx':10} {total.total():6,} lines {code.total():6,} of code")
-    tests = sum(map(lines, (ROOT / "tests").rglob("*.py")))
-    print(f"{'tests':10} {tests:6,} lines")
-    long = [(named(path), lines(path)) for path in modules() if lines(path) > 400]
-    print(f"{len(long)} modules above 400 lines:", *(f"{name} {n}" for name, n in long))
-    big = [found for path in modules() for found in functions(path) if found[1] > 60]
-    print(f"{len(big)} functions above 60 lines:", *(f"{name} {n}" for name, n in big))
-    twice = {name: places for name, places in public_names().items() if len(places) > 1}
-    print(f"{len(twice)} public names in several modules:", *sorted(twice))
-    wide = [(name, n) for name, n in cells() if n > 15]
-    print(f"{len(wide)} of {len(list(cells()))} code cells above 15 lines")
+    print(f"{'tests':10} {sum(map(lines, (ROOT / 'tests').rglob('*.py'))):6,} lines")
+    places = public_names().items()
+    for what, over in (
+        ("modules above 400 lines", [(named(x), lines(x)) for x in modules() if lines(x) > 400]),
+        ("functions above 60 lines", [f for x in modules() for f in functions(x) if f[1] > 60]),
+        ("cells above 15 lines", [cell for cell in cells() if cell[1] > 15]),
+        ("public names in several modules", [(name, len(x)) for name, x in places if len(x) > 1]),
+    ):
+        print(f"{len(over)} {what}:", *(f"{name} {n}" for name, n in over))
 
 
 if __name__ == "__main__":

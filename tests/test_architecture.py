@@ -270,7 +270,7 @@ def test_importing_xlx_imports_no_library_of_models() -> None:
         (files_in_numeric, "abx.discrimination", "def f(p):\n    return pd.read_csv(p)"),
         (files_in_numeric, "models.alignment", "def f(x):\n    x.to_csv('a')"),
         (files_in_numeric, "core.statistics", "def f():\n    return open('a')"),
-        (files_in_numeric, "abx.triplets", "from xlx.core.store import Store"),
+        (files_in_numeric, "abx.triplets", "from xlx.core.store import write_whole"),
         (transformers_elsewhere, "models.embeddings", "from transformers import AutoModel"),
         (drawing_elsewhere, "abx.discrimination", "import matplotlib.pyplot as plt"),
         (drawing_elsewhere, "abx.probing", "import seaborn"),

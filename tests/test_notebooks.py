@@ -1,6 +1,7 @@
 """The committed notebooks: executed, clean, in the house style, in step with the profiles."""
 
 import ast
+import functools
 import importlib
 import inspect
 import io
@@ -168,7 +169,10 @@ def test_links_lead_somewhere() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PROFILES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_profile_sets_only_what_the_notebooks_declare(path: Path) -> None:
+def test_profile_sets_only_what_the_notebooks_declare(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "read_notebook", functools.cache(profiles.read_notebook))
     profile = profiles.read_profile(path.stem)
     assert set(profile["notebooks"]) <= set(STEMS)
     for stem in STEMS:

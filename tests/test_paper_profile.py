@@ -284,7 +284,7 @@ def test_a_notebook_finds_the_full_sets(
     code = [cell for cell in cells if cell.cell_type == "code"]
     at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
     scope = declared(name)
-    scope |= profiles.values_for(name, "paper", notebooks=paths.NOTEBOOKS, profiles=paths.PROFILES)
+    scope |= profiles.values_for(name, "paper")
     last = "tasks" if name.startswith("igap") else "sets" if name == "mixing-6-pairs" else "data"
     for cell in code[at + 1 :]:
         exec(cell.source, scope)

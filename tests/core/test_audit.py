@@ -178,12 +178,6 @@ def test_a_changed_value_changes_what_is_drawn(audited: Audited) -> None:
     assert audit.ledger_hash(audited.results) != before
 
 
-def test_bad_seconds_are_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path) -> None:
-    monkeypatch.setenv("AUDIT_SECONDS", "two")
-    assert audit.main(["sample", str(tmp_path / "sample")]) == 2
-    assert capsys.readouterr().err == "AUDIT_SECONDS is 'two': give a number of seconds\n"
-
-
 def test_work_computes_the_sample_again_where_it_is_asked(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:

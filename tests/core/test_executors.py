@@ -122,7 +122,7 @@ def killing(address: str, times: int, every: float) -> Iterator[list[int]]:
 
 
 def test_a_killed_worker_loses_nothing(there: None, cluster: str) -> None:
-    with killing(cluster, times=2, every=0.5) as killed:
+    with killing(cluster, times=1, every=0.5) as killed:
         assert slow(20, 0.2) == list(range(20))
     assert killed
 

@@ -75,35 +75,27 @@ def hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "moves"),
     [
-        ("# a comment", "# another"),
-        ('"""Say what."""', '"""Say something else,\n\n    at length.\n    """'),
-        ("helper(n, LIMIT)", "helper(\n        n,\n        LIMIT,\n    )"),
-        ("UNUSED = 9", "UNUSED = 10"),
-        ("def unused() -> None:\n    pass", "def unused() -> int:\n    return 1"),
-        ('"""A box."""\n', '"""A larger box."""\n'),
+        ("# a comment", "# another", False),
+        ('"""Say what."""', '"""Say something else,\n\n    at length.\n    """', False),
+        ("helper(n, LIMIT)", "helper(\n        n,\n        LIMIT,\n    )", False),
+        ("UNUSED = 9", "UNUSED = 10", False),
+        ("def unused() -> None:\n    pass", "def unused() -> int:\n    return 1", False),
+        ('"""A box."""\n', '"""A larger box."""\n', False),
+        ("LIMIT = 3", "LIMIT = 4", True),
+        ("FACTOR = 2", "FACTOR = 3", True),
+        ('"a+"', '"b+"', True),
+        ("self.size *", "self.size +", True),
+        ("size = 1", "size = 2", True),
+        ("box = Box()", "box = Box(); n += 1", True),
     ],
 )
-def test_prose_layout_and_what_is_not_named_move_nothing(hashed, old: str, new: str) -> None:
+def test_what_computes_moves_the_hash_and_no_prose_or_layout(
+    hashed, old: str, new: str, moves: bool
+) -> None:
     assert old in SOURCE
-    assert hashed() == hashed(SOURCE.replace(old, new))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("LIMIT = 3", "LIMIT = 4"),
-        ("FACTOR = 2", "FACTOR = 3"),
-        ('"a+"', '"b+"'),
-        ("self.size *", "self.size +"),
-        ("size = 1", "size = 2"),
-        ("box = Box()", "box = Box(); n += 1"),
-    ],
-)
-def test_what_computes_moves_it(hashed, old: str, new: str) -> None:
-    assert old in SOURCE
-    assert hashed() != hashed(SOURCE.replace(old, new))
+    assert (hashed() != hashed(SOURCE.replace(old, new))) == moves
 
 
 def test_the_code_that_called_code_calls_moves_it(hashed) -> None:

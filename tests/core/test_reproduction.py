@@ -46,7 +46,6 @@ def execute(stem: str, build: Path) -> None:
             time.sleep(float(os.environ.get("TOY_SECONDS", "0")))
             yield [position], (str(root / "counts"), numbers[position])
 
-    build.mkdir(exist_ok=True)
     options = {"ledger": root / "results", "device": "cpu", "progress": False}
     told = {name.lower(): os.environ[f"XLX_{name}"] for name in ("POLICY", "CACHE")}
     with xlx.settings(**options, **told):
@@ -56,6 +55,12 @@ def execute(stem: str, build: Path) -> None:
         )
     if os.environ.get("TOY_FAILS") == stem:
         raise run.NotebookFailed(f"{stem} failed in cell [2]: ValueError: no Klingon")
+
+
+def places(root: Path) -> dict[str, Path]:
+    """Of `paths`, in a folder of the test's own."""
+    folders = {"RESULTS": "results", "CACHE": "cache", "BUILD": "build", "NOTEBOOKS": "notebooks"}
+    return {name: root / folder for name, folder in folders.items()}
 
 
 class House:
@@ -88,9 +93,8 @@ class House:
         ledger.write_ledger(self.results, entries, lens_of)
 
     def reproduce(self, *only: str) -> int:
-        folders = {"root": self.results, "cache": self.cache, "build": self.build}
         work._ledger.cache_clear()
-        return reproduction.reproduce(only, execute=execute, folder=self.notebooks, **folders)
+        return reproduction.reproduce(only, execute)
 
     def ran(self, stem: str) -> None:
         """Leave what a run of a notebook leaves."""
@@ -114,6 +118,8 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     house = House(tmp_path)
     for module in (gathering, reproduction):
         monkeypatch.setattr(module, "kinds", lambda: work.KINDS)  # imports no other module
+    for name, path in places(tmp_path).items():
+        monkeypatch.setattr(paths, name, path)
     monkeypatch.setattr(provenance, "environment", toy.environment)
     monkeypatch.setattr(work, "_journal", work._Journal())
     monkeypatch.setenv("TOY_FOLDER", str(tmp_path))
@@ -231,7 +237,7 @@ def test_differences_are_counted_and_the_worst_is_named(
             kind = work.KINDS[entry.kind]
             cache.put(kind.ask({"number": number}), value, MADE)
     of = Ledger(house.results)
-    table, said = reproduction.compare(reproduction.plan(of, (), house.notebooks), of, cache)
+    table, said = reproduction.compare(reproduction.plan(of), of, cache)
     row = table.set_index("kind").loc["toy-counted"]
     assert (row["equal"], row[column]) == (5, 1)
     assert len(said) == (says is not None)
@@ -250,14 +256,13 @@ WHOLE = """
 import sys
 from pathlib import Path
 from tests import toy_results as toy
-from tests.core.test_reproduction import execute
-from xlx.core import gathering, provenance, reproduction, run, work
+from tests.core.test_reproduction import execute, places
+from xlx.core import gathering, paths, provenance, reproduction, run, work
 gathering.kinds = reproduction.kinds = lambda: work.KINDS
 provenance.environment = toy.environment
-root = Path(sys.argv[1])
-folders = {"root": root / "results", "cache": root / "cache", "build": root / "build"}
+vars(paths).update(places(Path(sys.argv[1])))
 with run.stopped_by_sigterm():
-    sys.exit(reproduction.reproduce(execute=execute, folder=root / "notebooks", **folders))
+    sys.exit(reproduction.reproduce(execute=execute))
 """
 
 

@@ -1,7 +1,6 @@
 """The notebook runner on throw-away notebooks: what it injects, refuses and leaves behind."""
 
 import ast
-import functools
 import os
 import signal
 import subprocess
@@ -52,7 +51,7 @@ class House:
 
     def values(self, stem: str = "abx-1-one", profile: str = "paper") -> dict:
         """What the runner would inject."""
-        return profiles.values_for(stem, profile, notebooks=self.notebooks, profiles=self.profiles)
+        return profiles.values_for(stem, profile)
 
     def left(self, profile: str = "mini") -> list[str]:
         """Names of all files in the build folder."""
@@ -62,11 +61,8 @@ class House:
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     house = House(tmp_path)
-    folders = {"notebooks": house.notebooks, "build": house.build}
-    store_outputs = functools.partial(run.store_outputs, **folders)
-    execute = functools.partial(run.execute, profiles=house.profiles, **folders)
-    monkeypatch.setattr(run, "store_outputs", store_outputs)
-    monkeypatch.setattr(run, "execute", execute)
+    monkeypatch.setattr(paths, "NOTEBOOKS", house.notebooks)
+    monkeypatch.setattr(paths, "PROFILES", house.profiles)
     monkeypatch.setattr(paths, "BUILD", house.build)  # of the command line
     return house
 
@@ -91,7 +87,7 @@ def test_a_kernel_has_its_values_its_folder_and_knows_where_to_note_and_draw(
     journal.parent.mkdir(parents=True)
     journal.write_text("of the last run\n")
     monkeypatch.setenv("XLX_POLICY", "only")
-    assert ast.literal_eval(printed(run.execute("abx-1-one", "paper"))) == [
+    assert ast.literal_eval(printed(run.execute("abx-1-one", "paper", build=house.build))) == [
         "paper", 1000, ["en", "de"], str(house.notebooks),
         "abx-1-one", str(journal.parent), str(paths.FIGURES), "only",
     ]  # fmt: skip
@@ -126,7 +122,7 @@ def test_stored_outputs_are_those_of_the_run_and_of_no_other_notebook(house: Hou
 
     house.notebook(*cells[1:])
     with pytest.raises(profiles.NotebookError, match="has other cells"):
-        run.store_outputs("abx-1-one")
+        run.store_outputs("abx-1-one", build=house.build)
 
 
 def test_a_failed_notebook_is_kept_under_another_name(house: House, capsys) -> None:
@@ -143,7 +139,7 @@ def test_a_failed_notebook_is_kept_under_another_name(house: House, capsys) -> N
 def test_a_dying_kernel_is_a_failure(house: House) -> None:
     house.notebook("import os\nos._exit(1)")
     with pytest.raises(run.NotebookFailed, match=r"abx-1-one failed: DeadKernelError"):
-        run.execute("abx-1-one")
+        run.execute("abx-1-one", build=house.build)
     assert set(house.left()) <= {"abx-1-one.failed.ipynb"}
 
 
@@ -158,17 +154,18 @@ def test_a_full_disk_is_a_failure_and_leaves_no_finished_notebook(
 
     monkeypatch.setattr(papermill, "execute_notebook", full)
     with pytest.raises(run.NotebookFailed, match="No space left on device"):
-        run.execute("abx-1-one")
+        run.execute("abx-1-one", build=house.build)
     assert house.left() == ["abx-1-one.failed.ipynb"]
 
 
 START = """
 import sys
 from pathlib import Path
-from xlx.core import run
-notebooks, build = Path(sys.argv[1]), Path(sys.argv[2])
+from xlx.core import paths, run
+paths.NOTEBOOKS, build = Path(sys.argv[1]), Path(sys.argv[2])
+paths.PROFILES = paths.NOTEBOOKS / "profiles"
 with run.stopped_by_sigterm():
-    run.execute("abx-1-one", notebooks=notebooks, profiles=notebooks / "profiles", build=build)
+    run.execute("abx-1-one", build=build)
 """
 
 
@@ -224,13 +221,10 @@ def test_bad_calls_end_in_one_line(house: House, capsys) -> None:
 
 
 def test_working_copies_follow_the_notebooks_until_they_are_changed(
-    house: House, tmp_path: Path
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    playground = tmp_path / "playground"
-
-    def lay() -> tuple[list[str], list[str]]:
-        return run.play(house.notebooks, playground)
-
+    playground, lay = tmp_path / "playground", run.play
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
     stems = ["abx-1-one", "abx-2-two"]
     sources = {stem: house.notebook(stem=stem) for stem in stems}
     assert lay() == (stems, [])
@@ -297,7 +291,7 @@ def test_a_bad_profile_is_one_sentence(house: House, text: str, message: str) ->
     house.notebook()
     house.profile("paper", text)
     with pytest.raises(profiles.NotebookError) as error:
-        run.execute("abx-1-one", "paper")
+        run.execute("abx-1-one", "paper", build=house.build)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not house.build.exists(), "nothing may run, or be written, under a bad profile"

@@ -48,11 +48,11 @@ class Parameter:
     kinds: frozenset[str]
 
 
-def notebook_path(stem: str, folder: Path = paths.NOTEBOOKS) -> Path:
-    """Return the notebook of that name; FileNotFoundError with the names there are."""
-    path = folder / f"{stem}.ipynb"
+def notebook_path(stem: str) -> Path:
+    """The notebook of that name; FileNotFoundError with the names there are."""
+    path = paths.NOTEBOOKS / f"{stem}.ipynb"
     if not path.is_file():
-        raise FileNotFoundError(f"no notebook {stem!r}: {_choice(stem, _stems(folder))}")
+        raise FileNotFoundError(f"no notebook {stem!r}: {_choice(stem, _stems())}")
     return path
 
 
@@ -90,14 +90,14 @@ def parameters(notebook: "NotebookNode", name: str) -> dict[str, Parameter]:
     return declared
 
 
-def read_profile(name: str, folder: Path = paths.PROFILES) -> dict[str, dict]:
+def read_profile(name: str) -> dict[str, dict]:
     """Read ``<name>.yaml``: ``{"defaults": {...}, "notebooks": {stem: {...}}}``.
 
     FileNotFoundError with the names there are; NotebookError if the file has another shape.
     """
-    path = folder / f"{name}.yaml"
+    path = paths.PROFILES / f"{name}.yaml"
     if not path.is_file():
-        there = sorted(p.stem for p in folder.glob("*.yaml"))
+        there = sorted(p.stem for p in paths.PROFILES.glob("*.yaml"))
         raise FileNotFoundError(f"no profile {name!r}: {_choice(name, there)}")
     try:
         text = yaml.load(path.read_text(encoding="utf-8"), _Once) or {}
@@ -125,19 +125,13 @@ def read_profile(name: str, folder: Path = paths.PROFILES) -> dict[str, dict]:
     return {"defaults": defaults, "notebooks": notebooks}
 
 
-def values_for(
-    stem: str,
-    profile: str,
-    *,
-    notebooks: Path = paths.NOTEBOOKS,
-    profiles: Path = paths.PROFILES,
-) -> dict[str, Any]:
+def values_for(stem: str, profile: str) -> dict[str, Any]:
     """The parameters to inject into a notebook under a profile: those that differ from its own.
 
     NotebookError names an unknown key with the nearest allowed one, or a value of the wrong type.
     """
-    declared = parameters(read_notebook(notebook_path(stem, notebooks)), stem)
-    settings, file, stems = read_profile(profile, profiles), f"{profile}.yaml", _stems(notebooks)
+    declared = parameters(read_notebook(notebook_path(stem)), stem)
+    settings, file, stems = read_profile(profile), f"{profile}.yaml", _stems()
     for other in settings["notebooks"]:
         if other not in stems:
             raise NotebookError(f"unknown notebook {other!r} in {file}: {_choice(other, stems)}")
@@ -151,7 +145,7 @@ def values_for(
             )
     if foreign := [key for key in defaults if key not in declared]:
         # A default may be meant for other notebooks, but for one of them it must be.
-        known = {name for s in stems for name in _names(notebooks / f"{s}.ipynb")}
+        known = {name for other in stems for name in _names(other)}
         for key in foreign:
             if key not in known:
                 raise NotebookError(
@@ -185,14 +179,14 @@ def read_notebook(path: Path) -> "NotebookNode":
         raise NotebookError(f"{shown(path)} is no notebook: {first_line(error)}") from error
 
 
-def _stems(folder: Path) -> list[str]:
-    return sorted(p.stem for p in folder.glob("*.ipynb"))
+def _stems() -> list[str]:
+    return sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
 
 
-def _names(path: Path) -> Iterator[str]:
+def _names(stem: str) -> Iterator[str]:
     """Names a notebook declares; none if it cannot be read, which is for its own run to report."""
     with contextlib.suppress(NotebookError):
-        yield from parameters(read_notebook(path), path.stem)
+        yield from parameters(read_notebook(notebook_path(stem)), stem)
 
 
 def _name_assigned(node: ast.stmt) -> str:

@@ -48,12 +48,12 @@ class Plan:
         return {stem: round(takes) for stem, takes in seconds.items()}
 
 
-def plan(of: Ledger, only: Sequence[str] = (), folder: Path = paths.NOTEBOOKS) -> Plan:
+def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
     """What to run for the names of notebooks and kinds, or for all.
 
     GatheringError for a name that is neither, or where the ledger is empty.
     """
-    stems = sorted(path.stem for path in folder.glob("*.ipynb"))
+    stems = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
     rows = of.overview()
     if rows.empty:
         raise GatheringError(f"{of.root} holds no results to compare with: `make results` first")
@@ -164,21 +164,14 @@ def compare(plan: Plan, of: Ledger, cache: Cache) -> tuple[pd.DataFrame, list[st
     return pd.DataFrame(rows, columns=[*columns, "tolerance"]), said
 
 
-def reproduce(
-    only: Sequence[str] = (),
-    *,
-    root: Path = paths.RESULTS,
-    cache: Path = paths.CACHE,
-    build: Path = paths.BUILD / "reproduction",
-    folder: Path = paths.NOTEBOOKS,
-    execute: Callable[..., Path] = run.execute,
-) -> int:
+def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = run.execute) -> int:
     """Compute from nothing and compare; 0 where all is within its tolerance, else 1.
 
     ``execute`` runs a notebook. GatheringError as `plan`, and while another one is at work.
     """
-    of, home = Ledger(root), cache / "from-nothing"
-    chosen = plan(of, only, folder)
+    cache, build = paths.CACHE, paths.BUILD / "reproduction"
+    of, home = Ledger(paths.RESULTS), cache / "from-nothing"
+    chosen = plan(of, only)
     with _alone(cache / "reproduction.lock"):
         if current().scheduler:
             list(executors.run(len, [], alone=True, side_by_side=False))  # does it answer?

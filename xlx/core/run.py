@@ -45,21 +45,13 @@ class NotebookFailed(RuntimeError):
     """A cell raised an error; the message names the cell, the error and the file kept."""
 
 
-def execute(
-    stem: str,
-    profile: str = "mini",
-    *,
-    notebooks: Path = paths.NOTEBOOKS,
-    profiles: Path = paths.PROFILES,
-    build: Path = paths.BUILD,
-) -> Path:
+def execute(stem: str, profile: str = "mini", *, build: Path = paths.BUILD) -> Path:
     """Execute one notebook under a profile and return the path of the executed copy.
 
     Raises NotebookFailed when a cell fails or the kernel dies (the notebook so far is then kept as
     ``<stem>.failed.ipynb``), NotebookError or FileNotFoundError before anything runs.
     """
-    source = notebook_path(stem, notebooks)
-    values = values_for(stem, profile, notebooks=notebooks, profiles=profiles)
+    source, values = notebook_path(stem), values_for(stem, profile)
     notebook_format()  # before papermill imports it
     import papermill
     from papermill.exceptions import PapermillExecutionError
@@ -109,15 +101,13 @@ def execute(
     return done
 
 
-def store_outputs(
-    stem: str, *, notebooks: Path = paths.NOTEBOOKS, build: Path = paths.BUILD
-) -> Path:
+def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
     """Copy the outputs of ``build/mini/<stem>.ipynb`` into the notebook itself; return its path.
 
     Nothing but outputs and execution counts changes. NotebookError if the executed copy has other
     cells than the notebook, or was given other parameters than the notebook's own.
     """
-    source, executed = notebook_path(stem, notebooks), build / "mini" / f"{stem}.ipynb"
+    source, executed = notebook_path(stem), build / "mini" / f"{stem}.ipynb"
     if not executed.is_file():
         raise FileNotFoundError(
             f"{shown(executed)} is missing: run {stem} under profile mini first"
@@ -142,14 +132,13 @@ def store_outputs(
     return source
 
 
-def play(
-    notebooks: Path = paths.NOTEBOOKS, playground: Path = paths.ROOT / "playground"
-) -> tuple[list[str], list[str]]:
+def play() -> tuple[list[str], list[str]]:
     """Lay working copies of the notebooks beside their folder; those laid, and those kept.
 
     A copy is renewed when its notebook has changed since. One that was changed itself is kept, and
     named if its notebook has changed too.
     """
+    playground = paths.ROOT / "playground"
     playground.mkdir(parents=True, exist_ok=True)
     record = playground / ".copied.json"
     try:
@@ -157,7 +146,7 @@ def play(
     except (OSError, ValueError):
         copied = {}
     laid, kept = [], []
-    for source in sorted(notebooks.glob("*.ipynb")):
+    for source in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         copy, before = playground / source.name, copied.get(source.stem)
         digest = digest_of(source)
         there = digest_of(copy) if copy.is_file() else None
