@@ -44,7 +44,6 @@ def table() -> pd.DataFrame:
 
 
 # --- the oracle: one character at a time, sets of tuples of strings
-# -----------------------------------------------------------------------
 
 
 def is_spaceless(character: str) -> bool:
@@ -121,17 +120,17 @@ def test_a_row_is_what_sets_of_tuples_say(overlap: ModuleType, units, seen, line
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("It's 2024, HE said.", ["it", "s", "2024", "he", "said"]),
-        ("हिन्दी में", ["हिन्दी", "में"]),  # \w+ would break each at its vowel signs
-        ("日本語はOKです。", ["日", "本", "語", "は", "ok", "で", "す"]),
-        ("カﾅ", ["カ", "ナ"]),  # half width
-        ("한국어 문장", ["한국어", "문장"]),
-        ("❤️ a️b", ["ab"]),  # a variation selector is no word
-        ("snake_case – ﬁn", ["snake", "case", "fin"]),
+        ("It's 2024, HE said.", "it s 2024 he said"),
+        ("हिन्दी में", "हिन्दी में"),  # \w+ would break each at its vowel signs
+        ("日本語はOKです。", "日 本 語 は ok で す"),
+        ("カﾅ", "カ ナ"),  # half width
+        ("한국어 문장", "한국어 문장"),
+        ("❤️ a️b", "ab"),  # a variation selector is no word
+        ("snake_case – ﬁn", "snake case fin"),
     ],
 )
-def test_units_of_a_text(units, text: str, expected: list[str]) -> None:
-    assert units.split(text) == expected
+def test_units_of_a_text(units, text: str, expected: str) -> None:
+    assert units.split(text) == expected.split()
 
 
 def test_a_planted_quotation_is_found_and_twelve_words_are_not(overlap, units) -> None:
@@ -168,7 +167,6 @@ def test_empty_text_has_nothing_in_common(overlap, units) -> None:
 
 
 # --- what the repository ships
-# -----------------------------------------------------------------------
 
 
 def test_every_evaluation_set_of_the_repository_has_its_row(table: pd.DataFrame) -> None:

@@ -31,14 +31,9 @@ def test_squad_is_read_as_it_is() -> None:
     assert read.contexts == (CONTEXT, CONTEXT, "Le là.")
     assert read.questions == ("Where is Rome?", "Where is Rome?", "Où ?")
     assert read.answers[0] == (Answer("Italy", 11), Answer("in Italy", 8))
-    assert read.ids == ("q1", "q2", "q3")
-    assert read.paragraphs.tolist() == [0, 0, 1]
-    assert read.paragraphs.dtype == np.int64
-    assert set(read.left_out) == set(questions.REASONS)
-    assert sum(read.left_out.values()) == 0
-    assert read.dropped == ()
-    assert (len(read), read.name, read.language) == (3, "made en test", "en")
-    assert (read.context_language, read.question_language) == ("en", "en")
+    assert (read.ids, read.paragraphs.tolist()) == (("q1", "q2", "q3"), [0, 0, 1])
+    assert read.left_out == dict.fromkeys(questions.REASONS, 0)
+    assert (read.context_language, read.question_language, read.dropped) == ("en", "en", ())
     assert repr(read) == "Questions(made en test: 3 questions)"
 
 
