@@ -29,7 +29,7 @@ from xlx.core.executors import one_thread
 from xlx.mixing import grids, within_across
 from xlx.models import batching, finetuning, inputs, loading
 from xlx.models.finetuning import Job, Recipe
-from xlx.text import examples, questions
+from xlx.text import labelled, questions
 
 MODEL = "mini-infoxlm"
 PAIRS = Recipe(epochs=1, every=10**9, max_length=128)
@@ -145,10 +145,10 @@ def _answers(
 
 def pairs(folder: str) -> dict[str, float]:
     """Seconds of a grid of pairs, and padded tokens of both ways over tokens."""
-    loaded, _ = examples.parallel_examples("NLI", PAIR_LANGUAGES, "test")
+    loaded, _ = labelled.parallel_examples("NLI", PAIR_LANGUAGES, "test")
     chosen = drawn(N_PAIRS, len(loaded["en"]))
     sets = {code: part.at(chosen) for code, part in loaded.items()}
-    train = examples.parallel_examples("NLI", ["en"], "train", N_TRAIN)[0]["en"]
+    train = labelled.parallel_examples("NLI", ["en"], "train", N_TRAIN)[0]["en"]
     asking = Asking(Job(MODEL, train, {"en": sets["en"]}, PAIRS), sets, Path(folder))
     ours = asking.ours().ravel()
     model, tokenizer = asking.model()
