@@ -132,7 +132,6 @@ def changed(*keys: str, to: object = None) -> dict:
     ("content", "message"),
     [
         (changed("results"), "has no field 'results'"),
-        ([1], "has no field 'results'"),
         (
             changed("results", "arc_de", "acc_norm,none"),
             r"results\.arc_de has no field 'acc_norm,none' \(nor 'acc_norm'\), but acc,none",
@@ -141,10 +140,8 @@ def changed(*keys: str, to: object = None) -> dict:
             changed("results", "m_mmlu_is", to={"alias": "x"}),
             r"results\.m_mmlu_is has no field 'acc,none'",
         ),
-        (changed("results", "m_mmlu_is", to=0.3), r"m_mmlu_is has no field 'acc,none'"),
         (changed("results", "m_mmlu_is", "acc,none", to=30.1), "is 30.1; it must be from 0 to 1"),
         (changed("results", "m_mmlu_is", "acc,none", to="x"), "is 'x', which is no number"),
-        (changed("results", "m_mmlu_is", "acc,none", to=" "), "is ' '; it must be from 0 to 1"),
         (changed("results", to={"hellaswag": {}}), "none of Belebele.*but hellaswag"),
         (changed("results", to={"belebele_qqq_Latn": {"acc,none": 1}}), "no language tag"),
         (changed("n-samples", "m_mmlu_is", "effective", to=0), "n is 0"),
@@ -196,7 +193,6 @@ def test_a_csv(tmp_path: Path) -> None:
     [
         (CSV.replace("language", "code"), "line 1: the header lacks language"),
         (CSV + "QA,m,tlhh,0.5,,\n", "line 5: 'tlhh' is no language tag"),
-        (CSV + "QA,m,en,1.5,,\n", "line 5: score is '1.5'; it must be from 0 to 1"),
         (CSV + "QA,m,en,good,,\n", "line 5: score is 'good', which is no number"),
         (CSV + "QA,m,en,0.5,,2.5\n", "line 5: n is '2.5'"),
         (CSV + "QA,m,de,0.6,,\n", "line 5: QA m de is also in .*, line 2"),
