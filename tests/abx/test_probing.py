@@ -68,7 +68,7 @@ def words_of(
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """States, labels and words of the words that have a state."""
     found = words.embed_words(encoder, part.sentences, max_length=max_length)
-    names = labelled.LABELS[part.task]
+    names = labelled.NER if part.tags[0][0] in labelled.NER else labelled.UPOS
     labels, types = [], []
     for sentence, word in zip(found.sentence, found.word, strict=True):
         labels.append(names.index(part.tags[sentence][word]))
