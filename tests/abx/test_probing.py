@@ -67,7 +67,7 @@ def seen_by(
     for split, part in parts.items():
         found = words.embed_words(encoder, part.sentences, max_length=max_length)
         places = list(zip(found.sentence, found.word, strict=True))
-        names = labelled.LABELS[part.task]
+        names = labelled.NER if part.tags[0][0] in labelled.NER else labelled.UPOS
         labels = np.array([names.index(part.tags[sentence][word]) for sentence, word in places])
         types = [part.sentences[sentence][word] for sentence, word in places]
         seen[split] = found.states, labels, types

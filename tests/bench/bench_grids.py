@@ -24,7 +24,7 @@ from xlx.core.executors import one_thread
 from xlx.mixing import grids, within_across
 from xlx.models import finetuning
 from xlx.models.finetuning import Job, Recipe
-from xlx.text import examples
+from xlx.text import labelled
 
 MODEL = "mini-infoxlm"
 PAIRS = Recipe(epochs=1, every=10**9, max_length=128)
@@ -52,11 +52,11 @@ def cell_by_cell(
 
 def asked(folder: str) -> tuple[int, list[float]]:
     """Pairs that are asked; seconds of ours, of cell by cell, of that padded to the longest."""
-    loaded, _ = examples.parallel_examples("NLI", LANGUAGES, "test")
+    loaded, _ = labelled.parallel_examples("NLI", LANGUAGES, "test")
     # not the shortest: their lengths vary as in the whole file
     chosen = sorted(np.random.default_rng(1).permutation(len(loaded["en"]))[:N_PAIRS].tolist())
     sets = {code: part.at(chosen) for code, part in loaded.items()}
-    train = examples.parallel_examples("NLI", ["en"], "train", N_TRAIN)[0]["en"]
+    train = labelled.parallel_examples("NLI", ["en"], "train", N_TRAIN)[0]["en"]
     job = Job(MODEL, train, {"en": sets["en"]}, PAIRS)
     cache = Path(folder)
 

@@ -20,7 +20,7 @@ from xlx.core import work
 from xlx.core.paths import ROOT
 from xlx.models import embeddings, finetuning
 from xlx.models.finetuning import Job, Recipe
-from xlx.text import corpora, examples
+from xlx.text import corpora, labelled
 
 UNITS = 500
 #: Units of a study, numbers in a value, characters in the arguments of a call.
@@ -94,7 +94,7 @@ def resident(pid: int) -> float:
 
 def runs(n: int) -> Sequence[Job]:
     """Fine-tuning runs of a few seconds, which differ in the seed."""
-    sets, _ = examples.parallel_examples("PI", ["en", "de"], "train", 60)
+    sets, _ = labelled.parallel_examples("PI", ["en", "de"], "train", 60)
     recipe = Recipe(epochs=3, batch_size=16, learning_rate=3e-4, every=100, dtype="bfloat16")
     return [Job("mini-xlmr", sets["en"], {"de": sets["de"]}, recipe, seed) for seed in range(n)]
 

@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import re
-from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -13,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.text.made import conllu_row, put
+from tests.text.made import conllu_row as word
+from tests.text.made import put
 from xlx.core import languages, paths
 from xlx.text import corpora, labelled, labelled_files
 from xlx.text.examples import Examples
@@ -25,28 +25,21 @@ from xlx.text.shipped import catalogue
 
 # --- small files in the public formats ------------------------------------------------------------
 
-CONLLU = "\n".join(
-    [
-        *("# newdoc id = d1", "# sent_id = a-1", "# text = Im Haus #1."),
-        *(
-            conllu_row("1-2", "Im", "_"),
-            conllu_row(1, "In", "ADP"),
-            conllu_row(2, "dem", "DET"),
-            conllu_row(3, "Haus", "NOUN"),
-        ),
-        *(
-            conllu_row("3.1", "steht", "VERB"),
-            conllu_row(4, "#1", "NOUN"),
-            conllu_row(5, "Hà Nội", "PROPN"),
-        ),
-        *(
-            "",
-            "# sent_id a-1",
-            conllu_row(1, "und", "CONJ"),
-            "",
-        ),  # UD 1: an id within its document, CONJ
-    ]
-)
+CONLLU = f"""\
+# newdoc id = d1
+# sent_id = a-1
+# text = Im Haus #1.
+{word("1-2", "Im", "_")}
+{word(1, "In", "ADP")}
+{word(2, "dem", "DET")}
+{word(3, "Haus", "NOUN")}
+{word("3.1", "steht", "VERB")}
+{word(4, "#1", "NOUN")}
+{word(5, "Hà Nội", "PROPN")}
+
+# sent_id a-1
+{word(1, "und", "CONJ")}
+"""  # UD 1: an id within its document, and CONJ
 TWO = "Anna\tB-PER\n#\tO\nin\tO\nBad\tB-LOC\nEms\tI-LOC\n\nRom\tB-LOC\n"
 FIVE = (
     "# sent_id = set-1\n# text = Ana i EU\n1\tAna\tB-PER\tB-PER\t-\n2\ti\tO\tO\t-\n"
@@ -90,8 +83,8 @@ def test_conllu_gives_syntactic_words_and_upos(tmp_path, language, split, source
 
 
 def test_of_several_treebanks_that_which_is_shipped(tmp_path: Path) -> None:
-    put(tmp_path, "UD_German-HDT/de_hdt-ud-dev.conllu", conllu_row(1, "nicht", "PART"))
-    put(tmp_path, "UD_German-GSD/de_gsd-ud-dev.conllu", conllu_row(1, "ja", "INTJ"))
+    put(tmp_path, "UD_German-HDT/de_hdt-ud-dev.conllu", word(1, "nicht", "PART"))
+    put(tmp_path, "UD_German-GSD/de_gsd-ud-dev.conllu", word(1, "ja", "INTJ"))
     assert load("POS", "de", "validation", path=tmp_path).sentences == (("ja",),)
 
 
@@ -241,42 +234,33 @@ PAWSX, TOPIC, ALL = "de/dev_2k.tsv", "deu_Latn/dev.tsv", "xnli.dev.tsv"
         (
             "POS",
             UD,
-            CONLLU + "\n" + conllu_row(1, "a", "_"),
+            CONLLU + "\n" + word(1, "a", "_"),
             "line 15: 'a' has the tag '_', which is",
         ),
         (
             "POS",
             UD,
-            conllu_row(1, "a", "X").encode() + b"\n\xff\n",
+            word(1, "a", "X").encode() + b"\n\xff\n",
             "line 2: byte 0xff is not UTF-8",
         ),
         ("NER", WIKI, "", "is empty"),
         ("NER", WIKI, TWO + "Rom\n", "line 8: 1 columns, not 2.*XTREME withholds"),
-        ("NER", WIKI, "# Rom\nRom\tO\n", "line 1: 1 columns, not 2"),
-        ("NER", WIKI, "a\tb\tO\n", "line 1: 3 columns, not 2"),
         ("NER", WIKI, "a\tO\nb\tB-MISC\n", "line 2: the tag 'B-MISC' is none of O B-PER"),
         ("NER", WIKI, "a\tO\n\tO\n", "line 2: a tag without a word"),
         ("NER", UNER, TWO, "line 1: 2 columns, not 5"),
         ("NER", UNER, FIVE + "2-3\ta\tO\tO\t-\n", "line 9: this is not word 2"),
-        ("NER", UNER, FIVE + "2\ta\tB-XYZ\tO\t-\n", "line 9: the tag 'B-XYZ'"),
         ("NER", UNER, "# sent_id = 1\n", "line 2: a sentence without words"),
         ("NLI", WIKI, THREE + "a\tb\n", "line 3: 2 columns, not 3"),
-        ("NLI", WIKI, THREE + "\n", "line 3: 1 columns, not 3"),
         ("NLI", WIKI, THREE + "a\tb\tmaybe\n", "line 3: 'maybe' is none of entailment"),
         ("NLI", WIKI, THREE + "a\t \tneutral\n", "line 3: an empty sentence"),
         ("NLI", ALL, XNLI.replace("pairID", "id"), "line 1: the header lacks pairID"),
         ("NLI", ALL, XNLI.replace("True", "True\t", 1), "line 2: 9 columns, not 8"),
-        ("NLI", ALL, XNLI.replace("de\tneutral", "de\t-"), "line 3: '-' is none of"),
         ("NLI", ALL, XNLI.split("\n")[0], "no pair of this language"),
         ("PI", PAWSX, PAWS + "9\ta\tb\t2\n", r"line 6: '2' is none of .*\(0, 1\)"),
-        ("PI", PAWSX, PAWS + "a\tb\t1\n", "line 6: 3 columns, not 4"),
-        ("PI", PAWSX, PAWS.split("\n")[0], "no pair of this language and split"),
         ("PI", PAWSX, PAWS.replace("label", "gold", 1), "line 1: 4 columns, not 3"),
-        ("PI", WIKI, "a\tb\n", "line 1: 2 columns, not 3.*XTREME withholds the labels"),
         ("PI", WIKI, "a\tNS\t1\na\tb\tNA\n", "no row has both sentences and a label"),
         ("TOPIC", TOPIC, SIB.replace("text", "t"), "line 1: the header is not index"),
         ("TOPIC", TOPIC, SIB.split("\n")[0], "has no sentences"),
-        ("TOPIC", TOPIC, SIB + "8\tsports\ta\tb\n", "line 4: 4 columns, not 3"),
         ("TOPIC", TOPIC, SIB + "8\tsport\ta\n", "line 4: the topic 'sport' is none"),
         ("TOPIC", TOPIC, SIB + "7\tsports\ta\n", "line 4: the id 7 comes twice"),
         ("TOPIC", TOPIC, SIB + "x\tsports\ta\n", "line 4: the id 'x' is no number"),
@@ -457,26 +441,6 @@ def test_no_sentence_is_in_two_splits(shipped) -> None:
             other, splits = apart[source]
             there = chain.from_iterable(texts(shipped[other, language][split]) for split in splits)
             assert not set.union(*keys) & set(map(letters, there)), (source, language)
-
-
-def test_items_of_xnli_are_whole(shipped) -> None:
-    for (source, code), parts in shipped.items():
-        if source not in ("xnli", "xnli-dev"):
-            continue
-        for part in parts.values():
-            assert (np.sort(part.labels.reshape(-1, 3)) == [0, 1, 2]).all()
-            assert all(n == 3 for n in Counter(part.first).values())
-        if source == "xnli-dev":  # the train part of xnli is within: the same ids, texts and labels
-            more, few = parts["train"], shipped["xnli", code]["train"]
-            held = set(few.ids)
-            kept = [i for i, name in enumerate(more.ids) if name in held]
-            assert sorted(zip(*_columns(more.at(kept)), strict=True)) == sorted(
-                zip(*_columns(few), strict=True)
-            )
-
-
-def _columns(part: Examples) -> tuple:
-    return part.ids, part.first, part.second, part.row_labels
 
 
 @pytest.mark.parametrize("source", ["pud", "xnli", "xnli-dev", "pawsx", "sib200"])

@@ -6,7 +6,6 @@ import io
 import re
 import sys
 import tarfile
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -230,36 +229,12 @@ def test_facts_are_those_of_the_text_and_the_readme_has_them(wmt: ParallelCorpus
         f"in {slashes.sum()} segments (of {(slashes > 0).sum()} languages",
     ):
         assert told in prose(WMT)
-    breaks = facts["line_break"]
-    assert dict(breaks[breaks > 0]) == {"ar": 5, "de": 1, "hi": 1, "tr": 1, "ur": 1}
-    assert sum("\r\n" in s for s in wmt.sentences["ar"]) == 2
-    control = {
-        (code, c): "".join(text).count(c)
-        for code, text in wmt.sentences.items()
-        for c in set("".join(text))
-        if unicodedata.category(c) == "Cc" and c not in "\r\n"
-    }
-    assert control == {("en", "\t"): 1, ("uk", "\t"): 1, ("ko", "\b"): 2}
 
 
 def test_dropping_the_repeated_leaves_none() -> None:
     corpus = corpora.load("wmt24pp", drop_duplicates=True)
     assert corpus.duplicates().empty
     assert len(corpus.domains) == len(corpus) == 949
-
-
-def test_every_language_is_in_its_script(wmt: ParallelCorpus) -> None:
-    pattern = {
-        **{"Arab": "[\u0600-\u06ff]", "Cyrl": "[\u0400-\u04ff]", "Grek": "[\u0370-\u03ff]"},
-        **{"Hebr": "[\u0590-\u05ff]", "Deva": "[\u0900-\u097f]", "Kore": "[\uac00-\ud7af]"},
-        **{"Jpan": "[\u3040-\u30ff\u4e00-\u9fff]", "Hans": "[\u4e00-\u9fff]"},
-        "Latn": "[a-zA-Z\u00c0-\u024f\u1e00-\u1eff]",
-    }
-    assert LANGUAGES["sr"].script == "Cyrl"
-    for code, text in wmt.sentences.items():
-        n_letters = len(re.sub(r"[\W\d_]", "", "".join(text)))
-        in_script = re.findall(pattern[LANGUAGES[code].script], "".join(text))
-        assert len(in_script) / n_letters > 0.85, code
 
 
 # --- FLORES-200 -----------------------------------------------------------------------------------
@@ -331,24 +306,6 @@ def test_languages_verses_and_books(seen: ParallelCorpus, held_out: ParallelCorp
         assert corpora.tags(corpus.name) == {code: code for code in CODES}
     for told in (f"{len(seen):,} in all 21", " ".join(CODES), "7,525", "7,143", "432: the verses"):
         assert told in prose(VERSES)
-
-
-@pytest.mark.parametrize(
-    ("verse", "code", "words"),
-    [
-        ("Jas.1.1", "en", ["James", "a servant of God", "twelve tribes"]),
-        ("Jas.1.1", "ru", ["Иаков", "раб Бога", "двенадцати"]),
-        ("Jude.1.25", "de", ["unserem Heilande", "Amen"]),
-        ("2Pet.3.8", "nl", ["duizend jaren", "een dag"]),
-        ("John.1.1", "de", ["Im Anfang war das Wort"]),
-        ("John.1.1", "fr", ["Au commencement", "le Verbe"]),
-        ("Rev.22.21", "sv", ["Nåd"]),
-    ],
-)
-def test_verses_are_what_they_should_be(seen, held_out, verse, code, words) -> None:
-    corpus = held_out if verse in held_out.ids else seen
-    text = corpus.sentences[code][corpus.ids.index(verse)]
-    assert all(word.casefold() in text.casefold() for word in words), text
 
 
 def test_fewer_languages_have_as_many_verses_or_more(seen, held_out) -> None:

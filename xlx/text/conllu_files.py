@@ -19,6 +19,8 @@ UPOS: tuple[str, ...] = (
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
     *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
 )
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+_COMMENT = re.compile("#[^\t]*$")
 
 
 class Word(NamedTuple):
@@ -60,7 +62,7 @@ def sentence_blocks(
             continue
         block = lines[start:number]
         n_comments = 0
-        while n_comments < len(block) and re.match("#[^\t]*$", block[n_comments]):
+        while n_comments < len(block) and _COMMENT.match(block[n_comments]):
             n_comments += 1
         comments, rows = block[:n_comments], block[n_comments:]
         if block and (split is None or f"# split = {split}" in comments):
@@ -127,7 +129,7 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
                 f"{place}: {form!r} has the tag {tag!r}, which is none of UD's 17 "
                 f"({' '.join(UPOS)}); is this CoNLL-U with UPOS tags?"
             )
-        head = int(head) if re.fullmatch("0|[1-9][0-9]{0,8}", head) else None
+        head = int(head) if _NUMBER.fullmatch(head) else None
         words.append(Word(form, tag, features, head, relation, line))
         if len(words) > last:  # within a range, the token is there already
             tokens.append(form)

@@ -30,8 +30,8 @@ class TextError(ValueError):
 def files_below(path: Path, fits: Callable[[Path], object], what: str, how: str) -> list[Path]:
     """``path`` where it is a file, else the files below it that fit, at any depth, in order.
 
-    ``what`` and ``how`` to get it close the errors: FileNotFoundError where there is nothing at
-    ``path``, TextError where none fits.
+    Raises FileNotFoundError where there is nothing, TextError where none fits, with ``how`` to get
+    ``what`` fits.
     """
     if not path.exists():
         raise FileNotFoundError(f"There is nothing at {path}; {how}")

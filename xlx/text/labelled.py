@@ -92,33 +92,29 @@ def load_labelled(
     path: str | Path | None = None,
     untranslated: bool = False,
 ) -> Tagged | Examples:
-    """One split of the labelled data of a language.
+    """One split of the labelled data of a language, in the order of the file.
 
     Parameters
     ----------
     task : "POS", "NER", "NLI", "PI" or "TOPIC".
-    language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200, such as
-        "arb_Latn".
+    language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200 ("arb_Latn").
     split : "train", "validation" or "test"; PUD has "test" only, and so has what is shipped of
         SIB-200 in languages other than English; "xnli-dev" has "train" only.
-    source : "ud", "pud", "wikiann", "uner", "xnli", "xnli-dev", "pawsx", "sib200"; None for "ud",
-        "xnli", "pawsx", "sib200", "wikiann" (of the shipped subset "uner" in languages that it has
-        from there alone).
-    path : a folder with a local copy of the full set (see the table at the top); None for the
-        shipped subset. There is none of "xnli-dev", a selection that is shipped alone.
+    source : of the table at the top; None for "ud", "xnli", "pawsx", "sib200", "wikiann" (of the
+        shipped subset "uner" in languages that it has from there alone).
+    path : a folder with a local copy of the full set; None for the shipped subset.
     untranslated : whether to keep the pairs of a local copy of PAWS-X that have a placeholder
-        ("NS") for a sentence, all with the label 0: who reads XTREME's files as they stand has
-        them. Its authors advise against it.
+        ("NS") for a sentence, all with the label 0, as who reads XTREME's files as they stand. Its
+        authors advise against it.
 
     Returns `Tagged` for POS and NER; `Examples` for NLI (premise, hypothesis), PI and TOPIC, with
-    the classes of ``LABELS[task]``, in the order of the file. Position i is the same in every
-    language of PUD, XNLI, SIB-200 and the shipped PAWS-X; of a local copy of PAWS-X each language
-    lacks other rows, and `parallel_sets.common` brings them together by their ids. In the shipped
-    subsets an id is ``part:line`` of the public file.
+    the classes of ``LABELS[task]``. Position i is the same in every language of PUD, XNLI, SIB-200
+    and the shipped PAWS-X; of a local copy of PAWS-X each language lacks other rows, and
+    `parallel_sets.common` brings them together by their ids. In the shipped subsets an id is
+    ``part:line`` of the public file.
 
-    Raises TextError (a ValueError) for a task, split, source or language that there is not, for
-    malformed files (with file and line) and for a shipped file that was changed; FileNotFoundError
-    where there is no folder ``path``.
+    Raises TextError (a ValueError) for what there is not, for malformed files (with file and line)
+    and for a shipped file that was changed; FileNotFoundError where there is no folder ``path``.
     """
     language, source = sources.resolved(task, language, split, source, path)
     if untranslated and (path is None or source != "pawsx"):
@@ -138,8 +134,7 @@ def about_labelled(
 ) -> dict[str, str]:
     """What names a shipped split without reading it: the file by its hash, and the split.
 
-    Part of the identity of results computed from it (`xlx.core.work`). Parameters and errors as
-    `load_labelled`.
+    Part of the identity of results; parameters and errors as `load_labelled`.
     """
     language, source = sources.resolved(task, language, split, source, None)
     return {"file": _entry(source, language, split)["sha256"], "split": split}
@@ -154,9 +149,8 @@ def parallel_examples(
 ) -> tuple[dict[str, Examples], dict[str, int]]:
     """A part of a task in several languages: what all of them have, the `shortest` n at most.
 
-    ``options`` and errors are those of `load_labelled`. Returns the sets and how many examples
-    `common` left out. Raises ValueError for a language named twice, TextError where nothing is in
-    all languages.
+    Returns the sets and how many examples `common` left out. ``options`` and errors are those of
+    `load_labelled`; a language named twice is a ValueError, nothing in all languages a TextError.
     """
     codes = checks.several(languages, "languages", once=True)
     sets, left_out = common({x: load_labelled(task, x, split, **options) for x in codes})

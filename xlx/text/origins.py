@@ -249,8 +249,7 @@ _Read = tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]
 def _of_jsonl(lines: Mapping[str, list[str]], files: Mapping[str, str]) -> _Read:
     """Texts and segments of WMT24++ from its JSONL, without the rows marked ``is_bad_source``.
 
-    ``target`` is taken: the post-edited translation, which the authors recommend as the default;
-    ``original_target`` is the first draft that it corrects. All files must hold the same segments.
+    ``target`` is the post-edited translation, which the authors recommend as the default.
     """
     texts: dict[str, tuple[str, ...]] = {}
     reference: tuple[str, list] | None = None

@@ -167,10 +167,9 @@ def shortest(
 ) -> list[int]:
     """Positions of the n rows with the fewest characters, summed over languages; None: all.
 
-    A way to subsample that makes a small machine's fine-tuning several times faster, at the price
-    of easier text: who uses it says so. Ascending; ties go to the earlier position. Of questions
-    the contexts count, and with ``per_context`` the first so many questions of a context (of the
-    first language) alone: what varies between paragraphs varies more than between questions on one.
+    A way to subsample that makes fine-tuning several times faster, at the price of easier text: who
+    uses it says so. Ascending; ties go to the earlier position. Of questions the contexts count,
+    and with ``per_context`` the first so many questions of a context (of the first language) alone.
     """
     for what, number in (("n", n), ("per_context", per_context)):
         if number is not None:
@@ -191,11 +190,9 @@ def crossed(first: S, second: S) -> S:
     """The first side of one language with the second side of another (Rajaee and Monz, 3.1, 3.3).
 
     Of pairs the first texts with the second texts; of questions the contexts and answers with the
-    questions. The language is named "en-de", and so in the name ("xnli en-de test"); where both are
-    of one language, that language. Whatever else a set has is that of the first.
-
-    Raises TextError for sentences without a second part, and where the two are not parallel: in
-    number, ids, classes or labels, as `aligned`.
+    questions. The language is named "en-de", and so in the name ("xnli en-de test"), unless both
+    are of one; whatever else a set has is that of the first. Raises TextError for sentences without
+    a second part, and where the two are not parallel (`aligned`).
     """
     side = first.crossing
     for rows in (first, second):
