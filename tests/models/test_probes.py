@@ -67,47 +67,34 @@ def log_probabilities(fitted: Probes, states: np.ndarray) -> np.ndarray:
 
 
 def by_hand(
-    train: Split,
-    validation: Split,
-    k: int,
-    *,
-    hidden: int | None,
-    activation: str = "relu",
-    seed: int,
-    order: int = 0,
-    learning_rate: float = 0.02,
-    anneal: float = 0.5,
-    batch_size: int = 16,
-    max_epochs: int = 100,
-    patience: int = Fitting.patience,
-    weight_decay: float = Fitting.weight_decay,
+    train: Split, validation: Split, k: int, seed: int, how: Fitting
 ) -> tuple[list[torch.Tensor], int, float]:
     """A probe of one group as one writes it, with torch's AdamW. Weights, epoch and loss."""
     x, y = torch.tensor(train.states[0]), torch.tensor(train.labels[0])
     x_held, y_held = torch.tensor(validation.states[0]), torch.tensor(validation.labels[0])
     mean, scale = x.mean(0), x.std(0, correction=0)
     x, x_held = (x - mean) / scale, (x_held - mean) / scale
-    widths = [x.shape[1], k] if hidden is None else [x.shape[1], hidden, k]
+    widths = [x.shape[1], k] if how.hidden is None else [x.shape[1], how.hidden, k]
     layers = [torch.nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
-    initial = probe_stacks.initial_weights(x.shape[1], k, hidden, seed)
+    initial = probe_stacks.initial_weights(x.shape[1], k, how.hidden, seed)
     with torch.no_grad():
         for layer, weight in zip(layers, initial, strict=True):
             layer.weight.copy_(weight[:, :-1])
             layer.bias.copy_(weight[:, -1])
-    between = {"relu": torch.nn.ReLU(), "sigmoid": torch.nn.Sigmoid()}[activation]
-    model = layers[0] if hidden is None else torch.nn.Sequential(layers[0], between, layers[1])
-    decay = weight_decay / len(x) ** 0.5
+    between = {"relu": torch.nn.ReLU(), "sigmoid": torch.nn.Sigmoid()}[how.activation]
+    model = layers[0] if how.hidden is None else torch.nn.Sequential(layers[0], between, layers[1])
+    decay = how.weight_decay / len(x) ** 0.5
     optimizer = torch.optim.AdamW(
         [
             {"params": [layer.weight for layer in layers], "weight_decay": decay},
             {"params": [layer.bias for layer in layers], "weight_decay": 0.0},
         ],
-        learning_rate,
+        how.learning_rate,
     )
     best, epoch_of_best, kept = np.inf, 0, []
-    for epoch in range(1, max_epochs + 1):
-        examples = torch.tensor(probe_stacks.batch_order(len(x), order, epoch))
-        for batch in examples.split(min(batch_size, max(8, len(x) // 16))):
+    for epoch in range(1, how.max_epochs + 1):
+        examples = torch.tensor(probe_stacks.batch_order(len(x), how.order, epoch))
+        for batch in examples.split(min(how.batch_size, max(8, len(x) // 16))):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
             optimizer.step()
@@ -121,8 +108,8 @@ def by_hand(
             ]
         else:
             for group in optimizer.param_groups:
-                group["lr"] *= anneal
-        if epoch - epoch_of_best >= patience:
+                group["lr"] *= how.anneal
+        if epoch - epoch_of_best >= how.patience:
             break
     return kept, epoch_of_best, best
 
@@ -146,7 +133,7 @@ def test_a_stack_trains_as_a_plain_loop_does(
     for group in range(4):
         for index, seed in list(enumerate([3, 8]))[: 1 + (sizes[group] < 100)]:
             weights, epoch, loss = by_hand(
-                part(train, group), part(validation, group), 3, seed=seed, **options
+                part(train, group), part(validation, group), 3, seed, Fitting(**options, **FEW)
             )
             assert fitted.epochs[group, index] == epoch
             assert fitted.validation_loss[group, index] == pytest.approx(loss, rel=1e-4, abs=1e-6)
