@@ -315,7 +315,7 @@ def test_another_recipe_vocabulary_or_text_is_refused(recipe: MemberRecipe, tmp_
         (short, (tokenizer, text, held | {"de": held["de"][1:]}), "out", f"{refused} text"),
     ):
         with pytest.raises(ValueError, match=told):
-            pretraining.pretrain(changed, *made, tmp_path / out, tmp_path / "state.pt")
+            pretraining.pretrain(changed, made, tmp_path / out, tmp_path / "state.pt")
         assert contents(tmp_path) == before
 
 
