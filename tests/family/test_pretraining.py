@@ -195,12 +195,12 @@ def test_a_cuda_device_trains_with_the_same_command(
 # --- stopped, killed, refused --------------------------------------------------------------------
 
 
-def interrupted(at: int, error: type[BaseException]):
+def interrupted(step: int, error: type[BaseException]):
     """`objectives.step_losses`, but a run ends at a step."""
     steps = objectives.step_losses
 
     def step_losses(*arguments) -> Iterator:
-        if arguments[4] == at:
+        if arguments[4] == step:
             raise error
         yield from steps(*arguments)
 
