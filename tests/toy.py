@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer
 
 from xlx.family import pretraining, pretraining_text, vocabulary
 from xlx.family.pretraining_text import LinesById, PretrainingText
@@ -66,7 +65,7 @@ def recipe(member: str = "mini-infoxlm", **changes: object) -> MemberRecipe:
 
 
 @functools.cache
-def prepared(architecture: str) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
+def prepared(architecture: str) -> pretraining.Prepared:
     """Vocabulary, text and held-out lines, as `pretraining.prepare` gives them."""
     size = 100 if architecture == "bert" else 400
     tokenizer = vocabulary.TRAINERS[architecture](lines(), size)
@@ -78,7 +77,7 @@ def run(recipe: MemberRecipe, folder: Path, **options: object) -> pd.DataFrame:
     """Train into ``folder / "out"``, with the state in ``folder / "state.pt"``."""
     options = {"save_every": 5, "log_every": 5} | options
     return pretraining.pretrain(
-        recipe, *prepared(recipe.architecture), folder / "out", folder / "state.pt", **options
+        recipe, prepared(recipe.architecture), folder / "out", folder / "state.pt", **options
     )
 
 

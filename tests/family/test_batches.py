@@ -87,10 +87,10 @@ def test_the_label_of_a_subword_is_the_one_behind_it(batches: Batches) -> None:
 
 @pytest.mark.parametrize("objective", ["mlm", "clm", "tlm"])
 def test_the_same_generator_draws_the_same_batch(batches: Batches, objective: str) -> None:
-    one, again, another = (getattr(batches, objective)(rng(seed), 128) for seed in (3, 3, 4))
-    assert torch.equal(one.ids, again.ids)
-    assert torch.equal(one.labels, again.labels)
-    assert one.ids.shape != another.ids.shape or not torch.equal(one.ids, another.ids)
+    first, again, another = (getattr(batches, objective)(rng(seed), 128) for seed in (3, 3, 4))
+    assert torch.equal(first.ids, again.ids)
+    assert torch.equal(first.labels, again.labels)
+    assert first.ids.shape != another.ids.shape or not torch.equal(first.ids, another.ids)
 
 
 def test_rows_are_runs_of_lines_of_one_language(batches: Batches, recipe: MemberRecipe) -> None:
@@ -233,9 +233,9 @@ def test_held_out_batches_hold_every_line_once(member: str, lines: list[np.ndarr
 def test_held_out_masks_are_the_same_for_all(lines: list[np.ndarray], recipe: MemberRecipe) -> None:
     first = held_out_batches(lines, recipe)
     for other in (recipe, replace(recipe, seed=7), toy.recipe("mini-xlmr", layers=3)):
-        for one, two in zip(first, held_out_batches(lines, other), strict=True):
-            assert torch.equal(one.ids, two.ids)
-            assert torch.equal(one.labels, two.labels)
+        for batch, same in zip(first, held_out_batches(lines, other), strict=True):
+            assert torch.equal(batch.ids, same.ids)
+            assert torch.equal(batch.labels, same.labels)
     share = sum(int((b.labels != NO_LABEL).sum()) for b in first)
     share /= sum(min(len(line), recipe.max_length - 2) for line in lines)
     assert share == pytest.approx(recipe.masked_share, abs=0.05)

@@ -195,12 +195,12 @@ def test_a_cuda_device_trains_with_the_same_command(
 # --- stopped, killed, refused --------------------------------------------------------------------
 
 
-def interrupted(at: int, error: type[BaseException]):
+def interrupted(step: int, error: type[BaseException]):
     """`objectives.step_losses`, but a run ends at a step."""
     steps = objectives.step_losses
 
     def step_losses(*arguments) -> Iterator:
-        if arguments[4] == at:
+        if arguments[4] == step:
             raise error
         yield from steps(*arguments)
 
@@ -315,7 +315,7 @@ def test_another_recipe_vocabulary_or_text_is_refused(recipe: MemberRecipe, tmp_
         (short, (tokenizer, text, held | {"de": held["de"][1:]}), "out", f"{refused} text"),
     ):
         with pytest.raises(ValueError, match=told):
-            pretraining.pretrain(changed, *made, tmp_path / out, tmp_path / "state.pt")
+            pretraining.pretrain(changed, made, tmp_path / out, tmp_path / "state.pt")
         assert contents(tmp_path) == before
 
 

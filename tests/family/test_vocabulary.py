@@ -109,15 +109,22 @@ def test_both_give_special_tokens_the_same_ids(architecture: str, special) -> No
     assert added == set(special)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "first", "last", "between"),
+    [("xlm-roberta", "<s>", "</s>", [2, 2]), ("bert", "[CLS]", "[SEP]", [2])],
+)
+def test_a_line_and_a_pair_are_framed(architecture, first, last, between) -> None:
+    tokenizer = toy.prepared(architecture)[0]
+    line = tokenizer.encode("Haus Baum")
+    assert (line.tokens[0], line.tokens[-1], set(line.type_ids)) == (first, last, {0})
+    pair = tokenizer.encode("dog", "cat sun")
+    dog, cat = (tokenizer.encode(x, add_special_tokens=False).ids for x in ("dog", "cat sun"))
+    assert pair.ids == [0, *dog, *between, *cat, 2]
+    second = 1 if architecture == "bert" else 0
+    assert pair.type_ids[-len(cat) - 1 :] == [second] * (len(cat) + 1)
+
+
 # --- byte-pair encoding --------------------------------------------------------------------------
-
-
-def test_bpe_frames_a_line_and_a_pair(bpe: Tokenizer) -> None:
-    line = bpe.encode("Haus Baum")
-    assert (line.tokens[0], line.tokens[-1]) == ("<s>", "</s>")
-    pair = bpe.encode("dog", "cat")
-    dog, cat = (bpe.encode(text, add_special_tokens=False).ids for text in ("dog", "cat"))
-    assert pair.ids == [0, *dog, 2, 2, *cat, 2]
 
 
 @pytest.mark.parametrize("line", SCRIPTS)
@@ -136,16 +143,6 @@ def test_bpe_has_bytes_for_what_it_has_no_piece_for(bpe: Tokenizer) -> None:
 # --- WordPiece -----------------------------------------------------------------------------------
 
 
-def test_wordpiece_frames_a_line_and_a_pair(wordpiece: Tokenizer) -> None:
-    line = wordpiece.encode("Haus Baum")
-    assert (line.tokens[0], line.tokens[-1]) == ("[CLS]", "[SEP]")
-    assert set(line.type_ids) == {0}
-    pair = wordpiece.encode("dog", "cat sun")
-    dog, cat = (wordpiece.encode(x, add_special_tokens=False).ids for x in ("dog", "cat sun"))
-    assert pair.ids == [0, *dog, 2, *cat, 2]
-    assert pair.type_ids == [0] * (len(dog) + 2) + [1] * (len(cat) + 1)
-
-
 def test_wordpiece_knows_a_word_unless_it_lacks_one_of_its_characters(
     wordpiece: Tokenizer,
 ) -> None:
@@ -162,14 +159,11 @@ def test_wordpiece_knows_a_word_unless_it_lacks_one_of_its_characters(
                 assert encoded.tokens == ["[UNK]"]
                 n_unknown += 1
     assert n_unknown > 0
-
-
-def test_wordpiece_knows_no_word_with_a_character_it_has_not_seen(wordpiece: Tokenizer) -> None:
     dog, cat, inu = (
-        wordpiece.encode(word, add_special_tokens=False).tokens for word in ("dog", "cat", "犬")
+        wordpiece.encode(x, add_special_tokens=False).tokens for x in ("dog", "cat", "犬")
     )
-    encoded = wordpiece.encode("dog Ωmega cat 龍犬 doΩg", add_special_tokens=False)
-    assert encoded.tokens == [*dog, "[UNK]", *cat, "[UNK]", *inu, "[UNK]"]
+    unseen = wordpiece.encode("dog Ωmega cat 龍犬 doΩg", add_special_tokens=False).tokens
+    assert unseen == [*dog, "[UNK]", *cat, "[UNK]", *inu, "[UNK]"]
 
 
 def test_wordpiece_keeps_case_and_accents() -> None:

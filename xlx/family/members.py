@@ -1,9 +1,8 @@
 """What the folders of the family's members tell: what a member is, what it cost, how it learnt.
 
-`xlx.family` says what the members shall be; here is what became of them, read from ``recipe.json``,
-``run.json``, ``losses.csv`` and ``held_out.csv`` beside their checkpoints, as tidy tables (those of
-`models-1-family`). A model that has none of these (one from the hub) has a row with its name alone.
-``names`` are models as `loading.load` knows them.
+Read from ``recipe.json``, ``run.json``, ``losses.csv`` and ``held_out.csv`` beside checkpoints, as
+the tidy tables of `models-1-family`. A model that has none of these (one from the hub) has a row
+with its name alone. ``names`` are models as `loading.load` knows them.
 """
 
 import io
@@ -32,9 +31,6 @@ OBJECTIVE_NAMES = {
 }
 #: Kind of a vocabulary → its tokenizer, and the models that have it.
 Vocabularies = Mapping[str, tuple[Tokenizer, Sequence[str]]]
-
-
-# --- what a member is ----------------------------------------------------------------------------
 
 
 def folder(name: str) -> Path | None:
@@ -99,9 +95,8 @@ def _settings(name: str) -> dict[str, object]:
     """What a recipe says of what is learnt; nothing for a model without one."""
     if (made := recipe(name)) is None:
         return {}
-    aside = {"name", "history"}  # these decide nothing
     settings = asdict(made) | {"objectives": " + ".join(made.objectives)}
-    return {key: value for key, value in settings.items() if key not in aside}
+    return {key: settings[key] for key in settings if key not in ("name", "history")}
 
 
 def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
@@ -119,9 +114,6 @@ def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
 
 
-# --- how it learnt -------------------------------------------------------------------------------
-
-
 def losses(names: Sequence[str]) -> pd.DataFrame:
     """The loss tables of several members: ``losses.csv`` with ``model`` in front."""
     return _tables(names, "losses.csv", ["step", "tokens", "objective", "loss"])
@@ -134,11 +126,13 @@ def held_out(names: Sequence[str]) -> pd.DataFrame:
 
 
 def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
-    parts = [pd.DataFrame(columns=["model", *columns])]
-    for name in names:
-        if content := _read(name, file):
-            parts.append(pd.read_csv(io.StringIO(content))[columns].assign(model=title(name)))
-    return pd.concat(parts[1:] or parts, ignore_index=True)[["model", *columns]]
+    tables = [
+        pd.read_csv(io.StringIO(content))[columns].assign(model=title(name))
+        for name in names
+        if (content := _read(name, file))
+    ]
+    empty = pd.DataFrame(columns=["model", *columns])
+    return pd.concat(tables, ignore_index=True)[list(empty)] if tables else empty
 
 
 def final_losses(curves: pd.DataFrame) -> pd.DataFrame:
@@ -151,8 +145,7 @@ def final_losses(curves: pd.DataFrame) -> pd.DataFrame:
 
 def decoders(names: Sequence[str]) -> list[str]:
     """Those of the models that are members and decoders."""
-    made = {name: recipe(name) for name in names}
-    return [name for name in names if made[name] is not None and made[name].decoder]
+    return [name for name in names if (made := recipe(name)) is not None and made.decoder]
 
 
 def grouped_losses(names: Sequence[str], vocabularies: Vocabularies) -> pd.DataFrame:
@@ -185,22 +178,17 @@ def beside(references: Mapping[str, str]) -> pd.DataFrame:
     """
     rows = []
     for name, other in references.items():
-        made, reference = recipe(name), recipe(other)
-        if made is None or reference is None or made.decoder != reference.decoder:
-            continue
-        if len(distinct_vocabularies([name, other])) > 1:
+        comparable = recipe(name) and recipe(other) and len(decoders([name, other])) != 1
+        if not comparable or len(distinct_vocabularies([name, other])) > 1:
             continue
         loss, its = (held_out([model]).set_index("language")["loss"] for model in (name, other))
         apart = (loss - its).dropna()
         if len(apart):
-            differ = recipe_differences({name: other}).index.get_level_values("setting")
-            row = (title(name), title(other), ", ".join(differ), len(apart))
+            unlike = recipe_differences({name: other}).index.get_level_values("setting")
+            row = (title(name), title(other), ", ".join(unlike), len(apart))
             rows.append((*row, (apart < 0).sum(), apart.mean()))
     columns = ["model", "reference", "unlike", "languages", "lower", "difference"]
     return pd.DataFrame(rows, columns=columns)
-
-
-# --- vocabularies --------------------------------------------------------------------------------
 
 
 def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]:
@@ -282,9 +270,6 @@ def fertility_table(cut: pd.DataFrame) -> pd.DataFrame:
     return wide.loc[first.sort_values(["tokens_per_word", "tokens_per_character"]).index]
 
 
-# --- how often it read the text ------------------------------------------------------------------
-
-
 def subword_counts(name: str, *, every: int = 1) -> dict[str, int]:
     """Language → subwords of the pretraining text, line ends included, as a model cuts it.
 
@@ -323,20 +308,17 @@ def readers(names: Sequence[str]) -> list[str]:
 def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
     """How often `readers` have read the text of each language, on average.
 
-    Of the subwords that a member saw, a language has its share; over the ``subwords`` of its text
-    that is the number of passes.
-
-    Returns one row a member and language: ``model``, ``language``, ``subwords`` (of its text),
-    ``share`` (of what the member saw), ``passes``.
+    One row a member and language: ``model``, ``language``, ``subwords`` (of its text), ``share``
+    (of the subwords that the member saw), ``passes`` (these over those).
     """
-    parts = [pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])]
-    there = pd.Series(subwords).rename_axis("language")
+    empty = pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])
+    there, parts = pd.Series(subwords).rename_axis("language"), []
     for name in names:
         made, seen = recipe(name), json.loads(_read(name, "run.json"))["subwords_seen"]
         share = pretraining_text.shares(there, made.language_exponent, made.english_share)
         part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})
         parts.append(part.reset_index().assign(model=title(name)))
-    return pd.concat(parts[1:] or parts, ignore_index=True)[list(parts[0])]
+    return pd.concat(parts, ignore_index=True)[list(empty)] if parts else empty
 
 
 def reading(names: Sequence[str], every: int) -> pd.DataFrame:
@@ -347,12 +329,10 @@ def reading(names: Sequence[str], every: int) -> pd.DataFrame:
 
 def passes_table(reading: pd.DataFrame) -> pd.DataFrame:
     """Share of the text and `passes` over it, of English and of the other languages."""
-    english = reading[reading["language"] == "en"].set_index("model")
+    english = reading[reading["language"] == "en"].set_index("model")[["share", "passes"]]
     others = reading[reading["language"] != "en"].groupby("model", sort=False)
-    return pd.DataFrame(
-        {
-            "English, share": english["share"],
-            "English, passes": english["passes"],
+    return english.add_prefix("English, ").assign(
+        **{
             "others, median share": others["share"].median(),
             "others, median passes": others["passes"].median(),
             "others, most passes": others["passes"].max(),

@@ -40,6 +40,9 @@ from xlx.family.vocabulary import BERT_TOKENS, XLMR_TOKENS
 from xlx.models.folders import quiet
 from xlx.models.snapshots import save_state, saved_state
 
+#: Vocabulary, text and held-out lines (language → lines).
+Prepared = tuple[Tokenizer, PretrainingText, Mapping[str, list[str]]]
+
 
 def save_checkpoint(
     model: torch.nn.Module, tokenizer: Tokenizer, folder: Path, recipe: MemberRecipe
@@ -101,15 +104,10 @@ class _Run:
     """A member under way: its model, the average of its weights, its optimisers, its tables."""
 
     def __init__(
-        self,
-        recipe: MemberRecipe,
-        tokenizer: Tokenizer,
-        text: PretrainingText,
-        held: Mapping[str, Sequence[str]],
-        out: Path,
-        device: torch.device,
+        self, recipe: MemberRecipe, prepared: Prepared, out: Path, device: torch.device
     ) -> None:
-        self.recipe, self.tokenizer, self.out, self.device = recipe, tokenizer, out, device
+        self.tokenizer, text, held = prepared
+        self.recipe, self.out, self.device = recipe, out, device
         self.model = objectives.untrained(recipe).to(device).train()
         # In bfloat16 the fused attention of a CPU is several times slower backwards than products.
         plain = device.type == "cpu" and products_in(device) == torch.bfloat16
@@ -122,11 +120,11 @@ class _Run:
         self.batches = Batches(text, recipe)
         self.held = {}
         for code, lines in held.items():
-            encoded = tokenizer.encode_batch(list(lines), add_special_tokens=False)
+            encoded = self.tokenizer.encode_batch(lines, add_special_tokens=False)
             self.held[code] = held_out_batches([np.array(line.ids) for line in encoded], recipe)
         self.key = {
             "recipe": describe(recipe),
-            "vocabulary": tokenizer.to_str(),
+            "vocabulary": self.tokenizer.to_str(),
             "text": text_fingerprint(text, held),
         }
         self.done = _Done()
@@ -238,22 +236,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def pretrain(
-    recipe: MemberRecipe,
-    tokenizer: Tokenizer,
-    text: PretrainingText,
-    held: Mapping[str, Sequence[str]],
-    out: Path,
-    state: Path,
-    *,
-    device: str = "cpu",
-    save_every: int = 300,
-    log_every: int = 50,
-) -> pd.DataFrame:
+    recipe: MemberRecipe, prepared: Prepared, out: Path, state: Path, *, device: str = "cpu",
+    save_every: int = 300, log_every: int = 50,
+) -> pd.DataFrame:  # fmt: skip
     """Train a member into ``out`` and return its loss table.
 
     Written are the checkpoints ``step-*`` (of weights averaged as the recipe says), ``losses.csv``
     (one row per ``log_every`` steps and objective, mean loss in nats), ``held_out.csv`` (loss by
-    language of every checkpoint, on the lines ``held``), ``recipe.json``, ``run.json`` (tokens,
+    language of every checkpoint, on the held-out lines), ``recipe.json``, ``run.json`` (tokens,
     time, device) and the model card ``README.md``. ``state`` is the file that lets a stopped run go
     on; the result is the same as without the stop (same device, same number of threads). A steady
     run goes on from a shorter one, too.
@@ -263,7 +253,7 @@ def pretrain(
     """
     finished(recipe, out)  # refuses the folder of another recipe
     out.mkdir(parents=True, exist_ok=True)
-    run = _Run(recipe, tokenizer, text, held, out, torch.device(device))
+    run = _Run(recipe, prepared, out, torch.device(device))
     run.go_on(state)
     _write(out / "recipe.json", describe(recipe))
     checkpoints = recipe.checkpoint_steps()
@@ -287,8 +277,8 @@ def pretrain(
     return run.finish()
 
 
-def prepare(recipe: MemberRecipe) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
-    """Vocabulary, text and held-out lines of a recipe, from the shipped archives (a minute)."""
+def prepare(recipe: MemberRecipe) -> Prepared:
+    """What a run learns with and from, from the shipped archives (a minute)."""
     train, size = vocabulary.TRAINERS[recipe.architecture], recipe.vocabulary
     return _prepared(train, size, recipe.languages, recipe.language_exponent, recipe.seed)
 
@@ -296,15 +286,15 @@ def prepare(recipe: MemberRecipe) -> tuple[Tokenizer, PretrainingText, dict[str,
 @functools.lru_cache(maxsize=1)  # recipes that share it are trained one after another
 def _prepared(
     train: Callable[..., Tokenizer], size: int, languages: Sequence[str], exponent: float, seed: int
-) -> tuple[Tokenizer, PretrainingText, dict[str, list[str]]]:
+) -> Prepared:
     text, held = pretraining_text.read_text(languages)
     tokenizer = train(pretraining_text.by_language(text), size, exponent=exponent, seed=seed)
     return tokenizer, PretrainingText.encode(tokenizer, text), held
 
 
-def text_fingerprint(text: PretrainingText, held: Mapping[str, Sequence[str]]) -> str:
+def text_fingerprint(text: PretrainingText, held: Mapping[str, list[str]]) -> str:
     """A hash of the text of a run and of its held-out lines."""
-    apart = json.dumps({language: list(lines) for language, lines in sorted(held.items())})
+    apart = json.dumps(dict(sorted(held.items())))
     return hashlib.sha256((text.fingerprint() + apart).encode()).hexdigest()
 
 
@@ -360,7 +350,7 @@ def pretrain_members(arguments: list[str] | None = None) -> None:
             if finished(recipe, out):
                 print(f"{out} holds a finished run of this recipe; --out names another folder")
             else:
-                pretrain(recipe, *prepare(recipe), out, state, device=options.device)
+                pretrain(recipe, prepare(recipe), out, state, device=options.device)
     except Exception as error:
         if disk_full(error):
             sys.exit(

@@ -71,8 +71,10 @@ class Panels:
     def each(self, table: pd.DataFrame) -> Iterator[tuple[Axes, pd.DataFrame]]:
         """Axes with their rows of a table; one that lacks the column is drawn in all of them."""
         for key, axes in self.axes.items():
-            keys = dict(zip(self.panel, key, strict=True)) if isinstance(key, tuple) else {}
-            yield axes, rows_of(table, **(keys or {self.panel or "": key}))
+            if isinstance(self.panel, tuple):
+                yield axes, rows_of(table, **dict(zip(self.panel, key, strict=True)))
+            else:
+                yield axes, rows_of(table, **{self.panel: key} if self.panel else {})
 
     def titles(self, name: Callable[[object], str] | Mapping) -> "Panels":
         """Titles of the panels by the values of the column, in lines as long as a panel is wide."""
