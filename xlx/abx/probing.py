@@ -44,17 +44,10 @@ def monolingual(
 ) -> pd.DataFrame:
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
-    Parameters
-    ----------
-    names : str, Path or Checkpoint, or several
-        Models, or checkpoints of a series.
-    codes : sequence of str, optional
-        Languages; None for `probed_languages` of the task.
-    control, online : bool
-        Also the control task and the online code of `probes.evaluate_probes`.
-    entity_layers : sequence of int
-        NER: layers (negative ones count from the last) at which the F1 of whole entities is
-        computed, by seqeval; it takes longer than the probe.
+    ``names``: models, or checkpoints of a series; ``codes``: languages, None for `probed_languages`
+    of the task; ``control``, ``online``: also the control task and the online code of
+    `probes.evaluate_probes`; ``entity_layers``: of NER, layers (negative ones from the last) with
+    the F1 of whole entities, by seqeval, which takes longer than the probe.
 
     Returns a row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if it is
