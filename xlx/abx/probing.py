@@ -32,6 +32,9 @@ _MEMORY = 2**29
 #: The source that tests transfer where it is not the one that probes are trained on: parallel text.
 TRANSFER_SOURCES = {"POS": "pud"}
 
+#: What a probe has seen of a source.
+_LEARNT = ("train", "validation")
+
 
 def monolingual(
     names: Name | Sequence[Name],
@@ -83,8 +86,7 @@ def cross_lingual(
     codes = _languages(codes, setup, "CL")
     tests = [setup.about(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes]
     abouts = [
-        {split: setup.about(code, split) for split in ("train", "validation")} | {"tests": tests}
-        for code in codes
+        {split: setup.about(code, split) for split in _LEARNT} | {"tests": tests} for code in codes
     ]
     rows = []
     for head, source, value in _results(TRANSFER, names, setup, codes, abouts, targets=codes):
@@ -178,8 +180,22 @@ def _transfers(
     encoder = loading.load(name)
     test = "test", TRANSFER_SOURCES.get(setup.task)
     targets = [probe_input(encoder, setup.load(code, *test), setup) for code in options["targets"]]
-    for embedded in _portions(encoder, setup, codes, ("train", "validation")):
-        yield from _transfer(list(embedded.values()), targets, setup, encoder.device)
+    n, depth = len(setup.labels), encoder.n_layers + 1
+    of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
+    for embedded in _portions(encoder, setup, codes, _LEARNT):
+        sources = list(embedded.values())
+        splits = [_stacked([part[split] for part in sources])[0] for split in _LEARNT]
+        fitted = probes.fit(*splits, n, **of_probes)
+        for number, source in enumerate(sources):
+            probe = fitted.take(range(number * depth, (number + 1) * depth))
+            right = [(probe.predict(part.states) == part.labels).sum(axis=-1) for part in targets]
+            labels = source["train"].labels
+            shares = [probes.majority(labels, part.labels, n)[0] for part in targets]
+            yield {
+                "right": np.array(right, dtype=np.int32),
+                "n_test": np.array([len(part.labels) for part in targets]),
+                "majority": np.array(shares),
+            }
 
 
 def _apart(stored: work.Value, computed: work.Value) -> float:
@@ -302,25 +318,3 @@ def _entity_f1(test: ProbeInput, predicted: np.ndarray, part: labelled.Tagged) -
             tags[sentence][word] = labelled.NER[label]
         scores.append(f1_score(gold, tags, zero_division=0))
     return scores
-
-
-def _transfer(
-    sources: Sequence[dict[str, ProbeInput]],
-    targets: Sequence[ProbeInput],
-    setup: ProbeSetup,
-    device: torch.device,
-) -> Iterator[dict[str, np.ndarray]]:
-    """`_transfers` from a few sources at once."""
-    splits = [_stacked([part[split] for part in sources])[0] for split in ("train", "validation")]
-    n = len(setup.labels)
-    fitted = probes.fit(*splits, n, hidden=setup.hidden, seeds=setup.seeds, device=device)
-    n_layers = len(splits[0].states) // len(sources)
-    for number, source in enumerate(sources):
-        probe = fitted.take(range(number * n_layers, (number + 1) * n_layers))
-        right = [(probe.predict(test.states) == test.labels).sum(axis=-1) for test in targets]
-        shares = [probes.majority(source["train"].labels, test.labels, n)[0] for test in targets]
-        yield {
-            "right": np.array(right, dtype=np.int32),
-            "n_test": np.array([len(test.labels) for test in targets]),
-            "majority": np.array(shares),
-        }
