@@ -7,11 +7,10 @@ them with, `xlx.abx.probe_setup` says what a probe is trained on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, product
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
-import torch
 from seqeval.metrics import f1_score
 
 from xlx.abx.probe_setup import (
@@ -158,17 +157,31 @@ def _probes(
 ) -> Iterator[pd.DataFrame]:
     """`monolingual` of some languages, one table each."""
     encoder = loading.load(name)
-    if options["entity_layers"]:
-        layers = checks.layers(options["entity_layers"], encoder.n_layers + 1, from_last=True)
-        options = {**options, "entity_layers": layers}
-    lost = {}
+    layers = options["entity_layers"]
+    layers = checks.layers(layers, encoder.n_layers + 1, from_last=True) if layers else ()
+    n, depth, lost = len(setup.labels), encoder.n_layers + 1, {}
+    of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, labelled.SPLITS):
-        rows = _probe(embedded, setup, **options, device=encoder.device)
-        for code, inputs in embedded.items():
+        stacks = [_stacked([own[split] for own in embedded.values()]) for split in labelled.SPLITS]
+        splits = [split for split, _ in stacks]
+        types = [types for _, types in stacks] if options["control"] else None
+        fitted = probes.fit(*splits[:2], n, **of_probes)
+        rows = probes.evaluate_probes(
+            *splits, n, types=types, online=options["online"], fitted=fitted, **of_probes
+        )
+        rows.insert(0, "layer", rows["group"] % depth)
+        number = rows.pop("group") // depth
+        rows["f1"] = np.nan
+        for place, (code, inputs) in enumerate(embedded.items()):
             n_lost = sum(part.n_lost for part in inputs.values())
             lost[code] = n_lost / (n_lost + sum(len(part.labels) for part in inputs.values()))
-            of_language = rows[rows["language"] == code]
-            yield of_language.drop(columns="language").reset_index(drop=True)
+            own = rows[number == place].assign(n_lost=n_lost).reset_index(drop=True)
+            for layer in layers:
+                test = inputs["test"]
+                predicted = fitted.take([place * depth + layer]).predict(test.states[[layer]])[0]
+                scores = _entity_f1(test, predicted, setup.load(code, "test"))
+                own.loc[own["layer"] == layer, "f1"] = scores
+            yield own
     checks.legible(encoder.name, setup.task, {"words or pairs cut or without a subword": lost})
 
 
@@ -270,39 +283,6 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
         probes.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
         types.reshape(groups, longest),
     )
-
-
-def _probe(
-    embedded: dict[str, dict[str, ProbeInput]],
-    setup: ProbeSetup,
-    control: bool,
-    online: bool,
-    entity_layers: Sequence[int],
-    device: torch.device,
-) -> pd.DataFrame:
-    """`monolingual` for a few languages at once."""
-    codes = list(embedded)
-    stacks = [_stacked([embedded[code][split] for code in codes]) for split in labelled.SPLITS]
-    splits = [split for split, _ in stacks]
-    options = {"hidden": setup.hidden, "seeds": setup.seeds, "device": device}
-    fitted = probes.fit(*splits[:2], len(setup.labels), **options)
-    types = [types for _, types in stacks] if control else None
-    rows = probes.evaluate_probes(
-        *splits, len(setup.labels), types=types, online=online, fitted=fitted, **options
-    )
-    n_layers = len(splits[0].states) // len(codes)
-    rows.insert(0, "language", np.array(codes)[rows["group"] // n_layers])
-    rows.insert(1, "layer", rows.pop("group") % n_layers)
-    rows["f1"] = np.nan
-    rows["n_lost"] = rows["language"].map(
-        {code: sum(part.n_lost for part in embedded[code].values()) for code in codes}
-    )
-    for (number, code), layer in product(enumerate(codes), entity_layers):
-        test = embedded[code]["test"]
-        predicted = fitted.take([number * n_layers + layer]).predict(test.states[[layer]])[0]
-        of_layer = (rows["language"] == code) & (rows["layer"] == layer)
-        rows.loc[of_layer, "f1"] = _entity_f1(test, predicted, setup.load(code, "test"))
-    return rows
 
 
 def _entity_f1(test: ProbeInput, predicted: np.ndarray, part: labelled.Tagged) -> list[float]:
