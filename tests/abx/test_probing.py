@@ -13,10 +13,9 @@ import xlx
 from xlx.abx import probe_setup, probe_tables, probing
 from xlx.abx.probe_setup import ProbeSetup
 from xlx.abx.series import history
-from xlx.core import languages, ledger, work
+from xlx.core import languages
 from xlx.models import loading, pairs, probes, words
 from xlx.text import labelled
-from xlx.text.files import TextError
 from xlx.text.shipped import catalogue
 
 SIZES = {"ar": (9, 3, 7), "de": (5, 4, 12), "ja": (14, 2, 5)}
@@ -52,6 +51,10 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoder() -> loading.Encoder:
     return loading.load("mini-xlmr")
+
+
+def splits_of(setup: ProbeSetup, code: str) -> dict[str, probe_setup.LabelledPart]:
+    return {split: setup.load(code, split) for split in labelled.SPLITS}
 
 
 def run(how: str, setup: ProbeSetup, codes: list[str], **options: object) -> pd.DataFrame:
@@ -167,7 +170,7 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
         table = run("monolingual", setup, ["en", "zh"], control=True, online=True)
         rows = table.set_index(["language", "layer"])
         for code in ("en", "zh"):
-            parts = {split: setup.load(code, split) for split in labelled.SPLITS}
+            parts = splits_of(setup, code)
             seen, n_cut = {}, 0
             for split, part in parts.items():
                 found = pairs.embed_pairs(
@@ -185,8 +188,7 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
 
 
 def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
-    parts = [NLI.load("en", split) for split in labelled.SPLITS]
-    inputs = [probe_setup.probe_input(encoder, part, NLI) for part in parts]
+    inputs = [probe_setup.probe_input(encoder, part, NLI) for part in splits_of(NLI, "en").values()]
     types = [name for part in inputs for name in part.types]
     assert len(types) == len(set(types)) == 24 + 9 + 30
     assert not any(part.places for part in inputs)
@@ -202,7 +204,7 @@ def test_entity_f1_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> No
     assert table["n_lost"].gt(0).all()
     rows = table.set_index(["language", "layer", "seed"])
     for code in ("de", "fr"):
-        parts = {split: setup.load(code, split) for split in labelled.SPLITS}
+        parts = splits_of(setup, code)
         seen, test = seen_by(encoder, parts, 24), parts["test"]
         kept = words.embed_words(encoder, test.sentences, max_length=24)
         lost = sum(part.n_words - len(seen[split][1]) for split, part in parts.items())
@@ -239,10 +241,21 @@ def test_entity_f1_of_known_predictions() -> None:
     assert found == pytest.approx([2 / 3, 0])  # "Bad" is not "Bad Ems"
 
 
-def test_entities_are_asked_of_ner_alone() -> None:
-    for setup in (POS, NLI):
-        with pytest.raises(ValueError, match=f"{setup.task} has no entities"):
-            probing.monolingual("mini-xlmr", setup, ["de"], entity_layers=[-1])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: probing.monolingual("m", POS, ["de"], entity_layers=[-1]), "POS has no entities"),
+        (lambda: probing.monolingual("m", NLI, ["de"], entity_layers=[-1]), "NLI has no entities"),
+        (lambda: probing.monolingual("m", POS, []), "no languages are given"),
+        (lambda: probing.cross_lingual("m", POS, []), "no languages are given"),
+        (lambda: probe_setup.probed_languages("QA"), "Table 2 has no column"),
+        (lambda: ProbeSetup("POS", n_test=0).load("de", "test"), "cannot take 0"),
+        (lambda: ProbeSetup("NLI", n_test=0).load("de", "test"), "cannot take 0"),
+    ],
+)
+def test_what_cannot_be_probed_is_named(call, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()
 
 
 # --- how many examples, of which languages --------------------------------------------------------
@@ -266,19 +279,14 @@ def test_each_split_has_its_own_size_and_none_is_all() -> None:
     setup = replace(NLI, n_validation=None)
     assert [len(setup.load("de", split)) for split in labelled.SPLITS] == [24, 150, 30]
     assert setup.load("de", "train") is setup.load("de", "train")  # read once
-    for task in ("POS", "NLI"):
-        with pytest.raises(TextError, match="cannot take 0"):
-            ProbeSetup(task, n_test=0).load("de", "test")
 
 
 def test_parallel_text_is_drawn_at_the_same_positions() -> None:
     pairs = [NLI.load(code, "test").ids for code in probe_setup.probed_languages("NLI")]
     assert len(set(pairs)) == 1
     drawn = replace(POS, n_test=200)
-    ids = [
-        set(drawn.load(code, "test", "pud").ids)
-        for code in probe_setup.probed_languages("POS", "CL")
-    ]
+    codes = probe_setup.probed_languages("POS", "CL")
+    ids = [set(drawn.load(code, "test", "pud").ids) for code in codes]
     ids.sort(key=len)
     assert len(ids[0]) < len(ids[-1])  # words a sentence differ
     assert all(fewer <= more for fewer, more in pairwise(ids))
@@ -299,14 +307,6 @@ def test_languages_are_those_ticked_that_have_data(task: str) -> None:
             enough = needed <= there if task == "POS" else bool(there)
             assert (code in found) == enough
     assert set(probe_setup.probed_languages("NER", source="uner")) == {"da", "hr", "sk", "sr", "sv"}
-    with pytest.raises(ValueError, match="Table 2 has no column"):
-        probe_setup.probed_languages("QA")
-
-
-def test_no_language_is_not_all_languages() -> None:
-    for how in (probing.monolingual, probing.cross_lingual):
-        with pytest.raises(ValueError, match="no languages are given"):
-            how("mini-xlmr", POS, [])
 
 
 def test_languages_are_chosen_if_none_are_named(
@@ -433,10 +433,9 @@ def test_several_models_are_one_below_the_other(
 
 def test_results_are_apart_by_their_accuracies(local: Path) -> None:
     setup = replace(POS, path=local, seeds=(0, 1))
-    run("monolingual", setup, ["de"], control=True, online=True)
-    run("cross_lingual", setup, ["de"])
-    files = (next(work.cache().root.glob(f"{kind}/*/*")) for kind in ("probes", "transfer"))
-    table, arrays = (ledger.from_arrow(ledger.read_entries(file), 0).value for file in files)
+    options = {"control": True, "online": True, "entity_layers": []}
+    (table,) = probing.PROBES.compute("mini-xlmr", setup, ["de"], options)
+    (arrays,) = probing.TRANSFER.compute("mini-xlmr", setup, ["de"], {"targets": ["de"]})
     assert probing._apart(table, table) == probing._apart(arrays, arrays) == 0
     for column, change, apart in (
         ("accuracy", 0.1, 0.05), ("control_accuracy", -0.1, 0.05), ("epoch", 3, 0),

@@ -17,7 +17,8 @@ Measured = list[measurement.Measurement]
 
 def test_every_checkpoint_is_measured_in_order(measured: Measured) -> None:
     steps = [of_step.step for of_step in measured]
-    assert steps == RECIPES["mini-infoxlm"].checkpoint_steps()
+    every = RECIPES["mini-infoxlm"].checkpoint_steps()
+    assert steps == [*every[:2], every[-1]]
     table = series.score_table(measured)
     assert list(table.columns[:3]) == ["model", "checkpoint", "task"]
     assert set(table["model"]) == {"mini-infoxlm"}

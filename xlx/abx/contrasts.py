@@ -57,13 +57,11 @@ def turn(
     (the highest, and the lowest from there on) are chosen on one half of the positions and compared
     on the other, the halves change places, and the two differences are averaged: of scores that
     differ by noise alone the result is as often negative as positive. Half a corpus is scored to
-    first order, by the influence of its positions (see `statistics.jackknife_error`).
-
-    ``history`` is in the order of training; ``groups`` names the document of each position: the
-    halves, which ``seed`` draws, share none, and the 95 % intervals are over documents.
+    first order, by the influence of its positions (`statistics.jackknife_error`). The halves, which
+    ``seed`` draws, share no document (``groups``: that of each position).
 
     Returns two rows, ``change`` ("fall": highest less lowest; "recovery": last less lowest),
-    ``value``, ``low``, ``high``, and ``highest`` and ``lowest`` (the steps, one of each half).
+    ``value``, ``low``, ``high`` (95 %, over documents), ``highest`` and ``lowest`` (a step a half).
     """
     means = [measured.mean(task, None, embedding_layer) for measured in history]
     scores = np.array([score for score, _ in means])

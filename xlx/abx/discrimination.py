@@ -128,8 +128,8 @@ class PairScores:
     def table(self) -> pd.DataFrame:
         """Tidy: one row per task, layer, pair and direction.
 
-        Columns: ``task``, ``layer``, ``language_1``, ``language_2`` (the pair), ``x_language``
-        (where X, or the query, comes from), ``score`` and ``n_triplets`` (for retrieval: queries).
+        ``task``, ``layer``, ``language_1``, ``language_2`` (the pair), ``x_language`` (of X, or the
+        query), ``score`` and ``n_triplets`` (for retrieval: queries).
         """
         pairs, n = np.array(self.pairs), self.n_sentences
         layer, pair, side = np.indices((len(self.layers), len(pairs), 2)).reshape(3, -1)

@@ -116,6 +116,6 @@ def leave_one_language_out(groups: Groups) -> pd.DataFrame:
             left = table[~table[list(ENDS)].eq(name).any(axis=1)]
             fit = statistics.regression(left, "accuracy", LD_AND_MD).table
             coefficients[name] = fit.drop_duplicates("term").set_index("term")["coefficient"]
-        without = pd.DataFrame(coefficients).T[LD_AND_MD]
+        without = pd.DataFrame(coefficients).T[LD_AND_MD].rename_axis(columns=None)
         tables[key] = without.agg(["idxmin", "min", "idxmax", "max"])
     return pd.concat(tables, names=["model", "task"]).unstack().infer_objects()

@@ -135,9 +135,8 @@ def with_kind(context: pd.DataFrame) -> pd.DataFrame:
 def context_bands(context: pd.DataFrame) -> pd.DataFrame:
     """Accuracy by layer, beside the untrained model, the control task and the commonest label.
 
-    ``model``, ``task``, ``kind``, ``layer``, ``score``, ``error`` (standard error over languages),
-    ``low``, ``high`` (one error either way). Languages differ in how easy they are; an interval for
-    comparing lines leaves that out.
+    ``model``, ``task``, ``kind``, ``layer``, ``score``, ``error`` (standard error over languages,
+    what makes one easy or hard left out), ``low``, ``high`` (one error either way).
     """
     keys = ["model", "task", "layer", "language"]
     trained, untrained = (context[context["kind"] == kind] for kind in ("trained", "untrained"))

@@ -7,11 +7,10 @@ them with, `xlx.abx.probe_setup` says what a probe is trained on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, product
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
-import torch
 from seqeval.metrics import f1_score
 
 from xlx.abx.probe_setup import (
@@ -32,6 +31,9 @@ _MEMORY = 2**29
 #: The source that tests transfer where it is not the one that probes are trained on: parallel text.
 TRANSFER_SOURCES = {"POS": "pud"}
 
+#: What a probe has seen of a source.
+_LEARNT = ("train", "validation")
+
 
 def monolingual(
     names: Name | Sequence[Name],
@@ -44,17 +46,10 @@ def monolingual(
 ) -> pd.DataFrame:
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
-    Parameters
-    ----------
-    names : str, Path or Checkpoint, or several
-        Models, or checkpoints of a series.
-    codes : sequence of str, optional
-        Languages; None for `probed_languages` of the task.
-    control, online : bool
-        Also the control task and the online code of `probes.evaluate_probes`.
-    entity_layers : sequence of int
-        NER: layers (negative ones count from the last) at which the F1 of whole entities is
-        computed, by seqeval; it takes longer than the probe.
+    ``names``: models, or checkpoints of a series; ``codes``: languages, None for `probed_languages`
+    of the task; ``control``, ``online``: also the control task and the online code of
+    `probes.evaluate_probes`; ``entity_layers``: of NER, layers (negative ones from the last) with
+    the F1 of whole entities, by seqeval, which takes longer than the probe.
 
     Returns a row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if it is
@@ -90,8 +85,7 @@ def cross_lingual(
     codes = _languages(codes, setup, "CL")
     tests = [setup.about(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes]
     abouts = [
-        {split: setup.about(code, split) for split in ("train", "validation")} | {"tests": tests}
-        for code in codes
+        {split: setup.about(code, split) for split in _LEARNT} | {"tests": tests} for code in codes
     ]
     rows = []
     for head, source, value in _results(TRANSFER, names, setup, codes, abouts, targets=codes):
@@ -163,17 +157,31 @@ def _probes(
 ) -> Iterator[pd.DataFrame]:
     """`monolingual` of some languages, one table each."""
     encoder = loading.load(name)
-    if options["entity_layers"]:
-        layers = checks.layers(options["entity_layers"], encoder.n_layers + 1, from_last=True)
-        options = {**options, "entity_layers": layers}
-    lost = {}
+    layers = options["entity_layers"]
+    layers = checks.layers(layers, encoder.n_layers + 1, from_last=True) if layers else ()
+    n, depth, lost = len(setup.labels), encoder.n_layers + 1, {}
+    of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, labelled.SPLITS):
-        rows = _probe(embedded, setup, **options, device=encoder.device)
-        for code, inputs in embedded.items():
+        stacks = [_stacked([own[split] for own in embedded.values()]) for split in labelled.SPLITS]
+        splits = [split for split, _ in stacks]
+        types = [types for _, types in stacks] if options["control"] else None
+        fitted = probes.fit(*splits[:2], n, **of_probes)
+        rows = probes.evaluate_probes(
+            *splits, n, types=types, online=options["online"], fitted=fitted, **of_probes
+        )
+        rows.insert(0, "layer", rows["group"] % depth)
+        number = rows.pop("group") // depth
+        rows["f1"] = np.nan
+        for place, (code, inputs) in enumerate(embedded.items()):
             n_lost = sum(part.n_lost for part in inputs.values())
             lost[code] = n_lost / (n_lost + sum(len(part.labels) for part in inputs.values()))
-            of_language = rows[rows["language"] == code]
-            yield of_language.drop(columns="language").reset_index(drop=True)
+            own = rows[number == place].assign(n_lost=n_lost).reset_index(drop=True)
+            for layer in layers:
+                test = inputs["test"]
+                predicted = fitted.take([place * depth + layer]).predict(test.states[[layer]])[0]
+                scores = _entity_f1(test, predicted, setup.load(code, "test"))
+                own.loc[own["layer"] == layer, "f1"] = scores
+            yield own
     checks.legible(encoder.name, setup.task, {"words or pairs cut or without a subword": lost})
 
 
@@ -185,8 +193,22 @@ def _transfers(
     encoder = loading.load(name)
     test = "test", TRANSFER_SOURCES.get(setup.task)
     targets = [probe_input(encoder, setup.load(code, *test), setup) for code in options["targets"]]
-    for embedded in _portions(encoder, setup, codes, ("train", "validation")):
-        yield from _transfer(list(embedded.values()), targets, setup, encoder.device)
+    n, depth = len(setup.labels), encoder.n_layers + 1
+    of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
+    for embedded in _portions(encoder, setup, codes, _LEARNT):
+        sources = list(embedded.values())
+        splits = [_stacked([part[split] for part in sources])[0] for split in _LEARNT]
+        fitted = probes.fit(*splits, n, **of_probes)
+        for number, source in enumerate(sources):
+            probe = fitted.take(range(number * depth, (number + 1) * depth))
+            right = [(probe.predict(part.states) == part.labels).sum(axis=-1) for part in targets]
+            labels = source["train"].labels
+            shares = [probes.majority(labels, part.labels, n)[0] for part in targets]
+            yield {
+                "right": np.array(right, dtype=np.int32),
+                "n_test": np.array([len(part.labels) for part in targets]),
+                "majority": np.array(shares),
+            }
 
 
 def _apart(stored: work.Value, computed: work.Value) -> float:
@@ -263,39 +285,6 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
     )
 
 
-def _probe(
-    embedded: dict[str, dict[str, ProbeInput]],
-    setup: ProbeSetup,
-    control: bool,
-    online: bool,
-    entity_layers: Sequence[int],
-    device: torch.device,
-) -> pd.DataFrame:
-    """`monolingual` for a few languages at once."""
-    codes = list(embedded)
-    stacks = [_stacked([embedded[code][split] for code in codes]) for split in labelled.SPLITS]
-    splits = [split for split, _ in stacks]
-    options = {"hidden": setup.hidden, "seeds": setup.seeds, "device": device}
-    fitted = probes.fit(*splits[:2], len(setup.labels), **options)
-    types = [types for _, types in stacks] if control else None
-    rows = probes.evaluate_probes(
-        *splits, len(setup.labels), types=types, online=online, fitted=fitted, **options
-    )
-    n_layers = len(splits[0].states) // len(codes)
-    rows.insert(0, "language", np.array(codes)[rows["group"] // n_layers])
-    rows.insert(1, "layer", rows.pop("group") % n_layers)
-    rows["f1"] = np.nan
-    rows["n_lost"] = rows["language"].map(
-        {code: sum(part.n_lost for part in embedded[code].values()) for code in codes}
-    )
-    for (number, code), layer in product(enumerate(codes), entity_layers):
-        test = embedded[code]["test"]
-        predicted = fitted.take([number * n_layers + layer]).predict(test.states[[layer]])[0]
-        of_layer = (rows["language"] == code) & (rows["layer"] == layer)
-        rows.loc[of_layer, "f1"] = _entity_f1(test, predicted, setup.load(code, "test"))
-    return rows
-
-
 def _entity_f1(test: ProbeInput, predicted: np.ndarray, part: labelled.Tagged) -> list[float]:
     """F1 of whole entities, one for each seed; ``predicted`` is ``(s, n)``.
 
@@ -309,25 +298,3 @@ def _entity_f1(test: ProbeInput, predicted: np.ndarray, part: labelled.Tagged) -
             tags[sentence][word] = labelled.NER[label]
         scores.append(f1_score(gold, tags, zero_division=0))
     return scores
-
-
-def _transfer(
-    sources: Sequence[dict[str, ProbeInput]],
-    targets: Sequence[ProbeInput],
-    setup: ProbeSetup,
-    device: torch.device,
-) -> Iterator[dict[str, np.ndarray]]:
-    """`_transfers` from a few sources at once."""
-    splits = [_stacked([part[split] for part in sources])[0] for split in ("train", "validation")]
-    n = len(setup.labels)
-    fitted = probes.fit(*splits, n, hidden=setup.hidden, seeds=setup.seeds, device=device)
-    n_layers = len(splits[0].states) // len(sources)
-    for number, source in enumerate(sources):
-        probe = fitted.take(range(number * n_layers, (number + 1) * n_layers))
-        right = [(probe.predict(test.states) == test.labels).sum(axis=-1) for test in targets]
-        shares = [probes.majority(source["train"].labels, test.labels, n)[0] for test in targets]
-        yield {
-            "right": np.array(right, dtype=np.int32),
-            "n_test": np.array([len(test.labels) for test in targets]),
-            "majority": np.array(shares),
-        }

@@ -29,30 +29,19 @@ class Selection:
 
 
 def choose_checkpoints(table: pd.DataFrame) -> Selection:
-    """How near to its best accuracy a language comes at a checkpoint chosen for it.
+    """How near to its best accuracy a language comes at a checkpoint chosen for it (appendix H).
 
-    ABX paper, appendix H. The gap of a checkpoint is the best accuracy of the language at any
-    checkpoint, less that at this one. Four rules:
-
-    - "selected": the checkpoint where LD is lowest, for each language its own;
-    - "final": the last, for all;
-    - "constant": one for all, the one with the highest mean accuracy of the *other* languages;
-    - "random": any, in expectation. Of several equal checkpoints the earliest is taken.
+    The gap of a checkpoint is the best accuracy of the language at any checkpoint, less that at
+    this one. Rules: "selected", where LD is lowest, for each language its own; "final", the last;
+    "constant", the one with the highest mean accuracy of the *other* languages; "random", any, in
+    expectation. Of several equal checkpoints the earliest is taken.
 
     ``table`` has one row per ``language`` and ``checkpoint``, none missing, with ``accuracy`` and
     ``LD``. ValueError for fewer than two languages or checkpoints, or a row missing or twice there.
 
-    Returns
-    -------
-    Selection
-        ``table``: ``rule``, ``language``, ``checkpoint`` (missing for "random"), ``accuracy``,
-        ``gap`` (from 0), ``delta`` (gap of "final" less this gap: positive where the rule comes
-        closer to the best than the last checkpoint does; the paper's "Δ = Final - ABX").
-
-        ``summary``, one row per ``rule`` and rule ``against`` which it is held: languages where the
-        rule is ``closer`` to the best, ``equal`` or ``further``; ``mean`` and ``sd`` (n - 1) of the
-        improvement; ``centre``, ``low``, ``high`` (Hodges-Lehmann) and ``p_value`` of the
-        signed-rank test (`statistics.wilcoxon`).
+    Returns ``table``: ``rule``, ``language``, ``checkpoint`` (missing for "random"), ``accuracy``,
+    ``gap``, ``delta`` (gap of "final" less this gap; the paper's "Δ = Final - ABX"); and
+    ``summary``, one row per ``rule`` and rule ``against`` which it is held: `improvement`.
     """
     accuracy, score = (
         table.pivot(index="language", columns="checkpoint", values=column)
@@ -94,7 +83,12 @@ def choose_checkpoints(table: pd.DataFrame) -> Selection:
 
 
 def improvement(deltas: np.ndarray) -> dict[str, float]:
-    """How often and how much one rule does better than another, and whether by more than chance."""
+    """How often and how much one rule does better than another, and whether by more than chance.
+
+    Of differences: how many are above 0 (``closer``), ``equal``, below (``further``); ``mean`` and
+    ``sd`` (n - 1); ``centre``, ``low``, ``high`` (Hodges-Lehmann) and ``p_value`` of
+    `statistics.wilcoxon`.
+    """
     test = statistics.wilcoxon(deltas)
     deltas = deltas.round(12)
     return {
@@ -122,14 +116,10 @@ def choose_sources(
 ) -> Selection:
     """How well a source language does that was chosen for its target by a score of the two.
 
-    ABX paper, appendix K. Three rules:
-
-    - "selected": the source where `by` is lowest (or highest). If several are equal, each is taken
-      with the same weight: all that is reported is then the expectation under drawing one.
-    - "constant": for all targets the source that serves the *other* targets best, by its mean
-      accuracy there, each target's mean taken off first.
-    - "random": any source, in expectation. These are the chance levels: 1 / m for the best of m
-      sources, 3 / m for the first three, one half for the win rate.
+    ABX paper, appendix K. Rules: "selected", the source where `by` is lowest (or highest), equal
+    ones with the same weight, so that what is reported is the expectation under drawing one;
+    "constant", the source that serves the *other* targets best, by its mean accuracy there, each
+    target's mean taken off first; "random", any, in expectation: the chance levels.
 
     The win rate of a source is the share of the other sources of the target that it beats, a tie
     counting one half: what comparing it with infinitely many random sources gives. The paper draws
@@ -137,28 +127,20 @@ def choose_sources(
     so the best source wins always. (If it may, a win rate w turns into ((m - 1) w + ½) / m.)
 
     ``table`` has one row per ordered pair of three languages or more, none missing: ``source``,
-    ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used. ``top``: how
-    many first places count as a success in "top"; ``n_random``: random sources, drawn with
-    replacement, for ``win_rate_sampled``. ValueError for a pair missing or twice there, `top` or
-    `n_random` below 1.
+    ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used. ``n_random``
+    sources are drawn with replacement for ``win_rate_sampled``. ValueError for a pair missing or
+    twice there, `top` or `n_random` below 1.
 
-    Returns
-    -------
-    Selection
-        ``table``: ``rule``, ``target``, ``source`` (missing for "random", joined by "+" if several
-        are equal), ``hit`` (the best source, or as good), ``top`` (no more than `top` - 1 are
-        better), ``win_rate``, ``win_rate_sampled``.
-
-        ``summary``, one row per ``rule`` and ``measure`` ("hit", "top", "win_rate"): ``n`` targets,
-        ``total``, ``mean``, ``sd`` over targets (n - 1), ``low`` and ``high`` (of the mean over
-        targets, taken for independent: Wilson for "hit" and "top", Student for "win_rate"),
-        ``chance`` (mean of "random"), ``p_value`` and ``p_permutation``, both one-sided: how often
-        the total would be as large
-
-        - if a random source were chosen for each target (exact; where equal scores share, the total
-          varies less than this takes for granted, so a small p-value is, if anything, too large);
-        - if the languages of the score were permuted, sources and targets together. This keeps that
-          one language may be near to all others, or a good source for all. Only for "selected".
+    Returns ``table``: ``rule``, ``target``, ``source`` (missing for "random", joined by "+" if
+    several are equal), ``hit`` (no source is better), ``top`` (fewer than `top` are),
+    ``win_rate``, ``win_rate_sampled``; and ``summary``, one row per ``rule`` and ``measure``
+    ("hit", "top", "win_rate"): ``n`` targets, ``total``, ``mean``, ``sd`` (n - 1), ``low`` and
+    ``high`` (of the mean over targets, taken for independent: Wilson, Student for "win_rate"),
+    ``chance`` and two one-sided p-values, how often the total would be as large: ``p_value``, if a
+    random source were chosen for each target (exact; where equal scores share, if anything too
+    large); ``p_permutation``, if the languages of the score were permuted, sources and targets
+    together, which keeps that one language may be near to all others, or a good source for all
+    (only for "selected").
     """
     if top < 1 or n_random < 1:
         raise ValueError(f"top and n_random must be 1 or more: {top}, {n_random}")

@@ -97,15 +97,9 @@ def summarise(
 ) -> pd.DataFrame:
     """Mean scores with 95 % intervals over sentences, one row per model, checkpoint and task.
 
-    Parameters
-    ----------
-    by : sequence of {"layer", "language"}
-        Further keys; what is not named is averaged over. A language's score is the mean over its
-        pairs with all others.
-    layers : sequence of int, optional
-        Those that count, by default all; negative numbers count from the last.
-    embedding_layer : bool
-        Whether layer 0 is among "all" (see `abx.average_layers`).
+    What of "layer" and "language" is not named in ``by`` is averaged over; a language's score is
+    the mean over its pairs with all others. ``layers`` are those that count (negative numbers from
+    the last), by default all; ``embedding_layer``: whether 0 is among them.
 
     Returns ``model``, ``checkpoint``, ``task``, the keys, ``score``, ``low``, ``high`` (of a normal
     interval from the jackknife over sentences).

@@ -138,7 +138,7 @@ def language_maps(
     table["panel"] = table["task"] + ": " + table["model"]
     of_rows = [groups[code] for code in names]
     heads = [k for k, group in enumerate(of_rows) if group not in of_rows[max(k - 1, 0) : k]]
-    first = {code: f"{of_rows[k]}   " if k in heads else "" for k, code in enumerate(names)}
+    first = {code: f"{of_rows[k]}: " if k in heads else "" for k, code in enumerate(names)}
     on = heatmap(
         table, row="language", column="checkpoint", value="score", panel="panel", rows=list(names),
         names=lambda code: first[code] + names[code], tops=lambda step: f"{step:,}", framed="turn",
