@@ -303,7 +303,7 @@ def memorised_labels(
         places = rng.integers(0, len(crossed), (n_resamples, len(crossed)))
         low, high = np.quantile(crossed[places].mean(axis=1), [0.025, 0.975])
         rows = [(MEAN_TARGET, crossed.mean(), low, high)]
-        rows += [(code, own.mean(), np.nan, np.nan) for code, own in right.items()]
+        rows += [(code, hits.mean(), np.nan, np.nan) for code, hits in right.items()]
         accuracy = pd.DataFrame(rows, columns=["target", "value", "low", "high"])
         for quantity, values, chance in (
             ("IGAP", curve.rename(columns={"igap": "value"}), task.guess),

@@ -169,7 +169,7 @@ def _measured(
             raise ValueError(f"language {language!r} of {corpus.name!r}: {error}") from None
         if not centred:
             return by_pooling
-        moved = measures.without_offset({x: own.states for x, own in by_pooling.items()})
+        moved = measures.without_offset({x: whole.states for x, whole in by_pooling.items()})
         return {x: replace(by_pooling[x], states=states) for x, states in moved.items()}
 
     of_pivot = read(pivot)
