@@ -74,7 +74,7 @@ def test_the_corner_of_a_matrix_has_its_rivals_and_hits() -> None:
 def test_scores_are_averaged_by_layer_and_group(
     covered: list[Coverage], bags: pd.DataFrame
 ) -> None:
-    by_layer = experiments.scores_by_layer(covered)
+    by_layer = experiments.alignment_by_layer(covered)
     means = experiments.mean_by_layer(by_layer, ["model", "pooling", "states"])
     assert means.loc[("b", "last", "centred"), 2] == pytest.approx(
         mu(covered[3])[2].mean(), abs=6e-4

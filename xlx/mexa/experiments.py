@@ -144,7 +144,7 @@ def corner(
     return table
 
 
-def scores_by_layer(covered: Sequence[Coverage]) -> pd.DataFrame:
+def alignment_by_layer(covered: Sequence[Coverage]) -> pd.DataFrame:
     """Scores by layer of all that is covered."""
     return pd.concat([coverage.named(coverage.scores.table()) for coverage in covered])
 
@@ -180,7 +180,7 @@ def drawn_layers(
     groups: Mapping[str, str],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means over groups of languages by layer, and of the raw bags, for `plots.mexa`."""
-    scores = pd.concat([by_layer, scores_by_layer(beside)])
+    scores = pd.concat([by_layer, alignment_by_layer(beside)])
     raw = bag_table[bag_table["states"] == "raw"]
     bag_of = {name: name.removesuffix(", untrained") for name in scores["model"].unique()}
     floors = pd.concat(
