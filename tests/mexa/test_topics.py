@@ -165,7 +165,7 @@ def test_results_tell_apart_what_a_score_depends_on(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics.probe_topics([model], ["de"], **OPTIONS)
-    monkeypatch.setattr(probes, "fit", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(embeddings, "embed", lambda *_, **__: pytest.fail("embedded again"))
     topics.probe_topics([model], ["deu_Latn"], **OPTIONS)
     other = tiny.save(tmp_path / "another", "llama", positions=40, seed=1)
     for name, code, change in (
@@ -176,7 +176,7 @@ def test_results_tell_apart_what_a_score_depends_on(
         (model, "fr", {}),
         (other, "de", {}),
     ):
-        with pytest.raises(pytest.fail.Exception, match="trained again"):
+        with pytest.raises(pytest.fail.Exception, match="embedded again"):
             topics.probe_topics([name], [code], **OPTIONS | change)
     with xlx.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
         topics.probe_topics([model], ["de"], **OPTIONS)
