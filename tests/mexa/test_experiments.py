@@ -119,7 +119,9 @@ def test_languages_are_grouped_by_training_and_script() -> None:
         "en": "trained on", "de": "trained on", "sw": "others, Latin script",
         "am": "others, other scripts",
     }  # fmt: skip
-    assert experiments.language_tags("a folder") == {}
+    scripts = {"en": "Latn", "de": "Latn", "sw": "Latn", "am": "Ethi"}
+    assert experiments.language_scripts(text, "flores200-100") == scripts
+    assert experiments.language_scripts(text, "a folder") == {"en": "Latn", "de": "Latn"}
     assert experiments.training_history("mini-llama")[0].step == 0
 
 

@@ -61,6 +61,13 @@ def language_groups(text: ParallelCorpus, corpus: str) -> dict[str, str]:
     return {code: group(code) for code in text.languages}
 
 
+def language_scripts(text: ParallelCorpus, corpus: str) -> dict[str, str]:
+    """Code → script ("Latn"), by the label in FLORES-200, else of the languages of the family."""
+    of_family = {code: language.script for code, language in known.LANGUAGES.items()}
+    scripts = of_family | {code: tag[-4:] for code, tag in language_tags(corpus).items()}
+    return {code: scripts[code] for code in text.languages if code in scripts}
+
+
 def cover(
     names: Sequence[Name],
     text: ParallelCorpus,

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from xlx.core.languages import LANGUAGES
 from xlx.plots.panels import across, number, order, parts
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
@@ -125,16 +124,15 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
 def neighbourhoods(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Sentences in the plane of t-SNE, a panel a layer or a model (Figure 4).
 
-    ``table`` has ``panel`` (its title), ``language``, ``x`` and ``y``. Codes of the languages of
-    ``names`` stand in the middle of their sentences; a colour and a marker tell the script, and the
-    first language, the pivot, has its own.
+    ``table`` has ``panel`` (its title), ``language``, ``script`` ("Latn"), ``x`` and ``y``. Codes
+    of the languages of ``names`` stand in the middle of their sentences; a colour and a marker tell
+    the script, and the first language, the pivot, has its own.
     """
     pivot = next(iter(names))
     table = table[table["language"].isin(list(names))]
     scripts = {"Latn": "Latin script", "Cyrl": "Cyrillic script", "Arab": "Arabic script"}
-    known = {code: LANGUAGES[code].script for code in names if code in LANGUAGES}
-    kinds = {code: scripts.get(known.get(code), "another script") for code in names}
-    table = table.assign(series=table["language"].map(kinds | {pivot: names[pivot]}))
+    kinds = table["script"].map(scripts).fillna("another script")
+    table = table.assign(series=kinds.mask(table["language"] == pivot, names[pivot]))
     shown = looks([names[pivot], *order(table, "series")], {names[pivot]: look("black", "D")})
     on = scatter(table, x="x", y="y", series="series", panel="panel", looks=shown, width=2.7,
                  height=2.5, alpha=0.45, size=10, sharex=False, sharey=False)  # fmt: skip
