@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.igap.test_transfers import CODES, RECIPE, made_run, runs, task
-from xlx.igap import directions, experiments, published, ranking, strings, tasks
+from xlx.igap import directions, experiments, ranking, strings, tasks
 from xlx.igap.transfers import Transfers
 
 OPTIONS = {"n_resamples": 20, "seed": 0}
@@ -34,15 +34,6 @@ def test_tasks_are_told_by_size_labels_and_what_knows_nothing() -> None:
     assert tasks.stem_of("same or other") == "same-or-other"
     found = tasks.load_tasks({"PI": ["en", "de"]}, {"PI": 5}, 4, {}, train_split="train")
     assert (found["PI"].n_train, len(found["PI"].test["de"])) == (5, 4)
-
-
-def test_recipes_and_windows_are_those_of_the_parameters() -> None:
-    recipes = experiments.make_recipes({"PI": 2}, {"PI": 7}, [1e-3, 1e-4], batch_size=4)
-    assert [(r.epochs, r.every, r.learning_rate, r.batch_size) for r in recipes["PI"]] == [
-        (2, 7, 1e-3, 4), (2, 7, 1e-4, 4),
-    ]  # fmt: skip
-    windows = experiments.windows_of([0.1, 0.0], 0.02, 5)
-    assert (windows.windows, windows.every) == (((0.1, 0.02), (0.0, 0.02)), 5)
 
 
 def test_models_are_fine_tuned_by_the_first_algorithm_and_one_by_all(
@@ -291,10 +282,3 @@ def test_memorisation_tells_changed_labels_from_the_others(monkeypatch: pytest.M
     assert ends.loc[("made", "accuracy", "50.0"), 0.0].startswith(
         f"{100 * told['accuracy'][0]:.1f}"
     )
-
-
-# --- printed --------------------------------------------------------------------------------------
-
-
-def test_what_the_text_states_is_read_by_section() -> None:
-    assert published.stated("5.4")["value"].tolist() == ["33.3%", "66.7%", "62.6", "37.0"]

@@ -74,7 +74,7 @@ def test_the_corner_of_a_matrix_has_its_rivals_and_hits() -> None:
 def test_scores_are_averaged_by_layer_and_group(
     covered: list[Coverage], bags: pd.DataFrame
 ) -> None:
-    by_layer = experiments.scores_by_layer(covered)
+    by_layer = experiments.alignment_by_layer(covered)
     means = experiments.mean_by_layer(by_layer, ["model", "pooling", "states"])
     assert means.loc[("b", "last", "centred"), 2] == pytest.approx(
         mu(covered[3])[2].mean(), abs=6e-4
@@ -111,16 +111,6 @@ def test_least_hits_are_beyond_chance_in_all_layers_together(covered: list[Cover
     assert counted.loc[("a", "last", "raw")].tolist() == [(hits >= k).sum(), 3]
 
 
-def test_chance_is_simulated_where_asked_for() -> None:
-    tails = experiments.simulated_tails([3, 5], [5], 8, 50, 1)
-    assert tails.loc[tails["n"] == 3, "vectors"].isna().all()
-    assert tails.loc[tails["n"] == 5, "vectors"].notna().all()
-    moments = experiments.chance_moments(5, 8, 50, 1, [0.0, 0.5])
-    assert moments.index.tolist() == [
-        ("binomial", 0.0), ("matrix", 0.0), ("vectors", 0.0), ("vectors", 0.5),
-    ]  # fmt: skip
-
-
 def test_languages_are_grouped_by_training_and_script() -> None:
     text = experiments.load_text("flores200-100", ["en", "de", "sw", "am"], 5)
     assert len(text) == 5
@@ -129,7 +119,9 @@ def test_languages_are_grouped_by_training_and_script() -> None:
         "en": "trained on", "de": "trained on", "sw": "others, Latin script",
         "am": "others, other scripts",
     }  # fmt: skip
-    assert experiments.language_tags("a folder") == {}
+    scripts = {"en": "Latn", "de": "Latn", "sw": "Latn", "am": "Ethi"}
+    assert experiments.language_scripts(text, "flores200-100") == scripts
+    assert experiments.language_scripts(text, "a folder") == {"en": "Latn", "de": "Latn"}
     assert experiments.training_history("mini-llama")[0].step == 0
 
 
@@ -152,18 +144,6 @@ def test_a_task_is_summed_up_without_the_pivot(tasks: pd.DataFrame) -> None:
     assert (row["en"], row["guess"]) == (of_model["en"], 0.2)
     assert row["others, mean"] == pytest.approx(of_model.drop("en").mean())
     assert (row["lowest"], row["highest"]) == (of_model.drop("en").min(), of_model.drop("en").max())
-
-
-def test_correlations_are_shown_with_intervals_and_an_average() -> None:
-    keys = {"task": "T", "text": "FLORES", "pooling": "last", "layers": "max"}
-    table = pd.DataFrame({"model": ["a", "b"], "r": [0.5, 0.1], "low": 0.0, "high": 0.6, **keys})
-    shown = estimates.correlation_table(table)
-    assert shown.iloc[0].tolist() == [
-        "+0.50 (+0.00 to +0.60)", "+0.10 (+0.00 to +0.60)", "+0.30",
-    ]  # fmt: skip
-    beside = estimates.beside_table_2(table)
-    assert beside.loc[("FLORES", "last token", "Max"), ("here", "T")] == 0.3
-    assert beside.loc[("FLORES", "last token", "Mean"), ("printed", "m-MMLU")] == 0.9545
 
 
 def test_measures_are_averaged_over_middle_layers(covered: list[Coverage]) -> None:

@@ -180,7 +180,8 @@ DRAWN = {
         rows(0, "mu", model=MODELS, group=("a", "b")),
     ),
     "neighbourhoods": lambda: mexa.neighbourhoods(
-        rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3)), NAMES,
+        rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3))
+        .assign(script="Latn"), NAMES,
     ),
     "estimates": lambda: mexa.estimates(
         made("score", "expected", panel=MODELS, written=CODES)

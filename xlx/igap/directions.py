@@ -266,17 +266,13 @@ def memorised_labels(
     Fine-tuned in the source with its labels corrupted at each of the ``ratios``, alike in all
     languages, the model is asked the translations; "right" is the label that it was trained with.
 
-    Returns
-    -------
-    drawn : DataFrame
-        ``ratio``; ``quantity``: "accuracy" on the translations at the last checkpoint, or "IGAP" at
-        E' = 0; ``target``, None for the mean over them; ``value``; ``low`` and ``high``, the 95 %
-        interval over examples; ``chance``. What `plots.igap.memorisation` draws.
-    told : DataFrame
-        By ``ratio``, shares: how many labels ``changed`` (a number); at the last checkpoints the
-        ``training error``, the ``accuracy`` on translations, the same ``of changed`` labels and
-        ``of the others``, and on the ``test`` sets of the targets against true labels; the
-        ``IGAP``; the gap of ``shared subwords`` without a model.
+    What is drawn (`plots.igap.memorisation`): ``ratio``; ``quantity``: "accuracy" on the
+    translations at the last checkpoint, or "IGAP" at E' = 0; ``target``, None for the mean over
+    them; ``value``; ``low`` and ``high``, the 95 % interval over examples; ``chance``. And what is
+    told, by ``ratio``, shares: how many labels ``changed`` (a number); at the last checkpoints the
+    ``training error``, the ``accuracy`` on translations, the same ``of changed`` labels and ``of
+    the others``, and on the ``test`` sets of the targets against true labels; the ``IGAP``; the gap
+    of ``shared subwords`` without a model.
     """
     corrupted = [task.corrupted(ratio, corruption_seed) for ratio in ratios]
     measured = transfer_tasks([name], corrupted, [source], recipes, seeds, sparing=sparing)
@@ -307,7 +303,7 @@ def memorised_labels(
         places = rng.integers(0, len(crossed), (n_resamples, len(crossed)))
         low, high = np.quantile(crossed[places].mean(axis=1), [0.025, 0.975])
         rows = [(MEAN_TARGET, crossed.mean(), low, high)]
-        rows += [(code, own.mean(), np.nan, np.nan) for code, own in right.items()]
+        rows += [(code, hits.mean(), np.nan, np.nan) for code, hits in right.items()]
         accuracy = pd.DataFrame(rows, columns=["target", "value", "low", "high"])
         for quantity, values, chance in (
             ("IGAP", curve.rename(columns={"igap": "value"}), task.guess),

@@ -103,20 +103,22 @@ def row_changes(tables: dict[str, pd.DataFrame], averages: pd.DataFrame) -> pd.D
     the examples leave, errors of the two being independent and in all languages on the same ones.
     """
     rows = []
-    for (one, first), (other, second) in COMPARED:
-        a, b = tables[one].loc[first], tables[other].loc[second]
+    for (title, first), (other, second) in COMPARED:
+        a, b = tables[title].loc[first], tables[other].loc[second]
         both = (a - b).drop(["avg", "accuracy"])
         low, high = stats.ttest_1samp(both, 0).confidence_interval()
-        shift = "" if one == other else f" ({other})"
-        widest = np.hypot(averages.loc[(one, first), "half"], averages.loc[(other, second), "half"])
+        shift = "" if title == other else f" ({other})"
+        widest = np.hypot(
+            averages.loc[(title, first), "half"], averages.loc[(other, second), "half"]
+        )
         rows.append(
             {
-                "table": one,
+                "table": title,
                 "from → to": f"{first} → {second}{shift}",
                 "printed": a["avg"] - b["avg"],
                 "alike": both.mean(),
                 "t": (high - low) / 2,
-                "widest": "" if "MNLI" in one + other else f"{widest:.2f}",
+                "widest": "" if "MNLI" in title + other else f"{widest:.2f}",
                 "lower in": f"{(both.round(1) > 0).sum()} of {len(both)}",
                 "accuracy gained": b["accuracy"] - a["accuracy"],
             }

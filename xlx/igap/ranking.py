@@ -125,33 +125,22 @@ def rank_directions(
 ) -> pd.DataFrame:
     """How well each metric orders the target languages of each source (Tables 1 and 5).
 
-    Parameters
-    ----------
-    gold : DataFrame
-        ``source``, ``target``, ``score``: what is to be ranked, high is good (`Gold.table`).
-    predictors : DataFrame
-        ``metric``, ``source``, ``target``, ``score``, high is good here too: give gaps and
-        distances with a minus sign. Directions that are not in `gold`, and a language with itself,
-        are not used. If all scores of a source are NaN (no model in the window), so is its
-        accuracy; leave it out of `gold` for a mean over the others.
-    resamples : numpy.ndarray, optional
-        ``(n_resamples, len(gold))``, the gold scores on other test examples (`Gold.resamples`).
+    ``gold`` has ``source``, ``target``, ``score``: what is to be ranked, high is good
+    (`Gold.table`); ``predictors`` have ``metric`` too, and high is good: give gaps and distances
+    with a minus sign. Directions that are not in `gold`, and a language with itself, are not used.
+    If all scores of a source are NaN (no model in the window), so is its accuracy; leave it out of
+    `gold` for a mean over the others. ``resamples``, ``(n_resamples, len(gold))``, are the gold
+    scores on other test examples (`Gold.resamples`).
 
-    Returns
-    -------
-    DataFrame
-        One row per ``metric`` and ``source``, then the source "mean" (over sources): ``accuracy``
-        (`ranking_accuracy`); ``low`` and ``high`` over resampled gold orders (`centred_interval`,
-        cut at 0 and 1), NaN without: they say how much the gold order leaves open, not how much the
-        metric does; ``n_targets`` (of "mean": all directions); ``random_sd``, the standard
-        deviation of a random order, whose accuracy is ½ (of "mean": the most it can be, reached
-        if all sources have one order; `permuted_languages` does not assume one).
+    One row per ``metric`` and ``source``, then the source "mean" (over sources): ``accuracy``
+    (`ranking_accuracy`); ``low`` and ``high`` over resampled gold orders (`centred_interval`, cut
+    at 0 and 1), NaN without: they say how much the gold order leaves open, not how much the metric
+    does; ``n_targets`` (of "mean": all directions); ``random_sd``, the standard deviation of a
+    random order, whose accuracy is ½ (of "mean": the most it can be, reached if all sources have
+    one order; `permuted_languages` does not assume one).
 
-    Raises
-    ------
-    ValueError
-        A column or number missing; a direction there twice; a metric without a score of a direction
-        of `gold`; a source with fewer than two targets; resamples of another length.
+    ValueError for a column or number missing; a direction there twice; a metric without a score of
+    a direction of `gold`; a source with fewer than two targets; resamples of another length.
     """
     statistics.require(predictors, ("metric", "source", "target"))
     targets = _targets(gold)

@@ -88,30 +88,19 @@ def labelled_task(
 ) -> TransferTask:
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
 
-    Parameters
-    ----------
-    name : {"NLI", "PI", "same or other"}
-        XNLI; PAWS-X; pairs of a sentence with itself or with another one that is like it in length
-        and digits (`sameness.same_or_other_parts`), which models learn that are too small for the
-        others.
-    languages : sequence of str
-    n_train, n_test : int, optional
-        The shortest so many (`examples.shortest`), which saves most of the time; None: all. Of
-        "same or other" both are needed, and "the shortest" is said of the first language.
-    train_split : str
-        The part to train on. What is shipped as "train" comes from the public validation part; of
-        a full local copy the paper's is "validation". "same or other" deals out its own parts.
-    path : str or Path, optional
-        A local copy of the full data; None: the shipped subset. Of "same or other" a parallel
-        corpus, for `corpora.load`; None: WMT24++.
-    seed : int
-        Of the parts of "same or other".
+    ``name`` is "NLI" (XNLI), "PI" (PAWS-X) or "same or other": pairs of a sentence with itself or
+    with another one that is like it in length and digits (`sameness.same_or_other_parts`), which
+    models learn that are too small for the others.
 
-    Raises
-    ------
-    ValueError
-        As `labelled.load`; a language twice; nothing that all languages have with one label;
-        "same or other" without numbers of pairs or with more than there are.
+    ``n_train`` and ``n_test`` are the shortest so many (`examples.shortest`), which saves most of
+    the time; None: all. Of "same or other" both are needed, and "the shortest" is said of the first
+    language. ``train_split``: what is shipped as "train" comes from the public validation part; of
+    a full local copy the paper's is "validation". ``path``: a local copy of the full data, or of
+    "same or other" a parallel corpus, for `corpora.load`; None: the shipped subset, WMT24++.
+    ``seed`` is of the parts of "same or other", which deals out its own.
+
+    ValueError as `labelled.load`; for a language twice; nothing that all languages have with one
+    label; "same or other" without numbers of pairs or with more than there are.
     """
     if train_split == "test":
         raise ValueError("train_split is 'test', the part to test on: train on another")

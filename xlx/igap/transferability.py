@@ -126,40 +126,24 @@ def igap_curve(
     its gap measured on the other. As half of the examples choose less well than all, it is if
     anything a little high.
 
-    Parameters
-    ----------
-    training : numpy.ndarray
-        Boolean ``(m, n)``: which of the n training examples each of the m fine-tuned models gets
-        wrong in the source language.
-    translated : mapping
-        Target language → the same of their translations.
-    seeds : sequence
-        ``(m,)``, the seed of each model.
-    levels, tolerance
-        The training errors E', and ε.
-    n_resamples : int
-        Of the bootstrap over examples: all languages have the same examples drawn, and each
-        resample looks for its own minimum. The models are the same in all of them: the training
-        error is that of the set a model did learn, not an estimate. The interval
-        (`centred_interval`) is about other examples, not about other models, and that the minimum
-        is low it leaves to `crossfitted`.
-    n_splits : int
-        Random halves of `crossfitted`.
+    ``training`` is boolean ``(m, n)``: which of the n training examples each of the m fine-tuned
+    models gets wrong in the source language; ``translated``: target language → the same of their
+    translations; ``seeds``: ``(m,)``, the seed of each model; ``levels`` and ``tolerance``: the
+    training errors E' and ε; ``n_splits``: random halves of `crossfitted`.
 
-    Returns
-    -------
-    DataFrame
-        One row per ``target`` and ``level`` (E'), then the target "mean": of the mean over targets
-        (each with a minimum of its own), as the paper's averages are. ``igap``, ``low``, ``high``;
-        ``n_models`` and ``n_seeds`` in the window; ``seed_low``, ``seed_high``: the lowest and
-        highest IGAP of a seed alone (of one target the lowest is ``igap`` itself); ``crossfitted``.
-        All but the two counts NaN where no model is in the window, see `in_points`.
+    The bootstrap is over examples, the same ones for all languages, and each resample looks for its
+    own minimum. The models are the same in all of them: the training error is that of the set a
+    model did learn, not an estimate. The interval (`centred_interval`) is about other examples, not
+    about other models, and that the minimum is low it leaves to `crossfitted`.
 
-    Raises
-    ------
-    ValueError
-        Not boolean; unequal models or examples; no targets; fewer than two examples; a tolerance,
-        `n_resamples` or `n_splits` of zero or less.
+    One row per ``target`` and ``level`` (E'), then the target "mean": of the mean over targets
+    (each with a minimum of its own), as the paper's averages are. ``igap``, ``low``, ``high``;
+    ``n_models`` and ``n_seeds`` in the window; ``seed_low``, ``seed_high``: the lowest and highest
+    IGAP of a seed alone (of one target the lowest is ``igap`` itself); ``crossfitted``. All but the
+    two counts NaN where no model is in the window, see `in_points`.
+
+    ValueError for what is not boolean; unequal models or examples; no targets; fewer than two
+    examples; a tolerance, `n_resamples` or `n_splits` of zero or less.
     """
     seeds = np.asarray(seeds)
     _check_curve(training, translated, seeds)

@@ -237,28 +237,17 @@ def transfer_task(
 ) -> Transfers:
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Models, for `models.load`.
-    sources : sequence of str
-        Among the languages of the task.
-    recipes, seeds : sequence
-        Together they span A(θ₀), the set of fine-tuned models that IGAP is the minimum over;
-        recipes that differ in the algorithm are kept apart.
-    more : Examples, optional
-        Further examples of the source language to train on, which have no translations: the paper
-        adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training set.
-    sparing : Sparing, optional
-        Its ``windows`` and ``every``: the training set of the source is asked at every checkpoint,
-        its translations only near the training errors of the windows, the test sets only after
-        ``every`` steps and the last. None: everything at every checkpoint.
+    Recipes and seeds together span A(θ₀), the set of fine-tuned models that IGAP is the minimum
+    over; recipes that differ in the algorithm are kept apart.
 
-    Raises
-    ------
-    ValueError
-        A source that the task does not have, ``more`` for several sources or with other classes;
-        as `finetuning.finetune`.
+    ``more`` are further examples of the source language to train on, which have no translations:
+    the paper adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training
+    set. Of ``sparing``, ``windows`` and ``every`` count: the training set of the source is asked at
+    every checkpoint, its translations only near the training errors of the windows, the test sets
+    only after ``every`` steps and the last. None: everything at every checkpoint.
+
+    ValueError for a source that the task does not have, ``more`` for several sources or with other
+    classes; as `finetuning.finetune`.
     """
     return transfer_tasks(names, [task], sources, recipes, seeds, more=more, sparing=sparing)[0]
 

@@ -36,17 +36,10 @@ PORTION = 16
 class Coverage:
     """How one model, with one pooling of subwords, aligns the languages of a corpus with a pivot.
 
-    Attributes
-    ----------
-    states : str
-        "raw", or "centred" if each language is without its offset (`measures.without_offset`).
-    scores : PivotScores
-        Hits at every layer.
-    measures : DataFrame
-        The alternatives: ``language``, ``layer``, ``measure``, ``value``, as `alignment.measures`
-        has them. Empty if they were not asked for.
-    cut : dict of int
-        By language, the pivot's too: sentences cut at the maximum length.
+    ``states`` is "raw", or "centred" if each language is without its offset
+    (`measures.without_offset`). ``measures`` has the alternatives (``language``, ``layer``,
+    ``measure``, ``value``, as `alignment.measures`), none if they were not asked for; ``cut``, by
+    language, the pivot's too, the sentences cut at the maximum length.
     """
 
     model: str
@@ -85,27 +78,15 @@ def measure_coverage(
 ) -> dict[str, Coverage]:
     """MEXA of every language of a corpus with the pivot, and the alternatives, by pooling.
 
-    Parameters
-    ----------
-    name : str, Path or Checkpoint
-        A model, or one checkpoint of a series.
-    pivot : str
-        Any language of the corpus, by one of its codes ("sw", "swh").
-    poolings : sequence of str
-        Of `embeddings.POOLINGS`; the model reads each sentence once for all of them.
-    alternatives : bool
-        Also the measures of `alignment.measures`, at every layer.
-    centred : bool
-        Scores without the offset of each language (`measures.without_offset`), no alternatives.
-    max_length : int, optional
-        Subwords of a sentence; None: what the model takes. What is longer is cut, and counted.
+    ``name`` is a model, or one checkpoint of a series; ``pivot`` any language of the corpus, by one
+    of its codes ("sw", "swh"); ``poolings`` of `embeddings.POOLINGS`: the model reads each sentence
+    once for all of them. ``alternatives``: also the measures of `alignment.measures`, at every
+    layer. ``centred``: scores without the offset of each language (`measures.without_offset`), and
+    no alternatives. ``max_length``: subwords of a sentence (None: what the model takes); what is
+    longer is cut, and counted.
 
-    Raises
-    ------
-    ValueError
-        As `embeddings.embed`, `measures.scores` and `alignment.measures`, naming the language.
-    TextError
-        A pivot that the corpus has not; a corpus without another language.
+    ValueError as `embeddings.embed`, `measures.scores` and `alignment.measures`, naming the
+    language; TextError for a pivot that the corpus has not, or no other language.
     """
     checks.loaded(corpus)
     pivot, languages = with_pivot(corpus, pivot)
@@ -188,7 +169,7 @@ def _measured(
             raise ValueError(f"language {language!r} of {corpus.name!r}: {error}") from None
         if not centred:
             return by_pooling
-        moved = measures.without_offset({x: own.states for x, own in by_pooling.items()})
+        moved = measures.without_offset({x: whole.states for x, whole in by_pooling.items()})
         return {x: replace(by_pooling[x], states=states) for x, states in moved.items()}
 
     of_pivot = read(pivot)

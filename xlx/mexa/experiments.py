@@ -61,6 +61,13 @@ def language_groups(text: ParallelCorpus, corpus: str) -> dict[str, str]:
     return {code: group(code) for code in text.languages}
 
 
+def language_scripts(text: ParallelCorpus, corpus: str) -> dict[str, str]:
+    """Code → script ("Latn"), by the label in FLORES-200, else of the languages of the family."""
+    of_family = {code: language.script for code, language in known.LANGUAGES.items()}
+    scripts = of_family | {code: tag[-4:] for code, tag in language_tags(corpus).items()}
+    return {code: scripts[code] for code in text.languages if code in scripts}
+
+
 def cover(
     names: Sequence[Name],
     text: ParallelCorpus,
@@ -144,7 +151,7 @@ def corner(
     return table
 
 
-def scores_by_layer(covered: Sequence[Coverage]) -> pd.DataFrame:
+def alignment_by_layer(covered: Sequence[Coverage]) -> pd.DataFrame:
     """Scores by layer of all that is covered."""
     return pd.concat([coverage.named(coverage.scores.table()) for coverage in covered])
 
@@ -180,7 +187,7 @@ def drawn_layers(
     groups: Mapping[str, str],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Means over groups of languages by layer, and of the raw bags, for `plots.mexa`."""
-    scores = pd.concat([by_layer, scores_by_layer(beside)])
+    scores = pd.concat([by_layer, alignment_by_layer(beside)])
     raw = bag_table[bag_table["states"] == "raw"]
     bag_of = {name: name.removesuffix(", untrained") for name in scores["model"].unique()}
     floors = pd.concat(

@@ -49,32 +49,16 @@ def probe_topics(
     Each model and language is a result of its own (`xlx.core.work`), so a run that was stopped goes
     on at the next one.
 
-    Parameters
-    ----------
-    names : sequence of str, Path or Checkpoint
-        Models, or checkpoints of a series.
-    languages : sequence of str
-        Where to test, by code or label.
-    n_test : int, optional
-        Test sentences, the same in every language, drawn by ``seed``; None: all (204).
-    max_length : int, optional
-        Subwords of a sentence; None: what the model takes.
-    seeds : sequence of int
-        Of the probes' initial weights, one probe each.
+    ``names`` are models, or checkpoints of a series; ``languages`` codes or labels. ``n_test`` test
+    sentences (None: all, 204) are the same in every language, drawn by ``seed``; ``max_length``:
+    subwords of a sentence; ``seeds``: of the probes' initial weights, one probe each.
 
-    Returns
-    -------
-    DataFrame
-        A row per model, language, layer, seed and ``centred`` (False, True): ``model``,
-        ``checkpoint``, ``language``, ``layer``, ``seed``, ``n`` (test sentences), ``accuracy``, in
-        [0, 1], of all, and as ``even`` and ``odd`` of every other sentence, ``majority`` (accuracy
-        of the commonest topic), ``validation_loss`` (nats, in English), ``n_cut`` (test sentences
-        cut at the maximum length).
+    A row per model, language, layer, seed and ``centred`` (False, True): ``model``, ``checkpoint``,
+    ``language``, ``layer``, ``seed``, ``n`` (test sentences), ``accuracy``, in [0, 1], of all, and
+    as ``even`` and ``odd`` of every other sentence, ``majority`` (accuracy of the commonest topic),
+    ``validation_loss`` (nats, in English), ``n_cut`` (test sentences cut at the maximum length).
 
-    Raises
-    ------
-    ValueError
-        As `load_labelled`, `embeddings.embed` and `probes.fit`; no language.
+    ValueError as `load_labelled`, `embeddings.embed` and `probes.fit`; for no language.
     """
     tests = [_tests(language, n_test, seed) for language in languages]
     if not tests:

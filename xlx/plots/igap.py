@@ -115,13 +115,13 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     keys = ["model", "direction", "training"]
     long = points.melt(keys, list(_GAPS), "quantity").dropna(subset="value")
     long = long.sort_values("quantity", key=lambda q: q.map(list(_GAPS).index), kind="stable")
-    own = looks([*lines["model"], *points["model"]])
+    styles = looks([*lines["model"], *points["model"]])
     on = scatter(
-        long, x="training", y="value", series="model", panel=_PANELS, looks=own, scale=100, size=9,
-        alpha=0.45, width=2.1 if lines["direction"].nunique() > 2 else 3.4, height=1.55,
+        long, x="training", y="value", series="model", panel=_PANELS, looks=styles, scale=100,
+        size=9, alpha=0.45, width=2.1 if lines["direction"].nunique() > 2 else 3.4, height=1.55,
         sharey="row",
     )  # fmt: skip
-    strip = 0.05 + 0.045 * len(own)
+    strip = 0.05 + 0.045 * len(styles)
     for (part, direction), axes in on.axes.items():
         rows = rows_of(lines, direction=direction)
         once = rows.drop_duplicates("level").sort_values("level")
@@ -135,7 +135,7 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
                 )
         if part == "interlingual":
             middle = axes
-            _igap(axes, rows, own)
+            _igap(axes, rows, styles)
             axes.axhspan(0, strip, transform=axes.transAxes, color="0.95", zorder=0)
         axes.set_xlim(100 * left, -5 * left)
     low, high = middle.get_ylim()  # that of all in the row
@@ -149,16 +149,16 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     return on.done("training error E′ (%)", handles=handles)
 
 
-def _igap(axes: Axes, rows: pd.DataFrame, own: Mapping) -> None:
+def _igap(axes: Axes, rows: pd.DataFrame, styles: Mapping) -> None:
     """IGAP of each model with error bars, a little apart, and crosses where there is none."""
     step = np.diff(np.unique(100 * rows["level"])).min() if rows["level"].nunique() > 1 else 1
-    for lane, (model, shown) in enumerate(own.items()):
+    for lane, (model, shown) in enumerate(styles.items()):
         line = rows_of(rows, model=model).sort_values("level")
-        at = 100 * line["level"].to_numpy() + step * 0.2 * (lane - (len(own) - 1) / 2)
+        x = 100 * line["level"].to_numpy() + step * 0.2 * (lane - (len(styles) - 1) / 2)
         value = 100 * line["igap"]
         ends = np.maximum([value - 100 * line["low"], 100 * line["high"] - value], 0)
-        axes.errorbar(at, value, yerr=ends, capsize=1.5, linewidth=1, markersize=4, **shown)
-        _crosses(axes, at[line["igap"].isna()], lane, shown["color"])
+        axes.errorbar(x, value, yerr=ends, capsize=1.5, linewidth=1, markersize=4, **shown)
+        _crosses(axes, x[line["igap"].isna()], lane, shown["color"])
 
 
 @styled
@@ -304,8 +304,8 @@ def memorisation(table: pd.DataFrame) -> Figure:
     table = pd.concat([rows_of(table, quantity=name) for name in _QUANTITIES])
     mean, targets = table[table["target"].isna()], table[table["target"].notna()]
     shown = {"x": "ratio", "panel": "quantity", "scale": 100}
-    own = {None: look(BLUE, "o")}
-    on = curves(mean, value="value", looks=own, labels={None: "mean, with interval"}, width=3.6,
+    styles = {None: look(BLUE, "o")}
+    on = curves(mean, value="value", looks=styles, labels={None: "mean, with interval"}, width=3.6,
                 sharey=False, height=2.5, **shown)  # fmt: skip
     curves(mean, value="chance", on=on, low="", linewidth=1, **shown,
            looks={None: GUESSING | {"marker": ""}},

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from xlx.core.languages import LANGUAGES
 from xlx.plots.panels import across, number, order, parts
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
@@ -67,17 +66,17 @@ def chance_tails(table: pd.DataFrame) -> Figure:
     positive = table.assign(**{k: table[k].where(table[k] > 0) for k in ("binomial", "matrix")})
     on = None
     for column, dash in (("binomial", "-"), ("matrix", "--")):
-        own = {n: look(c, "", dash) for n, c in zip(sizes, shades, strict=True)}
-        on = curves(positive, value=column, looks=own, on=on, width=6, height=3.2, **ends)
+        styles = {n: look(c, "", dash) for n, c in zip(sizes, shades, strict=True)}
+        on = curves(positive, value=column, looks=styles, on=on, width=6, height=3.2, **ends)
     simulated = "vectors" in table
     if simulated:
-        own = {
+        styles = {
             n: look(c, m["marker"], "none") for n, c, m in zip(sizes, shades, marks, strict=True)
         }
         seen = table[table["vectors"] > 0]
-        curves(seen, value="vectors", bars=True, looks=own, on=on, **ends | {"low": "low"})
+        curves(seen, value="vectors", bars=True, looks=styles, on=on, **ends | {"low": "low"})
     (axes,) = on.axes.values()
-    last = {n: own.iloc[-1] for n, own in parts(table[table["matrix"] >= _SMALLEST], "n")}
+    last = {n: rows.iloc[-1] for n, rows in parts(table[table["matrix"] >= _SMALLEST], "n")}
     for (n, row), shade in zip(last.items(), shades, strict=True):
         axes.annotate(
             f"n = {n}" if n == sizes[0] else f"{n}", (row["mu"], row["matrix"]), xytext=(4, 2),
@@ -102,13 +101,13 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
     """
     groups, states = looks(order(table, "group"), {}), order(table, "states")
     table = table.assign(series=list(zip(table["group"], table["states"], strict=True)))
-    own = {
+    styles = {
         (group, way): shown | {"linestyle": dash}
         for group, shown in groups.items()
         for way, dash in zip(states, _DASHES, strict=False)
     }
-    on = curves(table, x="layer", value="mu", series="series", panel="model", looks=own,
-                labels={key: f"_{key}" for key in own}, columns=3, width=2.8, height=2.0,
+    on = curves(table, x="layer", value="mu", series="series", panel="model", looks=styles,
+                labels={key: f"_{key}" for key in styles}, columns=3, width=2.8, height=2.0,
                 markersize=3)  # fmt: skip
     for axes, rows in on.each(bags):
         for row in rows.itertuples():
@@ -125,16 +124,15 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
 def neighbourhoods(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Sentences in the plane of t-SNE, a panel a layer or a model (Figure 4).
 
-    ``table`` has ``panel`` (its title), ``language``, ``x`` and ``y``. Codes of the languages of
-    ``names`` stand in the middle of their sentences; a colour and a marker tell the script, and the
-    first language, the pivot, has its own.
+    ``table`` has ``panel`` (its title), ``language``, ``script`` ("Latn"), ``x`` and ``y``. Codes
+    of the languages of ``names`` stand in the middle of their sentences; a colour and a marker tell
+    the script, and the first language, the pivot, has its own.
     """
     pivot = next(iter(names))
     table = table[table["language"].isin(list(names))]
     scripts = {"Latn": "Latin script", "Cyrl": "Cyrillic script", "Arab": "Arabic script"}
-    known = {code: LANGUAGES[code].script for code in names if code in LANGUAGES}
-    kinds = {code: scripts.get(known.get(code), "another script") for code in names}
-    table = table.assign(series=table["language"].map(kinds | {pivot: names[pivot]}))
+    kinds = table["script"].map(scripts).fillna("another script")
+    table = table.assign(series=kinds.mask(table["language"] == pivot, names[pivot]))
     shown = looks([names[pivot], *order(table, "series")], {names[pivot]: look("black", "D")})
     on = scatter(table, x="x", y="y", series="series", panel="panel", looks=shown, width=2.7,
                  height=2.5, alpha=0.45, size=10, sharex=False, sharey=False)  # fmt: skip
@@ -169,8 +167,8 @@ def estimates(
     on = scatter(table, x="expected", y="score", panel="panel", written="written", size=8,
                  looks={None: look(BLUE, "o")}, labels={None: "a language"}, width=2.3,
                  height=2.2)  # fmt: skip
-    own = {kind: look(colour, "", dash) for kind, (_, colour, dash) in _LINES.items()}
-    curves(lines, x="x", value="y", series="kind", panel="panel", on=on, looks=own,
+    styles = {kind: look(colour, "", dash) for kind, (_, colour, dash) in _LINES.items()}
+    curves(lines, x="x", value="y", series="kind", panel="panel", on=on, looks=styles,
            labels={kind: label for kind, (label, *_) in _LINES.items()})  # fmt: skip
     reach = table["score"].max() - min(table["score"].min(), 0)
     for axes, rows in on.each(table):
@@ -221,10 +219,10 @@ def seen_unseen(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     and ``high``, drawn in black below the points. The scale is linear to ±0.02, then logarithmic.
     """
     table, summary = (
-        own.assign(
-            item=own["model"] + ", " + own["pooling"].map(lambda way: NAMES[way].split(" ")[0])
+        rows.assign(
+            item=rows["model"] + ", " + rows["pooling"].map(lambda way: NAMES[way].split(" ")[0])
         )
-        for own in (table, summary)
+        for rows in (table, summary)
     )
     items = order(summary, "item")
     poolings = {way: MEASURES[way] for way in order(table, "pooling")}
@@ -275,10 +273,10 @@ def differences(table: pd.DataFrame) -> Figure:
         drawn.append(right.assign(item=name, kind="agrees"))
         drawn.append(wrong.assign(item=[(name, index) for index in wrong.index], kind="disagrees"))
     long = pd.concat(drawn)
-    own = {"agrees": look(BLUE, "o"), "disagrees": look(VERMILION, "X")}
+    styles = {"agrees": look(BLUE, "o"), "disagrees": look(VERMILION, "X")}
     on = lanes(
         long, item="item", items=list(items), names=items.get, value="apart", series="kind",
-        looks=own, low="", shift=0, spread=0.4, lane=0.03, alpha=0.75, width=5.6,
+        looks=styles, low="", shift=0, spread=0.4, lane=0.03, alpha=0.75, width=5.6,
     )  # fmt: skip
     (axes,) = on.axes.values()
     axes.axvspan(-1, 1, color=GREEN, alpha=0.15, linewidth=0, label="what rounding allows")
@@ -324,8 +322,8 @@ def cosines(table: pd.DataFrame) -> Figure:
     table = table.dropna(subset="score").reset_index(drop=True)
     table["closer"] = table["parallel"] - table["other"]
     ends = [
-        index for _, own in parts(table, "model")
-        for index in (own["closer"].idxmin(), own["closer"].idxmax())
+        index for _, rows in parts(table, "model")
+        for index in (rows["closer"].idxmin(), rows["closer"].idxmax())
     ]  # fmt: skip
     table["written"] = table["language"].where(table.index.isin(ends), "")
     on = scatter(table, x="score", y="closer", panel="model", written="written", width=2.2,
