@@ -89,7 +89,7 @@ def test_printed_classes_go_by_our_names() -> None:
 
 def test_printed_grids_stand_beside_ours(grids: dict[str, Grid]) -> None:
     ours = measured(grids.values(), within_across.cells, margins=True, **FEW)
-    table = experiments.beside_printed(ours, "PI", ["en", "de", "ko"])
+    table = experiments.with_printed_grids(ours, "PI", ["en", "de", "ko"])
     assert table["model"].unique().tolist() == [
         *("a", "b", "mBERT, printed", "XLM-R, printed", "InfoXLM, printed")
     ]

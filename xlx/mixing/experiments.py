@@ -164,7 +164,7 @@ def shuffled_examples(data: Mapping[str, TaskData], seed: int) -> pd.DataFrame:
 # --- tables of grids ------------------------------------------------------------------------------
 
 
-def beside_printed(cells: pd.DataFrame, task: str, languages: Sequence[str]) -> pd.DataFrame:
+def with_printed_grids(cells: pd.DataFrame, task: str, languages: Sequence[str]) -> pd.DataFrame:
     """`within_across.cells` of our models, then the printed grids of the task, in one table."""
     paper = grid_points(PrintedScores(), task, languages)
     return pd.concat([cells, paper.assign(model=paper["model"] + ", printed")])
