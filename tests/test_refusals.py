@@ -565,4 +565,3 @@ def test_grids_refuse(folder: Path) -> None:
     refused(lambda: grids.evaluate(job, sets), "jobs are due in a list", grids.GridError)
     refused(lambda: grids.evaluate([job], list(sets.values())), "by language", grids.GridError)
     refused(lambda: grids.evaluate([job], {}), "by language", grids.GridError)
-    refused(lambda: grids.evaluate([job], sets, part=2), "no part 2", grids.GridError)

@@ -1,11 +1,13 @@
 """What the notebooks ask: data by parameters, and tables of small grids by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from xlx.mixing import experiments, predictions, task_data
-from xlx.mixing.grids import Grid
+from xlx.mixing import experiments, predictions, task_data, within_across
+from xlx.mixing.grids import Grid, measured
 from xlx.mixing.within_across import SETTINGS
 
 CODES = ("en", "de", "tr")
@@ -16,8 +18,7 @@ def grid(model: str, predictions_: np.ndarray, **changes) -> Grid:
     labels = np.arange(predictions_.shape[-1]) % 2
     right = (predictions_ == labels).astype(float)
     values = {
-        "model": model, "train": "made", "seed": 0, "languages": CODES,
-        "predictions": predictions_, "logits": np.empty(0), "labels": labels,
+        "model": model, "languages": CODES, "predictions": predictions_,
         "scores": {"accuracy": right, "F1": right}, "groups": np.arange(len(labels)),
         "n_cut": np.ones((3, 3), int),
     }  # fmt: skip
@@ -86,6 +87,21 @@ def test_printed_classes_go_by_our_names() -> None:
     assert table["score"].between(0, 1).all()
 
 
+def test_printed_grids_stand_beside_ours(grids: dict[str, Grid]) -> None:
+    ours = measured(grids.values(), within_across.cells, margins=True, **FEW)
+    table = experiments.with_printed_grids(ours, "PI", ["en", "de", "ko"])
+    assert table["model"].unique().tolist() == [
+        *("a", "b", "mBERT, printed", "XLM-R, printed", "InfoXLM, printed")
+    ]
+    cells = table[table["model"] == "XLM-R, printed"].set_index(["first", "second"])["score"]
+    assert (len(cells), cells["en", "en"]) == (16, pytest.approx(0.944))
+    grid = cells.unstack()
+    inside = grid.drop(index="all", columns="all")
+    np.testing.assert_allclose(grid.loc["all", inside.columns], inside.mean())
+    np.testing.assert_allclose(grid.loc[inside.index, "all"], inside.mean(axis=1))
+    assert cells["all", "all"] == pytest.approx(inside.mean(axis=None))
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 
@@ -93,7 +109,7 @@ def test_terms_of_sides_are_found_in_a_grid_made_of_them() -> None:
     rows, columns = np.array([0.3, 0.5, 0.1]), np.array([0.2, 0.0, 0.4])
     scores = np.repeat((rows[:, None] + columns)[..., None], 4, axis=2)
     made = grid("a", random(0, 4), scores={"accuracy": scores})
-    found = experiments.spread_by_side(made, "de", ("one", "two"))
+    found = experiments.spreads({"a": made}, "de", ("one", "two")).loc["a"]
     assert found["between languages of the one"] == pytest.approx(100 * rows.std())
     assert found["between languages of the two"] == pytest.approx(100 * columns.std())
     assert found["left"] == pytest.approx(0, abs=1e-9)
@@ -107,7 +123,7 @@ def test_what_is_called_by_a_label_in_cells_of_each_kind() -> None:
     predictions_[1, 1] = [1, 0]
     predictions_[0, 2] = [1, 0]
     two = [grid("a", predictions_), grid("a", np.zeros_like(predictions_))]
-    (found,) = experiments.called(two, 1, "en", ("one", "two")).values()
+    found = experiments.called(two, 1, "en", ("one", "two")).loc["a"]
     assert found["en-en"] == 0.5
     assert found["within, other languages"] == pytest.approx(0.5 / 4)
     assert found["across"] == pytest.approx(0.5 / 12)
@@ -122,12 +138,10 @@ def test_cut_pairs_and_means_over_seeds(grids: dict[str, Grid]) -> None:
 
 
 def test_differences_to_baselines_are_paired(grids: dict[str, Grid]) -> None:
-    baseline = {"itself": grids["a"].each["accuracy"]}
-    table = experiments.above_baselines({"a": grids["a"]}, baseline, CODES, **FEW)
-    assert (table[["score", "low", "high"]] == 0).all(axis=None)
-    assert set(table["baseline"]) == {"itself"}
-    summary = experiments.summaries_of(baseline, CODES, grids["a"].groups, **FEW)
-    assert summary["model"].unique().tolist() == ["itself"]
+    table = experiments.above_baselines([grids["a"]], list(grids.values()), **FEW)
+    itself = table["baseline"] == "a"
+    assert (table.loc[itself, ["score", "low", "high"]] == 0).all(axis=None)
+    assert (table.loc[~itself, "low"] < table.loc[~itself, "high"]).all()
 
 
 def test_controls_are_tables_by_condition_and_their_gap(grids: dict[str, Grid]) -> None:
@@ -157,8 +171,6 @@ def test_pairs_are_shown_by_row(grids: dict[str, Grid]) -> None:
     assert gains.loc["*-*", "en-de"].startswith(f"{100 * base['*-*'] + 0.0:.1f} (")
     audit = predictions.of_pairs(table, table)
     assert len(audit.claims) == 7
-    cells = experiments.mixed_cells(of, **FEW)
-    assert set(cells["model"]) == {"fine-tuned on en-en", "fine-tuned on en-de"}
 
 
 def test_distances_and_tails_by_language(grids: dict[str, Grid]) -> None:
@@ -195,12 +207,10 @@ def test_scripts_are_shown_where_they_are_furthest_apart(grids: dict[str, Grid])
 def test_predictions_of_inference_follow_from_the_tables(grids: dict[str, Grid]) -> None:
     perfect = grid("c", np.broadcast_to(np.arange(20) % 2, (3, 3, 20)).copy())
     models = grids | {"c": perfect}
-    scores = {"bag of subwords": perfect.each["accuracy"], "b only": grids["b"].each["accuracy"]}
-    summaries = experiments.summaries_of(
-        {name: own.each["accuracy"] for name, own in models.items()}, CODES, perfect.groups, **FEW
-    )
-    bags = experiments.summaries_of(scores, CODES, perfect.groups, **FEW)
-    above = experiments.above_baselines(models, scores, CODES, **FEW)
+    simple = [replace(perfect, model="bag of subwords"), replace(grids["b"], model="b only")]
+    summaries = measured(models.values(), within_across.summary, **FEW)
+    bags = measured(simple, within_across.summary, **FEW)
+    above = experiments.above_baselines(models.values(), simple, **FEW)
     audit = predictions.of_inference(
         summaries, models, bags, above, "en", 0.5, ("one", "two"), **FEW
     )

@@ -203,7 +203,9 @@ DRAWN = {
     "cosines": lambda: mexa.cosines(
         rows(0, "parallel", "other", "score", model=MODELS, language=CODES)
     ),
-    "grid_maps": lambda: mixing.grid_maps(made(model=MODELS, first=CODES, second=CODES)[1:]),
+    "grid_maps": lambda: mixing.grid_maps(
+        made(model=MODELS, first=CODES, second=CODES)[1:], middle=0.5
+    ),
     "grid_maps as printed": lambda: mixing.grid_maps(
         rows(0, "score", model=MODELS, first=CODES, second=CODES), unit="F1"
     ),
@@ -279,8 +281,8 @@ def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
     table = made(model=("m",), first=CODES, second=CODES)
     noise = table.assign(score=0.5 + (table["score"] - 0.5) / 20)
     noise = noise.assign(low=noise["score"] - 0.08, high=noise["score"] + 0.08)
-    for drawn, pale in ((noise, True), (noise.drop(columns=["low", "high"]), False)):
-        mesh = mixing.grid_maps(drawn).axes[0].collections[0]
+    for drawn, middle, pale in ((noise, 0.5, True), (noise, None, False)):
+        mesh = mixing.grid_maps(drawn, middle=middle).axes[0].collections[0]
         faint = [style.luminance(c) > 0.6 for c in mesh.to_rgba(mesh.get_array().reshape(-1))]
         assert all(faint) == pale
     plt.close("all")

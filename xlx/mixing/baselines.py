@@ -1,16 +1,9 @@
 """Baselines of a grid: models too simple for the task, asked the same.
 
-Rajaee and Monz ask for a second baseline besides guessing: "the performance of a simple neural
-network on the task" (section 6). Each of them on the whole grid of languages:
-
-* `bag_of_subwords`: a logistic regression on which subwords both parts share and which only one
-  has. It knows no order and no other language, but all the shortcuts that overlap and single words
-  offer;
-* `surface_rule`, where one of two classes is "the same": the pairs whose parts look most alike in
-  length, digits and question marks, without reading them;
-* one part alone (hypothesis-only, single-sentence): `examples.only` and `grids.evaluate`;
-* `nearest_span` for questions: the span that the question's words surround most closely, without
-  any model; and a reader without questions, `questions.questionless` and `grids.evaluate`.
+Rajaee and Monz ask for "the performance of a simple neural network on the task" beside guessing
+(section 6). `bag_of_subwords` knows overlap and single words, but no order and no other language;
+`surface_rule` goes by length, digits and question marks; `nearest_span` answers with the span that
+the question's words surround most closely. (One part alone: `examples.only` and `grids.evaluate`.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
 
 from xlx.core import work
-from xlx.mixing.grid import Grid, GridError, groups_of, reading_scores
+from xlx.mixing.grids import Grid, GridError, groups_of, reading_scores
 from xlx.models import loading
 from xlx.models.batching import tokenise
 from xlx.text import question_overlap, sameness
@@ -40,35 +33,17 @@ def bag_of_subwords(
 ) -> Grid:
     """A logistic regression on the subwords of a pair, asked about every pair of languages.
 
-    Its inputs are, for each subword of the vocabulary, whether both parts have it, the first part
-    alone, or the second alone (scaled to unit length); and what share of each part's distinct
-    subwords the other has. The strength of the ridge penalty is the best of `STRENGTHS` by the
-    accuracy in five folds of the training set, which keep pairs with the same first text together.
-
-    Parameters
-    ----------
-    name : str
-        A model, for its tokenizer.
-    train : Examples
-        Pairs of one language (or of two, `crossed`).
-    sets : mapping
-        Language → parallel pairs to ask.
-    seed : int
-        Of the solver; the same table for any.
-
-    Raises
-    ------
-    GridError
-        Single sentences, or other classes than those of the training set.
-    TextError
-        Sets that are not parallel.
+    Its inputs are, for each subword of the vocabulary (of the tokenizer of model ``name``), whether
+    both parts have it, the first part alone, or the second alone (scaled to unit length); and what
+    share of each part's distinct subwords the other has. The strength of the ridge penalty is the
+    best of `STRENGTHS` by the accuracy in five folds of the training set, which keep pairs with the
+    same first text together. ``seed`` is that of the solver. GridError for single sentences or
+    other classes than those of the training set, TextError for sets that are not parallel.
     """
-    if train.second is None:
-        raise GridError(f"{train.name} has single sentences: overlap needs two parts")
     aligned(sets)
-    one = next(iter(sets.values()))
-    if one.classes != train.classes or one.second is None:
-        raise GridError(f"{one.name} and {train.name} are not both of pairs with the same classes")
+    gold = next(iter(sets.values()))
+    if gold.classes != train.classes or gold.second is None or train.second is None:
+        raise GridError(f"{gold.name} and {train.name} are not both of pairs with the same classes")
     about = {
         "model": loading.fingerprint(name),
         "train": train.text_hash(),
@@ -76,7 +51,7 @@ def bag_of_subwords(
         "seed": seed,
     }
     value = work.result(BAG, about, name, train, list(sets.values()), seed)
-    return _grid("bag of subwords", train.name, seed, sets, value["predicted"])
+    return _grid("bag of subwords", sets, value["predicted"])
 
 
 def _bag_of_subwords(
@@ -101,17 +76,12 @@ def _bag_of_subwords(
         {"C": list(STRENGTHS)},
         cv=GroupKFold(n_folds),
     ).fit(learnt[:, seen], train.labels, groups=groups)
-    predictions = np.array(
-        [
-            [
-                fitted.predict(_features(crossed(first, second), bags, size)[:, seen])
-                for second in sets
-            ]
-            for first in sets
-        ],
-        dtype=np.int16,
-    )
-    return {"predicted": predictions}
+
+    def answers(cell: Examples) -> np.ndarray:
+        return fitted.predict(_features(cell, bags, size)[:, seen])
+
+    rows = [[answers(crossed(first, second)) for second in sets] for first in sets]
+    return {"predicted": np.array(rows, dtype=np.int16)}
 
 
 def _disagreement(stored: work.Value, computed: work.Value) -> float:
@@ -131,13 +101,10 @@ def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) ->
     for i, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         one, other = bags[first], bags[second]
         both = one & other
-        own = [
-            *sorted(both),
-            *(size + piece for piece in sorted(one - both)),
-            *(2 * size + piece for piece in sorted(other - both)),
-        ]
-        rows += [i] * len(own)
-        columns += own
+        pieces = [*sorted(both), *(size + piece for piece in sorted(one - both))]
+        pieces += [2 * size + piece for piece in sorted(other - both)]
+        rows += [i] * len(pieces)
+        columns += pieces
         shares.append((len(both) / max(1, len(one)), len(both) / max(1, len(other))))
     present = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(pairs), 3 * size))
     # At unit length, the hundred subwords of a pair do not drown the two shares.
@@ -156,77 +123,47 @@ def surface_rule(sets: Mapping[str, Examples], alike: str, *, counts: bool = Tru
     there is not.
     """
     aligned(sets)
-    one = next(iter(sets.values()))
-    if one.second is None or alike not in one.classes:
-        raise GridError(f"{one.name} are no pairs of which some have the label {alike!r}")
-    positive = one.classes.index(alike)
-    shown = {
-        code: (sameness.surface(part.first), sameness.surface(part.second))
-        for code, part in sets.items()
-    }
-    n_alike = int((one.labels == positive).sum())
-    other = next(k for k in range(len(one.classes)) if k != positive)
-    predictions = np.full((len(sets), len(sets), len(one)), other, dtype=np.int16)
-    for i, (first, _) in enumerate(shown.values()):
-        for j, (_, second) in enumerate(shown.values()):
-            apart = first - second
-            apart[:, 0] -= np.median(apart[:, 0])
-            length, *counted = np.abs(apart).T
-            order = np.lexsort((length, np.sum(counted, axis=0) * counts))
-            predictions[i, j, order[:n_alike]] = positive
-    model = "length and digits" if counts else "length alone"
-    return _grid(model, "nothing", 0, sets, predictions)
-
-
-def _grid(
-    model: str, train: str, seed: int, sets: Mapping[str, Examples], predictions: np.ndarray
-) -> Grid:
-    """The grid of a baseline, which has no logits and cuts nothing."""
-    one = next(iter(sets.values()))
-    return Grid(
-        model=model,
-        train=train,
-        seed=seed,
-        languages=tuple(sets),
-        predictions=predictions,
-        logits=np.empty(0),
-        scores={"accuracy": (predictions == one.labels).astype(np.float64)},
-        labels=one.labels,
-        groups=groups_of(one),
-        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
+    gold = next(iter(sets.values()))
+    if gold.second is None or alike not in gold.classes:
+        raise GridError(f"{gold.name} are no pairs of which some have the label {alike!r}")
+    positive = gold.classes.index(alike)
+    n_alike, negative = int((gold.labels == positive).sum()), int(positive == 0)
+    firsts, seconds = (
+        [sameness.surface(getattr(part, side)) for part in sets.values()]
+        for side in ("first", "second")
     )
+    predictions = np.full((len(sets), len(sets), len(gold)), negative, dtype=np.int16)
+    for i, j in np.ndindex(len(sets), len(sets)):
+        apart = firsts[i] - seconds[j]
+        apart[:, 0] -= np.median(apart[:, 0])
+        length, *counted = np.abs(apart).T
+        order = np.lexsort((length, np.sum(counted, axis=0) * counts))
+        predictions[i, j, order[:n_alike]] = positive
+    return _grid("length and digits" if counts else "length alone", sets, predictions)
+
+
+def _grid(model: str, sets: Mapping[str, Examples], predictions: np.ndarray) -> Grid:
+    gold = next(iter(sets.values()))
+    scores = {"accuracy": (predictions == gold.labels).astype(np.float64)}
+    return Grid(model, tuple(sets), scores, groups_of(gold), predictions)
 
 
 def nearest_span(sets: Mapping[str, Questions], length: int) -> Grid:
     """`question_overlap.overlap_answers` on every pair of languages: spans of ``length`` words."""
-    aligned(sets)
-    one = next(iter(sets.values()))
     about = {"sets": _texts(sets), "length": length}
     scores = work.result(NEAREST, about, list(sets.values()), length)["scores"]
-    return Grid(
-        model="nearest span",
-        train="nothing",
-        seed=0,
-        languages=tuple(sets),
-        predictions=np.empty(0),
-        logits=np.empty(0),
-        scores={"F1": scores[:, :, 0], "EM": scores[:, :, 1]},
-        labels=np.empty(0, dtype=np.int64),
-        groups=groups_of(one),
-        n_cut=np.zeros((len(sets), len(sets)), dtype=np.int64),
-    )
+    by_name = {"F1": scores[:, :, 0], "EM": scores[:, :, 1]}
+    return Grid("nearest span", tuple(sets), by_name, groups_of(next(iter(sets.values()))))
 
 
 def _nearest_span(sets: Sequence[Questions], length: int) -> dict[str, np.ndarray]:
     """F1 and exact match of every cell: ``scores``, ``(L, L, 2, n)``."""
-    table = []
-    for context_side in sets:
-        row = []
-        for question_side in sets:
-            cell = crossed(context_side, question_side)
-            row.append(reading_scores(cell, question_overlap.overlap_answers(cell, length)))
-        table.append(row)
-    return {"scores": np.array(table)}
+
+    def scores(cell: Questions) -> np.ndarray:
+        return reading_scores(cell, question_overlap.overlap_answers(cell, length))
+
+    rows = [[scores(crossed(context, asked)) for asked in sets] for context in sets]
+    return {"scores": np.array(rows)}
 
 
 NEAREST = work.Kind("nearest_span", _nearest_span, version=1)
@@ -239,7 +176,6 @@ def distances(
 
     ``across``: ``(L, L, n)``, of every pair of languages, contexts in the rows.
     """
-    aligned(sets)
     about = {"sets": _texts(sets), "max_distance": max_distance, "across": across}
     value = work.result(DISTANCES, about, list(sets.values()), max_distance, across)
     return value["distances"]
@@ -250,7 +186,7 @@ def _distances(sets: Sequence[Questions], max_distance: int, across: bool) -> di
         return question_overlap.word_distances(cell, max_distance=max_distance)
 
     if not across:
-        return {"distances": np.array([of(one) for one in sets])}
+        return {"distances": np.array([of(asked) for asked in sets])}
     pairs = [[of(crossed(context, asked)) for asked in sets] for context in sets]
     return {"distances": np.array(pairs)}
 
@@ -259,5 +195,6 @@ DISTANCES = work.Kind("distances", _distances, version=1)
 
 
 def _texts(sets: Mapping[str, Questions]) -> list[list[str]]:
-    """Language (words are cut by its rules) and hash of each set, in order."""
-    return [[one.context_language, one.text_hash()] for one in sets.values()]
+    """Language (words are cut by its rules) and hash of each set, in order; they are parallel."""
+    aligned(sets)
+    return [[asked.context_language, asked.text_hash()] for asked in sets.values()]

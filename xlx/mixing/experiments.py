@@ -3,8 +3,9 @@
 Scores in tables are in [0, 1], unless a column says per cent or points.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,27 @@ import pandas as pd
 
 from xlx.mixing import baselines
 from xlx.mixing.answer_tails import tails
-from xlx.mixing.grids import Grid, averaged, evaluate, evaluate_each, measured
+from xlx.mixing.grids import (
+    Grid,
+    averaged,
+    evaluate,
+    evaluate_each,
+    groups_of,
+    measured,
+    reading_scores,
+)
 from xlx.mixing.mixed_pairs import PAIRS_ROWS, pair_table
+from xlx.mixing.published import PrintedScores, grid_points
 from xlx.mixing.reading import as_points, by_setting
 from xlx.mixing.task_data import TASK_NAMES, TaskData
-from xlx.mixing.within_across import OVERALL, cells, paired_difference, summary
+from xlx.mixing.within_across import OVERALL, paired_difference, summary
 from xlx.models.finetuning import Job, Recipe, Run, finetune_all
-from xlx.text import answer_scores, examples, questions
+from xlx.text import examples, questions
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
 
-SCORED = {"NLI": "accuracy", "PI": "accuracy", "same": "accuracy", "QA": "F1"}
+_SCORED = {"NLI": "accuracy", "PI": "accuracy", "same": "accuracy", "QA": "F1"}
+_RATIO = ["hardest / easiest", "low", "high"]
 
 
 # --- fine-tuning and grids ------------------------------------------------------------------------
@@ -70,9 +81,7 @@ def fine_tunings(runs: Iterable[Run], held_out: Examples | Questions) -> pd.Data
 def _f1(asked: Questions, places: np.ndarray) -> float:
     """Mean F1 of answers at places ``(n, 2)`` in the contexts."""
     said = [text[start:end] for text, (start, end) in zip(asked.contexts, places, strict=True)]
-    language = asked.context_language
-    pairs = zip(said, asked.answers, strict=True)
-    return float(np.mean([answer_scores.f1(text, own, language) for text, own in pairs]))
+    return float(reading_scores(asked, said)[0].mean())
 
 
 def cut_pairs(grids: Mapping[str, Grid]) -> pd.DataFrame:
@@ -84,33 +93,31 @@ def cut_pairs(grids: Mapping[str, Grid]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=["cut", "asked"])
 
 
+def _changed_grids(
+    change: Callable[[Any], Any], said: str, models: Sequence[str], data: TaskData, recipe: Recipe,
+    seeds: Sequence[int],
+) -> list[Grid]:  # fmt: skip
+    """Grids of models that are taught and asked after a change of all examples."""
+    sets = {code: change(part) for code, part in data.sets.items()}
+    groups = groups_of(data.gold)  # a change may take away what shows them
+    data = replace(data, train=change(data.train), held_out=change(data.held_out), sets=sets)
+    grids = mean_grids(evaluate(jobs_of(models, data, recipe, seeds), sets), models)
+    return [replace(grid, model=f"{x}, {said}", groups=groups) for x, grid in grids.items()]
+
+
 def one_part_grids(
-    models: Sequence[str], data: TaskData, recipe: Recipe, seeds: Sequence[int]
-) -> dict[str, Grid]:
-    """Grids of models that are taught and asked with the second part alone."""
-    second = {code: examples.only(part, "second") for code, part in data.sets.items()}
-    alone = replace(
-        data,
-        train=examples.only(data.train, "second"),
-        held_out=examples.only(data.held_out, "second"),
-        sets=second,
-    )
-    return mean_grids(evaluate(jobs_of(models, alone, recipe, seeds), second), models)
+    models: Sequence[str], data: TaskData, recipe: Recipe, seeds: Sequence[int], part: str
+) -> list[Grid]:
+    """Grids of models that are taught and asked with the second ``part`` alone."""
+    second = partial(examples.only, part="second")
+    return _changed_grids(second, f"{part} only", models, data, recipe, seeds)
 
 
 def questionless_grids(
     models: Sequence[str], data: TaskData, recipe: Recipe, seeds: Sequence[int]
-) -> dict[str, Grid]:
+) -> list[Grid]:
     """Grids of readers that are taught and asked without a question."""
-    sets = {code: questions.questionless(own) for code, own in data.sets.items()}
-    mute = replace(
-        data,
-        train=questions.questionless(data.train),
-        held_out=questions.questionless(data.held_out),
-        sets=sets,
-    )
-    grids = mean_grids(evaluate(jobs_of(models, mute, recipe, seeds), sets), models)
-    return {name: replace(grid, model=f"{name}, no question") for name, grid in grids.items()}
+    return _changed_grids(questions.questionless, "no question", models, data, recipe, seeds)
 
 
 def same_or_other_grids(
@@ -127,76 +134,68 @@ def same_or_other_grids(
 
 
 def control_grids(
-    data: Mapping[str, TaskData],
-    recipes: Mapping[str, Recipe],
-    models: Sequence[str],
-    seeds: Sequence[int],
-    shuffle_seed: int,
-) -> dict[tuple[str, str, str], Grid]:
+    data: Mapping[str, TaskData], recipes: Mapping[str, Recipe], models: Sequence[str],
+    seeds: Sequence[int], shuffle_seed: int,
+) -> dict[tuple[str, str, str], Grid]:  # fmt: skip
     """By task, model and condition ("original", "shuffled" words): its grid."""
     asked = []
-    for task, own in data.items():
-        shuffled = replace(own, train=shuffled_words(own.train, shuffle_seed))
-        jobs = [job for x in (own, shuffled) for job in jobs_of(models, x, recipes[task], seeds)]
-        asked.append((jobs, own.sets))
-    found, n = {}, len(models) * len(seeds)
+    for task, original in data.items():
+        shuffled = replace(original, train=original.train.shuffled(shuffle_seed))
+        both = (jobs_of(models, x, recipes[task], seeds) for x in (original, shuffled))
+        asked.append(([job for jobs in both for job in jobs], original.sets))
+    by_condition, n = {}, len(models) * len(seeds)
     for task, grids in zip(data, evaluate_each(asked), strict=True):
         for condition, half in (("original", grids[:n]), ("shuffled", grids[n:])):
             of_model = mean_grids(half, models)
-            found |= {(task, name, condition): grid for name, grid in of_model.items()}
-    return found
-
-
-def shuffled_words(train: Examples | Questions, seed: int) -> Examples | Questions:
-    """A training set with the words of its second part in random order."""
-    return train.shuffled(seed)
+            by_condition |= {(task, name, condition): grid for name, grid in of_model.items()}
+    return by_condition
 
 
 def shuffled_examples(data: Mapping[str, TaskData], seed: int) -> pd.DataFrame:
     """By task: how many examples there are to learn, and one of them before and after."""
     rows = []
-    for task, own in data.items():
-        mixed = shuffled_words(own.train, seed)
+    for task, part in data.items():
         side = "questions" if task == "QA" else "second"
-        texts = [getattr(part, side)[0] for part in (own.train, mixed)]
-        rows.append((TASK_NAMES[task], len(own.train), *texts))
-    table = pd.DataFrame(rows, columns=["task", "to learn", "words", "shuffled"])
-    return table.set_index("task")
+        texts = [getattr(train, side)[0] for train in (part.train, part.train.shuffled(seed))]
+        rows.append((TASK_NAMES[task], len(part.train), *texts))
+    return pd.DataFrame(rows, columns=["task", "to learn", "words", "shuffled"]).set_index("task")
 
 
 # --- tables of grids ------------------------------------------------------------------------------
 
 
-def spread_by_side(grid: Grid, source: str, parts: Sequence[str]) -> dict[str, float]:
-    """What cells across owe to the language of each side, in points.
+def with_printed_grids(cells: pd.DataFrame, task: str, languages: Sequence[str]) -> pd.DataFrame:
+    """`within_across.cells` of our models, then the printed grids of the task, in one table."""
+    paper = grid_points(PrintedScores(), task, languages)
+    return pd.concat([cells, paper.assign(model=paper["model"] + ", printed")])
+
+
+def spreads(grids: Mapping[str, Grid], source: str, parts: Sequence[str]) -> pd.DataFrame:
+    """What cells across owe to the language of each side, by model, in points.
 
     Standard deviations of the terms of a fit by row and column, and of what is left; means of the
     cells with ``source`` on either side, and of all.
     """
-    n, place = len(grid.languages), grid.languages.index(source)
-    off = ~np.eye(n, dtype=bool)
-    scores = 100 * grid.scores["accuracy"].mean(axis=2)
-    design = np.hstack([np.eye(n)[side] for side in np.nonzero(off)])
-    terms = np.linalg.lstsq(design, scores[off], rcond=None)[0]
-    rows, columns = np.split(terms, 2)
-    return {
-        f"between languages of the {parts[0]}": rows.std(),
-        f"between languages of the {parts[1]}": columns.std(),
-        "left": (scores[off] - design @ terms).std(),
-        f"{source} as {parts[0]}": np.delete(scores[place], place).mean(),
-        f"{source} as {parts[1]}": np.delete(scores[:, place], place).mean(),
-        "all across": scores[off].mean(),
-    }
+    rows = {}
+    for name, grid in grids.items():
+        n, place = len(grid.languages), grid.languages.index(source)
+        off = ~np.eye(n, dtype=bool)
+        scores = 100 * grid.scores["accuracy"].mean(axis=2)
+        design = np.hstack([np.eye(n)[side] for side in np.nonzero(off)])
+        terms = np.linalg.lstsq(design, scores[off], rcond=None)[0]
+        first, second = np.split(terms, 2)
+        rows[name] = {
+            f"between languages of the {parts[0]}": first.std(),
+            f"between languages of the {parts[1]}": second.std(),
+            "left": (scores[off] - design @ terms).std(),
+            f"{source} as {parts[0]}": np.delete(scores[place], place).mean(),
+            f"{source} as {parts[1]}": np.delete(scores[:, place], place).mean(),
+            "all across": scores[off].mean(),
+        }
+    return pd.DataFrame(rows).T
 
 
-def spreads(grids: Mapping[str, Grid], source: str, parts: Sequence[str]) -> pd.DataFrame:
-    """`spread_by_side` of each model."""
-    return pd.DataFrame({x: spread_by_side(own, source, parts) for x, own in grids.items()}).T
-
-
-def called(
-    grids: Iterable[Grid], label: int, source: str, parts: Sequence[str]
-) -> dict[str, dict[str, float]]:
+def called(grids: Iterable[Grid], label: int, source: str, parts: Sequence[str]) -> pd.DataFrame:
     """By model: the share of pairs that are called by a label, in cells of ``source`` and others.
 
     ``source`` is the first language of the grids.
@@ -204,45 +203,29 @@ def called(
     answers: dict[str, list[np.ndarray]] = {}
     for grid in grids:
         answers.setdefault(grid.model, []).append(grid.predictions == label)
-    shares = {name: np.mean(own, axis=(0, 3)) for name, own in answers.items()}
-    return {
-        name: {
+    rows = {}
+    for name, said in answers.items():
+        share = np.mean(said, axis=(0, 3))
+        rows[name] = {
             f"{source}-{source}": share[0, 0],
             "within, other languages": np.diagonal(share)[1:].mean(),
             "across": share[~np.eye(len(share), dtype=bool)].mean(),
             f"across, {source} {parts[0]}": share[0, 1:].mean(),
             f"across, {source} {parts[1]}": share[1:, 0].mean(),
         }
-        for name, share in shares.items()
-    }
-
-
-def summaries_of(
-    scores: Mapping[str, np.ndarray], languages: Sequence[str], groups: np.ndarray, **options: Any
-) -> pd.DataFrame:
-    """`within_across.summary` of some scores on the same examples, with their ``model``."""
-    tables = [
-        summary(own, languages, groups, **options).assign(model=name)
-        for name, own in scores.items()
-    ]
-    return pd.concat(tables)
+    return pd.DataFrame(rows).T
 
 
 def above_baselines(
-    grids: Mapping[str, Grid],
-    scores: Mapping[str, np.ndarray],
-    languages: Sequence[str],
-    score: str = "accuracy",
-    **options: Any,
+    grids: Iterable[Grid], baselines: Sequence[Grid], score: str = "accuracy", **options: Any
 ) -> pd.DataFrame:
-    """`within_across.paired_difference` of each model and each baseline, paired."""
-    tables = [
-        paired_difference(grid.each[score], baseline, languages, grid.groups, **options).assign(
-            model=name, baseline=of
-        )
-        for name, grid in grids.items()
-        for of, baseline in scores.items()
-    ]
+    """`within_across.paired_difference` of each model and each ``baseline``."""
+    tables = []
+    for grid in grids:
+        for simple in baselines:
+            both = (grid.each[score], simple.each[score], grid.languages, grid.groups)
+            table = paired_difference(*both, **options)
+            tables.append(table.assign(model=grid.model, baseline=simple.model))
     return pd.concat(tables)
 
 
@@ -252,16 +235,16 @@ def by_measure(grids: Sequence[Grid], measures: Sequence[str], **options: Any) -
     return pd.concat(tables)
 
 
-def by_script(table: pd.DataFrame, one: str = "F1, SQuAD", other: str = "F1, MLQA") -> pd.DataFrame:
-    """Within and across by measure and model: the mean, and where two measures differ most."""
-    own = table[(table["setting"] == "within") & (table["language"] != OVERALL)]
-    means = own.groupby(["measure", "language"])["score"].mean()
-    furthest = (means[one] - means[other]).abs().idxmax()
+def by_script(table: pd.DataFrame) -> pd.DataFrame:
+    """`by_measure`, the mean, and the language within which the two scripts' F1 differ most."""
+    inside = table[(table["setting"] == "within") & (table["language"] != OVERALL)]
+    means = inside.groupby(["measure", "language"])["score"].mean()
+    furthest = (means["F1, SQuAD"] - means["F1, MLQA"]).abs().idxmax()
     shown = {
-        code: by_setting(table, "measure", "model", language=code) for code in (OVERALL, furthest)
+        code: by_setting(table, "measure", "model", language=code)[["within", "across"]]
+        for code in (OVERALL, furthest)
     }
-    both = {code: own[["within", "across"]] for code, own in shown.items()}
-    return pd.concat(both, axis=1).rename_axis(columns=[None, None])
+    return pd.concat(shown, axis=1).rename_axis(columns=[None, None])
 
 
 def distance_table(apart: np.ndarray, languages: Sequence[str], max_distance: int) -> pd.DataFrame:
@@ -282,13 +265,11 @@ def tails_by_language(
     grids: Iterable[Grid], distances: Mapping[str, np.ndarray], share: float, **options: Any
 ) -> pd.DataFrame:
     """`answer_tails.tails` within each language, with ``model`` and ``language``."""
-    tables = [
-        tails(grid.scores["F1"][k, k], distances[code], share, grid.groups, **options).table.assign(
-            model=grid.model, language=code
-        )
-        for grid in grids
-        for k, code in enumerate(grid.languages)
-    ]
+    tables = []
+    for grid in grids:
+        for code, scores in zip(grid.languages, _inside(grid), strict=True):
+            table, _ = tails(scores, distances[code], share, grid.groups, **options)
+            tables.append(table.assign(model=grid.model, language=code))
     return pd.concat(tables)
 
 
@@ -296,16 +277,13 @@ def tails_of_all(
     grids: Iterable[Grid], distances: Mapping[str, np.ndarray], share: float, **options: Any
 ) -> pd.DataFrame:
     """By model: distance of the hardest over that of the easiest questions of all languages."""
-    rows = []
+    rows = {}
     for grid in grids:
-        n = range(len(grid.languages))
-        scores = np.concatenate([grid.scores["F1"][k, k] for k in n])
+        scores = np.concatenate(list(_inside(grid)))
         far = np.concatenate([distances[code] for code in grid.languages])
         groups = np.tile(grid.groups, len(grid.languages))
-        found = tails(scores, far, share, groups, **options)
-        rows.append((grid.model, found.ratio, found.low, found.high))
-    table = pd.DataFrame(rows, columns=["model", "hardest / easiest", "low", "high"])
-    return table.set_index("model")
+        rows[grid.model] = tails(scores, far, share, groups, **options)[1]
+    return pd.DataFrame.from_dict(rows, "index", columns=_RATIO).rename_axis("model")
 
 
 def tail_ratios(
@@ -313,12 +291,15 @@ def tail_ratios(
 ) -> pd.DataFrame:
     """By language: the ratio of `answer_tails.tails`, and questions with an F1 of 0, per cent."""
     rows = {}
-    for k, code in enumerate(grid.languages):
-        scores = grid.scores["F1"][k, k]
-        found = tails(scores, distances[code], share, grid.groups, **options)
-        rows[code] = {"hardest / easiest": found.ratio, "low": found.low, "high": found.high}
-        rows[code]["F1 of 0, %"] = 100 * (scores == 0).mean()
-    return pd.DataFrame(rows).T
+    for code, scores in zip(grid.languages, _inside(grid), strict=True):
+        _, ratio = tails(scores, distances[code], share, grid.groups, **options)
+        rows[code] = (*ratio, 100 * (scores == 0).mean())
+    return pd.DataFrame.from_dict(rows, "index", columns=[*_RATIO, "F1 of 0, %"])
+
+
+def _inside(grid: Grid) -> Iterator[np.ndarray]:
+    """F1 of the questions asked in the language of the context, by language."""
+    return (grid.scores["F1"][k, k] for k in range(len(grid.languages)))
 
 
 def control_tables(
@@ -327,13 +308,13 @@ def control_tables(
     """Of `control_grids`: within and across by condition, and original less shuffled, paired."""
     tables, gaps = [], []
     for (task, model, condition), grid in grids.items():
-        named = {"task": TASK_NAMES[task], "model": model}
-        own = grid.each[SCORED[task]], grid.languages, grid.groups
-        tables.append(summary(*own, **options).assign(**named, condition=condition))
+        named, score = {"task": TASK_NAMES[task], "model": model}, _SCORED[task]
+        table = measured([grid], summary, score, **options)
+        tables.append(table.assign(**named, condition=condition))
         if condition == "original":
-            control = grids[task, model, "shuffled"].each[SCORED[task]]
-            gap = paired_difference(own[0], control, *own[1:], **options)
-            gaps.append(gap.assign(**named))
+            control = grids[task, model, "shuffled"].each[score]
+            both = (grid.each[score], control, grid.languages, grid.groups)
+            gaps.append(paired_difference(*both, **options).assign(**named))
     return pd.concat(tables), pd.concat(gaps)
 
 
@@ -341,19 +322,12 @@ def pair_averages(
     grids: Mapping[str, Grid], baseline: str, *, unseen_only: bool, **options: Any
 ) -> pd.DataFrame:
     """`mixed_pairs.pair_table` of each grid ("en-de") and of the baseline on the same cells."""
-    base = grids[baseline]
-    tables = [
-        pair_table(
-            {"fine-tuned": grid.scores["accuracy"], "baseline": base.scores["accuracy"]},
-            grid.languages,
-            tuple(name.split("-")),
-            grid.groups,
-            unseen_only=unseen_only,
-            **options,
-        )
-        for name, grid in grids.items()
-        if name != baseline
-    ]
+    base, tables = grids[baseline].scores["accuracy"], []
+    for name, grid in grids.items():
+        conditions = {"fine-tuned": grid.scores["accuracy"], "baseline": base}
+        about = (conditions, grid.languages, tuple(name.split("-")), grid.groups)
+        if name != baseline:
+            tables.append(pair_table(*about, unseen_only=unseen_only, **options))
     return pd.concat(tables)
 
 
@@ -366,19 +340,16 @@ def scores_by_row(table: pd.DataFrame) -> pd.DataFrame:
 
 def pair_gains(table: pd.DataFrame) -> pd.DataFrame:
     """Points gained over the baseline, with their interval as text, by row; pairs in columns."""
-    own = table[table["condition"] == "baseline"]
-    own = own.assign(said=as_points(own, "gain"))
-    wide = own.pivot(index="row", columns="pair", values="said")
+    rows = table[table["condition"] == "baseline"]
+    rows = rows.assign(said=as_points(rows, "gain"))
+    wide = rows.pivot(index="row", columns="pair", values="said")
     return wide.loc[list(PAIRS_ROWS), list(dict.fromkeys(table["pair"]))]
 
 
 def mixed_grids(
-    model: str,
-    learnt: Mapping[str, Examples],
-    sets: Mapping[str, Examples],
-    recipe: Recipe,
+    model: str, learnt: Mapping[str, Examples], sets: Mapping[str, Examples], recipe: Recipe,
     seeds: Sequence[int],
-) -> dict[str, Grid]:
+) -> dict[str, Grid]:  # fmt: skip
     """By what a model is taught ("en-de"): its grid, the mean over seeds."""
     jobs = [
         Job(model, part, {"learnt": part.at(range(min(100, len(part))))}, recipe, seed=seed)
@@ -386,15 +357,7 @@ def mixed_grids(
         for seed in seeds
     ]
     grids, n = evaluate(jobs, sets), len(seeds)
-    return {name: averaged(grids[k * n : (k + 1) * n]) for k, name in enumerate(learnt)}
-
-
-def mixed_cells(grids: Mapping[str, Grid], **options: Any) -> pd.DataFrame:
-    """`within_across.cells` of `mixed_grids`."""
-    tables = [
-        cells(grid.scores["accuracy"], grid.languages, grid.groups, **options).assign(
-            model=f"fine-tuned on {name}"
-        )
-        for name, grid in grids.items()
-    ]
-    return pd.concat(tables)
+    return {
+        name: replace(averaged(grids[k * n : (k + 1) * n]), model=f"fine-tuned on {name}")
+        for k, name in enumerate(learnt)
+    }

@@ -4,9 +4,8 @@ Rajaee and Monz fine-tune on one language and ask about inputs whose parts are i
 hypothesis, two sentences, context and question. `evaluate` fine-tunes (or finds fine-tuned) models
 and has one `Grid` for each; `xlx.mixing` measures it.
 
-    sets = {code: load_labelled("NLI", code, "test") for code in ("en", "de", "ru")}
     job = Job("mini-xlmr", train, {"validation": validation}, Recipe(epochs=10))
-    grid = evaluate([job], sets)[0]
+    grid = evaluate([job], {"en": english, "de": german})[0]
     mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups)
 
 The inputs of a row of cells are batched together by length; every cell is a result by itself, and
@@ -14,17 +13,19 @@ cells with the same text (of a model that sees one part only) are computed once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from xlx.core import checks, work
-from xlx.mixing.grid import MEASURES, Grid, GridError, all_scores, groups_of
 from xlx.models import finetuning
 from xlx.models.finetuning import Job
+from xlx.text import answer_scores
 from xlx.text.examples import Examples
 from xlx.text.parallel_sets import aligned, crossed
 from xlx.text.questions import Questions
@@ -35,157 +36,192 @@ PARTS: dict[str, tuple[str, str]] = {
     "PI": ("sentence 1", "sentence 2"),
     "QA": ("context", "question"),
 }
+#: The scores of an answer: ours (`reading_scores`) and by the letter of two published scripts.
+MEASURES: tuple[str, ...] = ("F1", "EM", "F1, SQuAD", "EM, SQuAD", "F1, MLQA", "EM, MLQA")
 
 Sets = Mapping[str, Examples] | Mapping[str, Questions]
 
 
-def averaged(grids: Sequence[Grid]) -> Grid:
-    """The mean of the scores over seeds, and each of them.
+class GridError(ValueError):
+    """A grid that cannot be; says which language or cell, and what to do."""
 
-    GridError where models, languages or examples differ.
+
+@dataclass(frozen=True)
+class Grid:
+    """Answers of one model to all pairs of languages.
+
+    Attributes
+    ----------
+    languages : tuple of str
+        Of both parts: rows are the first part (premise, sentence 1, context), columns the second.
+    scores : dict
+        Name of a measure → float ``(L, L, n)`` in [0, 1]: "accuracy", or `MEASURES`.
+    groups : np.ndarray
+        int64 ``(n,)``: examples that share a premise or a context are resampled together.
+    predictions : np.ndarray, optional
+        ``(L, L, n)``, classes; of questions ``(L, L, n, 2)``, places in the context.
+    n_cut : np.ndarray, optional
+        ``(L, L)``: how many pairs of a cell were cut at the maximum length; of questions, which are
+        not cut, how many have a context that is read in several windows.
+    each : dict
+        The scores by seed, ``(S, L, L, n)``; made from ``scores`` where it is not given.
     """
-    if not grids:
-        raise GridError("there is no grid to average")
+
+    model: str
+    languages: tuple[str, ...]
+    scores: dict[str, np.ndarray]
+    groups: np.ndarray
+    predictions: np.ndarray | None = None
+    n_cut: np.ndarray | None = None
+    each: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.each:
+            single = {name: scores[None] for name, scores in self.scores.items()}
+            object.__setattr__(self, "each", single)
+
+    def __repr__(self) -> str:
+        return f"Grid({self.model}: {' '.join(self.languages)}, {len(self.groups)} examples a cell)"
+
+
+def groups_of(asked: Examples | Questions) -> np.ndarray:
+    """Which examples hang together, int64 ``(n,)``: those with the same first text or context.
+
+    With pairs that are one pair in both orders, so are those of both first texts.
+    """
+    if isinstance(asked, Questions):
+        return asked.paragraphs
+    _, group = np.unique(asked.first, return_inverse=True)
+    of = dict(zip(asked.first, group.tolist(), strict=True))
+    pairs = set(zip(asked.first, asked.second or (), strict=False))
+    turned = [(of[a], of[b]) for a, b in pairs if a != b and (b, a) in pairs]
+    links = np.array(turned, dtype=np.int64).reshape(-1, 2)
+    graph = sparse.coo_matrix((np.ones(len(links)), links.T), shape=(len(of), len(of)))
+    return csgraph.connected_components(graph)[1][group].astype(np.int64) if turned else group
+
+
+def reading_scores(cell: Questions, said: Sequence[str]) -> np.ndarray:
+    """F1 and exact match of each answer, ``(2, n)``, by the words of the context's language."""
+    pairs = list(zip(said, cell.answers, strict=True))
+    measures = (answer_scores.f1, answer_scores.exact_match)
+    return np.array(
+        [[measure(*pair, cell.context_language) for pair in pairs] for measure in measures]
+    )
+
+
+def _all_scores(cell: Questions, places: np.ndarray) -> np.ndarray:
+    """`MEASURES` of the answers at places ``(n, 2)`` in the contexts, ``(6, n)``."""
+    said = [text[start:end] for text, (start, end) in zip(cell.contexts, places, strict=True)]
+    literal = [
+        (*answer_scores.squad(*pair), *answer_scores.mlqa(*pair, cell.context_language))
+        for pair in zip(said, cell.answers, strict=True)
+    ]
+    return np.vstack([reading_scores(cell, said), np.array(literal).T])
+
+
+def averaged(grids: Sequence[Grid]) -> Grid:
+    """The mean of the scores over seeds, and each of them; GridError where the examples differ."""
     first = grids[0]
-    for other in grids[1:]:
-        alike = (
-            other.model == first.model
-            and other.languages == first.languages
-            and np.array_equal(other.labels, first.labels)
-            and np.array_equal(other.groups, first.groups)
-        )
-        if not alike:
-            raise GridError(f"{other!r} is not a grid of the same model and examples as {first!r}")
+    for grid in grids[1:]:
+        same = (grid.model, grid.languages) == (first.model, first.languages)
+        if not same or not np.array_equal(grid.groups, first.groups):
+            raise GridError(f"{grid!r} is not a grid of the same model and examples as {first!r}")
     each = {name: np.concatenate([grid.each[name] for grid in grids]) for name in first.scores}
-    scores = {name: own.mean(axis=0) for name, own in each.items()}
-    return Grid(
-        first.model, first.train, -1, first.languages, np.empty(0), np.empty(0), scores,
-        first.labels, first.groups, first.n_cut, each,
-    )  # fmt: skip
+    scores = {name: x.mean(axis=0) for name, x in each.items()}
+    return Grid(first.model, first.languages, scores, first.groups, None, first.n_cut, each)
 
 
 def measured(
-    grids: Iterable[Grid],
-    measure: Callable[..., pd.DataFrame],
-    score: str = "accuracy",
+    grids: Iterable[Grid], measure: Callable[..., pd.DataFrame], score: str = "accuracy",
     **options: Any,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """A table of `xlx.mixing` for each grid, one below the other, with its ``model``.
 
     ``measure`` is `mixing.cells`, `summary` or another that takes scores, ``languages`` and
     ``groups``, and is given those of each seed; ``options`` go to it.
     """
-    return pd.concat(
-        [
-            measure(
-                grid.each[score], languages=grid.languages, groups=grid.groups, **options
-            ).assign(model=grid.model)
-            for grid in grids
-        ],
-        ignore_index=True,
-    )
+    tables = [
+        measure(grid.each[score], languages=grid.languages, groups=grid.groups, **options).assign(
+            model=grid.model
+        )
+        for grid in grids
+    ]
+    return pd.concat(tables, ignore_index=True)
 
 
-def evaluate(jobs: Sequence[Job], sets: Sets, *, part: int = 1) -> list[Grid]:
+def evaluate(jobs: Sequence[Job], sets: Sets) -> list[Grid]:
     """Fine-tune every model and ask its last checkpoint about every pair of languages.
 
-    What was asked before is found without the model: nothing is fine-tuned where no cell is
-    missing.
+    ``jobs`` say what is fine-tuned, on what and how (`finetuning.finetune`); a recipe is also that
+    of the asking (length, windows, precision). ``sets`` are language → parallel examples (or
+    questions), of two languages or more; single sentences are the second part, and the language of
+    the first changes nothing. Nothing is fine-tuned where every cell was asked before.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-        What is fine-tuned, on what, how; see `finetuning.finetune`. Its recipe is also that of the
-        asking (length, windows, precision).
-    sets : mapping
-        Language → parallel examples (or questions) to ask, aligned; two languages or more.
-    part : {0, 1}
-        Which part the sentences are, where the sets are of single sentences (hypothesis-only: 1).
-        The other part's language then changes nothing.
-
-    Raises
-    ------
-    GridError
-        Fewer than two languages, or none of a set's examples.
-    TextError
-        Sets that are not parallel, with the language and the place.
-    FinetuningError, ValueError
-        As `finetuning.finetune`; as `xlx.models.inputs.windows` for a question that leaves no room.
+    GridError for fewer than two languages, sets without examples or of another task than a job's;
+    TextError for sets that are not parallel, with the language and the place; the other errors are
+    those of `finetuning.finetune`, and of `inputs.windows` for a question that leaves no room.
     """
-    return evaluate_each([(jobs, sets)], part=part)[0]
+    return evaluate_each([(jobs, sets)])[0]
 
 
-def evaluate_each(
-    tasks: Sequence[tuple[Sequence[Job], Sets]], *, part: int = 1
-) -> list[list[Grid]]:
+def evaluate_each(tasks: Sequence[tuple[Sequence[Job], Sets]]) -> list[list[Grid]]:
     """`evaluate` of several tasks, each its jobs and its sets, whose models go side by side."""
-    asked: list[_Asked] = []
-    if part not in (0, 1):
-        raise GridError(f"there is no part {part!r}: 0 is the first, 1 the second")
     tasks = [(checks.several(jobs, "jobs", GridError), sets) for jobs, sets in tasks]
+    asked: list[_Asked] = []
     for jobs, sets in tasks:
         if not isinstance(sets, Mapping) or not sets:
             raise GridError("the sets to ask are due by language, in a dictionary of two or more")
         for job in jobs:
-            _check_kind(job, sets)
-        cells, places = _cells(sets, part)
-        for job in jobs:
+            _check_kind(job, next(iter(sets.values())))
             job.check()
-            asked.append(_Asked(job, sets, cells, places))
-    abouts = [about for one in asked for about in one.abouts()]
-    owners = [(number, name) for number, one in enumerate(asked) for name in one.cells]
+        cells, places = _cells(sets)
+        asked += [_Asked(job, sets, cells, places) for job in jobs]
+    abouts = [about for grid in asked for about in grid.abouts()]
+    owners = [(number, name) for number, grid in enumerate(asked) for name in grid.cells]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: owners[position][0]):
             of_name = {owners[position][1]: position for position in positions}
-            one = asked[number]
-            rows = one.rows(set(of_name))
-            cells = [[one.cells[name] for name in row] for row in rows]
-            yield [of_name[name] for row in rows for name in row], (one.job, cells)
+            grid = asked[number]
+            rows = grid.rows(set(of_name))
+            cells = [[grid.cells[name] for name in row] for row in rows]
+            yield [of_name[name] for row in rows for name in row], (grid.job, cells)
 
     values = iter(work.results(CELL, abouts, calls, what="asking"))
-    grids = iter([_grid(one, dict(zip(one.cells, values, strict=False))) for one in asked])
+    grids = iter([_grid(grid, dict(zip(grid.cells, values, strict=False))) for grid in asked])
     return [list(islice(grids, len(jobs))) for jobs, _ in tasks]
 
 
-# --- cells ----------------------------------------------------------------------------------------
-
-
-def _check_kind(job: Job, sets: Sets) -> None:
-    one = next(iter(sets.values()), None)
-    if type(one) is not type(job.train):
-        raise GridError(f"{job.name} is not trained on what the grid asks: examples or questions")
-    if isinstance(one, Examples):
-        if one.classes != job.train.classes:
-            raise GridError(f"{one.name} and {job.train.name} have different classes")
-        if (one.second is None) != (job.train.second is None):
-            raise GridError(f"{one.name} and {job.train.name} are not both of pairs or sentences")
-
-
-def _cells(sets: Sets, part: int) -> tuple[dict[str, Any], np.ndarray]:
-    """Each distinct cell by its text's hash, and which stands where: str ``(L, L)``."""
-    if len(sets) < 2:
+def _check_kind(job: Job, gold: Examples | Questions) -> None:
+    alike = type(gold) is type(job.train)
+    if alike and isinstance(gold, Examples):
+        alike = gold.classes == job.train.classes
+        alike &= (gold.second is None) == (job.train.second is None)
+    if not alike:
         raise GridError(
-            f"a grid needs two languages or more, and the sets are of {', '.join(sets) or 'none'}"
+            f"{job.name} is not trained on what the grid asks: both are questions, pairs or "
+            "sentences, with the same classes"
         )
-    one = next(iter(sets.values()))
-    reading = isinstance(one, Questions)
+
+
+def _cells(sets: Sets) -> tuple[dict[str, Any], np.ndarray]:
+    """Each distinct cell by its text's hash, and which stands where: str ``(L, L)``."""
+    gold = next(iter(sets.values()))
+    if len(sets) < 2 or not len(gold):
+        raise GridError(
+            f"a grid needs examples in two languages or more, and {len(gold)} are of "
+            f"{', '.join(sets)}"
+        )
     aligned(sets)
-    if not len(one):
-        raise GridError(f"{one.name} has no examples: every cell would be empty")
-    found, places = {}, np.empty((len(sets), len(sets)), dtype=object)
+    single = isinstance(gold, Examples) and gold.second is None
+    cells, places = {}, np.empty((len(sets), len(sets)), dtype=object)
     for i, first in enumerate(sets.values()):
         for j, second in enumerate(sets.values()):
-            if reading:
-                cell = crossed(first, second)
-            elif one.second is None:
-                cell = (first, second)[part]
-            else:
-                cell = crossed(first, second)
+            cell = second if single else crossed(first, second)
             # answers are not part of what is asked, and so not of what is stored
             places[i, j] = name = cell.text_hash()
-            found.setdefault(name, cell)
-    return found, places
+            cells.setdefault(name, cell)
+    return cells, places
 
 
 @dataclass(frozen=True)
@@ -202,9 +238,9 @@ class _Asked:
         learnt = finetuning.learning(self.job)
         return [{"learnt": learnt, "cell": name} for name in self.cells]
 
-    def rows(self, wanted: set[str]) -> list[list[str]]:
-        """The wanted cells by the row of the grid in which they come first."""
-        rows, left = [], set(wanted)
+    def rows(self, left: set[str]) -> list[list[str]]:
+        """The cells that are left to ask by the row of the grid in which they come first."""
+        rows = []
         for row in self.places:
             rows.append([name for name in dict.fromkeys(row) if name in left])
             left -= set(rows[-1])
@@ -251,40 +287,19 @@ CELL = work.Kind(
 )  # fmt: skip
 
 
-# --- what is answered -----------------------------------------------------------------------------
-
-
 def _grid(asked: _Asked, answers: Mapping[str, Mapping[str, np.ndarray]]) -> Grid:
-    job, cells, places = asked.job, asked.cells, asked.places
-    one = next(iter(asked.sets.values()))
+    gold, places = next(iter(asked.sets.values())), asked.places
     predictions = np.array([[answers[name]["predicted"] for name in row] for row in places])
-    if isinstance(one, Questions):
-        labels = np.empty(0, dtype=np.int64)
+    if isinstance(gold, Questions):
         by_name = {
-            name: all_scores(cells[name], _said(cells[name], found["predicted"]))
-            for name, found in answers.items()
+            name: _all_scores(asked.cells[name], answer["predicted"])
+            for name, answer in answers.items()
         }
         scores = {
             measure: np.array([[by_name[name][k] for name in row] for row in places])
             for k, measure in enumerate(MEASURES)
         }
     else:
-        labels = one.labels
-        scores = {"accuracy": (predictions == labels).astype(np.float64)}
-    return Grid(
-        model=job.model,
-        train=job.train.name,
-        seed=job.seed,
-        languages=tuple(asked.sets),
-        predictions=predictions,
-        logits=np.array([[answers[name]["logits"] for name in row] for row in places]),
-        scores=scores,
-        labels=labels,
-        groups=groups_of(one),
-        n_cut=np.array([[answers[name]["n_cut"][0] for name in row] for row in places]),
-    )
-
-
-def _said(cell: Questions, found: np.ndarray) -> list[str]:
-    """The answers at places ``(n, 2)`` in the contexts."""
-    return [text[start:end] for text, (start, end) in zip(cell.contexts, found, strict=True)]
+        scores = {"accuracy": (predictions == gold.labels).astype(np.float64)}
+    n_cut = np.array([[answers[name]["n_cut"][0] for name in row] for row in places])
+    return Grid(asked.job.model, tuple(asked.sets), scores, groups_of(gold), predictions, n_cut)

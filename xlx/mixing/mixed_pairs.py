@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from xlx.core import statistics
 from xlx.mixing.resamples import MixingError, Resamples, percentile_ends, seed_errors
 from xlx.mixing.within_across import checked_scores
 
@@ -17,22 +16,14 @@ def pair_cells(
     languages: Sequence[str], pair: tuple[str, str], *, unseen_only: bool = False
 ) -> dict[str, np.ndarray]:
     """Which cells each row of Tables 4 and 9 averages, boolean ``(L, L)``; * is all languages."""
-    languages = list(languages)
-
-    for language in pair:
-        if language not in languages:
-            raise MixingError(
-                f"{language} of the pair {'-'.join(pair)} is not in the grid, which has "
-                f"{', '.join(languages)}"
-            )
-    if pair[0] == pair[1]:
-        raise MixingError(f"the pair {'-'.join(pair)} is one language twice: two are needed")
-    one, two = (np.array([each == language for each in languages]) for language in pair)
+    if pair[0] == pair[1] or not {*pair} <= {*languages}:
+        raise MixingError(
+            f"{'-'.join(pair)} are not two languages of the grid, which has {', '.join(languages)}"
+        )
+    one, two = (np.array([code == language for code in languages]) for language in pair)
     star = ~(one | two) if unseen_only else np.ones(len(languages), dtype=bool)
     if not star.any():
-        raise MixingError(
-            f"the grid has no language other than {' and '.join(pair)}, so none is unseen"
-        )
+        raise MixingError(f"the grid has no language other than {' and '.join(pair)}")
     sides = {"l1": one, "l2": two, "*": star}
     return {
         row: np.outer(*(sides[side] for side in row.split("-", maxsplit=1))) for row in PAIRS_ROWS
@@ -40,16 +31,10 @@ def pair_cells(
 
 
 def pair_table(
-    conditions: Mapping[str, np.ndarray],
-    languages: Sequence[str],
-    pair: tuple[str, str],
-    groups: Sequence[int] | None = None,
-    *,
-    unseen_only: bool = False,
-    n_resamples: int = 1000,
-    level: float = statistics.LEVEL,
-    seed: int | np.random.Generator = 0,
-) -> pd.DataFrame:
+    conditions: Mapping[str, np.ndarray], languages: Sequence[str], pair: tuple[str, str],
+    groups: Sequence[int] | None = None, *, unseen_only: bool = False, n_resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """The averages of Tables 4 and 9 with intervals, for several models on the same examples.
 
     ======== ======================================================== ==========
@@ -62,77 +47,47 @@ def pair_table(
     *-*      the whole grid, its diagonal included                    L²
     ======== ======================================================== ==========
 
-    The paper says "the average performance over all languages" and no more; this is that, taken
-    literally. Table 1 bears it out for the last row: with the diagonal the whole grid of mBERT
-    has (65.7 + 14 × 54.5) / 15 = 55.2, the baseline is printed as 55.3, and without it 54.5 would
-    be left. With ``unseen_only`` a star runs over the L - 2 languages that are in neither place
-    of the pair: L - 2, L - 2 and (L - 2)² cells, which the model has not been fine-tuned on in
-    the starred place.
+    The paper says "the average performance over all languages"; this is that, taken literally.
+    Table 1 bears it out: with the diagonal the whole grid of mBERT has
+    (65.7 + 14 × 54.5) / 15 = 55.2, the baseline is printed as 55.3, and without it 54.5 would be
+    left. With ``unseen_only`` a star runs over the L - 2 languages that are in neither place of the
+    pair, which the model has not been fine-tuned on in the starred place.
 
-    Parameters
-    ----------
-    conditions : mapping
-        Name → ``(L, L, n)`` or ``(S, L, L, n)``, in [0, 1]: the model fine-tuned on the pair, and
-        its baselines.
-    pair : tuple of str
-        l1, the language of part 1 in fine-tuning, and l2, that of part 2.
-    languages, groups, n_resamples, level, seed
-        As in `cells`.
-
-    Returns
-    -------
-    DataFrame
-        ``pair`` ("en-de"), ``row`` (`PAIRS_ROWS`), ``condition``, ``n_cells``, ``score``, ``low``,
-        ``high``; then, where there are two conditions or more, ``gain``, ``gain_low`` and
-        ``gain_high``: by how much the first condition is above the row's own, paired (0 in
-        its own rows).
-
-    Raises
-    ------
-    MixingError
-        As `cells`; a language of the pair that the grid lacks, or one twice; no conditions, or
-        unequal shapes.
+    ``conditions`` are the scores of the model fine-tuned on the pair and of its baselines, by name;
+    ``pair`` is l1, the language of part 1 in fine-tuning, and l2, that of part 2; other options as
+    in `within_across`. A row has its ``pair`` ("en-de"), ``row`` (`PAIRS_ROWS`), ``condition`` and
+    ``n_cells``; ``gain``, ``gain_low`` and ``gain_high`` are by how much the first condition is
+    above the row's, paired (0 in its own). MixingError also for conditions of unequal shapes, and
+    for a pair that is not of two languages of the grid.
     """
-    if not conditions:
-        raise MixingError("there is no model to average: give the scores of one")
     inside = pair_cells(languages, pair, unseen_only=unseen_only)
-    grids = {name: checked_scores(own, languages, name) for name, own in conditions.items()}
-    if len(shapes := {own.shape for own, _ in grids.values()}) > 1:
-        raise MixingError(
-            f"the shapes {', '.join(map(str, sorted(shapes)))} of {', '.join(grids)} differ: all "
-            "must be of the same examples"
-        )
-    n = next(iter(shapes))[-1]
-    drawn = Resamples.draw(n, groups, n_resamples, seed)
+    grids = {name: checked_scores(scores, languages) for name, scores in conditions.items()}
+    if len(sizes := {scores.shape[-1] for scores, _ in grids.values()}) > 1:
+        raise MixingError(f"{', '.join(grids)} have {sorted(sizes)} examples: the same are needed")
+    drawn = Resamples.draw(*sizes, groups, n_resamples, seed)
     # an average over cells first, so that only five rows are resampled
     values = {
-        name: np.array([own[mask].mean(axis=0) for mask in inside.values()])
-        for name, (own, _) in grids.items()
+        name: np.array([scores[mask].mean(axis=0) for mask in inside.values()])
+        for name, (scores, _) in grids.items()
     }
     by_seed = {
         name: np.stack([each[:, mask].mean(axis=(1, 2)) for mask in inside.values()], axis=1)
         for name, (_, each) in grids.items()
     }
     first, first_seeds = next(iter(values.values())), next(iter(by_seed.values()))
-    tables = []
-    for name, own in values.items():
-        low, high = percentile_ends(drawn.means(own), level, by_seed[name])
-        table = pd.DataFrame(
-            {
-                "pair": "-".join(pair),
-                "row": list(inside),
-                "condition": name,
-                "n_cells": [int(mask.sum()) for mask in inside.values()],
-                "score": own.mean(axis=-1),
-                "low": low,
-                "high": high,
-            }
-        )
-        if len(values) > 1:
-            apart = drawn.means(first - own)
-            if own is not first:
-                apart = apart - seed_errors(by_seed[name], n_resamples, stream=1)
-            low, high = percentile_ends(apart, level, None if own is first else first_seeds)
-            table = table.assign(gain=(first - own).mean(axis=-1), gain_low=low, gain_high=high)
+    n_cells, tables = [int(mask.sum()) for mask in inside.values()], []
+    for name, scores in values.items():
+        gains = drawn.means(first - scores)
+        if scores is not first:
+            gains = gains - seed_errors(by_seed[name], n_resamples, stream=1)
+        numbers = {"score": (scores.mean(axis=-1), drawn.means(scores), by_seed[name])}
+        seeds = None if scores is first else first_seeds
+        numbers["gain"] = ((first - scores).mean(axis=-1), gains, seeds)
+        columns = {"pair": "-".join(pair), "row": list(inside), "condition": name}
+        table = pd.DataFrame(columns | {"n_cells": n_cells})
+        for number, (estimate, resamples, each) in numbers.items():
+            start = "" if number == "score" else "gain_"
+            table[number] = estimate
+            table[f"{start}low"], table[f"{start}high"] = percentile_ends(resamples, each)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)

@@ -1,6 +1,7 @@
 """What has come of the predictions of the within/across notebooks, each tested by its intervals.
 
-Every function returns a `printed.Audit` whose claims hold if all their parts do.
+Every function returns a `printed.Audit` whose claims hold if all their parts do. Tables are those
+of `within_across.summary` with their ``model``, unless said otherwise.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,44 +17,40 @@ from xlx.mixing.task_data import TASK_NAMES
 from xlx.mixing.within_across import OVERALL, paired_difference
 
 
+def _rows(table: pd.DataFrame, index: str | list[str] = "model", **keys: object) -> pd.DataFrame:
+    """Rows with some values, by the columns of ``index``."""
+    for column, value in ({"language": OVERALL} | keys).items():
+        table = table[table[column] == value]
+    return table.set_index(index)
+
+
 def _claim_all(audit: printed.Audit, where: str, claim: str, table: pd.DataFrame, holds) -> None:
     """A claim on all rows of a table, whose parts are whether each row ``holds``."""
     audit.claim(where, claim, listed(table), *holds)
 
 
 def of_inference(
-    summaries: pd.DataFrame,
-    grids: Mapping[str, Grid],
-    baselines: pd.DataFrame,
-    above: pd.DataFrame,
-    source: str,
-    guess: float,
-    parts: Sequence[str],
-    **options: Any,
-) -> printed.Audit:
-    """Of natural language inference.
+    summaries: pd.DataFrame, grids: Mapping[str, Grid], baselines: pd.DataFrame,
+    above: pd.DataFrame, source: str, guess: float, parts: Sequence[str], **options: Any,
+) -> printed.Audit:  # fmt: skip
+    """Of natural language inference, by the models and their baselines.
 
-    Parameters
-    ----------
-    summaries, baselines : `within_across.summary` of the models and of their baselines.
-    grids : by model, the last one the model that should lose least.
-    above : `experiments.above_baselines`.
-    source, guess, parts : language of fine-tuning, share of the commonest label, names of parts.
-    options : of the resamples.
+    ``grids`` are by model, the last one the model that should lose least; ``above`` is
+    `experiments.above_baselines`; ``source``, ``guess`` and ``parts`` are the language of
+    fine-tuning, the share of the commonest label and the names of parts; ``options`` those of the
+    resamples.
     """
     audit, models = printed.Audit(), list(grids)
-    row = summaries.set_index(["language", "setting", "model"]).sort_index()
     for code, said in ((OVERALL, "mean over languages"), (source, source)):
-        drops = row.loc[(code, "drop")].loc[models]
+        drops = _rows(summaries, language=code, setting="drop").loc[models]
         _claim_all(audit, "(1)", f"across is below within, {said}", drops, drops["low"] > 0)
     least = models[-1]
     if len(models) > 1:
-        more = _drops_above(grids, least, **options)
         for code in (OVERALL, source):
-            found = f"more in the others: {listed(more.loc[code])}"
+            more = _drops_above(grids, least, code, **options)
             claim = f"the drop is less in {least}, {code}"
-            audit.claim("(2)", claim, found, *(more.loc[code, "low"] > 0))
-    outside = row.loc[(OVERALL, "across")].loc[models]
+            audit.claim("(2)", claim, f"more in the others: {listed(more)}", *(more["low"] > 0))
+    outside = _rows(summaries, setting="across").loc[models]
     _claim_all(audit, "(2)", "across is above the commonest label", outside, outside["low"] > guess)
     means = grids[least].scores["accuracy"].mean(axis=2)
     highest = means.argmax(axis=1) == grids[least].languages.index(source)
@@ -63,46 +60,35 @@ def of_inference(
         f"for {highest.sum()} of {len(highest)} languages of the {parts[0]}",
         *highest,
     )
-    bag = baselines.set_index(["language", "model", "setting"]).sort_index()
-    bag = bag.loc[(OVERALL, "bag of subwords")].loc[["within", "across", "drop"]]
-    parts_hold = bag.loc["drop", "low"] > 0, bag.loc["within", "low"] > guess
+    bag = _rows(baselines, "setting", model="bag of subwords")
+    holds = bag.loc["drop", "low"] > 0, bag.loc["within", "low"] > guess
     claim = "the bag of subwords loses across, and has within more than the commonest label"
-    _claim_all(audit, "(4)", claim, bag, parts_hold)
-    _above_baselines(audit, above, source, parts[0])
+    _claim_all(audit, "(4)", claim, bag, holds)
+    for baseline in dict.fromkeys(above["baseline"]):
+        for setting in ("within", "across"):
+            rows = _rows(above, baseline=baseline, setting=setting)
+            claim = f"{setting}, above {baseline}"
+            _claim_all(audit, "baselines", claim, rows, rows["low"] > 0)
+    for setting in ("within", "drop"):
+        rows = _rows(
+            above[above["baseline"] != "bag of subwords"], language=source, setting=setting
+        )
+        claim = f"{setting}, {source}, more than without the {parts[0]}"
+        _claim_all(audit, "baselines", claim, rows, rows["low"] > 0)
     return audit
 
 
-def _drops_above(grids: Mapping[str, Grid], least: str, **options: Any) -> pd.DataFrame:
-    """By language and model: by how much more a model drops than ``least``."""
+def _drops_above(grids: Mapping[str, Grid], least: str, code: str, **options: Any) -> pd.DataFrame:
+    """By model: by how much more it drops than ``least``, in a language."""
+    last = grids[least]
     tables = [
         paired_difference(
-            grid.each["accuracy"],
-            grids[least].each["accuracy"],
-            grid.languages,
-            grids[least].groups,
-            **options,
+            grid.each["accuracy"], last.each["accuracy"], grid.languages, last.groups, **options
         ).assign(model=name)
         for name, grid in grids.items()
         if name != least
     ]
-    drops = pd.concat(tables).query("setting == 'drop'")
-    return drops.set_index(["language", "model"])[["score", "low", "high"]]
-
-
-def _above_baselines(audit: printed.Audit, above: pd.DataFrame, source: str, first: str) -> None:
-    ahead = above[(above["language"] == OVERALL) & (above["setting"] != "drop")]
-    for baseline in dict.fromkeys(above["baseline"]):
-        for setting in ("within", "across"):
-            rows = ahead[(ahead["baseline"] == baseline) & (ahead["setting"] == setting)]
-            rows = rows.set_index("model")
-            claim = f"{setting}, above {baseline}"
-            _claim_all(audit, "baselines", claim, rows, rows["low"] > 0)
-    alone = above[(above["language"] == source) & (above["baseline"] != "bag of subwords")]
-    alone = alone.set_index(["setting", "model"])
-    for setting in ("within", "drop"):
-        rows = alone.loc[setting]
-        claim = f"{setting}, {source}, more than without the {first}"
-        _claim_all(audit, "baselines", claim, rows, rows["low"] > 0)
+    return _rows(pd.concat(tables), language=code, setting="drop")
 
 
 def of_paraphrases(
@@ -110,15 +96,13 @@ def of_paraphrases(
 ) -> printed.Audit:
     """Of PAWS-X (``summaries``) and of "same or other", by how the other was drawn (``same``)."""
     audit = printed.Audit()
-    row = summaries.set_index(["language", "setting", "model"]).loc[OVERALL]
     for setting in ("within", "across"):
-        own = row.loc[setting]
-        holds = (own["low"] <= 0.5) & (own["high"] >= 0.5)
-        _claim_all(audit, "PAWS-X", f"{setting} is not told from guessing", own, holds)
+        rows = _rows(summaries, setting=setting)
+        holds = (rows["low"] <= 0.5) & (rows["high"] >= 0.5)
+        _claim_all(audit, "PAWS-X", f"{setting} is not told from guessing", rows, holds)
     for name, table in same.items():
-        row = table.set_index(["language", "setting", "model"]).loc[OVERALL]
-        ahead, rule = row.loc["across"].loc[models], row.loc["across"].loc["length and digits"]
-        where = f"same, {name}"
+        where, across = f"same, {name}", _rows(table, setting="across")
+        ahead, rule = across.loc[models], across.loc["length and digits"]
         claim = "a model is above guessing across"
         _claim_all(audit, where, claim, ahead, ahead["low"] > 0.5)
         audit.claim(
@@ -127,7 +111,7 @@ def of_paraphrases(
             f"{listed(ahead)}; the rule {100 * rule['score']:.1f}",
             *(ahead["low"] > rule["high"]),
         )
-        bag = row.xs("bag of subwords", level="model")
+        bag = _rows(table, "setting", model="bag of subwords")
         holds = bag.loc["within", "score"] == 1, bag.loc["across", "high"] < 0.6
         claim = "the bag of subwords is perfect within and at chance across"
         _claim_all(audit, where, claim, bag, holds)
@@ -135,26 +119,19 @@ def of_paraphrases(
 
 
 def of_questions(
-    summaries: pd.DataFrame,
-    whole: pd.DataFrame,
-    above: pd.DataFrame,
-    ratios: pd.DataFrame,
-    models: Sequence[str],
-    tail: float,
-) -> printed.Audit:
+    summaries: pd.DataFrame, whole: pd.DataFrame, above: pd.DataFrame, ratios: pd.DataFrame,
+    models: Sequence[str], tail: float,
+) -> printed.Audit:  # fmt: skip
     """Of questions: the models' F1, the rule on all questions (``whole``), its tails."""
     audit = printed.Audit()
-    f1 = summaries[(summaries["measure"] == "F1") & (summaries["language"] == OVERALL)]
-    drops = f1[f1["setting"] == "drop"].set_index("model").loc[models]
+    drops = _rows(summaries, measure="F1", setting="drop").loc[models]
     _claim_all(audit, "(1)", "across is below within: the models", drops, drops["low"] > 0)
-    rule = whole[whole["language"] == OVERALL].set_index("setting")
+    rule = _rows(whole, "setting")
     half = rule.loc["across", "score"] < rule.loc["within", "score"] / 2
     claim = "the rule loses more than half across, on all questions"
     _claim_all(audit, "(1)", claim, rule, [half])
-    ahead = above[(above["language"] == OVERALL) & (above["setting"] != "drop")]
-    for baseline, own in ahead.groupby("baseline", sort=False):
-        own = own.set_index("model")
-        _claim_all(audit, "baselines", f"a model is above: {baseline}", own, own["low"] > 0)
+    for baseline, rows in _rows(above[above["setting"] != "drop"]).groupby("baseline", sort=False):
+        _claim_all(audit, "baselines", f"a model is above: {baseline}", rows, rows["low"] > 0)
     low, high, zero = ratios["low"], ratios["high"], ratios["F1 of 0, %"]
     audit.claim(
         "(2)",
@@ -173,25 +150,24 @@ def of_questions(
 
 def gains_by_shuffling(gaps: pd.DataFrame) -> pd.DataFrame:
     """Rows of `experiments.control_tables`' gaps that are below zero: gains by shuffling."""
-    named = gaps[(gaps["setting"] != "drop") & (gaps["high"] < 0)]
-    named = named.set_index(["task", "model", "language", "setting"])
-    return named.assign(points=as_points(named))[["points"]]
+    rows = gaps[(gaps["setting"] != "drop") & (gaps["high"] < 0)]
+    rows = rows.set_index(["task", "model", "language", "setting"])
+    return rows.assign(points=as_points(rows))[["points"]]
 
 
 def of_controls(gaps: pd.DataFrame, tasks: Iterable[str] = TASK_NAMES) -> printed.Audit:
     """Of the control task: what shuffling words costs (``gaps``), and whether it gains."""
     audit = printed.Audit()
     settings = gaps[gaps["setting"] != "drop"]
-    n, n_gained = len(settings), int((settings["high"] < 0).sum())
+    n, n_gained = len(settings), len(gains_by_shuffling(gaps))
     claim = "no interval of a difference is below zero"
     audit.claim("falsifier", claim, f"{n_gained} are", not n_gained)
     few = n_gained <= stats.binom.ppf(0.95, n, 0.025)
     audit.claim("falsifier", "no more are than chance allows", f"{n_gained} of {n}", few)
-    for task in tasks:
-        own = settings[(settings["task"] == TASK_NAMES[task]) & (settings["language"] == OVERALL)]
-        own = own.set_index("setting")
+    for name in (TASK_NAMES[task] for task in tasks):
+        rows = _rows(settings, "setting", task=name)
         claim = "loses nothing by shuffling (no interval above zero)"
-        _claim_all(audit, TASK_NAMES[task], claim, own, own["low"] <= 0)
+        _claim_all(audit, name, claim, rows, rows["low"] <= 0)
     return audit
 
 
@@ -212,7 +188,7 @@ def of_pairs(table: pd.DataFrame, unseen: pd.DataFrame) -> printed.Audit:
         ("columns", "l1-* does not gain", table, "l1-*", False),
     )
     for where, claim, frame, row, up in claims:
-        own = frame[(frame["condition"] == "baseline") & (frame["row"] == row)].set_index("pair")
-        found = ", ".join(f"{pair} {said}" for pair, said in as_points(own, "gain").items())
-        audit.claim(where, claim, found, *((own["gain_low"] > 0) == up))
+        rows = frame[(frame["condition"] == "baseline") & (frame["row"] == row)].set_index("pair")
+        said = ", ".join(f"{pair} {points}" for pair, points in as_points(rows, "gain").items())
+        audit.claim(where, claim, said, *((rows["gain_low"] > 0) == up))
     return audit

@@ -6,14 +6,14 @@ Tables 4 and 9 in `published_pairs`; what the paper says in words is in `xlx.mix
 All values are in per cent, as printed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from xlx.core import paths
 from xlx.mixing.reading import detection
-from xlx.mixing.within_across import across, within
+from xlx.mixing.within_across import EVERYWHERE, across, within
 from xlx.printed import PRINTED_SLACK, Audit
 
 _FOLDER = paths.PUBLISHED / "within_across"
@@ -45,7 +45,9 @@ class PrintedScores:
 
     models = ("mBERT", "XLM-R", "InfoXLM")
 
-    def __init__(self, half: float, paraphrases: int, labelled_alike: int) -> None:
+    def __init__(
+        self, half: float = 0.05, paraphrases: int = 886, labelled_alike: int = 1983
+    ) -> None:
         self.half, self.tolerance = half, 2 * half  # of a number, of a mean of rounded numbers
         self.share = {"NLI": 1 / 3, "PI": paraphrases / labelled_alike}
         by_stem = {path.stem.split("_")[0]: path for path in _FOLDER.glob("*.csv")}
@@ -135,9 +137,20 @@ def check_cells(audit: Audit, p: PrintedScores) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3]).unstack("setting")
 
 
-def grid_points(p: PrintedScores, task: str) -> pd.DataFrame:
-    """The grids of a task for a figure: ``model``, ``first``, ``second``, ``score`` as a share."""
+def grid_points(
+    p: PrintedScores, task: str, languages: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The grids of a task for a figure: ``model``, ``first``, ``second``, ``score`` as a share.
+
+    Of some ``languages``: those that were printed, with the means of rows and columns.
+    """
     grids = {model: cells for (of, model), cells in p.grids.items() if of == task}
+    if languages is not None:
+        for model, cells in grids.items():
+            codes = [code for code in languages if code in cells]
+            cells = cells.loc[codes, codes]
+            cells.loc[EVERYWHERE] = cells.mean()
+            grids[model] = cells.assign(**{EVERYWHERE: cells.mean(axis=1)})
     table = pd.concat(grids, names=["model", "first"]).rename_axis(columns="second")
     return table.stack().rename("score").div(100).reset_index()
 

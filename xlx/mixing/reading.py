@@ -11,17 +11,13 @@ from xlx.mixing.within_across import OVERALL, SETTINGS
 
 
 class Detection(NamedTuple):
-    """What `detection` finds; all have the shape of the accuracies.
+    """How far apart two classes are for a model, and which it prefers; in the accuracies' shape.
 
     Attributes
     ----------
-    sensitivity : numpy.ndarray
-        d′, how far apart the classes are for the model, in standard deviations; 0 if it tells
-        nothing.
-    criterion : numpy.ndarray
-        Which answer it prefers: above 0 the second, below 0 the first.
-    unbiased : numpy.ndarray
-        The mean of both accuracies, in [0, 1], that it would have with no preference.
+    sensitivity : d′, in standard deviations; 0 if the model tells nothing.
+    criterion : above 0 it prefers the second answer, below 0 the first.
+    unbiased : the mean of both accuracies, in [0, 1], that it would have with no preference.
     """
 
     sensitivity: np.ndarray
@@ -41,26 +37,13 @@ def detection(first: np.ndarray, second: np.ndarray) -> Detection:
         d′ = z(h) + z(r),   c = (z(r) - z(h)) / 2,
 
     and with no preference (c = 0) both accuracies would be Φ(d′ / 2). That both variances are equal
-    is assumed, and cannot be tested with one threshold.
-
-    Parameters
-    ----------
-    first, second : numpy.ndarray
-        Of a task with two answers: the accuracy on examples of each class, above 0 and below 1. Of
-        a mean over models or pairs of languages that differ, d′ comes out too small.
-
-    Raises
-    ------
-    MixingError
-        An accuracy that is not between 0 and 1, where d′ would be infinite.
+    is assumed, and cannot be tested with one threshold. Of a mean over models or pairs of languages
+    that differ, d′ comes out too small. MixingError for an accuracy that is not above 0 and below
+    1, where d′ would be infinite.
     """
     first, second = np.asarray(first, float), np.asarray(second, float)
-    for name, values in (("first", first), ("second", second)):
-        if not ((values > 0) & (values < 1)).all():
-            raise MixingError(
-                f"an accuracy of the {name} class is not between 0 and 1, so that it has no normal "
-                "quantile: leave it out, or divide per cent by 100"
-            )
+    if not all(((values > 0) & (values < 1)).all() for values in (first, second)):
+        raise MixingError("an accuracy is not between 0 and 1, so that it has no normal quantile")
     hits, rejections = stats.norm.ppf(first), stats.norm.ppf(second)
     sensitivity = hits + rejections
     return Detection(sensitivity, (rejections - hits) / 2, stats.norm.cdf(sensitivity / 2))
@@ -70,18 +53,17 @@ def detected(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """`detection` of the mean over languages, of tables like `by_label`'s of two labels.
 
     A row per ``model`` and setting (within, across): ``first`` and ``second`` (the accuracies of
-    both labels), ``d′``, ``criterion`` (above 0: prefers the second), ``mean of both`` and
-    ``without preference`` (in [0, 1]). MixingError where one of them is 0 or 1.
+    both labels), ``d′``, ``criterion``, ``mean of both`` and ``without preference`` (in [0, 1]).
     """
-    own = table[(table["language"] == OVERALL) & (table["setting"] != SETTINGS[2])]
-    found = own.pivot(index=["model", "setting"], columns="label", values="score")
-    rows = own[["model", "setting"]].drop_duplicates()
-    found = found.loc[pd.MultiIndex.from_frame(rows), [first, second]]
-    told = detection(found[first].to_numpy(), found[second].to_numpy())
-    found = found.assign(**{"d′": told.sensitivity, "criterion": told.criterion})
-    found["mean of both"] = found[[first, second]].mean(axis=1)
-    found["without preference"] = told.unbiased
-    return found.rename_axis(columns=None)
+    means = table[(table["language"] == OVERALL) & (table["setting"] != SETTINGS[2])]
+    wide = means.pivot(index=["model", "setting"], columns="label", values="score")
+    rows = pd.MultiIndex.from_frame(means[["model", "setting"]].drop_duplicates())
+    wide = wide.loc[rows, [first, second]].rename_axis(columns=None)
+    told = detection(wide[first].to_numpy(), wide[second].to_numpy())
+    return wide.assign(
+        **{"d′": told.sensitivity, "criterion": told.criterion},
+        **{"mean of both": wide.mean(axis=1), "without preference": told.unbiased},
+    )
 
 
 def as_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
@@ -108,12 +90,8 @@ def by_setting(table: pd.DataFrame, *index: str, language: str = OVERALL) -> pd.
     ``index`` names the columns that tell the rows apart, such as "model"; rows and settings keep
     the order of the table. MixingError for a language that it lacks.
     """
-    own = table[table["language"] == language]
-    if own.empty:
+    rows = table[table["language"] == language]
+    if rows.empty:
         raise MixingError(f"the table has no language {language!r}")
-    own = own.assign(said=as_points(own))
-    found = own.pivot(index=list(index), columns="setting", values="said")
-    rows = pd.MultiIndex.from_frame(own[list(index)].drop_duplicates())
-    return found.loc[
-        rows if len(index) > 1 else rows.get_level_values(0), list(own["setting"].unique())
-    ]
+    said = as_points(rows).set_axis(pd.MultiIndex.from_frame(rows[[*index, "setting"]]))
+    return said.unstack("setting", sort=False)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from xlx.core import paths
 from xlx.mixing.grids import PARTS
+from xlx.mixing.published import CLASSES, PrintedScores, class_points
+from xlx.mixing.within_across import OVERALL
 from xlx.text import corpora, examples, labelled, parallel_sets, questions, sameness
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
@@ -37,7 +38,7 @@ class TaskData:
     @property
     def guess(self) -> float:
         """The share of the commonest label in the sets."""
-        return max(examples.class_counts(self.gold).values()) / len(self.gold)
+        return commonest_share(self.gold)
 
     def described(self) -> pd.Series:
         """Sizes, classes and what was left out."""
@@ -53,18 +54,16 @@ class TaskData:
         return pd.Series(rows | {f"left out: {why}": n for why, n in self.left_out.items()})
 
 
+def commonest_share(gold: Examples) -> float:
+    """The share of the commonest label."""
+    return max(examples.class_counts(gold).values()) / len(gold)
+
+
 def pair_data(
-    task: str,
-    languages: Sequence[str],
-    source: str,
-    n_train: int | None,
-    n_test: int | None,
-    *,
-    train_source: str | None = None,
-    train_data: str | None = None,
-    test_data: str | None = None,
+    task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
+    train_source: str | None = None, train_data: str | None = None, test_data: str | None = None,
     split: str = "test",
-) -> TaskData:
+) -> TaskData:  # fmt: skip
     """Pairs of a task ("NLI", "PI"): the shortest ``n_train`` of ``source``, ``n_test`` to ask."""
     sets, left_out = labelled.parallel_examples(task, languages, split, n_test, path=test_data)
     origin = {"source": train_source, "path": train_data}
@@ -74,39 +73,25 @@ def pair_data(
 
 
 def question_data(
-    languages: Sequence[str],
-    source: str,
-    n_train: int | None,
-    n_test: int | None,
-    *,
-    train_source: str,
-    per_context: int | None = None,
-    train_data: str | None = None,
+    languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
+    train_source: str, per_context: int | None = None, train_data: str | None = None,
     test_data: str | None = None,
-) -> TaskData:
+) -> TaskData:  # fmt: skip
     """Questions with the shortest contexts, to learn in ``source`` and to ask of XQuAD."""
     sets, lacking = questions.parallel_questions(
         "xquad", languages, "test", n_test, per_context=per_context, path=test_data
     )
-    train = questions.parallel_questions(train_source, [source], "train", n_train, path=train_data)[
-        0
-    ]
+    learnt = questions.parallel_questions(train_source, [source], "train", n_train, path=train_data)
     held_out = questions.load_questions(train_source, source, "validation", path=train_data)
-    when_read = pd.DataFrame({code: own.left_out for code, own in sets.items()}).sum(axis=1)
+    when_read = pd.DataFrame({code: part.left_out for code, part in sets.items()}).sum(axis=1)
     left_out = {"lacking in a language": sum(lacking.values())} | when_read.to_dict()
-    return TaskData(train[source], held_out, sets, left_out)
+    return TaskData(learnt[0][source], held_out, sets, left_out)
 
 
 def same_or_other_data(
-    corpus: str,
-    languages: Sequence[str],
-    source: str,
-    n_train: int,
-    n_test: int,
-    seed: int,
-    *,
+    corpus: str, languages: Sequence[str], source: str, n_train: int, n_test: int, seed: int, *,
     alike: bool,
-) -> TaskData:
+) -> TaskData:  # fmt: skip
     """Pairs of which the second is the same sentence or another one (drawn ``alike``)."""
     parallel = corpora.load(corpus, drop_duplicates=True).select(languages)
     train, sets = sameness.same_or_other_parts(parallel, source, n_train, n_test, seed, alike=alike)
@@ -133,82 +118,61 @@ def worked_questions(
     sets: Mapping[str, Questions], cells: Sequence[tuple[str, str]], longest: int = 90
 ) -> pd.DataFrame:
     """The first question in some cells, with the beginning of its context."""
-    shown = [
-        (
-            f"{a}-{b}",
-            f"{sets[a].contexts[0][:longest]} …",
-            sets[b].questions[0],
-            sets[a].answers[0][0].text,
-        )
+    rows = {
+        f"{a}-{b}": (f"{sets[a].contexts[0][:longest]} …", sets[b].questions[0],
+                     sets[a].answers[0][0].text)
         for a, b in cells
-    ]
-    return pd.DataFrame(shown, columns=["cell", *PARTS["QA"], "answer"]).set_index("cell")
+    }  # fmt: skip
+    table = pd.DataFrame.from_dict(rows, "index", columns=[*PARTS["QA"], "answer"])
+    return table.rename_axis("cell")
 
 
 def control_data(
-    languages: Mapping[str, Sequence[str]],
-    source: str,
-    n_train: Mapping[str, int | None],
-    n_test: Mapping[str, int | None],
-    *,
-    train_sources: Mapping[str, str],
-    train_data: Mapping[str, str],
-    test_data: Mapping[str, str],
-    per_context: int | None,
-    corpus: str,
-    seed: int,
-) -> dict[str, TaskData]:
+    languages: Mapping[str, Sequence[str]], source: str, n_train: Mapping[str, int | None],
+    n_test: Mapping[str, int | None], *, train_sources: Mapping[str, str],
+    train_data: Mapping[str, str], test_data: Mapping[str, str], per_context: int | None,
+    corpus: str, seed: int,
+) -> dict[str, TaskData]:  # fmt: skip
     """The data of each task that ``languages`` names ("NLI", "PI", "same", "QA")."""
     data = {}
     for task, codes in languages.items():
         first = codes, source, n_train[task], n_test[task]
         folders = {"train_data": train_data.get(task), "test_data": test_data.get(task)}
-        origin = train_sources.get(task)
+        folders["train_source"] = train_sources.get(task)
         if task == "QA":
-            data[task] = question_data(
-                *first, train_source=origin, per_context=per_context, **folders
-            )
+            data[task] = question_data(*first, per_context=per_context, **folders)
         elif task == "same":
             data[task] = same_or_other_data(corpus, *first, seed, alike=False)
         else:
-            data[task] = pair_data(task, *first, train_source=origin, **folders)
+            data[task] = pair_data(task, *first, **folders)
     return data
 
 
 def mixed_pairs(
-    pairs: Sequence[str],
-    languages: Sequence[str],
-    n_train: int | None,
-    n_test: int | None,
-    *,
-    train_source: str | None,
-    train_data: str | None,
-    test_data: str | None,
-) -> tuple[dict[str, Examples], dict[str, Examples]]:
+    pairs: Sequence[str], languages: Sequence[str], n_train: int | None, n_test: int | None, *,
+    train_source: str | None, train_data: str | None, test_data: str | None,
+) -> tuple[dict[str, Examples], dict[str, Examples]]:  # fmt: skip
     """Pairs of inference to learn, by languages of premise and hypothesis ("en-de"), and to ask."""
-    taught = list(dict.fromkeys(code for pair in pairs for code in pair.split("-")))
+    codes = {pair: pair.split("-") for pair in pairs}
+    taught = list(dict.fromkeys(code for pair in codes.values() for code in pair))
     origin = {"source": train_source, "path": train_data}
     train, _ = labelled.parallel_examples("NLI", taught, "train", n_train, **origin)
     sets, _ = labelled.parallel_examples("NLI", languages, "test", n_test, path=test_data)
-    codes = {pair: pair.split("-") for pair in pairs}
     return {pair: parallel_sets.crossed(train[a], train[b]) for pair, (a, b) in codes.items()}, sets
 
 
 def mixed_sizes(learnt: Mapping[str, Examples], sets: Mapping[str, Examples]) -> pd.Series:
     """How many pairs of each kind are learnt and asked."""
     gold = next(iter(sets.values()))
-    rows = {f"to learn, {pair}": len(own) for pair, own in learnt.items()}
+    rows = {f"to learn, {pair}": len(part) for pair, part in learnt.items()}
     rows |= {"to test": len(gold), "languages": len(sets)}
     return pd.Series(rows | {f"to test, {x}": n for x, n in examples.class_counts(gold).items()})
 
 
 def printed_by_class(languages: Sequence[str], classes: Sequence[str]) -> pd.DataFrame:
     """Tables 6, 12 and 13 of the paper: means over some languages, by the names of our classes."""
-    folder = paths.PUBLISHED / "within_across"
-    tables = [pd.read_csv(path) for path in sorted(folder.glob("table*_pi_by_class_*.csv"))]
-    paper = pd.concat(tables).rename(columns={"label_class": "label", "value": "score"})
-    negative = paper["label"].str.contains("Non|not", case=False, regex=True)
-    paper["label"] = negative.map({True: classes[0], False: classes[1]})
+    paper = class_points(PrintedScores(), "PI")
+    paper["label"] = paper["label"].map(dict(zip(CLASSES["PI"], classes[::-1], strict=True)))
     paper = paper[paper["language"].isin(languages)]
-    means = paper.groupby(["model", "setting", "label"], sort=False)["score"].mean() / 100
-    return means.reset_index().assign(language="mean")
+    means = paper.groupby(["model", "setting", "label"], sort=False)["score"].mean()
+    return means.reset_index().assign(language=OVERALL)

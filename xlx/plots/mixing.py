@@ -8,12 +8,14 @@ from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from xlx.plots.panels import (
     NOT_MEASURED,
     Column,
+    Panels,
     across,
     check_known,
     check_once,
@@ -29,6 +31,8 @@ from xlx.plots.style import (
     HIGH,
     MEASURES,
     NAMES,
+    SMALL,
+    TINY,
     WIDTH,
     handle,
     language_label,
@@ -39,7 +43,7 @@ from xlx.plots.style import (
 _SETTINGS = ("within", "across")
 _GROUPS = ("easiest", "hardest")
 #: The narrowest cells that have room for "86" and for "85.9", in inches.
-_WHOLE, _DECIMAL = 0.19, 0.235
+_WHOLE, _DECIMAL = 0.14, 0.235
 
 
 def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
@@ -49,42 +53,46 @@ def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
 @styled
 def grid_maps(
     table: pd.DataFrame, first: str = "premise", second: str = "hypothesis",
-    unit: str = "accuracy", *, columns: int = 3, middle: float | None = None,
+    unit: str = "accuracy", *, columns: int | None = None, middle: float | None = None,
 ) -> Figure:  # fmt: skip
     """Scores of every pair of languages, a map a model (Figures 2 to 10).
 
-    ``table`` has ``model``, ``first`` and ``second`` (the languages of the parts: rows and columns)
-    and ``score``; ``first``, ``second`` and ``unit`` say what is on the axes and in the cells.
-    Maps have one scale and stand in a row, or ``columns`` in a row where they have no room. Printed
-    numbers are bright where they are high. Where cells have intervals (``low``, ``high``), colours
-    diverge about ``middle`` (by default the middle one of all scores), and a cell whose interval
-    holds it is pale; its decimals are left out.
+    ``table`` has ``model``, ``first`` and ``second`` (languages of the parts, or "all": rows and
+    columns) and ``score``; ``first``, ``second`` and ``unit`` say what is on the axes and in the
+    cells. Maps have one scale and stand in a row, at most ``columns`` of them. Colours are bright
+    where a score is high, or diverge about ``middle`` (such as guessing): then a cell with an
+    interval (``low``, ``high``) has the colour of the end that is nearer to the middle, and is
+    white where the interval holds it.
 
     Raises ValueError for two scores of one cell, or none in the table.
     """
     check_once(table.dropna(subset="score"), "model", "first", "second")
     codes = list(dict.fromkeys([*table["first"], *table["second"]]))
     rows, across_ = ([c for c in codes if c in set(table[side])] for side in ("first", "second"))
-    table = table.assign(value=100 * table["score"], within=table["first"] == table["second"])
+    within = (table["first"] == table["second"]) & (table["first"] != "all")
+    table = table.assign(value=100 * table["score"], within=within)
     models = order(table, "model")
     room = (WIDTH - 0.7) / len(across_)
-    if room / len(models) >= _WHOLE:
-        columns = len(models)
-    columns = max(1, min(columns, len(models), int(room / _WHOLE)))
-    measured = "low" in table
-    decimals = 0 if measured or room / columns < _DECIMAL else 1
+    columns = max(1, min(columns or len(models), len(models), int(room / _WHOLE)))
+    decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
+    written = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
     scale, label = None, f"{unit} (%; bright: high)"
-    if measured:
-        half = 50 * (table["high"] - table["low"]).median()
-        centre = table["value"].median() if middle is None else 100 * middle
-        scale = scale_about(table["value"], centre, 2.5 * half)
-        label = f"{unit} (%); white: {centre:.0f}, an interval is about ±{half:.0f} wide"
+    if middle is not None:
+        if "low" in table:  # a printed score has no interval
+            low, high = (100 * table[end].fillna(table["score"]) for end in ("low", "high"))
+            table["value"] = (100 * middle + 0 * table["value"]).clip(low, high)
+        scale = scale_about(table["value"], 100 * middle, 10)
+        label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
     on = heatmap(
-        table, row="first", column="second", value="value", panel="model", rows=rows,
-        across=across_, framed="within", columns=columns, bar=label, edge=(0.7, 1.5),
-        written=lambda value: number(value, decimals) if pd.notna(value) else "",
-        cell=(min(0.36, room / columns), 0.24), norm=scale, cmap=ABOUT if measured else HIGH,
+        table.assign(written=written), row="first", column="second", value="value", panel="model",
+        rows=rows, across=across_, framed="within", columns=columns, bar=label, edge=(0.7, 1.5),
+        written="written", cell=(min(0.36, room / columns), 0.24), norm=scale,
+        cmap=HIGH if middle is None else ABOUT,
     )  # fmt: skip
+    if scale is not None:
+        on.figure.axes[-1].set_xlim(left=max(0, scale.vmin))  # the bar: no score is below 0
+    for axes in on.axes.values():
+        axes.tick_params(axis="x", labelsize=SMALL if room / columns > _WHOLE + 0.02 else TINY)
     handles = [framed_handle("within a language")]
     if table["value"].count() < len(models) * len(rows) * len(across_):
         handles.append(Patch(**NOT_MEASURED))
@@ -159,12 +167,12 @@ def distances(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def pairs(table: pd.DataFrame, *, columns: int = 5) -> Figure:
+def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None) -> Figure:
     """A model fine-tuned on a pair of languages and its baselines, a panel a pair (Tables 4, 9).
 
     ``table`` has ``pair`` ("en-de"), ``row`` ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*"),
-    ``condition``, ``score``, ``low`` and ``high``, as `mixing.pairs` gives them; ``columns`` panels
-    stand side by side.
+    ``condition``, ``score``, ``low`` and ``high``, as `mixing.pair_table` gives them; ``columns``
+    panels stand side by side.
 
     Raises ValueError for two scores of one place.
     """
@@ -175,7 +183,8 @@ def pairs(table: pd.DataFrame, *, columns: int = 5) -> Figure:
         looks=looks(order(table, "condition"), {}), columns=columns, width=1.7, lane=0.14,
         joined=table["condition"].nunique() == 2,
     )  # fmt: skip
-    return on.done(f"score (%)   [{meaning}]")
+    handles = [] if chance is None else [_chance(on, chance)]
+    return on.done(f"score (%)   [{meaning}]", handles=handles)
 
 
 def _settings(
@@ -195,8 +204,14 @@ def _settings(
     )  # fmt: skip
     handles = []
     if chance is not None:
-        of_key = chance if isinstance(chance, Mapping) else {}
-        across(on, {key: 100 * of_key[key[1]] for key in on.axes if key[1] in of_key}
-               if of_key else 100 * chance)  # fmt: skip
-        handles.append(handle("chance", GUESSING | {"marker": ""}, line=True))
+        if isinstance(chance, Mapping):
+            chance = {key: chance[key[1]] for key in on.axes if key[1] in chance}
+        handles.append(_chance(on, chance))
     return on.done(xlabel, handles=handles)
+
+
+def _chance(on: Panels, chance: float | Mapping) -> Line2D:
+    """Draw the share of guessing, of all panels or by panel, and give its legend entry."""
+    by_panel = chance if isinstance(chance, Mapping) else dict.fromkeys(on.axes, chance)
+    across(on, {key: 100 * share for key, share in by_panel.items()})
+    return handle("chance", GUESSING | {"marker": ""}, line=True)
