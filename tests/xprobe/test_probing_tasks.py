@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -347,19 +346,6 @@ def test_labels_hold_for_the_sentences(tasks, german, name: str) -> None:
                     assert sorted(tokens) == sorted(original)
                 case "SOMO" if class_ == "replaced":
                     assert sum(a != b for a, b in zip(tokens, original, strict=True)) == 1
-
-
-def test_replaced_words_have_bigrams_as_frequent_as_those_they_replace(tasks, german) -> None:
-    everything = {t.key: tuple(token.lower() for token in t.tokens) for s in german for t in s}
-    bigrams = Counter(pair for tokens in everything.values() for pair in pairwise(tokens))
-    by_base = {f"{s.source}:{t.id}": everything[t.key] for s in german for t in s}
-    part = tasks["SOMO"].test
-    for tokens, label, base in zip(part.tokens, part.labels, part.bases, strict=True):
-        original = by_base[base]
-        for new, old in zip(pairwise(tokens), pairwise(original), strict=True):
-            assert bigrams[new] > 0
-            assert abs(math.log(bigrams[new]) - math.log(bigrams[old])) <= 1
-            assert label or new == old
 
 
 def test_every_depth_comes_equally_often_within_every_bin(tasks) -> None:

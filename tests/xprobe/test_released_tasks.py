@@ -32,10 +32,15 @@ def test_released_data_are_read_and_their_overlaps_seen(tmp_path: Path) -> None:
     assert overlaps(task) == {"sentences": 2, "bags": 2, "bases": 0}
 
 
-def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) -> None:
+def in_folder(folder: Path, rows: str) -> Path:
+    """The same rows in all parts, as X-Probe has them."""
     for part in ("tr", "va", "te"):
-        (tmp_path / f"{part}.txt").write_text("10\ta b\n2\tc d\n", encoding="utf-8")
-    task = read_senteval(tmp_path, "TreeDepth", "de")
+        (folder / f"{part}.txt").write_text(rows, encoding="utf-8")
+    return folder
+
+
+def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) -> None:
+    task = read_senteval(in_folder(tmp_path, "10\ta b\n2\tc d\n"), "TreeDepth", "de")
     assert task.classes == ("2", "10")
     assert [part.labels.tolist() for part in task.parts().values()] == [[1, 0]] * 3
     (tmp_path / "te.txt").unlink()
@@ -46,10 +51,8 @@ def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) ->
 def test_released_data_are_read_in_either_order_of_columns(tmp_path: Path) -> None:
     """X-Probe has the sentence first, in a folder; SentEval the label, in one file."""
     rows = [("He fell .", "Sing"), ("They fell .", "Plur"), ("Run", "Plur"), ("te", "Sing")]
-    for part in ("tr", "va", "te"):
-        own = "".join(f"{sentence}\t{label}\n" for sentence, label in rows)
-        (tmp_path / f"{part}.txt").write_text(own, encoding="utf-8")
-    task = read_senteval(tmp_path, "SubjNum", "en")
+    own = "".join(f"{sentence}\t{label}\n" for sentence, label in rows)
+    task = read_senteval(in_folder(tmp_path, own), "SubjNum", "en")
     assert task.classes == ("Plur", "Sing")
     assert task.train.tokens == (("he", "fell", "."), ("they", "fell", "."), ("run",), ("te",))
     assert task.test.labels.tolist() == [1, 0, 0, 1]
@@ -65,15 +68,11 @@ def test_released_data_are_read_in_either_order_of_columns(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("rows", "which"), [(["Run\tPlur", "Go\tSing"], "none"), (["a b\tc d", "e f\tg h"], "both")]
+    ("rows", "which"), [("Run\tPlur\nGo\tSing", "none"), ("a b\tc d\ne f\tg h", "both")]
 )
-def test_columns_that_cannot_be_told_apart_are_refused(
-    tmp_path: Path, rows: list[str], which: str
-) -> None:
-    for part in ("tr", "va", "te"):
-        (tmp_path / f"{part}.txt").write_text("\n".join(rows), encoding="utf-8")
+def test_columns_that_cannot_be_told_apart_are_refused(tmp_path: Path, rows, which: str) -> None:
     with pytest.raises(ValueError, match=f"{which} of the two columns have spaces"):
-        read_senteval(tmp_path, "SubjNum", "en")
+        read_senteval(in_folder(tmp_path, rows), "SubjNum", "en")
 
 
 def test_released_sentences_are_in_small_letters_of_the_language(tmp_path: Path) -> None:

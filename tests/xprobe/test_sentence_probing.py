@@ -280,46 +280,23 @@ def test_two_functions_that_are_called_alike_are_not_mixed() -> None:
         of_function("mine", "en", lambda x: np.zeros(len(x)))
 
 
-def test_control_labels_are_dealt_to_first_words_evenly() -> None:
-    rng = np.random.default_rng(0)
-
-    def some(n: int) -> TaskPart:
-        # Some words begin many sentences, most begin few.
-        firsts = [f"w{int(each)}" for each in np.minimum(rng.zipf(1.6, n), 60)]
-        return TaskPart(tuple((each, "x") for each in firsts), np.zeros(n, int), ("b",) * n)
-
-    task = ProbingTask("SOMO", "en", ("a", "b", "c"), some(200), some(40), some(70))
-    dealt = dealt_labels(task, 0)
-    assert {name: len(own) for name, own in dealt.items()} == {
-        "train": 200, "validation": 40, "test": 70,
-    }  # fmt: skip
-    given: dict[str, set[int]] = {}
-    sizes: Counter[str] = Counter()
-    for name, part in task.parts().items():
-        for tokens, label in zip(part.tokens, dealt[name].tolist(), strict=True):
-            given.setdefault(tokens[0], set()).add(label)
-            sizes[tokens[0]] += 1
-    assert all(len(labels) == 1 for labels in given.values())
-    counts = np.bincount(np.concatenate(list(dealt.values())), minlength=3)
-    assert counts.sum() == 310
-    assert counts.max() - counts.min() <= max(sizes.values())
-
-
-def test_control_labels_go_to_frequent_words_first() -> None:
+def test_control_labels_are_dealt_to_first_words_evenly_the_frequent_first() -> None:
     firsts = "a" * 10 + "b" * 5 + "c" * 5 + "d" * 3 + "e" * 2 + "f"
 
     def part(letters: str) -> TaskPart:
-        return TaskPart(tuple((each,) for each in letters), np.zeros(len(letters), int), ("b",))
+        return TaskPart(tuple((x, "y") for x in letters), np.zeros(len(letters), int), ("b",))
 
     for seed in range(5):
         # The parts count together: "a" is the commonest in all, and in none but train.
         parts = map(part, (firsts[:12], firsts[12:20], firsts[20:]))
-        task = ProbingTask("x", "en", ("0", "1", "2"), *parts)
-        labels = np.concatenate(list(dealt_labels(task, seed).values())).tolist()
-        of_word = dict(zip(firsts, labels, strict=True))
+        dealt = dealt_labels(ProbingTask("x", "en", ("0", "1", "2"), *parts), seed)
+        assert [len(own) for own in dealt.values()] == [12, 8, 6]
+        pairs = list(zip(firsts, np.concatenate(list(dealt.values())).tolist(), strict=True))
+        of_word = dict(pairs)
+        assert len(set(pairs)) == 6  # a label for each word
         # 10 | 5 | 5, then 3 to one of these, 2 and 1 to the other: 10 | 8 | 8.
-        assert sorted(Counter(labels).values()) == [8, 8, 10]
-        assert of_word["a"] not in {of_word[each] for each in "bcdef"}
+        assert sorted(Counter(label for _, label in pairs).values()) == [8, 8, 10]
+        assert of_word["a"] not in {of_word[letter] for letter in "bcdef"}
         assert of_word["e"] == of_word["f"] != of_word["d"]
 
 

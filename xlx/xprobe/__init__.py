@@ -6,22 +6,6 @@ languages; out come tasks (`probing_tasks`), encoders trained in one language an
 of that (`relative_accuracies`, `rank_correlations`). `experiments` has what the notebooks ask.
 """
 
-from xlx.xprobe.summaries import (
-    above_guessing,
-    beyond,
-    encoder_distances,
-    gains,
-    mean_sd,
-    rank_correlations,
-    relative_accuracies,
-)
+from xlx.xprobe.summaries import gains, mean_sd, rank_correlations, relative_accuracies
 
-__all__ = [
-    "above_guessing",
-    "beyond",
-    "encoder_distances",
-    "gains",
-    "mean_sd",
-    "rank_correlations",
-    "relative_accuracies",
-]
+__all__ = ["gains", "mean_sd", "rank_correlations", "relative_accuracies"]

@@ -290,10 +290,7 @@ def _answered(own: InferenceEncoder, premises: Sentences, hypotheses: Sentences)
 
 
 def _answers_apart(stored: Value, computed: Value) -> float:
-    """How far accuracies of the epochs are apart, or the share of pairs answered otherwise.
-
-    The number of epochs may differ, where two of them are nearly equal.
-    """
+    """How far the best accuracies are apart (of so many epochs or others), or the answers."""
     pairs = stored["predicted"], computed["predicted"]
     if pairs[0].shape != pairs[1].shape:
         return math.inf

@@ -136,17 +136,13 @@ class PrintedTables:
 
     def readings(self) -> pd.DataFrame:
         """Table 1 from Table 4, by which cells are taken and what the variance is divided by."""
-        everywhere = set(self.languages)
-        cells = {
-            "all 36": everywhere,
-            "without English": everywhere - {"en"},
-            "without French (UN)": everywhere - {"fr-UN"},
-            "without French (Europarl)": everywhere - {"fr"},
-            "without English, French (UN)": everywhere - {"en", "fr-UN"},
-        }
+        left_out = {
+            "all 36": (), "without English": ("en",), "without French (UN)": ("fr-UN",),
+            "without French (Europarl)": ("fr",), "without English, French (UN)": ("en", "fr-UN"),
+        }  # fmt: skip
         rows = []
-        for (name, kept), ddof in itertools.product(cells.items(), (0, 1)):
-            own = mean_sd(self.cells[self.cells["language"].isin(kept)], ddof=ddof)
+        for (name, codes), ddof in itertools.product(left_out.items(), (0, 1)):
+            own = mean_sd(self.cells[~self.cells["language"].isin(codes)], ddof=ddof)
             own = own.set_index("task")
             apart = (own[["mean", "sd"]] - self.table1).abs()
             usual = np.sqrt(((2 * self.half) ** 2 / own["n"].iloc[0] + 0.001**2) / 12)
@@ -217,11 +213,11 @@ class PrintedTables:
     def signs(self) -> pd.DataFrame:
         """By task: cells ``better`` and ``worse`` than English, ``mean gain``, and how many
         ``encoders`` and ``settings`` gain on average."""
-        ratios = self.ratios
+        ratios, by_task = self.ratios, self.ratios.groupby("task")
         columns = {
-            "better": (ratios["sign"] > 0).groupby(ratios["task"]).sum(),
-            "worse": (ratios["sign"] < 0).groupby(ratios["task"]).sum(),
-            "mean gain": ratios.groupby("task")["gain"].mean().round(3) + 0.0,
+            "better": by_task["sign"].agg(lambda sign: (sign > 0).sum()),
+            "worse": by_task["sign"].agg(lambda sign: (sign < 0).sum()),
+            "mean gain": by_task["gain"].mean().round(3) + 0.0,
         }
         for name, key in (("encoders", "encoder"), ("settings", "language")):
             means = ratios.groupby(["task", key])["gain"].mean()
@@ -288,8 +284,8 @@ class PrintedTables:
     def setting_distances(self) -> dict[tuple[str, str], float]:
         """Mean absolute difference of each two settings."""
         return {
-            pair: float((self.accuracy[pair[0]] - self.accuracy[pair[1]]).abs().mean())
-            for pair in itertools.combinations(self.languages, 2)
+            (one, other): float((self.accuracy[one] - self.accuracy[other]).abs().mean())
+            for one, other in itertools.combinations(self.languages, 2)
         }
 
     @cached_property

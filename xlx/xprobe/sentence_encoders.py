@@ -160,10 +160,7 @@ class SentenceTable:
 
 
 class SentenceEncoder(nn.Module):
-    """Word vectors ``(b, t, words)`` and lengths ``(b,)`` → sentence vectors ``(b, width)``.
-
-    What stands in the word vectors beyond the length of a sentence is not looked at.
-    """
+    """Word vectors ``(b, t, words)`` and lengths ``(b,)`` → sentence vectors ``(b, width)``."""
 
     width: int
 
@@ -200,10 +197,7 @@ class _BiLSTM(nn.Module):
 
 
 class _Recurrent(SentenceEncoder):
-    """Maximum of the states over the words, or the last state of each direction, side by side.
-
-    The last state of the backward direction is the one at the first word.
-    """
+    """Maximum of the states over the words, or the last states of both directions."""
 
     def __init__(self, sizes: Sizes, *, last: bool) -> None:
         super().__init__()
@@ -214,15 +208,12 @@ class _Recurrent(SentenceEncoder):
         if not self.last:
             return states.masked_fill(_beyond(states, lengths)[:, :, None], -torch.inf).amax(dim=1)
         rows = torch.arange(len(states), device=states.device)
-        ahead, back = states.chunk(2, dim=-1)
+        ahead, back = states.chunk(2, dim=-1)  # the last of these is at the first word
         return torch.cat([ahead[rows, lengths - 1], back[:, 0]], dim=-1)
 
 
 class _Convolutional(SentenceEncoder):
-    """Filters of several widths, rectified, their maximum or mean over all places, projected.
-
-    A sentence that is shorter than a filter, its padding counted, has one place there.
-    """
+    """Filters of several widths, rectified, their maximum or mean over all places, projected."""
 
     def __init__(self, sizes: Sizes, *, mean: bool) -> None:
         super().__init__()
@@ -240,7 +231,7 @@ class _Convolutional(SentenceEncoder):
             # Enough behind for one place even in the shortest batch.
             behind = max(padding, width - padding - words.shape[2])
             maps = functional.relu(conv(functional.pad(words, (padding, behind))))
-            places = (lengths + 2 * padding - width + 1).clamp(min=1)
+            places = (lengths + 2 * padding - width + 1).clamp(min=1)  # one if it is too short
             # After the rectifier zero is as good as nothing, for a maximum and for a sum.
             maps = maps.masked_fill(_beyond(maps.transpose(1, 2), places)[:, None], 0)
             pooled.append(maps.sum(dim=2) / places[:, None] if self.mean else maps.amax(dim=2))

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from xlx.core import checks, statistics, work
 from xlx.core.executors import one_thread
@@ -197,15 +199,6 @@ def _states(encode: Encode, tasks: Sequence[ProbingTask]) -> list[dict[str, np.n
     ]
 
 
-def _stack(parts: Sequence[np.ndarray], fill: float) -> np.ndarray:
-    """Arrays as one, filled up to the longest: ``(g, n, ...)``."""
-    longest = max(len(part) for part in parts)
-    stacked = np.full((len(parts), longest, *parts[0].shape[1:]), fill, dtype=parts[0].dtype)
-    for row, part in zip(stacked, parts, strict=True):
-        row[: len(part)] = part
-    return stacked
-
-
 def _scores(
     stack: Sequence[tuple[ProbingTask, Mapping[str, np.ndarray]]],
     control: bool,
@@ -214,11 +207,14 @@ def _scores(
     """Probes of some cells at once, which have one width and one number of classes."""
     tasks, states = zip(*stack, strict=True)
     parts, n_classes = list(tasks[0].parts()), len(tasks[0].classes)
-    stacked = [_stack([own[name] for own in states], 0) for name in parts]
+
+    def stacked(arrays: Sequence[Mapping[str, np.ndarray]], fill: float) -> list[torch.Tensor]:
+        rows = ([torch.from_numpy(own[name]) for own in arrays] for name in parts)
+        return [pad_sequence(own, batch_first=True, padding_value=fill) for own in rows]
 
     def evaluated(labels: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
-        padded = [_stack([own[name] for own in labels], -1) for name in parts]
-        return probes.evaluate_probes(*map(probes.Split, stacked, padded), n_classes, **options)
+        splits = map(probes.Split, stacked(states, 0), stacked(labels, -1))
+        return probes.evaluate_probes(*splits, n_classes, **options)
 
     with one_thread():
         labels = [{x: part.labels for x, part in task.parts().items()} for task in tasks]

@@ -193,10 +193,7 @@ def _described(plan: _Plan) -> pd.DataFrame:
 
 
 def _shortest(task: ProbingTask, label: int) -> Tokens:
-    """The shortest sentence of the test part with a label: of those that read well, if there are.
-
-    That is six tokens or more that begin with two words.
-    """
+    """The shortest test sentence with a label, if possible of six tokens that begin with words."""
     own = [task.test.tokens[i] for i in (task.test.labels == label).nonzero()[0]]
     fit = [x for x in own if len(x) > 5 and all(map(str.isalpha, x[:2]))] or own
     return min(fit, key=lambda tokens: (len(tokens), tokens), default=())

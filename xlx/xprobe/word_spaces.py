@@ -113,10 +113,7 @@ def _occurrences(lines: Sequence[Sequence[str]], vectors: WordVectors) -> sparse
 def _association(
     source: sparse.csr_array, target: sparse.csr_array, min_count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """G² of the words that are together in `min_count` lines or more, and more than by chance.
-
-    Returns the strengths and the positions in both vocabularies, ``(n_links,)`` each.
-    """
+    """G² of words that are together more than by chance, and their positions: ``(n_links,)``."""
     together = (source.T @ target).tocoo()
     n = source.shape[0]
     in_source, in_target = (

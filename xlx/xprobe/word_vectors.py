@@ -198,12 +198,9 @@ def factorised(
 def _neighbours(
     sentences: Sequence[Sequence[str]], words: Sequence[str], window: int
 ) -> sparse.csr_array:
-    """How often each word has each other near it, near ones counting more: ``(n, n)``, symmetric.
-
-    A word that is not among `words` keeps its place in the line.
-    """
+    """How often each word has each other near it, near ones counting more: ``(n, n)``."""
     index = {word: i for i, word in enumerate(words)}
-    # window places after each line that are no word: so no pair is across two lines.
+    # Other words keep their places; those behind a line keep pairs from being across two.
     apart = [-1] * window
     flat = np.array(
         [i for line in sentences for i in (*(index.get(word, -1) for word in line), *apart)]
