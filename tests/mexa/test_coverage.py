@@ -297,10 +297,13 @@ def test_results_are_apart_by_their_scores() -> None:
         ({"hits": np.eye(2, 10, 3, dtype=bool)}, 0),
         ({"hits": np.zeros((2, 10), bool)}, 0.1),
         ({"measures": np.array([[0.5, np.nan], [0.1, 0.25]])}, 0.05),
+        ({"measures": np.array([[0.5, np.nan], [0.1, -2]])}, 2.2),
         ({"measures": np.zeros((2, 2))}, np.inf),  # NaN there
         ({"cut": np.array([1, 1])}, np.inf),
     ):
         assert coverage.coverage_difference(value, value | change) == pytest.approx(expected)
+    margins = (value | {"measures": np.full((2, 2), x)} for x in (-100.0, -101.0))
+    assert coverage.coverage_difference(*margins) == pytest.approx(0.01)
 
 
 # --- errors ---------------------------------------------------------------------------------------

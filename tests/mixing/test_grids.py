@@ -257,7 +257,7 @@ def test_weights_that_a_run_left_are_asked(model: str, monkeypatch: pytest.Monke
 def test_weights_that_are_not_as_they_were_written_are_made_again(model: str) -> None:
     wanted = job(model, PAIRS)
     whole = evaluate([wanted], PAIRS)[0]
-    (weights,) = (current().cache / "finetuned").rglob("*.safetensors")
+    (weights,) = (current().cache / "finetuned").rglob("*.arrow")
     content = bytearray(weights.read_bytes())
     content[-5] ^= 64
     weights.write_bytes(content)

@@ -403,7 +403,7 @@ def test_runs_side_by_side_are_those_one_after_another(
     assert [run.seed for run in both] == [1, 2, 1]
     assert all(same(run, vanilla) for run in both[::2])
     assert len(list((cache / "results").rglob("*.arrow"))) == 2
-    assert len(list((cache / "finetuned").rglob("*.safetensors"))) == 2
+    assert len(list((cache / "finetuned").rglob("*.arrow"))) == 2
 
 
 def test_runs_are_as_far_apart_as_their_scores(model: str) -> None:

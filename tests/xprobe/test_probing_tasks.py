@@ -39,7 +39,7 @@ def tree(text: str, name: str = "1", language: str = "en") -> Tree:
         lines.append(
             "\t".join((str(n), form, "_", tag, "_", *(feats or "_"), head, relation, "_", "_"))
         )
-    (made,) = read_trees(lines, "made", language, strict=True)
+    (made,) = read_trees(lines, "made", language)
     return made
 
 

@@ -493,3 +493,15 @@ def test_a_map_is_measured_and_finds_the_words_that_it_was_made_of(
     both = lookups["en"].load()(["w3"]), lookups["de"].load()(["w3"])
     np.testing.assert_allclose(*both, atol=1e-3)
     assert not lookups["de"].load()(["never"]).any()
+
+
+def test_answers_are_apart_by_what_is_reached_and_a_fifth_of_what_is_said() -> None:
+    answered = {"accuracy": np.array([0.3, 0.5]), "predicted": np.array([0, 1, 2, 0])}
+    for change, expected in (
+        ({}, 0),
+        ({"accuracy": np.array([0.4, 0.1, 0.45])}, 0.05),
+        ({"predicted": np.array([0, 1, 2, 1])}, 0.05),
+        ({"predicted": np.array([0, 1])}, np.inf),
+    ):
+        apart = encoder_recipes.ANSWERS.difference(answered, answered | change)
+        assert apart == pytest.approx(expected)

@@ -433,3 +433,16 @@ def test_a_layer_of_a_model_reads_tokens_with_spaces_between() -> None:
     assert len({identity(own) for own in (subject, rounded, other)}) == 3
     with pytest.raises(ValueError, match=r"mini-xlmr has the layers 0 to 6, and not 7"):
         of_model("mini-xlmr", "en", 7).ready([])(texts)
+
+
+def test_cells_are_apart_by_standard_errors() -> None:
+    cell = pd.DataFrame(
+        {"seed": [1], "n_train": [9], "n_test": [50], "accuracy": [0.5], "majority": [0.5]}
+    ).assign(classes=2)
+    for change, expected in (
+        ({}, 0),
+        ({"accuracy": 0.7}, 2),  # sqrt(0.25 / 50 + 0.25 / 50) is 0.1
+        ({"n_test": 51}, math.inf),
+        ({"control_accuracy": 0.5}, math.inf),
+    ):
+        assert CELLS.difference(cell, cell.assign(**change)) == pytest.approx(expected)

@@ -184,7 +184,7 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
 
 
 LIKE_LENGTH = work.Kind(
-    "abx-like-length", _like_length, version=1, tolerance=1e-3, difference=_apart
+    "abx-like-length", _like_length, version=1, tolerance=2e-4, difference=_apart
 )
 
 

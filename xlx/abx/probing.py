@@ -234,8 +234,8 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
     return largest
 
 
-PROBES = work.Kind("probes", _probes, version=1, tolerance=0.05, difference=_apart)
-TRANSFER = work.Kind("transfer", _transfers, version=1, tolerance=0.05, difference=_apart)
+PROBES = work.Kind("probes", _probes, version=1, tolerance=0.01, difference=_apart)
+TRANSFER = work.Kind("transfer", _transfers, version=1, tolerance=0.01, difference=_apart)
 
 
 def _portions(

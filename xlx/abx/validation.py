@@ -186,6 +186,6 @@ def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
 
 
 #: Near ties fall differently where vectors differ in their last digits.
-SAMPLED = work.Kind("abx-sampled", _sampled, version=1, tolerance=2e-3)
+SAMPLED = work.Kind("abx-sampled", _sampled, version=1, tolerance=1e-3)
 ERRORS = work.Kind("abx-errors", _errors, version=1, tolerance=1e-3)
 CONTROLS = work.Kind("abx-controls", _controls, version=1, tolerance=2e-3, difference=_apart)

@@ -213,7 +213,10 @@ def hits_of(scores: measures.PivotScores) -> dict[str, np.ndarray]:
 
 
 def coverage_difference(stored: work.Value, computed: work.Value) -> float:
-    """The largest difference of a score or measure; infinite where other sentences were cut."""
+    """The largest difference of a score or measure; infinite where other sentences were cut.
+
+    Margins are ratios without bounds: what is above 1 is compared by its share.
+    """
     if stored.keys() != computed.keys() or not np.array_equal(
         stored.get("cut"), computed.get("cut")
     ):
@@ -222,7 +225,8 @@ def coverage_difference(stored: work.Value, computed: work.Value) -> float:
         np.vstack([value["hits"].mean(axis=1)[None], *value.get("measures", ())])
         for value in (stored, computed)
     ]
-    return work.largest_difference({"scores": both[0]}, {"scores": both[1]})
+    unit = np.fmax(1, np.abs(both[0]))  # not NaN where there is none to compare
+    return work.largest_difference({"scores": both[0] / unit}, {"scores": both[1] / unit})
 
 
 #: A sentence of a hundred may be a hit on one processor and tied on another.

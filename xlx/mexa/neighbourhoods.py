@@ -67,5 +67,5 @@ def _otherwise_placed(stored: work.Value, computed: work.Value) -> float:
 
 
 PLANE = work.Kind(
-    "neighbourhoods", _placed, version=1, tolerance=0.25, difference=_otherwise_placed
+    "neighbourhoods", _placed, version=1, tolerance=0.15, difference=_otherwise_placed
 )

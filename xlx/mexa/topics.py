@@ -153,7 +153,7 @@ def _difference(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
     return float((both[0] - both[1]).abs().max())
 
 
-TOPIC_PROBES = work.Kind("topics", _tested, version=1, tolerance=0.05, difference=_difference)
+TOPIC_PROBES = work.Kind("topics", _tested, version=1, tolerance=0.02, difference=_difference)
 
 
 def chosen_layer(table: pd.DataFrame) -> dict[str, int]:

@@ -282,7 +282,7 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
 
 #: A cell of a grid; its tolerance is that of what was fine-tuned.
 CELL = work.Kind(
-    "grids", _answered, version=1, tolerance=0.15, difference=_apart, side_by_side=True,
+    "grids", _answered, version=1, tolerance=0.1, difference=_apart, side_by_side=True,
     shared_seconds=60.0,  # the fine-tuning
 )  # fmt: skip
 

@@ -150,9 +150,12 @@ def parallel_examples(
     """A part of a task in several languages: what all of them have, the `shortest` n at most.
 
     Returns the sets and how many examples `common` left out. ``options`` and errors are those of
-    `load_labelled`; a language named twice is a ValueError, nothing in all languages a TextError.
+    `load_labelled`; a language named twice is a ValueError, a task of words, or nothing in all
+    languages, a TextError.
     """
     codes = checks.several(languages, "languages", once=True)
+    if task in ("POS", "NER"):
+        raise TextError(f"{task} labels words: there are NLI, PI and TOPIC to classify")
     sets, left_out = common({x: load_labelled(task, x, split, **options) for x in codes})
     kept = shortest(sets, n)
     return {code: examples.at(kept) for code, examples in sets.items()}, left_out

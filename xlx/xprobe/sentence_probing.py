@@ -246,9 +246,22 @@ def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
     return {name: np.array([of[word] for word in own]) for name, own in firsts.items()}
 
 
-#: A probe is trained: an encoder's moves by single sentences of some hundred with last digits.
+def _cells_apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
+    """How far two cells' accuracies are apart, in standard errors of such a difference.
+
+    Those of encoders trained on two processors were 2.8 apart at most in 2,024 cells: as far as
+    other test sentences would make them.
+    """
+    fixed = ["seed", "n_train", "n_test", "majority", "classes"]
+    if set(stored) != set(computed) or not stored[fixed].equals(computed[fixed]):
+        return np.inf
+    shares = [name for name in ("accuracy", "control_accuracy") if name in stored]
+    apart = (stored[shares] - computed[shares]).abs().max(axis=1)
+    return float((apart / np.sqrt(0.5 / stored["n_test"])).max())
+
+
 CELLS = work.Kind(
-    "xprobe-cells", _probed, version=1, tolerance=0.15, side_by_side=True,
+    "xprobe-cells", _probed, version=1, tolerance=4.0, difference=_cells_apart, side_by_side=True,
     shared_seconds=120.0,  # word vectors, the encoder and its mapping
 )  # fmt: skip
 
