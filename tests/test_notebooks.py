@@ -314,3 +314,17 @@ def test_readme_names_the_notebooks_that_show_printed_numbers() -> None:
         )
     }
     assert set(re.findall(r"`([^`]+)`", named)) == shown
+
+
+@pytest.mark.parametrize(
+    "sample", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+)
+def test_samples_of_the_readme_name_what_there_is(sample: str) -> None:
+    tree = ast.parse(sample)
+    tree.body = [node for node in tree.body if "SLURM" not in ast.unparse(node)]
+    names: dict[str, object] = {}
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    exec(compile(ast.Module(imports, []), "README.md", "exec"), names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            assert node.value.id not in names or hasattr(names[node.value.id], node.attr)
