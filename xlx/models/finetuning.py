@@ -175,8 +175,8 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
 
 
 #: A run. Its way parts from that of another processor at the first differing digit; what stays is
-#: how good it gets.
-RUN = work.Kind("finetuning", _run, version=1, tolerance=0.1, difference=_apart, side_by_side=True)
+#: how good it gets (0.09 apart at most in 75 runs, AVX2 and AVX-512).
+RUN = work.Kind("finetuning", _run, version=1, tolerance=0.15, difference=_apart, side_by_side=True)
 
 
 def _made_with() -> dict[str, str]:
