@@ -10,6 +10,7 @@ from xlx.abx import contrasts, discrimination, measurement, series
 from xlx.core import paths, statistics
 from xlx.family.recipes import RECIPES
 from xlx.models import embeddings, loading
+from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 Measured = list[measurement.Measurement]
@@ -151,10 +152,10 @@ def test_differences(measured: Measured) -> None:
 def test_errors_over_documents_stand_beside_those_over_sentences(
     corpus: ParallelCorpus, measured: Measured
 ) -> None:
-    assert series.documents(corpus) == list(corpus.ids)  # ids without documents: each its own
+    assert corpora.documents(corpus) == corpus.ids  # ids without documents: each its own
     named = replace(corpus, ids=tuple(f"test-en-news_a.b:{i // 2}:{i}" for i in range(10)))
-    groups = series.documents(named)
-    assert groups[1:3] == ["test-en-news_a.b:0", "test-en-news_a.b:1"]
+    groups = corpora.documents(named)
+    assert groups[1:3] == ("test-en-news_a.b:0", "test-en-news_a.b:1")
     last = measured[-1]
     table = series.document_errors(measured[-2:], groups).set_index(["checkpoint", "task"])
     row = table.loc[last.step, "MD"]

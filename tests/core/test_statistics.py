@@ -47,6 +47,20 @@ def test_errors_over_groups_leave_out_a_group() -> None:
         statistics.grouped_error(values, ["one"] * 200)
 
 
+def test_the_error_of_left_out_scores_is_that_of_groups() -> None:
+    rng = np.random.default_rng(5)
+    groups, values = np.arange(60) // np.array([4] * 30 + [9] * 30), rng.normal(size=60)
+    names, sizes = np.unique(groups, return_counts=True)
+    left_out = np.array([values[groups != name].mean() for name in names])
+    error = statistics.left_out_error(values.mean(), left_out, sizes)
+    assert error == pytest.approx(statistics.grouped_error(values, groups, order=1))
+    single = np.array([np.delete(values, i).mean() for i in range(60)])
+    error = statistics.left_out_error(values.mean(), single, np.ones(60))
+    assert error == pytest.approx(values.std(ddof=1) / np.sqrt(60))
+    with pytest.raises(ValueError, match="two of them or more"):
+        statistics.left_out_error(1.0, np.ones(1), [3])
+
+
 def test_verdicts_are_those_of_the_interval() -> None:
     low, high = [0.1, -0.1, -0.3, 0.0], [0.2, 0.1, -0.1, 0.0]
     assert statistics.verdicts(low, high) == ["yes", "not seen", "the opposite", "not seen"]

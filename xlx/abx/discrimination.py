@@ -18,20 +18,24 @@ the averages of their influences; hence an interval for any average costs nothin
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, field
+from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
 import torch
 
+from xlx.abx import comparisons
+from xlx.abx.comparisons import Distractors, PositionGroups
 from xlx.abx.triplets import Triplets, sample_triplets
 from xlx.core import checks
-from xlx.models import alignment
-from xlx.models.similarity import Block, Vectors, blocks, unit_vectors
+from xlx.models.similarity import Vectors, blocks, unit_vectors
 
 #: What is scored of every pair of languages.
 SCORES = ("LD", "MD", "retrieval")
+
+#: Name → language of B → boolean ``(n, n)``: ``[a, b]``, whether b may be B where A is at a.
+Masks = Mapping[str, Mapping[str, np.ndarray]]
 
 
 # --- Algorithm 3, on sampled triplets -------------------------------------------------------------
@@ -116,7 +120,9 @@ class PairScores:
     ``scores``: task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first
     language, in the second. ``influence``: task → ``(n_layers, n_pairs, n_sentences)``, both
     directions averaged; empty unless asked for. Of LD and MD, the mean score of the triplets with
-    this position in either place; of retrieval, the credit of this query.
+    this position in either place; of retrieval, the credit of this query. ``left_out``: grouping →
+    task → ``(n_layers, n_pairs, n_groups)``, the score without each group, both directions
+    averaged. ``masked``: task of a mask → its number of triplets, ``(n_pairs, 2)``.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -124,6 +130,8 @@ class PairScores:
     n_sentences: int
     scores: dict[str, np.ndarray]
     influence: dict[str, np.ndarray]
+    left_out: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    masked: dict[str, np.ndarray] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
         """Tidy: one row per task, layer, pair and direction.
@@ -139,9 +147,10 @@ class PairScores:
             "language_2": pairs[pair, 1],
             "x_language": pairs[pair, side],
         }
+        plain = {"LD": n * (n - 1), "MD": n * (n - 1), "retrieval": n}
         tables = [
             pd.DataFrame({"task": task, **columns, "score": scores.ravel()}).assign(
-                n_triplets=n if task == "retrieval" else n * (n - 1)
+                n_triplets=plain[task] if task in plain else self.masked[task][pair, side]
             )
             for task, scores in self.scores.items()
         ]
@@ -154,6 +163,8 @@ def exact(
     layers: Sequence[int] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
     influence: bool = False,
+    masks: Masks | None = None,
+    groups: Mapping[str, Sequence[object]] | None = None,
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> PairScores:
@@ -161,11 +172,17 @@ def exact(
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
     single layer (dense or sparse); sentences aligned across languages. Without ``layers`` all, the
-    embedding layer (0) included; without ``pairs`` every unordered one. ``influence``: also return
-    what intervals need; about half as fast. float32 agrees with float64 to 1e-4 in the score.
+    embedding layer (0) included; without ``pairs`` every unordered one. float32 agrees with float64
+    to 1e-4 in the score.
+
+    ``masks`` (`xlx.abx.distractors`): name → language of B → boolean ``(n_sentences,
+    n_sentences)``, ``[a, b]``: whether b may be B where A is at a. Each adds "MD, name": the share
+    of those triplets alone. ``influence``, ``groups`` (grouping → the group of each position): also
+    return what intervals need, for groups exactly (`statistics.left_out_error`).
 
     Raises ValueError as `similarity.unit_vectors`, with the layer; for pairs or layers that are not
-    there, or none; for arrays that differ in axes or layers, or hold no real numbers.
+    there, or none; for arrays that differ in axes or layers, or hold no real numbers; for groups or
+    masks of another size, and a mask that leaves a language no B.
     """
     if len(states) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")
@@ -179,77 +196,64 @@ def exact(
     pairs = list(combinations(states, 2)) if pairs is None else pairs
     column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
     n = next(iter(slices[0].values())).shape[0]
+    groupings, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
+    unmasked = comparisons.unmasked(n, groupings.values())
+    tasks = [*SCORES, *(mask.task for mask in distractors)]
     shape = len(layers), len(column)
-    scores = {task: np.full((*shape, 2), np.nan) for task in SCORES}
+    scores = {task: np.full((*shape, 2), np.nan) for task in tasks}
     influences = {task: np.full((*shape, n), np.nan, np.float32) for task in SCORES if influence}
+    left_out = {
+        name: {task: np.full((*shape, of.n), np.nan) for task in tasks}
+        for name, of in groupings.items()
+    }
     for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
         try:
             for block in blocks(vectors, list(column), device=device, dtype=dtype):
                 at = [column[block.first, second] for second in block.second]
-                for task, (score, influenced) in score_block(block, influence).items():
-                    scores[task][row, at] = score
-                    if influence:
-                        influences[task][row, at] = influenced
+                won = comparisons.won(block, groupings.values(), distractors)
+                made = unmasked | {
+                    mask.task: (mask.made(block.second), mask.made([block.first]))
+                    for mask in distractors
+                }
+                for task in tasks:
+                    sides = list(zip(won[task], made[task], strict=True))
+                    scores[task][row, at] = np.stack([w.total / m.total for w, m in sides], axis=1)
+                    for name, of in groupings.items():
+                        parts = [w.without(of) / m.without(of) for w, m in sides]
+                        left_out[name][task][row, at] = sum(parts) / 2
+                for task, kept in influences.items():
+                    held = 1 if task == "retrieval" else 2 * (n - 1)
+                    kept[row, at] = sum(side.at for side in won[task]) / (2 * held)
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
-    return PairScores(tuple(column), layers, n, scores, influences)
+    masked = {
+        mask.task: np.array([[mask.n_triplets(b), mask.n_triplets(a)] for a, b in column])
+        for mask in distractors
+    }
+    return PairScores(tuple(column), layers, n, scores, influences, left_out, masked)
 
 
-def score_block(
-    block: Block, influence: bool = False
-) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
-    """Task → scores ``(m, 2)`` and, if asked for, influence ``(m, n)`` of one block."""
-    n = block.across.shape[-1]
-    slack = block.tolerance[:, None, None]
-    # Rows: sentences of the second language; columns: of the first. The similarity of each to the
-    # items of the second language (whose offset is added), and to those of the first.
-    to_second = block.across + block.offset_second[:, :, None]
-    to_first = block.across + block.offset_first
-    translation_in_second = to_second.diagonal(dim1=1, dim2=2).clone()[:, None, :]
-    translation_in_first = to_first.diagonal(dim1=1, dim2=2).clone()[:, :, None]
-    retrieved = (
-        alignment.top1_credit(to_second, 1, block.tolerance),
-        alignment.top1_credit(to_first, 2, block.tolerance),
-    )
-    # From here the diagonals are -inf, so each comparison below also counts its n diagonal cells.
-    won: dict[str, list] = {"LD": [0, 0], "MD": [0, 0]}  # by direction
-    # A difference within the tolerance passes ≥ and fails >, and so counts one half. The two bounds
-    # are the same matrix, moved by the slack; moving it in place saves making it anew.
-    to_second -= slack
-    to_first -= slack
-    for compare in (torch.ge, torch.gt):
-        for direction, to_own, to_translation, to_other in (
-            (0, block.within_first, translation_in_second, to_second),
-            (1, block.within_second, translation_in_first, to_first),
-        ):
-            won["LD"][direction] += _won(compare(to_own, to_other), influence)
-            won["MD"][direction] += _won(compare(to_translation, to_other), influence)
-        if compare is torch.ge:
-            to_second += 2 * slack
-            to_first += 2 * slack
-    scores: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
-    for task, counts in won.items():
-        totals = [count.sum(axis=1) // 2 for count in counts] if influence else counts
-        score = np.stack(totals, axis=1) / (2 * n * (n - 1))
-        mean = sum(count / (4 * (n - 1)) for count in counts) / 2 if influence else None
-        scores[task] = score, mean
-    credits = [credit.cpu().numpy() for credit in retrieved]
-    scores["retrieval"] = (
-        np.stack([credit.mean(axis=1) for credit in credits], axis=1),
-        sum(credits) / 2 if influence else None,
-    )
-    return scores
-
-
-def _won(wins: torch.Tensor, by_position: bool) -> np.ndarray:
-    """How many of ``(m, n, n)`` comparisons off the (true) diagonal are won: ``(m,)``, or
-    ``(m, n)`` by the positions that they hold."""
-    if by_position:
-        both = wins.sum(dim=1, dtype=torch.int32) + wins.sum(dim=2, dtype=torch.int32)
-        return both.cpu().numpy() - 2
-    if wins.device.type == "cpu":  # numpy counts a mask several times faster than torch
-        return np.array([np.count_nonzero(mask) for mask in wins.numpy()]) - wins.shape[-1]
-    return torch.count_nonzero(wins, dim=(1, 2)).cpu().numpy() - wins.shape[-1]
+def _restrictions(
+    groups: Mapping[str, Sequence[object]], masks: Masks, n: int, languages: set[str]
+) -> tuple[dict[str, PositionGroups], list[Distractors]]:
+    """Groupings of the positions, and masks on B, of the right size."""
+    for name, of_position in groups.items():
+        if len(of_position) != n:
+            raise ValueError(
+                f"{name} name a group for {len(of_position)} positions, and there are {n}"
+            )
+    for name, by_language in masks.items():
+        for language in languages:
+            shape = np.shape(by_language.get(language, ()))
+            if shape != (n, n):
+                raise ValueError(
+                    f"the mask {name!r} has the shape {shape} in {language}: {(n, n)} is due"
+                )
+    groupings = {name: PositionGroups(of_position) for name, of_position in groups.items()}
+    return groupings, [
+        Distractors(f"MD, {name}", by_language, groupings.values())
+        for name, by_language in masks.items()
+    ]
 
 
 def kernel(vectors: Mapping[str, np.ndarray], pair: tuple[str, str], task: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from xlx.core import languages, paths, statistics
 from xlx.family import members
 from xlx.models import embeddings
 from xlx.models.loading import load
+from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 PAIR = ["language_1", "language_2"]
@@ -259,7 +260,7 @@ def series_claims(
     **options: object,
 ) -> pd.DataFrame:
     """`contrasts.claims` of several series, over the documents of their text."""
-    groups = series.documents(corpus)
+    groups = corpora.documents(corpus)
     tables = [
         contrasts.claims(history, groups, ends, **options)
         for history, ends in zip(histories, like, strict=True)

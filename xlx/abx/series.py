@@ -148,11 +148,6 @@ def _summary(
     return pd.DataFrame(columns | numbers)
 
 
-def documents(corpus: ParallelCorpus) -> list[str]:
-    """The document of each position, by its id; where ids name none, each position is its own."""
-    return [name.rsplit(":", 1)[0] for name in corpus.ids]
-
-
 def document_errors(
     measurements: Sequence[Measurement], groups: Sequence[str], *, embedding_layer: bool = True
 ) -> pd.DataFrame:

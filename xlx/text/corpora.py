@@ -38,7 +38,15 @@ from xlx.text.folders import read_folder
 from xlx.text.origins import ORIGINS, CorpusWarning, DownloadError
 from xlx.text.varieties import keys_of, resolve
 
-__all__ = ["CorpusWarning", "DownloadError", "ParallelCorpus", "keys_of", "load", "tags"]
+__all__ = [
+    "CorpusWarning",
+    "DownloadError",
+    "ParallelCorpus",
+    "documents",
+    "keys_of",
+    "load",
+    "tags",
+]
 
 
 @dataclass(frozen=True)
@@ -206,6 +214,11 @@ def _stock(name: str, drop_duplicates: bool) -> tuple[str, ...]:
     """The ids that a shipped corpus has in all its languages, without those that one repeats."""
     whole, _ = _load_known(name, None, None)
     return whole.drop(whole.duplicates()["position"]).ids if drop_duplicates else whole.ids
+
+
+def documents(corpus: ParallelCorpus) -> tuple[str, ...]:
+    """The document of each position, by its id; where ids name none, each position is its own."""
+    return tuple(name.rsplit(":", 1)[0] for name in corpus.ids)
 
 
 def tags(name: str) -> dict[str, str]:

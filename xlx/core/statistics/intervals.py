@@ -54,6 +54,26 @@ def grouped_error(
     return order / n * np.sqrt(len(names) / (len(names) - 1) * (sums**2).sum(axis=-1))
 
 
+def left_out_error(
+    score: np.ndarray | float, left_out: np.ndarray, sizes: Sequence[int] | np.ndarray
+) -> np.ndarray:
+    """Standard error of a score, from the scores without each of k groups, ``(..., k)``.
+
+    The delete-a-group jackknife; ``sizes``, ``(k,)``, is how many of the n positions a group holds:
+
+        k / (k - 1) · Σ over the groups of ((1 - size / n) (score without it - score))²
+
+    For a mean it is `grouped_error` to the letter, with a position a group the ordinary jackknife.
+    It asks nothing of the score: of a ratio, such as MD under a mask, too. NaN where a score
+    without a group is one. ValueError for fewer than two groups.
+    """
+    sizes = np.asarray(sizes, dtype=np.float64)
+    if len(sizes) < 2:
+        raise ValueError("an interval over groups needs two of them or more, and there is one")
+    apart = (left_out - np.asarray(score)[..., None]) * (1 - sizes / sizes.sum())
+    return np.sqrt(len(sizes) / (len(sizes) - 1) * (apart**2).sum(axis=-1))
+
+
 def half_width(error: np.ndarray | float, level: float = LEVEL) -> np.ndarray:
     """Half the width of the normal interval of an estimate with this standard error."""
     return stats.norm.ppf((1 + checks.level(level)) / 2) * np.asarray(error)

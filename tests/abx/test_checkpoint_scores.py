@@ -1,0 +1,118 @@
+"""What is kept of a checkpoint against what every pair has."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xlx.abx import checkpoint_scores, discrimination, distractors
+from xlx.abx.checkpoint_scores import CheckpointScores
+from xlx.core import languages
+from xlx.models import embeddings, loading
+from xlx.text import corpora
+from xlx.text.corpora import ParallelCorpus
+
+
+@pytest.fixture(scope="module")
+def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
+    """Four documents."""
+    return replace(corpus, ids=tuple(f"{name}:{i}" for i, name in enumerate("ppqqqrrrsp")))
+
+
+@pytest.fixture(scope="module")
+def kept(grouped: ParallelCorpus) -> CheckpointScores:
+    """Those of the last checkpoint of a series."""
+    return checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)[0]
+
+
+def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: CheckpointScores) -> None:
+    encoder = loading.load("mini-infoxlm")
+    states = embeddings.embed_corpus(encoder, grouped).states
+    masks = distractors.standard_masks(encoder, grouped)
+    groups = {"documents": corpora.documents(grouped), "sentences": range(10)}
+    exact = discrimination.exact(states, masks=masks, groups=groups)
+    assert (kept.scores.pairs, kept.scores.layers) == (exact.pairs, exact.layers)
+    assert kept.tasks == list(exact.scores)
+    pd.testing.assert_frame_equal(kept.scores.table(), exact.table(), rtol=1e-6)
+    assert kept.sizes["documents"].tolist() == [3, 3, 3, 1]
+    weights = checkpoint_scores.pair_weights(exact.pairs)
+    for task, scores in exact.scores.items():
+        for what in groups:
+            apart = exact.left_out[what][task] - scores.mean(axis=-1, keepdims=True)
+            averaged = kept.apart[what]["pairs"][task]
+            np.testing.assert_allclose(averaged, apart.mean(axis=1), atol=2e-5)
+        apart = exact.left_out["documents"][task] - scores.mean(axis=-1, keepdims=True)
+        for name in ("branches", "scripts"):
+            expected = np.einsum("p,lpg->lg", weights[name], apart)
+            averaged = kept.apart["documents"][name][task]
+            np.testing.assert_allclose(averaged, expected, atol=2e-5)
+        if task in checkpoint_scores.BY_LANGUAGE:
+            for row, code in enumerate(grouped.languages):
+                own = apart[:, [code in pair for pair in exact.pairs]].mean(axis=1)
+                by_language = kept.apart["documents"]["languages"][task][:, row]
+                np.testing.assert_allclose(by_language, own, atol=2e-5)
+
+
+def test_balanced_weights_count_pairs_of_branches_alike() -> None:
+    pairs = [("de", "nl"), ("de", "ru"), ("nl", "ru"), ("de", "xx")]
+    weights = checkpoint_scores.pair_weights(pairs)
+    assert weights["pairs"].tolist() == [0.25] * 4
+    branches = {code: languages.LANGUAGES[code].branch for code in ("de", "nl", "ru")}
+    assert branches["de"] == branches["nl"] != branches["ru"]
+    np.testing.assert_allclose(weights["branches"], [1 / 3, 1 / 6, 1 / 6, 1 / 3])
+    assert weights["scripts"].sum() == pytest.approx(1)
+
+
+def test_spaces_take_off_what_they_say() -> None:
+    rng = np.random.default_rng(0)
+    meaning, scale = rng.normal(size=(40, 6)), np.array([50, 1, 1, 1, 1, 0])
+    offset = {"a": rng.normal(size=6) * 3, "b": rng.normal(size=6) * 3}
+    vectors = {code: (meaning + offset[code]) * scale for code in offset}
+    centred = checkpoint_scores.SPACES["centred"](vectors)
+    for rows in centred.values():
+        np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-12)
+    assert discrimination.exact(vectors).scores["LD"].mean() > 0.6
+    assert discrimination.exact(centred).scores["LD"].mean() == pytest.approx(0.5)
+    stacked = np.concatenate(list(checkpoint_scores.SPACES["standardised"](vectors).values()))
+    np.testing.assert_allclose(stacked.std(axis=0), [1] * 5 + [0])
+    assert checkpoint_scores.SPACES["raw"](vectors) == vectors
+
+
+def test_results_are_found_by_text_groups_and_space(
+    grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("xlx.models.loading.load", never)
+    (again,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)
+    pd.testing.assert_frame_equal(again.table(), first.table())
+    renamed = replace(grouped, ids=tuple(f"{name}:x" for name in "ttuuuvvvwt"))
+    checkpoint_scores.checkpoint_scores(["mini-infoxlm"], renamed)  # other names, same groups
+    others = replace(grouped, ids=tuple(f"{name}:x" for name in "ppqqqrrrss"))
+    for corpus, options in ((others, {}), (grouped, {"space": "centred"})):
+        with pytest.raises(AssertionError, match="computed again"):
+            checkpoint_scores.checkpoint_scores(["mini-infoxlm"], corpus, **options)
+    with pytest.raises(ValueError, match="no space 'odd': choose raw, centred"):
+        checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped, space="odd")
+
+
+def test_values_are_compared_by_scores_and_differences(kept: CheckpointScores) -> None:
+    rng = np.random.default_rng(0)
+    states = {code: rng.normal(size=(12, 4)) for code in "abc"}
+    groups = {"documents": np.arange(12) // 3, "sentences": range(12)}
+    packed = checkpoint_scores._packed(discrimination.exact(states, groups=groups))
+    value = {part: np.stack([array, array]) for part, array in packed.items()}
+    value["cut"] = np.zeros(3, dtype=np.int64)
+    difference = checkpoint_scores.CHECKPOINT.difference
+    assert difference(value, value) == 0
+    won = value["won LD"].copy()
+    won[0, 1, 0] += 12
+    expected = 12 / (2 * 12 * 11) / 2 / 2  # both directions, two pairs a language
+    assert difference(value, value | {"won LD": won}) == pytest.approx(expected)
+    wider = value | {"step documents pairs MD": 2 * value["step documents pairs MD"]}
+    assert difference(value, wider) > 0
+    assert difference(value, value | {"cut": np.array([0, 2])}) == np.inf

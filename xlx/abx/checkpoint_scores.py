@@ -1,0 +1,275 @@
+"""All that the lens says of one checkpoint: every task, pair and layer, with what intervals need.
+
+`checkpoint_scores` computes it once (`xlx.core.work`) and keeps it small. Of every pair and
+direction the score is kept, as whole numbers. Of how a score would change with the text
+(`statistics.left_out_error`) what is kept are means over pairs: by language, and over all pairs as
+a `WEIGHTINGS` weighs them, without each document; and over all pairs without each sentence.
+
+The vectors are compared as they are ("raw"), or moved first (`SPACES`): if what sets languages
+apart is one direction per language, taking it off must bring LD down to chance.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from xlx.abx import discrimination
+from xlx.abx.discrimination import SCORES
+from xlx.abx.distractors import standard_masks
+from xlx.abx.measurement import language_weights, same_shapes, values_of
+from xlx.core import checks, languages, work
+from xlx.models import embeddings, loading
+from xlx.models.loading import Name, series_name
+from xlx.text import corpora
+from xlx.text.corpora import ParallelCorpus
+
+#: MD among sentences of like length: the score that stands first.
+MATCHED = "MD, like length"
+#: The tasks of which errors are kept by language.
+BY_LANGUAGE = ("LD", "MD", MATCHED)
+#: How pairs are weighed in a mean over all: each alike, or by the branches, or scripts, of its
+#: languages, so that each pair of branches, or scripts, counts alike.
+WEIGHTINGS = ("pairs", "branches", "scripts")
+#: Steps between the lowest and the highest difference of a layer.
+_QUANTA = 2**16 - 1
+
+
+# --- spaces ---------------------------------------------------------------------------------------
+
+#: The vectors of one layer, by language, to vectors of the same shapes.
+Space = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
+
+
+def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Without the mean of each language."""
+    return {code: rows - rows.mean(axis=0, dtype=np.float64) for code, rows in vectors.items()}
+
+
+def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Every dimension with mean 0 and standard deviation 1 over all languages.
+
+    A few dimensions of large variance decide the cosines of many models (Timkey and van Schijndel
+    2021). A dimension that never varies stays at 0.
+    """
+    stacked = np.concatenate(list(vectors.values())).astype(np.float64)
+    mean, sd = stacked.mean(axis=0), stacked.std(axis=0)
+    scale = np.where(sd > 0, sd, 1)
+    return {code: (rows - mean) / scale for code, rows in vectors.items()}
+
+
+#: By name, what is done to the vectors of a layer before they are compared.
+SPACES: dict[str, Space] = {"raw": dict, "centred": centred, "standardised": standardised}
+
+
+# --- a checkpoint ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CheckpointScores:
+    """The scores of one checkpoint on one corpus.
+
+    ``apart``: of what is left out ("documents", "sentences") → of what is averaged (a weighting, or
+    "languages") → task → the mean without each group less the mean, ``(n_layers, n_groups)``, by
+    language ``(n_layers, n_languages, n_groups)``. ``sizes``: what is left out → positions of each
+    group, in the order of their sorted names.
+    """
+
+    model: str  # or series
+    step: int  # of training; 0 where the model has no history
+    space: str
+    scores: discrimination.PairScores  # at every layer
+    apart: dict[str, dict[str, dict[str, np.ndarray]]]
+    sizes: dict[str, np.ndarray]
+    cut: dict[str, int]  # language → sentences cut at the maximum length
+    texts: tuple[str, ...]  # SHA-256 of the text of each language
+
+    @property
+    def tasks(self) -> list[str]:
+        """What is scored: LD, MD, retrieval, and MD of each mask."""
+        return list(self.scores.scores)
+
+    def table(self) -> pd.DataFrame:
+        """`PairScores.table` with the columns ``model``, ``checkpoint`` and ``space`` in front."""
+        about = {"model": self.model, "checkpoint": self.step, "space": self.space}
+        table = self.scores.table()
+        return table.assign(**about)[[*about, *table.columns]]
+
+
+def checkpoint_scores(
+    names: Sequence[Name], corpus: ParallelCorpus, *, space: str = "raw", **options: object
+) -> list[CheckpointScores]:
+    """LD, MD, retrieval and MD under masks, of models, for all pairs of languages and all layers.
+
+    Options (``pooling``, ``max_length``) as `embeddings.embed_corpus`; errors as its,
+    `models.load`'s and `abx.exact`'s. Masks are `distractors.standard_masks`. Where vectors are
+    computed, languages that a model cannot read are warned of (`checks.TextWarning`).
+    """
+    names = checks.several(names, "models")
+    checks.loaded(corpus)
+    checks.one_of(space, SPACES, "space")
+    if len(corpus.languages) < 2:
+        raise ValueError("two languages or more are needed: a score compares languages")
+    labels = {"documents": corpora.documents(corpus), "domains": corpus.domains}
+    about = {"space": space} | {what: _numbered(of_it) for what, of_it in labels.items()}
+    values = values_of(CHECKPOINT, names, corpus, options, space, about=about, what="ABX")
+    pairs = list(zip(names, values, strict=True))
+    return [_unpacked(name, corpus, space, value) for name, value in pairs]
+
+
+def _numbered(labels: Sequence[str]) -> str:
+    """Labels by position as runs of equal ones, "0*3 1 2*5": what groups the positions, no more."""
+    codes = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    changes = [i for i in range(len(labels)) if not i or labels[i] != labels[i - 1]]
+    ends = [*changes[1:], len(labels)]
+    runs = [(codes[labels[i]], end - i) for i, end in zip(changes, ends, strict=True)]
+    return " ".join(f"{code}*{length}" if length > 1 else str(code) for code, length in runs)
+
+
+def groupings(corpus: ParallelCorpus) -> dict[str, Sequence[object]]:
+    """What is left out of a corpus → the group of each position."""
+    return {"documents": corpora.documents(corpus), "sentences": range(len(corpus))}
+
+
+def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
+    """Weighting → the weight of each pair, ``(n_pairs,)``; the weights of each sum to 1.
+
+    A language of which nothing is known is a branch and a script of its own.
+    """
+    known = languages.LANGUAGES
+    weights = {"pairs": np.full(len(pairs), 1 / len(pairs))}
+    for name, of in (("branches", "branch"), ("scripts", "script")):
+        kinds = {code: getattr(known[code], of) if code in known else code
+                 for pair in pairs for code in pair}  # fmt: skip
+        of_pair = [tuple(sorted(kinds[code] for code in pair)) for pair in pairs]
+        sizes = pd.Series(of_pair).value_counts()
+        weights[name] = np.array([1 / sizes[kind] for kind in of_pair]) / len(sizes)
+    return weights
+
+
+def _checkpoint(
+    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], space: str
+) -> dict[str, np.ndarray]:
+    """Scores of every pair, and differences without documents and sentences: see `_unpacked`."""
+    encoder = loading.load(name)
+    embedded = embeddings.embed_corpus(encoder, corpus, **options)
+    masks, groups = standard_masks(encoder, corpus), groupings(corpus)
+    by_layer = []
+    for layer in range(embedded.n_layers + 1):
+        vectors = SPACES[space]({code: x[layer] for code, x in embedded.states.items()})
+        exact = discrimination.exact(vectors, masks=masks, groups=groups, device=encoder.device)
+        by_layer.append(_packed(exact))
+    packed = {part: np.stack([of[part] for of in by_layer]) for part in by_layer[0]}
+    made = {f"made {task}": counts for task, counts in exact.masked.items()}
+    return packed | made | {"cut": np.array([embedded.cut[code] for code in corpus.languages])}
+
+
+def _packed(exact: discrimination.PairScores) -> dict[str, np.ndarray]:
+    """One layer: comparisons won, each counted twice, and coded differences."""
+    n = exact.n_sentences
+    weights = pair_weights(exact.pairs)
+    weights["languages"] = language_weights(exact.pairs)[1]
+    packed = {}
+    for task, scores in exact.scores.items():
+        made = exact.masked.get(task, n * (n - 1))
+        if task == "retrieval":
+            packed[f"score {task}"] = scores[0].astype(np.float32)
+        else:
+            packed[f"won {task}"] = np.rint(2 * made * scores[0]).astype(np.uint32)
+        for what, left_out in exact.left_out.items():
+            differences = left_out[task][0] - scores[0].mean(axis=-1, keepdims=True)
+            for averaged, weight in weights.items():
+                if not _kept(what, averaged, task):
+                    continue
+                part = f"{what} {averaged} {task}"
+                coded = _coded(weight @ differences)
+                packed |= {f"{sort} {part}": array for sort, array in coded.items()}
+    return packed
+
+
+def _kept(what: str, averaged: str, task: str) -> bool:
+    """Whether an average without each group is kept."""
+    by_language = averaged != "languages" or task in BY_LANGUAGE
+    return by_language and (what == "documents" or averaged == "pairs")
+
+
+def _coded(differences: np.ndarray) -> dict[str, np.ndarray]:
+    """Numbers as steps between their lowest and their highest."""
+    lowest, highest = np.nanmin(differences), np.nanmax(differences)
+    step = (highest - lowest) / _QUANTA or 1.0
+    codes = np.rint((np.nan_to_num(differences, nan=lowest) - lowest) / step).astype(np.uint16)
+    return {"codes": codes, "lowest": np.float64(lowest), "step": np.float64(step)}
+
+
+def _differences(value: Mapping[str, np.ndarray], part: str) -> np.ndarray:
+    codes = value[f"codes {part}"]
+    lowest, step = (
+        value[f"{sort} {part}"].reshape(-1, *[1] * (codes.ndim - 1)) for sort in ("lowest", "step")
+    )
+    return codes * step + lowest
+
+
+def _pair_scores(value: Mapping[str, np.ndarray], n: int) -> dict[str, np.ndarray]:
+    """Task → ``(n_layers, n_pairs, 2)``, in the order of `abx.exact`."""
+    scores = {}
+    for part in value:
+        sort, _, task = part.partition(" ")
+        if sort == "score":
+            scores[task] = value[part].astype(np.float64)
+        elif sort == "won":
+            scores[task] = value[part] / (2 * value.get(f"made {task}", n * (n - 1)))
+    return {task: scores[task] for task in sorted(scores, key=[*SCORES, *scores].index)}
+
+
+def _unpacked(
+    name: Name, corpus: ParallelCorpus, space: str, value: Mapping[str, np.ndarray]
+) -> CheckpointScores:
+    identity, n = loading.identify(name), len(corpus)
+    scores = _pair_scores(value, n)
+    apart: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    for what in groupings(corpus):
+        for averaged in (*WEIGHTINGS, "languages"):
+            kept = [task for task in scores if _kept(what, averaged, task)]
+            if kept:
+                apart.setdefault(what, {})[averaged] = {
+                    task: _differences(value, f"{what} {averaged} {task}") for task in kept
+                }
+    masked = {part[len("made ") :]: counts for part, counts in value.items() if "made " in part}
+    pairs, layers = tuple(combinations(corpus.languages, 2)), tuple(range(len(scores["LD"])))
+    return CheckpointScores(
+        series_name(identity),
+        identity.step or 0,
+        space,
+        discrimination.PairScores(pairs, layers, n, scores, {}, {}, masked),
+        apart,
+        {what: _sizes(of_position) for what, of_position in groupings(corpus).items()},
+        dict(zip(corpus.languages, value["cut"].tolist(), strict=True)),
+        tuple(map(corpus.text_hash, corpus.languages)),
+    )
+
+
+def _sizes(of_position: Sequence[object]) -> np.ndarray:
+    return np.unique(np.asarray(of_position).astype(str), return_counts=True)[1]
+
+
+def _apart(stored: work.Value, computed: work.Value) -> float:
+    """The largest difference of two values' scores of languages, or of their differences."""
+    if not same_shapes(stored, computed):
+        return np.inf
+    n = stored["codes sentences pairs LD"].shape[-1]
+    _, weights = language_weights(list(combinations(range(len(stored["cut"])), 2)))
+    scores, others = _pair_scores(stored, n), _pair_scores(computed, n)
+    largest = float(np.abs(stored["cut"].astype(int) - computed["cut"]).max())
+    for task in scores:
+        change = (scores[task] - others[task]).mean(axis=-1)
+        largest = max(largest, float(np.abs(change @ weights.T).max()))
+    for part in (part.partition(" ")[2] for part in stored if part.startswith("codes ")):
+        change = np.abs(_differences(stored, part) - _differences(computed, part))
+        largest = max(largest, float(change.max()))
+    return largest
+
+
+#: A value: ``cut``, and of each task what `_pair_scores` and `_differences` read.
+CHECKPOINT = work.Kind("abx-checkpoint", _checkpoint, version=1, tolerance=5e-4, difference=_apart)
