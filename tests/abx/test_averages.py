@@ -1,0 +1,100 @@
+"""Averages with errors over documents, against the scores of the pairs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from xlx.abx import averages, checkpoint_scores, discrimination, series
+from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores
+from xlx.core import statistics
+from xlx.text.corpora import ParallelCorpus
+
+GROUPS = ["p", "p", "q", "q", "q", "r", "r", "r", "s", "p"]
+
+
+@pytest.fixture(scope="module")
+def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
+    return replace(corpus, ids=tuple(f"{name}:{i}" for i, name in enumerate(GROUPS)))
+
+
+@pytest.fixture(scope="module")
+def ends(grouped: ParallelCorpus) -> list[CheckpointScores]:
+    """A model and its untrained beginning."""
+    first = series.history("mini-infoxlm")[0]
+    return checkpoint_scores.checkpoint_scores([first, "mini-infoxlm"], grouped)
+
+
+def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
+    table = discrimination.pair_scores(ends[1].scores.table())
+    for by, options, expected in (
+        ([], {}, table),
+        (["layer"], {}, table),
+        (["layer"], {"embedding_layer": False}, table[table["layer"] > 0]),
+        ([], {"layers": [-1]}, table[table["layer"] == 6]),
+        (["language"], {}, discrimination.language_scores(table)),
+        (["layer", "language"], {"layers": [2, 3]},
+         discrimination.language_scores(table[table["layer"].isin([2, 3])])),
+    ):  # fmt: skip
+        tasks = ["LD", MATCHED]
+        summary = averages.summary(ends[1:], tasks, by=by, **options).set_index(["task", *by])
+        means = expected[expected["task"].isin(tasks)].groupby(["task", *by])["score"].mean()
+        np.testing.assert_allclose(summary["score"], means.loc[summary.index], atol=1e-9)
+        assert (summary["low"] <= summary["score"]).all()
+
+
+def test_errors_are_those_of_leaving_documents_out(
+    ends: list[CheckpointScores], grouped: ParallelCorpus
+) -> None:
+    last = ends[1]
+    mean = averages.average(last, "MD", layers=[3])
+    without = []
+    for name in "pqrs":
+        kept = grouped.drop([i for i, group in enumerate(GROUPS) if group == name])
+        (left,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], kept)
+        without.append(averages.average(left, "MD", layers=[3]).score)
+    expected = statistics.left_out_error(mean.score, np.array(without), [3, 3, 3, 1])
+    assert mean.error == pytest.approx(expected, rel=1e-3)
+    sentences = averages.average(last, "MD", layers=[3], over="sentences")
+    assert sentences.sizes.tolist() == [1] * 10
+    low, high = mean.interval()
+    assert high - mean.score == pytest.approx(3.182446 * mean.error)  # Student's t, 3 df
+    assert low + high == pytest.approx(2 * mean.score)
+
+
+def test_a_difference_is_of_the_same_text(
+    ends: list[CheckpointScores], grouped: ParallelCorpus
+) -> None:
+    first, last = (averages.average(of, "LD", by=["layer"]) for of in ends)
+    change = last - first
+    np.testing.assert_allclose(change.score, last.score - first.score)
+    np.testing.assert_allclose((last - last).error, 0)
+    kept = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped.drop([8]))[0]
+    with pytest.raises(ValueError, match="different text"):
+        last - averages.average(kept, "LD", by=["layer"])
+
+
+def test_a_balanced_mean_weighs_branches(ends: list[CheckpointScores]) -> None:
+    pairs = ends[1].scores.scores["LD"].mean(axis=(0, 2))
+    weights = checkpoint_scores.pair_weights(ends[1].scores.pairs)["branches"]
+    balanced = averages.average(ends[1], "LD", weighting="branches")
+    assert balanced.score == pytest.approx(weights @ pairs)
+    assert balanced.error > 0
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "says"),
+    [
+        ("XD", {}, "no task 'XD'"),
+        ("LD", {"by": ["pair"]}, "no average by 'pair'"),
+        ("LD", {"weighting": "odd"}, "no weighting 'odd': choose pairs, branches, scripts"),
+        ("retrieval", {"by": ["language"]}, "not kept by languages: there are those of LD, MD"),
+        ("LD", {"over": "sentences", "by": ["language"]}, "there are those of no task"),
+        ("LD", {"layers": [9]}, "no layer 9"),
+    ],
+)
+def test_averages_that_there_are_not_are_named(
+    ends: list[CheckpointScores], task: str, options: dict, says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        averages.average(ends[0], task, **options)
