@@ -1,0 +1,130 @@
+"""Corpora that are spoiled on purpose."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from xlx.abx import discrimination, shuffles
+from xlx.text.corpora import ParallelCorpus
+
+N = 60
+DOCUMENTS = np.repeat(np.arange(15), 4)
+
+
+@pytest.fixture(scope="module")
+def text() -> ParallelCorpus:
+    """Sixty translations about as long as each other, in documents of four."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(20, 400, size=N)
+    sentences = {
+        code: tuple("x" * int(n) for n in counts * rng.uniform(0.95, 1.05, size=N))
+        for code in "abc"
+    }
+    ids = tuple(f"{document}:{i}" for i, document in enumerate(DOCUMENTS))
+    return ParallelCorpus("toy", sentences, ids, ("",) * N, "none", "made up")
+
+
+def of_parts(text: ParallelCorpus, *parts: str) -> dict[str, np.ndarray]:
+    """Vectors that hold a language, a topic, a length, a meaning: as asked for."""
+    rng = np.random.default_rng(1)
+    known = {
+        "meaning": dict.fromkeys("abc", rng.normal(size=(N, 8))),
+        "topic": dict.fromkeys("abc", rng.normal(size=(15, 8))[DOCUMENTS]),
+        "language": {code: np.tile(rng.normal(size=8), (N, 1)) for code in "abc"},
+        "length": {
+            code: np.log([*map(len, text.sentences[code])])[:, None] * np.eye(8)[0]
+            for code in "abc"
+        },
+    }
+    noise = {code: 0.1 * rng.normal(size=(N, 8)) for code in "abc"}
+    return {code: (sum(known[part][code] for part in parts) + noise[code])[None] for code in "abc"}
+
+
+def scores(states: dict[str, np.ndarray], pairs: list | None = None) -> dict[str, float]:
+    exact = discrimination.exact(states, pairs=pairs)
+    return {task: float(exact.scores[task].mean()) for task in ("LD", "MD")}
+
+
+def spoiled_scores(
+    states: dict[str, np.ndarray], text: ParallelCorpus, how: str
+) -> dict[str, float]:
+    spoiled, _, pairs = shuffles.shuffled(states, text, how, seed=0)
+    return scores(spoiled, pairs)
+
+
+@pytest.mark.parametrize(
+    ("parts", "task", "fall", "stay"),
+    [
+        (("meaning",), "MD", ["translations", "documents", "lengths"], ["labels"]),
+        (("topic",), "MD", ["translations", "lengths"], ["documents", "labels"]),
+        (("language",), "LD", ["labels"], ["translations", "documents", "lengths"]),
+    ],
+)
+def test_a_score_falls_where_what_it_is_of_is_taken_away(
+    text: ParallelCorpus, parts: tuple[str, ...], task: str, fall: list[str], stay: list[str]
+) -> None:
+    states = of_parts(text, *parts)
+    assert scores(states)[task] > 0.85
+    for how in fall:
+        assert spoiled_scores(states, text, how)[task] < 0.6, how
+    for how in stay:
+        spoiled = spoiled_scores(states, text, how)[task]
+        assert spoiled == pytest.approx(scores(states)[task], abs=0.06), how
+
+
+def test_a_code_of_length_outlives_a_change_of_places(text: ParallelCorpus) -> None:
+    rng = np.random.default_rng(2)
+    angle = {code: np.log([*map(len, text.sentences[code])]) / 4 for code in "abc"}
+    states = {
+        code: np.stack([np.cos(a), np.sin(a), *rng.normal(0, 0.003, (2, N))], axis=1)[None]
+        for code, a in angle.items()
+    }
+    assert spoiled_scores(states, text, "lengths")["MD"] > 0.85
+    assert spoiled_scores(states, text, "translations")["MD"] < 0.6
+
+
+def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) -> None:
+    states = {code: np.arange(N)[None, :, None] + 100 * k for k, code in enumerate("abc")}
+    moved = {how: shuffles.shuffled(states, text, how, seed=3) for how in shuffles.SHUFFLES}
+    order = {}
+    for how in ("translations", "documents", "lengths"):
+        spoiled, kept, pairs = moved[how]
+        assert pairs == [("a", "b"), ("b", "c")]  # b is the one that is moved
+        assert kept.tolist() == list(range(N))
+        for code in "ac":
+            assert (spoiled[code] == states[code]).all()
+        order[how] = spoiled["b"][0, :, 0] - 100
+        assert sorted(order[how]) == list(range(N))
+        assert (order[how] != np.arange(N)).all()
+    assert (DOCUMENTS[order["documents"]] == DOCUMENTS).all()
+    assert (DOCUMENTS[order["translations"]] == DOCUMENTS).mean() < 0.3
+    swapped, counts = order["lengths"], np.array([*map(len, text.sentences["b"])])
+    assert (swapped[swapped] == np.arange(N)).all()
+    assert np.median(np.abs(counts[swapped] / counts - 1)) < 0.1
+    labels = np.stack([moved["labels"][0][code][0, :, 0] for code in "abc"])
+    assert (labels % 100 == np.arange(N)).all()
+    assert (np.sort(labels // 100, axis=0) == np.arange(3)[:, None]).all()
+    assert len(moved["labels"][2]) == 3
+
+
+def test_a_document_of_one_sentence_is_left_out(text: ParallelCorpus) -> None:
+    alone = replace(text, ids=("alone:0", *text.ids[1:]))
+    states = {code: np.zeros((1, N, 2)) for code in "abc"}
+    spoiled, kept, _ = shuffles.shuffled(states, alone, "documents", seed=0)
+    assert kept.tolist() == list(range(1, N))
+    assert spoiled["a"].shape == (1, N - 1, 2)
+    each = replace(text, ids=tuple(map(str, range(N))))
+    with pytest.raises(ValueError, match="toy: no document has two sentences"):
+        shuffles.shuffled(states, each, "documents", seed=0)
+
+
+def test_the_table_is_by_layer_and_seed(corpus: ParallelCorpus) -> None:
+    named = replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
+    table = shuffles.shuffled_scores(["mini-xlmr"], named, "labels", seed=1)
+    assert table.columns.tolist() == ["model", "shuffle", "task", "layer", "score", "error"]
+    assert len(table) == 2 * 7
+    other = shuffles.shuffled_scores(["mini-xlmr"], named, "labels", seed=2)
+    assert (other["score"] != table["score"]).any()
+    with pytest.raises(ValueError, match="no shuffle 'odd': choose translations"):
+        shuffles.shuffled_scores(["mini-xlmr"], named, "odd", seed=1)
