@@ -37,7 +37,9 @@ def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
          discrimination.language_scores(table[table["layer"].isin([2, 3])])),
     ):  # fmt: skip
         tasks = ["LD", MATCHED]
-        summary = averages.summary(ends[1:], tasks, by=by, **options).set_index(["task", *by])
+        summary = averages.averaged_scores(ends[1:], tasks, by=by, **options).set_index(
+            ["task", *by]
+        )
         means = expected[expected["task"].isin(tasks)].groupby(["task", *by])["score"].mean()
         np.testing.assert_allclose(summary["score"], means.loc[summary.index], atol=1e-9)
         assert (summary["low"] <= summary["score"]).all()

@@ -49,7 +49,7 @@ def scores(states: dict[str, np.ndarray], pairs: list | None = None) -> dict[str
 def spoiled_scores(
     states: dict[str, np.ndarray], text: ParallelCorpus, how: str
 ) -> dict[str, float]:
-    spoiled, _, pairs = shuffles.shuffled(states, text, how, seed=0)
+    spoiled, _, pairs = shuffles.spoiled(states, text, how, seed=0)
     return scores(spoiled, pairs)
 
 
@@ -86,7 +86,7 @@ def test_a_code_of_length_outlives_a_change_of_places(text: ParallelCorpus) -> N
 
 def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) -> None:
     states = {code: np.arange(N)[None, :, None] + 100 * k for k, code in enumerate("abc")}
-    moved = {how: shuffles.shuffled(states, text, how, seed=3) for how in shuffles.SHUFFLES}
+    moved = {how: shuffles.spoiled(states, text, how, seed=3) for how in shuffles.SHUFFLES}
     order = {}
     for how in ("translations", "documents", "lengths"):
         spoiled, kept, pairs = moved[how]
@@ -111,12 +111,12 @@ def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) ->
 def test_a_document_of_one_sentence_is_left_out(text: ParallelCorpus) -> None:
     alone = replace(text, ids=("alone:0", *text.ids[1:]))
     states = {code: np.zeros((1, N, 2)) for code in "abc"}
-    spoiled, kept, _ = shuffles.shuffled(states, alone, "documents", seed=0)
+    spoiled, kept, _ = shuffles.spoiled(states, alone, "documents", seed=0)
     assert kept.tolist() == list(range(1, N))
     assert spoiled["a"].shape == (1, N - 1, 2)
     each = replace(text, ids=tuple(map(str, range(N))))
     with pytest.raises(ValueError, match="toy: no document has two sentences"):
-        shuffles.shuffled(states, each, "documents", seed=0)
+        shuffles.spoiled(states, each, "documents", seed=0)
 
 
 def test_the_table_is_by_layer_and_seed(corpus: ParallelCorpus) -> None:

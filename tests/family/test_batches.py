@@ -137,6 +137,17 @@ def test_languages_are_drawn_by_their_shares(exponent: float, share: float | Non
     assert [(drawn == 10 + k).mean() for k in range(3)] == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.parametrize(("exponent", "expected"), [(1.0, 0.9), (0.0, 0.5)])
+def test_sources_are_drawn_by_their_shares(exponent: float, expected: float) -> None:
+    sources = tuple(
+        Lines(np.full(size, piece, np.uint16), np.arange(0, size + 1, 10))
+        for size, piece in ((9000, 10), (1000, 11))
+    )
+    sampled = toy.recipe(source_exponent=exponent)
+    drawn = Batches(PretrainingText({"de": sources}, ()), sampled).rows(rng(), 8 * 8000)[:, 1]
+    assert (drawn == 10).mean() == pytest.approx(expected, abs=0.03)
+
+
 def translations() -> set[frozenset[str]]:
     text = toy.text()["ntrex"]
     return {

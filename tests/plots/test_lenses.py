@@ -132,6 +132,10 @@ DRAWN = {
     "vocabularies": lambda: abx.vocabularies(
         rows(0, "words", vocabulary=("BPE", "WordPiece"), language=CODES), NAMES, {"words": "a"}
     ),
+    "possible_ranges": lambda: abx.possible_ranges(
+        pd.DataFrame([("one", -0.9, 0, 0.9), ("two", -1, -0.9, -0.8), ("two", 0.8, 0.9, 1)],
+                     columns=["row", "low", "middle", "high"]), -0.72,
+    ),
     "paired_differences": lambda: abx.paired_differences(
         made("value", layers=("mean", "best"), **LDMD).assign(reference="mini-mbert")
     ),

@@ -89,7 +89,7 @@ def average(
     return Average(score, apart, measured.sizes[over])
 
 
-def summary(
+def averaged_scores(
     measured: Sequence[CheckpointScores],
     tasks: Sequence[str] | None = None,
     *,

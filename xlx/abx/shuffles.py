@@ -95,7 +95,7 @@ SHUFFLES: dict[str, Callable[[ParallelCorpus, np.random.Generator], Moved]] = {
 }  # fmt: skip
 
 
-def shuffled(
+def spoiled(
     states: Mapping[str, np.ndarray], corpus: ParallelCorpus, how: str, seed: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray, list[tuple[str, str]]]:
     """The vectors of a spoiled corpus, the positions that are left, the pairs to be scored.
@@ -105,7 +105,7 @@ def shuffled(
     """
     checks.one_of(how, SHUFFLES, "shuffle")
     moved = SHUFFLES[how](corpus, np.random.default_rng(seed))
-    spoiled = {
+    vectors = {
         language: np.stack([states[name][:, i] for name, i in zip(*source, strict=True)], axis=1)
         for language, source in moved.items()
     }
@@ -115,7 +115,7 @@ def shuffled(
         for one, other in combinations(corpus.languages, 2)
         if how == "labels" or (one in half) != (other in half)
     ]
-    return spoiled, moved[corpus.languages[0]][1], pairs
+    return vectors, moved[corpus.languages[0]][1], pairs
 
 
 def shuffled_scores(
@@ -142,12 +142,12 @@ def _shuffled(
 ) -> pd.DataFrame:
     encoder = loading.load(name)
     states = embeddings.embed_corpus(encoder, corpus, **options).states
-    spoiled, kept, pairs = shuffled(states, corpus, how, seed)
+    moved, kept, pairs = spoiled(states, corpus, how, seed)
     groups = np.array(corpora.documents(corpus))[kept]
     sizes = np.unique(groups, return_counts=True)[1]
     rows = []
     for layer in range(encoder.n_layers + 1):
-        vectors = {code: array[layer] for code, array in spoiled.items()}
+        vectors = {code: array[layer] for code, array in moved.items()}
         exact = discrimination.exact(
             vectors, pairs=pairs, groups={"documents": groups}, device=encoder.device
         )

@@ -43,6 +43,7 @@ LESSONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "abx-4-languages": (10, ("abx-2-dynamics",)),
     "abx-5-probing": (20, ("abx-2-dynamics",)),
     "abx-6-transfer": (15, ("abx-5-probing",)),
+    "abx-7-printed": (10, ("abx-1-validation",)),
     "mexa-1-alignment": (15, ()),
     "mexa-2-estimation": (15, ("mexa-1-alignment",)),
     "mexa-3-printed": (25, ("mexa-1-alignment",)),

@@ -108,8 +108,8 @@ class Batches:
     def rows(self, rng: np.random.Generator, tokens: int) -> np.ndarray:
         """Runs of consecutive lines of one language, all of one length: nothing is padded.
 
-        Sources of a language have shares by their size. ``pair_share`` of the rows hold sentences
-        and their translations instead, one behind the other.
+        Sources of a language have shares by their size (``source_exponent``). ``pair_share`` of the
+        rows hold sentences and their translations instead, one behind the other.
         """
         length = int(rng.choice(self.recipe.block_lengths))
         rows = np.empty((max(1, tokens // length), length), dtype=np.int64)
@@ -120,6 +120,7 @@ class Batches:
                 continue
             sources = self.text.monolingual[self.languages[language]]
             sizes = np.array([len(lines.ids) for lines in sources], dtype=float)
+            sizes **= self.recipe.source_exponent
             lines = sources[rng.choice(len(sources), p=sizes / sizes.sum())]
             last = np.searchsorted(lines.starts, len(lines.ids) - length + 1, side="right") - 1
             start = lines.starts[rng.integers(max(last, 0) + 1)]

@@ -41,6 +41,9 @@ class MemberRecipe:
     languages: tuple[str, ...] = ()  # all
     language_exponent: float = 0.3
     english_share: float | None = None
+    # share of a language's source ~ (its subwords) ** exponent; 0: all alike, so that more is read
+    # of the small ones, NTREX and the New Testament, which languages have in common
+    source_exponent: float = 1.0
     # Of a decoder's rows, so many hold translations, a sentence behind its translation.
     pair_share: float = 0.0
     # Subwords of the rows of a batch, drawn evenly: long rows cost more, and most text is short.
@@ -196,10 +199,11 @@ RECIPES = _by_name(
 )
 
 # The second series: more text, the rate constant after a short warm-up, checkpoints of averaged
-# weights two a doubling, rates by width. Its steps are set so that all read as many subwords.
+# weights two a doubling, rates by width, the sources of a language drawn evenly. Its steps are set
+# so that all read as many subwords.
 _STEADY = _KEPT | {
     "first_checkpoint": 100, "checkpoints_per_doubling": 2, "warmup_steps": 50, "decay_share": 0.0,
-    "averaged_share": 0.1, "steps": 25_600,
+    "averaged_share": 0.1, "steps": 25_600, "source_exponent": 0.0,
 }  # fmt: skip
 _LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_STEADY)
 

@@ -291,3 +291,21 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = _TASKS) ->
     )  # fmt: skip
     across(on, 0, **ZERO | {"linestyle": "-"})
     return on.titles(NAMES).done("difference (share)")
+
+
+@styled
+def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
+    """The stretches of correlations of LD and MD for which a row of Table 1 is possible.
+
+    ``table`` has ``row`` and ``low``, ``middle``, ``high``, a row a stretch; ``printed`` is the
+    correlation that the paper prints of its 630 pairs.
+    """
+    rows = table["row"].drop_duplicates().tolist()
+    on = lanes(table, item="row", items=rows, value="middle", looks={None: look(BLUE, "")},
+               shift=0, lane=0.2, width=4.6, linewidth=3)  # fmt: skip
+    line = {"color": VERMILION, "linewidth": 1, "linestyle": (0, (5, 2))}
+    for axes in on.axes.values():
+        axes.axvline(printed, **line)
+        axes.set_xlim(-1.03, 1.03)
+    told = handle(f"printed, over 630 pairs: {number(printed)}", line | {"marker": ""}, line=True)
+    return on.done("correlation of LD and MD", "", handles=[told])
