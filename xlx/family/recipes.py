@@ -209,8 +209,13 @@ _LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_ST
 
 LONG_RECIPES = _by_name(
     _LONG_MASKED,
-    # six languages in five scripts, of as many branches
+    # fewer languages: six in five scripts and as many branches, twelve in six scripts
     _but(_LONG_MASKED, "mini-xlmr-6", languages=("ar", "de", "en", "ja", "ru", "tr")),
+    _but(
+        _LONG_MASKED,
+        "mini-xlmr-12",
+        languages=("ar", "de", "en", "es", "fr", "ja", "nl", "pl", "pt", "ru", "tr", "zh"),
+    ),
     _but(_LONG_MASKED, "mini-xlm", objectives=("mlm", "tlm")),
     _but(_LONG_MASKED, "mini-infoxlm", **_CONTRAST, steps=12_800),
     _LONG_CAUSAL,
