@@ -20,7 +20,7 @@ import pandas as pd
 from xlx.models import embeddings, loading
 from xlx.text import corpora
 
-#: Six languages in five scripts.
+#: Six languages in four scripts.
 LANGUAGES = ("en", "de", "ru", "ja", "ar", "tr")
 #: B has as many characters as A, give or take this share.
 LIKE_LENGTH = 0.1

@@ -21,7 +21,14 @@ from tests import tiny
 from tests.models.conftest import SENTENCE, Attack, assert_one_sentence, hidden
 from xlx.core import paths
 from xlx.models import hub, loading
-from xlx.models.loading import ModelNotFoundError, checkpoints, fingerprint, identify, load
+from xlx.models.loading import (
+    ModelNotFoundError,
+    checkpoints,
+    fingerprint,
+    identify,
+    load,
+    recorded_checkpoints,
+)
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +123,22 @@ def test_checkpoints_load_by_step_by_item_and_by_folder(series) -> None:
     assert fingerprint(listed[0]) != by_step.fingerprint
     # without a step the last
     assert identify(series) == identify(listed[2])
+
+
+def test_a_checkpoint_on_record_is_known_by_its_hash_and_cannot_be_loaded(series, tmp_path) -> None:
+    series = shutil.copytree(series, tmp_path / "mini")
+    hashes = {item.step: fingerprint(item) for item in checkpoints(str(series))}
+    shutil.rmtree(series / "step-000010")
+    assert recorded_checkpoints(str(series)) == checkpoints(str(series))
+    lines = ["step,fingerprint", *(f"{step},{value}" for step, value in hashes.items())]
+    (series / "checkpoints.csv").write_text("\n".join(lines) + "\n")
+    listed = recorded_checkpoints(str(series))
+    assert {item.step: fingerprint(item) for item in listed} == hashes
+    assert identify(listed[1]).name == f"{series}@step-000010"
+    assert loading.series_name(identify(listed[1])) == "mini"
+    assert [item.step for item in checkpoints(str(series))] == [0, 100]
+    with pytest.raises(ValueError, match="has no step 10: it has 0, 100"):
+        load(listed[1])
 
 
 def test_bare_name_is_looked_for_among_shipped_models(series, monkeypatch) -> None:

@@ -209,7 +209,7 @@ _LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_ST
 
 LONG_RECIPES = _by_name(
     _LONG_MASKED,
-    # fewer languages: six in five scripts and as many branches, twelve in six scripts
+    # fewer languages: six in four scripts and five branches, twelve in five and seven
     _but(_LONG_MASKED, "mini-xlmr-6", languages=("ar", "de", "en", "ja", "ru", "tr")),
     _but(
         _LONG_MASKED,

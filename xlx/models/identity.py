@@ -5,6 +5,7 @@ Hugging Face hub. A training history is a *series*: a folder with `step-*` subfo
 repository with revisions called `step-1000`, `step1000`; `checkpoints` lists it.
 """
 
+import csv
 import hashlib
 import json
 import os
@@ -33,6 +34,16 @@ class Checkpoint:
     revision: str | None = None  # its revision, where the series is on the hub
 
 
+@dataclass(frozen=True)
+class RecordedCheckpoint(Checkpoint):
+    """A checkpoint whose weights are not shipped: its results are found by their hash alone."""
+
+    fingerprint: str = ""
+
+
+#: Of a series: ``step`` and ``fingerprint`` of every checkpoint that it was measured at.
+RECORD = "checkpoints.csv"
+
 #: What a model is called: a name, a folder, a checkpoint.
 Name = str | os.PathLike | Checkpoint
 
@@ -48,6 +59,8 @@ class Identity:
 
 def identify(name: Name) -> Identity:
     """Find a model and hash its files; arguments and errors as `load`."""
+    if isinstance(name, RecordedCheckpoint):
+        return Identity(f"{name.name}@step-{name.step:06d}", name.step, name.fingerprint)
     label, folder, step = find(name)
     return Identity(label, step, fingerprint_of(model_files(label, folder)))
 
@@ -80,6 +93,23 @@ def checkpoints(name: str) -> list[Checkpoint]:
             f"the hub model {name!r} has no revision called step-<number>: load it with "
             "revision=... instead"
         )
+    return [steps[step] for step in sorted(steps)]
+
+
+def recorded_checkpoints(name: str) -> list[Checkpoint]:
+    """`checkpoints`, and those of a folder of which it has no weights, but the hash (`RECORD`).
+
+    Of these what was computed before is found again; nothing else can be.
+    """
+    series, folder = checkpoints(name), local_folder(name)
+    if folder is None or not (folder / RECORD).exists():
+        return series
+    steps = {checkpoint.step: checkpoint for checkpoint in series}
+    with (folder / RECORD).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            step, path = int(row["step"]), folder / f"step-{int(row['step']):06d}"
+            missing = RecordedCheckpoint(name, step, path, fingerprint=row["fingerprint"])
+            steps.setdefault(step, missing)
     return [steps[step] for step in sorted(steps)]
 
 

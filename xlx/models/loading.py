@@ -32,13 +32,14 @@ from xlx.models.identity import (
     fingerprint_of,
     identify,
     model_files,
+    recorded_checkpoints,
     series_name,
 )
 
 __all__ = [
     "Checkpoint", "Encoder", "Identity", "ModelNotFoundError", "Name", "NoHistoryError",
-    "checkpoints", "device_of", "fingerprint", "identify", "load", "series_name", "task_model",
-    "tokenizer",
+    "checkpoints", "device_of", "fingerprint", "identify", "load", "recorded_checkpoints",
+    "series_name", "task_model", "tokenizer",
 ]  # fmt: skip
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
