@@ -132,6 +132,19 @@ DRAWN = {
     "vocabularies": lambda: abx.vocabularies(
         rows(0, "words", vocabulary=("BPE", "WordPiece"), language=CODES), NAMES, {"words": "a"}
     ),
+    "triplet_drawings": lambda: abx.triplet_drawings(
+        pd.DataFrame(
+            [(task, item, code, f"sentence {item} of some words")
+             for task, codes in (("LD", "aab"), ("MD", "abb"))
+             for item, code in zip("XAB", codes, strict=True)],
+            columns=["task", "item", "language", "sentence"],
+        ).set_index(["task", "item"]),
+        pd.DataFrame(
+            [("LD", "mini-xlmr", 0.1, 0.3, 1.0), ("MD", "mini-xlmr", 0.2, 0.1, 0.0)],
+            columns=["task", "model", "d(X, A)", "d(X, B)", "score"],
+        ).set_index(["task", "model"]),
+        "mini-xlmr",
+    ),
     "possible_ranges": lambda: abx.possible_ranges(
         pd.DataFrame([("one", -0.9, 0, 0.9), ("two", -1, -0.9, -0.8), ("two", 0.8, 0.9, 1)],
                      columns=["row", "low", "middle", "high"]), -0.72,
