@@ -69,10 +69,13 @@ def last(folder: Path) -> dict[str, torch.Tensor]:
 def test_what_a_run_leaves(runs: dict[str, Path], member: str) -> None:
     recipe, out = toy.recipe(member), runs[member] / "out"
     assert sorted(path.name for path in out.iterdir()) == [
-        "README.md", "held_out.csv", "losses.csv", "recipe.json", "run.json",
+        "README.md", "checkpoints.csv", "held_out.csv", "losses.csv", "recipe.json", "run.json",
         *(f"step-{step:06d}" for step in (0, 3, 6, 12)),
     ]  # fmt: skip
     assert [checkpoint.step for checkpoint in loading.checkpoints(str(out))] == [0, 3, 6, 12]
+    assert loading.recorded_checkpoints(str(out)) == loading.checkpoints(str(out))
+    table = pd.read_csv(out / "checkpoints.csv", index_col="step")["fingerprint"]
+    assert table[12] == loading.fingerprint(out)
     assert (out / "recipe.json").read_text("utf-8") == describe(recipe)
     assert pretraining.finished(recipe, out)
 

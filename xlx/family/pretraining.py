@@ -37,6 +37,7 @@ from xlx.family.muon import products_in
 from xlx.family.pretraining_text import PretrainingText
 from xlx.family.recipes import LONG_RECIPES, RECIPES, MemberRecipe, continues, describe, read_recipe
 from xlx.family.vocabulary import BERT_TOKENS, XLMR_TOKENS
+from xlx.models import identity
 from xlx.models.folders import quiet
 from xlx.models.snapshots import save_state, saved_state
 
@@ -213,7 +214,7 @@ class _Run:
             _write(self.out / f"{name}.csv", table)
 
     def finish(self) -> pd.DataFrame:
-        """Write what the run cost and the model card; its loss table."""
+        """Write what the run cost, the hashes of its checkpoints and the model card; its losses."""
         cost = {
             "parameters": sum(weights.numel() for weights in self.model.parameters()),
             "steps": self.recipe.steps,
@@ -225,6 +226,7 @@ class _Run:
         }
         losses, held_out = pd.DataFrame(self.done.rows), pd.DataFrame(self.done.held_out)
         _write(self.out / "run.json", json.dumps(cost, indent=2) + "\n")
+        _write(self.out / identity.RECORD, identity.record(self.out))
         card = model_cards.model_card(self.recipe, cost, losses, held_out)
         _write(self.out / "README.md", card)
         return losses

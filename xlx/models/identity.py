@@ -113,6 +113,13 @@ def recorded_checkpoints(name: str) -> list[Checkpoint]:
     return [steps[step] for step in sorted(steps)]
 
 
+def record(folder: Path) -> str:
+    """The text of a `RECORD` of the checkpoints that a folder holds now."""
+    series = local_series(str(folder), folder)
+    lines = [f"{checkpoint.step},{fingerprint(checkpoint)}\n" for checkpoint in series]
+    return "".join(["step,fingerprint\n", *lines])
+
+
 def series_name(model: Any) -> str:
     """The name of an `Encoder` or `Identity` without its step, and of a folder without its path."""
     suffix = "" if model.step is None else f"@step-{model.step:06d}"

@@ -1,0 +1,134 @@
+"""Short trials of the recipe: each is a member of the long series but for one thing.
+
+    python data/models/trials.py reference masked_15 wide --out build/trials.csv
+
+A trial trains into ``build/trials/<name>`` (and goes on with what is there), and adds a row: its
+loss on held-out text of `LANGUAGES`, and by `measure` the best MD and matched MD and the lowest LD
+of all layers on WMT24++.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import torch
+from measure import LANGUAGES, layers
+
+from xlx.core import paths
+from xlx.family import objectives, pretraining, recipes
+from xlx.family.vocabulary import BOS, EOS, PAD
+from xlx.models import embeddings, loading
+from xlx.text import corpora
+
+SENTENCES = 300
+WIDE = {"hidden_size": 192, "intermediate_size": 384}
+#: What a trial changes in the recipe.
+CHANGED: dict[str, dict] = {
+    "reference": {},
+    "sources_by_size": {"source_exponent": 1.0},
+    "masked_15": {"masked_share": 0.15},
+    "masked_50": {"masked_share": 0.5},
+    "vocabulary_12000": {"vocabulary": 12_000},
+    "six_languages": {"languages": recipes.LONG_RECIPES["mini-xlmr-6"].languages},
+    "twelve_languages": {"languages": recipes.LONG_RECIPES["mini-xlmr-12"].languages},
+    "positions_small": {},
+    "positions_rotary": {},
+    "wide": WIDE,
+    "wide_3_quarters": WIDE | {"learning_rate": 3e-3, "matrix_learning_rate": 2.25e-3},
+    "wide_half": WIDE | {"learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3},
+    "half": {"learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3},
+}
+
+
+def small_positions(recipe: recipes.MemberRecipe) -> torch.nn.Module:
+    """Absolute positions that start at a tenth of the others' size."""
+    model = objectives.untrained(recipe)
+    model.base_model.embeddings.position_embeddings.weight.data.mul_(0.1)
+    return model
+
+
+def rotary_positions(recipe: recipes.MemberRecipe) -> torch.nn.Module:
+    """ModernBERT (Warner et al. 2024) of the same size: rotary positions, none added."""
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    config = AutoConfig.for_model(
+        "modernbert", vocab_size=recipe.vocabulary, hidden_size=recipe.hidden_size,
+        num_hidden_layers=recipe.layers, num_attention_heads=recipe.heads,
+        intermediate_size=176,  # three matrices a layer instead of two
+        max_position_embeddings=recipe.max_length,
+        layer_types=["full_attention"] * recipe.layers, pad_token_id=PAD, bos_token_id=BOS,
+        eos_token_id=EOS, cls_token_id=BOS, sep_token_id=EOS,
+        initializer_range=0.02 * math.sqrt(768 / recipe.hidden_size),
+    )  # fmt: skip
+    torch.manual_seed(recipe.seed)
+    model = AutoModelForMaskedLM.from_config(config)
+    model.lm_head = torch.nn.Sequential(model.head, model.decoder)
+    return model
+
+
+#: Trials whose model is not the recipe's.
+MODELS: dict[str, Callable[[recipes.MemberRecipe], torch.nn.Module]] = {
+    "positions_small": small_positions,
+    "positions_rotary": rotary_positions,
+}
+
+
+@contextmanager
+def untrained_by(made: Callable[[recipes.MemberRecipe], torch.nn.Module]) -> Iterator[None]:
+    """Runs begin with another model."""
+    before = pretraining.objectives
+    pretraining.objectives = type(
+        "Objectives", (), vars(before) | {"untrained": staticmethod(made)}
+    )
+    try:
+        yield
+    finally:
+        pretraining.objectives = before
+
+
+def trial(name: str, steps: int, corpus: corpora.ParallelCorpus) -> dict[str, object]:
+    """Train a trial, and measure its last checkpoint."""
+    recipe = replace(recipes.LONG_RECIPES["mini-xlmr"], steps=steps, **CHANGED[name])
+    recipe = replace(recipe, name=f"trial-{name}", history=False)
+    folder = paths.BUILD / "trials" / name
+    if not pretraining.finished(recipe, folder):
+        with untrained_by(MODELS.get(name, objectives.untrained)):
+            state = pretraining.state_file(recipe)
+            pretraining.pretrain(recipe, pretraining.prepare(recipe), folder, state)
+    held_out = pd.read_csv(folder / "held_out.csv").set_index("language")["loss"]
+    encoder = loading.load(str(folder), device="cpu")
+    states = {
+        code: embeddings.embed(encoder, sentences).states
+        for code, sentences in corpus.sentences.items()
+    }
+    table = layers(states, corpus)
+    best = table.loc[table["matched_MD"].idxmax()]
+    return {
+        "trial": name, "subwords": steps * recipe.tokens_per_step, "held_out_of": "six",
+        "held_out_loss": held_out[list(LANGUAGES)].mean(), "MD": table["MD"].max(),
+        "matched_MD": best["matched_MD"], "LD": table["LD"].min(), "best_layer": int(best["layer"]),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="+", choices=list(CHANGED), metavar="name")
+    parser.add_argument("--steps", type=int, default=3200)
+    parser.add_argument("--out", type=Path, required=True, help="a CSV file to add to")
+    options = parser.parse_args()
+    corpus = corpora.load("wmt24pp", drop_duplicates=True).take(SENTENCES, 0).select(LANGUAGES)
+    for name in options.names:
+        row = pd.DataFrame([trial(name, options.steps, corpus)]).round(3)
+        print(row.to_string(index=False), flush=True)
+        row.to_csv(
+            options.out, mode="a", header=not options.out.exists(), index=False,
+            lineterminator="\n",
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
