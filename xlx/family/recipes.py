@@ -199,11 +199,10 @@ RECIPES = _by_name(
 )
 
 # The second series: more text, the rate constant after a short warm-up, checkpoints of averaged
-# weights two a doubling, rates by width, the sources of a language drawn evenly. Its steps are set
-# so that all read as many subwords.
+# weights two a doubling, rates by width. Its steps are set so that all read as many subwords.
 _STEADY = _KEPT | {
     "first_checkpoint": 100, "checkpoints_per_doubling": 2, "warmup_steps": 50, "decay_share": 0.0,
-    "averaged_share": 0.1, "steps": 25_600, "source_exponent": 0.0,
+    "averaged_share": 0.1, "steps": 25_600,
 }  # fmt: skip
 _LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_STEADY)
 
