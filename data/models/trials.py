@@ -29,7 +29,7 @@ WIDE = {"hidden_size": 192, "intermediate_size": 384}
 #: What a trial changes in the recipe.
 CHANGED: dict[str, dict] = {
     "reference": {},
-    "sources_by_size": {"source_exponent": 1.0},
+    "sources_even": {"source_exponent": 0.0},
     "masked_15": {"masked_share": 0.15},
     "masked_50": {"masked_share": 0.5},
     "vocabulary_12000": {"vocabulary": 12_000},
