@@ -38,9 +38,9 @@ CHANGED: dict[str, dict] = {
     "positions_small": {},
     "positions_rotary": {},
     "wide": WIDE,
-    "wide_3_quarters": WIDE | {"learning_rate": 3e-3, "matrix_learning_rate": 2.25e-3},
-    "wide_half": WIDE | {"learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3},
-    "half": {"learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3},
+    "wide_half_rates": WIDE | {"learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4},
+    "half_rates": {"learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4},
+    "double_rates": {"learning_rate": 4e-3, "matrix_learning_rate": 3e-3},
 }
 
 
