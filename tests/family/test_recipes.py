@@ -32,6 +32,7 @@ DIFFERENCES = {
 }
 LONG_DIFFERENCES = {
     "mini-xlmr-6": ("mini-xlmr", {"languages"}),
+    "mini-xlmr-12": ("mini-xlmr", {"languages"}),
     "mini-xlm": ("mini-xlmr", {"objectives"}),
     "mini-infoxlm": ("mini-xlm", {"objectives", "steps"}),  # as many subwords in fewer steps
     "mini-llama": ("mini-xlmr", {"architecture", "objectives", "intermediate_size"}),
