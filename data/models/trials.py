@@ -16,12 +16,11 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from measure import LANGUAGES, layers
+from measure import LANGUAGES, measure
 
 from xlx.core import paths
 from xlx.family import objectives, pretraining, recipes
 from xlx.family.vocabulary import BOS, EOS, PAD
-from xlx.models import embeddings, loading
 from xlx.text import corpora
 
 SENTENCES = 300
@@ -100,12 +99,7 @@ def trial(name: str, steps: int, corpus: corpora.ParallelCorpus) -> dict[str, ob
             state = pretraining.state_file(recipe)
             pretraining.pretrain(recipe, pretraining.prepare(recipe), folder, state)
     held_out = pd.read_csv(folder / "held_out.csv").set_index("language")["loss"]
-    encoder = loading.load(str(folder), device="cpu")
-    states = {
-        code: embeddings.embed(encoder, sentences).states
-        for code, sentences in corpus.sentences.items()
-    }
-    table = layers(states, corpus)
+    table = measure(folder, corpus)
     best = table.loc[table["matched_MD"].idxmax()]
     return {
         "trial": name, "subwords": steps * recipe.tokens_per_step, "held_out_of": "six",

@@ -39,18 +39,18 @@ def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: Checkp
     weights = checkpoint_scores.pair_weights(exact.pairs)
     for task, scores in exact.scores.items():
         for what in groups:
-            apart = exact.left_out[what][task] - scores.mean(axis=-1, keepdims=True)
-            averaged = kept.apart[what]["pairs"][task]
-            np.testing.assert_allclose(averaged, apart.mean(axis=1), atol=2e-5)
-        apart = exact.left_out["documents"][task] - scores.mean(axis=-1, keepdims=True)
+            left_out_change = exact.left_out[what][task] - scores.mean(axis=-1, keepdims=True)
+            averaged = kept.left_out_change[what]["pairs"][task]
+            np.testing.assert_allclose(averaged, left_out_change.mean(axis=1), atol=2e-5)
+        left_out_change = exact.left_out["documents"][task] - scores.mean(axis=-1, keepdims=True)
         for name in ("branches", "scripts"):
-            expected = np.einsum("p,lpg->lg", weights[name], apart)
-            averaged = kept.apart["documents"][name][task]
+            expected = np.einsum("p,lpg->lg", weights[name], left_out_change)
+            averaged = kept.left_out_change["documents"][name][task]
             np.testing.assert_allclose(averaged, expected, atol=2e-5)
         if task in checkpoint_scores.BY_LANGUAGE:
             for row, code in enumerate(grouped.languages):
-                own = apart[:, [code in pair for pair in exact.pairs]].mean(axis=1)
-                by_language = kept.apart["documents"]["languages"][task][:, row]
+                own = left_out_change[:, [code in pair for pair in exact.pairs]].mean(axis=1)
+                by_language = kept.left_out_change["documents"]["languages"][task][:, row]
                 np.testing.assert_allclose(by_language, own, atol=2e-5)
 
 

@@ -22,23 +22,27 @@ from xlx.core import checks, statistics
 class Average:
     """One or several averages: ``score`` ``(...)``, and what it changes by without each group.
 
-    ``apart``: ``(..., n_groups)``; ``sizes``: positions of each group, ``(n_groups,)``.
+    ``left_out_change``: ``(..., n_groups)``; ``sizes``: positions of each group, ``(n_groups,)``.
     """
 
     score: np.ndarray
-    apart: np.ndarray
+    left_out_change: np.ndarray
     sizes: np.ndarray
 
     def __sub__(self, other: "Average") -> "Average":
         """The difference, on the same text."""
         if not np.array_equal(self.sizes, other.sizes):
             raise ValueError("two averages of different text have no difference on the same text")
-        return Average(self.score - other.score, self.apart - other.apart, self.sizes)
+        return Average(
+            self.score - other.score, self.left_out_change - other.left_out_change, self.sizes
+        )
 
     @property
     def error(self) -> np.ndarray:
         """Standard error over the groups."""
-        return statistics.left_out_error(self.score, self.score[..., None] + self.apart, self.sizes)
+        return statistics.left_out_error(
+            self.score, self.score[..., None] + self.left_out_change, self.sizes
+        )
 
     def interval(self, level: float = statistics.LEVEL) -> tuple[np.ndarray, np.ndarray]:
         """Low and high, of Student's t with a degree of freedom less than there are groups."""
@@ -75,18 +79,18 @@ def average(
     weights = {**pair_weights(pairs), "languages": language_weights(pairs)[1]}
     checks.one_of(weighting, list(weights)[:-1], "weighting")
     averaged = "languages" if "language" in by else weighting
-    checks.one_of(over, measured.apart, "grouping")
-    kept = measured.apart[over].get(averaged, {})
+    checks.one_of(over, measured.left_out_change, "grouping")
+    kept = measured.left_out_change[over].get(averaged, {})
     if task not in kept:
         raise ValueError(
             f"errors of {task} over {over} are not kept by {averaged}: there are those of "
             f"{', '.join(kept) or 'no task'}"
         )
     score = measured.scores.scores[task][rows].mean(axis=-1) @ weights[averaged].T
-    apart = kept[task][rows]
+    left_out_change = kept[task][rows]
     if "layer" not in by:
-        score, apart = score.mean(axis=0), apart.mean(axis=0)
-    return Average(score, apart, measured.sizes[over])
+        score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
+    return Average(score, left_out_change, measured.sizes[over])
 
 
 def averaged_scores(

@@ -71,17 +71,17 @@ SPACES: dict[str, Space] = {"raw": dict, "centred": centred, "standardised": sta
 class CheckpointScores:
     """The scores of one checkpoint on one corpus.
 
-    ``apart``: of what is left out ("documents", "sentences") → of what is averaged (a weighting, or
-    "languages") → task → the mean without each group less the mean, ``(n_layers, n_groups)``, by
-    language ``(n_layers, n_languages, n_groups)``. ``sizes``: what is left out → positions of each
-    group, in the order of their sorted names.
+    ``left_out_change``: of what is left out ("documents", "sentences") → of what is averaged (a
+    weighting, or "languages") → task → the mean without each group less the mean, ``(n_layers,
+    n_groups)``, by language ``(n_layers, n_languages, n_groups)``. ``sizes``: what is left out →
+    positions of each group, in the order of their sorted names.
     """
 
     model: str  # or series
     step: int  # of training; 0 where the model has no history
     space: str
     scores: discrimination.PairScores  # at every layer
-    apart: dict[str, dict[str, dict[str, np.ndarray]]]
+    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]]
     sizes: dict[str, np.ndarray]
     cut: dict[str, int]  # language → sentences cut at the maximum length
     texts: tuple[str, ...]  # SHA-256 of the text of each language
@@ -113,13 +113,13 @@ def checkpoint_scores(
     if len(corpus.languages) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")
     labels = {"documents": corpora.documents(corpus), "domains": corpus.domains}
-    about = {"space": space} | {what: _numbered(of_it) for what, of_it in labels.items()}
+    about = {"space": space} | {what: label_runs(of_it) for what, of_it in labels.items()}
     values = values_of(CHECKPOINT, names, corpus, options, space, about=about, what="ABX")
     pairs = list(zip(names, values, strict=True))
     return [_unpacked(name, corpus, space, value) for name, value in pairs]
 
 
-def _numbered(labels: Sequence[str]) -> str:
+def label_runs(labels: Sequence[str]) -> str:
     """Labels by position as runs of equal ones, "0*3 1 2*5": what groups the positions, no more."""
     codes = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     changes = [i for i in range(len(labels)) if not i or labels[i] != labels[i - 1]]
@@ -228,12 +228,12 @@ def _unpacked(
 ) -> CheckpointScores:
     identity, n = loading.identify(name), len(corpus)
     scores = _pair_scores(value, n)
-    apart: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for what in groupings(corpus):
         for averaged in (*WEIGHTINGS, "languages"):
             kept = [task for task in scores if _kept(what, averaged, task)]
             if kept:
-                apart.setdefault(what, {})[averaged] = {
+                left_out_change.setdefault(what, {})[averaged] = {
                     task: _differences(value, f"{what} {averaged} {task}") for task in kept
                 }
     masked = {part[len("made ") :]: counts for part, counts in value.items() if "made " in part}
@@ -243,14 +243,15 @@ def _unpacked(
         identity.step or 0,
         space,
         discrimination.PairScores(pairs, layers, n, scores, {}, {}, masked),
-        apart,
-        {what: _sizes(of_position) for what, of_position in groupings(corpus).items()},
+        left_out_change,
+        {what: group_sizes(of_position) for what, of_position in groupings(corpus).items()},
         dict(zip(corpus.languages, value["cut"].tolist(), strict=True)),
         tuple(map(corpus.text_hash, corpus.languages)),
     )
 
 
-def _sizes(of_position: Sequence[object]) -> np.ndarray:
+def group_sizes(of_position: Sequence[object]) -> np.ndarray:
+    """How many positions each group has, in the order of their sorted names."""
     return np.unique(np.asarray(of_position).astype(str), return_counts=True)[1]
 
 

@@ -127,7 +127,6 @@ def _correlations(audit: Audit, p: AbxNumbers) -> None:
 
 def _table_1(audit: Audit, p: AbxNumbers) -> None:
     for row in p.table_1:
-        name = f"Table 1, {'Prob.' if row.n < 100 else 'CL'} {row.task} {row.checkpoint}"
         said = " and ".join(
             f"{what} {printed}" for what, printed in zip(("LD", "MD"), row.p_values, strict=True)
         )
@@ -135,7 +134,7 @@ def _table_1(audit: Audit, p: AbxNumbers) -> None:
         ends = f"{possible.min():+.2f} to {possible.max():+.2f}"
         r = p.value("abx_t07")
         audit.claim(
-            name, f"R² {row.r_squared:g} with {said}",
+            f"Table 1, {row.name}", f"R² {row.r_squared:g} with {said}",
             f"F = {row.f_value:.1f}, p = {row.p_value:.2g}; possible for correlations of LD and "
             f"MD from {ends}{'' if _whole(possible) else ', with a gap'}; at {r:+.2f}, that of the "
             f"630 pairs, {'possible' if r in possible else 'not possible'}",

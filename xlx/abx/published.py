@@ -49,6 +49,12 @@ class TableRow:
     p_values: tuple[str, str]  # as printed: "p < .01", "n.s."
 
     @property
+    def name(self) -> str:
+        """As printed: "CL POS Last"."""
+        kind = "Prob." if self.setting.startswith("probing") else "CL"
+        return f"{kind} {self.task} {self.checkpoint}"
+
+    @property
     def f_value(self) -> float:
         """F of the regression, on 2 and n - 3 degrees of freedom."""
         return self.r_squared / 2 / ((1 - self.r_squared) / (self.n - 3))
@@ -121,14 +127,13 @@ def possible_correlations(row: TableRow) -> np.ndarray:
 def table_1_limits(p: AbxNumbers, r: float) -> pd.DataFrame:
     """What each row of Table 1 implies: its F, and the t values at a correlation of LD and MD.
 
-    One row a row: ``n``, ``R2``, ``F``, ``p of F``; ``runs``, how many stretches of r it is
-    possible for; ``t of LD``, ``t of MD``, from the least to the largest at ``r`` (or "none").
+    One row a row: ``n``, ``R2``, ``F``, ``p of F``; ``t of LD``, ``t of MD``, from the least to the
+    largest at ``r`` (or "none").
     """
     rows = []
     for of in p.table_1:
         ends = [f"{t.min():.1f} to {t.max():.1f}" if len(t) else "none" for t in of.t_values(r)]
-        name = f"{'Prob.' if of.setting.startswith('probing') else 'CL'} {of.task} {of.checkpoint}"
-        rows.append((name, of.n, of.r_squared, of.f_value, of.p_value, *ends))
+        rows.append((of.name, of.n, of.r_squared, of.f_value, of.p_value, *ends))
     columns = ["row", "n", "R2", "F", "p of F", "t of LD", "t of MD"]
     return pd.DataFrame(rows, columns=columns).set_index("row")
 
@@ -137,12 +142,11 @@ def correlation_ranges(p: AbxNumbers) -> pd.DataFrame:
     """The stretches of r for which each row of Table 1 is possible: ``row``, ``low``, ``high``."""
     rows = []
     for of in p.table_1:
-        name = f"{'Prob.' if of.setting.startswith('probing') else 'CL'} {of.task} {of.checkpoint}"
         possible = possible_correlations(of)
         gaps = np.flatnonzero(np.diff(possible) > 0.006) + 1
         for run in np.split(possible, gaps):
             if len(run):
-                rows.append((name, run.min(), run.max()))
+                rows.append((of.name, run.min(), run.max()))
     table = pd.DataFrame(rows, columns=["row", "low", "high"])
     return table.assign(middle=(table["low"] + table["high"]) / 2)
 

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.abx import discrimination
+from xlx.abx.checkpoint_scores import group_sizes, label_runs
 from xlx.abx.measurement import values_of
 from xlx.core import checks, statistics, work
 from xlx.models import embeddings, loading
@@ -69,11 +70,16 @@ def _cycled(n: int, groups: Sequence[np.ndarray], rng: np.random.Generator) -> n
     return order
 
 
+def _moved_languages(corpus: ParallelCorpus) -> set[str]:
+    """Every second one."""
+    return set(corpus.languages[1::2])
+
+
 def _half_moved(
     corpus: ParallelCorpus, kept: np.ndarray, order: Callable[[str], np.ndarray]
 ) -> Moved:
-    """Every second language in another order, of the positions that are kept."""
-    moved = set(corpus.languages[1::2])
+    """`_moved_languages` in another order, of the positions that are kept."""
+    moved = _moved_languages(corpus)
     return {
         language: (
             np.full(len(kept), language),
@@ -109,7 +115,7 @@ def spoiled(
         language: np.stack([states[name][:, i] for name, i in zip(*source, strict=True)], axis=1)
         for language, source in moved.items()
     }
-    half = set(corpus.languages[1::2])
+    half = _moved_languages(corpus)
     pairs = [
         (one, other)
         for one, other in combinations(corpus.languages, 2)
@@ -128,7 +134,7 @@ def shuffled_scores(
     """
     checks.one_of(how, SHUFFLES, "shuffle")
     documents = corpora.documents(corpus)
-    about = {"shuffle": how, "seed": seed, "documents": list(documents)}
+    about = {"shuffle": how, "seed": seed, "documents": label_runs(documents)}
     values = values_of(SHUFFLED, names, corpus, options, how, seed, about=about, what="ABX")
     tables = {
         loading.series_name(loading.identify(name)): value
@@ -144,7 +150,7 @@ def _shuffled(
     states = embeddings.embed_corpus(encoder, corpus, **options).states
     moved, kept, pairs = spoiled(states, corpus, how, seed)
     groups = np.array(corpora.documents(corpus))[kept]
-    sizes = np.unique(groups, return_counts=True)[1]
+    sizes = group_sizes(groups)
     rows = []
     for layer in range(encoder.n_layers + 1):
         vectors = {code: array[layer] for code, array in moved.items()}

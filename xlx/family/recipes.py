@@ -199,8 +199,8 @@ RECIPES = _by_name(
 )
 
 # The second series: more text, the rate constant after a short warm-up, checkpoints of averaged
-# weights two a doubling. The rates are half of the first series', at which a model never comes to
-# use the context (data/models/README.md). Steps are set so that all read as many subwords.
+# weights two a doubling. The rates are half of the first series', at which the loss levels
+# off early (data/models/README.md). Steps are set so that all read as many subwords.
 _STEADY = _KEPT | {
     "first_checkpoint": 100, "checkpoints_per_doubling": 2, "warmup_steps": 50, "decay_share": 0.0,
     "averaged_share": 0.1, "steps": 25_600, "learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3,
