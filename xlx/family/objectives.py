@@ -24,6 +24,7 @@ from xlx.family.vocabulary import BOS, EOS, PAD
 def untrained(recipe: MemberRecipe) -> torch.nn.Module:
     """A member before training, with its head; weights drawn from the recipe's seed.
 
+    BERT and XLM-R with rotary positions are RoFormer (Su et al. 2021), of the same parts otherwise.
     Embeddings are normal with sd 0.02; matrices have the variance of BERT's at a width of 768,
     0.02 ** 2, times 768 / width.
     """
@@ -32,13 +33,19 @@ def untrained(recipe: MemberRecipe) -> torch.nn.Module:
     positions = recipe.max_length
     # So small a model cannot memorise its text: dropout would only slow it down.
     special: dict[str, object] = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    architecture = recipe.architecture
     if recipe.decoder:
         special = {"tie_word_embeddings": True}
-    elif recipe.architecture == "xlm-roberta":
+    elif recipe.positions == "rotary":
+        architecture = "roformer"
+        special |= {"embedding_size": recipe.hidden_size}
+        if recipe.architecture == "xlm-roberta":
+            special |= {"type_vocab_size": 1}
+    elif architecture == "xlm-roberta":
         special |= {"type_vocab_size": 1}
         positions += PAD + 1
     config = AutoConfig.for_model(
-        recipe.architecture,
+        architecture,
         vocab_size=recipe.vocabulary,
         hidden_size=recipe.hidden_size,
         num_hidden_layers=recipe.layers,
@@ -57,7 +64,7 @@ def untrained(recipe: MemberRecipe) -> torch.nn.Module:
     tied = model.get_input_embeddings().weight
     with torch.no_grad():
         for module in model.modules():
-            if isinstance(module, torch.nn.Embedding):
+            if isinstance(module, torch.nn.Embedding) and module.weight.requires_grad:
                 module.weight.normal_(0.0, 0.02, generator=generator)
                 if module.padding_idx is not None:
                     module.weight[module.padding_idx].zero_()
@@ -73,7 +80,8 @@ def lower_layers(model: torch.nn.Module, layers: int) -> torch.nn.Module:
     trunk = copy.copy(model.base_model)
     trunk._modules = dict(model.base_model._modules)
     trunk.encoder = copy.copy(model.base_model.encoder)
-    trunk.encoder._modules = {"layer": model.base_model.encoder.layer[:layers]}
+    parts = model.base_model.encoder._modules
+    trunk.encoder._modules = parts | {"layer": parts["layer"][:layers]}
     return trunk
 
 

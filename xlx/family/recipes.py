@@ -37,6 +37,7 @@ class MemberRecipe:
     heads: int = 4
     intermediate_size: int = 256
     max_length: int = 256
+    positions: str = "absolute"  # or "rotary", in every layer; a decoder's are rotary always
     # the text: share of a language ~ (its subwords) ** exponent, 0.3 as XLM-R; or English fixed
     languages: tuple[str, ...] = ()  # all
     language_exponent: float = 0.3
@@ -82,6 +83,8 @@ class MemberRecipe:
                 f"{self.name}: {self.architecture} learns from {', '.join(known) or 'nothing here'}"
                 f", not from {', '.join(self.objectives) or 'nothing'}"
             )
+        if self.positions not in ("absolute", "rotary"):
+            raise ValueError(f"{self.name}: positions are absolute or rotary, not {self.positions}")
         for name in ("english_share", "pair_share", "averaged_share", "decay_share"):
             share = getattr(self, name)
             if share is not None and not 0 <= share <= 1:
@@ -199,11 +202,13 @@ RECIPES = _by_name(
 )
 
 # The second series: more text, the rate constant after a short warm-up, checkpoints of averaged
-# weights two a doubling. The rates are half of the first series', at which the loss levels
-# off early (data/models/README.md). Steps are set so that all read as many subwords.
+# weights two a doubling. Rates are half of the first series', at which the loss levels off early,
+# and positions rotary, with which context is used after a tenth of the text that absolute ones
+# take (data/models/README.md). Steps are set so that all read as many subwords.
 _STEADY = _KEPT | {
     "first_checkpoint": 100, "checkpoints_per_doubling": 2, "warmup_steps": 50, "decay_share": 0.0,
     "averaged_share": 0.1, "steps": 25_600, "learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3,
+    "positions": "rotary",
 }  # fmt: skip
 _LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_STEADY)
 
