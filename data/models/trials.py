@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 from measure import LANGUAGES, measure
+from transformers import AutoConfig, AutoModelForMaskedLM
 
 from xlx.core import paths
 from xlx.family import objectives, pretraining, recipes
@@ -34,8 +35,10 @@ CHANGED: dict[str, dict] = {
     "vocabulary_12000": {"vocabulary": 12_000},
     "six_languages": {"languages": recipes.LONG_RECIPES["mini-xlmr-6"].languages},
     "twelve_languages": {"languages": recipes.LONG_RECIPES["mini-xlmr-12"].languages},
-    "positions_small": {},
-    "positions_rotary": {},
+    "positions_absolute": {"positions": "absolute"},
+    "positions_sinusoid": {"positions": "absolute"},
+    "positions_modernbert": {},
+    "norm_first": {"positions": "absolute"},
     "wide": WIDE,
     "wide_half_rates": WIDE | {"learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4},
     "half_rates": {"learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4},
@@ -43,17 +46,22 @@ CHANGED: dict[str, dict] = {
 }
 
 
-def small_positions(recipe: recipes.MemberRecipe) -> torch.nn.Module:
-    """Absolute positions that start at a tenth of the others' size."""
+def sinusoid_positions(recipe: recipes.MemberRecipe) -> torch.nn.Module:
+    """Learned absolute positions that start as sinusoids (Vaswani et al. 2017, section 3.5).
+
+    Five times as large as the others start, so that words do not drown them.
+    """
     model = objectives.untrained(recipe)
-    model.base_model.embeddings.position_embeddings.weight.data.mul_(0.1)
+    weights = model.base_model.embeddings.position_embeddings.weight
+    n_positions, dim = weights[PAD + 1 :].shape
+    angles = torch.arange(n_positions)[:, None] / 10_000 ** (torch.arange(0, dim, 2) / dim)
+    sinusoids = math.sqrt(2) * torch.cat([angles.sin(), angles.cos()], dim=1)
+    weights.data[PAD + 1 :] = 0.1 * sinusoids
     return model
 
 
-def rotary_positions(recipe: recipes.MemberRecipe) -> torch.nn.Module:
-    """ModernBERT (Warner et al. 2024) of the same size: rotary positions, none added."""
-    from transformers import AutoConfig, AutoModelForMaskedLM
-
+def modernbert(recipe: recipes.MemberRecipe) -> torch.nn.Module:
+    """ModernBERT (Warner et al. 2024) of the same size: rotary, gated, normalised first."""
     config = AutoConfig.for_model(
         "modernbert", vocab_size=recipe.vocabulary, hidden_size=recipe.hidden_size,
         num_hidden_layers=recipe.layers, num_attention_heads=recipe.heads,
@@ -65,14 +73,29 @@ def rotary_positions(recipe: recipes.MemberRecipe) -> torch.nn.Module:
     )  # fmt: skip
     torch.manual_seed(recipe.seed)
     model = AutoModelForMaskedLM.from_config(config)
-    model.lm_head = torch.nn.Sequential(model.head, model.decoder)
+    # a property, so that the weights are not saved twice
+    type(model).lm_head = property(lambda self: lambda states: self.decoder(self.head(states)))
     return model
+
+
+def norm_first(recipe: recipes.MemberRecipe) -> torch.nn.Module:
+    """XLM-R XL (Goyal et al. 2021) of the same size: it normalises before a layer, not after.
+
+    Positions start as sinusoids.
+    """
+    made = AutoConfig.for_model
+    AutoConfig.for_model = lambda name, **options: made(f"{name}-xl", **options)
+    try:
+        return sinusoid_positions(recipe)
+    finally:
+        AutoConfig.for_model = made
 
 
 #: Trials whose model is not the recipe's.
 MODELS: dict[str, Callable[[recipes.MemberRecipe], torch.nn.Module]] = {
-    "positions_small": small_positions,
-    "positions_rotary": rotary_positions,
+    "positions_sinusoid": sinusoid_positions,
+    "positions_modernbert": modernbert,
+    "norm_first": norm_first,
 }
 
 

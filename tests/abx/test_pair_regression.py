@@ -96,3 +96,44 @@ def test_rivals_are_regressions_on_each_set() -> None:
     )
     for column in ("coefficient", "p_value"):
         assert row[column].item() == pytest.approx(expected[column].item())
+
+
+def test_scales_turn_predictors_and_correct_for_the_number_of_tests() -> None:
+    groups = transfer() | {("m", "NER"): transfer(outlier=False)["m", "POS"]}
+    table = pair_regression.scaled(groups)
+    assert table.groupby("scale", sort=False).size().to_dict() == {
+        "shares": 4, "logits": 4, "ranks": 4, "standard deviations": 4,
+    }  # fmt: skip
+    rows = groups["m", "NER"]
+    logits = rows.assign(LD=np.log(rows["LD"] / (1 - rows["LD"])),
+                         MD=np.log(rows["MD"] / (1 - rows["MD"])))  # fmt: skip
+    fit = statistics.regression(
+        logits, "accuracy", TERMS, clusters=("source", "target"), effects=("source", "target")
+    ).table
+    of_ld = fit.query("term == 'LD' and errors == 'clustered'").iloc[0]
+    ours = table.query("scale == 'logits' and task == 'NER' and term == 'LD'").iloc[0]
+    assert ours["coefficient"] == pytest.approx(of_ld["coefficient"])
+    of_scale = table[table["scale"] == "logits"]
+    smallest = of_scale["p_value"].idxmin()
+    assert of_scale["p_holm"][smallest] == pytest.approx(min(1, 4 * of_scale["p_value"].min()))
+    assert (of_scale["p_holm"] >= of_scale["p_value"]).all()
+
+
+def test_standard_deviations_do_not_know_of_units() -> None:
+    (key,), (rows,) = zip(*transfer(outlier=False).items(), strict=True)
+    percents = rows.assign(LD=100 * rows["LD"], accuracy=100 * rows["accuracy"])
+    fitted = [
+        pair_regression.scaled({key: table.assign(LD=table["LD"] / of, MD=table["MD"])})
+        .query("scale == 'standard deviations'")["coefficient"].to_numpy()
+        for table, of in ((rows, 1), (percents, 101))
+    ]  # fmt: skip
+    np.testing.assert_allclose(*fitted)
+
+
+def test_a_score_of_1_has_no_logit() -> None:
+    groups = {
+        key: table.assign(LD=table["LD"].where(table["LD"] < 0.95, 1.0))
+        for key, table in transfer().items()
+    }
+    with pytest.raises(ValueError, match="LD of 0 or 1 has no logit"):
+        pair_regression.scaled(groups)

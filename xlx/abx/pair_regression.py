@@ -8,9 +8,11 @@ are good sources or easy targets for all, whatever lies between the two (`varian
 predictors.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
+from statsmodels.stats.multitest import multipletests
 
 from xlx.core import statistics
 
@@ -89,6 +91,42 @@ def variants(groups: Groups) -> pd.DataFrame:
             _clustered(key, table, LD_AND_MD, ENDS, variant="source and target effects"),
             _clustered(key, left, LD_AND_MD, ENDS, variant="effects, without the pair"),
         ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _logit(scores: pd.Series) -> pd.Series:
+    if not scores.between(0, 1, inclusive="neither").all():
+        raise ValueError(f"{scores.name} of 0 or 1 has no logit: leave out its pairs")
+    return np.log(scores / (1 - scores))
+
+
+#: What predictors are turned into: LD of small models sits just below 1, where a step is not the
+#: same step, a rank takes any shape of line, and standard deviations make models comparable.
+SCALES: dict[str, Callable[[pd.Series], pd.Series]] = {
+    "shares": lambda scores: scores,
+    "logits": _logit,
+    "ranks": lambda scores: scores.rank() / len(scores),
+    "standard deviations": lambda scores: (scores - scores.mean()) / scores.std(),
+}
+
+
+def scaled(groups: Groups, effects: Sequence[str] = ENDS) -> pd.DataFrame:
+    """The regression on LD and MD on each of `SCALES`, with effects of source and target.
+
+    One row per group, ``scale`` and ``term``: ``coefficient``, ``low``, ``high``, ``p_value``,
+    ``p_holm``, which holds for all rows of its scale together (Holm 1979). In standard deviations
+    the accuracy is, too. ValueError for logits of a score of 0 or 1.
+    """
+    tables = []
+    for scale, turned in SCALES.items():
+        columns = [*LD_AND_MD, *(["accuracy"] if scale == "standard deviations" else [])]
+        parts = [
+            _clustered(key, table.assign(**{name: turned(table[name]) for name in columns}),
+                       LD_AND_MD, effects, scale=scale)
+            for key, table in groups.items()
+        ]  # fmt: skip
+        rows = pd.concat(parts, ignore_index=True)
+        tables.append(rows.assign(p_holm=multipletests(rows["p_value"], method="holm")[1]))
     return pd.concat(tables, ignore_index=True)
 
 
