@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from xlx.family import pretraining, pretraining_text, vocabulary
 from xlx.family.pretraining_text import LinesById, PretrainingText
-from xlx.family.recipes import RECIPES, MemberRecipe
+from xlx.family.recipes import LONG_RECIPES, RECIPES, MemberRecipe
 
 WORDS = {
     "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],
@@ -20,7 +20,7 @@ WORDS = {
 }
 
 #: One member of each architecture; the encoder with all objectives.
-MEMBERS = ("mini-infoxlm", "mini-mbert", "mini-llama")
+MEMBERS = ("mini-infoxlm", "mini-mbert", "mini-llama", "mini-roformer")
 
 
 def text(n_lines: int = 60, seed: int = 0) -> LinesById:
@@ -43,7 +43,7 @@ def lines() -> dict[str, list[str]]:
 
 def recipe(member: str = "mini-infoxlm", **changes: object) -> MemberRecipe:
     """A member's recipe at a size for tests."""
-    of_member = RECIPES[member]
+    of_member = (LONG_RECIPES | RECIPES)[member]
     small = {
         "vocabulary": 100 if of_member.architecture == "bert" else 400,
         "layers": 2,
@@ -57,6 +57,8 @@ def recipe(member: str = "mini-infoxlm", **changes: object) -> MemberRecipe:
         "contrast_length": 16,
         "steps": 12,
         "first_checkpoint": 3,
+        "checkpoints_per_doubling": 1,
+        "warmup_steps": None,
         "tokens_per_step": 128,
         "learning_rate": 1e-2,
         "history": True,

@@ -66,18 +66,20 @@ def test_shape_and_first_weights_are_those_of_the_recipe(member: str) -> None:
             rows = list(module.weight)
             if module.padding_idx is not None:
                 assert not rows.pop(module.padding_idx).any()
-            assert_sd(torch.stack(rows), 0.02)
-            n_embeddings += 1
+            if module.weight.requires_grad:  # rotary positions are not learned
+                assert_sd(torch.stack(rows), 0.02)
+                n_embeddings += 1
         elif isinstance(module, torch.nn.Linear):
             assert module.bias is None or not module.bias.any()
             if module.weight is not table:
                 assert_sd(module.weight, 0.02 * math.sqrt(768 / 64))
                 n_matrices += 1
-    assert n_embeddings == (1 if recipe.decoder else 3)  # subwords; positions; types
+    rotary = recipe.positions == "rotary"
+    assert n_embeddings == (1 if recipe.decoder else 2 if rotary else 3)  # subwords; types; places
     assert n_matrices == (7 * recipe.layers if recipe.decoder else 6 * recipe.layers + 1)
     # The output layer shares its matrix with the embeddings: it is not drawn once more.
     assert model.get_output_embeddings().weight is table
-    assert config.model_type == recipe.architecture
+    assert config.model_type == ("roformer" if rotary else recipe.architecture)
     assert (config.bos_token_id, config.pad_token_id, config.eos_token_id) == (0, PAD, 2)
     ids = torch.full((1, recipe.max_length), 5)  # as long as a line may be
     assert model(ids).logits.shape == (1, recipe.max_length, recipe.vocabulary)
@@ -137,6 +139,18 @@ def test_the_contrast_against_its_definition(contrasted) -> None:
             total += float(torch.logsumexp(scores, 0) - scores[i])
     loss = objectives.contrastive_loss(objectives.lower_layers(model, 1), pairs, 0.1)
     assert float(loss) == pytest.approx(total / (2 * n), 1e-4)
+
+
+@torch.no_grad()
+def test_lower_layers_are_those_of_the_whole_model_with_rotary_positions_too() -> None:
+    recipe = toy.recipe("mini-roformer", objectives=("mlm", "tlm", "contrast"))
+    model, batch = objectives.untrained(recipe).eval(), labelled_batch(recipe)
+    inputs = {"attention_mask": batch.real}
+    states = model.roformer(batch.ids, output_hidden_states=True, **inputs).hidden_states
+    lower = objectives.lower_layers(model, 1)(batch.ids, **inputs).last_hidden_state
+    assert torch.equal(lower, states[1])
+    turned = model.roformer(batch.ids.flip(1), attention_mask=batch.real.flip(1))
+    assert not torch.allclose(turned.last_hidden_state.flip(1), states[-1], atol=1e-3)
 
 
 def test_the_contrast_moves_the_lower_layers_alone(contrasted) -> None:

@@ -460,7 +460,8 @@ def test_bad_requests_are_named(
 ) -> None:
     for arguments, told in (
         (["mini-nothing"], "mini-infoxlm"),
-        (["mini-mbert", "--long"], "only without"),
+        (["base-xlmr", "--long"], "only without"),
+        (["mini-roformer"], "only with"),
     ):
         with pytest.raises(SystemExit):
             pretraining.pretrain_members(arguments)

@@ -17,6 +17,7 @@ from xlx.family.recipes import (
 )
 
 LARGE = {"layers", "hidden_size", "intermediate_size", "history"}
+WIDE = {"hidden_size", "intermediate_size", "learning_rate", "matrix_learning_rate"}
 # Member → whom it is compared with, and all fields in which the two may differ. `history` decides
 # what is kept of a run, not what it learns (test_pretraining.py).
 DIFFERENCES = {
@@ -33,9 +34,15 @@ DIFFERENCES = {
 LONG_DIFFERENCES = {
     "mini-xlmr-6": ("mini-xlmr", {"languages"}),
     "mini-xlmr-12": ("mini-xlmr", {"languages"}),
+    "mini-roformer": ("mini-xlmr", {"positions"}),
+    "mini-mbert": ("mini-xlmr", {"architecture"}),
     "mini-xlm": ("mini-xlmr", {"objectives"}),
     "mini-infoxlm": ("mini-xlm", {"objectives", "steps"}),  # as many subwords in fewer steps
     "mini-llama": ("mini-xlmr", {"architecture", "objectives", "intermediate_size"}),
+    "mini-xlmr-large": ("mini-xlmr", WIDE),
+    "mini-llama-large": ("mini-llama", WIDE),
+    "mini-llama-en80": ("mini-llama", {"english_share"}),
+    "mini-llama-en95": ("mini-llama", {"english_share"}),
     "mini-llama-bi2": ("mini-llama", {"pair_share"}),
     "mini-llama-bi20": ("mini-llama", {"pair_share"}),
 }
@@ -85,6 +92,7 @@ def test_sizes_fit_together_and_a_description_says_everything(recipe: MemberReci
         ({"architecture": "bert", "objectives": ("mlm", "tlm")}, "bert learns from mlm"),
         ({"english_share": 95}, "english_share 95 is not in"),
         ({"averaged_share": 1.5}, "averaged_share 1.5 is not in"),
+        ({"positions": "none"}, "positions are absolute or rotary, not none"),
         ({"pair_share": -0.1}, "pair_share -0.1 is not in"),
     ],
 )

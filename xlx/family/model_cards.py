@@ -6,7 +6,10 @@ import pandas as pd
 
 from xlx.family.recipes import MemberRecipe
 
-_KINDS = {"bert": "BERT", "xlm-roberta": "XLM-R", "llama": "Llama"}
+_KINDS = {
+    "bert": "BERT", "xlm-roberta": "XLM-R", "llama": "Llama",
+    "roformer": "RoFormer",
+}  # fmt: skip
 _LEARNING = {
     "mlm": "masked language modelling",
     "tlm": "translation language modelling",
@@ -70,10 +73,11 @@ def model_card(
     """
     last = losses[losses["step"] == losses["step"].max()]
     share, averaged, products = recipe.english_share, recipe.averaged_share, run["products"]
+    rotary = recipe.positions == "rotary"
     card = _CARD.format(
         recipe=recipe,
         run=run,
-        kind=_KINDS[recipe.architecture],
+        kind=_KINDS["roformer" if rotary else recipe.architecture],
         pieces="WordPiece" if recipe.architecture == "bert" else "BPE with byte fallback",
         auto="AutoModelForCausalLM" if recipe.decoder else "AutoModelForMaskedLM",
         where=f"data/models/{recipe.name}/step-{recipe.steps:06d}",

@@ -202,15 +202,14 @@ RECIPES = _by_name(
 )
 
 # The second series: more text, the rate constant after a short warm-up, checkpoints of averaged
-# weights two a doubling. Rates are half of the first series', at which the loss levels off early,
-# and positions rotary, with which context is used after a tenth of the text that absolute ones
-# take (data/models/README.md). Steps are set so that all read as many subwords.
+# weights two a doubling. The rates are half of the first series', at which the loss levels
+# off early (data/models/README.md). Steps are set so that all read as many subwords.
 _STEADY = _KEPT | {
     "first_checkpoint": 100, "checkpoints_per_doubling": 2, "warmup_steps": 50, "decay_share": 0.0,
     "averaged_share": 0.1, "steps": 25_600, "learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3,
-    "positions": "rotary",
 }  # fmt: skip
 _LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_STEADY)
+_WIDE = {"hidden_size": 192, "learning_rate": 1.5e-3, "matrix_learning_rate": 1.2e-3}
 
 LONG_RECIPES = _by_name(
     _LONG_MASKED,
@@ -221,11 +220,18 @@ LONG_RECIPES = _by_name(
         "mini-xlmr-12",
         languages=("ar", "de", "en", "es", "fr", "ja", "nl", "pl", "pt", "ru", "tr", "zh"),
     ),
+    # context is used after a tenth of the text that absolute positions take
+    _but(_LONG_MASKED, "mini-roformer", positions="rotary"),
+    _but(_LONG_MASKED, "mini-mbert", architecture="bert"),
     _but(_LONG_MASKED, "mini-xlm", objectives=("mlm", "tlm")),
     _but(_LONG_MASKED, "mini-infoxlm", **_CONTRAST, steps=12_800),
+    _but(_LONG_MASKED, "mini-xlmr-large", **_WIDE, intermediate_size=384),
     _LONG_CAUSAL,
+    _but(_LONG_CAUSAL, "mini-llama-en80", english_share=0.80),
+    _but(_LONG_CAUSAL, "mini-llama-en95", english_share=0.95),
     _but(_LONG_CAUSAL, "mini-llama-bi2", pair_share=0.02),
     _but(_LONG_CAUSAL, "mini-llama-bi20", pair_share=0.20),
+    _but(_LONG_CAUSAL, "mini-llama-large", **_WIDE, intermediate_size=264),
 )
 
 #: The members that the repository ships.
