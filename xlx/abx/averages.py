@@ -49,6 +49,21 @@ class Average:
         width = stats.t.ppf((1 + checks.level(level)) / 2, len(self.sizes) - 1) * self.error
         return self.score - width, self.score + width
 
+    def within(self, kept: np.ndarray) -> "Average":
+        """The same on some of the groups alone (``kept``: of each whether), to first order.
+
+        Without a group of a share f of the positions a score changes by -f / (1 - f) times what a
+        position of it adds, so those of the groups that are kept can be averaged. For a mean, and
+        for a difference of means, that is exact.
+        """
+        share = self.sizes / self.sizes.sum()
+        added = -self.left_out_change * (1 - share) / share
+        added = added - (added @ share)[..., None]
+        share, added = share[kept] / share[kept].sum(), added[..., kept]
+        score = added @ share
+        change = -share / (1 - share) * (added - score[..., None])
+        return Average(self.score + score, change, self.sizes[kept])
+
 
 def average(
     measured: CheckpointScores,
