@@ -23,13 +23,13 @@ def labels(kind: str, n: int = N) -> np.ndarray:
     return np.repeat(np.arange(L), n) if kind == "language" else np.tile(np.arange(n), L)
 
 
-@pytest.mark.parametrize("kind", separation.KINDS)
+@pytest.mark.parametrize("kind", separation.SORTINGS)
 def test_silhouettes_equal_scikit_learn(points: np.ndarray, kind: str) -> None:
     expected = silhouette_samples(points.reshape(-1, DIM), labels(kind), metric="cosine")
     np.testing.assert_allclose(separation.silhouettes(points, kind).ravel(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", separation.KINDS)
+@pytest.mark.parametrize("kind", separation.SORTINGS)
 def test_the_error_is_that_of_leaving_each_document_out(points: np.ndarray, kind: str) -> None:
     table = separation.separation(points, DOCUMENTS).set_index(["measure", "kind"])
     documents = np.array(DOCUMENTS)

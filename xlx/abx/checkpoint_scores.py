@@ -9,7 +9,7 @@ The vectors are compared as they are ("raw"), or moved first (`SPACES`): if what
 apart is one direction per language, taking it off must bring LD down to chance.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,7 +18,7 @@ import pandas as pd
 
 from xlx.abx import discrimination
 from xlx.abx.discrimination import SCORES
-from xlx.abx.distractors import standard_masks
+from xlx.abx.distractors import Mask, standard_masks
 from xlx.abx.measurement import language_weights, same_shapes, values_of
 from xlx.core import checks, languages, work
 from xlx.models import embeddings, loading
@@ -115,8 +115,12 @@ def checkpoint_scores(
     labels = {"documents": corpora.documents(corpus), "domains": corpus.domains}
     about = {"space": space} | {what: label_runs(of_it) for what, of_it in labels.items()}
     values = values_of(CHECKPOINT, names, corpus, options, space, about=about, what="ABX")
-    pairs = list(zip(names, values, strict=True))
-    return [_unpacked(name, corpus, space, value) for name, value in pairs]
+    scores = []
+    for name, value in zip(names, values, strict=True):
+        identity = loading.identify(name)
+        about = {"model": series_name(identity), "step": identity.step or 0, "space": space}
+        scores.append(unpacked_scores(value, corpus, **about))
+    return scores
 
 
 def label_runs(labels: Sequence[str]) -> str:
@@ -152,18 +156,30 @@ def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
 def _checkpoint(
     name: Name, corpus: ParallelCorpus, options: Mapping[str, object], space: str
 ) -> dict[str, np.ndarray]:
-    """Scores of every pair, and differences without documents and sentences: see `_unpacked`."""
+    """What `unpacked_scores` reads: scores of pairs, changes without documents and sentences."""
     encoder = loading.load(name)
     embedded = embeddings.embed_corpus(encoder, corpus, **options)
-    masks, groups = standard_masks(encoder, corpus), groupings(corpus)
-    by_layer = []
-    for layer in range(embedded.n_layers + 1):
-        vectors = SPACES[space]({code: x[layer] for code, x in embedded.states.items()})
-        exact = discrimination.exact(vectors, masks=masks, groups=groups, device=encoder.device)
+    layers = (
+        SPACES[space]({code: x[layer] for code, x in embedded.states.items()})
+        for layer in range(embedded.n_layers + 1)
+    )
+    packed = packed_scores(layers, corpus, standard_masks(encoder, corpus), device=encoder.device)
+    return packed | {"cut": np.array([embedded.cut[code] for code in corpus.languages])}
+
+
+def packed_scores(
+    layers: Iterable[Mapping[str, np.ndarray]],
+    corpus: ParallelCorpus,
+    masks: Mapping[str, Mask],
+    **options: object,
+) -> dict[str, np.ndarray]:
+    """A value of `CHECKPOINT` but ``cut``, from the vectors of each layer."""
+    groups, by_layer = groupings(corpus), []
+    for vectors in layers:
+        exact = discrimination.exact(vectors, masks=masks, groups=groups, **options)
         by_layer.append(_packed(exact))
     packed = {part: np.stack([of[part] for of in by_layer]) for part in by_layer[0]}
-    made = {f"made {task}": counts for task, counts in exact.masked.items()}
-    return packed | made | {"cut": np.array([embedded.cut[code] for code in corpus.languages])}
+    return packed | {f"made {task}": counts for task, counts in exact.masked.items()}
 
 
 def _packed(exact: discrimination.PairScores) -> dict[str, np.ndarray]:
@@ -223,10 +239,11 @@ def _pair_scores(value: Mapping[str, np.ndarray], n: int) -> dict[str, np.ndarra
     return {task: scores[task] for task in sorted(scores, key=[*SCORES, *scores].index)}
 
 
-def _unpacked(
-    name: Name, corpus: ParallelCorpus, space: str, value: Mapping[str, np.ndarray]
+def unpacked_scores(
+    value: Mapping[str, np.ndarray], corpus: ParallelCorpus, *, model: str, step: int, space: str
 ) -> CheckpointScores:
-    identity, n = loading.identify(name), len(corpus)
+    """The scores that a value of `CHECKPOINT` holds."""
+    n = len(corpus)
     scores = _pair_scores(value, n)
     left_out_change: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for what in groupings(corpus):
@@ -239,8 +256,8 @@ def _unpacked(
     masked = {part[len("made ") :]: counts for part, counts in value.items() if "made " in part}
     pairs, layers = tuple(combinations(corpus.languages, 2)), tuple(range(len(scores["LD"])))
     return CheckpointScores(
-        series_name(identity),
-        identity.step or 0,
+        model,
+        step,
         space,
         discrimination.PairScores(pairs, layers, n, scores, {}, {}, masked),
         left_out_change,
@@ -255,7 +272,7 @@ def group_sizes(of_position: Sequence[object]) -> np.ndarray:
     return np.unique(np.asarray(of_position).astype(str), return_counts=True)[1]
 
 
-def _apart(stored: work.Value, computed: work.Value) -> float:
+def scores_apart(stored: work.Value, computed: work.Value) -> float:
     """The largest difference of two values' scores of languages, or of their differences."""
     if not same_shapes(stored, computed):
         return np.inf
@@ -273,4 +290,6 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
 
 
 #: A value: ``cut``, and of each task what `_pair_scores` and `_differences` read.
-CHECKPOINT = work.Kind("abx-checkpoint", _checkpoint, version=1, tolerance=5e-4, difference=_apart)
+CHECKPOINT = work.Kind(
+    "abx-checkpoint", _checkpoint, version=1, tolerance=5e-4, difference=scores_apart
+)

@@ -29,7 +29,7 @@ from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 #: What points are sorted by.
-KINDS = ("language", "meaning")
+SORTINGS = ("language", "meaning")
 
 
 def variance_shares(points: np.ndarray) -> dict[str, float]:
@@ -55,7 +55,7 @@ def variance_shares(points: np.ndarray) -> dict[str, float]:
 def silhouettes(points: np.ndarray, kind: str) -> np.ndarray:
     """The silhouette of every point, ``(n_languages, n)``, by cosine distance.
 
-    ``points``: ``(n_languages, n, dim)``, none of them zero; ``kind``: of `KINDS`.
+    ``points``: ``(n_languages, n, dim)``, none of them zero; ``kind``: of `SORTINGS`.
     """
     return _silhouettes(_unit(points), kind)[0]
 
@@ -95,7 +95,7 @@ def _silhouettes(
     The second are the silhouettes where that group is not there, the third is the group,
     ``(n_languages, n)`` each.
     """
-    checks.one_of(kind, KINDS, "kind")
+    checks.one_of(kind, SORTINGS, "kind")
     by_kind = unit if kind == "language" else unit.swapaxes(0, 1)  # (kinds, points of each, dim)
     size, sums = by_kind.shape[1], by_kind.sum(axis=1)
     parts: list[list[np.ndarray]] = [[], [], []]

@@ -1,0 +1,78 @@
+"""What the surface of sentences scores without a model: the subwords they share, how long they are.
+
+Both are scored as a checkpoint of one layer is, every pair and task, errors by document, so that a
+model can be compared with them on the same text: a score that a bag of subwords has too is not
+about the model, and one that length has is not about meaning.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from xlx.abx.checkpoint_scores import (
+    CheckpointScores,
+    label_runs,
+    packed_scores,
+    scores_apart,
+    unpacked_scores,
+)
+from xlx.abx.distractors import length_matched, standard_masks
+from xlx.abx.measurement import texts_of
+from xlx.core import work
+from xlx.models import embeddings, loading
+from xlx.models.loading import Name
+from xlx.text import corpora
+from xlx.text.corpora import ParallelCorpus
+
+#: What stands for a model in the tables.
+BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
+
+
+def subword_bag(
+    name: Name, corpus: ParallelCorpus, *, max_length: int | None = None
+) -> CheckpointScores:
+    """Scores of a bag of the subwords of a model's vocabulary (`embeddings.bag_of_subwords`)."""
+    about = {"bag of": loading.fingerprint(name), "max_length": max_length}
+    return _scored(BAG, about, corpus, name, max_length)
+
+
+def length_alone(corpus: ParallelCorpus) -> CheckpointScores:
+    """Scores of the number of characters: the closer on a log scale, the more alike."""
+    return _scored(LENGTH_ALONE, {}, corpus)
+
+
+def _scored(
+    what: str, about: Mapping[str, object], corpus: ParallelCorpus, *arguments: object
+) -> CheckpointScores:
+    labels = {"documents": corpora.documents(corpus), "domains": corpus.domains}
+    runs = {name: label_runs(of_it) for name, of_it in labels.items()}
+    ask = {"of": what, **about, "texts": texts_of(corpus)} | runs
+    value = work.result(SURFACE, ask, corpus, *arguments)
+    return unpacked_scores(value, corpus, model=what, step=0, space="raw")
+
+
+def _surface(
+    corpus: ParallelCorpus, name: Name | None = None, max_length: int | None = None
+) -> dict[str, np.ndarray]:
+    """Of a bag of subwords; without a name, of length."""
+    if name is None:
+        vectors, masks = _arcs(corpus), {"like length": length_matched(corpus)}
+    else:
+        encoder = loading.load(name)
+        vectors = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
+        masks = standard_masks(encoder, corpus)
+    packed = packed_scores([vectors], corpus, masks, dtype=torch.float64)
+    return packed | {"cut": np.zeros(len(corpus.languages), dtype=int)}
+
+
+def _arcs(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
+    """Points on a quarter of a circle, whose cosine falls with the distance in log characters."""
+    logs = {code: np.log1p([*map(len, sentences)]) for code, sentences in corpus.sentences.items()}
+    longest = max(row.max() for row in logs.values())
+    angles = {code: row / longest * np.pi / 2 for code, row in logs.items()}
+    return {code: np.stack([np.cos(a), np.sin(a)], axis=1) for code, a in angles.items()}
+
+
+#: A value of `checkpoint_scores.CHECKPOINT` of one layer.
+SURFACE = work.Kind("abx-surface", _surface, version=1, tolerance=5e-4, difference=scores_apart)
