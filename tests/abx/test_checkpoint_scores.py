@@ -1,15 +1,18 @@
 """What is kept of a checkpoint against what every pair has."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from xlx.abx import checkpoint_scores, discrimination, distractors
+from tests import tiny
+from xlx.abx import checkpoint_scores, discrimination, distractors, series
 from xlx.abx.checkpoint_scores import CheckpointScores
 from xlx.core import languages
-from xlx.models import embeddings, loading
+from xlx.models import embeddings, identity, loading
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
@@ -116,3 +119,22 @@ def test_values_are_compared_by_scores_and_differences(kept: CheckpointScores) -
     wider = value | {"step documents pairs MD": 2 * value["step documents pairs MD"]}
     assert difference(value, wider) > 0
     assert difference(value, value | {"cut": np.array([0, 2])}) == np.inf
+
+
+def test_checkpoints_whose_weights_are_not_shipped_have_the_scores_that_are_stored(
+    grouped: ParallelCorpus, tmp_path: Path
+) -> None:
+    folder = tiny.series(tmp_path / "grown", (0, 7, 9))
+    (folder / "checkpoints.csv").write_text(identity.record(folder))
+    name, options = str(folder), {"pooling": "mean"}
+    steps = series.history(name)
+    before = checkpoint_scores.checkpoint_scores(steps[:2], grouped, **options)
+    for step in (7, 9):
+        shutil.rmtree(folder / f"step-{step:06d}")
+    assert [checkpoint.step for checkpoint in series.history(name)] == [0]
+    known = series.history(name, recorded=True)
+    with pytest.warns(UserWarning, match=r"grown: left out are the checkpoints 9: their weights"):
+        after = checkpoint_scores.checkpoint_scores(known, grouped, **options)
+    assert [scores.step for scores in after] == [0, 7]
+    for one, other in zip(before, after, strict=True):
+        pd.testing.assert_frame_equal(one.table(), other.table())

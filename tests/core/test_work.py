@@ -294,3 +294,21 @@ def test_what_a_notebook_asks_for_is_written_down_once(
     identities = [toy.COUNTED.ask(about).identity for about in abouts(2)]
     assert [line["identity"] for line in journal()] == identities
     assert {(line["kind"], line["from"]) for line in journal()} == {("toy-counted", "computed")}
+
+
+def test_what_cannot_be_computed_here_is_taken_as_it_is(ship, monkeypatch) -> None:
+    ship(0, 10)
+    made = []
+
+    def calls(missing: list[int]) -> list[work.Call]:
+        made.extend(missing)
+        return [([i], (i,)) for i in missing]
+
+    for policy in ("use", "only", "verify", "ignore"):
+        with xlx.settings(policy=policy):
+            stored, absent = work.results(
+                toy.COUNTED, abouts(2), calls, alone=True, uncomputable=[0, 1]
+            )
+        assert int(stored["number"][0]) == 10
+        assert absent is None
+    assert not made

@@ -9,6 +9,7 @@ The vectors are compared as they are ("raw"), or moved first (`SPACES`): if what
 apart is one direction per language, taking it off must bring LD down to chance.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -105,7 +106,9 @@ def checkpoint_scores(
 
     Options (``pooling``, ``max_length``) as `embeddings.embed_corpus`; errors as its,
     `models.load`'s and `abx.exact`'s. Masks are `distractors.standard_masks`. Where vectors are
-    computed, languages that a model cannot read are warned of (`checks.TextWarning`).
+    computed, languages that a model cannot read are warned of (`checks.TextWarning`). Left out, and
+    warned of, are checkpoints whose weights are not here and of which nothing is stored
+    (`loading.RecordedCheckpoint`).
     """
     names = checks.several(names, "models")
     checks.loaded(corpus)
@@ -115,12 +118,27 @@ def checkpoint_scores(
     labels = {"documents": corpora.documents(corpus), "domains": corpus.domains}
     about = {"space": space} | {what: label_runs(of_it) for what, of_it in labels.items()}
     values = values_of(CHECKPOINT, names, corpus, options, space, about=about, what="ABX")
+    _tell_of_missing(names, values)
     scores = []
     for name, value in zip(names, values, strict=True):
+        if value is None:
+            continue
         identity = loading.identify(name)
         about = {"model": series_name(identity), "step": identity.step or 0, "space": space}
         scores.append(unpacked_scores(value, corpus, **about))
     return scores
+
+
+def _tell_of_missing(names: Sequence[Name], values: Sequence[work.Value | None]) -> None:
+    """Warn of checkpoints without a value."""
+    missing = [name for name, value in zip(names, values, strict=True) if value is None]
+    if missing:
+        steps = ", ".join(f"{checkpoint.step:,}" for checkpoint in missing)
+        warnings.warn(
+            f"{missing[0].name}: left out are the checkpoints {steps}: their weights are not "
+            "shipped, and their scores on this text, with these options, are not stored",
+            stacklevel=3,
+        )
 
 
 def label_runs(labels: Sequence[str]) -> str:

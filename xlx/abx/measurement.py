@@ -16,7 +16,7 @@ from xlx.abx import discrimination
 from xlx.abx.discrimination import SCORES
 from xlx.core import checks, statistics, work
 from xlx.models import embeddings, loading
-from xlx.models.loading import Name, series_name
+from xlx.models.loading import Name, RecordedCheckpoint, series_name
 from xlx.text.corpora import ParallelCorpus
 
 #: Steps between the lowest and the highest influence of a layer.
@@ -83,7 +83,8 @@ def values_of(
 ) -> list[work.Value]:
     """A kind's value of each model on a corpus: ``kind.compute(name, corpus, options, *rest)``.
 
-    ``about`` is what decides them beside the states, which `embeddings.corpus_about` names.
+    ``about`` is what decides them beside the states, which `embeddings.corpus_about` names. None
+    for a `loading.RecordedCheckpoint` of which nothing is stored: its weights are not here.
     """
     asks = [embeddings.corpus_about(name, corpus, **options) | dict(about or {}) for name in names]
     return work.results(
@@ -92,6 +93,7 @@ def values_of(
         lambda missing: (([i], (names[i], corpus, options, *rest)) for i in missing),
         what=what,
         alone=True,
+        uncomputable=[i for i in range(len(names)) if isinstance(names[i], RecordedCheckpoint)],
     )
 
 

@@ -39,14 +39,17 @@ def measure_series(
     return measure_all(history(name, leave_out=leave_out), corpus, **options)
 
 
-def history(name: str, *, leave_out: Sequence[int] = ()) -> list[loading.Checkpoint] | list[str]:
+def history(
+    name: str, *, leave_out: Sequence[int] = (), recorded: bool = False
+) -> list[loading.Checkpoint] | list[str]:
     """The checkpoints of a series in the order of training; a model without a history is itself.
 
+    ``recorded``: those whose weights are not shipped, too (`loading.recorded_checkpoints`);
     `leave_out` names steps to skip: the paper leaves out step 450,000, where its training was
     unstable (footnote 7). Raises ValueError for a step that the series does not have.
     """
     try:
-        checkpoints = loading.checkpoints(name)
+        checkpoints = (loading.recorded_checkpoints if recorded else loading.checkpoints)(name)
     except loading.NoHistoryError:
         if leave_out:
             raise

@@ -20,7 +20,7 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -121,6 +121,7 @@ def results(
     *,
     what: str = "",
     alone: bool = False,
+    uncomputable: Collection[int] = (),
 ) -> list[Value]:
     """The values of many asks, in their order.
 
@@ -136,6 +137,9 @@ def results(
         For the progress bar.
     alone : bool
         A call returns the value of its one ask, not a list of values.
+    uncomputable : collection of int
+        Positions of asks that nothing here can answer, such as of weights that are not shipped:
+        what is stored is taken under every policy, None where nothing is.
 
     Raises MissingResultError under the policy "only" where the ledger lacks a value, and
     NotReproducedError under "verify" where one came out otherwise.
@@ -147,14 +151,16 @@ def results(
     values: dict[Ask, Value] = {}
     again: dict[int, Entry] = {}
     for ask, position in first.items():
-        entry, origin = _look_up(ask, kind.shipped)
+        fixed = position in uncomputable
+        entry, origin = _look_up(ask, kind.shipped, fixed)
         if entry is None:
             continue
         values[ask] = entry.value
         _journal.add(ask, origin, entry)
-        if origin == "ledger" and _is_sampled(ask):
+        if origin == "ledger" and _is_sampled(ask) and not fixed:
             again[position] = entry
-    missing = [position for ask, position in first.items() if ask not in values]
+    missing = [position for ask, position in first.items()
+               if ask not in values and position not in uncomputable]  # fmt: skip
     if missing and kind.shipped and current().policy == "only":
         raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
     if missing:
@@ -162,13 +168,13 @@ def results(
             for position, value, made in _computed(kind, calls(missing), alone):
                 values[asks[position]] = _kept(asks[position], value, made)
                 bar.update()
-        if absent := [ask.text for ask in first if ask not in values]:
+        if absent := [asks[i].text for i in missing if asks[i] not in values]:
             raise RuntimeError(f"{kind.name}: no call answered the ask {absent[0]}")
     if again:
         for position, value, _ in _computed(kind, calls(list(again)), alone):
             if position in again:
                 _compare(kind, again[position], value)
-    return [values[ask] for ask in asks]
+    return [values.get(ask) for ask in asks]
 
 
 # --- looking up -----------------------------------------------------------------------------------
@@ -185,11 +191,11 @@ def cache() -> Cache:
     return Cache(current().cache / folder)
 
 
-def _look_up(ask: Ask, shipped: bool) -> tuple[Entry | None, str]:
+def _look_up(ask: Ask, shipped: bool, fixed: bool = False) -> tuple[Entry | None, str]:
     policy = current().policy
     # some kinds computed from nothing, the others taken as they are: `xlx.core.reproduction`
     chosen = (os.environ.get("XLX_KINDS") or ask.kind).split()
-    ignored = policy == "ignore" and ask.kind in chosen
+    ignored = policy == "ignore" and ask.kind in chosen and not fixed
     if shipped and not ignored and (entry := _ledger(current().ledger).get(ask)):
         return entry, "ledger"
     if (policy != "only" or not shipped) and (entry := cache().get(ask)):

@@ -26,6 +26,7 @@ from xlx.models.identity import (
     Identity,
     Name,
     NoHistoryError,
+    RecordedCheckpoint,
     checkpoints,
     find,
     fingerprint,
@@ -38,8 +39,8 @@ from xlx.models.identity import (
 
 __all__ = [
     "Checkpoint", "Encoder", "Identity", "ModelNotFoundError", "Name", "NoHistoryError",
-    "checkpoints", "device_of", "fingerprint", "identify", "load", "recorded_checkpoints",
-    "series_name", "task_model", "tokenizer",
+    "RecordedCheckpoint", "checkpoints", "device_of", "fingerprint", "identify", "load",
+    "recorded_checkpoints", "series_name", "task_model", "tokenizer",
 ]  # fmt: skip
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
