@@ -1,6 +1,7 @@
 """The tables of the notebooks on probes, on accuracies whose tables are known."""
 
 from itertools import permutations, product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -131,10 +132,33 @@ def test_readings_of_accuracy() -> None:
     assert found.loc[("POS", "zeta", "last layer"), "R2"] == pytest.approx(fit.r_squared)
 
 
-def test_amounts_of_text_and_the_choice_of_a_checkpoint() -> None:
+def test_amounts_of_text() -> None:
     assert probe_regressions.text_amounts(SIDES["Last"], 0).empty  # no miniature among them
     some = SIDES["Last"].assign(model="mini-" + SIDES["Last"]["model"])
     assert len(probe_regressions.text_amounts(some, 0)) == 2 * 2 * 2
+
+
+def test_amounts_of_text_of_a_model_of_ones_own(tmp_path: Path) -> None:
+    last = SIDES["Last"]
+    model, codes = last["model"].iloc[0], last["language"].unique()
+    file = tmp_path / "counts.csv"
+    rng = np.random.default_rng(0)
+    counts = pd.DataFrame({"language": codes, "amount": np.exp(rng.normal(size=len(codes)))})
+    counts.to_csv(file, index=False)
+    rows = probe_regressions.text_amounts(last, 0, {model: file}).xs("spearman", level="method")
+    assert rows.index.get_level_values("model").unique().tolist() == [model]
+    of_task = last[(last["model"] == model) & (last["task"] == "POS")].set_index("language")
+    expected = of_task["accuracy"].corr(counts.set_index("language")["amount"], method="spearman")
+    assert rows.loc[("POS", model), "r"] == pytest.approx(expected)
+    counts.assign(amount=0.0).to_csv(file, index=False)
+    with pytest.raises(ValueError, match=f"the amount of {codes[0]} is not above zero"):
+        probe_regressions.text_amounts(last, 0, {model: file})
+    counts.rename(columns={"amount": "bytes"}).to_csv(file, index=False)
+    with pytest.raises(ValueError, match="has no column amount"):
+        probe_regressions.text_amounts(last, 0, {model: file})
+
+
+def test_the_choice_of_a_checkpoint() -> None:
     chosen = probe_regressions.chosen_checkpoints(JOINED, "POS", untrained_counts=True)
     assert chosen.summary["model"].unique().tolist() == MODELS
     own = JOINED.query("model == 'zeta' and task == 'POS' and language == 'de'")

@@ -5,6 +5,7 @@ Printed and ours, other readings of "accuracy", the amount of text, the choice o
 
 from collections.abc import Mapping
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from xlx.abx.experiments import at_first, at_last
 from xlx.abx.pair_regression import LD_AND_MD
 from xlx.abx.probe_setup import ProbeSetup
 from xlx.abx.probe_tables import of_layers, shipped_parts
-from xlx.core import languages, paths, statistics
+from xlx.core import paths, statistics
 from xlx.family import pretraining_text
 
 
@@ -183,20 +184,45 @@ def _rows(table: pd.DataFrame, model: str, task: str) -> pd.DataFrame:
     return table[(table["model"] == model) & (table["task"] == task)]
 
 
-def text_amounts(last: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Accuracy against log characters of pretraining text (footnote 8), of miniatures alone."""
-    characters = pretraining_text.characters().reindex(list(languages.ABX))
-    rows = last[last["model"].str.startswith("mini-")]
-    rows = rows.assign(amount=np.log(rows["language"].map(characters)))
+def text_amounts(
+    last: pd.DataFrame, seed: int, counted: Mapping[str, str | Path] | None = None
+) -> pd.DataFrame:
+    """Accuracy against the log amount of pretraining text (footnote 8), by model and task.
+
+    ``counted``: model → a CSV file with the columns ``language`` and ``amount``, in any unit, as it
+    was sampled; of a miniature the characters that it was trained on are known. Other models are
+    left out. ValueError for a file without these columns, or an amount that is not above zero.
+    """
     results = []
-    for (model, task), of_task in rows.groupby(["model", "task"], sort=False):
-        for method in ("spearman", "pearson"):
+    for model, of_model in last.groupby("model", sort=False):
+        amounts = _amounts(model, counted or {})
+        if amounts is None:
+            continue
+        rows = of_model.assign(amount=np.log(of_model["language"].map(amounts)))
+        by_task = rows.dropna(subset="amount").groupby("task", sort=False)
+        for (task, of_task), method in product(by_task, ("spearman", "pearson")):
             r = statistics.correlation(
                 of_task, "amount", "accuracy", languages=("language",), method=method, seed=seed
             )
             results.append((task, model, method, r.value, r.low, r.high, r.p_value))
     columns = ["task", "model", "method", "r", "low", "high", "p"]
     return pd.DataFrame(results, columns=columns).set_index(columns[:3])
+
+
+def _amounts(model: str, counted: Mapping[str, str | Path]) -> pd.Series | None:
+    """Language → amount of text."""
+    if model not in counted:
+        return pretraining_text.characters() if model.startswith("mini-") else None
+    table = pd.read_csv(counted[model])
+    if missing := sorted({"language", "amount"} - set(table)):
+        raise ValueError(
+            f"{counted[model]} has no column {missing[0]}: a row a language, its code in language "
+            "and the amount of its text in amount"
+        )
+    amounts = table.set_index("language")["amount"]
+    if bad := [code for code, amount in amounts.items() if not amount > 0]:
+        raise ValueError(f"{counted[model]}: the amount of {bad[0]} is not above zero")
+    return amounts
 
 
 def chosen_checkpoints(
