@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from xlx.abx import selection
+from xlx.abx.checkpoint_scores import CheckpointScores
 from xlx.abx.discrimination import average_layers, pair_scores
 from xlx.abx.experiments import PAIR, printed_results, side_by_side
 from xlx.abx.pair_regression import ENDS, LD_AND_MD, Groups
@@ -112,6 +113,29 @@ def pairs_with_scores(
         scores.rename(columns=dict(zip(PAIR, ends, strict=True))) for ends in (ENDS, ENDS[::-1])
     )
     return accuracy.query("source != target").merge(both, on=["model", *ENDS])
+
+
+def ordered_pair_scores(
+    measured: Sequence[CheckpointScores], embedding_layer: bool = True
+) -> pd.DataFrame:
+    """Scores of source and target: a row a model and ordered pair, a column a task.
+
+    Of a task both directions are averaged, as the paper does; "LD, target" and so on is the
+    direction with X in the target: of its sentences it is asked where they lie, and transfer has a
+    direction too.
+    """
+    tables = []
+    for of in measured:
+        table = average_layers(of.table(), embedding_layer)
+        index = ["model", *PAIR, "x_language"]
+        directed = table.pivot(index=index, columns="task", values="score").reset_index()
+        first, second = directed[PAIR[0]], directed[PAIR[1]]
+        source = first.where(directed["x_language"] == second, second)
+        directed = directed.assign(source=source, target=directed["x_language"])
+        mean = directed.groupby(PAIR)[of.tasks].transform("mean")
+        both = pd.concat([mean, directed[of.tasks].add_suffix(", target")], axis=1)
+        tables.append(pd.concat([directed[["model", *ENDS]], both], axis=1))
+    return pd.concat(tables, ignore_index=True).rename_axis(columns=None)
 
 
 def transfer_regressions(
