@@ -3,13 +3,14 @@
     python data/labelled/make.py FOLDER [--only xnli-dev]
 
 FOLDER holds ``ud/``, ``ud_pud/`` and ``uner/`` (folders of treebanks), ``panx/`` (``train-de.tsv``,
-``dev-de.tsv``), ``xnli/`` and ``pawsx/`` (``dev-de.tsv``, ``test-de.tsv``), ``sib200/``
-(``deu_Latn/test.tsv``). ``--only`` makes ``xnli-dev``, ``pawsx`` or ``sib200`` and leaves the files
-and rows of the others as they are. Written beside this script:
+``dev-de.tsv``), ``xnli/`` and ``pawsx/`` (``dev-de.tsv``, ``test-de.tsv``), ``sick/`` (``en.tsv``),
+``sib200/`` (``deu_Latn/test.tsv``). ``--only`` makes ``xnli-dev``, ``sick``, ``pawsx`` or
+``sib200`` and leaves the files and rows of the others as they are. Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: all columns of CoNLL-U;
 * ``wikiann/<lang>.iob2.xz``, ``uner/<lang>.iob2.xz``: word and tag;
 * ``xnli/<lang>.tsv.xz``, ``xnli_dev/<lang>.tsv.xz``: split, id, premise, hypothesis, label;
+* ``sick/<lang>.tsv.xz``: split, id, sentence1, sentence2, label, relatedness (1 to 5);
 * ``pawsx/<lang>.tsv.xz``: split, id, sentence1, sentence2, label;
 * ``sib200/<label>.tsv.xz``: split, id, topic, sentence;
 * ``licences/``: the licence files of the treebanks, each text once;
@@ -23,7 +24,8 @@ miniature models' pretraining text. Two sentences are the same when their letter
 In PUD, XNLI and PAWS-X a position is drawn for all languages at once, or for none; of PAWS-X only
 one whose label is known and the same in all. For xnli-dev nothing is drawn: it is every item of
 XNLI's dev part that shares no sentence, in any of its languages, with the validation and test items
-of ``xnli`` or with the pretraining text. Of SIB-200, whose languages are parallel, nothing is drawn
+of ``xnli`` or with the pretraining text. Of SICK it is every pair of which no sentence, in any
+language, is in the pretraining text. Of SIB-200, whose languages are parallel, nothing is drawn
 either: the test part is whole, in English train and dev too; a line that is in the pretraining text
 stops the script.
 """
@@ -77,6 +79,16 @@ XNLI_DEV_LANGUAGES = ("ar", "de", "el", "en", "es", "tr")
 PAWSX_LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
 PAWSX = "https://github.com/google-research-datasets/paws"
 PAWSX_LICENCE = "free use, with acknowledgement of Google LLC (its LICENSE)"
+#: Language of SICK → what it is called, under which licence, from where.
+SICK_LICENCES = {
+    "en": ("SICK", "CC BY-NC-SA 3.0", "https://zenodo.org/records/2787612"),
+    "nl": ("SICK-NL", "MIT, on CC BY-NC-SA 3.0", "https://github.com/gijswijnholds/sick_nl"),
+    "pt": ("SICK-BR", "CC BY-NC-SA 3.0", "https://github.com/livyreal/SICK-BR"),
+    "pl": (
+        "SICK, Polish", "CC BY-NC-SA 3.0", "https://github.com/sdadas/polish-sentence-evaluation",
+    ),
+    "ja": ("JSICK", "CC BY-SA 4.0", "https://github.com/verypluming/JSICK"),
+}  # fmt: skip
 SIB200 = "https://github.com/dadelani/sib-200"
 SIB_LICENCE = "CC BY-SA 4.0 (text of FLORES-200; labels: Apache-2.0)"
 
@@ -474,6 +486,43 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         )
 
 
+def sick(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
+    """The pairs of which no sentence is in the pretraining text, in the public order and splits."""
+    rows = {}
+    for code in SICK_LICENCES:
+        text = (folder / "sick" / f"{code}.tsv").read_text(encoding="utf-8")
+        rows[code] = [line.split("\t") for line in text.removesuffix("\n").split("\n")[1:]]
+    english = [row[:2] for row in rows["en"]]
+    if any([row[:2] for row in of_code] != english for of_code in rows.values()):
+        raise SystemExit("sick: the languages have not the same pairs in the same order")
+    kept = [
+        place
+        for place in range(len(english))
+        if not any(
+            letters(text) in forbidden or not letters(text)
+            for of_code in rows.values()
+            for text in of_code[place][2:4]
+        )
+    ]
+    print(f"sick: {len(kept)} of {len(english)} pairs are not in the pretraining text")
+    parts = {"train": "train", "validation": "trial", "test": "test"}
+    for code, of_code in rows.items():
+        lines, words, sizes = ["split\tid\tsentence1\tsentence2\tlabel\trelatedness"], 0, []
+        for split, part in parts.items():
+            of_part = [of_code[place] for place in kept if of_code[place][1] == part]
+            sizes.append(len(of_part))
+            for name, _, first, second, label, related in of_part:
+                words += len(first.split()) + len(second.split())
+                lines.append(f"{split}\t{part}:{name}\t{first}\t{second}\t{label}\t{related}")
+        file = write(f"sick/{code}.tsv.xz", lines)
+        made_from = ", ".join(f"{split}: {part}" for split, part in parts.items())
+        name, licence_of, url = SICK_LICENCES[code]
+        yield (
+            *("NLI", "sick", code, name, "as published", *sizes, words, 0),
+            *(f"{made_from}, the same pairs in all languages", licence_of, "", url, *file),
+        )
+
+
 def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     """The test part in all languages; train and dev in English, which is trained on."""
     names = [item.name for item in (folder / "sib200").iterdir() if item.is_dir()]
@@ -499,7 +548,7 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
 
 
 #: What ``--only`` can make: sources on which no other depends.
-ALONE = {"xnli-dev": xnli_dev, "pawsx": pawsx, "sib200": sib200}
+ALONE = {"xnli-dev": xnli_dev, "sick": sick, "pawsx": pawsx, "sib200": sib200}
 #: The order of the table.
 SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE)
 
@@ -511,7 +560,7 @@ def save_table(rows: list[tuple]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "folder", type=Path, help="with ud, ud_pud, panx, uner, xnli, pawsx, sib200"
+        "folder", type=Path, help="with ud, ud_pud, panx, uner, xnli, sick, pawsx, sib200"
     )
     parser.add_argument("--only", choices=ALONE, help="leave all others as they are")
     given = parser.parse_args()
@@ -528,7 +577,7 @@ def main() -> None:
             for source, rows in table.groupby("source", sort=False)
         }
         rows[given.only] = list(ALONE[given.only](folder, forbidden))
-        save_table([row for source in SOURCES for row in rows[source]])
+        save_table([row for source in SOURCES for row in rows.get(source, [])])
         return
     licences = LicenceFiles()
     rows = list(ud(folder, forbidden, licences))
@@ -539,6 +588,7 @@ def main() -> None:
     rows += xnli(folder, forbidden)
     save_table(rows)  # xnli-dev looks at what was drawn for xnli
     rows += xnli_dev(folder, forbidden)
+    rows += sick(folder, forbidden)
     rows += pawsx(folder, forbidden)
     rows += sib200(folder, forbidden)
     save_table(rows)

@@ -398,7 +398,7 @@ def test_the_languages_of_table_2_are_complete() -> None:
     assert of["xnli"] == languages.for_task("NLI", "mono")
     assert {source: len(codes) for source, codes in of.items()} == {
         **{"ud": 36, "pud": 18, "wikiann": 26},
-        **{"uner": 5, "xnli": 13, "xnli-dev": 6, "pawsx": 7, "sib200": 205},
+        **{"uner": 5, "xnli": 13, "xnli-dev": 6, "sick": 5, "pawsx": 7, "sib200": 205},
     }
     # The same languages by the same codes as the text of FLORES-200 that is shipped, and two more.
     assert set(of["sib200"]) - set(corpora.tags("flores200-100")) == {"nqo", "yue"}
@@ -408,7 +408,7 @@ def test_the_languages_of_table_2_are_complete() -> None:
 
 def test_the_table_counts_what_is_there_and_no_id_comes_twice(shipped) -> None:
     full = {"pud": (0, 0, 300), "xnli": (600, 150, 600), "xnli-dev": (2325, 0, 0)}
-    full |= {"pawsx": (500, 100, 300), "sib200": (0, 0, 204)}
+    full |= {"sick": (4432, 494, 4900), "pawsx": (500, 100, 300), "sib200": (0, 0, 204)}
     # Italian ParTUT has a test part of 153 sentences.
     odd = {("sib200", "en"): (701, 99, 204), ("ud", "it"): (300, 100, 150)}
     seen: dict[str, set[str]] = {task: set() for task in LABELS}
@@ -431,6 +431,8 @@ def test_the_table_counts_what_is_there_and_no_id_comes_twice(shipped) -> None:
 
 def test_no_sentence_is_in_two_splits(shipped) -> None:
     for (source, language), parts in shipped.items():
+        if source == "sick":  # its public splits share sentences, but not pairs
+            continue
         keys = [set(map(letters, texts(part))) for part in parts.values()]
         assert len(set.union(*keys)) == sum(map(len, keys)), (source, language)
         if source in ("ud", "pud", "wikiann", "uner"):  # nor twice in one
@@ -443,9 +445,33 @@ def test_no_sentence_is_in_two_splits(shipped) -> None:
             assert not set.union(*keys) & set(map(letters, there)), (source, language)
 
 
-@pytest.mark.parametrize("source", ["pud", "xnli", "xnli-dev", "pawsx", "sib200"])
+def test_no_pair_of_sick_is_in_two_splits(shipped) -> None:
+    parts = shipped["sick", "en"]
+    pairs = [
+        set(zip(*(map(letters, side) for side in (part.first, part.second)), strict=True))
+        for part in parts.values()
+    ]
+    assert not set.intersection(pairs[0], pairs[2])
+    assert len(set.union(*pairs)) == sum(map(len, pairs))
+    for code in ("nl", "pt", "pl"):  # their labels are the English ones
+        assert all(shipped["sick", code][x].row_labels == parts[x].row_labels for x in parts)
+    japanese = shipped["sick", "ja"]["test"].row_labels
+    other = [x != y for x, y in zip(parts["test"].row_labels, japanese, strict=True)]
+    assert 0.1 < sum(other) / len(other) < 0.17
+
+
+def test_sick_is_shipped_alone(tmp_path) -> None:
+    with pytest.raises(TextError, match="sick is shipped whole, and read from nowhere else"):
+        load("NLI", "en", "test", source="sick", path=tmp_path)
+    with pytest.raises(TextError, match=r"It is SICK .* shipped whole"):
+        load("NLI", "de", "test", source="sick")
+
+
+@pytest.mark.parametrize("source", ["pud", "xnli", "xnli-dev", "sick", "pawsx", "sib200"])
 def test_parallel_sources_have_the_same_ids_in_all_languages(shipped, source: str) -> None:
     sets = {code: parts for (name, code), parts in shipped.items() if name == source}
+    if source == "sick":  # labelled anew in Japanese
+        assert sets.pop("ja")["test"].ids == sets["en"]["test"].ids
     for split in set.intersection(*map(set, sets.values())):
         of = {code: parts[split] for code, parts in sets.items()}
         assert aligned(of).keys() == of.keys()

@@ -61,10 +61,14 @@ def shipped_sizes(tasks: Sequence[str]) -> pd.DataFrame:
     return sizes.astype(int)
 
 
+#: Sources that stand beside the one that a task is probed on.
+OTHERWISE = ("pud", "xnli-dev", "sick")
+
+
 def shipped_parts(tasks: Sequence[str]) -> pd.DataFrame:
     """The shipped files of tasks in one language (`shipped.catalogue`)."""
     shipped = catalogue("labelled")
-    return shipped[shipped["task"].isin(tasks) & ~shipped["source"].isin(["pud", "xnli-dev"])]
+    return shipped[shipped["task"].isin(tasks) & ~shipped["source"].isin(OTHERWISE)]
 
 
 def probed(

@@ -15,6 +15,7 @@ source       task  what                                               files of a
                                                                       ``dev-de.tsv``,
                                                                       ``multinli.train.de.tsv``
 ``xnli-dev`` NLI   more of XNLI's dev part to train on, shipped alone
+``sick``     NLI   SICK (Marelli et al. 2014) and translations, shipped alone
 ``pawsx``    PI    PAWS-X (Yang et al. 2019)                          ``dev-de.tsv``,
                                                                       ``de/dev_2k.tsv``,
                                                                       ``de/translated_train.tsv``
@@ -185,7 +186,7 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
     if task == "TOPIC":
         labels, first = columns
         return _examples(*name, task, (first, None, labels, ids))
-    return _examples(*name, task, (*columns, ids))
+    return _examples(*name, task, (*columns[:3], ids))  # behind them how related two of SICK are
 
 
 def _load_local(

@@ -26,7 +26,7 @@ class _Source:
     """Where a source comes from, and how the files of a local copy are called.
 
     ``files`` is a regular expression for their names, or paths; ``only`` the one split that there
-    is. A source without ``files`` was ``selected_from`` another and is shipped alone.
+    is. A source without a ``layout`` is shipped alone; one that was ``selected_from`` another, too.
     """
 
     task: str
@@ -64,6 +64,7 @@ _SOURCES = {
         files=r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
     ),
     "xnli-dev": _Source("NLI", _XNLI, "dev-de.tsv (XTREME)", only="train", selected_from="xnli"),
+    "sick": _Source("NLI", "SICK (Marelli et al. 2014) and its translations", ""),
     "pawsx": _Source(
         "PI", "github.com/google-research-datasets/paws",
         "de/dev_2k.tsv and de/test_2k.tsv (PAWS-X) or dev-de.tsv and test-de.tsv (XTREME); to "
@@ -106,6 +107,8 @@ def resolved(
             f"{source} is a selection of {about.selected_from} that is shipped alone; leave path= "
             f"out, or read a local copy as source={about.selected_from!r}."
         )
+    if path is not None and not about.layout:
+        raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
     return language, source
 
 
@@ -114,6 +117,8 @@ def how_to_get(source: str) -> str:
     about = _SOURCES[source]
     if about.selected_from:
         return f"It is a selection of {about.selected_from}. {how_to_get(about.selected_from)}"
+    if not about.layout:
+        return f"It is {about.url}, shipped whole."
     return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
 
 
