@@ -51,3 +51,20 @@ def test_length_alone_knows_less_among_sentences_of_like_length(
     assert md == pytest.approx(before["MD"], abs=1e-6)
     assert float(averages.average(alone, MATCHED).score) < md - 0.1
     assert alone.cut == dict.fromkeys("abc", 0)
+
+
+def test_positions_that_are_cut_in_some_language_are_left_out(grouped: ParallelCorpus) -> None:
+    tokenizer = loading.load("mini-xlmr").tokenizer
+    lengths = {
+        code: [len(ids) for ids in tokenizer(list(sentences))["input_ids"]]
+        for code, sentences in grouped.sentences.items()
+    }
+    longest = [max(of_position) for of_position in zip(*lengths.values(), strict=True)]
+    limit = sorted(longest)[6]
+    kept = surface.uncut(["mini-xlmr"], grouped, max_length=limit)
+    assert list(kept.ids) == [
+        name for name, n in zip(grouped.ids, longest, strict=True) if n <= limit
+    ]
+    assert surface.uncut(["mini-xlmr"], grouped).ids == grouped.ids
+    with pytest.raises(ValueError, match="of 10 positions 10 are cut in some language"):
+        surface.uncut(["mini-xlmr"], grouped, max_length=4)

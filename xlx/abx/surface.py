@@ -2,10 +2,11 @@
 
 Both are scored as a checkpoint of one layer is, every pair and task, errors by document, so that a
 model can be compared with them on the same text: a score that a bag of subwords has too is not
-about the model, and one that length has is not about meaning.
+about the model, and one that length has is not about meaning. `uncut` leaves out what a model does
+not see whole.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -19,8 +20,8 @@ from xlx.abx.checkpoint_scores import (
 )
 from xlx.abx.distractors import length_matched, standard_masks
 from xlx.abx.measurement import texts_of
-from xlx.core import work
-from xlx.models import embeddings, loading
+from xlx.core import checks, work
+from xlx.models import batching, embeddings, loading
 from xlx.models.loading import Name
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
@@ -40,6 +41,37 @@ def subword_bag(
 def length_alone(corpus: ParallelCorpus) -> CheckpointScores:
     """Scores of the number of characters: the closer on a log scale, the more alike."""
     return _scored(LENGTH_ALONE, {}, corpus)
+
+
+def uncut(
+    names: Sequence[Name], corpus: ParallelCorpus, *, max_length: int | None = None
+) -> ParallelCorpus:
+    """The positions that none of the models cuts in any language.
+
+    ValueError where fewer than two are left.
+    """
+    cut: set[int] = set()
+    for name in checks.several(names, "models"):
+        about = {"vocabulary of": loading.fingerprint(name), "max_length": max_length}
+        about |= {"texts": texts_of(corpus)}
+        cut |= set(work.result(CUT, about, name, corpus, max_length)["position"].tolist())
+    if len(corpus) - len(cut) < 2:
+        raise ValueError(
+            f"of {len(corpus)} positions {len(cut)} are cut in some language: choose a larger "
+            "max_length, or fewer languages"
+        )
+    return corpus.drop(cut)
+
+
+def _cut(name: Name, corpus: ParallelCorpus, max_length: int | None) -> dict[str, np.ndarray]:
+    encoder = loading.load(name)
+    limit, positions = encoder.limit(max_length), set()
+    for sentences in corpus.sentences.values():
+        positions |= set(batching.tokenise(encoder.tokenizer, sentences, limit=limit)[1].tolist())
+    return {"position": np.array(sorted(positions), dtype=np.int32)}
+
+
+CUT = work.Kind("abx-cut", _cut, version=1, tolerance=0)
 
 
 def _scored(

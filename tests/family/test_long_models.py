@@ -1,0 +1,65 @@
+"""The members in data/models-long: whole, of their recipes, known by their hashes, and better."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests import toy
+from xlx.core import paths
+from xlx.core.ledger import Ledger
+from xlx.family.recipes import LONG_RECIPES, read_recipe
+from xlx.models import loading
+
+FOLDER = paths.DATA / "models-long"
+MEMBERS = sorted(path.name for path in FOLDER.glob("mini-*"))
+
+
+def held_out(folder: Path) -> pd.Series:
+    """Loss by language at the last checkpoint."""
+    table = pd.read_csv(folder / "held_out.csv")
+    return table[table["step"] == table["step"].max()].set_index("language")["loss"]
+
+
+def test_members_are_of_the_long_series() -> None:
+    assert MEMBERS
+    assert set(MEMBERS) <= set(LONG_RECIPES)
+    told = (FOLDER / "README.md").read_text("utf-8")
+    assert all(f"({name}/README.md)" in told for name in MEMBERS)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_member_is_what_its_recipe_says(name: str) -> None:
+    recipe, folder = LONG_RECIPES[name], FOLDER / name
+    assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
+    recorded = loading.recorded_checkpoints(str(folder))
+    assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
+    shipped = loading.checkpoints(str(folder))
+    assert [shipped[0].step, shipped[-1].step] == [0, recipe.steps]
+    record = pd.read_csv(folder / "checkpoints.csv", index_col="step")["fingerprint"]
+    for checkpoint in shipped:
+        assert loading.fingerprint(checkpoint) == record[checkpoint.step]
+        weights = toy.weights(checkpoint.path)
+        assert all(value.isfinite().all() for value in weights.values())
+    run = json.loads((folder / "run.json").read_text("utf-8"))
+    assert run["steps"] == recipe.steps
+    assert run["subwords_seen"] == pd.read_csv(folder / "losses.csv")["tokens"].max() >= 40e6
+
+
+@pytest.mark.parametrize("name", [name for name in MEMBERS if (paths.MODELS / name).exists()])
+def test_a_member_is_ahead_of_the_one_it_replaces_in_every_language(name: str) -> None:
+    ours, before = held_out(FOLDER / name), held_out(paths.MODELS / name)
+    assert sorted(ours.index) == sorted(before.index)
+    assert (ours < before).all()
+
+
+def test_results_are_of_checkpoints_on_record() -> None:
+    hashes = {
+        value
+        for name in MEMBERS
+        for value in pd.read_csv(FOLDER / name / "checkpoints.csv")["fingerprint"]
+    }
+    overview = Ledger(FOLDER / "results").overview()
+    assert len(overview)
+    assert {json.loads(ask)["model"] for ask in overview["ask"]} <= hashes
