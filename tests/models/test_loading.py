@@ -1,7 +1,9 @@
 """Loading: three architectures, series, the hub's cache, and refusals in one sentence."""
 
 import copy
+import hashlib
 import json
+import os
 import pickle
 import re
 import shutil
@@ -17,10 +19,11 @@ from huggingface_hub import errors
 from tokenizers import Tokenizer
 from transformers import AutoModel, XLMRobertaForMaskedLM
 
+import xlx
 from tests import tiny
 from tests.models.conftest import SENTENCE, Attack, assert_one_sentence, hidden
 from xlx.core import paths
-from xlx.models import hub, loading
+from xlx.models import hub, identity, loading
 from xlx.models.loading import (
     ModelNotFoundError,
     checkpoints,
@@ -406,3 +409,34 @@ def test_what_is_missing_or_torn_is_named_in_one_sentence(folder, spoil, says) -
 def test_file_in_place_of_a_folder(folder) -> None:
     with pytest.raises(ValueError, match="is a file: give the folder"):
         load(folder / "config.json")
+
+
+def test_the_hash_of_a_large_file_is_read_once(tmp_path, monkeypatch) -> None:
+    read = []
+    monkeypatch.setattr(identity, "_LARGE", 10)
+    whole = identity._hash
+    monkeypatch.setattr(identity, "_hash", lambda path: read.append(path.name) or whole(path))
+    weights, small = tmp_path / "model.safetensors", tmp_path / "config.json"
+    weights.write_bytes(b"0" * 20)
+    small.write_bytes(b"{}")
+    content = hashlib.sha256(b"0" * 20).hexdigest()
+    with xlx.settings(cache=tmp_path / "cache"):
+        identity.content_hash(weights)  # just written: it may change once more in the same moment
+        assert not (tmp_path / "cache").exists()
+        before = weights.stat().st_mtime - 60
+        os.utime(weights, (before, before))
+        read.clear()
+        assert [identity.content_hash(weights) for _ in range(3)] == [content] * 3
+        assert read == ["model.safetensors"]
+        assert {identity.content_hash(small) for _ in range(2)} == {whole(small)}
+        assert read == ["model.safetensors", "config.json", "config.json"]
+        weights.write_bytes(b"1" * 20)
+        os.utime(weights, (before + 1, before + 1))
+        assert identity.content_hash(weights) == hashlib.sha256(b"1" * 20).hexdigest()
+        (remembered,) = [
+            x for x in (tmp_path / "cache/hashes").iterdir() if x.read_text() != content
+        ]
+        remembered.write_text("torn")
+        assert identity.content_hash(weights) == whole(weights)
+    with xlx.settings(cache=small / "nowhere"):  # which cannot be made
+        assert identity.content_hash(weights) == whole(weights)

@@ -10,11 +10,14 @@ import hashlib
 import json
 import os
 import re
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xlx.core import checks, paths
+from xlx.core import checks, paths, store
+from xlx.core.settings import current
 from xlx.models.hub import WORDS, ModelNotFoundError, hub_folder, hub_revisions, weight_files
 
 _STEP = re.compile(r"step[-_]?(\d+)(?:-tokens\d+\w*)?", re.IGNORECASE)
@@ -43,6 +46,9 @@ class RecordedCheckpoint(Checkpoint):
 
 #: Of a series: ``step`` and ``fingerprint`` of every checkpoint that it was measured at.
 RECORD = "checkpoints.csv"
+
+#: Bytes from which on a file's hash is remembered, and seconds that it must have been left alone.
+_LARGE, _GRAIN = 2**26, 2
 
 #: What a model is called: a name, a folder, a checkpoint.
 Name = str | os.PathLike | Checkpoint
@@ -242,8 +248,34 @@ def fingerprint_of(files: list[Path]) -> str:
     """SHA-256 over names and contents; refuses a shipped file that is not the one on record."""
     digest = hashlib.sha256()
     for path in sorted(files, key=lambda path: path.name):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+        content = content_hash(path)
         checks.on_record(path, content, paths.MODELS / "SHA256SUMS")
         digest.update(f"{path.name} {content}\n".encode())
     return digest.hexdigest()
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file; of a large one it is remembered, by its place, size, time and inode.
+
+    Weights of 15 GB take half a minute to read. Not remembered is what was written a moment ago,
+    which may be written once more within the grain of the clock.
+    """
+    status = path.stat()
+    settled = time.time() - status.st_mtime > _GRAIN
+    if status.st_size < _LARGE or not settled:
+        return _hash(path)
+    what = (path.absolute(), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    name = hashlib.sha256("\n".join(map(str, what)).encode()).hexdigest()
+    remembered = current().cache / "hashes" / name
+    if remembered.exists() and re.fullmatch("[0-9a-f]{64}", content := remembered.read_text()):
+        return content
+    content = _hash(path)
+    with suppress(OSError):  # a cache that cannot be written: it is read again next time
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        store.write_whole(remembered, content.encode())
+    return content
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
