@@ -29,6 +29,12 @@ def kept(grouped: ParallelCorpus) -> CheckpointScores:
     return checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)[0]
 
 
+def assert_in_steps(kept: np.ndarray, exact: np.ndarray) -> None:
+    """Equal to half a step of 255 between the lowest and the highest of each layer."""
+    for layer, of_layer in zip(kept, exact, strict=True):
+        np.testing.assert_allclose(layer, of_layer, atol=np.ptp(of_layer) / 509)
+
+
 def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: CheckpointScores) -> None:
     encoder = loading.load("mini-infoxlm")
     states = embeddings.embed_corpus(encoder, grouped).states
@@ -37,24 +43,29 @@ def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: Checkp
     exact = discrimination.exact(states, masks=masks, groups=groups)
     assert (kept.scores.pairs, kept.scores.layers) == (exact.pairs, exact.layers)
     assert kept.tasks == list(exact.scores)
-    pd.testing.assert_frame_equal(kept.scores.table(), exact.table(), rtol=1e-6)
+    pd.testing.assert_frame_equal(kept.scores.table(), exact.table(), rtol=0, atol=1e-5)
+    counted = kept.scores.table()["task"].isin(checkpoint_scores.BY_LANGUAGE)
+    pd.testing.assert_frame_equal(
+        kept.scores.table()[counted], exact.table()[counted], rtol=0, atol=1e-9
+    )
     assert kept.sizes["documents"].tolist() == [3, 3, 3, 1]
     weights = checkpoint_scores.pair_weights(exact.pairs)
     for task, scores in exact.scores.items():
         for what in groups:
+            if what == "sentences" and task not in checkpoint_scores.BY_LANGUAGE:
+                continue
             left_out_change = exact.left_out[what][task] - scores.mean(axis=-1, keepdims=True)
             averaged = kept.left_out_change[what]["pairs"][task]
-            np.testing.assert_allclose(averaged, left_out_change.mean(axis=1), atol=2e-5)
+            assert_in_steps(averaged, left_out_change.mean(axis=1))
         left_out_change = exact.left_out["documents"][task] - scores.mean(axis=-1, keepdims=True)
         for name in ("branches", "scripts"):
             expected = np.einsum("p,lpg->lg", weights[name], left_out_change)
-            averaged = kept.left_out_change["documents"][name][task]
-            np.testing.assert_allclose(averaged, expected, atol=2e-5)
+            assert_in_steps(kept.left_out_change["documents"][name][task], expected)
         if task in checkpoint_scores.BY_LANGUAGE:
             for row, code in enumerate(grouped.languages):
                 own = left_out_change[:, [code in pair for pair in exact.pairs]].mean(axis=1)
                 by_language = kept.left_out_change["documents"]["languages"][task][:, row]
-                np.testing.assert_allclose(by_language, own, atol=2e-5)
+                np.testing.assert_allclose(by_language, own, atol=np.ptp(left_out_change) / 510)
 
 
 def test_balanced_weights_count_pairs_of_branches_alike() -> None:

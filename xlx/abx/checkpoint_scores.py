@@ -1,9 +1,10 @@
 """All that the lens says of one checkpoint: every task, pair and layer, with what intervals need.
 
 `checkpoint_scores` computes it once (`xlx.core.work`) and keeps it small. Of every pair and
-direction the score is kept, as whole numbers. Of how a score would change with the text
-(`statistics.left_out_error`) what is kept are means over pairs: by language, and over all pairs as
-a `WEIGHTINGS` weighs them, without each document; and over all pairs without each sentence.
+direction the score is kept, as whole numbers, or to five digits where it is of another mask than
+like length. Of how a score would change with the text (`statistics.left_out_error`) what is kept
+are means over pairs: by language, and over all pairs as a `WEIGHTINGS` weighs them, without each
+document; and over all pairs without each sentence.
 
 The vectors are compared as they are ("raw"), or moved first (`SPACES`): if what sets languages
 apart is one direction per language, taking it off must bring LD down to chance.
@@ -34,8 +35,10 @@ BY_LANGUAGE = ("LD", "MD", MATCHED)
 #: How pairs are weighed in a mean over all: each alike, or by the branches, or scripts, of its
 #: languages, so that each pair of branches, or scripts, counts alike.
 WEIGHTINGS = ("pairs", "branches", "scripts")
-#: Steps between the lowest and the highest difference of a layer.
-_QUANTA = 2**16 - 1
+#: Steps between the lowest and the highest difference of a layer: its errors keep three digits.
+_STEPS = 2**8 - 1
+#: Steps between a score of 0 and of 1, where it is of one of the other masks.
+_SHARES = 2**16 - 1
 
 
 # --- spaces ---------------------------------------------------------------------------------------
@@ -201,7 +204,7 @@ def packed_scores(
 
 
 def _packed(exact: discrimination.PairScores) -> dict[str, np.ndarray]:
-    """One layer: comparisons won, each counted twice, and coded differences."""
+    """One layer: comparisons won, each counted twice, or their share; and coded differences."""
     n = exact.n_sentences
     weights = pair_weights(exact.pairs)
     weights["languages"] = language_weights(exact.pairs)[1]
@@ -210,8 +213,10 @@ def _packed(exact: discrimination.PairScores) -> dict[str, np.ndarray]:
         made = exact.masked.get(task, n * (n - 1))
         if task == "retrieval":
             packed[f"score {task}"] = scores[0].astype(np.float32)
-        else:
+        elif task in BY_LANGUAGE:
             packed[f"won {task}"] = np.rint(2 * made * scores[0]).astype(np.uint32)
+        else:
+            packed[f"share {task}"] = np.rint(_SHARES * scores[0]).astype(np.uint16)
         for what, left_out in exact.left_out.items():
             differences = left_out[task][0] - scores[0].mean(axis=-1, keepdims=True)
             for averaged, weight in weights.items():
@@ -225,15 +230,16 @@ def _packed(exact: discrimination.PairScores) -> dict[str, np.ndarray]:
 
 def _kept(what: str, averaged: str, task: str) -> bool:
     """Whether an average without each group is kept."""
-    by_language = averaged != "languages" or task in BY_LANGUAGE
-    return by_language and (what == "documents" or averaged == "pairs")
+    if averaged == "languages" or what == "sentences":
+        return task in BY_LANGUAGE and (what == "documents" or averaged == "pairs")
+    return True
 
 
 def _coded(differences: np.ndarray) -> dict[str, np.ndarray]:
     """Numbers as steps between their lowest and their highest."""
     lowest, highest = np.nanmin(differences), np.nanmax(differences)
-    step = (highest - lowest) / _QUANTA or 1.0
-    codes = np.rint((np.nan_to_num(differences, nan=lowest) - lowest) / step).astype(np.uint16)
+    step = (highest - lowest) / _STEPS or 1.0
+    codes = np.rint((np.nan_to_num(differences, nan=lowest) - lowest) / step).astype(np.uint8)
     return {"codes": codes, "lowest": np.float64(lowest), "step": np.float64(step)}
 
 
@@ -254,6 +260,8 @@ def _pair_scores(value: Mapping[str, np.ndarray], n: int) -> dict[str, np.ndarra
             scores[task] = value[part].astype(np.float64)
         elif sort == "won":
             scores[task] = value[part] / (2 * value.get(f"made {task}", n * (n - 1)))
+        elif sort == "share":
+            scores[task] = value[part] / _SHARES
     return {task: scores[task] for task in sorted(scores, key=[*SCORES, *scores].index)}
 
 
