@@ -27,7 +27,8 @@ ROOMS = {
     "plots": ("core",),
     **dict.fromkeys(LENSES, ("core", "text", "models", "family", "plots", "printed")),
 }
-BESIDE = {"printed": (), "predictors": ("core", "text", "models", *LENSES)}
+_FROM_LENSES = ("core", "text", "models", *LENSES)
+BESIDE = {"printed": (), "predictors": _FROM_LENSES, "callbacks": _FROM_LENSES}
 NUMERIC = (
     "abx.triplets",
     "abx.discrimination",
@@ -47,6 +48,7 @@ NUMERIC = (
     "xprobe.word_mapping",
 )
 LOADS_OR_TRAINS = (
+    "callbacks",
     "models.fairseq",
     "models.folders",
     "models.loading",
