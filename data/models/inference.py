@@ -36,7 +36,7 @@ def inference(name: str, seeds: int) -> pd.DataFrame:
     for label, part in sets.items():
         right = [(run.predictions[label][-1] == part.labels).mean() for run in runs]
         commonest = (part.labels == np.bincount(sets["en"].labels).argmax()).mean()
-        rows.append((name, label, np.mean(right), np.std(right, ddof=1), commonest))
+        rows.append((name, label, np.mean(right), pd.Series(right).std(), commonest))
     return pd.DataFrame(rows, columns=["model", "pairs", "accuracy", "sd", "commonest"])
 
 
