@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from measure import added
 
 from xlx.models import finetuning
 from xlx.text.labelled import load_labelled
@@ -47,11 +48,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a CSV file to add to")
     options = parser.parse_args()
     for name in options.names:
-        table = inference(name, options.seeds).round(4)
-        print(table.to_string(index=False), flush=True)
-        if options.out:
-            first = not options.out.exists()
-            table.to_csv(options.out, mode="a", header=first, index=False, lineterminator="\n")
+        added(inference(name, options.seeds).round(4), options.out)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,13 @@ def bag(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
     return layers({code: matrix.toarray()[None] for code, matrix in counts.items()}, corpus)
 
 
+def added(table: pd.DataFrame, out: Path | None) -> None:
+    """Print a table, and add it to a CSV file."""
+    print(table.to_string(index=False), flush=True)
+    if out:
+        table.to_csv(out, mode="a", header=not out.exists(), index=False, lineterminator="\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="+", help="members, folders of a checkpoint or of a series")
@@ -96,10 +103,7 @@ def main() -> None:
         tables.append(bag(steps[-1], corpus).assign(model=f"bag of {name}"))
         table = pd.concat(tables, ignore_index=True).round(4)
         table.insert(0, "model", table.pop("model"))
-        print(table.to_string(index=False), flush=True)
-        if options.out:
-            first = not options.out.exists()
-            table.to_csv(options.out, mode="a", header=first, index=False, lineterminator="\n")
+        added(table, options.out)
 
 
 if __name__ == "__main__":

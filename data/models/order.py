@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from measure import added
 
 from xlx.family import objectives, pretraining_text, recipes
 from xlx.family.batches import Batch, held_out_batches
@@ -64,11 +65,7 @@ def main() -> None:
         steps = {int(folder.name.removeprefix("step-")): folder for folder in folders}
         for step in options.steps or steps:
             row = {"run": name.name, "step": step} | losses(steps[step], held_out, recipe)
-            table = pd.DataFrame([row]).round(3)
-            print(table.to_string(index=False), flush=True)
-            if options.out:
-                table.to_csv(options.out, mode="a", header=not options.out.exists(), index=False,
-                             lineterminator="\n")  # fmt: skip
+            added(pd.DataFrame([row]).round(3), options.out)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from measure import LANGUAGES, measure
+from measure import LANGUAGES, added, measure
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from xlx.core import paths
@@ -139,12 +139,7 @@ def main() -> None:
     options = parser.parse_args()
     corpus = corpora.load("wmt24pp", drop_duplicates=True).take(SENTENCES, 0).select(LANGUAGES)
     for name in options.names:
-        row = pd.DataFrame([trial(name, options.steps, corpus)]).round(3)
-        print(row.to_string(index=False), flush=True)
-        row.to_csv(
-            options.out, mode="a", header=not options.out.exists(), index=False,
-            lineterminator="\n",
-        )  # fmt: skip
+        added(pd.DataFrame([trial(name, options.steps, corpus)]).round(3), options.out)
 
 
 if __name__ == "__main__":
