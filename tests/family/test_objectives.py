@@ -106,7 +106,8 @@ def test_mean_cross_entropy_is_torchs_in_float32(kind: torch.dtype) -> None:
     mean = objectives.MeanCrossEntropy.apply(logits, labels)
     (gradient,) = torch.autograd.grad(3 * mean, logits)
     assert float(mean.detach()) == pytest.approx(float(expected.detach()), 1e-6)
-    assert gradient.dtype == kind and torch.equal(logits, before)
+    assert gradient.dtype == kind
+    assert torch.equal(logits, before)
     tolerance = 1e-7 if kind == torch.float32 else 2e-3
     torch.testing.assert_close(gradient, of_torch, rtol=1e-2, atol=tolerance)
 
