@@ -36,7 +36,8 @@ def test_a_member_is_what_its_recipe_says(name: str) -> None:
     recorded = loading.recorded_checkpoints(str(folder))
     assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
     shipped = loading.checkpoints(str(folder))
-    assert [shipped[0].step, shipped[-1].step] == [0, recipe.steps]
+    assert shipped[-1].step == recipe.steps
+    assert len(shipped) == 1 or shipped[0].step == 0
     record = pd.read_csv(folder / "checkpoints.csv", index_col="step")["fingerprint"]
     for checkpoint in shipped:
         assert loading.fingerprint(checkpoint) == record[checkpoint.step]
