@@ -22,6 +22,7 @@ MODELS, CODES, STEPS = ("mini-xlmr", "mini-infoxlm"), ("de", "fr", "zh"), (0, 10
 NAMES = {"zh": "Chinese (zh)", "fr": "French (fr)", "de": "German (de)"}
 TASKS = {"model": MODELS, "task": ("POS", "NER")}
 LDMD = {"model": MODELS, "task": ("LD", "MD")}
+LDMD_MATCHED = {"model": MODELS, "task": ("LD", "MD", "MD, like length")}
 SETTING = {"setting": ("within", "across", "drop")}
 DIRECTED = {"source": ("en",), "target": ("de", "zh")}
 
@@ -103,11 +104,13 @@ DRAWN = {
     "dynamics": lambda: abx.dynamics(
         OVER_STEPS, references={"a bag": rows(0, "score", **LDMD)}
     ),
-    "layer_profile": lambda: abx.layer_profile(OVER_LAYERS),
+    "layer_profile": lambda: abx.layer_profile(
+        made(layer=(0, 1, 2), **LDMD_MATCHED).assign(checkpoint=100)
+    ),
     "member_profiles": lambda: abx.member_profiles(OVER_LAYERS, {MODELS[1]: MODELS[0]}),
     "intervals": lambda: abx.intervals(OVER_LAYERS),
     "checkpoint_layer_map": lambda: abx.checkpoint_layer_map(
-        made(checkpoint=STEPS, layer=(0, 1), **LDMD)
+        made(checkpoint=tuple(range(0, 18_000, 1_000)), layer=(0, 1), **LDMD_MATCHED)
     ),
     "language_maps": lambda: abx.language_maps(
         made(checkpoint=STEPS, language=CODES, **LDMD).assign(turn=True), NAMES, NAMES

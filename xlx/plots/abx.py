@@ -34,6 +34,7 @@ from xlx.plots.style import (
 
 _LAYER = "layer (0: embeddings)"
 _TASKS = ("LD", "MD")
+_MATCHED = "MD, like length"
 _STEP = "training step (at even distances; log steps after 0)"
 #: Dashes of reference lines, in their order.
 _DASHES = ((0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (7, 3)))
@@ -42,6 +43,11 @@ References = Mapping[str, pd.DataFrame]
 
 def _of(tasks: Sequence[str]) -> dict[str, dict]:
     return {task: MEASURES[task] for task in tasks}
+
+
+def _shown(table: pd.DataFrame) -> list[str]:
+    """The tasks of a table that are drawn over training and depth."""
+    return [task for task in (*_TASKS, _MATCHED) if (table["task"] == task).any()]
 
 
 def _with_lines(on: Panels, lines: References | None, tasks: Sequence[str]) -> list:
@@ -64,22 +70,25 @@ def _with_lines(on: Panels, lines: References | None, tasks: Sequence[str]) -> l
 def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Figure:
     """Scores along training, one panel a model (Figure 2 of the ABX paper).
 
-    ``table`` has ``checkpoint``; ``references`` maps a label ("a bag of subwords") to a table of
-    ``model``, ``task`` and ``score``; a task that it lacks has no line.
+    ``table`` has ``checkpoint``, and may have MD among sentences of like length; ``references``
+    maps a label ("a bag of subwords") to a table of ``model``, ``task`` and ``score``; a task that
+    it lacks has no line.
     """
+    tasks = _shown(table)
     on = curves(table, x="checkpoint", value="score", series="task", panel="model",
-                looks=_of(_TASKS), labels=NAMES, even=True, width=3.9, height=2.5)  # fmt: skip
-    return on.done(_STEP, "ABX score", handles=_with_lines(on, references, _TASKS))
+                looks=_of(tasks), labels=NAMES, even=True, width=3.9, height=2.5)  # fmt: skip
+    return on.done(_STEP, "ABX score", handles=_with_lines(on, references, tasks))
 
 
 @styled
 def layer_profile(table: pd.DataFrame, *, references: References | None = None) -> Figure:
     """Scores over layers, one panel a model (Figure 3 of the ABX paper)."""
+    tasks = _shown(table)
     on = curves(table, x="layer", value="score", series="task", panel="model",
-                looks=_of(_TASKS), labels=NAMES, width=3.9, height=2.5)  # fmt: skip
+                looks=_of(tasks), labels=NAMES, width=3.9, height=2.5)  # fmt: skip
     steps = {model: own["checkpoint"].max() for model, own in parts(table, "model")}
     on.titles(lambda model: f"{model}, step {steps[model]:,}")
-    return on.done(_LAYER, "ABX score", handles=_with_lines(on, references, _TASKS))
+    return on.done(_LAYER, "ABX score", handles=_with_lines(on, references, tasks))
 
 
 @styled
@@ -116,14 +125,16 @@ def intervals(table: pd.DataFrame) -> Figure:
 @styled
 def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
     """Maps of checkpoint and layer, a row of panels a model (Figure 4 of the ABX paper)."""
-    table = table[table["task"].isin(_TASKS)]
+    tasks = _shown(table)
+    table = table[table["task"].isin(tasks)]
     table = table.sort_values(["checkpoint", "task", "layer"], kind="stable")
+    n_cells = len(tasks) * table["checkpoint"].nunique()
     on = heatmap(
         table, row="layer", column="checkpoint", value="score", panel=("model", "task"),
         rows=sorted(table["layer"].unique(), reverse=True), tops=lambda step: f"{step:,}",
-        written=(lambda score: number(score)) if table["checkpoint"].nunique() <= 14 else None,
-        cell=(3.9 / table["checkpoint"].nunique(), 0.24), turned=45, bar="ABX score (bright: high)",
-        edge=(0.7, 1.4),
+        written=(lambda score: number(score)) if n_cells <= 28 else None,
+        cell=(7.8 / n_cells, 0.24), turned=45 if n_cells <= 28 else 90,
+        bar="ABX score (bright: high)", edge=(0.7, 1.4),
     )  # fmt: skip
     return on.done("training step", _LAYER)
 

@@ -1,0 +1,76 @@
+"""Tables of scores over training and depth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from xlx.abx import courses, surface
+from xlx.abx.averages import average
+from xlx.abx.checkpoint_scores import SPACES, CheckpointScores
+from xlx.family.recipes import RECIPES
+from xlx.text.corpora import ParallelCorpus
+
+NAME = "mini-infoxlm"
+
+
+@pytest.fixture(scope="module")
+def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
+    return replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
+
+
+@pytest.fixture(scope="module")
+def history(grouped: ParallelCorpus) -> list[CheckpointScores]:
+    steps = RECIPES[NAME].checkpoint_steps()
+    ((first, last),) = courses.scored_series([NAME], grouped, leave_out=steps[1:-1])
+    return [first, last]
+
+
+def test_a_series_is_scored_in_the_order_of_training(history: Sequence[CheckpointScores]) -> None:
+    assert [of.step for of in history] == [0, RECIPES[NAME].steps]
+
+
+def test_pairs_are_those_named_with_x_in_the_first_language(
+    history: Sequence[CheckpointScores],
+) -> None:
+    table = courses.pair_courses(history[-1:], "en", ["fr", "de"]).reset_index()
+    assert set(table["other"]) == {"de", "fr"}
+    assert set(table["task"]) == set(courses.DRAWN)
+    scores = history[-1].table()
+    row = table.query("task == 'LD' and other == 'de'").iloc[0]
+    of_pair = scores.query(
+        "language_1 == 'de' and language_2 == 'en' and x_language == 'en' and task == 'LD'"
+    )
+    assert [row[layer] for layer in of_pair["layer"]] == pytest.approx(of_pair["score"].tolist())
+
+
+def test_surface_has_lines_for_every_model(
+    history: Sequence[CheckpointScores], grouped: ParallelCorpus
+) -> None:
+    lines = courses.surface_lines([NAME], history[-1:], grouped)
+    assert set(lines[surface.BAG]["task"]) == set(courses.DRAWN)
+    assert set(lines[surface.LENGTH_ALONE]["task"]) == {"MD"}
+    assert {model for table in lines.values() for model in table["model"]} == {history[-1].model}
+
+
+def test_spaces_and_what_is_uncut(
+    history: Sequence[CheckpointScores], grouped: ParallelCorpus
+) -> None:
+    in_spaces = courses.space_scores([NAME], grouped)
+    table = courses.space_table(in_spaces)
+    assert len(table) == len(SPACES) * len(courses.DRAWN)
+    for space, (of,) in in_spaces.items():
+        first = float(average(of, "LD", layers=[0]).score)
+        assert table.loc[(of.model, "LD", space), 0] == pytest.approx(first)
+    whole = courses.uncut_differences([NAME], history[-1:], grouped)
+    pd.testing.assert_series_equal(whole["all", 10], whole["uncut", 10], check_names=False)
+
+
+def test_claims_of_several_series(history: Sequence[CheckpointScores]) -> None:
+    table = courses.claims_of_courses([history, history], seed=1)
+    assert len(table) == 2 * len(table.index.unique())
+    rows: Mapping[str, float] = table["difference"].xs(history[-1].model).groupby("claim").first()
+    change = average(history[-1], "MD") - average(history[0], "MD")
+    risen = rows["MD rises from the first to the last checkpoint"]
+    assert risen == pytest.approx(float(change.score))

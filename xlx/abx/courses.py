@@ -1,0 +1,104 @@
+"""LD and MD over training and depth (section 4.2), from `checkpoint_scores`: tables of `abx-2`.
+
+Every table has MD plain and among sentences of like length, and intervals over documents.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from xlx.abx import dynamics, series, surface
+from xlx.abx.averages import averaged_scores
+from xlx.abx.checkpoint_scores import MATCHED, SPACES, CheckpointScores, checkpoint_scores
+from xlx.text.corpora import ParallelCorpus
+
+#: What is drawn.
+DRAWN = ("LD", "MD", MATCHED)
+
+
+def scored_series(
+    names: Sequence[str], corpus: ParallelCorpus, leave_out: Sequence[int] = (), **options: object
+) -> list[list[CheckpointScores]]:
+    """`checkpoint_scores` of each series, with the checkpoints whose weights are not shipped."""
+    return [
+        checkpoint_scores(
+            series.history(name, leave_out=leave_out, recorded=True), corpus, **options
+        )
+        for name in names
+    ]
+
+
+def pair_courses(
+    last: Sequence[CheckpointScores], first: str, seconds: Sequence[str]
+) -> pd.DataFrame:
+    """Scores of some pairs, X in the first language, and of how many triplets: a column a layer."""
+    table = pd.concat([of.table() for of in last])
+    chosen = table["x_language"].eq(first) & table["task"].isin(DRAWN)
+    others = table["language_1"].where(table["language_1"] != first, table["language_2"])
+    table = table.assign(other=others)[chosen & others.isin(seconds)]
+    index = ["model", "checkpoint", "n_triplets", "other", "task"]
+    return table.pivot(index=index, columns="layer", values="score")
+
+
+def surface_lines(
+    names: Sequence[str], last: Sequence[CheckpointScores], corpus: ParallelCorpus,
+    max_length: int | None = None,
+) -> dict[str, pd.DataFrame]:  # fmt: skip
+    """What is scored without a model: label → ``model``, ``task``, ``score`` and its interval.
+
+    Length alone has a line for MD only: it knows no language, and among sentences of like length it
+    is next to chance by construction.
+    """
+    alone = averaged_scores([surface.length_alone(corpus)], ["MD"])
+    lines: dict[str, list[pd.DataFrame]] = {surface.BAG: [], surface.LENGTH_ALONE: []}
+    for name, of in zip(names, last, strict=True):
+        bag = surface.subword_bag(name, corpus, max_length=max_length)
+        lines[surface.BAG].append(averaged_scores([bag], DRAWN).assign(model=of.model))
+        lines[surface.LENGTH_ALONE].append(alone.assign(model=of.model))
+    return {label: pd.concat(tables) for label, tables in lines.items()}
+
+
+def space_scores(
+    names: Sequence[str], corpus: ParallelCorpus, **options: object
+) -> dict[str, list[CheckpointScores]]:
+    """Space (`SPACES`) → the scores of the last checkpoint of each series in it."""
+    last = [series.history(name)[-1] for name in names]
+    return {space: checkpoint_scores(last, corpus, space=space, **options) for space in SPACES}
+
+
+def space_table(in_spaces: Mapping[str, Sequence[CheckpointScores]]) -> pd.DataFrame:
+    """Scores of every layer as vectors are, centred and standardised, a column a layer."""
+    scored = [of for in_space in in_spaces.values() for of in in_space]
+    table = averaged_scores(scored, DRAWN, by=["layer"])
+    index = ["model", "task", "space"]
+    order = table[index].drop_duplicates().sort_values("model", kind="stable")
+    wide = table.pivot(index=index, columns="layer", values="score")
+    return wide.loc[pd.MultiIndex.from_frame(order).sortlevel(["model", "task"])[0]]
+
+
+def uncut_differences(
+    names: Sequence[str], last: Sequence[CheckpointScores], corpus: ParallelCorpus,
+    **options: object,
+) -> pd.DataFrame:  # fmt: skip
+    """Mean scores on all positions, and on those that no model cuts in any language.
+
+    Columns of each task: ``all``, ``uncut``; the index has how many positions are left.
+    """
+    checkpoints = [series.history(name)[-1] for name in names]
+    whole = surface.uncut(checkpoints, corpus, max_length=options.get("max_length"))
+    tables = {
+        ("all", len(corpus)): averaged_scores(last, DRAWN),
+        ("uncut", len(whole)): averaged_scores(
+            checkpoint_scores(checkpoints, whole, **options), DRAWN
+        ),
+    }
+    table = pd.concat(tables, names=["positions", "n"]).reset_index(["positions", "n"])
+    return table.pivot(index=["model", "task"], columns=["positions", "n"], values="score")
+
+
+def claims_of_courses(
+    histories: Sequence[Sequence[CheckpointScores]], **options: object
+) -> pd.DataFrame:
+    """`dynamics.section_claims` of several series."""
+    tables = [dynamics.section_claims(history, **options) for history in histories]
+    return pd.concat(tables).set_index(["model", "claim"])
