@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import xlx
+from tests import tiny
 from xlx.abx import contrasts, discrimination, measurement, series
 from xlx.core import paths, statistics
 from xlx.family.recipes import RECIPES
@@ -165,3 +167,23 @@ def test_errors_over_documents_stand_beside_those_over_sentences(
     assert row["documents"] == pytest.approx(statistics.grouped_error(influence, groups))
     assert row["ratio"] == pytest.approx(row["documents"] / row["sentences"])
     assert len(table) == 6
+
+
+def test_an_encoder_stands_for_its_name(
+    corpus: ParallelCorpus, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tiny.save(tmp_path / "spread", "llama")
+    expected = series.measure_model(folder, corpus, special_tokens=True)
+    bag = series.bag_scores(folder, corpus)
+    places = {"embed_tokens": "cpu", "layers": "disk", "norm": "cpu", "rotary_emb": "cpu"}
+    encoder = loading.load(folder, device_map=places)
+    found = series.measure_model(encoder, corpus, special_tokens=True)
+    assert found.model == "spread"
+    assert found.table().equals(expected.table())  # of the store
+    assert series.bag_scores(encoder, corpus).equals(bag)
+    with xlx.settings(policy="ignore"):
+        again = series.measure_model(encoder, corpus, special_tokens=True)
+    for task in ("LD", "MD"):
+        assert np.allclose(again.scores.scores[task], expected.scores.scores[task], atol=1e-3)
+    plain = series.measure_model(encoder, corpus)
+    assert not np.allclose(plain.scores.scores["MD"], expected.scores.scores["MD"], atol=1e-3)

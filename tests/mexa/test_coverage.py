@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import xlx
 from tests import tiny
@@ -416,3 +417,41 @@ def test_neighbourhoods_put_alike_sentences_side_by_side(
         assert apart.mean() < 0.3 * others.mean()
     again = place(model, twins, [0, 2], n_sentences=8, perplexity=4, seed=1)
     pd.testing.assert_frame_equal(again, placed)
+
+
+def test_an_encoder_stands_for_its_name(model: Path, corpus: ParallelCorpus, monkeypatch) -> None:
+    two = corpus.select(["en", "de"])
+    expected = coverage.measure_coverage(model, two)["last"]
+    encoder = loading.load(model)
+    monkeypatch.setattr(loading.folders, "load_model", pytest.fail)
+    found = coverage.measure_coverage(encoder, two)["last"]
+    assert (found.model, found.cut) == (expected.model, expected.cut)
+    assert np.array_equal(found.scores.mu, expected.scores.mu)
+    # and what it has computed, a name finds
+    coverage.measure_coverage(encoder, two, poolings=["mean"])
+    coverage.measure_coverage(model, two, poolings=["mean"])
+
+
+def test_special_tokens_count_if_asked_for(model: Path, corpus: ParallelCorpus) -> None:
+    two = corpus.select(["en", "de"])
+    encoder = loading.load(model)
+    states = {}
+    for code, sentences in two.sentences.items():
+        rows = []
+        for sentence in sentences:
+            ids = torch.tensor([encoder.tokenizer(sentence)["input_ids"][:120]])
+            with torch.no_grad():
+                layers = encoder.model(ids, output_hidden_states=True).hidden_states
+            weights = torch.arange(1.0, ids.shape[1] + 1)  # <s> is token 1
+            rows.append([(weights @ layer[0] / weights.sum()).numpy() for layer in layers])
+        states[code] = np.array(rows).transpose(1, 0, 2)
+    one, other = (x / np.linalg.norm(x, axis=2, keepdims=True) for x in states.values())
+    cosines = (one * other).sum(axis=2).mean(axis=1)
+
+    def found(**options: bool) -> np.ndarray:
+        covered = coverage.measure_coverage(model, two, poolings=["weighted_mean"], **options)
+        table = covered["weighted_mean"].measures
+        return table[table["measure"] == "parallel_cosine"]["value"].to_numpy()
+
+    assert found(special_tokens=True) == pytest.approx(cosines, abs=1e-5)
+    assert np.abs(found() - cosines).max() > 1e-3

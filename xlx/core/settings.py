@@ -5,7 +5,7 @@
         ...
 
 Makefile and command line set the same by the environment: ``XLX_POLICY``, ``XLX_WORKERS``,
-``XLX_SCHEDULER``, ``XLX_CACHE``.
+``XLX_SCHEDULER``, ``XLX_CACHE``, ``XLX_DTYPE``, ``XLX_TOKEN_BUDGET``.
 """
 
 import os
@@ -33,7 +33,11 @@ class Settings:
     """
 
     device: str | None = None  #: "cpu", "cuda" ...; None: CUDA where there is one
-    dtype: str = "float32"  #: or "bfloat16": weights and arithmetic of frozen models
+    #: Weights and arithmetic of frozen models: or "bfloat16", "float16", "tf32".
+    dtype: str = "float32"
+    #: Most tokens in a batch, padding included; None: 4,096. A GPU of 24 GB wants some ten times as
+    #: many. Which rows share a batch moves numbers in their last digits, so it is not part of them.
+    token_budget: int | None = None
     workers: int | None = None  #: processes side by side; None: one a core, or one on a GPU
     scheduler: str | None = None  #: of Dask ("tcp://host:8786"), which gets the work instead
     progress: bool | None = None  #: show bars; None: in a terminal and in JupyterLab
@@ -46,6 +50,8 @@ class Settings:
             raise SettingsError(f"policy {self.policy!r} is not one of {', '.join(POLICIES)}")
         if self.workers is not None and self.workers < 1:
             raise SettingsError(f"workers is {self.workers}: one at least has to do the work")
+        if self.token_budget is not None and self.token_budget < 1:
+            raise SettingsError(f"token_budget is {self.token_budget}: give a number of tokens")
 
 
 # One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
@@ -57,15 +63,22 @@ def current() -> Settings:
     """The settings in force."""
     global _current
     if _current is None:
-        workers = os.environ.get("XLX_WORKERS") or None
-        if workers is not None and not workers.isdigit():
-            raise SettingsError(f"XLX_WORKERS is {workers!r}: give a number of processes")
         _current = Settings(
-            workers=workers and int(workers),
+            dtype=os.environ.get("XLX_DTYPE") or "float32",
+            token_budget=_number("XLX_TOKEN_BUDGET", "tokens"),
+            workers=_number("XLX_WORKERS", "processes"),
             scheduler=os.environ.get("XLX_SCHEDULER") or None,
             policy=os.environ.get("XLX_POLICY") or "use",
         )
     return _current
+
+
+def _number(name: str, of: str) -> int | None:
+    """A whole number from the environment."""
+    text = os.environ.get(name) or None
+    if text is not None and not text.isdigit():
+        raise SettingsError(f"{name} is {text!r}: give a number of {of}")
+    return text and int(text)
 
 
 class settings:

@@ -75,6 +75,7 @@ def measure_coverage(
     alternatives: bool = True,
     centred: bool = False,
     max_length: int | None = None,
+    special_tokens: bool = False,
 ) -> dict[str, Coverage]:
     """MEXA of every language of a corpus with the pivot, and the alternatives, by pooling.
 
@@ -83,7 +84,9 @@ def measure_coverage(
     once for all of them. ``alternatives``: also the measures of `alignment.measures`, at every
     layer. ``centred``: scores without the offset of each language (`measures.without_offset`), and
     no alternatives. ``max_length``: subwords of a sentence (None: what the model takes); what is
-    longer is cut, and counted.
+    longer is cut, and counted. ``special_tokens``: whether those that the tokenizer adds are pooled
+    too, as in the paper's code; its numbers of a Llama, whose first token is one of great norm, are
+    to be compared with those.
 
     ValueError as `embeddings.embed`, `measures.scores` and `alignment.measures`, naming the
     language; TextError for a pivot that the corpus has not, or no other language.
@@ -95,8 +98,9 @@ def measure_coverage(
         raise ValueError(f"no pooling is asked for: choose among {', '.join(embeddings.POOLINGS)}")
     about = {"pivot": corpus.text_hash(pivot)} | ({} if centred else {"alternatives": alternatives})
     chosen = () if centred else (alternatives,)
+    options = {"max_length": max_length, "special_tokens": special_tokens}
     of_poolings = [
-        {"states": embeddings.states_about(name, pooling=pooling, max_length=max_length)} | about
+        {"states": embeddings.states_about(name, pooling=pooling, **options)} | about
         for pooling in poolings
     ]
     asked = [(language, pooling) for language in languages for pooling in poolings]
@@ -110,8 +114,9 @@ def measure_coverage(
             for part in _portions(list(group)):
                 positions = [asked.index((language, x)) for language in part for x in some]
                 text = corpus.select([pivot, *part])
-                yield positions, (name, text, pivot, part, some, max_length, *chosen)
+                yield positions, (name, text, pivot, part, some, options, *chosen)
 
+    known = isinstance(name, loading.Checkpoint | loading.Encoder)
     values = work.results(
         CENTRED if centred else COVERAGE,
         [
@@ -120,7 +125,7 @@ def measure_coverage(
             for of_pooling in of_poolings
         ],
         calls,
-        what=f"coverage, {name.name if isinstance(name, loading.Checkpoint) else name}",
+        what=f"coverage, {name.name if known else name}",
     )
     by_pair = dict(zip(asked, values, strict=True))
     model, states = series_name(loading.identify(name)), "centred" if centred else "raw"
@@ -153,7 +158,7 @@ def _measured(
     pivot: str,
     languages: Sequence[str],
     poolings: Sequence[str],
-    max_length: int | None,
+    options: Mapping[str, object],
     alternatives: bool = False,
     centred: bool = False,
 ) -> Iterator[dict[str, np.ndarray]]:
@@ -163,7 +168,7 @@ def _measured(
     def read(language: str) -> dict[str, SentenceStates]:
         try:
             by_pooling = embeddings.embed_poolings(
-                encoder, corpus.sentences[language], poolings, max_length=max_length
+                encoder, corpus.sentences[language], poolings, **options
             )
         except ValueError as error:
             raise ValueError(f"language {language!r} of {corpus.name!r}: {error}") from None

@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from xlx.core.settings import current
 from xlx.models.loading import Encoder
+from xlx.models.precision import tf32_products
 
 TOKEN_BUDGET = 4096
-"""Most tokens in a batch, padding included; what it costs in memory, not how fast it is."""
+"""Most tokens in a batch, padding included, where the setting ``token_budget`` names no other."""
 
 BATCH_COST = 96
 """What a batch costs beyond its tokens, in tokens: it sets how much padding may save a batch."""
@@ -56,7 +58,7 @@ def batches(lengths: Sequence[int], token_budget: int | None = None) -> list[np.
     least padded tokens plus `BATCH_COST` a batch (dynamic programming over the cuts). A row longer
     than the budget goes alone.
     """
-    budget = token_budget or TOKEN_BUDGET
+    budget = token_budget or current().token_budget or TOKEN_BUDGET
     lengths = np.asarray(lengths, dtype=np.intp)
     n = len(lengths)
     order = np.argsort(lengths, kind="stable")
@@ -92,12 +94,27 @@ def padded(rows: Sequence[Row], pad_id: int, device: torch.device) -> dict[str, 
 
 @torch.inference_mode()
 def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
-    """Token states of a batch, of every layer: ``(n, longest, dim)``."""
+    """Token states of a batch, of every layer: ``(n, longest, dim)``, on the encoder's device.
+
+    ValueError for a model that does not give one state a token and layer.
+    """
     inputs = padded(rows, encoder.pad_id, encoder.device)
+    shape = (*inputs["input_ids"].shape, encoder.dim)
     if inputs["attention_mask"].all():
         # Without padding there is nothing to mask, and attention without a mask is faster.
         inputs["attention_mask"] = None
-    return encoder.model(**inputs, output_hidden_states=True, return_dict=True).hidden_states
+    with tf32_products(encoder.device, encoder.tf32):
+        output = encoder.model(**inputs, output_hidden_states=True, return_dict=True)
+    states = getattr(output, "hidden_states", None) or ()
+    found = [tuple(state.shape) for state in states]
+    if found != [shape] * (encoder.n_layers + 1):
+        raise ValueError(
+            f"{encoder.name!r} gives {len(found)} hidden states"
+            f"{f', the last of shape {found[-1]}' if found else ''}, where {encoder.n_layers + 1} "
+            f"of shape {shape} are due: {type(encoder.model).__name__} is no Transformer whose "
+            "layers can be read one by one"
+        )
+    return tuple(state.to(encoder.device) for state in states)  # of a model that is spread
 
 
 def distinct(items: Sequence[Any]) -> tuple[list[Any], np.ndarray, np.ndarray]:
@@ -142,5 +159,5 @@ def check_finite(
         layer, row = bad[0].tolist()
         raise ValueError(
             f"{where}, {name(row)}, layer {layer}: the vector holds NaN or infinity ({len(bad)} "
-            "such vectors); the checkpoint may be broken, or overflow in bfloat16"
+            "such vectors); the checkpoint may be broken, or overflow in half precision"
         )

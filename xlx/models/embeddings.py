@@ -6,7 +6,8 @@ the embedding layer, layer L the last hidden state, as in `transformers`. Equal 
 vectors, bit for bit.
 
 Poolings, over the subwords t = 1 ... T of a sentence (the model sees the special tokens that the
-tokenizer adds, <s>, </s>, [CLS] ..., but only "cls" takes one):
+tokenizer adds, <s>, </s>, [CLS] ..., but only "cls" takes one; with ``special_tokens=True`` they
+count as subwords, as in MEXA's own code, where the <s> of a Llama is token 1):
 
 ``mean``
     The plain mean over subword states ("the mean-pooled embedding of its subword tokens", ABX
@@ -106,14 +107,17 @@ def embed(
     *,
     pooling: str = "mean",
     max_length: int | None = None,
+    special_tokens: bool = False,
 ) -> SentenceStates:
     """Pooled hidden states of all layers for a list of sentences; equal strings computed once.
 
     ``max_length`` tokens a sentence may have, special ones included; the rest is cut off and
-    counted. Default: what the model takes. ValueError if an option does not fit the model, a
-    sentence has no token to pool, or a state is not a finite number.
+    counted. Default: what the model takes. ``special_tokens``: whether those that the tokenizer
+    adds count as subwords. ValueError if an option does not fit the model, a sentence has no token
+    to pool, or a state is not a finite number.
     """
-    return embed_poolings(encoder, sentences, (pooling,), max_length=max_length)[pooling]
+    options = {"max_length": max_length, "special_tokens": special_tokens}
+    return embed_poolings(encoder, sentences, (pooling,), **options)[pooling]
 
 
 def embed_poolings(
@@ -122,6 +126,7 @@ def embed_poolings(
     poolings: Sequence[str],
     *,
     max_length: int | None = None,
+    special_tokens: bool = False,
 ) -> dict[str, SentenceStates]:
     """`embed` with several poolings, for which the model reads each sentence once.
 
@@ -131,8 +136,9 @@ def embed_poolings(
     poolings = check_poolings(encoder, poolings)
     with progress.bar(what="embedding", total=len(sentences), unit="sentences") as bar:
         states = pooled_states(
-            encoder, poolings, encoder.limit(max_length), [sentences], "position ", bar.update
-        )
+            encoder, poolings, encoder.limit(max_length), [sentences], "position ", bar.update,
+            special_tokens,
+        )  # fmt: skip
     return dict(zip(poolings, states, strict=True))
 
 
@@ -142,6 +148,7 @@ def embed_corpus(
     *,
     pooling: str = "mean",
     max_length: int | None = None,
+    special_tokens: bool = False,
 ) -> CorpusStates:
     """Pooled hidden states of all languages of a parallel corpus, kept in this machine's cache.
 
@@ -161,8 +168,9 @@ def embed_corpus(
     key = {
         "model": encoder.fingerprint,
         "pooling": pooling,
+        "special_tokens": special_tokens,
         "max_length": limit,
-        "dtype": str(encoder.dtype),
+        "dtype": encoder.precision,
         "device": encoder.device.type,
         "code": provenance.code_hash(pooled_states),
         "torch": made_by["torch"],
@@ -176,7 +184,9 @@ def embed_corpus(
             ask = Ask("embeddings", key | {"text": corpus.text_hash(language)})
             if (entry := cache.get(ask)) is None:
                 where = f"language {language!r} of {corpus.name!r}, position "
-                (new,) = pooled_states(encoder, poolings, limit, [sentences], where, bar.update)
+                (new,) = pooled_states(
+                    encoder, poolings, limit, [sentences], where, bar.update, special_tokens
+                )
                 stored = {name: np.asarray(value) for name, value in vars(new).items()}
                 cache.put(ask, stored)
             else:
@@ -191,32 +201,35 @@ def embed_corpus(
     return CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step).check()
 
 
-def corpus_about(
-    name: Name, corpus: ParallelCorpus, *, pooling: str = "mean", max_length: int | None = None
-) -> dict[str, object]:
+def corpus_about(name: Name, corpus: ParallelCorpus, **options: object) -> dict[str, object]:
     """What decides the vectors of `embed_corpus`, without loading the model: see `states_about`.
 
     With the text of each language, in order: a repeated string has the vector of its first.
     """
     texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
-    return states_about(name, pooling=pooling, max_length=max_length) | {"texts": texts}
+    return states_about(name, **options) | {"texts": texts}
 
 
 def states_about(
-    name: Name, *, pooling: str = "mean", max_length: int | None = None
+    name: Name,
+    *,
+    pooling: str = "mean",
+    max_length: int | None = None,
+    special_tokens: bool = False,
 ) -> dict[str, object]:
     """What decides the vectors of `embed` but for the sentences, without loading the model.
 
     Part of the identity of results computed from them (`xlx.core.work`): the content hash of the
-    model, the options as asked for, the precision that the settings name. Raises as `identify`.
+    model, the options as asked for, the precision: the one that the settings name, or that of a
+    loaded `Encoder`. Raises as `identify`.
     """
     _check_pooling(pooling)
     return {
         "model": identify(name).fingerprint,
         "pooling": pooling,
-        "special_tokens": False,
+        "special_tokens": special_tokens,
         "max_length": max_length,
-        "dtype": current().dtype,
+        "dtype": name.precision if isinstance(name, Encoder) else current().dtype,
     }
 
 
@@ -252,6 +265,7 @@ def pooled_states(
     sides: Sequence[Sequence[str]],
     where: str,
     advance: Callable[[int], object],
+    special_tokens: bool = False,
 ) -> list[SentenceStates]:
     """Sentences, or pairs of them as the tokenizer writes a pair, pooled in each of the ways.
 
@@ -286,8 +300,9 @@ def pooled_states(
             encoder, [{x: columns[x][i] for x in inputs} for i in batch]
         )
         for states, pooling in zip(pooled, poolings, strict=True):
-            # The special tokens count for "cls" alone, which is one of them.
-            counted = [(torch.tensor(special[i]) == 0) | (pooling == "cls") for i in batch]
+            # Unless asked for, the special tokens count for "cls" alone, which is one of them.
+            all_count = special_tokens or pooling == "cls"
+            counted = [(torch.tensor(special[i]) == 0) | all_count for i in batch]
             mask = pad_sequence(counted, batch_first=True).to(encoder.device)
             layers_pooled = [pool(layer, mask, pooling) for layer in layers]
             states[:, batch] = torch.stack(layers_pooled).cpu().numpy()

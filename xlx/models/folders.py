@@ -4,10 +4,11 @@ No code that comes with a model is ever run, and no pickle read that holds more 
 """
 
 import contextlib
+import importlib.util
 import inspect
 import pickle
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import torch
 
 from xlx.models.identity import read_json
 
+#: Part of a model → its device ("cuda:0", 0, "cpu", "disk"); or how accelerate is to spread it.
+DeviceMap = str | Mapping[str, int | str]
 #: How `transformers` is called: its own code alone, and nothing fetched.
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
 _OF_SENTENCE_TRANSFORMERS = {
@@ -23,18 +26,35 @@ _OF_SENTENCE_TRANSFORMERS = {
 }  # fmt: skip
 
 
-def load_model(label: str, folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
+#: How many bits weights are packed into when they are loaded, by bitsandbytes.
+QUANTIZATIONS = {"8bit": {"load_in_8bit": True}, "4bit": {"load_in_4bit": True}}
+
+
+def load_model(
+    label: str,
+    folder: Path,
+    dtype: torch.dtype,
+    device_map: DeviceMap | None = None,
+    quantization: str | None = None,
+) -> tuple[Any, Any]:
     """The configuration and the bare model, whole and able to read text."""
-    from transformers import MODEL_MAPPING, AutoModel
+    from transformers import MODEL_MAPPING, AutoModel, BitsAndBytesConfig
 
     config = load_config(label, folder)
     config.use_cache = False  # keys and values are for generating; they would only take memory
     options = {}
+    if device_map is not None:
+        if importlib.util.find_spec("accelerate") is None:
+            raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
+        options["device_map"] = device_map
     with contextlib.suppress(KeyError):
         model_class = MODEL_MAPPING[type(config)]
         if "add_pooling_layer" in inspect.signature(model_class.__init__).parameters:
             options["add_pooling_layer"] = False  # an extra map of the first token, not a layer
     with quiet(), load_errors(label, folder):
+        if quantization is not None:
+            bits = {**QUANTIZATIONS[quantization], "bnb_4bit_compute_dtype": dtype}
+            options["quantization_config"] = BitsAndBytesConfig(**bits)
         model, report = AutoModel.from_pretrained(
             folder, config=config, dtype=dtype, weights_only=True, output_loading_info=True,
             **LOCAL, **options,

@@ -50,8 +50,17 @@ RECORD = "checkpoints.csv"
 #: Bytes from which on a file's hash is remembered, and seconds that it must have been left alone.
 _LARGE, _GRAIN = 2**26, 2
 
-#: What a model is called: a name, a folder, a checkpoint.
-Name = str | os.PathLike | Checkpoint
+
+class Loaded:
+    """A model in memory, known by its content as one on disk is: an `Encoder`."""
+
+    name: str
+    step: int | None
+    fingerprint: str
+
+
+#: What a model is called: a name, a folder, a checkpoint; or the model itself, loaded.
+Name = str | os.PathLike | Checkpoint | Loaded
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,8 @@ def identify(name: Name) -> Identity:
     """Find a model and hash its files; arguments and errors as `load`."""
     if isinstance(name, RecordedCheckpoint):
         return Identity(f"{name.name}@step-{name.step:06d}", name.step, name.fingerprint)
+    if isinstance(name, Loaded):
+        return Identity(name.name, name.step, name.fingerprint)
     label, folder, step = find(name)
     return Identity(label, step, fingerprint_of(model_files(label, folder)))
 
@@ -137,6 +148,10 @@ def find(
     name: Name, step: int | None = None, revision: str | None = None
 ) -> tuple[str, Path, int | None]:
     """A model's label, the folder of its files and its step; arguments and errors of `load`."""
+    if isinstance(name, Loaded):
+        raise ValueError(
+            f"{name.name!r} is loaded already, and here its files are due: give a name"
+        )
     if not isinstance(name, Name) or not str(name):
         raise ValueError(f"{name!r} is no name of a model: give a shipped one, a folder or a hub's")
     checkpoint = name if isinstance(name, Checkpoint) else None

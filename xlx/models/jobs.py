@@ -11,7 +11,8 @@ import numpy as np
 
 from xlx.core import checks
 from xlx.core.statistics import window
-from xlx.models.loading import DTYPES, fingerprint
+from xlx.models.loading import fingerprint
+from xlx.models.precision import OF_TRAINING
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
 
@@ -43,7 +44,7 @@ class Recipe:
     #: questions read in windows. None: what the model takes.
     max_length: int | None = 128
     #: Of the forward passes, "float32" or "bfloat16" (twice as fast where the processor has it);
-    #: weights are float32 in any case.
+    #: weights are float32 in any case. "tf32": float32 with products in TF32 on CUDA.
     dtype: str = "float32"
     schedule: str = "constant"
     stride: int = 128  #: Tokens by which the windows of a context overlap.
@@ -56,7 +57,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name, known in (
-            ("algorithm", ALGORITHMS), ("dtype", DTYPES), ("schedule", SCHEDULES)
+            ("algorithm", ALGORITHMS), ("dtype", OF_TRAINING), ("schedule", SCHEDULES)
         ):  # fmt: skip
             if (value := getattr(self, name)) not in known:
                 raise FinetuningError(f"{name} {value!r} is not one of {', '.join(known)}")

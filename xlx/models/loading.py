@@ -11,6 +11,7 @@ A model that needs to be told the language of its input (M2M100, NLLB, mBART) re
 under its tokenizer's default language; set ``encoder.tokenizer.src_lang`` to change it.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,12 @@ import torch
 
 from xlx.core import checks
 from xlx.core.settings import current
-from xlx.models import folders
+from xlx.models import folders, memory
 from xlx.models.hub import ModelNotFoundError
 from xlx.models.identity import (
     Checkpoint,
     Identity,
+    Loaded,
     Name,
     NoHistoryError,
     RecordedCheckpoint,
@@ -36,6 +38,7 @@ from xlx.models.identity import (
     recorded_checkpoints,
     series_name,
 )
+from xlx.models.precision import DTYPES
 
 __all__ = [
     "Checkpoint", "Encoder", "Identity", "ModelNotFoundError", "Name", "NoHistoryError",
@@ -43,15 +46,18 @@ __all__ = [
     "recorded_checkpoints", "series_name", "task_model", "tokenizer",
 ]  # fmt: skip
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
 #: What configurations call the shares of units that are left out in training.
 _DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """A loaded model in evaluation mode, with its tokenizer."""
+class Encoder(Loaded):
+    """A loaded model in evaluation mode, with its tokenizer.
+
+    It is taken wherever a model's name is, by all that reads its states. One that `load` cannot
+    make is made by hand, around a bare model of `transformers`; its ``fingerprint`` is then yours
+    to give, and decides which stored results are taken for its own.
+    """
 
     model: torch.nn.Module  # without a language-modelling head; of mT5 and the like the encoder
     tokenizer: Any
@@ -62,6 +68,17 @@ class Encoder:
     dtype: torch.dtype  # of weights and arithmetic
     step: int | None = None  # of training, of a checkpoint of a series
     own_pooling: str | None = None  # "mean", "cls" ...: of a folder of sentence-transformers
+    tf32: bool = False  # whether products of float32 go by TF32, see `xlx.models.precision`
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError(
+            f"{self.name!r} is loaded in this process and not sent to another: give its name"
+        )
+
+    @property
+    def precision(self) -> str:
+        """What its precision is called: of `DTYPES`."""
+        return "tf32" if self.tf32 else str(self.dtype).removeprefix("torch.")
 
     @property
     def n_layers(self) -> int:
@@ -140,22 +157,32 @@ def load(
     revision: str | None = None,
     device: str | torch.device | None = None,
     dtype: str | None = None,
+    device_map: folders.DeviceMap | None = None,
+    quantization: str | None = None,
 ) -> Encoder:
     """Load a model for looking into its hidden states.
 
     Parameters
     ----------
     name : str, path or Checkpoint
-        Looked for in this order: a model shipped in `data/models`, a folder, the hub.
+        Looked for in this order: a model shipped in `data/models`, a folder, the hub. An `Encoder`
+        is given back as it is.
     step : int, optional
         A checkpoint of a series. Without it a local series gives its last one (the trained model)
         and a hub name its main revision.
     revision : str, optional
         Branch, tag or commit of a hub repository.
     device, dtype : optional
-        As in `xlx.settings`: "cpu", "cuda", "cuda:1"; "float32", or "bfloat16" for weights and
-        arithmetic of about two and a half decimal digits, faster where the processor has it (pooled
-        vectors are float32 in any case).
+        As in `xlx.settings`: "cpu", "cuda", "cuda:1"; "float32", "tf32" (`xlx.models.precision`),
+        or "bfloat16" for weights and arithmetic of about two and a half decimal digits, faster
+        where the processor has it, or "float16" (pooled vectors are float32 in any case).
+    device_map : str or mapping, optional
+        Instead of a device, for a model that does not fit on one: "auto" lets accelerate spread it
+        over GPUs, memory and disk, a mapping says where each part goes. Numbers are the same but
+        for rounding, and so is the fingerprint.
+    quantization : str, optional
+        "8bit" or "4bit": weights are packed by bitsandbytes, on CUDA. It is part of the
+        fingerprint.
 
     Raises
     ------
@@ -164,28 +191,64 @@ def load(
     ValueError
         If it cannot be used: needs code of its own, lacks weights or a tokenizer, has weights that
         its config leaves out, is an adapter, reads no text, unknown step; or a shipped file that is
-        not the one on record (``data/models/SHA256SUMS``).
+        not the one on record (``data/models/SHA256SUMS``). A model larger than the free memory,
+        which is said before anything is loaded (not where ``device_map`` or ``quantization`` is
+        given).
     """
+    options = (step, revision, device, dtype, device_map, quantization)
+    if isinstance(name, Encoder):
+        if any(option is not None for option in options):
+            raise ValueError(f"{name.name!r} is loaded already: options are for names")
+        return name
     dtype = dtype or current().dtype
     if dtype not in DTYPES:
         raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+    if quantization is not None:
+        checks.one_of(quantization, folders.QUANTIZATIONS, "quantization")
+    if device is not None and device_map is not None:
+        raise ValueError("device and device_map are both given: a model goes to one, or is spread")
     torch_device = device_of(device)
     label, folder, step = find(name, step, revision)
     files = model_files(label, folder)
-    config, model = folders.load_model(label, folder, DTYPES[dtype])
+    if device_map is None and quantization is None:
+        memory.check_fits(label, files, DTYPES[dtype], torch_device)
+    config, model = folders.load_model(label, folder, DTYPES[dtype], device_map, quantization)
+    if device_map is not None or _is_placed(model):
+        torch_device = _device_of_input(model)
+    else:
+        model.to(torch_device)
     kind = folders.kind_of(config)
     if kind == "encoder-decoder":
         model = model.get_encoder()
-    model.requires_grad_(False).eval().to(torch_device)
+    model.requires_grad_(False).eval()
     words = folders.load_tokenizer(label, folder)
+    content = fingerprint_of(files)
+    if quantization is not None:
+        content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
     return Encoder(
-        model, words, label, fingerprint_of(files), kind, torch_device, DTYPES[dtype], step,
-        folders.own_pooling(folder),
+        model, words, label, content, kind, torch_device, DTYPES[dtype], step,
+        folders.own_pooling(folder), dtype == "tf32",
     )  # fmt: skip
+
+
+def _is_placed(model: Any) -> bool:
+    """Whether a model is where it belongs: spread by accelerate, or with quantised weights."""
+    return any(getattr(model, name, None) is not None for name in ("hf_device_map", "hf_quantizer"))
+
+
+def _device_of_input(model: Any) -> torch.device:
+    """Where a model that is spread takes its input, and gives its states back."""
+    device = model.get_input_embeddings().weight.device
+    if device.type != "meta":  # what is kept in memory or on disk comes to the first device
+        return device
+    places = getattr(model, "hf_device_map", {}).values()
+    return torch.device(next((place for place in places if place not in ("cpu", "disk")), "cpu"))
 
 
 def tokenizer(name: Name) -> Any:
     """The tokenizer of a model alone. Raises as `load`."""
+    if isinstance(name, Encoder):
+        return name.tokenizer
     label, folder, _ = find(name)
     model_files(label, folder)
     return folders.load_tokenizer(label, folder)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from xlx.core import executors
-from xlx.models import bfloat16, inputs, loading
+from xlx.models import bfloat16, inputs, loading, precision
 from xlx.models.batching import Row, batches, padded, tokenise
 from xlx.models.jobs import Recipe
 from xlx.text.answer_scores import f1
@@ -20,20 +20,24 @@ from xlx.text.questions import Questions
 
 @contextmanager
 def quickly(recipe: Recipe) -> Iterator[None]:
-    """Within, on a CPU: one thread, as units go side by side, and bfloat16 that is not slow."""
-    half = recipe.dtype == "bfloat16"
+    """Within, on a CPU: one thread, as units go side by side, and bfloat16 that is not slow.
+
+    On CUDA: products in TF32, if the recipe says so.
+    """
+    half, device = recipe.dtype == "bfloat16", loading.device_of(None)
     with (
         executors.one_thread(),
-        bfloat16.products(loading.device_of(None)) if half else nullcontext(),
+        bfloat16.products(device) if half else nullcontext(),
+        precision.tf32_products(device, recipe.dtype == "tf32"),
     ):
         yield
 
 
 def autocast(device: torch.device, dtype: str) -> AbstractContextManager[Any]:
     """Forward passes in this type."""
-    if dtype == "float32":
+    if precision.DTYPES[dtype] == torch.float32:
         return nullcontext()
-    return torch.autocast(device.type, dtype=loading.DTYPES[dtype])
+    return torch.autocast(device.type, dtype=precision.DTYPES[dtype])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,215 @@
+"""Models that are too large for one device: told before loading, spread over several, quantised."""
+
+import pickle
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import xlx
+from tests import tiny
+from tests.models.conftest import assert_close, assert_one_sentence
+from xlx.models import batching, embeddings, loading, memory, precision
+from xlx.models.loading import load
+from xlx.models.words import embed_words
+
+#: Parts of tiny models that accelerate leaves in memory and on disk.
+SPREAD = {
+    "llama": {
+        "embed_tokens": "disk", "layers.0": "cpu", "layers.1": "disk", "norm": "cpu",
+        "rotary_emb": "cpu",
+    },
+    "xlm-roberta": {"embeddings": "disk", "encoder.layer.0": "cpu", "encoder.layer.1": "disk"},
+}  # fmt: skip
+SENTENCES = list(tiny.SENTENCES)
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_a_model_spread_over_memory_and_disk_gives_the_same_vectors(folders, name) -> None:
+    whole, spread = load(folders[name]), load(folders[name], device_map=SPREAD[name])
+    assert "disk" in spread.model.hf_device_map.values()
+    assert spread.model.get_input_embeddings().weight.device.type == "meta"
+    assert spread.device == torch.device("cpu")
+    assert (spread.fingerprint, spread.vocabulary_size) == (whole.fingerprint, 384)
+    for pooling in ("mean", "last"):
+        one, other = (embeddings.embed(x, SENTENCES, pooling=pooling) for x in (whole, spread))
+        assert_close(other.states, one.states)
+    one, other = (embed_words(x, [["Il", "fait", "beau"]]).states for x in (whole, spread))
+    assert_close(other, one)
+
+
+def test_a_device_map_by_a_word(folders) -> None:
+    whole, spread = load(folders["llama"]), load(folders["llama"], device_map="auto")
+    states = [embeddings.embed(x, SENTENCES).states for x in (whole, spread)]
+    assert_close(states[1], states[0])
+
+
+@pytest.mark.parametrize("architecture", ["llama", "xlm-roberta"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_bytes_of_weights_are_those_of_the_model(folders, architecture, dtype) -> None:
+    files = list(folders[architecture].glob("*.safetensors"))
+    model = load(folders[architecture]).model
+    numbers = sum(parameter.numel() for parameter in model.parameters())
+    assert memory.weight_bytes(files, dtype.itemsize) == numbers * dtype.itemsize
+
+
+def test_bytes_of_pickles_and_of_torn_files_are_those_on_disk(tmp_path) -> None:
+    folder = tiny.save(tmp_path / "pickled", "llama", safetensors=False)
+    (pickled,) = folder.glob("*.bin")
+    assert memory.weight_bytes([pickled, folder / "config.json"], 2) == pickled.stat().st_size
+    torn = tmp_path / "model.safetensors"
+    torn.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{")
+    assert memory.weight_bytes([torn], 2) == 9
+
+
+def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(folders, monkeypatch) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
+    monkeypatch.setattr(loading.folders, "load_model", pytest.fail)
+    with pytest.raises(ValueError, match=r"0\.000124 GB of weights in float32") as error:
+        load(folders["llama"])
+    assert "cpu has 0.0001 GB of memory free" in str(error.value)
+    assert 'device_map="auto"' in str(error.value)
+    assert_one_sentence(error)
+
+
+def test_in_half_the_precision_it_may_fit(folders, monkeypatch) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
+    assert load(folders["llama"], dtype="bfloat16").precision == "bfloat16"
+    assert load(folders["llama"], device_map="auto").precision == "float32"
+
+
+def test_free_memory_is_told() -> None:
+    free = memory.free_bytes(torch.device("cpu"))
+    assert free is None or 2**20 < free < 2**50
+    assert memory.free_bytes(torch.device("meta")) is None
+
+
+def test_quantisation_is_part_of_the_fingerprint(folders, monkeypatch) -> None:
+    read, asked = loading.folders.load_model, []
+
+    def stub(label, folder, dtype, device_map, quantization):
+        asked.append(quantization)
+        return read(label, folder, dtype)
+
+    plain = load(folders["llama"]).fingerprint
+    monkeypatch.setattr(loading.folders, "load_model", stub)
+    packed = [load(folders["llama"], quantization=bits).fingerprint for bits in ("8bit", "4bit")]
+    assert asked == ["8bit", "4bit"]
+    assert len({plain, *packed}) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"quantization": "3bit"}, "there is no quantization '3bit': choose 8bit, 4bit"),
+        ({"quantization": "8bit"}, "needs a package that is not installed: .*bitsandbytes"),
+        ({"device": "cpu", "device_map": "auto"}, "device and device_map are both given"),
+        ({"device_map": "everywhere"}, "cannot be loaded from .*device_map"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(folders, options, message) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        load(folders["llama"], **options)
+    assert_one_sentence(error)
+
+
+def test_without_accelerate_it_is_named(folders, monkeypatch) -> None:
+    monkeypatch.setattr(loading.folders.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="device_map needs the package accelerate"):
+        load(folders["llama"], device_map="auto")
+
+
+# --- an encoder in place of a name ----------------------------------------------------------------
+
+
+def test_an_encoder_stands_for_its_name(folders) -> None:
+    encoder = load(folders["llama"], dtype="bfloat16")
+    assert load(encoder) is encoder
+    assert loading.tokenizer(encoder) is encoder.tokenizer
+    assert loading.identify(encoder) == loading.identify(folders["llama"])
+    with xlx.settings(dtype="bfloat16"):
+        assert embeddings.states_about(encoder) == embeddings.states_about(folders["llama"])
+    assert embeddings.states_about(encoder) != embeddings.states_about(folders["llama"])
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda encoder: load(encoder, dtype="bfloat16"), "is loaded already: options"),
+        (lambda encoder: loading.task_model(encoder, 2, 1), "is loaded already, and here its"),
+        (pickle.dumps, "is loaded in this process and not sent to another"),
+    ],
+)
+def test_an_encoder_is_refused_where_files_are_due(encoders, act, message) -> None:
+    with pytest.raises((ValueError, TypeError), match=message) as error:
+        act(encoders["llama"])
+    assert_one_sentence(error)
+
+
+# --- precision ------------------------------------------------------------------------------------
+
+
+def test_tf32_is_float32_by_another_name(folders) -> None:
+    encoder, plain = load(folders["llama"], dtype="tf32"), load(folders["llama"])
+    assert (encoder.dtype, encoder.precision) == (torch.float32, "tf32")
+    states = [embeddings.embed(x, SENTENCES).states for x in (encoder, plain)]
+    assert np.array_equal(*states)  # on a CPU
+    assert embeddings.states_about(encoder)["dtype"] == "tf32"
+
+
+def test_tf32_holds_within_alone() -> None:
+    before = torch.get_float32_matmul_precision()
+    with precision.tf32_products(torch.device("cuda"), True):
+        assert torch.get_float32_matmul_precision() == "high"
+    assert torch.get_float32_matmul_precision() == before
+    for device, wanted in (("cpu", True), ("cuda", False)):
+        with precision.tf32_products(torch.device(device), wanted):
+            assert torch.get_float32_matmul_precision() == before
+
+
+def test_float16_is_read(folders) -> None:
+    encoder = load(folders["xlm-roberta"], dtype="float16")
+    one, other = (
+        embeddings.embed(x, SENTENCES).states for x in (encoder, load(folders["xlm-roberta"]))
+    )
+    assert_close(one, other, 0.02)
+
+
+# --- what cannot be read --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("states", [None, (), "short"])
+def test_a_model_without_hidden_states_is_named(encoders, states) -> None:
+    encoder = encoders["xlm-roberta"]
+    given = (torch.zeros(1, 2, 32),) if states == "short" else states
+
+    def model(**inputs):
+        return SimpleNamespace(hidden_states=given)
+
+    model.config, model.get_input_embeddings = (
+        encoder.model.config,
+        encoder.model.get_input_embeddings,
+    )
+    model.named_modules = encoder.model.named_modules
+    with pytest.raises(ValueError, match=r"hidden states.*where 3 of shape .* are due") as error:
+        embeddings.embed(replace(encoder, model=model), ["Yes"])
+    assert_one_sentence(error)
+
+
+def test_a_tokenizer_without_padding_is_read_all_the_same(encoders) -> None:
+    encoder = encoders["llama"]
+    assert encoder.tokenizer.pad_token_id is None
+    alone = [embeddings.embed(encoder, [text]).states[:, 0] for text in SENTENCES]
+    assert_close(embeddings.embed(encoder, SENTENCES).states, np.stack(alone, axis=1))
+
+
+def test_the_setting_of_the_budget_sets_the_batches() -> None:
+    lengths = [10] * 8
+    assert len(batching.batches(lengths)) == 1
+    with xlx.settings(token_budget=20):
+        assert [len(batch) for batch in batching.batches(lengths)] == [2] * 4
+        assert len(batching.batches(lengths, 80)) == 1
+    with pytest.raises(ValueError, match="token_budget is 0"):
+        xlx.settings(token_budget=0)
