@@ -64,6 +64,12 @@ class TransferTask:
         return len(next(iter(self.test.values()))) if self.test else 0
 
     @property
+    def sets(self) -> dict[str, Examples]:
+        """What a run is asked: "train de", "test de" ... → examples."""
+        parts = (("train", self.train), ("test", self.test))
+        return {f"{part} {code}": one for part, sets in parts for code, one in sets.items()}
+
+    @property
     def guess(self) -> float:
         """The error of a model that guesses, each class as often: 1 - 1 / number of classes."""
         return 1 - 1 / len(next(iter(self.train.values())).classes)

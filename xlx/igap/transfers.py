@@ -301,28 +301,23 @@ def _jobs(
             )
         if more.classes != task.train[more.language].classes:
             raise ValueError(f"{more.name} has other classes than {task.name}")
-    evaluations = {
-        f"{part} {code}": sets
-        for part, by_language in (("train", task.train), ("test", task.test))
-        for code, sets in by_language.items()
-    }
-
-    def sparing_of(source: str) -> Sparing | None:
-        """Which sets decide and are spared, of a run that is fine-tuned in one language."""
-        others = tuple(f"train {code}" for code in task.languages if code != source)
-        return sparing and replace(sparing, decides=f"train {source}", inside=others)
-
     return [
         Job(
             name,
             task.train[source] if more is None else examples.joined(task.train[source], more),
-            evaluations,
+            task.sets,
             recipe,
             seed,
-            sparing_of(source),
+            sparing_in(task, source, sparing),
         )
         for name in names
         for source in sources
         for recipe in recipes
         for seed in seeds
     ]
+
+
+def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Sparing | None:
+    """Which sets decide and are spared, of a run that is fine-tuned in one language."""
+    others = tuple(f"train {code}" for code in task.languages if code != source)
+    return sparing and replace(sparing, decides=f"train {source}", inside=others)

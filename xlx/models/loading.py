@@ -14,6 +14,7 @@ under its tokenizer's default language; set ``encoder.tokenizer.src_lang`` to ch
 import hashlib
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -286,7 +287,7 @@ def task_model(
     from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
     label, folder, step = find(name)
-    files = model_files(label, folder)
+    content = fingerprint_of(model_files(label, folder))
     config, options = folders.load_config(label, folder), {}
     if (kind := folders.kind_of(config)) != "encoder":
         raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
@@ -301,8 +302,57 @@ def task_model(
             AutoModelForSequenceClassification,
             options | {"num_labels": n_classes},
         )
-    # The weights that are missing are drawn at once, from everybody's random numbers: ours replace
-    # them.
+    model, missing = _with_head(model_class, label, folder, options)
+    sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
+    _draw(model, missing, sd, torch.Generator().manual_seed(seed))
+    words = folders.load_tokenizer(label, folder)
+    encoder = Encoder(
+        model.base_model, words, label, content, kind, torch.device("cpu"), torch.float32, step
+    )
+    return model, words, encoder.limit(max_length, pair=True)
+
+
+def headed_model(
+    name: Name, max_length: int | None = None, *, reads: bool = False
+) -> tuple[Any, Any, int | None]:
+    """A model with the head that it was fine-tuned with: a classifier, or one that finds answers.
+
+    As `task_model`, of any kind of model; nothing is drawn anew. Raises as `load`, also for a model
+    without such a head, a decoder without a padding token, by which its head finds the last one.
+    """
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+
+    model_class = AutoModelForQuestionAnswering if reads else AutoModelForSequenceClassification
+    label, folder, step = find(name)
+    content = fingerprint_of(model_files(label, folder))
+    kind = folders.kind_of(folders.load_config(label, folder))
+    model, missing = _with_head(model_class, label, folder, {})
+    if missing:
+        raise ValueError(
+            f"{label!r} has no head that {'finds answers' if reads else 'classifies'} (its weights "
+            f"lack {missing[0]}): give a model that is fine-tuned, or fine-tune this one"
+        )
+    words = folders.load_tokenizer(label, folder)
+    if kind == "decoder":
+        padding = model.config.get_text_config().pad_token_id
+        if padding is None:
+            raise ValueError(
+                f"{label!r} has no padding token, by which its head finds the last token: set "
+                "pad_token_id in its config.json"
+            )
+        words.pad_token_id = padding
+    encoder = Encoder(
+        model.base_model, words, label, content, kind, torch.device("cpu"), torch.float32, step
+    )
+    return model.requires_grad_(False), words, encoder.limit(max_length, pair=True)
+
+
+def _with_head(
+    model_class: Any, label: str, folder: Path, options: dict[str, Any]
+) -> tuple[Any, list[str]]:
+    """A model with a head in float32, and the names of the weights that its files lack."""
+    # The weights that are missing are drawn at once, from everybody's random numbers: `_draw`
+    # replaces them.
     with folders.quiet(), folders.load_errors(label, folder), torch.random.fork_rng(devices=[]):
         model, report = model_class.from_pretrained(
             folder, dtype=torch.float32, weights_only=True, ignore_mismatched_sizes=False,
@@ -311,14 +361,7 @@ def task_model(
     inside = model.base_model_prefix + "."
     folders.check_layers(label, model.base_model, report["unexpected_keys"])
     folders.check_missing(label, [key for key in report["missing_keys"] if key.startswith(inside)])
-    sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
-    _draw(model, sorted(report["missing_keys"]), sd, torch.Generator().manual_seed(seed))
-    words = folders.load_tokenizer(label, folder)
-    encoder = Encoder(
-        model.base_model, words, label, fingerprint_of(files), kind, torch.device("cpu"),
-        torch.float32, step,
-    )  # fmt: skip
-    return model, words, encoder.limit(max_length, pair=True)
+    return model, sorted(report["missing_keys"])
 
 
 @torch.no_grad()
