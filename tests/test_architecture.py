@@ -26,6 +26,8 @@ ROOMS = {
     "family": ("core", "text", "models"),
     "plots": ("core",),
     **dict.fromkeys(LENSES, ("core", "text", "models", "family", "plots", "printed")),
+    # where lenses meet, to say together what they find of a model
+    "report": ("core", "text", "models", "plots", "abx", "mexa"),
 }
 _FROM_LENSES = ("core", "text", "models", *LENSES)
 BESIDE = {"printed": (), "predictors": _FROM_LENSES, "callbacks": _FROM_LENSES}
@@ -53,6 +55,7 @@ LOADS_OR_TRAINS = (
     "models.folders",
     "models.loading",
     "models.training",
+    "models.untrained",
     "family.objectives",
     "family.pretraining",
     "xprobe.sentence_encoders",

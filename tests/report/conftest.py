@@ -1,0 +1,44 @@
+"""A report of two shipped models on 24 sentences in four languages, written once."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from xlx.report import command, measures
+from xlx.text import corpora
+from xlx.text.corpora import ParallelCorpus
+
+LANGUAGES = ("en", "de", "ja", "ar")
+N = 24
+
+
+@dataclass(frozen=True)
+class Written:
+    """A report as it lies in its folder."""
+
+    folder: Path
+    page: str
+    said: dict
+    tables: dict[str, pd.DataFrame]
+
+
+@pytest.fixture(scope="session")
+def corpus() -> ParallelCorpus:
+    return corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True).take(N, 1)
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    folder = tmp_path_factory.mktemp("report") / "of-two"
+    options = ["--languages", ",".join(LANGUAGES), "--sentences", str(N), "--reference", "none"]
+    given = ["report", "mini-infoxlm", "mini-llama", *options, "--out", str(folder)]
+    assert command.main(given) == 0
+    tables = {
+        name: pd.read_parquet(folder / "tables" / f"{name}.parquet") for name in measures.HEADINGS
+    }
+    said = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    return Written(folder, page, said, tables)

@@ -1,0 +1,121 @@
+"""The command: what it writes, takes up again and refuses."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from huggingface_hub import ModelCard
+
+from tests import tiny
+from tests.report.conftest import LANGUAGES, N, Written
+from xlx.abx.checkpoint_scores import MATCHED
+from xlx.models import batching
+from xlx.report import command, estimates
+from xlx.report.estimates import Estimate
+
+SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none"]
+
+
+def test_what_the_numbers_are_of_is_said(written: Written) -> None:
+    assert list(written.said["languages"]) == list(LANGUAGES)
+    assert (written.said["sentences"], written.said["pivot"]) == (N, "en")
+    kinds = {name: (x["kind"], x["pooling"]) for name, x in written.said["models"].items()}
+    assert kinds == {
+        "mini-infoxlm": ("encoder", "mean"), "mini-llama": ("decoder", "weighted_mean"),
+    }  # fmt: skip
+
+
+def test_answers_are_rows_of_the_tables(written: Written) -> None:
+    for answer in written.said["answers"]:
+        table = written.tables[answer["table"]]
+        own = table[table["model"] == answer["model"]]
+        if answer["low"] is None:
+            assert answer["value"] == own["unknown"].max()
+            continue
+        if answer["table"] == "retrieval":  # the mean over pairs has an interval of its own
+            own = written.tables["layers"]
+        value = {"coverage": "mu", "references": "difference"}.get(answer["table"], "score")
+        ends = own[[value, "low", "high"]].itertuples(index=False, name=None)
+        assert (answer["value"], answer["low"], answer["high"]) in set(ends)
+        shown = f"{answer['value']:.2f} ({answer['low']:.2f} to {answer['high']:.2f})"
+        assert shown.replace("-", "−") in answer["sentence"]
+
+
+def test_tables_are_the_same_in_both_formats(written: Written) -> None:
+    for name, table in written.tables.items():
+        again = pd.read_csv(written.folder / "tables" / f"{name}.csv", keep_default_na=False)
+        assert list(again) == list(table)
+        assert len(again) == len(table) > 0
+
+
+def test_the_hub_reads_the_metadata(written: Written) -> None:
+    card = ModelCard.load(written.folder / "model-index-mini-infoxlm.md")
+    results = {result.metric_type: result for result in card.data.eval_results}
+    assert set(results) == {"ld", "md_like_length", "retrieval_top1"}
+    layers = written.tables["layers"].query("model == 'mini-infoxlm' and space == 'raw'")
+    best = layers[layers["task"] == MATCHED]["score"].max()
+    assert results["md_like_length"].metric_value == pytest.approx(best, abs=1e-4)
+    assert results["ld"].dataset_args["languages"] == list(LANGUAGES)
+
+
+def test_a_second_run_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["report", str(tiny.save(tmp_path / "own")), *SMALL, "--out", str(tmp_path / "out")]
+    assert command.main(given) == 0
+    first = (tmp_path / "out" / "tables" / "layers.csv").read_bytes()
+
+    def unwanted(*_: object) -> None:
+        raise AssertionError("a model reads what it has read")
+
+    monkeypatch.setattr(batching, "hidden_states", unwanted)
+    monkeypatch.setattr(command, "estimate", lambda *_: Estimate(1, 1, 1))
+    assert command.main(given) == 0
+    assert (tmp_path / "out" / "tables" / "layers.csv").read_bytes() == first
+
+
+def test_an_estimate_is_said_before(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / "out"
+    given = ["report", "mini-infoxlm", *SMALL, "--out", str(out), "--estimate"]
+    assert command.main(given) == 0
+    said = capsys.readouterr().out
+    assert "12 sentences of wmt24pp in 2 languages" in said
+    assert "GB of memory" in said
+    assert not out.exists()
+
+
+def test_a_stop_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "report_tables", stopped)
+    assert command.main(["report", "mini-infoxlm", *SMALL]) == 130
+    assert "goes on from here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["no-such/model", *SMALL], "no-such/model"),
+        (["mini-infoxlm", "--languages", "de"], "alone, and a report compares languages"),
+        (["mini-infoxlm", "--languages", "de,tlh"], "tlh"),
+        (["mini-infoxlm", *SMALL, "--pivot", "ja"], "ja"),
+        (["mini-infoxlm", "--text", "no/folder"], "no/folder"),
+        (["mini-infoxlm", *SMALL, "--dtype", "int8"], "int8"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said_in_a_sentence(
+    given: list[str], says: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert command.main(["report", *given]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_a_model_larger_than_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(estimates, "_memory", lambda: 1e6)
+    assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "GB of memory for its weights in float32" in line

@@ -1,0 +1,202 @@
+"""What a report answers: a sentence a question, each made of the numbers of a row of its tables."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from xlx.abx.checkpoint_scores import MATCHED
+from xlx.core.checks import ILLEGIBLE
+from xlx.mexa.prediction import BANDS, EDGES
+
+#: From this score of MEXA on a language counts as covered: the two highest bands.
+COVERED = EDGES[3]
+#: Of languages or pairs so many are named in a sentence.
+_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question about a model and its answer: ``value`` with its interval, if it has one.
+
+    ``table`` names the table that the numbers are of.
+    """
+
+    model: str
+    question: str
+    sentence: str
+    value: float
+    low: float | None
+    high: float | None
+    table: str
+
+
+def answers_of(tables: Mapping[str, pd.DataFrame], model: str) -> list[Finding]:
+    """All answers about one model, from the tables of `measures.report_tables`."""
+    own = {name: table[table["model"] == model] for name, table in tables.items()}
+    layer = int(own["layer_differences"]["chosen"].iloc[0])
+    made = [
+        ("Which layer to use for sentences?", "layers", _layer(own, layer)),
+        ("Does it tell languages apart?", "layers", _languages_apart(own, layer)),
+        ("Does it tell meanings apart across languages?", "layers", _meanings_apart(own, layer)),
+        ("Does it find translations, both ways?", "retrieval", _retrieval(own, layer)),
+        ("Which languages does it cover?", "coverage", _coverage(own)),
+        ("Which pairs of languages are far apart?", "pairs", _pairs_apart(own)),
+        *(("How does it compare?", "references", found) for found in _compared(own)),
+        ("Can it read the text?", "reading", _reading(own)),
+    ]
+    return [
+        Finding(model, question, sentence, *numbers, table)
+        for question, table, (sentence, *numbers) in made
+    ]
+
+
+Found = tuple[str, float, float | None, float | None]
+
+
+def _told(row: pd.Series, value: str = "score") -> str:
+    """A number with its interval of 95 %, as text."""
+    if pd.isna(row["low"]):
+        return f"{_number(row[value])} (too little text for an interval)"
+    return f"{_number(row[value])} ({_number(row['low'])} to {_number(row['high'])})"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _numbers(row: pd.Series, value: str = "score") -> tuple[float, float | None, float | None]:
+    low, high = (None if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
+    return float(row[value]), low, high
+
+
+def _row(table: pd.DataFrame, **keys: object) -> pd.Series:
+    for name, value in keys.items():
+        table = table[table[name] == value]
+    (row,) = (row for _, row in table.iterrows())
+    return row
+
+
+def _listed(names: Sequence[object]) -> str:
+    names = list(map(str, names))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _layer(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+    apart = own["layer_differences"]
+    row = _row(own["layers"], space="raw", task=MATCHED, layer=layer)
+    # Of the layer itself both ends are 0.
+    as_good = apart.query("not low > 0 and layer != @layer")["layer"].tolist()
+    others = (
+        f"this text does not tell it from {_listed(as_good)}"
+        if as_good
+        else "this text tells it from every other layer"
+    )
+    last = _row(apart, layer=apart["layer"].max())
+    below = f"; the last is {_told(last, 'difference')} below"
+    end = "" if last["layer"] == layer else below
+    sentence = (
+        f"Layer {layer} of {apart['layer'].max()} (0: embeddings), where MD among sentences of "
+        f"like length is highest, {_told(row)}: {others}{end}."
+    )
+    return sentence, *_numbers(row)
+
+
+def _languages_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+    raw, centred = (
+        _row(own["layers"], space=space, task="LD", layer=layer) for space in ("raw", "centred")
+    )
+    sentence = (
+        f"At layer {layer} a sentence is nearer to another of its language than to that one's "
+        f"translation in {_told(raw)} of triplets (LD; 0.5 is no trace of the language); "
+        f"without the mean of each language in {_told(centred)}."
+    )
+    return sentence, *_numbers(raw)
+
+
+def _meanings_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+    plain, matched = (
+        _row(own["layers"], space="raw", task=task, layer=layer) for task in ("MD", MATCHED)
+    )
+    centred = _row(own["layers"], space="centred", task=MATCHED, layer=layer)
+    sentence = (
+        f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
+        f"{_told(plain)} of triplets (MD; 0.5 is chance), among sentences of like "
+        f"length in {_told(matched)}, and these without the mean of each language in "
+        f"{_told(centred)}."
+    )
+    return sentence, *_numbers(matched)
+
+
+def _retrieval(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+    row = _row(own["layers"], space="raw", task="retrieval", layer=layer)
+    pivot, ways = own["coverage"]["pivot"].iloc[0], own["retrieval"]
+    out, back = (ways.loc[ways[side] == pivot, "score"].mean() for side in ("query", "among"))
+    sentence = (
+        f"At layer {layer} the translation is the nearest of all sentences for "
+        f"{_told(row)} of them, the mean over pairs and directions; from {pivot} for "
+        f"{out:.2f}, back to it for {back:.2f}."
+    )
+    return sentence, *_numbers(row)
+
+
+def _coverage(own: Mapping[str, pd.DataFrame]) -> Found:
+    table = own["coverage"].query("layers == 'max'").sort_values("mu", kind="stable")
+    least, most = table.iloc[0], table.iloc[-1]
+    covered, lowest = table[table["mu"] >= COVERED], table[table["band"] == BANDS[0]]
+    means = "; ".join(f"mean by {kind}: {_means(table, kind)}" for kind in ("script", "family"))
+    bare = f" ({_listed(lowest['language'])})" if len(lowest) else ""
+    sentence = (
+        f"By MEXA with {least['pivot']}, each language at its best layer, {len(covered)} of "
+        f"{len(table)} languages reach {COVERED} and {len(lowest)} stay below {EDGES[1]}{bare}; "
+        f"best is {most['language']}, {_told(most, 'mu')}, least {least['language']}, "
+        f"{_told(least, 'mu')}; {means}."
+    )
+    return sentence, *_numbers(least, "mu")
+
+
+def _means(table: pd.DataFrame, kind: str) -> str:
+    """Mean score of each kind of language, the best first, and how many there are."""
+    means = table.groupby(kind)["mu"].agg(["mean", "size"])
+    means = means.sort_values("mean", ascending=False, kind="stable")
+    return _listed([f"{name} {mean:.2f} ({n})" for name, mean, n in means.itertuples()])
+
+
+def _pairs_apart(own: Mapping[str, pd.DataFrame]) -> Found:
+    pairs = own["pairs"][own["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
+
+    def named(row: pd.Series) -> str:
+        return f"{row['language_1']}–{row['language_2']} {_told(row)}"
+
+    far = [named(row) for _, row in pairs.head(3).iterrows()]
+    sentence = (
+        f"By MD among sentences of like length at layer {pairs['layer'].iloc[0]} the farthest are "
+        f"{', '.join(far)}; the nearest {named(pairs.iloc[-1])}."
+    )
+    return sentence, *_numbers(pairs.iloc[0])
+
+
+def _compared(own: Mapping[str, pd.DataFrame]) -> Iterator[Found]:
+    table = own["references"]
+    for _, row in table[table["task"] == MATCHED].iterrows():
+        apart = row["low"] > 0 or row["high"] < 0
+        told = "differs from" if apart else "is not told apart from"
+        sentence = (
+            f"Its MD among sentences of like length, {row['score']:.2f} at layer {row['layer']}, "
+            f"{told} that of {row['reference']}, {row['reference_score']:.2f} at layer "
+            f"{row['reference_layer']}: a difference of {_told(row, 'difference')}."
+        )
+        yield sentence, *_numbers(row, "difference")
+
+
+def _reading(own: Mapping[str, pd.DataFrame]) -> Found:
+    table, said = own["reading"], []
+    for column, what in (("unknown", "subwords unknown"), ("cut", "sentences cut")):
+        over = table[table[column] > ILLEGIBLE].sort_values(column, ascending=False, kind="stable")
+        shares = [f"{row['language']} {row[column]:.0%}" for _, row in over.iterrows()]
+        said.append(f"{what} in {_listed(shares)}" if shares else f"no language with {what}")
+    worst = float(table["unknown"].max())
+    share = f"the largest share of unknown subwords is {worst:.1%}"
+    sentence = f"Above {ILLEGIBLE:.0%} there is, by language: {'; '.join(said)}; {share}."
+    return sentence, worst, None, None

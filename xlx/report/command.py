@@ -1,0 +1,198 @@
+"""The command line: ``xlx report MODEL``, from a model to a report.
+
+    xlx report path/or/hub-name [ANOTHER ...] [--text FOLDER] [--languages de,en,ja] [--quick]
+
+It says what it will do and what that takes, and does it. What is computed is kept as it comes: a
+run that was stopped goes on where it was when it is started again.
+"""
+
+import argparse
+import dataclasses
+import io
+import json
+import re
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+from huggingface_hub import ModelCardData
+
+import xlx
+from xlx.core import checks, paths, store
+from xlx.core.settings import settings
+from xlx.report.answers import Finding, answers_of
+from xlx.report.card import model_index
+from xlx.report.estimates import estimate
+from xlx.report.measures import ReportedModel, labelled_apart, report_tables, reported_model
+from xlx.report.page import report_page
+from xlx.text import corpora
+from xlx.text.corpora import ParallelCorpus
+
+#: Sentences of a quick report.
+QUICK = 100
+#: What a model is compared with where nothing else is asked for, by its kind.
+MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
+_OTHERWISE = ("mini-xlmr", "mini-infoxlm")
+
+
+def arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(prog="xlx", description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    report = commands.add_parser("report", help="from a model to a report")
+    add = report.add_argument
+    add("models", nargs="+", metavar="MODEL", help="a shipped model, a folder, a hub name")
+    add("--text", default="wmt24pp", help="a corpus, or a folder with a file a language")
+    add("--languages", type=_listed, help="codes, as de,en,ja; all by default")
+    add("--pivot", help="the language that others are aligned with (en)")
+    add("--reference", type=_listed, help="models to compare with, or none")
+    add("--quick", action="store_true", help=f"{QUICK} sentences: wider intervals")
+    add("--sentences", type=int, help="how many, drawn at random; all by default")
+    add("--seed", type=int, default=1, help="of the draw")
+    add("--max-length", type=int, help="subwords of a sentence; what the model takes by default")
+    add("--device", help="cpu, cuda, cuda:1")
+    add("--dtype", default="float32", help="float32 or bfloat16")
+    add("--out", type=Path, help="folder of the report; build/reports/<model> by default")
+    add("--estimate", action="store_true", help="say what it takes, and stop")
+    return parser.parse_args(given)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the command; 0, 2 after a sentence of what is wrong, 130 where it was stopped."""
+    options = arguments(given)
+    try:
+        with settings(device=options.device, dtype=options.dtype), warnings.catch_warnings():
+            warnings.simplefilter("ignore", checks.TextWarning)  # the report says by how much
+            report_on(options)
+    except (ValueError, OSError, LookupError) as error:
+        print(f"xlx report: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nstopped: the same command goes on from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+def report_on(options: argparse.Namespace) -> Path | None:
+    """Say what will be done, do it and write it; the page, or None after an estimate."""
+    models = labelled_apart(list(map(reported_model, dict.fromkeys(options.models))))
+    usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
+    named = usual if options.reference is None else options.reference
+    own = {model.fingerprint for model in models}
+    references = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
+    references = [other for other in references if other.fingerprint not in own]
+    corpus, notes = text_of(options)
+    pivot = options.pivot or ("en" if "en" in corpus.languages else corpus.languages[0])
+    pivot = corpus.select([pivot]).languages[0]
+    folder = options.out or paths.BUILD / "reports" / _plain("+".join(x.label for x in models))
+    print(
+        f"{', '.join(model.label for model in models)}: {len(corpus)} sentences of "
+        f"{corpus.name} in {len(corpus.languages)} languages, beside "
+        f"{', '.join(x.label for x in references) or 'no other model'}"
+    )
+    foreseen = estimate(models, references, corpus, options.max_length)
+    print(f"{foreseen}; less where it was computed before. Stop it at any time: it goes on there.")
+    if options.estimate:
+        return None
+    began = time.monotonic()
+    tables = report_tables(
+        models, corpus, pivot=pivot, references=references, max_length=options.max_length,
+        tell=lambda text: print(f"{time.monotonic() - began:6.0f} s  {text}", flush=True),
+    )  # fmt: skip
+    about = _about(options, models, references, corpus, pivot)
+    page = write_report(folder, tables, about, notes)
+    print(f"{time.monotonic() - began:6.0f} s  {page}")
+    return page
+
+
+def text_of(options: argparse.Namespace) -> tuple[ParallelCorpus, list[str]]:
+    """The text that is asked for, without repeated sentences, and what is to be said of it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", corpora.CorpusWarning)
+        corpus = corpora.load(options.text, options.languages, drop_duplicates=True)
+    if len(corpus.languages) < 2:
+        raise ValueError(
+            f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "
+            "languages: name two or more (--languages), or give text in two or more"
+        )
+    n = options.sentences or (QUICK if options.quick else len(corpus))
+    return corpus.take(n, options.seed), [str(warning.message) for warning in caught]
+
+
+def _plain(name: str) -> str:
+    """A name that a file can have."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
+
+
+def _about(
+    options: argparse.Namespace,
+    models: Sequence[ReportedModel],
+    references: Sequence[ReportedModel],
+    corpus: ParallelCorpus,
+    pivot: str,
+) -> dict[str, object]:
+    """What the numbers are of."""
+    return {
+        "models": {
+            x.label: {"kind": x.kind, "pooling": x.pooling, "fingerprint": x.fingerprint}
+            for x in models
+        },
+        "references": [x.label for x in references],
+        "text": corpus.name,
+        "source": corpus.source,
+        "licence": corpus.licence,
+        "languages": {code: corpus.text_hash(code) for code in corpus.languages},
+        "sentences": len(corpus),
+        "documents": len(set(corpora.documents(corpus))),
+        "pivot": pivot,
+        "quick": len(corpus) <= QUICK,
+        "seed": options.seed,
+        "max_length": options.max_length,
+        "dtype": options.dtype,
+        "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
+    }  # fmt: skip
+
+
+def write_report(
+    folder: Path,
+    tables: dict[str, pd.DataFrame],
+    about: dict[str, object],
+    notes: Sequence[str] = (),
+) -> Path:
+    """Write page, tables, ``report.json`` and ``model-index-*.md``; returns the page's path.
+
+    Raises `store.StoreError` where the disk is full.
+    """
+    answers = [answer for model in about["models"] for answer in answers_of(tables, model)]
+    for name, table in tables.items():
+        buffer = io.BytesIO()
+        table.to_parquet(buffer, index=False)
+        store.write_whole(folder / "tables" / f"{name}.parquet", buffer.getvalue())
+        store.write_whole(folder / "tables" / f"{name}.csv", table.to_csv(index=False).encode())
+    said = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
+    content = json.dumps(said, ensure_ascii=False, indent=1)
+    store.write_whole(folder / "report.json", content.encode())
+    for model in about["models"]:
+        name = f"model-index-{model}" if len(about["models"]) > 1 else "model-index"
+        store.write_whole(folder / f"{_plain(name)}.md", _card(answers, model, about))
+    page = folder / "report.html"
+    store.write_whole(page, report_page(tables, answers, about, notes).encode())
+    return page
+
+
+def _card(answers: Sequence[Finding], model: str, about: dict[str, object]) -> bytes:
+    """The head of a model card."""
+    data: ModelCardData = model_index(answers, model, about["text"], list(about["languages"]))
+    return f"---\n{data.to_yaml()}\n---\n".encode()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""What a report will take: seconds, memory and disk, measured on a first batch of its own text."""
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from xlx.abx.checkpoint_scores import packed_scores
+from xlx.abx.distractors import standard_masks
+from xlx.core.settings import current
+from xlx.models import embeddings, loading
+from xlx.models.identity import find, model_files, read_json
+from xlx.report.measures import ReportedModel
+from xlx.text.corpora import ParallelCorpus
+
+#: Sentences of the batch that is timed, and languages whose pairs are.
+_TIMED, _FEW = 64, 3
+#: Passes of a model over the text: LD and MD, MEXA. Passes over the pairs: raw, centred.
+_READ, _SCORED = 2, 2
+#: Libraries, and what lies about for a moment, in bytes.
+_BESIDE = 6e8
+_GIGA = 1e9
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of computing, and bytes of memory and of disk (in the cache of this machine)."""
+
+    seconds: float
+    memory: float
+    disk: float
+
+    def __str__(self) -> str:
+        minutes = self.seconds / 60
+        long = f"{minutes:.0f} minutes" if minutes >= 1.5 else f"{self.seconds:.0f} seconds"
+        return (
+            f"about {long}, {self.memory / _GIGA:.1f} GB of memory and {self.disk / _GIGA:.2f} GB "
+            f"of disk in {current().cache}"
+        )
+
+
+def estimate(
+    models: Sequence[ReportedModel],
+    references: Sequence[ReportedModel],
+    corpus: ParallelCorpus,
+    max_length: int | None = None,
+) -> Estimate:
+    """What a report on these models takes where nothing of it was computed before.
+
+    Each model reads a batch, and scores a layer of few languages. ValueError for a model whose
+    weights do not fit into memory, and where the disk has no room for the cache.
+    """
+    totals = [_of_model(model, corpus, max_length) for model in models]
+    sizes = [weights_size(model) for model in models]
+    smaller = [min(1.0, weights_size(other) / max(sizes)) for other in references]
+    others = len(models) - 1 + sum(smaller)  # read once each, for every model once
+    seconds = sum(total.seconds for total in totals)
+    each = max(total.seconds for total in totals) / (_READ + 1)
+    disk = sum(total.disk for total in totals) + max(total.disk for total in totals) * sum(smaller)
+    found = Estimate(seconds + each * others, max(total.memory for total in totals), disk)
+    _check_disk(found.disk)
+    return found
+
+
+def weights_size(model: ReportedModel) -> float:
+    """Bytes of a model's weights in memory, in the precision that the settings name.
+
+    ValueError where that is more than this machine, or its GPU, has.
+    """
+    label, folder, _ = find(model.name)
+    weights = [
+        path for path in model_files(label, folder) if path.suffix in (".safetensors", ".bin")
+    ]
+    config = read_json(folder / "config.json")
+    stored = config.get("dtype") or config.get("torch_dtype")
+    half = stored in ("float16", "bfloat16")
+    size = sum(path.stat().st_size for path in weights)
+    size *= (0.5 if current().dtype == "bfloat16" else 1) * (2 if half else 1)
+    there = _memory()
+    if size > there:
+        raise ValueError(
+            f"{model.label!r} needs {size / _GIGA:.1f} GB of memory for its weights in "
+            f"{current().dtype}, and there are {there / _GIGA:.1f} GB here: take --dtype bfloat16, "
+            "a machine with more memory, or a smaller model"
+        )
+    return size
+
+
+def _memory() -> float:
+    """Bytes of memory of the device that models run on; infinite where the system does not say."""
+    device = loading.device_of(None)
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1]
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return np.inf
+
+
+def _check_disk(needed: float) -> None:
+    cache = current().cache
+    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    if needed > free:
+        raise ValueError(
+            f"the cache needs {needed / _GIGA:.1f} GB and {there} has {free / _GIGA:.1f} GB free: "
+            "set XLX_CACHE to a folder on another disk, or take fewer sentences (--sentences)"
+        )
+
+
+def _of_model(model: ReportedModel, corpus: ParallelCorpus, max_length: int | None) -> Estimate:
+    weights = weights_size(model)
+    encoder = loading.load(model.name)
+    n, n_languages = len(corpus), len(corpus.languages)
+    reading = _seconds_a_sentence(encoder, model, corpus, max_length)
+    scoring = _seconds_a_pair(encoder, corpus)
+    states = 4.0 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
+    n_pairs = n_languages * (n_languages - 1) / 2
+    # The untrained model reads once and is scored once; bag, length and pairs are of a layer each.
+    read = (_READ + 1) * reading * n * n_languages
+    scored = scoring * n_pairs * ((_SCORED + 1) * (encoder.n_layers + 1) + 3)
+    masks = 2.0 * n_languages * n**2
+    return Estimate(read + scored, weights + states + masks + _BESIDE, 2 * states + weights)
+
+
+def _seconds_a_sentence(
+    encoder: loading.Encoder, model: ReportedModel, corpus: ParallelCorpus, max_length: int | None
+) -> float:
+    """How long a sentence of the text takes, from a batch spread over languages and positions."""
+    places = np.linspace(0, len(corpus) - 1, _TIMED).astype(int)
+    codes = corpus.languages
+    some = [corpus.sentences[codes[k % len(codes)]][i] for k, i in enumerate(places)]
+    limit, poolings = encoder.limit(max_length), [model.pooling]
+    for sentences in (some[:2], some):  # the first call has to set things up
+        began = time.perf_counter()
+        embeddings.pooled_states(encoder, poolings, limit, [sentences], "position ", lambda n: None)
+    return (time.perf_counter() - began) / len(set(some))
+
+
+def _seconds_a_pair(encoder: loading.Encoder, corpus: ParallelCorpus) -> float:
+    """How long a pair of languages takes at one layer, of vectors that stand for the model's."""
+    few = corpus.select(corpus.languages[:_FEW])
+    draw = np.random.default_rng(0)
+    shape = len(few), encoder.dim
+    vectors = {code: draw.normal(size=shape).astype(np.float32) for code in few.languages}
+    masks = standard_masks(encoder, few)
+    began = time.perf_counter()
+    packed_scores([vectors], few, masks, device=encoder.device)
+    return (time.perf_counter() - began) / (len(few.languages) * (len(few.languages) - 1) / 2)

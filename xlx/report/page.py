@@ -1,0 +1,174 @@
+"""The page of a report: one HTML file to read offline, figures inside, each with its text."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from string import Template
+
+import numpy as np
+import pandas as pd
+
+from xlx.abx.checkpoint_scores import MATCHED
+from xlx.plots import report as figures
+from xlx.plots.style import alternative
+from xlx.report.answers import Finding
+from xlx.report.measures import HEADINGS, kind_of_language
+
+#: Languages that a figure has room for.
+_MOST = 60
+_MOST_PAIRED = 40
+#: Rows of a table on the page; the whole is in its file.
+_MOST_ROWS = 40
+
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; color: #111; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
+h3 { font-size: 1rem; margin-bottom: 0; }
+img { max-width: 100%; height: auto; } figure { margin: 1rem 0; }
+figcaption, .about { color: #444; font-size: 0.9rem; }
+table { border-collapse: collapse; font-size: 0.85rem; display: block; overflow-x: auto; }
+th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right; }
+th { text-align: left; } a { color: #0050a0; }
+</style>
+</head>
+<body>
+<main>
+<h1>$title</h1>
+<p class="about">$about</p>
+<nav aria-label="Parts"><a href="#answers">Answers</a> · <a href="#figures">Figures</a> ·
+<a href="#tables">Tables</a> · <a href="#reading">How to read it</a></nav>
+<h2 id="answers">Answers</h2>
+$answers
+<h2 id="figures">Figures</h2>
+$figures
+<h2 id="tables">Tables</h2>
+$tables
+<h2 id="reading">How to read it</h2>
+$reading
+</main>
+</body>
+</html>
+""")
+
+_READING = (
+    "LD, language discrimination: how often a sentence is nearer to another one of its own "
+    "language than to that one's translation. MD, meaning discrimination: how often it is "
+    "nearer to its own translation than to another sentence of that language. Both are exact, "
+    "over all triplets; 0.5 is chance. Among sentences of like length (within a tenth) length "
+    "cannot answer.",
+    "MEXA: the share of sentences whose translation in the pivot is the best answer both "
+    "ways. With more sentences it falls, as each is a rival to all; compare it on the same "
+    "text only.",
+    "Intervals are of 95 %. Those of LD, MD and retrieval say what other documents of the "
+    "same kind would change, those of MEXA other sentences; of retrieval in one direction "
+    "they are for independent sentences, and too narrow where documents differ. Differences "
+    "are taken on the same text, so their intervals are narrower than those of the two scores "
+    "suggest.",
+    "The layer is chosen on the text that is reported: its score is on average a little too high.",
+)
+
+
+def report_page(
+    tables: Mapping[str, pd.DataFrame],
+    answers: Sequence[Finding],
+    about: Mapping[str, object],
+    notes: Sequence[str] = (),
+) -> str:
+    """The whole page, as HTML.
+
+    ``tables`` as of `measures.report_tables`; ``about`` has ``models``, ``text``, ``languages``,
+    ``sentences``, ``quick`` and ``made``; ``notes`` are warnings, each a sentence.
+    """
+    models = list(map(str, about["models"]))
+    quick = " (quick: fewer sentences, wider intervals)" if about["quick"] else ""
+    said = (
+        f"{about['sentences']} parallel sentences of {about['text']} in {len(about['languages'])} "
+        f"languages{quick}, {about['made']}."
+    )
+    return _PAGE.substitute(
+        title=escape(f"What {' and '.join(models)} shares across languages"
+                     if len(models) == 1 else f"{' and '.join(models)} across languages"),
+        about=escape(said),
+        answers="\n".join(_answered(answers, models)) + _noted(notes),
+        figures="\n".join(_drawn(tables)),
+        tables="\n".join(_shown_table(name, tables[name]) for name in HEADINGS),
+        reading="\n".join(f"<p>{escape(text)}</p>" for text in _READING),
+    )  # fmt: skip
+
+
+def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str]:
+    for question in dict.fromkeys(answer.question for answer in answers):
+        yield f"<h3>{escape(question)}</h3>"
+        for answer in [found for found in answers if found.question == question]:
+            whose = f"<b>{escape(answer.model)}</b>: " if len(models) > 1 else ""
+            link = f'<a href="#table-{answer.table}">table</a>'
+            yield f"<p>{whose}{escape(answer.sentence)} ({link})</p>"
+
+
+def _noted(notes: Sequence[str]) -> str:
+    if not notes:
+        return ""
+    lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f"\n<h3>What to beware of</h3><ul>{lines}</ul>"
+
+
+def _drawn(tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Each figure with its caption."""
+    coverage = tables["coverage"].query("layers == 'max'")
+    pivot, ways = coverage["pivot"].iloc[0], tables["retrieval"]
+    ranked = coverage.groupby("language")["mu"].mean().sort_values(ascending=False, kind="stable")
+    ends = list(ranked.index)
+    if len(ends) > _MOST:
+        ends = [*ends[: _MOST // 2], *ends[-_MOST // 2 :]]
+    directions = pd.concat(
+        ways[ways[side] == pivot].assign(language=ways[other], direction=f"{word} {pivot}")
+        for side, other, word in (("query", "among", "from"), ("among", "query", "to"))
+    )
+    directions = directions[directions["language"].isin(ends)]
+    directions = directions.sort_values("language", key=lambda codes: codes.map(ends.index))
+    made = {
+        "By layer": figures.by_layer(tables["layers"]),
+        "Compared": figures.beside_references(tables["references"]),
+        "Languages": figures.covered_languages(coverage[coverage["language"].isin(ends)]),
+        "Retrieval": figures.both_ways(directions),
+        "Pairs": figures.pairs_apart(_near_kin(tables["pairs"])),
+    }
+    for caption, figure in made.items():
+        text = alternative(figure)
+        data = base64.b64encode(figures.picture(figure)).decode()
+        yield (
+            f'<figure><img alt="{escape(text, quote=True)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{escape(caption)}. {escape(text.partition('. ')[0])}.</figcaption>"
+            "</figure>"
+        )
+
+
+def _near_kin(pairs: pd.DataFrame) -> pd.DataFrame:
+    """MD among sentences of like length of pairs, languages by script and family."""
+    pairs = pairs[pairs["task"] == MATCHED]
+    codes = dict.fromkeys([*pairs["language_1"], *pairs["language_2"]])
+    kin = sorted(codes, key=lambda code: (kind_of_language(code)[::-1], code))[:_MOST_PAIRED]
+    pairs = pairs[pairs["language_1"].isin(kin) & pairs["language_2"].isin(kin)]
+    places = pairs[["language_1", "language_2"]].apply(lambda column: column.map(kin.index))
+    places = np.sort(places.to_numpy(), axis=1)
+    pairs = pairs.assign(**{f"language_{i + 1}": [kin[k] for k in places[:, i]] for i in (0, 1)})
+    return pairs.iloc[places[:, 0].argsort(kind="stable")]
+
+
+def _shown_table(name: str, table: pd.DataFrame) -> str:
+    """A table, its first rows if it is long, with a link to its file."""
+    rows = table.head(_MOST_ROWS)
+    more = f" (the first {len(rows)} of {len(table)} rows)" if len(table) > len(rows) else ""
+    links = " · ".join(f'<a href="tables/{name}.{kind}">{kind}</a>' for kind in ("csv", "parquet"))
+    body = rows.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="")
+    return (
+        f'<details id="table-{name}"><summary>{escape(HEADINGS[name])}{more}</summary>'
+        f"<p>{links}</p>{body}</details>"
+    )
