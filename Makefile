@@ -9,6 +9,7 @@ DEVICE =
 WORKERS =
 SCHEDULER =
 RESTAMP =
+ARGS =
 # The longest first, so that two side by side end together.
 MEMBERS := mini-llama-large mini-xlmr-large mini-llama mini-llama-en80 mini-llama-en95 mini-infoxlm \
 	mini-mbert mini-xlm mini-xlmr
@@ -81,7 +82,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab report pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -124,6 +125,9 @@ reproduce: $(READY) | $(TOOLS) ## compute all results from nothing and compare; 
 lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playground/ [LAB="--no-browser"]
 	@$(BIN)/python -m xlx.core.run --play
 	$(BIN)/jupyter-lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/playground $(LAB)
+
+report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
+	@$(BIN)/python -m xlx.report.command report $(MODEL) $(ARGS)
 
 # One thread each, two side by side: the shipped members were made so, and another number of threads
 # adds up in another order. MODEL=base-xlmr DEVICE=cuda trains the large-scale version on a GPU.

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
+from transformers import ViTConfig, ViTModel
 
 from tests import tiny
 from tests.report.conftest import LANGUAGES, N, Written
@@ -12,6 +13,8 @@ from xlx.abx.checkpoint_scores import MATCHED
 from xlx.models import batching
 from xlx.report import command, estimates
 from xlx.report.estimates import Estimate
+from xlx.report.measures import reported_model
+from xlx.text.corpora import ParallelCorpus
 
 SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none"]
 
@@ -91,6 +94,38 @@ def test_a_stop_says_how_to_go_on(
     monkeypatch.setattr(command, "report_tables", stopped)
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 130
     assert "goes on from here" in capsys.readouterr().err
+
+
+def test_the_pooling_is_that_of_the_folder(tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "sentences")
+    assert reported_model(folder).pooling == "mean"
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    assert reported_model(folder).pooling == "cls"
+    decoder = reported_model(tiny.save(tmp_path / "decoder", "gpt2"))
+    assert (decoder.kind, decoder.pooling) == ("decoder", "weighted_mean")
+
+
+def test_a_model_that_reads_no_text_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    ViTModel(ViTConfig(**sizes, intermediate_size=8)).save_pretrained(tmp_path)
+    tiny.tokenizer().save_pretrained(tmp_path)
+    capsys.readouterr()  # of saving
+    assert command.main(["report", str(tmp_path), *SMALL]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "reads no text" in line
+
+
+def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus) -> None:
+    for code in ("de", "ja"):
+        lines = "\n".join(corpus.sentences[code]) + "\n"
+        (tmp_path / f"{code}.txt").write_text(lines, encoding="utf-8")
+    options = command.arguments(["report", "mini-infoxlm", "--text", str(tmp_path)])
+    text, notes = command.text_of(options)
+    assert (text.languages, len(text), notes) == (("de", "ja"), N, [])
+    assert text.sentences["ja"] == corpus.sentences["ja"]
 
 
 @pytest.mark.parametrize(

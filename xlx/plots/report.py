@@ -29,7 +29,7 @@ _LAYER = "layer (0: embeddings)"
 
 @styled
 def by_layer(table: pd.DataFrame) -> Figure:
-    """Scores by layer, a row a model: vectors as they are, and without the mean of each language.
+    """Scores by layer: of vectors as they are (raw), and less the mean of each language (centred).
 
     ``table`` has ``model``, ``space``, ``layer``, ``task``, ``score``, ``low`` and ``high``.
     """

@@ -97,7 +97,7 @@ def report_page(
                      if len(models) == 1 else f"{' and '.join(models)} across languages"),
         about=escape(said),
         answers="\n".join(_answered(answers, models)) + _noted(notes),
-        figures="\n".join(_drawn(tables)),
+        figures="\n".join(_drawn(tables, answers)),
         tables="\n".join(_shown_table(name, tables[name]) for name in HEADINGS),
         reading="\n".join(f"<p>{escape(text)}</p>" for text in _READING),
     )  # fmt: skip
@@ -119,8 +119,8 @@ def _noted(notes: Sequence[str]) -> str:
     return f"\n<h3>What to beware of</h3><ul>{lines}</ul>"
 
 
-def _drawn(tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
-    """Each figure with its caption."""
+def _drawn(tables: Mapping[str, pd.DataFrame], answers: Sequence[Finding]) -> Iterator[str]:
+    """Each figure with its caption; its text ends with the answer that it shows."""
     coverage = tables["coverage"].query("layers == 'max'")
     pivot, ways = coverage["pivot"].iloc[0], tables["retrieval"]
     ranked = coverage.groupby("language")["mu"].mean().sort_values(ascending=False, kind="stable")
@@ -133,20 +133,23 @@ def _drawn(tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     )
     directions = directions[directions["language"].isin(ends)]
     directions = directions.sort_values("language", key=lambda codes: codes.map(ends.index))
+    covered = coverage[coverage["language"].isin(ends)]
     made = {
-        "By layer": figures.by_layer(tables["layers"]),
-        "Compared": figures.beside_references(tables["references"]),
-        "Languages": figures.covered_languages(coverage[coverage["language"].isin(ends)]),
-        "Retrieval": figures.both_ways(directions),
-        "Pairs": figures.pairs_apart(_near_kin(tables["pairs"])),
+        "layers": figures.by_layer(tables["layers"]),
+        "references": figures.beside_references(tables["references"]),
+        "coverage": figures.covered_languages(covered),
+        "retrieval": figures.both_ways(directions),
+        "pairs": figures.pairs_apart(_near_kin(tables["pairs"])),
     }
-    for caption, figure in made.items():
+    for name, figure in made.items():
         text = alternative(figure)
+        shown = next(answer for answer in answers if answer.table == name)
         data = base64.b64encode(figures.picture(figure)).decode()
+        alt = escape(f"{text} {shown.model}: {shown.sentence}", quote=True)
         yield (
-            f'<figure><img alt="{escape(text, quote=True)}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{escape(caption)}. {escape(text.partition('. ')[0])}.</figcaption>"
-            "</figure>"
+            f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"><figcaption>'
+            f'{escape(text.partition(". ")[0])} (<a href="#table-{name}">table</a>).'
+            "</figcaption></figure>"
         )
 
 
