@@ -10,6 +10,7 @@ from scipy import stats
 
 from xlx.abx import pair_regression, probe_regressions, probe_tables, selection, transfer_tables
 from xlx.core import statistics
+from xlx.text import labelled
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
 MODELS = ["zeta", "alpha"]
@@ -53,6 +54,50 @@ def test_setups_and_languages_are_those_asked_for() -> None:
     codes = probe_tables.task_languages(SETUPS, ["de", "xx", "sr"], sources={"NER": "wikiann"})
     assert codes == {"POS": ["de", "sr"], "NER": ["de"]}
     assert probe_tables.shipped_sizes(["NLI"]).index.tolist() == [("NLI", "xnli")]
+
+
+def test_inference_may_come_from_another_source() -> None:
+    sources = {"NLI": "sick"}
+    sizes = [{"POS": None, "NLI": 50}] * 3
+    setups = probe_tables.setups(["POS", "NLI"], sizes, {}, 1, sources=sources)
+    assert [setups[task].source for task in ("POS", "NLI")] == [None, "sick"]
+    # what a notebook names otherwise does not count against the setup
+    codes = probe_tables.task_languages(setups, None, "CL", {"NLI": "xnli"})
+    assert codes["NLI"] == ["en", "ja", "nl", "pl", "pt"]
+    shipped = probe_tables.shipped_sizes(["NLI", "NER"], sources)
+    assert shipped.loc[("NLI", "sick")].tolist() == [5, 4432, 494, 4900]
+    assert shipped.index.tolist() == [("NER", "uner"), ("NER", "wikiann"), ("NLI", "sick")]
+    keys = ["model", "checkpoint", "language"]
+    rows = [("m", 0, code) for code in ("en", "nl", "de")]
+    accuracy = pd.DataFrame(rows, columns=keys).assign(task="NLI", accuracy=0.5)
+    ld = pd.DataFrame(rows, columns=keys).assign(task="LD", score=0.9)
+    joined = probe_regressions.with_scores(accuracy, ld, {"NLI": setups["NLI"]})
+    assert joined["language"].tolist() == ["en", "nl"]  # German is XNLI's
+    with pytest.raises(ValueError, match="NER has no size in every split"):
+        probe_tables.setups(["NER"], sizes, {}, 1)
+
+
+def test_how_many_examples_a_language_has() -> None:
+    sizes = [{"POS": None, "NLI": 50}] * 3
+    setups = probe_tables.setups(["POS", "NLI"], sizes, {}, 1)
+    codes = {"POS": ["de", "tr", "zh"], "NLI": ["de", "tr"]}
+    counts = probe_tables.example_counts(setups, codes)
+    words = [labelled.load_labelled("POS", code, "test").n_words for code in codes["POS"]]
+    assert counts.loc[("POS", "test")].tolist() == [3, min(words), sorted(words)[1], max(words)]
+    assert counts.loc[("NLI", "train")].tolist() == [2, 50, 50, 50]
+    with pytest.raises(ValueError, match=r"POS takes all there is .* give n_train and n_test"):
+        probe_tables.drawn_anew(setups, 2)
+
+
+def test_accuracies_stand_beside_the_commonest_label() -> None:
+    for layer in ("mean", "best", 1):
+        plain, beside = (probe_tables.of_layers(SCORED, layer, majority=m) for m in (False, True))
+        pd.testing.assert_frame_equal(beside[list(plain)], plain)
+        assert (beside["above"] == beside["accuracy"] - beside["majority"]).all()
+    own = SCORED.query("model == 'zeta' and checkpoint == 10 and task == 'NER' and layer == 1")
+    row = beside.query("model == 'zeta' and checkpoint == 10 and task == 'NER'")
+    expected = own.groupby("language", sort=False)["majority"].mean()
+    assert row["majority"].tolist() == pytest.approx(expected.tolist())
 
 
 def test_several_models_are_probed_at_the_checkpoints_asked_for(

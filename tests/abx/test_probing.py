@@ -24,6 +24,7 @@ SIZES = {"ar": (9, 3, 7), "de": (5, 4, 12), "ja": (14, 2, 5)}
 POS = ProbeSetup("POS", seeds=(0, 3))
 NER = ProbeSetup("NER", 150, 60, 150, seeds=(0, 3))
 NLI = ProbeSetup("NLI", 24, 9, 30, seeds=(0,))
+SICK = replace(NLI, source="sick")
 
 
 def conllu(part: labelled.Tagged) -> str:
@@ -194,6 +195,62 @@ def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
     assert not any(part.places for part in inputs)
 
 
+def test_inference_is_taken_from_the_source_asked_for(encoder: loading.Encoder) -> None:
+    """Both tables against one probe on the pairs of SICK; its languages without those of XNLI."""
+    codes = probe_setup.probed_languages("NLI", source="sick")
+    assert codes == ("en", "ja", "nl", "pl", "pt")
+    assert probe_setup.probed_languages("NLI", "CL", source="sick") == codes
+    assert set(codes) & set(probe_setup.probed_languages("NLI")) == {"en"}
+    parts = {
+        code: {split: labelled.load_labelled("NLI", code, split, source="sick").take(n, 1)
+               for split, n in zip(labelled.SPLITS, (24, 9, 30), strict=True)}
+        for code in ("en", "nl")
+    }  # fmt: skip
+    assert splits_of(SICK, "nl")["test"].first == parts["nl"]["test"].first
+    own, crossed = (run(how, SICK, ["en", "nl"]) for how in ("monolingual", "cross_lingual"))
+    seen = {
+        code: {split: (pairs.embed_pairs(encoder, part.first, part.second).states, part.labels)
+               for split, part in of_splits.items()}
+        for code, of_splits in parts.items()
+    }  # fmt: skip
+    probe = alone(seen["nl"], 6, 0, 3)
+    own = own.set_index(["language", "layer"])
+    crossed = crossed.set_index(["source", "target", "layer"])
+    commonest = np.bincount(seen["nl"]["train"][1], minlength=3).argmax()
+    for row, target in ((own.loc[("nl", 6)], "nl"), (crossed.loc[("nl", "en", 6)], "en")):
+        states, labels = seen[target]["test"]
+        assert row["accuracy"] == pytest.approx(share_right(probe, states, labels, 6), abs=1.5 / 30)
+        assert row["majority"] == pytest.approx((labels == commonest).mean())
+        assert row["majority"] > 1 / 3  # the labels of SICK are not balanced
+
+
+def test_a_setup_is_the_same_with_its_usual_source_named() -> None:
+    for setup, source in ((NLI, "xnli"), (POS, "ud"), (NER, "wikiann")):
+        named = replace(setup, source=source)
+        for split in labelled.SPLITS:
+            assert named.about("de", split) == setup.about("de", split)
+    assert SICK.about("en", "test") != NLI.about("en", "test")
+    assert SICK.about("en", "test", "xnli") == NLI.about("en", "test")
+
+
+def test_all_words_are_probed_by_the_mean_of_their_subwords(encoder: loading.Encoder) -> None:
+    setup = ProbeSetup("POS", None, 60, None, subword="mean", seeds=(0,))
+    row = run("monolingual", setup, ["zh"]).set_index("layer").loc[6]
+    parts = splits_of(setup, "zh")
+    assert len(parts["train"]) == len(parts["test"]) == 300
+    seen = {}
+    for split, part in parts.items():
+        found = words.embed_words(encoder, part.sentences, subword="mean")
+        places = zip(found.sentence, found.word, strict=True)
+        labels = np.array([labelled.UPOS.index(part.tags[i][j]) for i, j in places])
+        seen[split] = found.states, labels
+    states, labels = seen["test"]
+    right = share_right(alone(seen, 6, 0, 17), states, labels, 6)
+    assert row["n_train"] == len(seen["train"][1])
+    assert row["n_test"] == len(labels) > 2000
+    assert row["accuracy"] == pytest.approx(right, abs=3 / len(labels))
+
+
 # --- entities -------------------------------------------------------------------------------------
 
 
@@ -251,6 +308,14 @@ def test_entity_f1_of_known_predictions() -> None:
         (lambda: probe_setup.probed_languages("QA"), "Table 2 has no column"),
         (lambda: ProbeSetup("POS", n_test=0).load("de", "test"), "cannot take 0"),
         (lambda: ProbeSetup("NLI", n_test=0).load("de", "test"), "cannot take 0"),
+        (lambda: ProbeSetup("POS", subword="last"), "no subword 'last': choose first, mean"),
+        (lambda: ProbeSetup("NLI", form="both"), "no form 'both': choose joint, concatenated"),
+        (lambda: ProbeSetup("NLI", source="snli"), "no source 'snli' for NLI; there is xnli"),
+        (lambda: ProbeSetup("POS", source="sick"), "no source 'sick' for POS; there is ud"),
+        (lambda: ProbeSetup("POS", source="pud"), "pud has no train part, only test"),
+        (lambda: ProbeSetup("NLI", source="xnli-dev"), "xnli-dev has no validation part"),
+        (lambda: ProbeSetup("NLI", source="sick", path="x"), "sick is shipped whole"),
+        (lambda: SICK.load("de", "test"), r"\(sick\) is shipped in de; there is en, nl"),
     ],
 )
 def test_what_cannot_be_probed_is_named(call, says: str) -> None:
@@ -314,7 +379,7 @@ def test_languages_are_chosen_if_none_are_named(
 ) -> None:
     asked = []
 
-    def languages_of(task: str, setup: str, path: Path) -> tuple[str, ...]:
+    def languages_of(task: str, setup: str, source: None, path: Path) -> tuple[str, ...]:
         asked.append((task, setup, path))
         return ("de", "ja")
 

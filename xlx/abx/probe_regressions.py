@@ -25,12 +25,14 @@ def with_scores(
     """Accuracies beside LD and MD of the language, each task's commonest source alone.
 
     NER counts the languages of WikiAnn: in UNER nearly all words are no entity. With a folder of
-    full data every language counts. ``scores`` as `series.summarise` by language.
+    full data every language counts, with a source of its own those of that source. ``scores`` as
+    `series.summarise` by language.
     """
     keys = ["model", "checkpoint", "language"]
     wide = scores.pivot_table(index=keys, columns="task", values="score").reset_index()
     joined = accuracy.merge(wide, on=keys)
-    shipped = shipped_parts(list(of_tasks))
+    own = {task: setup.source for task, setup in of_tasks.items() if setup.source}
+    shipped = shipped_parts(list(of_tasks), own)
     commonest = shipped.groupby("task")["source"].agg(lambda sources: sources.mode()[0])
     usual = shipped[shipped["source"] == shipped["task"].map(commonest)]
     usual = set(zip(usual["task"], usual["language"], strict=True))

@@ -2,7 +2,9 @@
 
 How many examples: `ProbeSetup` counts what a probe learns from, words for POS and NER and pairs for
 NLI, the same number in every language, so that a language is not better because its treebank is
-larger. Sentences are drawn whole until there are enough.
+larger. Sentences are drawn whole until there are enough. None takes all words that a language has,
+which is as many sentences, but not as many words, in every language; `probe_tables.example_counts`
+shows both.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ import numpy as np
 
 from xlx.core import checks, languages
 from xlx.models import loading, pairs, probes, words
-from xlx.text import labelled
+from xlx.text import labelled, labelled_sources
 from xlx.text.examples import Examples
 from xlx.text.shipped import catalogue
 
@@ -21,6 +23,9 @@ LabelledPart = labelled.Tagged | Examples
 
 #: Tasks whose examples are pairs of sentences.
 OF_PAIRS = ("NLI", "PI")
+
+#: Sources that the paper does not probe on: Table 2 ticks no languages for them, so all count.
+NOT_IN_TABLE_2 = ("sick",)
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,10 @@ class ProbeSetup:
     None or more than there are: all. In parallel data ``seed`` draws the same positions in every
     language: of pairs just these; of words the first so many in one order, since words a sentence
     differ.
+
+    ``source`` is one of `labelled.load_labelled`. Of NLI the paper takes XNLI (section 5.1); SICK
+    ("sick": simple sentences, public splits that share captions, labels that are not balanced) is
+    NLI that small models learn, and its accuracies mean something beside ``majority`` alone.
     """
 
     task: str  # POS, NER, NLI or PI
@@ -55,16 +64,25 @@ class ProbeSetup:
     hidden: int | None = None  # units of the hidden layer; None: a linear probe
     seeds: tuple[int, ...] = probes.SEEDS  # of the initial weights, one probe each
     path: str | Path | None = None  # a local copy of the full data; None: the shipped subset
+    source: str | None = None  # of the labels; None: the paper's
 
     def __post_init__(self) -> None:
         for name in ("n_train", "n_validation", "n_test", "max_length", "hidden"):
             if getattr(self, name) is not None:
                 checks.whole(getattr(self, name), name, least=None)
+        checks.one_of(self.subword, words.WORD_SUBWORDS, "subword")
+        checks.one_of(self.form, pairs.FORMS, "form")
+        if self.source is not None:
+            for split in labelled.SPLITS:
+                labelled_sources.resolved(self.task, "en", split, self.source, self.path)
         object.__setattr__(self, "seeds", tuple(checks.several(self.seeds, "seeds")))
 
     def load(self, language: str, split: str, source: str | None = None) -> LabelledPart:
-        """A split of a language, as many sentences of it as are asked for; read once."""
-        return _load(self, language, split, source)
+        """A split of a language, as many sentences of it as are asked for; read once.
+
+        Here and in `about`, ``source`` is one for this split alone; None: that of the setup.
+        """
+        return _load(self, language, split, source or self.source)
 
     def about(self, language: str, split: str, source: str | None = None) -> dict[str, object]:
         """What names that split, without reading it where it is shipped."""
@@ -72,6 +90,7 @@ class ProbeSetup:
             return {"text": self.load(language, split, source).table_hash()}
         n = getattr(self, f"n_{split}")
         drawn = {} if n is None else {"n": n, "seed": self.seed}
+        source = source or self.source
         return labelled.about_labelled(self.task, language, split, source=source) | drawn
 
     @property
@@ -117,9 +136,10 @@ def probed_languages(
     """Languages that Table 2 ticks for a task ("mono" or "CL") and that there is data for.
 
     Without `path` those that are shipped (from `source` alone, if given); with a local copy of the
-    full data all that are ticked.
+    full data all that are ticked. For a source of `NOT_IN_TABLE_2` all languages of the table count
+    as ticked.
     """
-    ticked = languages.for_task(task, setup)
+    ticked = languages.ABX if source in NOT_IN_TABLE_2 else languages.for_task(task, setup)
     if path is not None:
         return ticked
     shipped = catalogue("labelled")

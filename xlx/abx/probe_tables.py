@@ -21,18 +21,27 @@ from xlx.text.shipped import catalogue
 
 def setups(
     tasks: Sequence[str],
-    sizes: Sequence[Mapping[str, int]],
+    sizes: Sequence[Mapping[str, int | None]],
     folders: Mapping[str, str],
     n_seeds: int,
+    *,
+    sources: Mapping[str, str] | None = None,
     **options: object,
 ) -> dict[str, ProbeSetup]:
-    """Task → `ProbeSetup`: ``sizes`` of training, validation and test; folders with full data."""
+    """Task → `ProbeSetup`: ``sizes`` of training, validation and test; folders with full data.
+
+    A size of None takes all there is. ``sources``: task → source of its labels ("NLI": "sick"), of
+    those that are not the paper's (sections 5.1, 5.2). ValueError for a task without a size.
+    """
+    if unsized := [task for task in tasks if any(task not in size for size in sizes)]:
+        raise ValueError(f"{unsized[0]} has no size in every split: give one, or None for all")
     return {
         task: ProbeSetup(
             task,
             *(size[task] for size in sizes),
             seeds=tuple(range(n_seeds)),
             path=paths.ROOT / folders[task] if task in folders else None,
+            source=(sources or {}).get(task),
             **options,
         )
         for task in tasks
@@ -45,17 +54,40 @@ def task_languages(
     table_2: str = "mono",
     sources: Mapping[str, str] | None = None,
 ) -> dict[str, list[str]]:
-    """Task → its `probed_languages`, those chosen, of one source."""
+    """Task → its `probed_languages`, those chosen, of one source: the setup's own if it has."""
     codes = {}
     for task, setup in of_tasks.items():
-        known = probed_languages(task, table_2, source=(sources or {}).get(task), path=setup.path)
+        source = setup.source or (sources or {}).get(task)
+        known = probed_languages(task, table_2, source=source, path=setup.path)
         codes[task] = [code for code in known if chosen is None or code in chosen]
     return codes
 
 
-def shipped_sizes(tasks: Sequence[str]) -> pd.DataFrame:
-    """What is shipped for tasks in one language: languages, sentences (NLI: pairs) a language."""
-    parts = shipped_parts(tasks).groupby(["task", "source"])
+def example_counts(
+    of_tasks: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """How many examples a language has: its words, of NLI its pairs (ABX paper, section 5.2).
+
+    A row a task and split; ``languages``, and ``fewest``, ``median``, ``most`` of one. Where all
+    words are taken they differ, since sentences of one language are shorter than those of another.
+    """
+    rows = {}
+    for task, setup in of_tasks.items():
+        for split in labelled.SPLITS:
+            parts = [setup.load(code, split) for code in codes[task]]
+            counts = np.array([getattr(part, "n_words", len(part)) for part in parts])
+            rows[task, split] = len(counts), counts.min(), int(np.median(counts)), counts.max()
+    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
+    table.columns = ["languages", "fewest", "median", "most"]
+    return table.rename_axis(["task", "split"])
+
+
+def shipped_sizes(tasks: Sequence[str], sources: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """What is shipped for tasks in one language: languages, sentences (NLI: pairs) a language.
+
+    ``sources`` as `shipped_parts`.
+    """
+    parts = shipped_parts(tasks, sources).groupby(["task", "source"])
     sizes = parts[["train", "validation", "test"]].median()
     sizes.insert(0, "languages", parts["language"].nunique())
     return sizes.astype(int)
@@ -65,10 +97,15 @@ def shipped_sizes(tasks: Sequence[str]) -> pd.DataFrame:
 OTHERWISE = ("pud", "xnli-dev", "sick")
 
 
-def shipped_parts(tasks: Sequence[str]) -> pd.DataFrame:
-    """The shipped files of tasks in one language (`shipped.catalogue`)."""
+def shipped_parts(tasks: Sequence[str], sources: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """The shipped files of tasks in one language (`shipped.catalogue`).
+
+    ``sources``: task → the one source that counts; of other tasks all but those of `OTHERWISE`.
+    """
     shipped = catalogue("labelled")
-    return shipped[shipped["task"].isin(tasks) & ~shipped["source"].isin(OTHERWISE)]
+    own = shipped["task"].map(dict(sources or {}))
+    usual = own.isna() & ~shipped["source"].isin(OTHERWISE)
+    return shipped[shipped["task"].isin(tasks) & (usual | (shipped["source"] == own))]
 
 
 def probed(
@@ -100,7 +137,17 @@ def probed(
 
 
 def drawn_anew(of_tasks: Mapping[str, ProbeSetup], seed: int) -> dict[str, ProbeSetup]:
-    """The same setups with other sentences."""
+    """The same setups with other sentences.
+
+    ValueError for a task of which all there is was taken: drawn again it is the same, and what
+    `retested` makes of it would be a reliability of 1 that nobody measured.
+    """
+    for task, setup in of_tasks.items():
+        if setup.n_train is None or setup.n_test is None:
+            raise ValueError(
+                f"{task} takes all there is to train on or to test on, so no other sentences can "
+                "be drawn: give n_train and n_test"
+            )
     return {task: replace(setup, seed=seed) for task, setup in of_tasks.items()}
 
 
@@ -160,23 +207,26 @@ def context_bands(context: pd.DataFrame) -> pd.DataFrame:
     return bands.assign(low=bands["score"] - bands["error"], high=bands["score"] + bands["error"])
 
 
-def of_layers(scored: pd.DataFrame, layer: str | int) -> pd.DataFrame:
+def of_layers(scored: pd.DataFrame, layer: str | int, *, majority: bool = False) -> pd.DataFrame:
     """Accuracies of models from those of their layers: a row a model, checkpoint, task, language.
 
     ``scored`` as `monolingual` returns it; ``layer``: "mean" over layers, "best" (of lowest
-    validation loss) or a number.
+    validation loss) or a number; ``majority``: also that column, the share of the commonest label
+    of the training part in the test part, and ``above``, how far accuracy lies above it.
     """
     keys = ["model", "task", "checkpoint", "language"]
+    shown = ["accuracy", "majority"] if majority else ["accuracy"]
     by_layer = scored.groupby([*keys, "layer"], sort=False, as_index=False)[
-        ["accuracy", "validation_loss"]
+        [*shown, "validation_loss"]
     ].mean()
     if layer == "mean":
-        chosen = by_layer.groupby(keys, sort=False, as_index=False)["accuracy"].mean()
+        chosen = by_layer.groupby(keys, sort=False, as_index=False)[shown].mean()
     elif layer == "best":
         chosen = by_layer.loc[by_layer.groupby(keys, sort=False)["validation_loss"].idxmin()]
     else:
         chosen = by_layer[by_layer["layer"] == layer]
-    return chosen[[*keys, "accuracy"]].reset_index(drop=True)
+    chosen = chosen[[*keys, *shown]].reset_index(drop=True)
+    return chosen.assign(above=chosen["accuracy"] - chosen["majority"]) if majority else chosen
 
 
 def retested(

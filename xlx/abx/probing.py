@@ -109,7 +109,8 @@ def _languages(codes: Sequence[str] | None, setup: ProbeSetup, table_2: str) -> 
         raise ValueError(
             f"{setup!r} is no ProbeSetup of POS, NER, NLI or PI (TOPIC: see xlx.mexa.topics)"
         )
-    codes = probed_languages(setup.task, table_2, path=setup.path) if codes is None else codes
+    if codes is None:
+        codes = probed_languages(setup.task, table_2, source=setup.source, path=setup.path)
     return tuple(checks.several(codes, "languages", once=True))
 
 
