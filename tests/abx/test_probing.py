@@ -298,9 +298,40 @@ def test_entity_f1_of_known_predictions() -> None:
     assert found == pytest.approx([2 / 3, 0])  # "Bad" is not "Bad Ems"
 
 
+def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> None:
+    """Where words are lost they are O; accuracies are those without entities."""
+    setup, codes = replace(NER, n_train=900, n_test=400, max_length=24), ["de", "fr"]
+    plain = run("cross_lingual", setup, codes)
+    table = run("cross_lingual", setup, codes, entities=True)
+    pd.testing.assert_frame_equal(table.drop(columns=["n_entities", "f1"]), plain)
+    rows = table.set_index(["source", "target", "layer", "seed"])
+    seen = seen_by(encoder, splits_of(setup, "de"), 24)
+    for target in codes:
+        test = setup.load(target, "test")
+        states = seen_by(encoder, {"test": test}, 24)["test"][0]
+        kept = words.embed_words(encoder, test.sentences, max_length=24)
+        assert states.shape[1] < test.n_words
+        for layer, seed in ((2, 3), (6, 0)):
+            predicted = alone(seen, layer, seed, 7).predict(states[[layer]])[0, 0]
+            guessed = [["O"] * len(tags) for tags in test.tags]
+            for sentence, word, index in zip(kept.sentence, kept.word, predicted, strict=True):
+                guessed[sentence][word] = labelled.NER[index]
+            expected = seqeval.metrics.f1_score([list(tags) for tags in test.tags], guessed)
+            row = rows.loc[("de", target, layer, seed)]
+            assert row["f1"] == pytest.approx(expected, abs=0.01)
+            assert row["n_entities"] == sum(tag[0] == "B" for tags in test.tags for tag in tags)
+    assert rows["f1"].nunique() >= 5
+    # in the language of the probe it is what the probe in one language has
+    own = run("monolingual", setup, codes, entity_layers=[6])
+    own = own[own["layer"] == 6].set_index(["language", "seed"])["f1"]
+    same = table.query("source == target and layer == 6").set_index(["source", "seed"])["f1"]
+    np.testing.assert_allclose(same.loc[own.index], own, atol=0.01)
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
+        (lambda: probing.cross_lingual("m", POS, ["de"], entities=True), "POS has no entities"),
         (lambda: probing.monolingual("m", POS, ["de"], entity_layers=[-1]), "POS has no entities"),
         (lambda: probing.monolingual("m", NLI, ["de"], entity_layers=[-1]), "NLI has no entities"),
         (lambda: probing.monolingual("m", POS, []), "no languages are given"),
@@ -514,6 +545,14 @@ def test_results_are_apart_by_their_accuracies(local: Path) -> None:
     other = arrays | {"right": arrays["right"] + np.array([0, 4])}
     assert probing._apart(arrays, other) == pytest.approx(2 / arrays["n_test"][0])
     assert probing._apart(arrays, arrays | {"n_test": arrays["n_test"] + 1}) == np.inf
+    entities = {"found": np.array([[[2, 2]]]), "marked": np.array([[[4, 4]]])}
+    arrays |= entities | {"entities": np.array([4])}  # F1 of both seeds: 2 * 2 / 8
+    assert probing._apart(arrays, arrays) == 0
+    other = arrays | {"found": np.array([[[2, 3]]])}
+    assert probing._apart(arrays, other) == pytest.approx(0.125)
+    assert probing._apart(arrays, arrays | {"entities": np.array([5])}) == np.inf
+    del other["entities"]
+    assert probing._apart(arrays, other) == np.inf
 
 
 def test_transfer_depends_on_all_its_targets(monkeypatch: pytest.MonkeyPatch) -> None:

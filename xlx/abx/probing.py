@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from seqeval.metrics import f1_score
 
+from xlx.abx.entities import entity_f1, entity_test
 from xlx.abx.probe_setup import (
     OF_PAIRS,
     ProbeInput,
@@ -70,25 +71,36 @@ def monolingual(
 
 
 def cross_lingual(
-    names: Name | Sequence[Name], setup: ProbeSetup, codes: Sequence[str] | None = None
+    names: Name | Sequence[Name],
+    setup: ProbeSetup,
+    codes: Sequence[str] | None = None,
+    *,
+    entities: bool = False,
 ) -> pd.DataFrame:
     """Probes trained in each language and tested in all of them (section 5.3).
 
     POS is tested on PUD, whose sentences are the same in all languages, NER and NLI on their own
     test parts (NLI: parallel; NER: other text in each language). ``codes`` are sources and targets
-    alike; None for `probed_languages` of the task, "CL". Errors as `monolingual`.
+    alike; None for `probed_languages` of the task, "CL". ``entities``: of NER, also the F1 of whole
+    entities (`xlx.abx.entities`), at all layers. Errors as `monolingual`.
 
     Returns a row per model, source, target, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``source``, ``target``, ``layer``, ``seed``, ``n_test``, ``accuracy``, ``majority`` (of the
-    commonest class of the source on the target).
+    commonest class of the source on the target); with ``entities`` also ``n_entities`` (of the
+    target) and ``f1``.
     """
     codes = _languages(codes, setup, "CL")
+    if entities and setup.task != "NER":
+        raise ValueError(f"entities are for NER: {setup.task} has no entities to score")
+    scored = {"entities": True} if entities else {}
     tests = [setup.about(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes]
     abouts = [
-        {split: setup.about(code, split) for split in _LEARNT} | {"tests": tests} for code in codes
+        {split: setup.about(code, split) for split in _LEARNT} | {"tests": tests} | scored
+        for code in codes
     ]
     rows = []
-    for head, source, value in _results(TRANSFER, names, setup, codes, abouts, targets=codes):
+    options = {"targets": codes} | scored
+    for head, source, value in _results(TRANSFER, names, setup, codes, abouts, **options):
         target, layer, seed = np.indices(value["right"].shape).reshape(3, -1)
         n_test = value["n_test"][target]
         columns = {
@@ -100,6 +112,9 @@ def cross_lingual(
             "accuracy": value["right"].ravel() / n_test,
             "majority": value["majority"][target],
         }
+        if entities:
+            columns["n_entities"] = value["entities"][target]
+            columns["f1"] = _transfer_f1(value).ravel()
         rows.append(pd.DataFrame(head | columns))
     return pd.concat(rows, ignore_index=True)
 
@@ -190,10 +205,17 @@ def _transfers(
     name: Name, setup: ProbeSetup, codes: Sequence[str], options: Mapping[str, object]
 ) -> Iterator[dict[str, np.ndarray]]:
     """`cross_lingual` from some sources: ``right``, test examples ``(n_targets, n_layers + 1,
-    n_seeds)``; ``n_test`` and ``majority``, ``(n_targets,)``."""
+    n_seeds)``; ``n_test`` and ``majority``, ``(n_targets,)``.
+
+    Of entities their numbers: ``found`` and ``marked`` (by the probe), as ``right``; ``entities``.
+    """
     encoder = loading.load(name)
     test = "test", TRANSFER_SOURCES.get(setup.task)
     targets = [probe_input(encoder, setup.load(code, *test), setup) for code in options["targets"]]
+    sought = []
+    if options.get("entities"):
+        parts = [setup.load(code, *test) for code in options["targets"]]
+        sought = [entity_test(a, b.places) for a, b in zip(parts, targets, strict=True)]
     n, depth = len(setup.labels), encoder.n_layers + 1
     of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, _LEARNT):
@@ -202,14 +224,28 @@ def _transfers(
         fitted = probes.fit(*splits, n, **of_probes)
         for number, source in enumerate(sources):
             probe = fitted.take(range(number * depth, (number + 1) * depth))
-            right = [(probe.predict(part.states) == part.labels).sum(axis=-1) for part in targets]
+            right, counts = [], []
+            for place, part in enumerate(targets):
+                predicted = probe.predict(part.states)
+                right.append((predicted == part.labels).sum(axis=-1))
+                counts += [of.counts(predicted) for of in sought[place : place + 1]]
             labels = source["train"].labels
             shares = [probes.majority(labels, part.labels, n)[0] for part in targets]
-            yield {
+            value = {
                 "right": np.array(right, dtype=np.int32),
                 "n_test": np.array([len(part.labels) for part in targets]),
                 "majority": np.array(shares),
             }
+            if sought:
+                found, marked = np.array(counts, dtype=np.int32).swapaxes(0, 1)
+                value |= {"found": found, "marked": marked}
+                value["entities"] = np.array([part.gold.begins.sum() for part in sought])
+            yield value
+
+
+def _transfer_f1(value: Mapping[str, np.ndarray]) -> np.ndarray:
+    """F1 of entities, as ``right`` of `_transfers`."""
+    return entity_f1(value["found"], value["marked"], value["entities"][:, None, None])
 
 
 def _apart(stored: work.Value, computed: work.Value) -> float:
@@ -219,10 +255,15 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
     earlier on another processor.
     """
     if isinstance(stored, dict):
-        if not all(np.array_equal(stored[k], computed[k]) for k in ("n_test", "majority")):
+        counts = ["n_test", "majority"] + ["entities"] * ("entities" in stored)
+        if not all(np.array_equal(stored[k], computed.get(k)) for k in counts):
             return np.inf
         shares = [value["right"].mean(axis=-1).T / value["n_test"] for value in (stored, computed)]
-        return float(np.abs(shares[0] - shares[1]).max())
+        largest = float(np.abs(shares[0] - shares[1]).max())
+        if "entities" in stored:
+            means = [_transfer_f1(value).mean(axis=-1) for value in (stored, computed)]
+            largest = max(largest, float(np.abs(means[0] - means[1]).max()))
+        return largest
     counts = ["layer", "seed", "n_train", "n_test", "n_lost", "majority"]
     # a ledger has the columns of all entries, in an order of its own
     if set(stored) != set(computed) or not stored[counts].equals(computed[counts]):
