@@ -230,7 +230,9 @@ def accuracy(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     monkeypatch.setattr(
         transfer_tables,
         "cross_lingual",
-        lambda name, setup, codes: table[table["model"].eq(name) & table["task"].eq(setup.task)],
+        lambda name, setup, codes, entities: table[
+            table["model"].eq(name) & table["task"].eq(setup.task)
+        ].assign(**{"f1": 0.25} if entities else {}),
     )
     return transfer_tables.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES))
 
@@ -254,7 +256,15 @@ def test_accuracies_of_pairs(accuracy: pd.DataFrame) -> None:
     assert (best["source"] != best["target"]).all()
     one = transfer_tables.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES), layer=1)
     assert one["accuracy"].tolist() == crossed().query("layer == 1")["accuracy"].tolist()
+    scored = transfer_tables.pair_accuracies(
+        MODELS, SETUPS, dict.fromkeys(TASKS, CODES), entities=True
+    )
+    pd.testing.assert_frame_equal(scored.drop(columns="f1"), accuracy)
+    assert scored.groupby("task")["f1"].agg(["min", "max"]).loc["NER"].tolist() == [0.25, 0.25]
+    assert scored.loc[scored["task"] == "POS", "f1"].isna().all()
+    assert "f1" in transfer_tables.within_and_between(scored)
     wide = transfer_tables.within_and_between(accuracy)
+    assert "f1" not in wide
     inside = accuracy.query("source == target and model == 'zeta' and task == 'POS'")
     assert wide.loc[("POS", "zeta"), ("accuracy", "in the language")] == pytest.approx(
         inside["accuracy"].mean()
@@ -305,6 +315,39 @@ def test_rules_that_choose_a_source(groups: dict) -> None:
     assert by_target.groupby(["task", "model"], sort=False)["win_rate"].mean().tolist() == (
         pytest.approx(rates["mean"].tolist())
     )
+
+
+def test_kinship_is_a_rule_beside_the_others(groups: dict) -> None:
+    chosen, plain = (
+        transfer_tables.chosen_sources(groups, kinship=kin, n_permutations=99)
+        for kin in (True, False)
+    )
+    for part, usual in ((chosen.table, plain.table), (chosen.summary, plain.summary)):
+        pd.testing.assert_frame_equal(part[part["rule"] != "kinship"], usual)
+    rows = chosen.table.query("rule == 'kinship' and model == 'zeta' and task == 'NER'")
+    by_target = rows.set_index("target")
+    # nobody is kin to Turkish: all that write Latin are as near
+    sources = {"de": "en", "en": "de", "es": "fr", "fr": "es", "ru": "de+en+es+fr",
+               "tr": "de+en+es+fr"}  # fmt: skip
+    assert by_target["source"].to_dict() == sources
+    own = groups["zeta", "NER"].pivot(index="source", columns="target", values="accuracy")
+    for target, nearest in sources.items():
+        rates = []
+        for source in nearest.split("+"):
+            others = own[target].dropna().drop(source)
+            rates.append((own.loc[source, target] > others).mean())  # no ties
+        assert by_target.loc[target, "win_rate"] == pytest.approx(np.mean(rates))
+    compared = transfer_tables.compared_rules(chosen, TASKS)
+    assert compared.loc["NER", "zeta"].index.tolist() == ["constant", "MD", "bag LD", "kinship"]
+    ld = chosen.table.query("rule == 'LD' and model == 'zeta' and task == 'NER'")
+    deltas = ld.set_index("target")["win_rate"] - by_target["win_rate"]
+    row = compared.loc["NER", "zeta", "kinship"]
+    assert row["mean"] == pytest.approx(deltas.mean())
+    assert row["p_value"] == pytest.approx(statistics.wilcoxon(deltas.to_numpy()).p_value)
+    assert "kinship" in transfer_tables.source_table(chosen, TASKS).loc["NER", "zeta"].index
+    unknown = {"m": groups["zeta", "NER"].replace("tr", "xx")}
+    with pytest.raises(ValueError, match="family and script of 'xx' are not known"):
+        transfer_tables.chosen_sources({("m", "NER"): unknown["m"]}, kinship=True)
 
 
 def test_printed_hits_are_held_against_chance() -> None:

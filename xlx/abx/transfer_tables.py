@@ -13,6 +13,7 @@ from xlx.abx import selection
 from xlx.abx.checkpoint_scores import CheckpointScores
 from xlx.abx.discrimination import average_layers, pair_scores
 from xlx.abx.experiments import PAIR, printed_results, side_by_side
+from xlx.abx.kinship import with_kinship
 from xlx.abx.pair_regression import ENDS, LD_AND_MD, Groups
 from xlx.abx.probe_regressions import printed_regressions, under_printed
 from xlx.abx.probe_setup import ProbeSetup
@@ -57,19 +58,24 @@ def pair_accuracies(
     *,
     embedding_layer: bool = True,
     layer: str | int = "mean",
+    entities: bool = False,
 ) -> pd.DataFrame:
     """Accuracy and commonest label of each source, target, task and model over the layers.
 
-    ``best``: whether the pair is that of a target's best other source.
+    ``best``: whether the pair is that of a target's best other source. ``entities``: also ``f1``
+    of whole entities, NaN of tasks other than NER.
     """
     tables = [
-        cross_lingual(name, setup, codes[task]) for name in names for task, setup in setups.items()
+        cross_lingual(name, setup, codes[task], entities=entities and task == "NER")
+        for name in names
+        for task, setup in setups.items()
     ]
     rows = pd.concat(tables, ignore_index=True)
     rows = rows if embedding_layer else rows[rows["layer"] > 0]
     rows = rows if layer == "mean" else rows[rows["layer"] == layer]
     keys = ["model", "task", "source", "target"]
-    mean = rows.groupby(keys, sort=False, as_index=False)[["accuracy", "majority"]].mean()
+    scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
+    mean = rows.groupby(keys, sort=False, as_index=False)[scores].mean()
     others = mean[mean["source"] != mean["target"]]
     best = others.groupby(["model", "task", "target"])["accuracy"].idxmax()
     return mean.assign(best=mean.index.isin(best))
@@ -81,9 +87,10 @@ def _pairs(accuracy: pd.DataFrame) -> pd.Series:
 
 
 def within_and_between(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Mean accuracy and commonest label in the probe's own language and in others."""
+    """Mean accuracy, commonest label (and F1, if there) within the probe's language and between."""
+    scores = [name for name in ("accuracy", "majority", "f1") if name in accuracy]
     return accuracy.assign(pairs=_pairs(accuracy)).pivot_table(
-        index=["task", "model"], columns="pairs", values=["accuracy", "majority"], sort=False
+        index=["task", "model"], columns="pairs", values=scores, sort=False
     )
 
 
@@ -180,16 +187,21 @@ def drawn_variants(variants: pd.DataFrame) -> pd.DataFrame:
     return under_printed(ours, "cross_lingual")
 
 
-def chosen_sources(groups: Groups, **options: object) -> selection.Selection:
-    """`selection.choose_sources` of each model and task, by each of three scores.
+def chosen_sources(
+    groups: Groups, *, kinship: bool = False, **options: object
+) -> selection.Selection:
+    """`selection.choose_sources` of each model and task, by each of three scores (appendix K).
 
     The rules: "LD" (lowest), "MD" (highest), "bag LD" (lowest in a bag of subwords), "constant" and
-    "random".
+    "random"; if asked for, "kinship" (the nearest: `xlx.abx.kinship`).
     """
     tables, summaries = [], []
+    scores = ("LD", "MD", "bag LD", *(["kinship"] if kinship else []))
     for (model, task), rows in groups.items():
-        for by in ("LD", "MD", "bag LD"):
-            choice = selection.choose_sources(rows, by, lowest=by != "MD", **options)
+        rows = with_kinship(rows) if kinship else rows
+        for by in scores:
+            lowest = by not in ("MD", "kinship")
+            choice = selection.choose_sources(rows, by, lowest=lowest, **options)
             for part, parts in ((choice.table, tables), (choice.summary, summaries)):
                 part = part if by == "LD" else part[part["rule"] == "selected"]
                 rule = part["rule"].replace("selected", by)
@@ -216,7 +228,8 @@ def compared_rules(chosen: selection.Selection, tasks: Sequence[str]) -> pd.Data
     rows = {}
     for (model, task), table in chosen.table.groupby(["model", "task"], sort=False):
         rates = table.pivot(index="target", columns="rule", values="win_rate")
-        for rule in ("constant", "MD", "bag LD"):
+        others = [rule for rule in ("constant", "MD", "bag LD", "kinship") if rule in rates]
+        for rule in others:
             deltas = (rates["LD"] - rates[rule]).to_numpy()
             rows[task, model, rule] = selection.improvement(deltas)
     table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
