@@ -8,10 +8,13 @@ and has one `Grid` for each; `xlx.mixing` measures it.
     grid = evaluate([job], {"en": english, "de": german})[0]
     mixing.summary(grid.scores["accuracy"], grid.languages, grid.groups)
 
+`ask` has the grid of a model that somebody fine-tuned already, as it is.
+
 The inputs of a row of cells are batched together by length; every cell is a result by itself, and
 cells with the same text (of a model that sees one part only) are computed once.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -23,8 +26,10 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from xlx.core import checks, work
-from xlx.models import finetuning
-from xlx.models.finetuning import Job
+from xlx.core.settings import current
+from xlx.models import classifiers, finetuning
+from xlx.models.classifiers import Headed
+from xlx.models.finetuning import Job, Recipe
 from xlx.text import answer_scores
 from xlx.text.examples import Examples
 from xlx.text.parallel_sets import aligned, crossed
@@ -65,6 +70,8 @@ class Grid:
         not cut, how many have a context that is read in several windows.
     each : dict
         The scores by seed, ``(S, L, L, n)``; made from ``scores`` where it is not given.
+    logits : np.ndarray, optional
+        float16 ``(L, L, n, classes)``; of questions ``(L, L, n)``, the score of the answer.
     """
 
     model: str
@@ -74,6 +81,7 @@ class Grid:
     predictions: np.ndarray | None = None
     n_cut: np.ndarray | None = None
     each: dict[str, np.ndarray] = field(default_factory=dict)
+    logits: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not self.each:
@@ -192,6 +200,49 @@ def evaluate_each(tasks: Sequence[tuple[Sequence[Job], Sets]]) -> list[list[Grid
     return [list(islice(grids, len(jobs))) for jobs, _ in tasks]
 
 
+def ask(
+    name: str,
+    sets: Sets,
+    classes: Mapping[str | int, str] | None = None,
+    *,
+    max_length: int | None = None,
+    stride: int = 128,
+    longest_answer: int = 30,
+) -> Grid:
+    """Ask a model that is fine-tuned already about every pair of languages; nothing is trained.
+
+    ``name`` is one for `models.load` of a model with a head: a classifier of pairs or sentences,
+    or one that finds answers, for ``sets`` of questions; ``sets`` as in `evaluate`. ``classes``:
+    the model's labels (``id2label`` in its config.json, or their numbers) → the classes of the
+    sets; None: those of the same name. ``max_length`` tokens of an input, None: what the model
+    takes; ``stride`` and ``longest_answer`` as in `finetuning.Recipe`. Precision as the settings
+    name. What was asked before is found without loading the model.
+
+    `classifiers.ClassesError` for labels that are not the classes of the sets, one to one;
+    ValueError as `loading.headed_model`, for a model without such a head; GridError and TextError
+    as `evaluate`.
+    """
+    if not isinstance(sets, Mapping) or not sets:
+        raise GridError("the sets to ask are due by language, in a dictionary of two or more")
+    gold = next(iter(sets.values()))
+    classes_of_sets = None if isinstance(gold, Questions) else gold.classes
+    recipe = Recipe(
+        max_length=max_length, stride=stride, longest_answer=longest_answer, dtype=current().dtype
+    )
+    headed = Headed(os.fspath(name), recipe, classes_of_sets, classes)
+    cells, places = _cells(sets)
+    asked = _Asked(headed, sets, cells, places)
+
+    def calls(missing: list[int]) -> Iterator[work.Call]:
+        names = [list(cells)[position] for position in missing]
+        rows = asked.rows(set(names))
+        order = [missing[names.index(cell)] for row in rows for cell in row]
+        yield order, (headed, [[cells[cell] for cell in row] for row in rows])
+
+    values = work.results(ASKED, asked.abouts(), calls, what=f"asking {name}")
+    return _grid(asked, dict(zip(cells, values, strict=True)))
+
+
 def _check_kind(job: Job, gold: Examples | Questions) -> None:
     alike = type(gold) is type(job.train)
     if alike and isinstance(gold, Examples):
@@ -226,15 +277,17 @@ def _cells(sets: Sets) -> tuple[dict[str, Any], np.ndarray]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A job, and the distinct cells that it is asked about: `_cells`."""
+    """A job, or a model as it is, and the distinct cells that it is asked about: `_cells`."""
 
-    job: Job
+    job: Job | Headed
     sets: Sets
     cells: dict[str, Any]
     places: np.ndarray
 
     def abouts(self) -> list[dict[str, Any]]:
         """What decides the answers of each cell: what decides the weights, and its text."""
+        if isinstance(self.job, Headed):
+            return [{"asked": self.job.about, "cell": name} for name in self.cells]
         learnt = finetuning.learning(self.job)
         return [{"learnt": learnt, "cell": name} for name in self.cells]
 
@@ -256,11 +309,17 @@ def _answered(job: Job, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, np.
     ``predicted`` and ``logits`` as of the last checkpoint in `finetuning.Run`, ``n_cut`` (1,) as in
     `Grid`, ``score`` (1,) of `finetuning.score`. The inputs of a row are batched together.
     """
-    tuned = finetuning.tuned(job)
+    yield from _said(finetuning.tuned(job), rows)
+
+
+def _said(
+    tuned: finetuning.Tuned, rows: Sequence[Sequence[Any]], order: np.ndarray | None = None
+) -> Iterator[dict[str, np.ndarray]]:
+    """What a model answers, cell by cell; ``order``: the places of its labels in our classes."""
     for row in rows:
-        with finetuning.quickly(job.recipe):
+        with finetuning.quickly(tuned.recipe):
             laid = [tuned.laid_out(cell) for cell in row]
-            found = tuned.predict(laid)
+            found = classifiers.answers(tuned, laid, order)
         ends = np.cumsum([len(cell) for cell in row])[:-1]
         parts = (np.split(array, ends) for array in found)
         for cell, read, predicted, logits in zip(row, laid, *parts, strict=True):
@@ -287,6 +346,16 @@ CELL = work.Kind(
 )  # fmt: skip
 
 
+def _asked_headed(headed: Headed, rows: Sequence[Sequence[Any]]) -> Iterator[dict[str, np.ndarray]]:
+    """As `_answered`, of a model as it is."""
+    order = headed.places()
+    yield from _said(headed.load(), rows, order)
+
+
+#: As `CELL`; without fine-tuning two processors differ by near ties alone.
+ASKED = work.Kind("grids-asked", _asked_headed, version=1, tolerance=0.02, difference=_apart)
+
+
 def _grid(asked: _Asked, answers: Mapping[str, Mapping[str, np.ndarray]]) -> Grid:
     gold, places = next(iter(asked.sets.values())), asked.places
     predictions = np.array([[answers[name]["predicted"] for name in row] for row in places])
@@ -302,4 +371,8 @@ def _grid(asked: _Asked, answers: Mapping[str, Mapping[str, np.ndarray]]) -> Gri
     else:
         scores = {"accuracy": (predictions == gold.labels).astype(np.float64)}
     n_cut = np.array([[answers[name]["n_cut"][0] for name in row] for row in places])
-    return Grid(asked.job.model, tuple(asked.sets), scores, groups_of(gold), predictions, n_cut)
+    logits = np.array([[answers[name]["logits"] for name in row] for row in places])
+    return Grid(
+        asked.job.model, tuple(asked.sets), scores, groups_of(gold), predictions, n_cut,
+        logits=logits,
+    )  # fmt: skip

@@ -6,6 +6,7 @@ its configuration), in an order of its own.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,44 @@ def answers(
     return places[predicted].astype(predicted.dtype), logits[:, np.argsort(places)]
 
 
-def headed(name: loading.Name, recipe: Recipe, *, reads: bool = False) -> Tuned:
+@dataclass(frozen=True)
+class Headed:
     """A model that was fine-tuned elsewhere, with its own head: a classifier, or a reader.
 
-    ``recipe`` is that of the asking: length, windows, precision. Errors as `loading.headed_model`.
+    ``model`` is a name for `loading.headed_model`; ``recipe`` that of the asking (length, windows,
+    precision); ``classes`` ours, None of a reader; ``given`` as in `places_of_labels`.
     """
-    model, tokenizer, limit = loading.headed_model(name, recipe.max_length, reads=reads)
-    device = loading.device_of(None)
-    return Tuned(model.to(device).eval(), tokenizer, limit, recipe, device)
+
+    model: str
+    recipe: Recipe
+    classes: tuple[str, ...] | None
+    given: Mapping[str | int, str] | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What decides its answers but for the text, without loading it."""
+        names = ["max_length", "dtype"] + ["stride", "longest_answer"] * (self.classes is None)
+        return {
+            "model": loading.fingerprint(self.model),
+            "classes": self.classes and list(self.classes),
+            "labels": self.given and sorted([str(label), one] for label, one in self.given.items()),
+            **{name: getattr(self.recipe, name) for name in names},
+        }
+
+    def places(self) -> np.ndarray | None:
+        """`places_of_labels`, before the weights are read; None of a reader."""
+        if self.classes is None:
+            return None
+        config = loading.configuration(self.model)
+        return places_of_labels(config, self.classes, self.given)
+
+    def load(self) -> Tuned:
+        """The model, to be asked. Errors as `loading.headed_model`."""
+        model, tokenizer, limit = loading.headed_model(
+            self.model, self.recipe.max_length, reads=self.classes is None
+        )
+        device = loading.device_of(None)
+        return Tuned(model.to(device).eval(), tokenizer, limit, self.recipe, device)
 
 
 def in_training(model: torch.nn.Module, tokenizer: Any, recipe: Recipe) -> Tuned:

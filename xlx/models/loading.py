@@ -255,6 +255,13 @@ def tokenizer(name: Name) -> Any:
     return folders.load_tokenizer(label, folder)
 
 
+def configuration(name: Name) -> Any:
+    """The configuration of a model alone. Raises as `load`."""
+    label, folder, _ = find(name)
+    model_files(label, folder)
+    return folders.load_config(label, folder)
+
+
 def device_of(device: str | torch.device | None) -> torch.device:
     """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
     device = current().device if device is None else device
