@@ -21,7 +21,11 @@ def test_too_little_text_for_an_interval_is_said(written: Written) -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "says"),
-    [(0.1, 0.3, "differs from"), (-0.3, -0.1, "differs from"), (-0.1, 0.3, "not told apart from")],
+    [
+        (0.1, 0.3, "is above that"),
+        (-0.3, -0.1, "is below that"),
+        (-0.1, 0.3, "not told apart from"),
+    ],
 )
 def test_a_difference_is_one_where_the_interval_says_so(
     low: float, high: float, says: str, written: Written
@@ -55,3 +59,9 @@ def test_what_cannot_be_read_is_said(written: Written) -> None:
     found = changed(written, "reading", unknown=unknown)[-1]
     assert "subwords unknown in ja 40%" in found.sentence
     assert found.value == 0.4
+
+
+def test_a_number_that_rounds_to_nothing_has_no_sign(written: Written) -> None:
+    found = changed(written, "references", difference=-0.001, low=-0.2, high=0.1)
+    compared = [x.sentence for x in found if x.table == "references"]
+    assert all("a difference of 0.00 (−0.20 to 0.10)" in sentence for sentence in compared)

@@ -62,7 +62,8 @@ def _told(row: pd.Series, value: str = "score") -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    text = f"{value:.2f}".replace("-", "−")
+    return "0.00" if text == "−0.00" else text
 
 
 def _numbers(row: pd.Series, value: str = "score") -> tuple[float, float | None, float | None]:
@@ -180,8 +181,8 @@ def _pairs_apart(own: Mapping[str, pd.DataFrame]) -> Found:
 def _compared(own: Mapping[str, pd.DataFrame]) -> Iterator[Found]:
     table = own["references"]
     for _, row in table[table["task"] == MATCHED].iterrows():
-        apart = row["low"] > 0 or row["high"] < 0
-        told = "differs from" if apart else "is not told apart from"
+        verdicts = {"is above": row["low"] > 0, "is below": row["high"] < 0}
+        told = next((word for word, true in verdicts.items() if true), "is not told apart from")
         sentence = (
             f"Its MD among sentences of like length, {row['score']:.2f} at layer {row['layer']}, "
             f"{told} that of {row['reference']}, {row['reference_score']:.2f} at layer "
