@@ -10,12 +10,13 @@ from transformers import ViTConfig, ViTModel
 from tests import tiny
 from tests.report.conftest import LANGUAGES, N, Written
 from xlx.abx.checkpoint_scores import MATCHED
-from xlx.models import batching
+from xlx.models import batching, loading
 from xlx.report import command, estimates
 from xlx.report.estimates import Estimate
 from xlx.report.measures import reported_model
 from xlx.text.corpora import ParallelCorpus
 
+LAST_STEP = str(loading.checkpoints("mini-infoxlm")[-1].path)
 SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none"]
 
 
@@ -106,6 +107,17 @@ def test_the_pooling_is_that_of_the_folder(tmp_path: Path) -> None:
     assert (decoder.kind, decoder.pooling) == ("decoder", "weighted_mean")
 
 
+def test_models_have_names_of_their_own(tmp_path: Path) -> None:
+    own = tiny.save(tmp_path / "mini-xlmr")
+    given = command.arguments(["report", str(own), "--reference", "mini-xlmr,mini-infoxlm"])
+    (model,), (namesake, other) = command.models_of(given)
+    assert model.label == f"mini-xlmr ({model.fingerprint[:6]})"
+    assert namesake.label == f"mini-xlmr ({namesake.fingerprint[:6]})"
+    assert other.label == "mini-infoxlm"
+    usual = command.models_of(command.arguments(["report", "mini-llama", "mini-xlmr"]))[1]
+    assert [other.label for other in usual] == ["mini-infoxlm"]  # itself is none
+
+
 def test_a_model_that_reads_no_text_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -137,6 +149,9 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
         (["mini-infoxlm", *SMALL, "--pivot", "ja"], "ja"),
         (["mini-infoxlm", "--text", "no/folder"], "no/folder"),
         (["mini-infoxlm", *SMALL, "--dtype", "int8"], "int8"),
+        (["mini-infoxlm", *SMALL, "--sentences", "0"], "--sentences is 0"),
+        (["mini-infoxlm", *SMALL, "--sentences", "3"], "take more sentences"),
+        (["mini-infoxlm", LAST_STEP, *SMALL], "are the same model: name it once"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said_in_a_sentence(

@@ -34,6 +34,8 @@ from xlx.text.corpora import ParallelCorpus
 
 #: Sentences of a quick report.
 QUICK = 100
+#: With fewer there is nothing to leave out, and no interval.
+_LEAST = 3
 #: What a model is compared with where nothing else is asked for, by its kind.
 MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
 _OTHERWISE = ("mini-xlmr", "mini-infoxlm")
@@ -83,12 +85,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def report_on(options: argparse.Namespace) -> Path | None:
     """Say what will be done, do it and write it; the page, or None after an estimate."""
-    models = labelled_apart(list(map(reported_model, dict.fromkeys(options.models))))
-    usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
-    named = usual if options.reference is None else options.reference
-    own = {model.fingerprint for model in models}
-    references = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
-    references = [other for other in references if other.fingerprint not in own]
+    models, references = models_of(options)
     corpus, notes = text_of(options)
     pivot = options.pivot or ("en" if "en" in corpus.languages else corpus.languages[0])
     pivot = corpus.select([pivot]).languages[0]
@@ -113,6 +110,21 @@ def report_on(options: argparse.Namespace) -> Path | None:
     return page
 
 
+def models_of(options: argparse.Namespace) -> tuple[list[ReportedModel], list[ReportedModel]]:
+    """The models to report on and those to compare with, each under a name of its own."""
+    models = list(map(reported_model, dict.fromkeys(options.models)))
+    first: dict[str, ReportedModel] = {}
+    for model in models:
+        if (same := first.setdefault(model.fingerprint, model)) is not model:
+            raise ValueError(f"{same.name} and {model.name} are the same model: name it once")
+    usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
+    named = usual if options.reference is None else options.reference
+    others = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
+    others = [other for other in others if other.fingerprint not in first]
+    named_apart = labelled_apart([*models, *others])
+    return named_apart[: len(models)], named_apart[len(models) :]
+
+
 def text_of(options: argparse.Namespace) -> tuple[ParallelCorpus, list[str]]:
     """The text that is asked for, without repeated sentences, and what is to be said of it."""
     with warnings.catch_warnings(record=True) as caught:
@@ -123,7 +135,10 @@ def text_of(options: argparse.Namespace) -> tuple[ParallelCorpus, list[str]]:
             f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "
             "languages: name two or more (--languages), or give text in two or more"
         )
-    n = options.sentences or (QUICK if options.quick else len(corpus))
+    n = QUICK if options.quick else len(corpus)
+    if options.sentences is not None:
+        n = options.sentences
+        checks.whole(n, "--sentences", least=_LEAST)
     return corpus.take(n, options.seed), [str(warning.message) for warning in caught]
 
 
