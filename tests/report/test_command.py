@@ -62,8 +62,12 @@ def test_the_hub_reads_the_metadata(written: Written) -> None:
     assert results["ld"].dataset_args["languages"] == list(LANGUAGES)
 
 
-def test_a_second_run_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = ["report", str(tiny.save(tmp_path / "own")), *SMALL, "--out", str(tmp_path / "out")]
+@pytest.mark.parametrize("architecture", ["xlm-roberta", "gpt2", "t5"])
+def test_a_second_run_computes_nothing(
+    architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tiny.save(tmp_path / "own", architecture)
+    given = ["report", str(own), *SMALL, "--out", str(tmp_path / "out")]
     assert command.main(given) == 0
     first = (tmp_path / "out" / "tables" / "layers.csv").read_bytes()
 
@@ -162,10 +166,18 @@ def test_what_cannot_be_is_said_in_a_sentence(
     assert says in line
 
 
-def test_a_model_larger_than_memory_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("_memory", "GB of memory for its weights in float32"),
+        ("_host_memory", "the states of 12 sentences in 2 languages need"),
+    ],
+)
+def test_what_is_larger_than_memory_is_refused(
+    where: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(estimates, "_memory", lambda: 1e6)
+    monkeypatch.setattr(estimates, "_memory", lambda: 1e12)
+    monkeypatch.setattr(estimates, where, lambda: 1e4)
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "GB of memory for its weights in float32" in line
+    assert says in line

@@ -19,10 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
+import torch
 from huggingface_hub import ModelCardData
 
 import xlx
-from xlx.core import checks, paths, store
+from xlx.core import checks, paths, store, work
 from xlx.core.settings import settings
 from xlx.report.answers import Finding, answers_of
 from xlx.report.card import model_index
@@ -74,8 +75,12 @@ def main(given: Sequence[str] | None = None) -> int:
         with settings(device=options.device, dtype=options.dtype), warnings.catch_warnings():
             warnings.simplefilter("ignore", checks.TextWarning)  # the report says by how much
             report_on(options)
-    except (ValueError, OSError, LookupError) as error:
+    except (ValueError, OSError, work.MissingResultError) as error:
         print(f"xlx report: {error}", file=sys.stderr)
+        return 2
+    except (MemoryError, torch.OutOfMemoryError):
+        said = "out of memory: take --dtype bfloat16, fewer --sentences, or fewer --languages"
+        print(f"xlx report: {said}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nstopped: the same command goes on from here", file=sys.stderr)

@@ -93,12 +93,23 @@ def weights_size(model: ReportedModel) -> float:
 def _memory() -> float:
     """Bytes of memory of the device that models run on; infinite where the system does not say."""
     device = loading.device_of(None)
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1]
+    return torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else _host_memory()
+
+
+def _host_memory() -> float:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return np.inf
+
+
+def _check_states(needed: float, n: int, n_languages: int) -> None:
+    there = _host_memory()
+    if needed > there:
+        raise ValueError(
+            f"the states of {n} sentences in {n_languages} languages need {needed / _GIGA:.1f} GB "
+            f"of memory and there are {there / _GIGA:.1f} GB: take fewer --sentences or --languages"
+        )
 
 
 def _check_disk(needed: float) -> None:
@@ -116,14 +127,15 @@ def _of_model(model: ReportedModel, corpus: ParallelCorpus, max_length: int | No
     weights = weights_size(model)
     encoder = loading.load(model.name)
     n, n_languages = len(corpus), len(corpus.languages)
+    states = 4.0 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
+    masks = 2.0 * n_languages * n**2
+    _check_states(states + masks, n, n_languages)
     reading = _seconds_a_sentence(encoder, model, corpus, max_length)
     scoring = _seconds_a_pair(encoder, corpus)
-    states = 4.0 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
     n_pairs = n_languages * (n_languages - 1) / 2
     # The untrained model reads once and is scored once; bag, length and pairs are of a layer each.
     read = (_READ + 1) * reading * n * n_languages
     scored = scoring * n_pairs * ((_SCORED + 1) * (encoder.n_layers + 1) + 3)
-    masks = 2.0 * n_languages * n**2
     return Estimate(read + scored, weights + states + masks + _BESIDE, 2 * states + weights)
 
 

@@ -5,7 +5,7 @@ LD, MD and retrieval are those of `xlx.abx.checkpoint_scores`, with intervals ov
 among sentences of like length is highest; what is told of languages and pairs is of that layer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
@@ -294,7 +294,7 @@ def report_tables(
     pivot: str = "en",
     references: Sequence[ReportedModel] = (),
     max_length: int | None = None,
-    tell: object = lambda text: None,
+    tell: Callable[[str], object] = lambda text: None,
 ) -> dict[str, pd.DataFrame]:
     """All tables of a report, by the names of `HEADINGS`; ``tell`` is called before each step."""
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in HEADINGS}
