@@ -58,6 +58,34 @@ def test_intervals_are_over_documents(written: Written, corpus: ParallelCorpus) 
     np.testing.assert_allclose(of_languages["high"], of_lens.interval()[1])
 
 
+def of_means(values: np.ndarray) -> Average:
+    """Averages of groups of one position each, ``(n, n_groups)``."""
+    k = values.shape[1]
+    score = values.mean(axis=1)
+    left_out = (values.sum(axis=1, keepdims=True) - values) / (k - 1)
+    return Average(score, left_out - score[:, None], np.ones(k))
+
+
+def test_a_layer_chosen_on_one_half_is_scored_on_the_other() -> None:
+    values = np.random.default_rng(1).normal(size=(5, 9))
+    chosen, score = measures.choice_elsewhere(of_means(values), 3)
+    kept = np.random.default_rng(3).permutation(9) < 4
+    halves = values[:, kept].mean(axis=1), values[:, ~kept].mean(axis=1)
+    assert chosen == [half.argmax() for half in halves]
+    expected = (halves[1][chosen[0]] + halves[0][chosen[1]]) / 2
+    assert score == pytest.approx(expected, abs=1e-12)
+    assert measures.choice_elsewhere(of_means(values[:, :3]), 3)[0] == []
+
+
+def test_the_choice_elsewhere_is_not_too_high() -> None:
+    draw = np.random.default_rng(2)
+    means = [of_means(draw.normal(size=(7, 40))) for _ in range(300)]
+    naive = np.mean([mean.score.max() for mean in means])
+    elsewhere = np.mean([measures.choice_elsewhere(mean, 1)[1] for mean in means])
+    assert naive > 0.15
+    assert abs(elsewhere) < 0.03
+
+
 def test_pairs_and_directions(written: Written, corpus: ParallelCorpus) -> None:
     table = rows(written.tables["pairs"], model="mini-infoxlm")
     layer = int(table["layer"].iloc[0])

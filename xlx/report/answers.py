@@ -97,6 +97,9 @@ def _layer(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
     last = _row(apart, layer=apart["layer"].max())
     below = f"; the last is {_told(last, 'difference')} below"
     end = "" if last["layer"] == layer else below
+    elsewhere = own["layer_choice"]["score_elsewhere"].iloc[0]
+    if not pd.isna(elsewhere):
+        end += f"; chosen on one half of the text and scored on the other, {_number(elsewhere)}"
     sentence = (
         f"Layer {layer} of {apart['layer'].max()} (0: embeddings), where MD among sentences of "
         f"like length is highest, {_told(row)}: {others}{end}."

@@ -30,8 +30,8 @@ from xlx.text.corpora import ParallelCorpus
 TOLD = ("LD", "MD", MATCHED, "retrieval")
 #: What stands for a model's own architecture with random weights.
 UNTRAINED = "untrained"
-#: Seed of those.
-WEIGHTS_SEED = 1
+#: Seed of those, and of the halves of the text on which the layer is chosen.
+WEIGHTS_SEED, HALVES_SEED = 1, 1
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,36 @@ def layer_rows(measured: Measured) -> pd.DataFrame:
     table = averaged_scores([measured.raw, measured.centred], TOLD, by=["layer"])
     table["model"] = measured.model.label
     return table.drop(columns="checkpoint")
+
+
+def choice_elsewhere(mean: Average, seed: int) -> tuple[list[int], float]:
+    """The row of the highest score on each half of the groups, and its score on the other half.
+
+    The highest of several noisy scores is too high where it was chosen; on other text it is not.
+    ``mean`` is of several scores, ``(n,)``; the halves, which ``seed`` draws, change places and
+    their scores are averaged. Half a text is scored to first order (`Average.within`). NaN where a
+    half would have fewer than two groups.
+    """
+    n = len(mean.sizes)
+    if n < 4:
+        return [], np.nan
+    kept = np.random.default_rng(seed).permutation(n) < n // 2
+    halves = [mean.within(kept), mean.within(~kept)]
+    chosen = [int(half.score.argmax()) for half in halves]
+    scores = [half.score[row] for half, row in zip(halves, reversed(chosen), strict=True)]
+    return chosen, float(np.mean(scores))
+
+
+def choice_rows(measured: Measured) -> pd.DataFrame:
+    """The chosen layer, those that halves of the text would choose, and their score elsewhere."""
+    mean = average(measured.raw, MATCHED, by=["layer"])
+    halves, elsewhere = choice_elsewhere(mean, HALVES_SEED)
+    row = {
+        "model": measured.model.label, "layer": measured.layer,
+        "score": float(mean.score[measured.layer]), "of_halves": ", ".join(map(str, halves)),
+        "score_elsewhere": elsewhere,
+    }  # fmt: skip
+    return pd.DataFrame([row])
 
 
 def layer_differences(measured: Measured) -> pd.DataFrame:
@@ -281,6 +311,7 @@ def reading_rows(measured: Measured, corpus: ParallelCorpus) -> pd.DataFrame:
 #: Table → the words that head it.
 HEADINGS = {
     "layers": "Scores by layer", "layer_differences": "The chosen layer and the others",
+    "layer_choice": "The layer that halves of the text would choose",
     "references": "Compared with what else there is", "coverage": "Languages covered (MEXA)",
     "languages": "LD and MD by language", "pairs": "Pairs of languages",
     "retrieval": "Retrieval in each direction", "reading": "What the tokenizer reads",
@@ -307,6 +338,7 @@ def report_tables(
         compared = reference_scores_of(model, corpus, others, max_length)
         tell(f"{model.label}: pairs of languages at layer {measured.layer}")
         made = {
+            "layer_choice": choice_rows(measured),
             "layers": layer_rows(measured), "layer_differences": layer_differences(measured),
             "references": reference_rows(measured, compared),
             "coverage": coverage_rows(measured), "languages": language_rows(measured),

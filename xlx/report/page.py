@@ -71,7 +71,8 @@ _READING = (
     "they are for independent sentences, and too narrow where documents differ. Differences "
     "are taken on the same text, so their intervals are narrower than those of the two scores "
     "suggest.",
-    "The layer is chosen on the text that is reported: its score is on average a little too high.",
+    "The layer is chosen on the text that is reported, so its score is on average a little too "
+    "high; chosen on one half of the documents and scored on the other, it is not.",
 )
 
 
