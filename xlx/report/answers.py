@@ -51,7 +51,7 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str) -> list[Finding]:
     ]
 
 
-Found = tuple[str, float, float | None, float | None]
+Answered = tuple[str, float, float | None, float | None]
 
 
 def _told(row: pd.Series, value: str = "score") -> str:
@@ -84,7 +84,7 @@ def _listed(names: Sequence[object]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _layer(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+def _layer(own: Mapping[str, pd.DataFrame], layer: int) -> Answered:
     apart = own["layer_differences"]
     row = _row(own["layers"], space="raw", task=MATCHED, layer=layer)
     # Of the layer itself both ends are 0.
@@ -107,7 +107,7 @@ def _layer(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
     return sentence, *_numbers(row)
 
 
-def _languages_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+def _languages_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Answered:
     raw, centred = (
         _row(own["layers"], space=space, task="LD", layer=layer) for space in ("raw", "centred")
     )
@@ -119,7 +119,7 @@ def _languages_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
     return sentence, *_numbers(raw)
 
 
-def _meanings_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+def _meanings_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Answered:
     plain, matched = (
         _row(own["layers"], space="raw", task=task, layer=layer) for task in ("MD", MATCHED)
     )
@@ -133,7 +133,7 @@ def _meanings_apart(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
     return sentence, *_numbers(matched)
 
 
-def _retrieval(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
+def _retrieval(own: Mapping[str, pd.DataFrame], layer: int) -> Answered:
     row = _row(own["layers"], space="raw", task="retrieval", layer=layer)
     pivot, ways = own["coverage"]["pivot"].iloc[0], own["retrieval"]
     out, back = (ways.loc[ways[side] == pivot, "score"].mean() for side in ("query", "among"))
@@ -145,7 +145,7 @@ def _retrieval(own: Mapping[str, pd.DataFrame], layer: int) -> Found:
     return sentence, *_numbers(row)
 
 
-def _coverage(own: Mapping[str, pd.DataFrame]) -> Found:
+def _coverage(own: Mapping[str, pd.DataFrame]) -> Answered:
     table = own["coverage"].query("layers == 'max'").sort_values("mu", kind="stable")
     least, most = table.iloc[0], table.iloc[-1]
     covered, lowest = table[table["mu"] >= COVERED], table[table["band"] == BANDS[0]]
@@ -167,7 +167,7 @@ def _means(table: pd.DataFrame, kind: str) -> str:
     return _listed([f"{name} {mean:.2f} ({n})" for name, mean, n in means.itertuples()])
 
 
-def _pairs_apart(own: Mapping[str, pd.DataFrame]) -> Found:
+def _pairs_apart(own: Mapping[str, pd.DataFrame]) -> Answered:
     pairs = own["pairs"][own["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
 
     def named(row: pd.Series) -> str:
@@ -181,7 +181,7 @@ def _pairs_apart(own: Mapping[str, pd.DataFrame]) -> Found:
     return sentence, *_numbers(pairs.iloc[0])
 
 
-def _compared(own: Mapping[str, pd.DataFrame]) -> Iterator[Found]:
+def _compared(own: Mapping[str, pd.DataFrame]) -> Iterator[Answered]:
     table = own["references"]
     for _, row in table[table["task"] == MATCHED].iterrows():
         verdicts = {"is above": row["low"] > 0, "is below": row["high"] < 0}
@@ -194,7 +194,7 @@ def _compared(own: Mapping[str, pd.DataFrame]) -> Iterator[Found]:
         yield sentence, *_numbers(row, "difference")
 
 
-def _reading(own: Mapping[str, pd.DataFrame]) -> Found:
+def _reading(own: Mapping[str, pd.DataFrame]) -> Answered:
     table, said = own["reading"], []
     for column, what in (("unknown", "subwords unknown"), ("cut", "sentences cut")):
         over = table[table[column] > ILLEGIBLE].sort_values(column, ascending=False, kind="stable")
