@@ -1,6 +1,7 @@
 """Models that are too large for one device: told before loading, spread over several, quantised."""
 
 import pickle
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import torch
 import xlx
 from tests import tiny
 from tests.models.conftest import assert_close, assert_one_sentence
+from xlx.core.settings import SettingsError, current
 from xlx.models import batching, embeddings, loading, memory, precision
 from xlx.models.loading import load
 from xlx.models.words import embed_words
@@ -213,3 +215,14 @@ def test_the_setting_of_the_budget_sets_the_batches() -> None:
         assert len(batching.batches(lengths, 80)) == 1
     with pytest.raises(ValueError, match="token_budget is 0"):
         xlx.settings(token_budget=0)
+
+
+def test_the_environment_sets_budget_and_precision(monkeypatch) -> None:
+    monkeypatch.setattr(sys.modules[current.__module__], "_current", None)
+    monkeypatch.setenv("XLX_TOKEN_BUDGET", "20000")
+    monkeypatch.setenv("XLX_DTYPE", "tf32")
+    assert (current().token_budget, current().dtype) == (20000, "tf32")
+    monkeypatch.setattr(sys.modules[current.__module__], "_current", None)
+    monkeypatch.setenv("XLX_TOKEN_BUDGET", "many")
+    with pytest.raises(SettingsError, match="XLX_TOKEN_BUDGET is 'many': give a number"):
+        current()
