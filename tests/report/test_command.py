@@ -13,12 +13,11 @@ from xlx.abx.checkpoint_scores import MATCHED
 from xlx.models import batching, loading
 from xlx.report import command, estimates
 from xlx.report.estimates import Estimate
-from xlx.report.inputs import QUICK_LANGUAGES, quick_languages, reported_models, reported_text
 from xlx.report.measures import reported_model
 from xlx.text.corpora import ParallelCorpus
 
 LAST_STEP = str(loading.checkpoints("mini-infoxlm")[-1].path)
-SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none", "--no-notebook"]
+SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none"]
 
 
 def test_what_the_numbers_are_of_is_said(written: Written) -> None:
@@ -39,8 +38,7 @@ def test_answers_are_rows_of_the_tables(written: Written) -> None:
             continue
         if answer["table"] == "retrieval":  # the mean over pairs has an interval of its own
             own = written.tables["layers"]
-        values = {"coverage": "mu", "references": "difference", "printed": "here"}
-        value = values.get(answer["table"], "score")
+        value = {"coverage": "mu", "references": "difference"}.get(answer["table"], "score")
         ends = own[[value, "low", "high"]].itertuples(index=False, name=None)
         assert (answer["value"], answer["low"], answer["high"]) in set(ends)
         shown = f"{answer['value']:.2f} ({answer['low']:.2f} to {answer['high']:.2f})"
@@ -77,9 +75,7 @@ def test_a_second_run_computes_nothing(
         raise AssertionError("a model reads what it has read")
 
     monkeypatch.setattr(batching, "hidden_states", unwanted)
-    monkeypatch.setattr(
-        command, "estimate", lambda *_: Estimate(1, 1, 1, {reported_model(own).label: 1.0})
-    )
+    monkeypatch.setattr(command, "estimate", lambda *_: Estimate(1, 1, 1))
     assert command.main(given) == 0
     assert (tmp_path / "out" / "tables" / "layers.csv").read_bytes() == first
 
@@ -117,11 +113,12 @@ def test_the_pooling_is_that_of_the_folder(tmp_path: Path) -> None:
 
 def test_models_have_names_of_their_own(tmp_path: Path) -> None:
     own = tiny.save(tmp_path / "mini-xlmr")
-    (model,), (namesake, other) = reported_models([str(own)], ["mini-xlmr", "mini-infoxlm"])
+    given = command.arguments(["report", str(own), "--reference", "mini-xlmr,mini-infoxlm"])
+    (model,), (namesake, other) = command.models_of(given)
     assert model.label == f"mini-xlmr ({model.fingerprint[:6]})"
     assert namesake.label == f"mini-xlmr ({namesake.fingerprint[:6]})"
     assert other.label == "mini-infoxlm"
-    usual = reported_models(["mini-llama", "mini-xlmr"])[1]
+    usual = command.models_of(command.arguments(["report", "mini-llama", "mini-xlmr"]))[1]
     assert [other.label for other in usual] == ["mini-infoxlm"]  # itself is none
 
 
@@ -141,7 +138,8 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
     for code in ("de", "ja"):
         lines = "\n".join(corpus.sentences[code]) + "\n"
         (tmp_path / f"{code}.txt").write_text(lines, encoding="utf-8")
-    text, notes = reported_text(str(tmp_path))
+    options = command.arguments(["report", "mini-infoxlm", "--text", str(tmp_path)])
+    text, notes = command.text_of(options)
     assert (text.languages, len(text), notes) == (("de", "ja"), N, [])
     assert text.sentences["ja"] == corpus.sentences["ja"]
 
@@ -157,7 +155,6 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
         (["mini-infoxlm", *SMALL, "--dtype", "int8"], "int8"),
         (["mini-infoxlm", *SMALL, "--sentences", "0"], "--sentences is 0"),
         (["mini-infoxlm", *SMALL, "--sentences", "3"], "take more sentences"),
-        (["mini-infoxlm", *SMALL, "--tasks", "no-such.csv"], "no-such.csv"),
         (["mini-infoxlm", LAST_STEP, *SMALL], "are the same model: name it once"),
     ],
 )  # fmt: skip
@@ -184,11 +181,3 @@ def test_what_is_larger_than_memory_is_refused(
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
-
-
-def test_a_quick_report_is_of_few_languages_unless_they_are_named() -> None:
-    text, _ = reported_text("wmt24pp")
-    assert set(quick_languages(text)) == set(QUICK_LANGUAGES)
-    assert quick_languages(text, "fi")[0] == "fi"
-    other = text.select(["fi", "sv", "da", "en"])
-    assert quick_languages(other) == ["en", "fi", "sv", "da"]

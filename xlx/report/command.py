@@ -12,6 +12,7 @@ import io
 import json
 import re
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -23,32 +24,22 @@ from huggingface_hub import ModelCardData
 
 import xlx
 from xlx.core import checks, paths, store, work
-from xlx.core.run import NotebookFailed
 from xlx.core.settings import settings
 from xlx.report.answers import Finding, answers_of
 from xlx.report.card import model_index
-from xlx.report.course import Course, read_ahead
 from xlx.report.estimates import estimate
-from xlx.report.inputs import (
-    QUICK,
-    QUICK_LANGUAGES,
-    pivot_of,
-    quick_languages,
-    reported_models,
-    reported_text,
-)
-from xlx.report.measures import ReportedModel
-from xlx.report.notebook_copy import executed_copy
+from xlx.report.measures import ReportedModel, labelled_apart, report_tables, reported_model
 from xlx.report.page import report_page
-from xlx.report.predicted_tasks import scores_of_tasks
-from xlx.report.probed_labels import FEW_LABELS, ProbeSizes
-from xlx.report.tables import report_tables
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
-_QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
+#: Sentences of a quick report.
+QUICK = 100
 #: With fewer there is nothing to leave out, and no interval.
 _LEAST = 3
+#: What a model is compared with where nothing else is asked for, by its kind.
+MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
+_OTHERWISE = ("mini-xlmr", "mini-infoxlm")
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -62,16 +53,13 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--languages", type=_listed, help="codes, as de,en,ja; all by default")
     add("--pivot", help="the language that others are aligned with (en)")
     add("--reference", type=_listed, help="models to compare with, or none")
-    add("--tasks", nargs="+", metavar="FILE", help="scores by language: lm-evaluation-harness, CSV")
-    add("--probe", action="store_true", help="parts of speech and topics, too")
-    add("--quick", action="store_true", help=_QUICKLY)
+    add("--quick", action="store_true", help=f"{QUICK} sentences: wider intervals")
     add("--sentences", type=int, help="how many, drawn at random; all by default")
     add("--seed", type=int, default=1, help="of the draw")
     add("--max-length", type=int, help="subwords of a sentence; what the model takes by default")
     add("--device", help="cpu, cuda, cuda:1")
     add("--dtype", default="float32", help="float32 or bfloat16")
     add("--out", type=Path, help="folder of the report; build/reports/<model> by default")
-    add("--no-notebook", dest="notebook", action="store_false", help="leave no executed notebook")
     add("--estimate", action="store_true", help="say what it takes, and stop")
     return parser.parse_args(given)
 
@@ -102,59 +90,61 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def report_on(options: argparse.Namespace) -> Path | None:
     """Say what will be done, do it and write it; the page, or None after an estimate."""
-    models, references = reported_models(options.models, options.reference)
-    n = _number_of_sentences(options)
-    corpus, notes = reported_text(options.text, options.languages, n, options.seed)
-    if options.quick and options.languages is None:
-        codes = quick_languages(corpus, options.pivot)
-        corpus, notes = reported_text(options.text, codes, n, options.seed)
-    pivot, probes = pivot_of(corpus, options.pivot), _probe_sizes(options)
-    tasks = None
-    if options.tasks:
-        tasks, more = scores_of_tasks(options.tasks, models, corpus, pivot)
-        notes += more
+    models, references = models_of(options)
+    corpus, notes = text_of(options)
+    pivot = options.pivot or ("en" if "en" in corpus.languages else corpus.languages[0])
+    pivot = corpus.select([pivot]).languages[0]
     folder = options.out or paths.BUILD / "reports" / _plain("+".join(x.label for x in models))
     print(
         f"{', '.join(model.label for model in models)}: {len(corpus)} sentences of "
         f"{corpus.name} in {len(corpus.languages)} languages, beside "
         f"{', '.join(x.label for x in references) or 'no other model'}"
     )
-    foreseen = estimate(models, references, corpus, options.max_length, probes)
+    foreseen = estimate(models, references, corpus, options.max_length)
     print(f"{foreseen}; less where it was computed before. Stop it at any time: it goes on there.")
     if options.estimate:
         return None
-    course, done = Course(foreseen), 0.0
-    for model in models:
-        course.tell(f"{model.label}: reading")
-        read_ahead(model, corpus, options.max_length, course, done)
-        done += foreseen.reading[model.label]
+    began = time.monotonic()
     tables = report_tables(
         models, corpus, pivot=pivot, references=references, max_length=options.max_length,
-        tasks=tasks, probes=probes, tell=course.tell,
+        tell=lambda text: print(f"{time.monotonic() - began:6.0f} s  {text}", flush=True),
     )  # fmt: skip
     about = _about(options, models, references, corpus, pivot)
     page = write_report(folder, tables, about, notes)
-    course.tell(page)
-    if options.notebook:
-        try:
-            course.tell(executed_copy(folder / "report.ipynb", options, corpus))
-        except NotebookFailed as error:  # the report itself is there
-            print(f"xlx report: its notebook {error}", file=sys.stderr)
+    print(f"{time.monotonic() - began:6.0f} s  {page}")
     return page
 
 
-def _number_of_sentences(options: argparse.Namespace) -> int | None:
-    """How many are drawn; None: all."""
+def models_of(options: argparse.Namespace) -> tuple[list[ReportedModel], list[ReportedModel]]:
+    """The models to report on and those to compare with, each under a name of its own."""
+    models = list(map(reported_model, dict.fromkeys(options.models)))
+    first: dict[str, ReportedModel] = {}
+    for model in models:
+        if (same := first.setdefault(model.fingerprint, model)) is not model:
+            raise ValueError(f"{same.name} and {model.name} are the same model: name it once")
+    usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
+    named = usual if options.reference is None else options.reference
+    others = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
+    others = [other for other in others if other.fingerprint not in first]
+    named_apart = labelled_apart([*models, *others])
+    return named_apart[: len(models)], named_apart[len(models) :]
+
+
+def text_of(options: argparse.Namespace) -> tuple[ParallelCorpus, list[str]]:
+    """The text that is asked for, without repeated sentences, and what is to be said of it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", corpora.CorpusWarning)
+        corpus = corpora.load(options.text, options.languages, drop_duplicates=True)
+    if len(corpus.languages) < 2:
+        raise ValueError(
+            f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "
+            "languages: name two or more (--languages), or give text in two or more"
+        )
+    n = QUICK if options.quick else len(corpus)
     if options.sentences is not None:
-        checks.whole(options.sentences, "--sentences", least=_LEAST)
-        return options.sentences
-    return QUICK if options.quick else None
-
-
-def _probe_sizes(options: argparse.Namespace) -> ProbeSizes | None:
-    if not options.probe:
-        return None
-    return FEW_LABELS if options.quick else ProbeSizes()
+        n = options.sentences
+        checks.whole(n, "--sentences", least=_LEAST)
+    return corpus.take(n, options.seed), [str(warning.message) for warning in caught]
 
 
 def _plain(name: str) -> str:
@@ -183,7 +173,7 @@ def _about(
         "sentences": len(corpus),
         "documents": len(set(corpora.documents(corpus))),
         "pivot": pivot,
-        "quick": options.quick,
+        "quick": len(corpus) <= QUICK,
         "seed": options.seed,
         "max_length": options.max_length,
         "dtype": options.dtype,
