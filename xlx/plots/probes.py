@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, rows_of, scale_about
-from xlx.plots.primitives import curves, heatmap, lanes, scatter
+from xlx.plots.primitives import bars, curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     ABOUT,
     BLUE,
@@ -43,15 +43,12 @@ def probe_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
 
 @styled
-def best_checkpoints(
-    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
-) -> Figure:
+def best_checkpoints(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Accuracy by language and checkpoint, the best checkpoint of a language framed (Figure 10).
 
     ``table`` has ``language``, ``checkpoint``, ``accuracy`` and ``best`` (True for one checkpoint
     a language); ``names`` gives the languages from top to bottom. Colours tell how much accuracy
-    is gained or lost since the first checkpoint, on one scale for a task; ``labels`` tells of a
-    task what accuracy is, if something else.
+    is gained or lost since the first checkpoint, on one scale for a task.
     """
     table = table.sort_values(["checkpoint"], kind="stable")
     keys = ["model", "task", "language"]
@@ -65,13 +62,11 @@ def best_checkpoints(
     table["panel"] = table["task"] + ": " + table["model"]
     on = heatmap(
         table, row="language", column="checkpoint", value="gain", panel="panel", rows=list(names),
-        across=sorted(table["checkpoint"].unique()), own_rows=True,
-        tops=lambda step: f"{step:,}", framed="best", cell=(0.2, 0.165),
+        own_rows=True, tops=lambda step: f"{step:,}", framed="best", cell=(0.2, 0.165),
         edge=(0.5, 1.6), columns=len(models) * len(tasks), turned=90, cmap=ABOUT,
         norm={task: scale_about(part["gain"]) for task, part in parts(table, "task")},
         bar_by=lambda key: key.partition(": ")[0],
-        bar={task: f"{task}: {(labels or {}).get(task, 'accuracy')} − that of\nthe first checkpoint"
-             for task in tasks},
+        bar={task: f"{task}: accuracy − that of\nthe first checkpoint" for task in tasks},
     )  # fmt: skip
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
@@ -129,28 +124,50 @@ def coefficients(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def transfer_matrices(
-    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
-) -> Figure:
+def selection_bars(
+    table: pd.DataFrame, summary: pd.DataFrame, names: Mapping[str, str]
+) -> Figure:  # fmt: skip
+    """Gain of the checkpoint with the lowest LD over the last one, by language (Figure 13).
+
+    ``table`` has ``model``, ``language`` and ``delta``, ``summary`` a ``centre``, ``low`` and
+    ``high`` a model. Languages stand in one order in all panels, that of their mean gain; 0 is a
+    tie: both rules choose checkpoints that are as good.
+    """
+    mean = {code: part["delta"].mean() for code, part in parts(table, "language")}
+    ranked = sorted(mean, key=mean.get, reverse=True)
+    on = bars(table, item="language", value="delta", panel="model", items=ranked,
+              names=names.get, lane=0.15)  # fmt: skip
+    across(on, 0, **ZERO | {"linestyle": "-"})
+    for axes, rows in on.each(summary):
+        axes.axvspan(rows["low"].item(), rows["high"].item(), color=VERMILION, alpha=0.3, zorder=0)
+        axes.axvline(rows["centre"].item(), color=VERMILION, linewidth=1.2)
+    line = {"color": VERMILION, "marker": ""}
+    centre = handle("median over languages (Hodges-Lehmann), 95 % interval", line, line=True)
+    what = "Δ = gap of the last − gap of the lowest-LD checkpoint (accuracy; 0: a tie)"
+    return on.done(what, handles=[centre])
+
+
+@styled
+def transfer_matrices(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Transfer from source (row) to target (column), the best source framed (Figure 14).
 
     ``table`` has ``source``, ``target``, ``accuracy`` and ``best`` (True for the best other source
     of a target), and may have ``majority``, the share of the target's commonest label: then
     colours tell how far the accuracy is above or below it. A task has one scale, and the languages
-    that it has, by family; ``labels`` tells of a task what its colours are, if something else.
+    that it has, by family.
     """
     above = "majority" in table
     value = table["accuracy"] - table["majority"] if above else table["accuracy"]
     table = table.assign(value=value, itself=table["source"] == table["target"])
     table["best"] = table["best"] & ~table["itself"]
     norms = {t: scale_about(x["value"]) for t, x in parts(table[~table["itself"]], "task")}
-    what = "accuracy − share of\nthe commonest label" if above else "accuracy (bright: high)"
+    what = "accuracy − share of the commonest label" if above else "accuracy (bright: high)"
     n = max(part["source"].nunique() for _, part in parts(table, "task"))
     on = heatmap(
         table, row="source", column="target", value="value", panel=("model", "task"),
         rows=list(names), across=list(names), own_rows=True, own_columns=True,
         framed="best", hatched="itself", cell=(2.65 / n, 2.65 / n), edge=(0.7, 1.5), turned=90,
-        bar_by=lambda key: key[1], bar={task: (labels or {}).get(task, what) for task in norms},
+        bar_by=lambda key: key[1], bar={task: what for task in norms},
         **({"norm": norms, "cmap": ABOUT} if above else {}),
     )  # fmt: skip
     handles = [
