@@ -1,5 +1,7 @@
 """Ten sentences in three languages, and what a shipped series and its last model make of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,3 +32,9 @@ def measured(corpus: ParallelCorpus) -> list[measurement.Measurement]:
 def states(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
     """Those of the last checkpoint."""
     return embeddings.embed_corpus(loading.load("mini-infoxlm"), corpus).states
+
+
+@pytest.fixture(scope="session")
+def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
+    """The same, in documents of two."""
+    return replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))

@@ -1,23 +1,17 @@
 """Tables of scores over training and depth."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from xlx.abx import courses, surface
-from xlx.abx.averages import average
+from xlx.abx.averages import average, averaged_scores
 from xlx.abx.checkpoint_scores import SPACES, CheckpointScores
 from xlx.family.recipes import RECIPES
 from xlx.text.corpora import ParallelCorpus
 
 NAME = "mini-infoxlm"
-
-
-@pytest.fixture(scope="module")
-def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
-    return replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +59,20 @@ def test_spaces_and_what_is_uncut(
         assert table.loc[(of.model, "LD", space), 0] == pytest.approx(first)
     whole = courses.uncut_differences([NAME], history[-1:], grouped)
     pd.testing.assert_series_equal(whole["all", 10], whole["uncut", 10], check_names=False)
+
+
+def test_scores_within_some_languages(history: Sequence[CheckpointScores]) -> None:
+    table = courses.scores_within(history, ["de", "en"], embedding_layer=False)
+    of_last = history[-1].scores
+    expected = of_last.scores["MD"][1:, of_last.pairs.index(("de", "en"))].mean()
+    row = table.query("task == 'MD' and checkpoint > 0").iloc[0]
+    assert row["score"] == pytest.approx(expected)
+    assert len(table) == 2 * len(courses.DRAWN)
+    whole = courses.scores_within(history, ["de", "en", "fr"], by=["layer"])
+    same = averaged_scores(history, courses.DRAWN, by=["layer"])
+    pd.testing.assert_series_equal(
+        whole["score"].sort_values(ignore_index=True), same["score"].sort_values(ignore_index=True)
+    )
 
 
 def test_claims_of_several_series(history: Sequence[CheckpointScores]) -> None:

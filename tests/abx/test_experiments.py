@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from xlx.abx import experiments, lengths, member_scores, series, tradeoff
+from xlx.abx import experiments, lengths, member_scores, series, surface, tradeoff
+from xlx.abx.averages import averaged_scores
+from xlx.abx.checkpoint_scores import MATCHED, WEIGHTINGS, CheckpointScores
 from xlx.abx.discrimination import SCORES, PairScores, average_layers, pair_scores
 from xlx.abx.measurement import Measurement
 from xlx.text.corpora import ParallelCorpus
@@ -28,9 +30,28 @@ def measurement(model: str, step: int, cut: int = 0) -> Measurement:
     return Measurement(model, step, pairs, influence, cuts, CODES)
 
 
-HISTORIES = [[measurement(name, step) for step in (0, 5, 9)] for name in ("zeta", "alpha1")]
-MEASURED = [found for history in HISTORIES for found in history]
-BY_LAYER = pair_scores(series.score_table(MEASURED))
+TASKS = (*SCORES, MATCHED)
+
+
+def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> CheckpointScores:
+    """Made-up scores, and what they change by without each of three documents."""
+    rng = np.random.default_rng([len(model), step])
+    scores = {task: rng.uniform(0.4, 0.9, (n_layers, len(PAIRS), 2)) for task in TASKS}
+    shapes = {**dict.fromkeys(WEIGHTINGS, (n_layers, 3)), "languages": (n_layers, len(CODES), 3)}
+    changes = {
+        of: {task: rng.normal(0, 0.01, shape) for task in TASKS} for of, shape in shapes.items()
+    }
+    masked = {MATCHED: np.full((len(PAIRS), 2), 7)}
+    pairs = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, {}, masked)
+    cuts = dict.fromkeys(CODES, 1) | {"en": cut}
+    sizes = {"documents": np.array([3, 3, 4])}
+    return CheckpointScores(model, step, "raw", pairs, {"documents": changes}, sizes, cuts, CODES)
+
+
+HISTORIES = [[checkpoint(name, step) for step in (0, 5, 9)] for name in ("zeta", "alpha1")]
+MEASURED = [of for history in HISTORIES for of in history]
+LAST = [history[-1] for history in HISTORIES]
+BY_LAYER = tradeoff.layer_pairs(MEASURED)
 
 
 def bag_of(*_: object) -> pd.DataFrame:
@@ -43,13 +64,15 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> ParallelCorpus:
     monkeypatch.setattr(series, "bag_scores", bag_of)
     monkeypatch.setattr(lengths, "length_scores", bag_of)
     monkeypatch.setattr(lengths, "bag_like_length", lambda *_: SimpleNamespace(scores=[0.7]))
+    for name in ("subword_bag", "length_alone"):
+        monkeypatch.setattr(surface, name, lambda *_, **__: checkpoint("bag", 1, n_layers=1))
     sentences = {code: tuple(f"{code} " + "x" * (28 + i) for i in range(N)) for code in CODES}
     return ParallelCorpus("toy", sentences, tuple(map(str, range(N))), ("",) * N, "none", "")
 
 
 def test_cut_shares_are_told_once_for_models_that_share_them() -> None:
     names = {"a": 0, "b": 0, "c": 4}
-    found = experiments.cut_table([measurement(name, 0, cut) for name, cut in names.items()])
+    found = experiments.cut_table([checkpoint(name, 0, cut) for name, cut in names.items()])
     assert found["cut (%)"].tolist() == pytest.approx([50 / 6, 10, 0, 15, 40, 10])
     assert found.index.tolist() == [
         ("a, b", "mean of 6"), ("a, b", "de nl ru uk ja"), ("a, b", "en"),
@@ -86,7 +109,7 @@ def test_example_triplets_are_those_of_the_algorithms(corpus: ParallelCorpus) ->
 
 
 def test_retrieval_is_paired_as_printed() -> None:
-    last = HISTORIES[0][-1]
+    last = LAST[0]
     pairs = experiments.retrieval_pairs([last], embedding_layer=False).set_index(["pairing", *ENDS])
     scores = {task: found.mean(axis=-1) for task, found in last.scores.scores.items()}
     row = pairs.loc["MD all, retrieval last", "de", "en"]
@@ -102,36 +125,26 @@ def test_retrieval_is_paired_as_printed() -> None:
 ENDS = experiments.PAIR
 
 
-def test_tables_of_a_history(corpus: ParallelCorpus) -> None:
-    last = [history[-1] for history in HISTORIES]
-    found = experiments.pairs_by_layer(last, "de", ["ja", "en"])
-    value = last[0].scores.scores["MD"][2, PAIRS.index(("de", "ja")), 0]
-    assert found.loc[("zeta", 9, 90, "ja", "MD"), 2] == pytest.approx(value)
-    assert len(found) == 2 * 2 * 2
-    references = experiments.reference_scores(["n", "m"], ["zeta", "alpha1"], corpus, None)
-    assert references["length alone"]["model"].unique().tolist() == ["zeta", "alpha1"]
-    rates = experiments.learning_rates(["mini-xlmr"], [[SimpleNamespace(model="m", step=0)]])
-    assert 0 < rates.iloc[0, 0] < 0.1
-
-
 def test_pairs_hold_ld_beside_md_and_correlate_as_by_hand() -> None:
     pairs = tradeoff.tradeoff_pairs(BY_LAYER)
     assert pairs["model"].unique().tolist() == ["zeta", "alpha1"]  # the order given
     row = pairs.set_index(["model", "checkpoint", *ENDS]).loc["zeta", 5, "de", "nl"]
-    scores = HISTORIES[0][1].scores.scores["LD"][:, PAIRS.index(("de", "nl"))]
-    assert row["LD"] == pytest.approx(scores.mean())
+    scores = HISTORIES[0][1].scores.scores
+    for task in ("LD", MATCHED):
+        assert row[task] == pytest.approx(scores[task][:, PAIRS.index(("de", "nl"))].mean())
     found = tradeoff.tradeoff_correlations(BY_LAYER, n_resamples=20)
-    found = found.set_index(["observations", "method", "model"])
+    found = found.set_index(["observations", "LD with", "method", "model"])
     last = pairs[(pairs["model"] == "alpha1") & (pairs["checkpoint"] == 9)]
-    expected = stats.spearmanr(last["LD"], last["MD"]).statistic
-    assert found.loc[("pairs, last checkpoint", "spearman", "alpha1"), "r"] == pytest.approx(
-        expected
-    )
-    assert found["n"].tolist()[-4:] == [45] * 4
-    assert found["printed (XLM-R)"].tolist()[::2] == [-0.74, -0.68, -0.83, -0.72, -0.66, -0.53]
+    for meaning in ("MD", MATCHED):
+        rank = stats.spearmanr(last["LD"], last[meaning]).statistic
+        key = "pairs, last checkpoint", meaning, "spearman", "alpha1"
+        assert found.loc[key, "r"] == pytest.approx(rank)
+    printed = found["printed (XLM-R)"].xs("MD", level="LD with")
+    assert printed.tolist()[::2] == [-0.74, -0.68, -0.83, -0.72, -0.66, -0.53]
+    assert found["printed (XLM-R)"].xs(MATCHED, level="LD with").isna().all()
     course = tradeoff.correlation_courses(pairs, n_resamples=20)
-    assert course[["model", "checkpoint"]].values.tolist()[2:4] == [["zeta", 9], ["alpha1", 0]]
-    assert course["value"].iloc[-1] == pytest.approx(stats.pearsonr(last["LD"], last["MD"])[0])
+    row = course.set_index(["model", "checkpoint", "LD with"]).loc["alpha1", 9, "MD"]
+    assert row["value"] == pytest.approx(stats.pearsonr(last["LD"], last["MD"])[0])
 
 
 def test_what_a_text_has_without_a_model(corpus: ParallelCorpus) -> None:
@@ -139,16 +152,21 @@ def test_what_a_text_has_without_a_model(corpus: ParallelCorpus) -> None:
     bags = tradeoff.bag_pairs(["n", "m"], ["zeta", "alpha1"], corpus, None)
     found = tradeoff.untaught_correlations(pairs, bags, n_resamples=20)
     assert set(found["scores of"]) == {"bag of subwords", "first checkpoint"}
-    assert len(found) == 2 * 2 * 2
+    assert len(found) == 2 * 2 * 2 * 2
     alone = tradeoff.untaught_correlations(pairs[pairs["checkpoint"] == 9], bags, n_resamples=20)
     assert set(alone["scores of"]) == {"bag of subwords"}  # one state is no course
-    partial = tradeoff.partial_tradeoffs(pairs, bags, corpus, n_resamples=20)
-    assert partial.index.unique().tolist() == [
-        ("zeta", 0), ("zeta", 9), ("alpha1", 0), ("alpha1", 9)
-    ]  # fmt: skip
-    assert partial["given"].unique().tolist() == [
-        "nothing", "the bag", "the bag and script", "these and length"
-    ]  # fmt: skip
+    for meaning in tradeoff.MEANINGS:
+        partial = tradeoff.partial_tradeoffs(pairs, bags, corpus, meaning, n_resamples=20)
+        assert partial.index.unique().tolist() == [
+            ("zeta", 0), ("zeta", 9), ("alpha1", 0), ("alpha1", 9)
+        ]  # fmt: skip
+        assert partial["given"].unique().tolist() == [
+            "nothing", "the bag", "the bag and script", "these and length"
+        ]  # fmt: skip
+        plain = partial[(partial["given"] == "nothing") & (partial["method"] == "pearson")]
+        last = pairs.query("model == 'zeta' and checkpoint == 9")
+        r = stats.pearsonr(last["LD"], last[meaning]).statistic
+        assert plain.loc[("zeta", 9), "r"] == pytest.approx(r)
 
 
 def test_kinds_of_pairs_are_by_script_and_branch() -> None:
@@ -159,11 +177,15 @@ def test_kinds_of_pairs_are_by_script_and_branch() -> None:
     assert found["pairs"].to_dict() == counts
     rows = pairs.query("model == 'zeta' and checkpoint == 9").set_index(ENDS)
     alike = rows.loc[[("de", "en"), ("de", "nl"), ("en", "nl"), ("ru", "uk")]]
-    assert found.loc["one script, one branch", "LD"] == pytest.approx(alike["LD"].mean())
+    for score in ("LD", MATCHED):
+        expected = alike[score].mean()
+        assert found.loc["one script, one branch", score] == pytest.approx(expected)
+    r = stats.pearsonr(alike["LD"], alike[MATCHED]).statistic
+    assert found.loc["one script, one branch", f"r with {MATCHED}"] == pytest.approx(r)
 
 
 def test_languages_along_training(corpus: ParallelCorpus) -> None:
-    scores = series.summarise(MEASURED, by=["language"])
+    scores = averaged_scores(MEASURED, ["LD", "MD"], by=["language"])
     spread = experiments.normalised_spread({"all": scores})
     of_zeta = scores.query("model == 'zeta' and task == 'LD'").groupby("language")["score"]
     lowest, highest = of_zeta.min(), of_zeta.max()
@@ -191,6 +213,29 @@ def test_languages_along_training(corpus: ParallelCorpus) -> None:
     assert ("zeta", "LD") in explained.index
     assert explained["R²"].stack().between(0, 1).all()
     assert experiments.language_kinds(CODES)["code"].tolist()[-2:] != ["de", "en"]
+
+
+def test_means_in_which_branches_or_scripts_count_alike() -> None:
+    table = experiments.weighted_means(LAST[:1], ["LD"])
+    scores = LAST[0].scores.scores["LD"].mean(axis=(0, 2))
+    assert table.loc[("zeta", "LD", "pairs"), "score"] == pytest.approx(scores.mean())
+    scripts = {"de": "Latn", "en": "Latn", "nl": "Latn", "ru": "Cyrl", "uk": "Cyrl", "ja": "Jpan"}
+    labels = ["-".join(sorted(scripts[code] for code in pair)) for pair in PAIRS]
+    kinds = pd.Series(scores).groupby(labels)
+    assert table.loc[("zeta", "LD", "scripts"), "score"] == pytest.approx(kinds.mean().mean())
+
+
+def test_directions_of_a_language() -> None:
+    table = experiments.directed_languages(LAST, "LD")
+    scores = LAST[0].scores.scores["LD"].mean(axis=0)
+    inside = [scores[i, pair.index("ru")] for i, pair in enumerate(PAIRS) if "ru" in pair]
+    outside = [scores[i, 1 - pair.index("ru")] for i, pair in enumerate(PAIRS) if "ru" in pair]
+    row = table.loc["zeta", "ru"]
+    assert row["X in it"] == pytest.approx(np.mean(inside))
+    assert row["difference"] == pytest.approx(np.mean(inside) - np.mean(outside))
+    assert table.loc["zeta", "difference"].is_monotonic_decreasing
+    deep = experiments.directed_languages(LAST, "LD", embedding_layer=False).loc["zeta", "ru"]
+    assert deep["X in it"] != row["X in it"]
 
 
 def test_members_by_layer_and_beside_what_is_printed(corpus: ParallelCorpus) -> None:

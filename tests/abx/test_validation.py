@@ -3,9 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from xlx.abx import discrimination, triplets, validation
+from xlx.abx import discrimination, shuffles, triplets, validation
+from xlx.abx.averages import average
+from xlx.abx.checkpoint_scores import checkpoint_scores, group_sizes
 from xlx.core import statistics
+from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 MODEL = ["mini-infoxlm"]
@@ -41,12 +45,40 @@ def test_errors(corpus: ParallelCorpus, states: States) -> None:
     table = validation.errors(MODEL, corpus, PAIRS[:1], n_resamples=50, seed=1)
     assert table[["language_1", "task"]].values.tolist() == [["de", "LD"], ["de", "MD"]]
     last = {code: states[code][-1] for code in ("de", "en")}
-    exact = discrimination.exact(last, influence=True)
+    documents = corpora.documents(corpus)
+    groups = {"documents": documents}
+    exact = discrimination.exact(last, influence=True, groups=groups)
     assert table["score"][1] == pytest.approx(exact.scores["MD"].mean(), abs=0.02)
     error = statistics.jackknife_error(exact.influence["MD"][0, 0])
     assert table["jackknife"][1] == pytest.approx(float(error), abs=0.01)
     resampled = statistics.bootstrap_kernel(discrimination.kernel(last, PAIRS[0], "MD"), 50, 1)
     assert table["bootstrap"][1] == pytest.approx(resampled.std(), abs=0.01)
+    without = exact.left_out["documents"]["MD"][0, 0]
+    sizes = group_sizes(documents)
+    by_document = statistics.left_out_error(float(exact.scores["MD"].mean()), without, sizes)
+    assert table["documents"][1] == pytest.approx(float(by_document), abs=0.01)
+
+
+def test_errors_over_documents_stand_beside_those_over_sentences(grouped: ParallelCorpus) -> None:
+    measured = checkpoint_scores(MODEL, grouped)
+    row = validation.grouped_errors(measured, ["MD"]).iloc[0]
+    for over in ("sentences", "documents"):
+        assert row[over] == float(average(measured[0], "MD", over=over).error)
+    assert row["ratio"] == row["documents"] / row["sentences"] != 1
+
+
+def test_every_shuffle_is_shown_with_the_score_that_it_takes_away(grouped: ParallelCorpus) -> None:
+    table = validation.shuffled_controls(MODEL, grouped, seed=1)
+    assert table["control"].unique().tolist() == [
+        "MD, translations shuffled", "MD, documents shuffled", "MD, lengths shuffled",
+        "LD, labels shuffled",
+    ]  # fmt: skip
+    row = table.query("control == 'LD, labels shuffled' and layer == 2").iloc[0]
+    plain = shuffles.shuffled_scores(MODEL, grouped, "labels", seed=1)
+    expected = plain.query("task == 'LD' and layer == 2").iloc[0]
+    assert row["score"] == expected["score"]
+    quantile = stats.t.ppf(0.975, 4)  # five documents
+    assert row["high"] - row["score"] == pytest.approx(quantile * expected["error"])
 
 
 def test_controls_are_drawn_once(

@@ -10,7 +10,7 @@ import pytest
 from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
 from xlx.core.paths import FIGURES
-from xlx.plots import abx, igap, mexa, mixing, probes, style, xprobe
+from xlx.plots import abx, igap, mexa, mixing, probes, style, triplets, xprobe
 from xlx.printed import Audit
 
 matplotlib.use("agg")
@@ -115,9 +115,17 @@ DRAWN = {
     "language_maps": lambda: abx.language_maps(
         made(checkpoint=STEPS, language=CODES, **LDMD).assign(turn=True), NAMES, NAMES
     ),
-    "tradeoff": lambda: abx.tradeoff(pairs_of_languages(), dict.fromkeys(MODELS, "r = 1")),
+    "tradeoff": lambda: abx.tradeoff(
+        pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
+    ),
     "correlation_course": lambda: abx.correlation_course(
-        made("value", "p_value", model=MODELS, checkpoint=STEPS).assign(p_value=[0.01, 0.5] * 3)
+        made("value", "p_value", model=MODELS, checkpoint=STEPS, **{"LD with": ("MD",)}).assign(
+            p_value=[0.01, 0.5] * 3
+        )
+    ),
+    "shuffled_controls": lambda: abx.shuffled_controls(
+        made(model=MODELS, layer=(0, 1),
+             control=("LD, labels shuffled", "MD, documents shuffled"))
     ),
     "retrieval_scatter": lambda: abx.retrieval_scatter(
         pairs_of_languages(), {"all layers": "r = 1"}
@@ -135,7 +143,7 @@ DRAWN = {
     "vocabularies": lambda: abx.vocabularies(
         rows(0, "words", vocabulary=("BPE", "WordPiece"), language=CODES), NAMES, {"words": "a"}
     ),
-    "triplet_drawings": lambda: abx.triplet_drawings(
+    "triplet_drawings": lambda: triplets.triplet_drawings(
         pd.DataFrame(
             [(task, item, code, f"sentence {item} of some words")
              for task, codes in (("LD", "aab"), ("MD", "abb"))
@@ -290,7 +298,7 @@ def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
 def test_every_figure_of_a_lens_is_drawn_here() -> None:
     there = {
         name
-        for lens in (abx, igap, mexa, mixing, probes, xprobe)
+        for lens in (abx, igap, mexa, mixing, probes, triplets, xprobe)
         for name, thing in vars(lens).items()
         if hasattr(thing, "__wrapped__")
     }

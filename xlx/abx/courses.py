@@ -5,6 +5,7 @@ Every table has MD plain and among sentences of like length, and intervals over 
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from xlx.abx import dynamics, series, surface
@@ -62,8 +63,7 @@ def space_scores(
     names: Sequence[str], corpus: ParallelCorpus, **options: object
 ) -> dict[str, list[CheckpointScores]]:
     """Space (`SPACES`) → the scores of the last checkpoint of each series in it."""
-    last = [series.history(name)[-1] for name in names]
-    return {space: checkpoint_scores(last, corpus, space=space, **options) for space in SPACES}
+    return {space: checkpoint_scores(names, corpus, space=space, **options) for space in SPACES}
 
 
 def space_table(in_spaces: Mapping[str, Sequence[CheckpointScores]]) -> pd.DataFrame:
@@ -94,6 +94,25 @@ def uncut_differences(
     }
     table = pd.concat(tables, names=["positions", "n"]).reset_index(["positions", "n"])
     return table.pivot(index=["model", "task"], columns=["positions", "n"], values="score")
+
+
+def scores_within(
+    measured: Sequence[CheckpointScores], codes: Sequence[str], *, by: Sequence[str] = (),
+    embedding_layer: bool = True,
+) -> pd.DataFrame:  # fmt: skip
+    """Means over the pairs of some of the languages, over layers or by "layer", without intervals.
+
+    Columns as `averages.averaged_scores`; ``low`` and ``high`` are NaN: errors are kept of means
+    over all pairs.
+    """
+    table = pd.concat([of.table() for of in measured])
+    inside = table["language_1"].isin(codes) & table["language_2"].isin(codes)
+    table = table[inside & table["task"].isin(DRAWN)]
+    if not embedding_layer and "layer" not in by:
+        table = table[table["layer"] > 0]
+    keys = ["model", "checkpoint", "space", "task", *by]
+    means = table.groupby(keys, sort=False)["score"].mean().reset_index()
+    return means.assign(low=np.nan, high=np.nan)
 
 
 def claims_of_courses(

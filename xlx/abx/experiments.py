@@ -1,4 +1,4 @@
-"""What the notebooks on LD and MD ask, and the tables that they show: `abx-1`, `abx-2`, `abx-4`.
+"""What the notebooks on LD and MD ask, and the tables that they show: `abx-1`, `abx-4`.
 
 Parameters in, tidy tables out, a row an observation; the notebooks round and draw them.
 """
@@ -7,22 +7,19 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from xlx.abx import contrasts, lengths, series
+from xlx.abx import surface
+from xlx.abx.averages import averaged_scores
+from xlx.abx.checkpoint_scores import WEIGHTINGS, CheckpointScores
 from xlx.abx.discrimination import (
     average_layers,
-    language_scores,
     pair_scores,
     score_triplets,
     triplet_distances,
 )
-from xlx.abx.lengths import LikeLength
-from xlx.abx.measurement import Measurement
 from xlx.abx.triplets import sample_triplets
 from xlx.core import languages, paths, statistics
-from xlx.family import members
 from xlx.models import embeddings
 from xlx.models.loading import load
-from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 PAIR = ["language_1", "language_2"]
@@ -91,7 +88,7 @@ def fitted_lines(table: pd.DataFrame, **options: object) -> pd.DataFrame:
     )
 
 
-def cut_table(measurements: Sequence[Measurement]) -> pd.DataFrame:
+def cut_table(measurements: Sequence[CheckpointScores]) -> pd.DataFrame:
     """Sentences cut at the maximum length, in per cent: models and languages that share a number.
 
     The first row of some models is the mean over languages.
@@ -159,7 +156,7 @@ def example_triplets(
 
 
 def retrieval_pairs(
-    measurements: Sequence[Measurement], embedding_layer: bool = True
+    measurements: Sequence[CheckpointScores], embedding_layer: bool = True
 ) -> pd.DataFrame:
     """``MD`` and ``retrieval`` of every pair of languages, by model and `PAIRINGS`."""
     rows = []
@@ -173,7 +170,7 @@ def retrieval_pairs(
         for pairing, (md_last, retrieval_last, _) in PAIRINGS.items():
             md = averaged[md_last].query("task == 'MD'")
             retrieval = averaged[retrieval_last].query("task == 'retrieval'")
-            both = md.merge(retrieval, on=["model", "checkpoint", *PAIR])
+            both = md.merge(retrieval, on=["model", "checkpoint", "space", *PAIR])
             both = both.rename(columns={"score_x": "MD", "score_y": "retrieval"})
             rows.append(both.assign(pairing=pairing))
     return pd.concat(rows, ignore_index=True)
@@ -185,87 +182,6 @@ def retrieval_correlations(pairs: pd.DataFrame, **options: object) -> pd.DataFra
     claims = {pairing: claim for pairing, (_, _, claim) in PAIRINGS.items()}
     table["printed (XLM-R)"] = table["pairing"].map(claims).map(printed_results()).astype(float)
     return table.drop(columns="n")
-
-
-# --- abx-2: dynamics ------------------------------------------------------------------------------
-
-
-def learning_rates(
-    names: Sequence[str], histories: Sequence[Sequence[Measurement]]
-) -> pd.DataFrame:
-    """Share of the full learning rate at each checkpoint: a row a model."""
-    rows = {
-        (measured.model, measured.step): members.rate(name, measured.step)
-        for name, history in zip(names, histories, strict=True)
-        for measured in history
-    }
-    rates = pd.Series(rows, name="learning rate, share of the full")
-    return rates.rename_axis(["model", "checkpoint"]).to_frame().unstack()
-
-
-def pairs_by_layer(
-    measurements: Sequence[Measurement], first: str, seconds: Sequence[str]
-) -> pd.DataFrame:
-    """LD and MD of some pairs, X in the first language: a column a layer."""
-    table = series.score_table(measurements).query("task != 'retrieval'")
-    chosen = table["x_language"].eq(first) & table["language_1"].eq(first)
-    chosen &= table["language_2"].isin(seconds)
-    index = ["model", "checkpoint", "n_triplets", "language_2", "task"]
-    return table[chosen].pivot(index=index, columns="layer", values="score")
-
-
-def reference_scores(
-    names: Sequence[str], titles: Sequence[str], corpus: ParallelCorpus, max_length: int | None
-) -> dict[str, pd.DataFrame]:
-    """What is scored without a model, for the models called so: a bag of subwords, length alone.
-
-    Label → ``model``, ``task``, ``score`` (mean over pairs).
-    """
-    bags = [series.bag_scores(name, corpus, max_length) for name in names]
-    lines = {"a bag of subwords": bags, "length alone": [lengths.length_scores(corpus)] * len(bags)}
-    return {
-        label: pd.concat(dict(zip(titles, tables, strict=True)), names=["model"])
-        .groupby(["model", "task"], sort=False)["score"]
-        .mean()
-        .reset_index()
-        for label, tables in lines.items()
-    }
-
-
-def like_length_ends(
-    names: Sequence[str],
-    corpus: ParallelCorpus,
-    leave_out: Sequence[int] = (),
-    **options: object,
-) -> dict[str, tuple[LikeLength, LikeLength]]:
-    """MD among sentences of like length at the first and the last checkpoint of series."""
-    ends = {}
-    for name in names:
-        checkpoints = series.history(name, leave_out=leave_out)
-        first_and_last = [checkpoints[0], checkpoints[-1]]
-        ends[name] = tuple(lengths.like_length(first_and_last, corpus, **options))
-    return ends
-
-
-def like_length_table(measured: Sequence[LikeLength]) -> pd.DataFrame:
-    """Scores among sentences of like length: a row a model and checkpoint, a column a layer."""
-    table = lengths.by_layer(measured).drop_duplicates(["model", "checkpoint", "layer"])
-    return table.pivot(index=["model", "checkpoint"], columns="layer", values="score")
-
-
-def series_claims(
-    histories: Sequence[Sequence[Measurement]],
-    like: Sequence[tuple[LikeLength, LikeLength]],
-    corpus: ParallelCorpus,
-    **options: object,
-) -> pd.DataFrame:
-    """`contrasts.claims` of several series, over the documents of their text."""
-    groups = corpora.documents(corpus)
-    tables = [
-        contrasts.claims(history, groups, ends, **options)
-        for history, ends in zip(histories, like, strict=True)
-    ]
-    return pd.concat(tables).set_index(["model", "claim"])
 
 
 # --- abx-4: languages -----------------------------------------------------------------------------
@@ -289,7 +205,7 @@ def normalised_spread(averages: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Normalised: from 0 at a language's lowest checkpoint to 1 at its highest; NaN where a model has
     one checkpoint, which is no course. ``averages``: label → scores of languages.
     """
-    table = pd.concat(averages, names=["layers"]).query("task != 'retrieval'").reset_index("layers")
+    table = pd.concat(averages, names=["layers"]).reset_index("layers")
     keys = ["layers", "model", "task"]
     scores = table.groupby([*keys, "language"])["score"]
     lowest, highest = scores.transform("min"), scores.transform("max")
@@ -309,15 +225,15 @@ def with_turns(scores: pd.DataFrame) -> pd.DataFrame:
 
 def turning_points(scores: pd.DataFrame) -> pd.DataFrame:
     """In how many languages LD is lowest, and MD highest, at each checkpoint after the first."""
-    points = {"LD": "lowest LD", "MD": "highest MD"}
-    turns = with_turns(scores).query("turn and task != 'retrieval'")
+    turns = with_turns(scores).query("turn")
+    points = {task: f"{'lowest' if task == 'LD' else 'highest'} {task}" for task in turns["task"]}
     counts = turns.assign(point=turns["task"].map(points))[["point", "model", "checkpoint"]]
     return counts.groupby(["point", "model"])["checkpoint"].value_counts().unstack(fill_value=0)
 
 
 def extremes(scores: pd.DataFrame, names: Mapping[str, str], n: int = 3) -> pd.DataFrame:
     """The languages of highest and lowest score at the last checkpoint, with intervals."""
-    last = at_last(scores).query("task != 'retrieval'")
+    last = at_last(scores)
     last = last.assign(language=last["language"].map(names)).sort_values("score", kind="stable")
     groups = last.groupby(["model", "task"])
     ends = {"highest": groups.tail(n)[::-1], "lowest": groups.head(n)}
@@ -333,14 +249,17 @@ def explained_heights(
     """Share of the variance of languages' last scores that goes with what else is known of them.
 
     R² and adjusted R² of groups by script and by branch, and of the language's score in a bag of
-    subwords; ``names`` are of the models as in `series.bag_scores`, in the order of ``scores``.
+    subwords; ``names`` are of the models as in `surface.subword_bag`, in the order of ``scores``.
     """
-    last = at_last(scores).query("task != 'retrieval'")
-    bags = {
-        title: language_scores(series.bag_scores(name, corpus, max_length))
-        for name, title in zip(names, last["model"].unique(), strict=True)
-    }
-    bag = pd.concat(bags, names=["model"]).rename(columns={"score": "score of the bag"})
+    last = at_last(scores)
+    titles, tasks = last["model"].unique(), list(last["task"].unique())
+    bags = [surface.subword_bag(name, corpus, max_length=max_length) for name in names]
+    of_bags = [
+        averaged_scores([bag], tasks, by=["language"])[["task", "language", "score"]]
+        for bag in bags
+    ]
+    bag = pd.concat(dict(zip(titles, of_bags, strict=True)), names=["model"])
+    bag = bag.reset_index("model").rename(columns={"score": "score of the bag"})
     kinds = language_kinds(corpus.languages).rename(columns={"code": "language"})
     heights = last.merge(kinds, on="language").merge(bag, on=["model", "task", "language"])
     rows = {}
@@ -351,3 +270,48 @@ def explained_heights(
         rows["score of the bag", name, task] = fit.r_squared, fit.adjusted_r_squared
     index = pd.MultiIndex.from_tuples(rows, names=["explained by", "model", "task"])
     return pd.DataFrame(rows.values(), index=index, columns=["R²", "adjusted"]).unstack(0)
+
+
+def weighted_means(
+    measured: Sequence[CheckpointScores], tasks: Sequence[str], embedding_layer: bool = True
+) -> pd.DataFrame:
+    """Means over all pairs, over pairs of branches, over pairs of scripts (`WEIGHTINGS`)."""
+    tables = {
+        weighting: averaged_scores(
+            measured, tasks, weighting=weighting, embedding_layer=embedding_layer
+        )
+        for weighting in WEIGHTINGS
+    }
+    table = pd.concat(tables, names=["each counts alike"]).reset_index(0)
+    index = ["model", "task", "each counts alike"]
+    return table.set_index(index)[["score", "low", "high"]].sort_index(sort_remaining=False)
+
+
+def directed_languages(
+    measured: Sequence[CheckpointScores], task: str = "LD", embedding_layer: bool = True
+) -> pd.DataFrame:
+    """A language's score with X in it, and with X in the others: means over its pairs and layers.
+
+    In LD X and A are of one language and B is of the other; in MD A and B are of the other. A row a
+    model and language: ``X in it``, ``X in the others``, ``difference``, largest first.
+    """
+    table = pd.concat([of.table() for of in measured]).query("task == @task")
+    if not embedding_layer:
+        table = table[table["layer"] > 0]
+    sides = [
+        table.assign(language=table[side], inside=table["x_language"] == table[side])
+        for side in PAIR
+    ]
+    means = pd.concat(sides).groupby(["model", "language", "inside"], sort=False)["score"].mean()
+    wide = pd.DataFrame(
+        {
+            label: means.xs(where, level="inside")
+            for label, where in (("X in it", True), ("X in the others", False))
+        }
+    )
+    wide["difference"] = wide["X in it"] - wide["X in the others"]
+    parts = [
+        part.sort_values("difference", ascending=False)
+        for _, part in wide.groupby("model", sort=False)
+    ]
+    return pd.concat(parts)

@@ -2,18 +2,22 @@
 
 The checks of de Seyssel et al. (2025), section 4.1 and Appendix B, each a table over several models
 and kept like the scores themselves (`xlx.core.work`). ``options`` are those of
-`measurement.measure_all`.
+`checkpoint_scores.checkpoint_scores`.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from xlx.abx import discrimination, measurement, series, triplets
+from xlx.abx import discrimination, measurement, shuffles, triplets
+from xlx.abx.averages import average
+from xlx.abx.checkpoint_scores import CheckpointScores, checkpoint_scores, group_sizes, label_runs
 from xlx.core import statistics, work
 from xlx.models import embeddings, loading
 from xlx.models.loading import Name
+from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 _Pairs = Sequence[tuple[str, str]]
@@ -52,8 +56,8 @@ def sampling(
     runs = _of_models(SAMPLED, names, corpus, pairs, options, draw)
     keys = ["model", "task", "layer", "language_1", "language_2"]
     spread = runs.groupby(keys, as_index=False)["score"].agg(["mean", "std"])
-    measured = measurement.measure_all(names, corpus, **options)
-    exact = discrimination.pair_scores(series.score_table(measured))
+    measured = checkpoint_scores(names, corpus, **options)
+    exact = discrimination.pair_scores(pd.concat([of.table() for of in measured]))
     turned = exact.rename(columns={"language_1": "language_2", "language_2": "language_1"})
     both = pd.concat([exact, turned])[[*keys, "score"]]
     spread = spread.merge(both, on=keys).rename(columns={"score": "exact", "std": "sd"})
@@ -71,13 +75,54 @@ def errors(
     seed: int,
     **options: object,
 ) -> pd.DataFrame:
-    """The standard error of single pairs at the last layer: by influence, and by a bootstrap.
+    """The standard error of single pairs at the last layer, by what else could have been drawn.
 
     Returns one row a model, pair and task: ``model``, ``language_1``, ``language_2``, ``task``,
-    ``score``, ``jackknife``, ``bootstrap``.
+    ``score``, ``jackknife`` and ``bootstrap`` (over sentences), ``documents`` (a jackknife).
     """
     draw = {"n_resamples": n_resamples, "seed": seed}
     return _of_models(ERRORS, names, corpus, pairs, options, draw)
+
+
+def grouped_errors(
+    measured: Sequence[CheckpointScores], tasks: Sequence[str], *, embedding_layer: bool = True
+) -> pd.DataFrame:
+    """How sure a mean over layers and pairs is if sentences, or whole documents, were others.
+
+    One row a model, checkpoint and task: ``score``, ``sentences`` and ``documents`` (standard
+    errors), ``ratio`` of the second to the first.
+    """
+    rows = []
+    for of in measured:
+        for task in tasks:
+            means = {
+                over: average(of, task, over=over, embedding_layer=embedding_layer)
+                for over in ("sentences", "documents")
+            }
+            errors_over = {over: float(mean.error) for over, mean in means.items()}
+            head = {"model": of.model, "checkpoint": of.step, "task": task}
+            rows.append(head | {"score": float(means["documents"].score)} | errors_over)
+    table = pd.DataFrame(rows)
+    return table.assign(ratio=table["documents"] / table["sentences"])
+
+
+def shuffled_controls(
+    names: Sequence[Name], corpus: ParallelCorpus, *, seed: int, **options: object
+) -> pd.DataFrame:
+    """`shuffles.shuffled_scores` of all shuffles, with 95 % intervals over documents.
+
+    ``control``: which score of which shuffle; MD is shown where meanings are shuffled, LD where
+    languages are. A row a model, control and layer.
+    """
+    tables = []
+    for how in shuffles.SHUFFLES:
+        task = "LD" if how == "labels" else "MD"
+        table = shuffles.shuffled_scores(names, corpus, how, seed=seed, **options)
+        tables.append(table[table["task"] == task].assign(control=f"{task}, {how} shuffled"))
+    table = pd.concat(tables, ignore_index=True)
+    n_documents = len(set(corpora.documents(corpus)))
+    width = stats.t.ppf((1 + statistics.LEVEL) / 2, n_documents - 1) * table["error"]
+    return table.assign(low=table["score"] - width, high=table["score"] + width)
 
 
 def control_scores(
@@ -112,6 +157,8 @@ def _of_models(
 ) -> pd.DataFrame:
     """A kind's tables of several models, with ``model`` in front, on the languages of the pairs."""
     about: dict[str, object] = dict(draw)
+    if kind is ERRORS:
+        about["documents"] = label_runs(corpora.documents(corpus))
     rest: tuple = (draw,)
     if pairs is not None:
         inside = {code for pair in pairs for code in pair}
@@ -151,16 +198,20 @@ def _errors(
     draw: Mapping[str, int],
 ) -> pd.DataFrame:
     states = {code: states[-1] for code, states in _states(name, corpus, options).items()}
-    exact = discrimination.exact(states, pairs=pairs, influence=True)
+    documents = corpora.documents(corpus)
+    groups, sizes = {"documents": documents}, group_sizes(documents)
+    exact = discrimination.exact(states, pairs=pairs, influence=True, groups=groups)
     rows = []
     for column, pair in enumerate(exact.pairs):
         for task in ("LD", "MD"):
             kernel = discrimination.kernel(states, pair, task)
             resampled = statistics.bootstrap_kernel(kernel, **draw)
             score = exact.scores[task][0, column].mean()
-            error = statistics.jackknife_error(exact.influence[task][0, column])
-            rows.append((*pair, task, score, float(error), resampled.std()))
-    columns = ["language_1", "language_2", "task", "score", "jackknife", "bootstrap"]
+            error = float(statistics.jackknife_error(exact.influence[task][0, column]))
+            without = exact.left_out["documents"][task][0, column]
+            by_document = float(statistics.left_out_error(score, without, sizes))
+            rows.append((*pair, task, score, error, resampled.std(), by_document))
+    columns = ["language_1", "language_2", "task", "score", "jackknife", "bootstrap", "documents"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -187,5 +238,5 @@ def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
 
 #: Near ties fall differently where vectors differ in their last digits.
 SAMPLED = work.Kind("abx-sampled", _sampled, version=1, tolerance=1e-3)
-ERRORS = work.Kind("abx-errors", _errors, version=1, tolerance=1e-3)
+ERRORS = work.Kind("abx-errors", _errors, version=2, tolerance=1e-3)
 CONTROLS = work.Kind("abx-controls", _controls, version=1, tolerance=2e-3, difference=_apart)

@@ -209,7 +209,7 @@ _STEADY = _KEPT | {
     "averaged_share": 0.1, "steps": 25_600, "learning_rate": 2e-3, "matrix_learning_rate": 1.5e-3,
 }  # fmt: skip
 _LONG_MASKED, _LONG_CAUSAL = replace(_MASKED, **_STEADY), replace(_CAUSAL, **_STEADY)
-_WIDE = {"hidden_size": 192, "learning_rate": 1.5e-3, "matrix_learning_rate": 1.2e-3}
+_WIDE = {"hidden_size": 192, "learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4}
 
 LONG_RECIPES = _by_name(
     _LONG_MASKED,

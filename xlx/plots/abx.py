@@ -4,26 +4,21 @@ Tables have ``model``, ``task`` ("LD", "MD", ...), ``score`` and its interval ``
 unless a function says otherwise; scores are shares, and chance is ½.
 """
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xlx.plots.panels import Panels, across, framed_handle, number, order, panels, parts, rows_of
+from xlx.plots.panels import Panels, across, framed_handle, number, order, parts, rows_of
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     BLUE,
     CHANCE,
     GREEN,
     GUESSING,
-    HALO,
     MEASURES,
     NAMES,
-    SMALL,
-    TINY,
+    SKY,
     VERMILION,
     ZERO,
     handle,
@@ -170,23 +165,30 @@ def language_maps(
 
 
 @styled
-def tradeoff(table: pd.DataFrame, statistics: Mapping[str, str] | None = None) -> Figure:
-    """Language pairs by LD and MD, a panel a model (Figure 6 of the ABX paper).
+def tradeoff(
+    table: pd.DataFrame, meanings: Sequence[str], statistics: Mapping[tuple[str, str], str]
+) -> Figure:
+    """Language pairs by LD and MD (Figure 6 of the ABX paper), a row a kind of MD.
 
-    ``table`` has ``model``, ``language_1``, ``language_2``, ``LD``, ``MD``; ``statistics`` a line
-    of text a model. The pairs at the ends of both scales are named.
+    ``table`` has ``model``, ``language_1``, ``language_2``, ``LD`` and the ``meanings``;
+    ``statistics``: model and meaning → a line of text. The pairs at the ends of both scales are
+    named.
     """
-    table = table.reset_index(drop=True)
+    names = table["language_1"] + "-" + table["language_2"]
+    long = table.assign(pair=names).melt(
+        ["model", "pair", "LD"], list(meanings), "meaning", "score"
+    )
+    long["panel"] = list(zip(long["model"], long["meaning"], strict=True))
     ends = [
-        index for _, own in parts(table, "model") for score in ("LD", "MD")
+        index for _, own in parts(long, "panel") for score in ("LD", "score")
         for index in (own[score].idxmin(), own[score].idxmax())
     ]  # fmt: skip
-    pairs = table["language_1"] + "-" + table["language_2"]
-    table["written"] = pairs.where(table.index.isin(ends), "")
-    on = scatter(table, x="LD", y="MD", panel="model", looks={None: look(BLUE, "o")},
-                 written="written", size=7, alpha=0.4, width=3.9, height=2.7)  # fmt: skip
+    long["written"] = long["pair"].where(long.index.isin(ends), "")
+    on = scatter(long, x="LD", y="score", panel="panel", looks={None: look(BLUE, "o")},
+                 columns=table["model"].nunique(), written="written", size=7, alpha=0.4,
+                 width=3.9, height=2.4)  # fmt: skip
     across(on, CHANCE, CHANCE)
-    on.titles(lambda model: f"{model}\n{statistics[model]}" if statistics else model)
+    on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
     chance = handle("chance", GUESSING | {"marker": ""}, line=True)
     return on.done("LD of a language pair", "MD of a language pair", handles=[chance])
 
@@ -195,19 +197,50 @@ def tradeoff(table: pd.DataFrame, statistics: Mapping[str, str] | None = None) -
 def correlation_course(table: pd.DataFrame) -> Figure:
     """Correlation of LD and MD at each checkpoint, a panel a model (Figure 7 of the ABX paper).
 
-    ``table`` has ``model``, ``checkpoint``, ``value``, ``low``, ``high``, ``p_value``; filled marks
-    are significant (p < 0.05), as in the paper.
+    ``table`` has ``model``, ``checkpoint``, ``LD with`` (the kind of MD), ``value``, ``low``,
+    ``high``, ``p_value``; filled marks are significant (p < 0.05), as in the paper.
     """
     options = {"x": "checkpoint", "value": "value", "panel": "model", "even": True}
-    on = curves(table, looks={None: look(BLUE, "")}, width=3.9, height=2.1, **options)
+    tasks = [task for task in ("MD", _MATCHED) if (table["LD with"] == task).any()]
+    lines = {task: MEASURES[task] | {"marker": ""} for task in tasks}
+    names = {task: f"LD and {NAMES[task]}" for task in tasks}
+    on = curves(table, series="LD with", looks=lines, labels=names, width=3.9, height=2.1,
+                **options)  # fmt: skip
     significant = table["p_value"] < 0.05
     for label, kept in (("p < 0.05", significant), ("p ≥ 0.05", ~significant)):
-        own = {None: look(BLUE, "o", "none", hollow=label == "p ≥ 0.05")}
-        marked = table.assign(value=table["value"].where(kept))
-        if kept.any():
-            curves(marked, on=on, low="", looks=own, labels={None: label}, **options)
+        for task in tasks if kept.any() else ():
+            own = {None: MEASURES[task] | {"linestyle": "none"}}
+            if label == "p ≥ 0.05":
+                own[None] |= {"markerfacecolor": "white"}
+            marked = table[table["LD with"] == task]
+            marked = marked.assign(value=marked["value"].where(kept))
+            shown = {None: label} if task == tasks[0] else {None: "_"}
+            curves(marked, on=on, low="", looks=own, labels=shown, **options)
     across(on, y=0, **ZERO | {"linestyle": "-"})
-    return on.done(_STEP, "Pearson r of LD and MD\nover language pairs")
+    return on.done(_STEP, "Pearson r over language pairs")
+
+
+#: Of a shuffled corpus, what a score is called in the figure, and how it looks.
+_SHUFFLED = {
+    "LD, labels shuffled": ("LD, languages shuffled: ½ expected", look(VERMILION, "o")),
+    "MD, translations shuffled": ("MD, translations shuffled: ½ expected", look(BLUE, "s", "--")),
+    "MD, documents shuffled": ("MD, shuffled within documents", look(GREEN, "^", ":")),
+    "MD, lengths shuffled": ("MD, shuffled among like lengths", look(SKY, "D", "-.")),
+}
+
+
+@styled
+def shuffled_controls(table: pd.DataFrame) -> Figure:
+    """Scores of spoiled corpora over layers, a panel a model.
+
+    ``table`` has ``model``, ``control`` ("MD, documents shuffled" ...), ``layer``, ``score``,
+    ``low`` and ``high``.
+    """
+    on = curves(table, x="layer", value="score", series="control", panel="model",
+                looks={name: own for name, (_, own) in _SHUFFLED.items()},
+                labels={name: label for name, (label, _) in _SHUFFLED.items()},
+                width=3.9, height=2.2)  # fmt: skip
+    return on.done(_LAYER, "ABX score", handles=_with_lines(on, None, ()))
 
 
 @styled
@@ -326,74 +359,3 @@ def possible_ranges(table: pd.DataFrame, printed: float) -> Figure:
         axes.set_xlim(-1.03, 1.03)
     told = handle(f"printed, over 630 pairs: {number(printed)}", line | {"marker": ""}, line=True)
     return on.done("correlation of LD and MD", "", handles=[told])
-
-
-# --- the tasks ------------------------------------------------------------------------------------
-
-#: What X and A share, which is what a task asks for, and what A and B share, which cannot help.
-_SHARED = {"LD": ("language", "meaning"), "MD": ("meaning", "language")}
-#: Half the angle at X between A and B, in degrees.
-_HALF_ANGLE = 33
-
-
-@styled
-def triplet_drawings(sentences: pd.DataFrame, distances: pd.DataFrame, model: str) -> Figure:
-    """A triplet of each task: X, A and B with their sentences, distances to scale.
-
-    ``sentences`` and ``distances`` as `experiments.example_triplets` returns them: by task and item
-    ``language`` and ``sentence``; by task and model ``d(X, A)``, ``d(X, B)`` and ``score``.
-    """
-    table = sentences.reset_index()
-    shown = looks(order(table, "language"), {})
-    on = panels(table, "task", columns=2, width=4.25, height=2.9, edge=(0.1, 0.4))
-    for axes, rows in on.each(table):
-        task = rows["task"].iloc[0]
-        of_task = distances.loc[task, model]
-        places = _places(of_task["d(X, A)"], of_task["d(X, B)"])
-        _edges(axes, places, of_task, _SHARED[task])
-        for row in rows.itertuples():
-            _item(axes, row, places[row.item], shown[row.language])
-        axes.set(xlim=(-0.62, 1.62), ylim=(-1.02, 0.95))
-        axes.set_axis_off()
-    on.titles(lambda task: f"{NAMES[task]}: score {distances.loc[(task, model), 'score']:g}")
-    told = [handle(code, own | {"linestyle": "none"}, line=True) for code, own in shown.items()]
-    return on.done(handles=told)
-
-
-def _places(to_a: float, to_b: float) -> dict[str, np.ndarray]:
-    """X at the origin, A above and B below to its right; the longer distance is 1."""
-    angle, longest = np.deg2rad(_HALF_ANGLE), max(to_a, to_b)
-    towards = np.array([np.cos(angle), np.sin(angle)])
-    return {
-        "X": np.zeros(2),
-        "A": to_a / longest * towards,
-        "B": to_b / longest * towards * [1, -1],
-    }
-
-
-def _edges(
-    axes: Axes, places: dict[str, np.ndarray], distances: pd.Series, shared: tuple[str, str]
-) -> None:
-    """Lines between the items: how far they are, and what they share."""
-    asked, held = shared
-    for ends, dash, text in (
-        ("XA", "-", f"same {asked}\n{number(distances['d(X, A)'], 3)}"),
-        ("XB", "--", number(distances["d(X, B)"], 3)),
-        ("AB", ":", f"same {held}"),
-    ):
-        line = np.array([places[name] for name in ends])
-        axes.plot(*line.T, color="0.5", linestyle=dash, linewidth=1.2, zorder=1)
-        axes.text(*line.mean(axis=0), text, ha="center", va="center", fontsize=SMALL,
-                  path_effects=HALO)  # fmt: skip
-
-
-def _item(axes: Axes, row: object, place: np.ndarray, look: dict) -> None:
-    """An item with its sentence, away from the lines."""
-    axes.plot(*place, **look | {"linestyle": "none"}, markersize=9, zorder=2)
-    lines = "\n".join(textwrap.wrap(row.sentence, 34 if row.item != "X" else 22)[:4])
-    above = {"A": 1, "B": -1, "X": -1}[row.item]
-    axes.annotate(
-        f"{row.item}\n{lines}" if above < 0 else f"{lines}\n{row.item}", place,
-        xytext=(0, 9 * above), textcoords="offset points", ha="center",
-        va="bottom" if above > 0 else "top", fontsize=TINY, linespacing=1.25,
-    )  # fmt: skip
