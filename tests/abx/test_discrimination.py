@@ -257,6 +257,8 @@ def test_float64_and_the_table() -> None:
     halved = discrimination.average_layers(layers)
     np.testing.assert_allclose(halved["score"], exact["score"] / 2)
     assert (discrimination.average_layers(layers, embedding_layer=False)["score"] == 0).all()
+    with pytest.raises(ValueError, match="no layer but that of the embeddings"):
+        discrimination.average_layers(layers[layers["layer"] == 0], embedding_layer=False)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,6 @@ def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
         assert row["model"] == name.removeprefix(f"{tmp_path}/")
         assert row.drop("model").isna().all()
         assert members.recipe(name) is None
-        assert np.isnan(members.rate(name, 50))
         assert members.losses([name]).empty
         assert members.held_out([name]).empty
         assert members.recipe_differences({name: "mini-xlmr", "mini-xlmr": name}).empty
@@ -104,13 +103,6 @@ def test_differences_are_those_of_what_is_learnt() -> None:
         ["mini-xlmr-large", "mini-xlmr", "hidden_size", 128, 256],
         ["mini-xlmr-large", "mini-xlmr", "intermediate_size", 256, 512],
     ]
-
-
-def test_the_rate_of_a_checkpoint(tmp_path: Path) -> None:
-    name = save(tmp_path, replace(RECIPES["mini-xlmr"], steps=100, decay_share=0.5))
-    assert members.rate(name, 50) == 1
-    assert members.rate(name, 100) == pytest.approx(1 / 50)
-    assert members.rate(name, 0) < 1
 
 
 # --- how it learnt -------------------------------------------------------------------------------

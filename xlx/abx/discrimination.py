@@ -300,9 +300,13 @@ def average_layers(table: pd.DataFrame, embedding_layer: bool = True) -> pd.Data
     """Mean over layers: "averaged across all layers" (section 4.1).
 
     Whether "all layers" includes the embedding layer (0) the paper does not say. Here it counts, as
-    the first of the states a model offers, unless `embedding_layer` is False.
+    the first of the states a model offers, unless `embedding_layer` is False. ValueError if then
+    none is left.
     """
-    return _mean_over(table if embedding_layer else table[table["layer"] > 0], "layer")
+    kept = table if embedding_layer else table[table["layer"] > 0]
+    if kept.empty and len(table):
+        raise ValueError("there is no layer but that of the embeddings: let it count")
+    return _mean_over(kept, "layer")
 
 
 def _mean_over(table: pd.DataFrame, *columns: str) -> pd.DataFrame:

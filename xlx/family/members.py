@@ -63,15 +63,6 @@ def recipe(name: str) -> MemberRecipe | None:
         raise ValueError(f"{folder(name)}/recipe.json is {error}") from error
 
 
-def rate(name: str, step: int) -> float:
-    """Share of the full learning rate at a step of a member; NaN without a recipe.
-
-    Where it differs between two checkpoints, they differ in more than the steps between them.
-    """
-    made = recipe(name)
-    return float("nan") if made is None else made.schedule(max(step, 1))
-
-
 def overview(names: Sequence[str]) -> pd.DataFrame:
     """One row a member: what it is (from its recipe) and what it cost (from its run).
 
