@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from xlx.report import command, measures
+from xlx.report import command
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
@@ -36,9 +36,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     options = ["--languages", ",".join(LANGUAGES), "--sentences", str(N), "--reference", "none"]
     given = ["report", "mini-infoxlm", "mini-llama", *options, "--out", str(folder)]
     assert command.main(given) == 0
-    tables = {
-        name: pd.read_parquet(folder / "tables" / f"{name}.parquet") for name in measures.HEADINGS
-    }
+    files = sorted((folder / "tables").glob("*.parquet"))
+    tables = {path.stem: pd.read_parquet(path) for path in files}
     said = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     page = (folder / "report.html").read_text(encoding="utf-8")
     return Written(folder, page, said, tables)

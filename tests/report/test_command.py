@@ -38,7 +38,8 @@ def test_answers_are_rows_of_the_tables(written: Written) -> None:
             continue
         if answer["table"] == "retrieval":  # the mean over pairs has an interval of its own
             own = written.tables["layers"]
-        value = {"coverage": "mu", "references": "difference"}.get(answer["table"], "score")
+        values = {"coverage": "mu", "references": "difference", "printed": "here"}
+        value = values.get(answer["table"], "score")
         ends = own[[value, "low", "high"]].itertuples(index=False, name=None)
         assert (answer["value"], answer["low"], answer["high"]) in set(ends)
         shown = f"{answer['value']:.2f} ({answer['low']:.2f} to {answer['high']:.2f})"
@@ -155,6 +156,7 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
         (["mini-infoxlm", *SMALL, "--dtype", "int8"], "int8"),
         (["mini-infoxlm", *SMALL, "--sentences", "0"], "--sentences is 0"),
         (["mini-infoxlm", *SMALL, "--sentences", "3"], "take more sentences"),
+        (["mini-infoxlm", *SMALL, "--tasks", "no-such.csv"], "no-such.csv"),
         (["mini-infoxlm", LAST_STEP, *SMALL], "are the same model: name it once"),
     ],
 )  # fmt: skip

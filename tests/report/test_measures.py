@@ -1,16 +1,22 @@
 """The numbers of a report are those of the lenses on the same text."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.report.conftest import Written
+from tests import tiny
+from tests.report.conftest import N, Written
 from xlx.abx import discrimination, surface
 from xlx.abx.averages import Average, average, averaged_scores
 from xlx.abx.checkpoint_scores import MATCHED, centred, checkpoint_scores
 from xlx.abx.distractors import length_matched
+from xlx.abx.series import measure_model, summarise
 from xlx.mexa import measures as mexa_measures
+from xlx.mexa.coverage import measure_coverage
 from xlx.models import embeddings, loading
+from xlx.models.untrained import untrained_folder
 from xlx.report import measures
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
@@ -119,14 +125,45 @@ def test_pairs_and_directions(written: Written, corpus: ParallelCorpus) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_coverage_is_mexa(model: str, written: Written, corpus: ParallelCorpus) -> None:
-    scores = mexa_measures.scores(states_of(model, corpus), "en")
+@pytest.mark.parametrize("states", ["raw", "centred"])
+def test_coverage_is_mexa(
+    model: str, states: str, written: Written, corpus: ParallelCorpus
+) -> None:
+    moved = states_of(model, corpus)
+    if states == "centred":
+        moved = mexa_measures.without_offset(moved)
+    scores = mexa_measures.scores(moved, "en")
     for how in ("max", "mean"):
-        table = rows(written.tables["coverage"], model=model, layers=how)
-        expected = scores.pooled(how).set_index("language")["mu"]
-        # An untranslated segment has one vector in both languages in one of the two only.
-        np.testing.assert_allclose(table.set_index("language")["mu"], expected, atol=1 / 24)
+        table = rows(written.tables["coverage"], model=model, layers=how, states=states)
+        expected = scores.pooled(how)
+        for column in ("mu", "low", "high"):
+            np.testing.assert_allclose(table[column], expected[column], atol=1e-12)
+        assert table["language"].tolist() == expected["language"].tolist()
     assert set(table["script"]) == {"Latn", "Jpan", "Arab"}
+
+
+def test_scores_of_a_shipped_member_are_those_that_notebooks_ask_for(
+    written: Written, corpus: ParallelCorpus
+) -> None:
+    """By the calls of abx-2 and mexa-1, which read the text anew: batches round otherwise."""
+    covered = measure_coverage(
+        "mini-llama", corpus, poolings=["weighted_mean"], alternatives=False
+    )["weighted_mean"]
+    table = rows(written.tables["coverage"], model="mini-llama", layers="max", states="raw")
+    # A sentence that is left untranslated has one vector in both languages in a report alone.
+    np.testing.assert_allclose(table["mu"], covered.scores.pooled("max")["mu"], atol=1 / N)
+    measured = measure_model("mini-infoxlm", corpus)
+    layers = rows(written.tables["layers"], model="mini-infoxlm", space="raw")
+    for task in ("LD", "MD", "retrieval"):
+        of_task = rows(summarise([measured], by=["layer"]), task=task).sort_values("layer")
+        np.testing.assert_allclose(rows(layers, task=task)["score"], of_task["score"], atol=2e-4)
+
+
+def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> None:
+    first = measures.before_training("mini-infoxlm")
+    assert (first.name, first.step) == ("mini-infoxlm", 0)
+    own = tiny.save(tmp_path / "own")
+    assert measures.before_training(str(own)) == untrained_folder(str(own), measures.WEIGHTS_SEED)
 
 
 def test_references_are_on_the_same_text(written: Written, corpus: ParallelCorpus) -> None:
@@ -153,7 +190,7 @@ def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:
     model = measures.reported_model("mini-mbert")
     with pytest.warns(UserWarning, match="does not read all"):
         (scores,) = checkpoint_scores([model.name], mixed, pooling="mean")
-    measured = measures.Measured(model, scores, scores, None, 0)
+    measured = measures.Measured(model, scores, scores, {}, 0)
     table = measures.reading_rows(measured, mixed).set_index("language")
     assert table.loc["xx", "unknown"] > 0.2
     assert table.loc["en", "unknown"] < 0.05

@@ -42,7 +42,7 @@ _LINES = {
 }
 #: From "not covered" to "well-covered": red to blue as far as the paper's go to green, each darker
 #: than the one before.
-_BANDS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")
+BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")
 _DASHES = ("-", "--", "-.")
 
 
@@ -197,8 +197,8 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
     on = heatmap(
         table.sort_values("block", kind="stable"), row="language", column="model", value="level",
         panel="block", rows=languages, across=order(table, "model"), own_rows=True, bar=None,
-        cell=(0.2, 0.135), edge=(0.2, 1.6), columns=n_columns, cmap=ListedColormap(_BANDS),
-        norm=Normalize(-0.5, len(_BANDS) - 0.5),
+        cell=(0.2, 0.135), edge=(0.2, 1.6), columns=n_columns, cmap=ListedColormap(BAND_COLOURS),
+        norm=Normalize(-0.5, len(BAND_COLOURS) - 0.5),
     )  # fmt: skip
     for axes in on.titles({}).axes.values():
         axes.xaxis.tick_top()
@@ -206,7 +206,7 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
         axes.tick_params(axis="x", labelrotation=90)
         axes.set_ylim(top=0, bottom=height)
     labels = [f"{bands[0]}: not covered", *bands[1:-1], f"{bands[-1]}: well covered"]
-    handles = [Patch(color=c, label=label) for c, label in zip(_BANDS, labels, strict=True)]
+    handles = [Patch(color=c, label=label) for c, label in zip(BAND_COLOURS, labels, strict=True)]
     return on.done("adjusted score: MEXA score × score in English", handles=handles)
 
 

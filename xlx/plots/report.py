@@ -7,10 +7,13 @@ import io
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
+from xlx.plots.mexa import BAND_COLOURS
 from xlx.plots.panels import across, order
-from xlx.plots.primitives import curves, heatmap, lanes
+from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     CHANCE,
     GUESSING,
@@ -24,6 +27,8 @@ from xlx.plots.style import (
     styled,
 )
 
+#: Tiles that a row has room for, at least.
+_TILES = 12
 _LAYER = "layer (0: embeddings)"
 
 
@@ -102,6 +107,84 @@ def pairs_apart(table: pd.DataFrame) -> Figure:
         bar="MD among sentences of like length",
     )  # fmt: skip
     return on.done()
+
+
+@styled
+def language_tiles(table: pd.DataFrame) -> Figure:
+    """A tile a language, coloured by the band of its MEXA score; a row a family and script.
+
+    ``table`` has ``model``, ``row`` (families and scripts), ``place`` (of a tile in its row),
+    ``language`` and ``band`` (those of `xlx.mexa.bands`). The best covered stand on the left.
+    """
+    # On a globe a language would need coordinates, which nothing here has; kinship and script say
+    # more of what a model can share.
+    bands = list(table["band"].cat.categories)
+    table = table.assign(level=table["band"].cat.codes.astype(float))
+    on = heatmap(
+        table, row="row", column="place", value="level", panel="model", written="language",
+        rows=order(table, "row"), across=range(max(_TILES, table["place"].max() + 1)),
+        tops=lambda place: "",
+        bar=None, cell=(0.36, 0.24), edge=(2.0, 0.6), columns=1, cmap=ListedColormap(BAND_COLOURS),
+        norm=Normalize(-0.5, len(BAND_COLOURS) - 0.5),
+    )  # fmt: skip
+    for axes in on.axes.values():
+        axes.set_facecolor("white")
+    handles = [Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, bands, strict=True)]
+    return on.done(handles=handles)
+
+
+@styled
+def bands_by_kind(table: pd.DataFrame) -> Figure:
+    """How many languages of each script and family have a MEXA score in each band.
+
+    ``table`` has ``model``, ``by`` ("script", "family"), ``kind``, ``band`` and ``languages``,
+    their number.
+    """
+    kind = table["kind"].where(table["by"] != "script", table["kind"] + " (script)")
+    shown = table.assign(kind=kind, languages=table["languages"].where(table["languages"] > 0))
+    on = heatmap(
+        shown, row="kind", column="band", value="languages", panel="model", bar=None,
+        across=list(table["band"].cat.categories), written=lambda n: f"{n:.0f}" if n > 0 else "",
+        cell=(0.62, 0.2), edge=(2.0, 0.6), columns=2,
+    )  # fmt: skip
+    for axes in on.axes.values():
+        axes.set_facecolor("0.95")
+    return on.done("MEXA score, each language at its best layer")
+
+
+@styled
+def predicted_tasks(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
+    """Score of a task in each language by its MEXA score, with the line through all of them.
+
+    ``points`` has ``model``, ``task``, ``mu``, ``score`` and ``written`` (at the point, or "");
+    ``lines`` the ends of each line, ``x`` and ``y``.
+    """
+    panels = {"panel": ("task", "model")} if points["model"].nunique() > 1 else {"panel": "task"}
+    on = scatter(points, x="mu", y="score", written="written", columns=2, width=3.8, height=2.7,
+                 sharex=False, sharey=False, size=18, **panels)  # fmt: skip
+    curves(lines, x="x", value="y", low="", on=on, marker="",
+           looks={None: {"color": "0.3", "linestyle": "--", "markerfacecolor": "0.3"}},
+           labels={None: "line of least squares"})  # fmt: skip
+    return on.done("MEXA score (share of sentences found both ways)", "score of the task")
+
+
+@styled
+def probed_languages(table: pd.DataFrame) -> Figure:
+    """Accuracy of linear probes at the chosen layer in each language, and of the commonest label.
+
+    ``table`` has ``model``, ``probed``, ``language``, ``accuracy``, ``low``, ``high`` and
+    ``majority``.
+    """
+    commonest = {"color": "0.4", "marker": "|", "linestyle": "none", "markerfacecolor": "0.4"}
+    on = lanes(table, item="language", value="accuracy", series="model", panel="probed",
+               looks=looks(order(table, "model")), names=language_label, columns=2, width=3.4,
+               lane=0.07)  # fmt: skip
+    first = table[table["model"] == table["model"].iloc[0]]
+    lanes(first, item="language", items=order(table, "language"), value="majority", low="", on=on,
+          looks={None: commonest}, labels={None: "commonest label"}, markersize=8)  # fmt: skip
+    for axes in on.axes.values():
+        axes.set_xlim(-0.02, 1.02)
+    return on.done("share of words, or sentences, whose label is found")
 
 
 def picture(figure: Figure) -> bytes:

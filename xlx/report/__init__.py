@@ -2,8 +2,8 @@
 
     xlx report path/or/hub-name --quick
 
-Here lenses meet. `measures` puts tables together from what they measure, `answers` says a sentence
-for each question with the numbers of a row, `page` and `card` write what is left: a page to read
-offline, metadata for a model card. `command` is the command line. No number is computed here that a
-lens computes: the same call on the same text gives it again.
+Here lenses meet. `tables` puts together what they measure, `answers` says a sentence for each
+question with the numbers of a row, `figures` are drawn from the tables, `page` and `card` write
+what is left: a page to read offline, metadata for a model card. `command` is the command line. No
+measure is made here that a lens has: its function on the same text gives the same number.
 """

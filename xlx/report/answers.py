@@ -8,6 +8,7 @@ import pandas as pd
 from xlx.abx.checkpoint_scores import MATCHED
 from xlx.core.checks import ILLEGIBLE
 from xlx.mexa.prediction import BANDS, EDGES
+from xlx.report.predicted_tasks import TASK_BAG
 
 #: From this score of MEXA on a language counts as covered: the two highest bands.
 COVERED = EDGES[3]
@@ -32,7 +33,7 @@ class Finding:
 
 
 def answers_of(tables: Mapping[str, pd.DataFrame], model: str) -> list[Finding]:
-    """All answers about one model, from the tables of `measures.report_tables`."""
+    """All answers about one model, from the tables of `tables.report_tables`."""
     own = {name: table[table["model"] == model] for name, table in tables.items()}
     layer = int(own["layer_differences"]["chosen"].iloc[0])
     made = [
@@ -44,6 +45,9 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str) -> list[Finding]:
         ("Which pairs of languages are far apart?", "pairs", _pairs_apart(own)),
         *(("How does it compare?", "references", found) for found in _compared(own)),
         ("Can it read the text?", "reading", _reading(own)),
+        ("How does it stand beside what the papers print?", "printed", _printed(own)),
+        *(("What does alignment predict of its tasks?", "task_fits", x) for x in _predicted(own)),
+        *(("Does it know parts of speech and topics?", "probes", found) for found in _probed(own)),
     ]
     return [
         Finding(model, question, sentence, *numbers, table)
@@ -146,7 +150,9 @@ def _retrieval(own: Mapping[str, pd.DataFrame], layer: int) -> Answered:
 
 
 def _coverage(own: Mapping[str, pd.DataFrame]) -> Answered:
-    table = own["coverage"].query("layers == 'max'").sort_values("mu", kind="stable")
+    table = own["coverage"].query("layers == 'max' and states == 'raw'")
+    table = table.sort_values("mu", kind="stable")
+    centred = own["coverage"].query("layers == 'max' and states == 'centred'")["mu"]
     least, most = table.iloc[0], table.iloc[-1]
     covered, lowest = table[table["mu"] >= COVERED], table[table["band"] == BANDS[0]]
     means = "; ".join(f"mean by {kind}: {_means(table, kind)}" for kind in ("script", "family"))
@@ -154,6 +160,8 @@ def _coverage(own: Mapping[str, pd.DataFrame]) -> Answered:
     sentence = (
         f"By MEXA with {least['pivot']}, each language at its best layer, {len(covered)} of "
         f"{len(table)} languages reach {COVERED} and {len(lowest)} stay below {EDGES[1]}{bare}; "
+        f"without the mean of each language {(centred >= COVERED).sum()} and "
+        f"{(centred < EDGES[1]).sum()}; "
         f"best is {most['language']}, {_told(most, 'mu')}, least {least['language']}, "
         f"{_told(least, 'mu')}; {means}."
     )
@@ -204,3 +212,66 @@ def _reading(own: Mapping[str, pd.DataFrame]) -> Answered:
     share = f"the largest share of unknown subwords is {worst:.1%}"
     sentence = f"Above {ILLEGIBLE:.0%} there is, by language: {'; '.join(said)}; {share}."
     return sentence, worst, None, None
+
+
+def _printed(own: Mapping[str, pd.DataFrame]) -> Answered:
+    table = own["printed"]
+    scores = table[table["quantity"] == "mean MEXA score, max over layers"]
+    scores = scores[scores["printed_of"] != "mean of the nine"].sort_values("printed")
+    (least, most), here = (scores.iloc[end] for end in (0, -1)), scores.iloc[0]
+    row = table[table["quantity"].str.startswith("correlation of LD and MD")].iloc[0]
+    correlated = (
+        "" if pd.isna(row["here"])
+        else f" LD and MD correlate over pairs of languages by {_told(row, 'here')}, those that "
+        f"{row['paper']} print by {_number(row['printed'])}."
+    )  # fmt: skip
+    sentence = (
+        f"Its mean MEXA score over languages, each at its best layer, is {_told(here, 'here')}; "
+        f"those that {here['paper']} print of decoders go from {_number(least['printed'])} "
+        f"({least['printed_of']}) to {_number(most['printed'])} ({most['printed_of']}).{correlated}"
+        " Their text and languages are others: landmarks to see it by, not its rivals."
+    )
+    return sentence, *_numbers(here, "here")
+
+
+def _predicted(own: Mapping[str, pd.DataFrame]) -> Iterator[Answered]:
+    """A sentence a task, with the alignment that stands first and the bag."""
+    if "task_fits" not in own:
+        return
+    for task, rows in own["task_fits"].groupby("task", sort=False):
+        first, bag = rows.iloc[0], _row(rows, predictor=TASK_BAG)
+        if pd.isna(first["r"]):
+            said = f"{task}, or its {first['predictor']}, is the same in all {first['n']} languages"
+            yield f"{said}: there is nothing to predict.", *_numbers(first, "r")
+            continue
+        worse = first["error"] >= first["error_of_mean"]
+        than = "no better than" if worse else "better than"
+        yield (
+            f"Over {first['n']} languages {task} goes with {first['predictor']} by r = "
+            f"{_told(first, 'r')}. From the line through the other languages a language's score is "
+            f"told to within {first['error']:.3f} (root mean square), {than} from their mean, "
+            f"{first['error_of_mean']:.3f}; from {bag['predictor']} to within {bag['error']:.3f}."
+        ), *_numbers(first, "r")  # fmt: skip
+
+
+def _probed(own: Mapping[str, pd.DataFrame]) -> Iterator[Answered]:
+    """A sentence a task; the interval is that of the least language."""
+    for probed, rows in own["probes"].groupby("probed", sort=False) if "probes" in own else ():
+        rows = rows.sort_values("accuracy", kind="stable")
+        least, most = rows.iloc[0], rows.iloc[-1]
+        where = (
+            "in each language" if rows["learnt_in"].nunique() > 1 else f"in {least['learnt_in']}"
+        )
+        spoken = set(own["reading"]["language"]) - set(rows["language"])
+        without = f"; the data have no {_listed(sorted(spoken))}" if spoken else ""
+        best = f"; the best layer is {least['best_layer']}, {least['best_accuracy']:.2f}"
+        yield (
+            (
+                f"A linear probe on layer {least['layer']}, learnt {where}, gets {probed} right in "
+                f"{rows['accuracy'].mean():.2f} of cases, the mean over {len(rows)} languages (the "
+                f"commonest label: {rows['majority'].mean():.2f}), from {least['language']} "
+                f"{_told(least, 'accuracy')} to {most['language']} {_told(most, 'accuracy')}"
+                f"{'' if least['best_layer'] == least['layer'] else best}{without}."
+            ),
+            *_numbers(least, "accuracy"),
+        )

@@ -28,8 +28,11 @@ from xlx.core.settings import settings
 from xlx.report.answers import Finding, answers_of
 from xlx.report.card import model_index
 from xlx.report.estimates import estimate
-from xlx.report.measures import ReportedModel, labelled_apart, report_tables, reported_model
+from xlx.report.measures import ReportedModel, labelled_apart, reported_model
 from xlx.report.page import report_page
+from xlx.report.predicted_tasks import scores_of_tasks
+from xlx.report.probed_labels import FEW_LABELS, ProbeSizes
+from xlx.report.tables import report_tables
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
@@ -53,6 +56,8 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--languages", type=_listed, help="codes, as de,en,ja; all by default")
     add("--pivot", help="the language that others are aligned with (en)")
     add("--reference", type=_listed, help="models to compare with, or none")
+    add("--tasks", nargs="+", metavar="FILE", help="scores by language: lm-evaluation-harness, CSV")
+    add("--probe", action="store_true", help="parts of speech and topics, too")
     add("--quick", action="store_true", help=f"{QUICK} sentences: wider intervals")
     add("--sentences", type=int, help="how many, drawn at random; all by default")
     add("--seed", type=int, default=1, help="of the draw")
@@ -94,6 +99,10 @@ def report_on(options: argparse.Namespace) -> Path | None:
     corpus, notes = text_of(options)
     pivot = options.pivot or ("en" if "en" in corpus.languages else corpus.languages[0])
     pivot = corpus.select([pivot]).languages[0]
+    tasks = None
+    if options.tasks:
+        tasks, more = scores_of_tasks(options.tasks, models, corpus, pivot)
+        notes += more
     folder = options.out or paths.BUILD / "reports" / _plain("+".join(x.label for x in models))
     print(
         f"{', '.join(model.label for model in models)}: {len(corpus)} sentences of "
@@ -107,6 +116,7 @@ def report_on(options: argparse.Namespace) -> Path | None:
     began = time.monotonic()
     tables = report_tables(
         models, corpus, pivot=pivot, references=references, max_length=options.max_length,
+        tasks=tasks, probes=_probe_sizes(options),
         tell=lambda text: print(f"{time.monotonic() - began:6.0f} s  {text}", flush=True),
     )  # fmt: skip
     about = _about(options, models, references, corpus, pivot)
@@ -145,6 +155,12 @@ def text_of(options: argparse.Namespace) -> tuple[ParallelCorpus, list[str]]:
         n = options.sentences
         checks.whole(n, "--sentences", least=_LEAST)
     return corpus.take(n, options.seed), [str(warning.message) for warning in caught]
+
+
+def _probe_sizes(options: argparse.Namespace) -> ProbeSizes | None:
+    if not options.probe:
+        return None
+    return FEW_LABELS if options.quick else ProbeSizes()
 
 
 def _plain(name: str) -> str:

@@ -19,8 +19,8 @@ from xlx.text.corpora import ParallelCorpus
 
 #: Sentences of the batch that is timed, and languages whose pairs are.
 _TIMED, _FEW = 64, 6
-#: Passes of a model over the text: LD and MD, MEXA. Passes over the pairs: raw, centred.
-_READ, _SCORED = 2, 2
+#: Passes of a model over the text, and over the pairs: raw, centred.
+_READ, _SCORED = 1, 2
 #: Libraries, and what lies about for a moment, in bytes.
 _BESIDE = 6e8
 _GIGA = 1e9

@@ -5,18 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from string import Template
 
-import numpy as np
 import pandas as pd
 
-from xlx.abx.checkpoint_scores import MATCHED
-from xlx.plots import report as figures
+from xlx.plots.report import picture
 from xlx.plots.style import alternative
 from xlx.report.answers import Finding
-from xlx.report.measures import HEADINGS, kind_of_language
+from xlx.report.figures import SHOWN_TABLE, report_figures
+from xlx.report.tables import HEADINGS
 
-#: Languages that a figure has room for.
-_MOST = 60
-_MOST_PAIRED = 40
 #: Rows of a table on the page; the whole is in its file.
 _MOST_ROWS = 40
 
@@ -71,6 +67,12 @@ _READING = (
     "they are for independent sentences, and too narrow where documents differ. Differences "
     "are taken on the same text, so their intervals are narrower than those of the two scores "
     "suggest.",
+    "Tasks: the score of each language is told from the line through all other languages, so the "
+    "error is one on a language whose score is not known; r has an interval by resampling "
+    "languages.",
+    "Probes are linear, on frozen states: parts of speech (Universal Dependencies) learnt and "
+    "tested in each language, word by word, topics (SIB-200) learnt in English, on means of "
+    "subwords. Intervals are for independent words or sentences.",
     "The layer is chosen on the text that is reported, so its score is on average a little too "
     "high; chosen on one half of the documents and scored on the other, it is not.",
 )
@@ -84,7 +86,7 @@ def report_page(
 ) -> str:
     """The whole page, as HTML.
 
-    ``tables`` as of `measures.report_tables`; ``about`` has ``models``, ``text``, ``languages``,
+    ``tables`` as of `tables.report_tables`; ``about`` has ``models``, ``text``, ``languages``,
     ``sentences``, ``quick`` and ``made``; ``notes`` are warnings, each a sentence.
     """
     models = list(map(str, about["models"]))
@@ -99,7 +101,7 @@ def report_page(
         about=escape(said),
         answers="\n".join(_answered(answers, models)) + _noted(notes),
         figures="\n".join(_drawn(tables, answers)),
-        tables="\n".join(_shown_table(name, tables[name]) for name in HEADINGS),
+        tables="\n".join(_shown_table(name, tables[name]) for name in tables),
         reading="\n".join(f"<p>{escape(text)}</p>" for text in _READING),
     )  # fmt: skip
 
@@ -122,48 +124,17 @@ def _noted(notes: Sequence[str]) -> str:
 
 def _drawn(tables: Mapping[str, pd.DataFrame], answers: Sequence[Finding]) -> Iterator[str]:
     """Each figure with its caption; its text ends with the answer that it shows."""
-    coverage = tables["coverage"].query("layers == 'max'")
-    pivot, ways = coverage["pivot"].iloc[0], tables["retrieval"]
-    ranked = coverage.groupby("language")["mu"].mean().sort_values(ascending=False, kind="stable")
-    ends = list(ranked.index)
-    if len(ends) > _MOST:
-        ends = [*ends[: _MOST // 2], *ends[-_MOST // 2 :]]
-    directions = pd.concat(
-        ways[ways[side] == pivot].assign(language=ways[other], direction=f"{word} {pivot}")
-        for side, other, word in (("query", "among", "from"), ("among", "query", "to"))
-    )
-    directions = directions[directions["language"].isin(ends)]
-    directions = directions.sort_values("language", key=lambda codes: codes.map(ends.index))
-    covered = coverage[coverage["language"].isin(ends)]
-    made = {
-        "layers": figures.by_layer(tables["layers"]),
-        "references": figures.beside_references(tables["references"]),
-        "coverage": figures.covered_languages(covered),
-        "retrieval": figures.both_ways(directions),
-        "pairs": figures.pairs_apart(_near_kin(tables["pairs"])),
-    }
-    for name, figure in made.items():
-        text = alternative(figure)
-        shown = next(answer for answer in answers if answer.table == name)
-        data = base64.b64encode(figures.picture(figure)).decode()
-        alt = escape(f"{text} {shown.model}: {shown.sentence}", quote=True)
+    for name, figure in report_figures(tables).items():
+        text, of = alternative(figure), SHOWN_TABLE.get(name, name)
+        answered = next((x for x in answers if x.table in (of, of.replace("points", "fits"))), None)
+        said = f" {answered.model}: {answered.sentence}" if answered else ""
+        data = base64.b64encode(picture(figure)).decode()
         yield (
-            f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"><figcaption>'
-            f'{escape(text.partition(". ")[0])} (<a href="#table-{name}">table</a>).'
+            f'<figure><img alt="{escape(text + said, quote=True)}" '
+            f'src="data:image/png;base64,{data}"><figcaption>'
+            f'{escape(text.partition(". ")[0])} (<a href="#table-{of}">table</a>).'
             "</figcaption></figure>"
         )
-
-
-def _near_kin(pairs: pd.DataFrame) -> pd.DataFrame:
-    """MD among sentences of like length of pairs, languages by script and family."""
-    pairs = pairs[pairs["task"] == MATCHED]
-    codes = dict.fromkeys([*pairs["language_1"], *pairs["language_2"]])
-    kin = sorted(codes, key=lambda code: (kind_of_language(code)[::-1], code))[:_MOST_PAIRED]
-    pairs = pairs[pairs["language_1"].isin(kin) & pairs["language_2"].isin(kin)]
-    places = pairs[["language_1", "language_2"]].apply(lambda column: column.map(kin.index))
-    places = np.sort(places.to_numpy(), axis=1)
-    pairs = pairs.assign(**{f"language_{i + 1}": [kin[k] for k in places[:, i]] for i in (0, 1)})
-    return pairs.iloc[places[:, 0].argsort(kind="stable")]
 
 
 def _shown_table(name: str, table: pd.DataFrame) -> str:
