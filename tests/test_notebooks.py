@@ -35,7 +35,7 @@ def problems(path: Path) -> list[str]:
     except Exception as error:
         return [f"is no valid notebook: {str(error).splitlines()[0]}"]
     found = []
-    if not re.fullmatch(r"[a-z_]+-\d+-[a-z0-9_]+", path.stem):
+    if not re.fullmatch(r"[a-z_]+-\d+-[a-z0-9_]+|report", path.stem):
         found.append("has no name like abx-2-dynamics: <lens>-<number>-<slug>")
     if path.stat().st_size >= 1_500_000:
         found.append(f"weighs {path.stat().st_size} bytes, more than 1.5 megabytes")
@@ -304,7 +304,7 @@ def test_readme_names_the_notebooks_that_show_printed_numbers() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"stand beside ours in ([^;]+);", readme)
     shown = {
-        re.match(r"\w+-\d", path.stem)[0]
+        re.match(r"\w+-\d|report", path.stem)[0]
         for path in NOTEBOOKS.glob("*.ipynb")
         if not path.stem.endswith("-printed")
         and any(

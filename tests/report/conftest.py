@@ -34,6 +34,7 @@ def corpus() -> ParallelCorpus:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp("report") / "of-two"
     options = ["--languages", ",".join(LANGUAGES), "--sentences", str(N), "--reference", "none"]
+    options.append("--no-notebook")
     given = ["report", "mini-infoxlm", "mini-llama", *options, "--out", str(folder)]
     assert command.main(given) == 0
     files = sorted((folder / "tables").glob("*.parquet"))

@@ -13,11 +13,12 @@ from xlx.abx.checkpoint_scores import MATCHED
 from xlx.models import batching, loading
 from xlx.report import command, estimates
 from xlx.report.estimates import Estimate
+from xlx.report.inputs import reported_models, reported_text
 from xlx.report.measures import reported_model
 from xlx.text.corpora import ParallelCorpus
 
 LAST_STEP = str(loading.checkpoints("mini-infoxlm")[-1].path)
-SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none"]
+SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none", "--no-notebook"]
 
 
 def test_what_the_numbers_are_of_is_said(written: Written) -> None:
@@ -114,12 +115,11 @@ def test_the_pooling_is_that_of_the_folder(tmp_path: Path) -> None:
 
 def test_models_have_names_of_their_own(tmp_path: Path) -> None:
     own = tiny.save(tmp_path / "mini-xlmr")
-    given = command.arguments(["report", str(own), "--reference", "mini-xlmr,mini-infoxlm"])
-    (model,), (namesake, other) = command.models_of(given)
+    (model,), (namesake, other) = reported_models([str(own)], ["mini-xlmr", "mini-infoxlm"])
     assert model.label == f"mini-xlmr ({model.fingerprint[:6]})"
     assert namesake.label == f"mini-xlmr ({namesake.fingerprint[:6]})"
     assert other.label == "mini-infoxlm"
-    usual = command.models_of(command.arguments(["report", "mini-llama", "mini-xlmr"]))[1]
+    usual = reported_models(["mini-llama", "mini-xlmr"])[1]
     assert [other.label for other in usual] == ["mini-infoxlm"]  # itself is none
 
 
@@ -139,8 +139,7 @@ def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus
     for code in ("de", "ja"):
         lines = "\n".join(corpus.sentences[code]) + "\n"
         (tmp_path / f"{code}.txt").write_text(lines, encoding="utf-8")
-    options = command.arguments(["report", "mini-infoxlm", "--text", str(tmp_path)])
-    text, notes = command.text_of(options)
+    text, notes = reported_text(str(tmp_path))
     assert (text.languages, len(text), notes) == (("de", "ja"), N, [])
     assert text.sentences["ja"] == corpus.sentences["ja"]
 

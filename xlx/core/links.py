@@ -31,6 +31,7 @@ LENSES = {
     "igap": (("IGAP",), "igap"),
     "mixing": (("within/across",), "mixing"),
     "xprobe": (("X-Probe",), "xprobe"),
+    "report": (("ABX", "MEXA"), "report"),
 }
 
 #: The notebooks, in the order in which they are read: about how many minutes that takes, and which
@@ -60,6 +61,7 @@ LESSONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "xprobe-1-tasks": (10, ()),
     "xprobe-2-mapping": (20, ("xprobe-1-tasks",)),
     "xprobe-3-printed": (25, ("xprobe-1-tasks",)),
+    "report": (10, ()),
 }
 
 #: How a line begins; by it a line that is there already is known.

@@ -25,7 +25,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from xlx.core import paths
 from xlx.core.journals import fresh_journal
@@ -52,43 +52,23 @@ def execute(stem: str, profile: str = "mini", *, build: Path = paths.BUILD) -> P
     ``<stem>.failed.ipynb``), NotebookError or FileNotFoundError before anything runs.
     """
     source, values = notebook_path(stem), values_for(stem, profile)
-    notebook_format()  # before papermill imports it
-    import papermill
-    from papermill.exceptions import PapermillExecutionError
-    from traitlets.config import Config
-
     folder = build / profile
     folder.mkdir(parents=True, exist_ok=True)
     done, failed = folder / f"{stem}.ipynb", folder / f"{stem}.failed.ipynb"
     running = folder / f".{stem}.running.ipynb"  # complete only when renamed
     for stale in (done, failed):
         stale.unlink(missing_ok=True)
-    # papermill reports on every run through its logger; what matters is printed here.
-    logging.getLogger("papermill").setLevel(logging.ERROR)
     told = {
         "XLX_NOTEBOOK": stem,
         "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
         "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
     }
     try:
-        with kernel_variables(told):
-            papermill.execute_notebook(
-                source,
-                running,
-                parameters=values,
-                kernel_name="python3",
-                cwd=source.parent,
-                progress_bar=sys.stderr.isatty(),
-                # Without it ipykernel warns, at every start, that others here could listen.
-                config=Config(KernelManager={"transport_encryption": "auto"}),
-            )
+        run_cells(source, running, values, told)
         os.replace(running, done)
-    except PapermillExecutionError as error:
+    except NotebookFailed as error:
         os.replace(running, failed)
-        raise NotebookFailed(
-            f"{stem} failed in cell [{error.exec_count}]: {error.ename}: "
-            f"{first_line(error.evalue)} (traceback in {shown(failed)})"
-        ) from error
+        raise NotebookFailed(f"{stem} {error} (traceback in {shown(failed)})") from error
     except Exception as error:  # the kernel died, the disk is full, ...
         with contextlib.suppress(FileNotFoundError):
             os.replace(running, failed)
@@ -99,6 +79,39 @@ def execute(stem: str, profile: str = "mini", *, build: Path = paths.BUILD) -> P
     finally:
         running.unlink(missing_ok=True)
     return done
+
+
+def run_cells(
+    source: Path, target: Path, values: Mapping[str, Any], told: Mapping[str, str]
+) -> None:
+    """Execute a notebook, with other values of its parameters, into a copy that grows as it runs.
+
+    ``told`` are variables for its kernel. NotebookFailed, with cell and error, when a cell fails;
+    what a kernel that dies raises.
+    """
+    notebook_format()  # before papermill imports it
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
+
+    # papermill reports on every run through its logger; what matters is printed here.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    try:
+        with kernel_variables(told):
+            papermill.execute_notebook(
+                source,
+                target,
+                parameters=dict(values),
+                kernel_name="python3",
+                cwd=source.parent,
+                progress_bar=sys.stderr.isatty(),
+                # Without it ipykernel warns, at every start, that others here could listen.
+                config=Config(KernelManager={"transport_encryption": "auto"}),
+            )
+    except PapermillExecutionError as error:
+        raise NotebookFailed(
+            f"failed in cell [{error.exec_count}]: {error.ename}: {first_line(error.evalue)}"
+        ) from error
 
 
 def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:

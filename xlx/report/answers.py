@@ -55,6 +55,20 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str) -> list[Finding]:
     ]
 
 
+def answer_list(tables: Mapping[str, pd.DataFrame], models: Sequence[str]) -> str:
+    """`answers_of` several models, question by question, in Markdown, for a notebook."""
+    found = [answer for model in models for answer in answers_of(tables, model)]
+    lines = []
+    for question in dict.fromkeys(answer.question for answer in found):
+        said = [answer for answer in found if answer.question == question]
+        lines.append(f"**{question}**\n")
+        lines += [
+            f"- {x.model}: {x.sentence}" if len(models) > 1 else f"- {x.sentence}" for x in said
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
 Answered = tuple[str, float, float | None, float | None]
 
 

@@ -24,11 +24,14 @@ from huggingface_hub import ModelCardData
 
 import xlx
 from xlx.core import checks, paths, store, work
+from xlx.core.run import NotebookFailed
 from xlx.core.settings import settings
 from xlx.report.answers import Finding, answers_of
 from xlx.report.card import model_index
 from xlx.report.estimates import estimate
-from xlx.report.measures import ReportedModel, labelled_apart, reported_model
+from xlx.report.inputs import QUICK, pivot_of, reported_models, reported_text
+from xlx.report.measures import ReportedModel
+from xlx.report.notebook_copy import executed_copy
 from xlx.report.page import report_page
 from xlx.report.predicted_tasks import scores_of_tasks
 from xlx.report.probed_labels import FEW_LABELS, ProbeSizes
@@ -36,13 +39,8 @@ from xlx.report.tables import report_tables
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
-#: Sentences of a quick report.
-QUICK = 100
 #: With fewer there is nothing to leave out, and no interval.
 _LEAST = 3
-#: What a model is compared with where nothing else is asked for, by its kind.
-MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
-_OTHERWISE = ("mini-xlmr", "mini-infoxlm")
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -65,6 +63,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--device", help="cpu, cuda, cuda:1")
     add("--dtype", default="float32", help="float32 or bfloat16")
     add("--out", type=Path, help="folder of the report; build/reports/<model> by default")
+    add("--no-notebook", dest="notebook", action="store_false", help="leave no executed notebook")
     add("--estimate", action="store_true", help="say what it takes, and stop")
     return parser.parse_args(given)
 
@@ -95,10 +94,10 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def report_on(options: argparse.Namespace) -> Path | None:
     """Say what will be done, do it and write it; the page, or None after an estimate."""
-    models, references = models_of(options)
-    corpus, notes = text_of(options)
-    pivot = options.pivot or ("en" if "en" in corpus.languages else corpus.languages[0])
-    pivot = corpus.select([pivot]).languages[0]
+    models, references = reported_models(options.models, options.reference)
+    n = _number_of_sentences(options)
+    corpus, notes = reported_text(options.text, options.languages, n, options.seed)
+    pivot = pivot_of(corpus, options.pivot)
     tasks = None
     if options.tasks:
         tasks, more = scores_of_tasks(options.tasks, models, corpus, pivot)
@@ -122,39 +121,21 @@ def report_on(options: argparse.Namespace) -> Path | None:
     about = _about(options, models, references, corpus, pivot)
     page = write_report(folder, tables, about, notes)
     print(f"{time.monotonic() - began:6.0f} s  {page}")
+    if options.notebook:
+        try:
+            copy = executed_copy(folder / "report.ipynb", options, n)
+            print(f"{time.monotonic() - began:6.0f} s  {copy}")
+        except NotebookFailed as error:  # the report itself is there
+            print(f"xlx report: its notebook {error}", file=sys.stderr)
     return page
 
 
-def models_of(options: argparse.Namespace) -> tuple[list[ReportedModel], list[ReportedModel]]:
-    """The models to report on and those to compare with, each under a name of its own."""
-    models = list(map(reported_model, dict.fromkeys(options.models)))
-    first: dict[str, ReportedModel] = {}
-    for model in models:
-        if (same := first.setdefault(model.fingerprint, model)) is not model:
-            raise ValueError(f"{same.name} and {model.name} are the same model: name it once")
-    usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
-    named = usual if options.reference is None else options.reference
-    others = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
-    others = [other for other in others if other.fingerprint not in first]
-    named_apart = labelled_apart([*models, *others])
-    return named_apart[: len(models)], named_apart[len(models) :]
-
-
-def text_of(options: argparse.Namespace) -> tuple[ParallelCorpus, list[str]]:
-    """The text that is asked for, without repeated sentences, and what is to be said of it."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", corpora.CorpusWarning)
-        corpus = corpora.load(options.text, options.languages, drop_duplicates=True)
-    if len(corpus.languages) < 2:
-        raise ValueError(
-            f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "
-            "languages: name two or more (--languages), or give text in two or more"
-        )
-    n = QUICK if options.quick else len(corpus)
+def _number_of_sentences(options: argparse.Namespace) -> int | None:
+    """How many are drawn; None: all."""
     if options.sentences is not None:
-        n = options.sentences
-        checks.whole(n, "--sentences", least=_LEAST)
-    return corpus.take(n, options.seed), [str(warning.message) for warning in caught]
+        checks.whole(options.sentences, "--sentences", least=_LEAST)
+        return options.sentences
+    return QUICK if options.quick else None
 
 
 def _probe_sizes(options: argparse.Namespace) -> ProbeSizes | None:

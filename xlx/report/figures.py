@@ -1,6 +1,7 @@
 """The figures of a report, from its tables: the same on the page and in the notebook."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,27 +19,28 @@ _MOST_PAIRED, _MOST_WRITTEN = 40, 40
 SHOWN_TABLE = {"tiles": "coverage", "bands": "coverage", "tasks": "task_points"}
 
 
-def report_figures(tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-    """Name → figure, in the order of the page; of tables that are not there, none."""
+def report_figures(tables: Mapping[str, pd.DataFrame]) -> dict[str, Callable[[], Any]]:
+    """Name → what draws the figure, in the order of the page; of tables not there, none."""
     coverage = best_layer_rows(tables["coverage"])
     ranked = coverage.groupby("language")["mu"].mean().sort_values(ascending=False, kind="stable")
     ends = list(ranked.index)
     if len(ends) > _MOST:
         ends = [*ends[: _MOST // 2], *ends[-_MOST // 2 :]]
-    made = {
-        "layers": report.by_layer(tables["layers"]),
-        "references": report.beside_references(tables["references"]),
-        "coverage": report.covered_languages(coverage[coverage["language"].isin(ends)]),
-        "tiles": report.language_tiles(tile_places(tables["coverage"])),
-        "bands": report.bands_by_kind(band_kinds(tables["coverage"])),
-        "retrieval": report.both_ways(_directions(tables, ends)),
-        "pairs": report.pairs_apart(_near_kin(tables["pairs"])),
+    covered = coverage[coverage["language"].isin(ends)]
+    drawn = {
+        "layers": partial(report.by_layer, tables["layers"]),
+        "references": partial(report.beside_references, tables["references"]),
+        "coverage": partial(report.covered_languages, covered),
+        "tiles": partial(report.language_tiles, tile_places(tables["coverage"])),
+        "bands": partial(report.bands_by_kind, band_kinds(tables["coverage"])),
+        "retrieval": partial(report.both_ways, _directions(tables, ends)),
+        "pairs": partial(report.pairs_apart, _near_kin(tables["pairs"])),
     }
     if "task_points" in tables:
-        made["tasks"] = report.predicted_tasks(*_first_predictor(tables))
+        drawn["tasks"] = partial(report.predicted_tasks, *_first_predictor(tables))
     if len(tables.get("probes", ())):
-        made["probes"] = report.probed_languages(tables["probes"])
-    return made
+        drawn["probes"] = partial(report.probed_languages, tables["probes"])
+    return drawn
 
 
 def _directions(tables: Mapping[str, pd.DataFrame], ends: list[str]) -> pd.DataFrame:

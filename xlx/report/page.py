@@ -124,7 +124,8 @@ def _noted(notes: Sequence[str]) -> str:
 
 def _drawn(tables: Mapping[str, pd.DataFrame], answers: Sequence[Finding]) -> Iterator[str]:
     """Each figure with its caption; its text ends with the answer that it shows."""
-    for name, figure in report_figures(tables).items():
+    for name, draw in report_figures(tables).items():
+        figure = draw()
         text, of = alternative(figure), SHOWN_TABLE.get(name, name)
         answered = next((x for x in answers if x.table in (of, of.replace("points", "fits"))), None)
         said = f" {answered.model}: {answered.sentence}" if answered else ""

@@ -1,0 +1,59 @@
+"""What a report is of: models with those they are compared with, and text."""
+
+import warnings
+from collections.abc import Sequence
+
+from xlx.report.measures import ReportedModel, labelled_apart, reported_model
+from xlx.text import corpora
+from xlx.text.corpora import ParallelCorpus
+
+#: Sentences of a quick report.
+QUICK = 100
+#: What a model is compared with where nothing else is asked for, by its kind.
+MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
+_OTHERWISE = ("mini-xlmr", "mini-infoxlm")
+
+
+def reported_models(
+    names: Sequence[str], references: Sequence[str] | None = None
+) -> tuple[list[ReportedModel], list[ReportedModel]]:
+    """The models to report on and those to compare with, each under a name of its own.
+
+    ``references``: names, or "none"; None: members of the family, by the kind of each model. Errors
+    as of `reported_model`; ValueError for one model under two names.
+    """
+    models = list(map(reported_model, dict.fromkeys(names)))
+    first: dict[str, ReportedModel] = {}
+    for model in models:
+        if (same := first.setdefault(model.fingerprint, model)) is not model:
+            raise ValueError(f"{same.name} and {model.name} are the same model: name it once")
+    usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
+    named = usual if references is None else references
+    others = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
+    others = [other for other in others if other.fingerprint not in first]
+    named_apart = labelled_apart([*models, *others])
+    return named_apart[: len(models)], named_apart[len(models) :]
+
+
+def reported_text(
+    name: str, languages: Sequence[str] | None = None, n: int | None = None, seed: int = 1
+) -> tuple[ParallelCorpus, list[str]]:
+    """Text without repeated sentences, ``n`` of them (None: all), and what is to be said of it.
+
+    Errors as of `corpora.load`; ValueError for text in one language alone.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", corpora.CorpusWarning)
+        corpus = corpora.load(name, languages, drop_duplicates=True)
+    if len(corpus.languages) < 2:
+        raise ValueError(
+            f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "
+            "languages: name two or more (--languages), or give text in two or more"
+        )
+    return corpus.take(n or len(corpus), seed), [str(warning.message) for warning in caught]
+
+
+def pivot_of(corpus: ParallelCorpus, pivot: str | None = None) -> str:
+    """The text's code of the pivot; without one English, or else its first language."""
+    pivot = pivot or ("en" if "en" in corpus.languages else corpus.languages[0])
+    return corpus.select([pivot]).languages[0]
