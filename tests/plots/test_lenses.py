@@ -10,7 +10,7 @@ import pytest
 from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
 from xlx.core.paths import FIGURES
-from xlx.plots import abx, igap, mexa, mixing, probes, style, triplets, xprobe
+from xlx.plots import abx, igap, mexa, mixing, probes, report, style, triplets, xprobe
 from xlx.printed import Audit
 
 matplotlib.use("agg")
@@ -265,6 +265,33 @@ DRAWN = {
         pd.concat([answered().assign(encoder=f"{i}", language=c) for i in range(6) for c in CODES])
         .drop_duplicates(["task", "encoder", "language"])
     ),
+    "by_layer": lambda: report.by_layer(
+        made(layer=(0, 1, 2), space=("raw", "centred"), **LDMD_MATCHED)
+    ),
+    "beside_references": lambda: report.beside_references(
+        made("difference", reference=("untrained", "a bag"), **LDMD_MATCHED)
+    ),
+    "covered_languages": lambda: report.covered_languages(made("mu", model=MODELS, language=CODES)),
+    "both_ways": lambda: report.both_ways(
+        made(model=MODELS, language=CODES, direction=("from en", "to en"))
+    ),
+    "pairs_apart": lambda: report.pairs_apart(
+        rows(0, "score", model=MODELS, language_1=CODES, language_2=CODES)
+        .query("language_1 < language_2")
+    ),
+    "language_tiles": lambda: report.language_tiles(
+        cover().assign(row="Indo-European, Latn", place=[0, 0, 1, 1, 2, 2])
+    ),
+    "bands_by_kind": lambda: report.bands_by_kind(
+        cover().assign(by="family", kind="Uralic", languages=2).drop_duplicates(["model", "band"])
+    ),
+    "predicted_tasks": lambda: report.predicted_tasks(
+        rows(0, "mu", "score", model=MODELS, task=("Belebele",), language=CODES)
+        .assign(written="de"), rows(0, "y", model=MODELS, task=("Belebele",), x=(0.0, 1.0))
+    ),
+    "probed_languages": lambda: report.probed_languages(
+        made("accuracy", model=MODELS, probed=("topics",), language=CODES).assign(majority=0.3)
+    ),
 }  # fmt: skip
 
 
@@ -298,7 +325,7 @@ def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
 def test_every_figure_of_a_lens_is_drawn_here() -> None:
     there = {
         name
-        for lens in (abx, igap, mexa, mixing, probes, triplets, xprobe)
+        for lens in (abx, igap, mexa, mixing, probes, report, triplets, xprobe)
         for name, thing in vars(lens).items()
         if hasattr(thing, "__wrapped__")
     }

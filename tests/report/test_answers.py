@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.report.conftest import Written
-from xlx.report.answers import Finding, answers_of
+from xlx.report.answers import Finding, answer_list, answers_of
 
 
 def changed(written: Written, name: str, **columns: object) -> list[Finding]:
@@ -65,3 +65,12 @@ def test_a_number_that_rounds_to_nothing_has_no_sign(written: Written) -> None:
     found = changed(written, "references", difference=-0.001, low=-0.2, high=0.1)
     compared = [x.sentence for x in found if x.table == "references"]
     assert all("a difference of 0.00 (−0.20 to 0.10)" in sentence for sentence in compared)
+
+
+def test_answers_are_listed_by_question(written: Written) -> None:
+    models = ["mini-infoxlm", "mini-llama"]
+    said = answer_list(written.tables, models)
+    assert said.count("**Which layer to use for sentences?**") == 1
+    for model in models:
+        assert f"- {model}: {answers_of(written.tables, model)[0].sentence}" in said
+    assert "- mini-llama:" not in answer_list(written.tables, ["mini-llama"])
