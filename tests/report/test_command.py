@@ -13,7 +13,7 @@ from xlx.abx.checkpoint_scores import MATCHED
 from xlx.models import batching, loading
 from xlx.report import command, estimates
 from xlx.report.estimates import Estimate
-from xlx.report.inputs import reported_models, reported_text
+from xlx.report.inputs import QUICK_LANGUAGES, quick_languages, reported_models, reported_text
 from xlx.report.measures import reported_model
 from xlx.text.corpora import ParallelCorpus
 
@@ -77,7 +77,9 @@ def test_a_second_run_computes_nothing(
         raise AssertionError("a model reads what it has read")
 
     monkeypatch.setattr(batching, "hidden_states", unwanted)
-    monkeypatch.setattr(command, "estimate", lambda *_: Estimate(1, 1, 1))
+    monkeypatch.setattr(
+        command, "estimate", lambda *_: Estimate(1, 1, 1, {reported_model(own).label: 1.0})
+    )
     assert command.main(given) == 0
     assert (tmp_path / "out" / "tables" / "layers.csv").read_bytes() == first
 
@@ -182,3 +184,11 @@ def test_what_is_larger_than_memory_is_refused(
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
+
+
+def test_a_quick_report_is_of_few_languages_unless_they_are_named() -> None:
+    text, _ = reported_text("wmt24pp")
+    assert set(quick_languages(text)) == set(QUICK_LANGUAGES)
+    assert quick_languages(text, "fi")[0] == "fi"
+    other = text.select(["fi", "sv", "da", "en"])
+    assert quick_languages(other) == ["en", "fi", "sv", "da"]

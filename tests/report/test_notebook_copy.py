@@ -1,5 +1,6 @@
 """The notebook that a report leaves: what it is given, and what is left where it fails."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict]:
         target.write_text("executed", encoding="utf-8")
 
     monkeypatch.setattr(notebook_copy, "run_cells", noted)
-    monkeypatch.setattr(command, "estimate", lambda *_: Estimate(1, 1, 1))
+    monkeypatch.setattr(command, "estimate", lambda *_: Estimate(1, 1, 1, defaultdict(float)))
     return runs
 
 

@@ -12,7 +12,6 @@ import io
 import json
 import re
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -28,8 +27,16 @@ from xlx.core.run import NotebookFailed
 from xlx.core.settings import settings
 from xlx.report.answers import Finding, answers_of
 from xlx.report.card import model_index
+from xlx.report.course import Course, read_ahead
 from xlx.report.estimates import estimate
-from xlx.report.inputs import QUICK, pivot_of, reported_models, reported_text
+from xlx.report.inputs import (
+    QUICK,
+    QUICK_LANGUAGES,
+    pivot_of,
+    quick_languages,
+    reported_models,
+    reported_text,
+)
 from xlx.report.measures import ReportedModel
 from xlx.report.notebook_copy import executed_copy
 from xlx.report.page import report_page
@@ -39,6 +46,7 @@ from xlx.report.tables import report_tables
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
+_QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
 #: With fewer there is nothing to leave out, and no interval.
 _LEAST = 3
 
@@ -56,7 +64,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--reference", type=_listed, help="models to compare with, or none")
     add("--tasks", nargs="+", metavar="FILE", help="scores by language: lm-evaluation-harness, CSV")
     add("--probe", action="store_true", help="parts of speech and topics, too")
-    add("--quick", action="store_true", help=f"{QUICK} sentences: wider intervals")
+    add("--quick", action="store_true", help=_QUICKLY)
     add("--sentences", type=int, help="how many, drawn at random; all by default")
     add("--seed", type=int, default=1, help="of the draw")
     add("--max-length", type=int, help="subwords of a sentence; what the model takes by default")
@@ -97,7 +105,10 @@ def report_on(options: argparse.Namespace) -> Path | None:
     models, references = reported_models(options.models, options.reference)
     n = _number_of_sentences(options)
     corpus, notes = reported_text(options.text, options.languages, n, options.seed)
-    pivot = pivot_of(corpus, options.pivot)
+    if options.quick and options.languages is None:
+        codes = quick_languages(corpus, options.pivot)
+        corpus, notes = reported_text(options.text, codes, n, options.seed)
+    pivot, probes = pivot_of(corpus, options.pivot), _probe_sizes(options)
     tasks = None
     if options.tasks:
         tasks, more = scores_of_tasks(options.tasks, models, corpus, pivot)
@@ -108,23 +119,25 @@ def report_on(options: argparse.Namespace) -> Path | None:
         f"{corpus.name} in {len(corpus.languages)} languages, beside "
         f"{', '.join(x.label for x in references) or 'no other model'}"
     )
-    foreseen = estimate(models, references, corpus, options.max_length)
+    foreseen = estimate(models, references, corpus, options.max_length, probes)
     print(f"{foreseen}; less where it was computed before. Stop it at any time: it goes on there.")
     if options.estimate:
         return None
-    began = time.monotonic()
+    course, done = Course(foreseen), 0.0
+    for model in models:
+        course.tell(f"{model.label}: reading")
+        read_ahead(model, corpus, options.max_length, course, done)
+        done += foreseen.reading[model.label]
     tables = report_tables(
         models, corpus, pivot=pivot, references=references, max_length=options.max_length,
-        tasks=tasks, probes=_probe_sizes(options),
-        tell=lambda text: print(f"{time.monotonic() - began:6.0f} s  {text}", flush=True),
+        tasks=tasks, probes=probes, tell=course.tell,
     )  # fmt: skip
     about = _about(options, models, references, corpus, pivot)
     page = write_report(folder, tables, about, notes)
-    print(f"{time.monotonic() - began:6.0f} s  {page}")
+    course.tell(page)
     if options.notebook:
         try:
-            copy = executed_copy(folder / "report.ipynb", options, n)
-            print(f"{time.monotonic() - began:6.0f} s  {copy}")
+            course.tell(executed_copy(folder / "report.ipynb", options, corpus))
         except NotebookFailed as error:  # the report itself is there
             print(f"xlx report: its notebook {error}", file=sys.stderr)
     return page
@@ -170,7 +183,7 @@ def _about(
         "sentences": len(corpus),
         "documents": len(set(corpora.documents(corpus))),
         "pivot": pivot,
-        "quick": len(corpus) <= QUICK,
+        "quick": options.quick,
         "seed": options.seed,
         "max_length": options.max_length,
         "dtype": options.dtype,

@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -15,10 +15,15 @@ from xlx.core.settings import current
 from xlx.models import embeddings, loading
 from xlx.models.identity import find, model_files, read_json
 from xlx.report.measures import ReportedModel
+from xlx.report.probed_labels import ProbeSizes, probed_codes
 from xlx.text.corpora import ParallelCorpus
 
 #: Sentences of the batch that is timed, and languages whose pairs are.
 _TIMED, _FEW = 64, 6
+#: Seconds that timing is to take at most, if it can be helped.
+_ENOUGH = 3.0
+#: Words of a sentence; sentences that topics are learnt from; seconds a small probe takes to train.
+_WORDS, _TOPICS, _PROBE = 15, 800, 0.05
 #: Passes of a model over the text, and over the pairs: raw, centred.
 _READ, _SCORED = 1, 2
 #: Libraries, and what lies about for a moment, in bytes.
@@ -28,19 +33,28 @@ _GIGA = 1e9
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of computing, and bytes of memory and of disk (in the cache of this machine)."""
+    """Seconds of computing, and bytes of memory and of disk (in the cache of this machine).
+
+    ``reading``: label of a model → the seconds that reading the text will take it.
+    """
 
     seconds: float
     memory: float
     disk: float
+    reading: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        minutes = self.seconds / 60
-        long = f"{minutes:.0f} minutes" if minutes >= 1.5 else f"{self.seconds:.0f} seconds"
         return (
-            f"about {long}, {self.memory / _GIGA:.1f} GB of memory and {self.disk / _GIGA:.2f} GB "
-            f"of disk in {current().cache}"
+            f"about {duration(self.seconds)}, {self.memory / _GIGA:.1f} GB of memory and "
+            f"{self.disk / _GIGA:.2f} GB of disk in {current().cache}"
         )
+
+
+def duration(seconds: float) -> str:
+    """A time in words: "40 seconds", "12 minutes", "3.5 hours"."""
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def estimate(
@@ -48,20 +62,23 @@ def estimate(
     references: Sequence[ReportedModel],
     corpus: ParallelCorpus,
     max_length: int | None = None,
+    probes: ProbeSizes | None = None,
 ) -> Estimate:
     """What a report on these models takes where nothing of it was computed before.
 
     Each model reads a batch, and scores a layer of few languages. ValueError for a model whose
     weights do not fit into memory, and where the disk has no room for the cache.
     """
-    totals = [_of_model(model, corpus, max_length) for model in models]
+    totals = [_of_model(model, corpus, max_length, probes) for model in models]
     sizes = [weights_size(model) for model in models]
     smaller = [min(1.0, weights_size(other) / max(sizes)) for other in references]
     others = len(models) - 1 + sum(smaller)  # read once each, for every model once
     seconds = sum(total.seconds for total in totals)
     each = max(total.seconds for total in totals) / (_READ + 1)
     disk = sum(total.disk for total in totals) + max(total.disk for total in totals) * sum(smaller)
-    found = Estimate(seconds + each * others, max(total.memory for total in totals), disk)
+    memory = max(total.memory for total in totals)
+    reading = {label: long for total in totals for label, long in total.reading.items()}
+    found = Estimate(seconds + each * others, memory, disk, reading)
     _check_disk(found.disk)
     return found
 
@@ -123,7 +140,12 @@ def _check_disk(needed: float) -> None:
         )
 
 
-def _of_model(model: ReportedModel, corpus: ParallelCorpus, max_length: int | None) -> Estimate:
+def _of_model(
+    model: ReportedModel,
+    corpus: ParallelCorpus,
+    max_length: int | None,
+    probes: ProbeSizes | None,
+) -> Estimate:
     weights = weights_size(model)
     encoder = loading.load(model.name)
     n, n_languages = len(corpus), len(corpus.languages)
@@ -134,9 +156,21 @@ def _of_model(model: ReportedModel, corpus: ParallelCorpus, max_length: int | No
     scoring = _seconds_a_pair(encoder, corpus)
     n_pairs = n_languages * (n_languages - 1) / 2
     # The untrained model reads once and is scored once; bag, length and pairs are of a layer each.
-    read = (_READ + 1) * reading * n * n_languages
+    own = reading * n * n_languages
     scored = scoring * n_pairs * ((_SCORED + 1) * (encoder.n_layers + 1) + 3)
-    return Estimate(read + scored, weights + states + masks + _BESIDE, 2 * states + weights)
+    probed = 0.0
+    if probes is not None:
+        codes = probed_codes(corpus)
+        words = sum(probes.words) * len(codes["parts of speech"]) / _WORDS
+        probed = reading * (
+            words + _TOPICS + (probes.topic_sentences or 204) * len(codes["topics"])
+        )
+        # each of the probes trains for about as long as it takes to say so of a small one
+        fitted = len(probes.seeds) * (encoder.n_layers + 1) * (len(codes["parts of speech"]) + 1)
+        probed += _PROBE * fitted * encoder.dim / 128 * sum(probes.words) / 700
+    seconds = (_READ + 1) * own + scored + probed
+    disk, memory = 2 * states + weights, weights + states + masks + _BESIDE
+    return Estimate(seconds, memory, disk, {model.label: own})
 
 
 def _seconds_a_sentence(
@@ -147,10 +181,15 @@ def _seconds_a_sentence(
     codes = corpus.languages
     some = [corpus.sentences[codes[k % len(codes)]][i] for k, i in enumerate(places)]
     limit, poolings = encoder.limit(max_length), [model.pooling]
-    for sentences in (some[:2], some):  # the first call has to set things up
+    long = 0.0
+    for every in (_TIMED // 2, _TIMED // 16, 1):  # the first call has to set things up
+        sentences = some[::every]
         began = time.perf_counter()
         embeddings.pooled_states(encoder, poolings, limit, [sentences], "position ", lambda n: None)
-    return (time.perf_counter() - began) / len(set(some))
+        long = (time.perf_counter() - began) / len(set(sentences))
+        if every <= _TIMED // 16 and long * _TIMED > _ENOUGH:
+            break  # a large model is known by few
+    return long
 
 
 def _seconds_a_pair(encoder: loading.Encoder, corpus: ParallelCorpus) -> float:

@@ -8,7 +8,9 @@ from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 #: Sentences of a quick report.
-QUICK = 100
+QUICK = 50
+#: Its languages where none are named: of several scripts and families.
+QUICK_LANGUAGES = ("en", "de", "es", "ru", "ar", "hi", "tr", "zh")
 #: What a model is compared with where nothing else is asked for, by its kind.
 MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
 _OTHERWISE = ("mini-xlmr", "mini-infoxlm")
@@ -51,6 +53,14 @@ def reported_text(
             "languages: name two or more (--languages), or give text in two or more"
         )
     return corpus.take(n or len(corpus), seed), [str(warning.message) for warning in caught]
+
+
+def quick_languages(corpus: ParallelCorpus, pivot: str | None = None) -> list[str]:
+    """The pivot and `QUICK_LANGUAGES`, those that a text has; if these are few, its first ones."""
+    chosen = [code for code in corpus.languages if code in QUICK_LANGUAGES]
+    if len(chosen) < len(QUICK_LANGUAGES) / 2:
+        chosen = list(corpus.languages[: len(QUICK_LANGUAGES)])
+    return list(dict.fromkeys([pivot_of(corpus, pivot), *chosen]))
 
 
 def pivot_of(corpus: ParallelCorpus, pivot: str | None = None) -> str:

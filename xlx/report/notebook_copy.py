@@ -11,13 +11,14 @@ from xlx.core import paths, store
 from xlx.core.run import run_cells
 from xlx.core.settings import current
 from xlx.models.identity import local_folder
+from xlx.text.corpora import ParallelCorpus
 
 #: The notebook of which copies are left.
 SOURCE = paths.NOTEBOOKS / "report.ipynb"
 
 
-def executed_copy(target: Path, options: argparse.Namespace, n_sentences: int | None) -> Path:
-    """Execute the notebook as the command line has it, into ``target``; returns that.
+def executed_copy(target: Path, options: argparse.Namespace, corpus: ParallelCorpus) -> Path:
+    """Execute the notebook as the command line has it, on the same text, into ``target``.
 
     Raises `xlx.core.run.NotebookFailed` where a cell fails; then nothing is left.
     """
@@ -25,8 +26,8 @@ def executed_copy(target: Path, options: argparse.Namespace, n_sentences: int | 
         "profile": "report",
         "models": [_from_anywhere(name) for name in options.models],
         "corpus": _from_anywhere(options.text),
-        "languages": options.languages,
-        "n_sentences": n_sentences,
+        "languages": list(corpus.languages),
+        "n_sentences": len(corpus),
         "pivot": options.pivot,
         "references": options.reference and [_from_anywhere(name) for name in options.reference],
         "tasks": [str(Path(file).resolve()) for file in options.tasks or ()],

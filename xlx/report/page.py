@@ -13,6 +13,8 @@ from xlx.report.answers import Finding
 from xlx.report.figures import SHOWN_TABLE, report_figures
 from xlx.report.tables import HEADINGS
 
+#: Pixels that a wide figure keeps on a narrow screen, where it is moved sideways.
+_LEGIBLE = 640
 #: Rows of a table on the page; the whole is in its file.
 _MOST_ROWS = 40
 
@@ -26,8 +28,8 @@ _PAGE = Template("""<!DOCTYPE html>
 body { font: 16px/1.5 system-ui, sans-serif; color: #111; max-width: 60rem; margin: 2rem auto;
   padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
-h3 { font-size: 1rem; margin-bottom: 0; }
-img { max-width: 100%; height: auto; } figure { margin: 1rem 0; }
+h1, p, li { overflow-wrap: anywhere; } h3 { font-size: 1rem; margin-bottom: 0; }
+img { max-width: 100%; height: auto; } figure { margin: 1rem 0; overflow-x: auto; }
 figcaption, .about { color: #444; font-size: 0.9rem; }
 table { border-collapse: collapse; font-size: 0.85rem; display: block; overflow-x: auto; }
 th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right; }
@@ -90,7 +92,7 @@ def report_page(
     ``sentences``, ``quick`` and ``made``; ``notes`` are warnings, each a sentence.
     """
     models = list(map(str, about["models"]))
-    quick = " (quick: fewer sentences, wider intervals)" if about["quick"] else ""
+    quick = " (quick: few sentences, wide intervals)" if about["quick"] else ""
     said = (
         f"{about['sentences']} parallel sentences of {about['text']} in {len(about['languages'])} "
         f"languages{quick}, {about['made']}."
@@ -129,9 +131,11 @@ def _drawn(tables: Mapping[str, pd.DataFrame], answers: Sequence[Finding]) -> It
         text, of = alternative(figure), SHOWN_TABLE.get(name, name)
         answered = next((x for x in answers if x.table in (of, of.replace("points", "fits"))), None)
         said = f" {answered.model}: {answered.sentence}" if answered else ""
-        data = base64.b64encode(picture(figure)).decode()
+        png = picture(figure)
+        data, wide = base64.b64encode(png).decode(), int.from_bytes(png[16:20], "big")
         yield (
             f'<figure><img alt="{escape(text + said, quote=True)}" '
+            f'style="min-width: {min(wide, _LEGIBLE)}px" '
             f'src="data:image/png;base64,{data}"><figcaption>'
             f'{escape(text.partition(". ")[0])} (<a href="#table-{of}">table</a>).'
             "</figcaption></figure>"
