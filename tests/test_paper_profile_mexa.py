@@ -1,15 +1,15 @@
-"""MEXA's notebooks under the profile `paper`: three of its models, here tiny ones."""
+"""MEXA's notebooks under the profile `paper`: its nine models, here tiny ones of five kinds."""
 
-import json
 from pathlib import Path
 
+import huggingface_hub
 import matplotlib
 import nbformat
 import numpy as np
 import pytest
 import yaml
 
-from tests import tiny
+from tests import paper_copies
 from xlx.core import paths, profiles
 from xlx.core.settings import settings
 from xlx.models import loading
@@ -52,28 +52,24 @@ def test_models_and_sizes_are_those_of_the_paper(profile: dict[str, dict]) -> No
 
 
 @pytest.fixture(scope="module")
-def folder(profile: dict[str, dict], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three tiny models, results of two tasks for each, and two little Bibles."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hub of nine tiny models, results of two tasks for each, and two little Bibles."""
     folder = tmp_path_factory.mktemp("paper")
     rng = np.random.default_rng(0)
-    for number, hub in enumerate(profile["mexa-2-estimation"]["models"][:3]):
-        name = Path(hub).name
-        tiny.save(folder / name, "llama", seed=number, layers=2, width=16, positions=64)
+    paper_copies.hub(folder / "hub", paper_copies.DECODERS, positions=64)
+    for number, name in enumerate(paper_copies.DECODERS):
         # of the first model all are right as often: nothing correlates with that
         scores = iter(np.full(12, 0.25) if number == 0 else rng.uniform(0.2, 0.9, 12))
         labels = ["eng_Latn", "deu_Latn", "fra_Latn", "jpn_Jpan", "swh_Latn", "tur_Latn"]
-        results = {f"belebele_{label}": {"acc,none": next(scores)} for label in labels}
-        results |= {f"arc_{code}": {"acc_norm,none": next(scores)} for code in CODES[1:4]}
-        results |= {"arc_challenge": {"acc,none": 0.5, "acc_norm,none": next(scores)}}
-        content = {"results": results, "model_name": f"/data/models/{name}"}
-        file = folder / "results" / f"{name}.json"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps(content), encoding="utf-8")
+        results = {f"belebele_{label}": {"acc": next(scores)} for label in labels}
+        results |= {f"arc_{code}": {"acc": 0.1, "acc_norm": next(scores)} for code in CODES[1:4]}
+        results |= {"arc_challenge": {"acc": 0.5, "acc_norm": next(scores)}}
+        file = folder / "results" / name.replace("/", "__") / "results_2025-01-01T00-00-00.json"
+        paper_copies.harness(file, name, results)
     for part in ("read", "unread"):
-        (folder / part).mkdir()
         for code in CODES[:4]:
             lines = (f"{part} {code} verse {i} {'and on ' * (i % 5)}" for i in range(10))
-            (folder / part / f"{code}.txt").write_text("\n".join(lines), encoding="utf-8")
+            paper_copies.put(folder / part / f"{code}.txt", "\n".join(lines))
     return folder
 
 
@@ -83,6 +79,7 @@ def test_a_notebook_of_several_models_runs_to_its_end(
     name: str, folder: Path, profile: dict[str, dict], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XLX_FIGURES", str(folder / "figures"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder / "hub"))
     monkeypatch.chdir(paths.NOTEBOOKS)
     cells = nbformat.read(profiles.notebook_path(name), as_version=4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
@@ -92,7 +89,6 @@ def test_a_notebook_of_several_models_runs_to_its_end(
     declared = set(scope)
     scope |= profile[name] | {key: value for key, value in SMALL.items() if key in declared}
     scope["profile"] = "paper"
-    scope["models"] = [str(folder / Path(hub).name) for hub in scope["models"][:3]]
     if "task_files" in declared:
         scope |= {
             "task_files": [str(folder / "results")],
@@ -109,8 +105,8 @@ def test_a_notebook_of_several_models_runs_to_its_end(
     if name == "mexa-2-estimation":
         table = scope["table_5"]
         assert set(table["task"]) == {"Belebele", "m-ARC"}
-        assert table["model"].nunique() == 3
-        constant = table["model"] == "gemma-2-9b"
+        assert table["model"].nunique() == 9
+        constant = table["model"] == "google/gemma-2-9b"
         assert table.loc[constant, "r"].isna().all()
         varied = table[~constant & (table["text"] == "FLORES") & (table["task"] == "Belebele")]
         assert varied["r"].notna().all()

@@ -1,4 +1,4 @@
-"""Tiny random models of the three architectures with a real tokenizer, made from a config."""
+"""Tiny random models of many architectures with a real tokenizer, made from a config."""
 
 import json
 from pathlib import Path
@@ -24,8 +24,13 @@ KINDS = {
     "xlm-roberta": "encoder",
     "bert": "encoder",
     "distilbert": "encoder",
+    "xlm": "encoder",
     "gpt2": "decoder",
     "llama": "decoder",
+    "mistral": "decoder",
+    "gemma": "decoder",
+    "gemma2": "decoder",
+    "olmo": "decoder",
     "t5": "encoder-decoder",
     "bart": "encoder-decoder",
     "m2m100": "encoder-decoder",
@@ -36,6 +41,7 @@ _AS_BERT = "hidden_size num_hidden_layers num_attention_heads intermediate_size"
 #: What configurations call width, layers, heads and the inner width, where not as BERT's.
 _SIZES = {
     "distilbert": "dim n_layers n_heads hidden_dim",
+    "xlm": "emb_dim n_layers n_heads",
     "gpt2": "n_embd n_layer n_head",
     "t5": "d_model num_layers num_heads d_ff",
 }
@@ -47,12 +53,18 @@ _DECODER = {
     "decoder_layers": 1, "decoder_attention_heads": 4, "decoder_ffn_dim": 64,
     "decoder_start_token_id": 2,
 }  # fmt: skip
+_LLAMA = {"num_key_value_heads": 2, "bos_token_id": 0, "eos_token_id": 2}
 _MORE = {
     "xlm-roberta": {**_IDS, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
     "bert": {"pad_token_id": 1},
     "distilbert": {"pad_token_id": 1},
+    "xlm": {"pad_index": 1, "pad_token_id": 1, "bos_index": 0, "eos_index": 2, "unk_index": 3},
     "gpt2": {"bos_token_id": 2, "eos_token_id": 2},
-    "llama": {"num_key_value_heads": 2, "bos_token_id": 0, "eos_token_id": 2},
+    "llama": _LLAMA,
+    "mistral": _LLAMA,
+    "olmo": _LLAMA,
+    "gemma": _LLAMA | {"head_dim": 8},
+    "gemma2": _LLAMA | {"head_dim": 8},
     "t5": {
         "d_kv": 8, "num_decoder_layers": 1, "pad_token_id": 1, "eos_token_id": 2,
         "decoder_start_token_id": 1,
@@ -61,10 +73,10 @@ _MORE = {
     "m2m100": _IDS | _DECODER,
 }  # fmt: skip
 #: Saved with the head of the task that they are trained for.
-_HEADS = {
-    "xlm-roberta": "AutoModelForMaskedLM", "gpt2": "AutoModelForCausalLM",
-    "llama": "AutoModelForCausalLM", "t5": "AutoModelForSeq2SeqLM",
-}  # fmt: skip
+_HEADS = {"xlm-roberta": "AutoModelForMaskedLM", "t5": "AutoModelForSeq2SeqLM"}
+_HEADS |= dict.fromkeys(
+    [name for name, kind in KINDS.items() if kind == "decoder"], "AutoModelForCausalLM"
+)
 
 
 def tokenizer(style: str = "encoder", size: int = 384) -> PreTrainedTokenizerFast:
@@ -118,7 +130,8 @@ def save(
 
     `positions` counts the tokens a sequence may have, whatever the architecture calls it.
     """
-    style = {"gpt2": "plain", "llama": "bos", "t5": "eos"}.get(architecture, "encoder")
+    style = {"gpt2": "plain", "t5": "eos"}.get(architecture, "encoder")
+    style = "bos" if _MORE[architecture].items() >= _LLAMA.items() else style
     words = tokenizer(style)
     names = _SIZES.get(architecture, _AS_BERT).split()
     limit = "n_positions" if architecture in ("gpt2", "t5") else "max_position_embeddings"

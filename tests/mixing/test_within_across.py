@@ -403,6 +403,14 @@ def test_detection_of_a_table_by_label() -> None:
     told = reading.detection(*means)
     row = found.loc[("a", "across"), ["d′", "without preference", "mean of both"]]
     assert row.tolist() == pytest.approx([told.sensitivity, told.unbiased, means.mean()])
+    constant = scores * 0 + (LABELS == 0)  # all examples get the first label
+    table = within_across.by_label(constant, LABELS, MERGED, LANGUAGES, **FEW).assign(model="b")
+    both = pd.concat([table, within_across.by_label(
+        scores, LABELS, MERGED, LANGUAGES, **FEW).assign(model="a")])  # fmt: skip
+    beside = reading.detected(both, "entailment", "not-entailment")
+    assert beside.loc["b", "d′"].isna().all()
+    assert beside.loc["b", "mean of both"].tolist() == [0.5, 0.5]
+    pd.testing.assert_frame_equal(beside.loc[["a"]], found)
 
 
 def test_tables_are_shown_in_points_and_in_order() -> None:

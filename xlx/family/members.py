@@ -210,10 +210,13 @@ def vocabulary_table(vocabularies: Vocabularies) -> pd.DataFrame:
 def example_pieces(
     corpus: ParallelCorpus, vocabularies: Vocabularies, codes: Sequence[str] = ("en", "fi", "zh")
 ) -> pd.DataFrame:
-    """The first sentence of 40 to 70 characters in English, in the pieces of each vocabulary."""
+    """The first sentence of 40 to 70 characters in English, in the pieces of each vocabulary.
+
+    In the languages of ``codes`` that the corpus has.
+    """
     position = next(i for i, x in enumerate(corpus.sentences["en"]) if 40 < len(x) < 70)
     rows = []
-    for code in codes:
+    for code in [code for code in codes if code in corpus.sentences]:
         sentence = corpus.sentences[code][position]
         rows.append((code, "characters", len(sentence), sentence))
         for kind, (tokenizer, _) in vocabularies.items():

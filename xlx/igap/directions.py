@@ -78,13 +78,18 @@ def rank_metrics(
     """`rank_directions` and `permuted_languages` of each order, with ``model`` and ``gold``.
 
     Beside the metrics the order that the other sources give; sources without a model in the window
-    are left out.
+    are left out. ValueError where none is left.
     """
     tables = []
     for (model, name), gold in golds.items():
         metrics = pd.concat([predicted[model], ranking.other_sources(gold.table)])
         known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
         kept = gold.table["source"].isin(known)
+        if not kept.any():
+            raise ValueError(
+                f"{model} has in no source a training error within the tolerance of 0, so that it "
+                "has no IGAP: raise the tolerance, the epochs or the learning rate"
+            )
         table, resamples = gold.table[kept], gold.resamples[:, kept.to_numpy()]
         ranked = ranking.rank_directions(table, metrics, resamples=resamples)
         permuted = ranking.permuted_languages(table, metrics).drop(columns="accuracy")

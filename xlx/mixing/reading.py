@@ -54,16 +54,18 @@ def detected(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
 
     A row per ``model`` and setting (within, across): ``first`` and ``second`` (the accuracies of
     both labels), ``d′``, ``criterion``, ``mean of both`` and ``without preference`` (in [0, 1]).
+    Of a model that gives all examples one label d′ and what follows from it are NaN.
     """
     means = table[(table["language"] == OVERALL) & (table["setting"] != SETTINGS[2])]
     wide = means.pivot(index=["model", "setting"], columns="label", values="score")
     rows = pd.MultiIndex.from_frame(means[["model", "setting"]].drop_duplicates())
     wide = wide.loc[rows, [first, second]].rename_axis(columns=None)
-    told = detection(wide[first].to_numpy(), wide[second].to_numpy())
-    return wide.assign(
-        **{"d′": told.sensitivity, "criterion": told.criterion},
-        **{"mean of both": wide.mean(axis=1), "without preference": told.unbiased},
-    )
+    finite = wide.where(((wide > 0) & (wide < 1)).all(axis=1)).dropna()
+    told = detection(finite[first].to_numpy(), finite[second].to_numpy())
+    names = {"sensitivity": "d′", "unbiased": "without preference"}
+    found = pd.DataFrame(told._asdict(), finite.index).rename(columns=names).reindex(wide.index)
+    found.insert(2, "mean of both", wide.mean(axis=1))
+    return wide.join(found)
 
 
 def as_points(table: pd.DataFrame, value: str = "score") -> pd.Series:

@@ -105,7 +105,8 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     ``one_label`` are the gaps of models that guess in the target language and that give it the
     commonest label. The third row has the error on the translations, training error and
     interlingual gap together: where it is level, nothing crosses, and the gap above it grows all
-    the same as the training error falls. Training errors above the highest level are left out.
+    the same as the training error falls. Training errors above the highest level are left out;
+    where that leaves nothing, crosses and lines alone are drawn.
     """
     levels = np.unique(curves["level"])
     left = 2 * levels[-1] - levels[-2] if len(levels) > 1 else levels[-1] + 0.05
@@ -114,6 +115,9 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
     lines = _directed(curves)
     keys = ["model", "direction", "training"]
     long = points.melt(keys, list(_GAPS), "quantity").dropna(subset="value")
+    # a direction in which nothing was learnt that far has its panels, too
+    empty = lines[["model", "direction"]].drop_duplicates().assign(quantity="interlingual")
+    long = pd.concat([long, empty[~empty["direction"].isin(long["direction"])]])
     long = long.sort_values("quantity", key=lambda q: q.map(list(_GAPS).index), kind="stable")
     styles = looks([*lines["model"], *points["model"]])
     on = scatter(

@@ -1,0 +1,148 @@
+"""Every notebook to its end under the profile `paper`, on tiny models and little files.
+
+Names of models, tasks and places of files are the profile's own (`tests.paper_copies`): what is
+changed are sizes, here named one by one.
+"""
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import matplotlib
+import nbformat
+import pytest
+from IPython.display import display
+
+from tests import paper_copies, tiny
+from xlx.core import paths, profiles
+from xlx.core.settings import settings
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+
+FEW = ["en", "de", "zh"]
+_SCORES = {"languages": ["en", "de", "fr", "ja", "zh"], "n_sentences": 24}
+_TUNED = {
+    "epochs": 4, "batch_size": 4, "every": 2, "learning_rates": [1e-2], "seeds": [1],
+    "max_length": 32, "n_resamples": 20,
+}  # fmt: skip
+_PROBED = {
+    "languages": ["en", "de", "fr", "tr", "zh"], "n_sentences": 8, "n_seeds": 2,
+    "n_train": {"POS": 60, "NER": 60, "NLI": 9}, "n_validation": {"POS": 30, "NER": 30, "NLI": 6},
+    "n_test": {"POS": 60, "NER": 60, "NLI": 6}, "n_permutations": 99, "n_random": 5,
+}  # fmt: skip
+_MIXED = {
+    "languages": FEW, "epochs": 1, "batch_size": 4, "seeds": [1, 2], "max_length": 32,
+    "n_resamples": 20, "n_test": 6, "same_seeds": [1],
+}  # fmt: skip
+_PARSED = {
+    "rules": {"n_words": 4, "first_rank": 100, "depths": [3, 5]}, "most": 240, "least": 60,
+    "n_test": 20,
+}  # fmt: skip
+_SIZES = {
+    "words": 12, "hidden": 8, "layers": 1, "channels": 8, "projection": 8, "attention": 8,
+    "heads": 2,
+}  # fmt: skip
+_OF_PAIRS = {
+    "languages": ["en", "de", "tr", "el", "es", "ar"], "seeds": [1],
+    "pairs": [["en", "de"], ["tr", "el"], ["es", "ar"], ["ar", "en"]],
+}  # fmt: skip
+_MAPPED = {
+    "languages": ["de", "fr", "ru"], "sizes": _SIZES, "epochs": 6, "map_epochs": 1,
+    "learning_rate": 0.03,
+    "all_epochs": 1, "encoders": ["rnn-max", "cnn-max", "cnn-mean", "attention-last"],
+    "all_lines": ["rnn-max"], "n_retrieved": 10, "models": 1, "n_parallel": 40,
+}  # fmt: skip
+#: Sizes at which a notebook ends in seconds; all else is the profile's.
+SMALL: dict[str, dict[str, Any]] = {
+    "abx-1-validation": _SCORES | {"n_triplets": 200, "n_runs": 2, "n_resamples": 20},
+    "abx-2-dynamics": _SCORES,
+    "abx-3-tradeoff": _SCORES | {"n_resamples": 20},
+    "abx-4-languages": _SCORES,
+    "abx-5-probing": _PROBED,
+    "abx-6-transfer": _PROBED,
+    "models-1-family": _SCORES,
+    "igap-1-decomposition": _TUNED
+    | {"all_every": {"NLI": 4}, "learning_rates": [1e-2, 1e-5], "seeds": [1, 2]},
+    "igap-2-ranking": _TUNED
+    | {"corpus": "flores200-100", "n_sentences": 8, "languages": FEW, "layer": 1, "epochs": 16},
+    "igap-3-models": _TUNED | {"languages": FEW},
+    "igap-4-directions": _TUNED | {"languages": FEW, "corpus": "flores200-100"},
+    "mixing-1-nli": _MIXED,
+    "mixing-2-paraphrase": _MIXED | {"n_train": {"PI": None, "same": 16}},
+    "mixing-3-qa": _MIXED | {"max_length": 64, "stride": 16, "max_distance": 64},
+    "mixing-4-controls": _MIXED | {"max_length": 64, "stride": 16},
+    "mixing-6-pairs": _MIXED | _OF_PAIRS,
+    "xprobe-1-tasks": _PARSED,
+    "xprobe-2-mapping": _PARSED | _MAPPED,
+}
+
+
+def shrunk(values: dict[str, Any], name: str) -> dict[str, Any]:
+    """The parameters of a notebook with its sizes made small; those by task stay by task."""
+    changed = {}
+    for key, small in SMALL[name].items():
+        own = values.get(key)
+        if isinstance(own, dict) and not isinstance(small, dict):
+            changed[key] = {task: _few(size, small) for task, size in own.items()}
+        elif key in values:
+            changed[key] = small
+    return values | changed
+
+
+def _few(size: Any, small: Any) -> Any:
+    """A smaller size; of languages those of the profile among the few, four at most."""
+    return [code for code in size if code in small] if isinstance(size, list) else small
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What stands for the repository's root, its notebooks, its cache and the hub's."""
+    root = tmp_path_factory.mktemp("paper")
+    with contextlib.redirect_stderr(io.StringIO()):
+        paper_copies.hub(root / "hub", paper_copies.ENCODERS)
+        series = root / "notebooks/xlmr-across-time"
+        tiny.series(series, (0, 5000, 450000, 1500000), width=16, positions=128)
+    cache = root / "cache"
+    paper_copies.xnli(
+        cache / "xnli", profiles.read_profile("paper")["notebooks"]["mixing-1-nli"]["languages"]
+    )
+    paper_copies.pawsx(cache / "pawsx", ["en", "de", "es", "fr", "ja", "ko", "zh"])
+    paper_copies.squad(cache / "squad")
+    paper_copies.treebanks(cache / "ud-treebanks", _PROBED["languages"])
+    paper_copies.wikiann(cache / "wikiann", _PROBED["languages"])
+    parsed = ["en", "de", "es", "fr", "ru"]
+    paper_copies.parsed_wiki(cache / "wiki", parsed)
+    paper_copies.word_files(cache, parsed)
+    paper_copies.parallel(cache, parsed[1:])
+    paper_copies.senteval(cache / "senteval")
+    return root
+
+
+def run(name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """All cells of a notebook, one after another; what they leave."""
+    monkeypatch.setenv("XLX_FIGURES", str(root / "figures"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(root / "hub"))
+    monkeypatch.chdir(root / "notebooks")
+    cells = nbformat.read(profiles.notebook_path(name), as_version=4).cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
+    scope: dict[str, Any] = {"display": display}
+    exec(code[at].source, scope)
+    scope = shrunk(scope | profiles.values_for(name, "paper"), name)
+    monkeypatch.setattr(paths, "ROOT", root)
+    with settings():  # what the notebook sets ends here
+        for cell in code[at + 1 :]:
+            exec(cell.source, scope)
+            plt.close("all")
+    return scope
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.filterwarnings("ignore")
+def test_a_notebook_runs_to_its_end(name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(name, root, monkeypatch)
+    drawn = {path.stem for path in (root / "figures").glob("**/*.png")}
+    assert {stem for stem in drawn if stem.startswith(name)}
