@@ -9,6 +9,8 @@ so only a run from here writes them, those of another profile than ``mini`` to
 The executed notebook appears at ``build/<profile>/<name>.ipynb`` only when every cell has run. A
 notebook that fails is kept as ``<name>.failed.ipynb`` beside it, with its traceback; a run that is
 killed leaves neither. The kernel runs in the notebook's own folder, as in JupyterLab and nbval.
+What it has to compute, and after some of it the hours and the disk to come, is said on stderr
+(`xlx.core.forecasts`).
 
 ``--store`` copies the outputs of such a run back into the notebook, so that it can be committed
 executed. ``--play`` lays copies of the notebooks in ``playground/``, where no change is committed.
@@ -28,6 +30,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from xlx.core import paths
+from xlx.core.forecasts import forecast_file, shown_lines
 from xlx.core.journals import fresh_journal
 from xlx.core.profiles import (
     NotebookError,
@@ -64,7 +67,8 @@ def execute(stem: str, profile: str = "mini", *, build: Path = paths.BUILD) -> P
         "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
     }
     try:
-        run_cells(source, running, values, told)
+        with shown_lines(forecast_file(stem, told["XLX_JOURNAL"])):
+            run_cells(source, running, values, told)
         os.replace(running, done)
     except NotebookFailed as error:
         os.replace(running, failed)

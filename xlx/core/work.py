@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from xlx.core import executors, progress, provenance
+from xlx.core.forecasts import Forecast
 from xlx.core.ledger import Ask, Cache, Entry, Ledger, Value, from_arrow, to_arrow
 from xlx.core.settings import current
 from xlx.core.store import StoreError, StoreWarning
@@ -164,10 +165,12 @@ def results(
     if missing and kind.shipped and current().policy == "only":
         raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
     if missing:
+        forecast = Forecast(what or kind.name, len(missing))
         with progress.bar(what=what or kind.name, total=len(missing)) as bar:
             for position, value, made in _computed(kind, calls(missing), alone):
                 values[asks[position]] = _kept(asks[position], value, made)
                 bar.update()
+                forecast.update()
         if absent := [asks[i].text for i in missing if asks[i] not in values]:
             raise RuntimeError(f"{kind.name}: no call answered the ask {absent[0]}")
     if again:
