@@ -30,7 +30,12 @@ ROOMS = {
     "report": ("core", "text", "models", "plots", "abx", "mexa"),
 }
 _FROM_LENSES = ("core", "text", "models", *LENSES)
-BESIDE = {"printed": (), "predictors": _FROM_LENSES, "callbacks": _FROM_LENSES}
+BESIDE = {
+    "printed": (),
+    "predictors": _FROM_LENSES,
+    "callbacks": _FROM_LENSES,
+    "alignment_training": ("core", "text", "models", "family", "callbacks"),
+}
 NUMERIC = (
     "abx.triplets",
     "abx.discrimination",
@@ -50,6 +55,7 @@ NUMERIC = (
     "xprobe.word_mapping",
 )
 LOADS_OR_TRAINS = (
+    "alignment_training",
     "callbacks",
     "models.fairseq",
     "models.folders",

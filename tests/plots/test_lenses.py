@@ -10,7 +10,7 @@ import pytest
 from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
 from xlx.core.paths import FIGURES
-from xlx.plots import abx, igap, mexa, mixing, probes, report, style, triplets, xprobe
+from xlx.plots import abx, igap, mexa, mixing, probes, report, style, training, triplets, xprobe
 from xlx.printed import Audit
 
 matplotlib.use("agg")
@@ -103,6 +103,9 @@ OVER_LAYERS = made(layer=(0, 1, 2), **LDMD).assign(checkpoint=100)
 DRAWN = {
     "dynamics": lambda: abx.dynamics(
         OVER_STEPS, references={"a bag": rows(0, "score", **LDMD)}
+    ),
+    "training_course": lambda: training.training_course(
+        made(step=STEPS, text=("read", "other"), task=LDMD_MATCHED["task"]), 10
     ),
     "layer_profile": lambda: abx.layer_profile(
         made(layer=(0, 1, 2), **LDMD_MATCHED).assign(checkpoint=100)
@@ -325,7 +328,7 @@ def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
 def test_every_figure_of_a_lens_is_drawn_here() -> None:
     there = {
         name
-        for lens in (abx, igap, mexa, mixing, probes, report, triplets, xprobe)
+        for lens in (abx, igap, mexa, mixing, probes, report, training, triplets, xprobe)
         for name, thing in vars(lens).items()
         if hasattr(thing, "__wrapped__")
     }

@@ -38,6 +38,7 @@ LENSES = {
 #: others it takes for read.
 LESSONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "models-1-family": (20, ()),
+    "models-2-training": (10, ("abx-1-validation",)),
     "abx-1-validation": (10, ()),
     "abx-2-dynamics": (10, ("abx-1-validation",)),
     "abx-3-tradeoff": (10, ("abx-2-dynamics",)),
