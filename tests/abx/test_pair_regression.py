@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from xlx.abx import pair_regression
 from xlx.core import statistics
+from xlx.core.statistics.regressions import least_squares
 
 TERMS = ["LD", "MD"]
 
@@ -57,6 +59,33 @@ def test_one_pair_hides_what_effects_and_its_absence_show() -> None:
     assert last["p_value"] < 0.001
     assert of_ld["n"].tolist() == [72, 70, 72, 70]
     assert last["r_squared"] > 0.95
+
+
+def test_within_levels_least_squares_has_the_coefficients_of_effects() -> None:
+    groups = transfer(outlier=False)
+    (table,) = groups.values()
+    effects = ("source", "target")
+    expected = statistics.regression(table, "accuracy", TERMS, effects=effects).table
+    within = pair_regression.within_levels(table, ["accuracy", *TERMS])
+    found = least_squares(within, "accuracy", TERMS).params[1:]
+    assert found.tolist() == pytest.approx(expected["coefficient"][:2].tolist())
+    assert within.groupby("source")["LD"].mean().abs().max() < 1e-12
+    rows = pair_regression.exchanged(groups, n_permutations=99, seed=0)
+    rows = rows.set_index(["variant", "term"])
+    row = rows.loc[("source and target effects", "LD")]
+    assert row["coefficient"] == pytest.approx(found[0])
+    assert row["p_value"] == 0.01
+    # levels of the target hide the slope from all pairs
+    assert rows.loc[("all pairs", "LD"), "p_value"] > 0.05
+
+
+def test_what_can_be_detected_is_found_in_four_of_five() -> None:
+    rng = np.random.default_rng(0)
+    smallest = pair_regression.detectable(0.5, 10)
+    t = (smallest + 0.5 * rng.normal(size=20_000)) / (
+        0.5 * np.sqrt(rng.chisquare(10, size=20_000) / 10)
+    )
+    assert (np.abs(t) > stats.t.ppf(0.975, 10)).mean() == pytest.approx(0.8, abs=0.01)
 
 
 def test_leaving_out_a_language_leaves_out_its_pairs() -> None:

@@ -2,6 +2,7 @@
 
 from itertools import permutations, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,12 +10,16 @@ import pytest
 from scipy import stats
 
 from xlx.abx import pair_regression, probe_regressions, probe_tables, selection, transfer_tables
+from xlx.abx.checkpoint_scores import MATCHED
 from xlx.core import statistics
+from xlx.core.statistics.regressions import least_squares
+from xlx.models.loading import Checkpoint
 from xlx.text import labelled
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
 MODELS = ["zeta", "alpha"]
 TASKS = ["POS", "NER"]
+TERMS = ["LD", "MD"]
 
 
 def scored(steps: tuple[int, ...] = (0, 10, 20)) -> pd.DataFrame:
@@ -24,23 +29,27 @@ def scored(steps: tuple[int, ...] = (0, 10, 20)) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     for column in ("accuracy", "validation_loss", "majority", "control_accuracy"):
         table[column] = rng.uniform(0.3, 0.9, len(table))
-    return table.assign(n_lost=np.where(table["language"] == "tr", 4, 0))
+    words = table["language"].map({code: 100 * 2**k for k, code in enumerate(CODES)})
+    return table.assign(n_lost=np.where(table["language"] == "tr", 4, 0), n_train=words)
 
 
 SCORED = scored()
-ACCURACY = probe_tables.of_layers(SCORED, "mean")
+ACCURACY = probe_tables.of_layers(SCORED, "mean", majority=True)
 SETUPS = probe_tables.setups(TASKS, [dict.fromkeys(TASKS, 50)] * 3, {}, 2, seed=3)
 
 
 def scores() -> pd.DataFrame:
     """LD and MD of languages as `series.summarise` gives them."""
-    rows = list(product(MODELS, (0, 10, 20), CODES, ("LD", "MD")))
+    rows = list(product(MODELS, (0, 10, 20), CODES, ("LD", "MD", MATCHED)))
     table = pd.DataFrame(rows, columns=["model", "checkpoint", "language", "task"])
     return table.assign(score=np.random.default_rng(1).uniform(0.5, 1, len(table)))
 
 
-JOINED = probe_regressions.with_scores(ACCURACY, scores(), SETUPS)
-SIDES = probe_regressions.sides(JOINED)
+MEASURES = {"NER": "accuracy"}
+REGRESSED = probe_tables.regressed(ACCURACY, MEASURES)
+JOINED = probe_regressions.with_scores(REGRESSED, scores(), SETUPS)
+OF_LAST = JOINED[JOINED["checkpoint"] == 20].assign(accuracy=lambda rows: rows["accuracy"] ** 2)
+SIDES = probe_regressions.sides(JOINED, OF_LAST)
 FITS = probe_regressions.regressions(SIDES)
 RETEST = pd.DataFrame(
     [(task, model, 0.5) for task in TASKS for model in MODELS], columns=["task", "model", "r"]
@@ -103,7 +112,9 @@ def test_accuracies_stand_beside_the_commonest_label() -> None:
 def test_several_models_are_probed_at_the_checkpoints_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(probe_tables, "history", lambda *_, **__: [0, 10, 20])
+    monkeypatch.setattr(probe_tables, "chosen_history", lambda *_: [0, 10, 20])
+    config = SimpleNamespace(num_hidden_layers=2)
+    monkeypatch.setattr(probe_tables, "configuration", lambda _: config)
     asked = []
 
     def monolingual(steps, setup, codes, **options) -> pd.DataFrame:
@@ -114,11 +125,33 @@ def test_several_models_are_probed_at_the_checkpoints_asked_for(
     codes = {"POS": ["de"], "NER": ["tr"]}
     found = probe_tables.probed(["m"], SETUPS, codes, checkpoints="ends", online=True)
     assert found["checkpoint"].tolist() == [0, 0, 20, 20]
-    assert asked[1] == ([0, 20], "NER", ["tr"], {"entity_layers": (), "online": True})
+    assert asked[1] == ([0, 20], "NER", ["tr"], {"entity_layers": [], "online": True})
     probe_tables.probed(["m"], SETUPS, codes, checkpoints="last", entities=True)
     assert [(steps, options["entity_layers"]) for steps, _, _, options in asked[2:]] == [
-        ([20], ()), ([20], [-1])
+        ([20], []), ([20], [0, 1, 2])
     ]  # fmt: skip
+
+
+def test_of_a_series_some_checkpoints_and_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    series = [Checkpoint("m", step) for step in (0, 10, 20, 40)]
+    monkeypatch.setattr(probe_tables, "history", lambda *_, **__: series)
+    assert probe_tables.chosen_history("m") == series
+    assert probe_tables.chosen_history("m", steps=[0, 15, 20]) == [series[0], *series[2:]]
+    monkeypatch.setattr(probe_tables, "history", lambda *_, **__: ["alone"])
+    assert probe_tables.chosen_history("alone", steps=[0]) == ["alone"]
+
+
+def test_what_is_regressed_in_place_of_accuracy() -> None:
+    rows = [("POS", 0.7, 0.4, np.nan), ("NER", 0.8, 0.1, 0.25)]
+    table = pd.DataFrame(rows, columns=["task", "accuracy", "above", "f1"])
+    found = probe_tables.regressed(table)
+    assert found["accuracy"].tolist() == [0.4, 0.25]
+    assert found["plain accuracy"].tolist() == [0.7, 0.8]
+    assert probe_tables.regressed(table, {"POS": "accuracy"})["accuracy"].tolist() == [0.7, 0.1]
+    with pytest.raises(ValueError, match="there is no measure 'f2'"):
+        probe_tables.regressed(table, {"NER": "f2"})
+    beside = probe_tables.of_layers(SCORED.assign(f1=0.5), "mean", majority=True)
+    assert beside["f1"].tolist() == [0.5] * len(beside)
 
 
 def test_context_is_the_mean_over_languages_without_their_ease() -> None:
@@ -146,9 +179,9 @@ def test_sides_and_their_regressions() -> None:
     row = SIDES["Avg"].set_index(["model", "task", "language"]).loc["zeta", "POS", "de"]
     own = JOINED.query("model == 'zeta' and task == 'POS' and language == 'de' and checkpoint > 0")
     assert row["LD"] == pytest.approx(own["LD"].mean())
-    counted = probe_regressions.sides(JOINED, untrained_counts=True)["Avg"]
+    counted = probe_regressions.sides(JOINED, OF_LAST, untrained_counts=True)["Avg"]
     assert not np.allclose(counted["LD"], SIDES["Avg"]["LD"])
-    table = probe_regressions.regression_table(FITS, RETEST)
+    table = probe_regressions.regression_table(FITS, SIDES)
     assert table.index.tolist()[:3] == [("POS", "Avg", s) for s in ("printed", "zeta", "alpha")]
     assert table.loc[("POS", "Avg", "printed"), ["R2", "LD", "LD, p"]].tolist() == [
         0.395, -2.34, "p < .01"
@@ -157,24 +190,56 @@ def test_sides_and_their_regressions() -> None:
     row = table.loc["NER", "Last", "zeta"]
     assert row["R2"] == fit.r_squared
     assert row["MD"] == fit.table.set_index(["errors", "term"]).loc[("robust", "MD"), "coefficient"]
+    standard = SIDES["Last"].query("model == 'zeta' and task == 'NER'")[["accuracy", *TERMS]]
+    standard = (standard - standard.mean()) / standard.std()
+    coefficients = least_squares(standard, "accuracy", TERMS).params
+    assert row[["LD, β", "MD, β"]].tolist() == pytest.approx(coefficients[1:].tolist())
+    ours = table.drop(index="printed", level="source")[["LD, robust p", "LD, Holm p"]].astype(float)
+    assert (ours["LD, Holm p"] >= ours["LD, robust p"]).all()
     drawn = probe_regressions.drawn_coefficients(FITS)
     assert drawn["row"].unique().tolist() == ["POS, Avg", "POS, Last", "NER, Avg", "NER, Last"]
     assert drawn.query("source == 'printed'")["low"].isna().all()
     assert len(drawn) == 4 * 3 * 2
 
 
+def test_what_the_coefficients_of_ld_hang_on() -> None:
+    checks = probe_regressions.regression_checks(FITS, SIDES, RETEST)
+    row = checks.loc["POS", "Last", "zeta"]
+    own = SIDES["Last"].query("model == 'zeta' and task == 'POS'").set_index("language")
+    cook = statistics.leverage(own, "accuracy", TERMS)["cook"]
+    assert (row["heaviest"], row["cook"]) == (cook.idxmax(), cook.max())
+    without = [
+        statistics.regression(own.drop(index=code), "accuracy", TERMS).table["coefficient"][1]
+        for code in CODES
+    ]
+    assert row[["lowest", "highest"]].tolist() == pytest.approx([min(without), max(without)])
+    robust = probe_regressions.of_errors(FITS["zeta", "POS", "Last"], "robust").loc["LD"]
+    assert row["power"] == pytest.approx(statistics.power(-1.78, robust["error"], robust["df"]))
+    assert statistics.power(row["detectable"], robust["error"], robust["df"]) == pytest.approx(0.8)
+    assert len(checks) == 2 * 2 * 2
+
+
 def test_readings_of_accuracy() -> None:
-    found = probe_regressions.readings(FITS, SIDES, SCORED)
+    found = probe_regressions.readings(FITS, SIDES, SCORED.assign(f1=0.5))
     assert found.xs(("POS", "zeta")).index.tolist() == [
-        "Last", "untrained", "gain over untrained", "above commonest label", "best layer",
-        "last layer",
+        "untrained", "Last", "accuracy as the paper takes it", "as many words in each language",
+        "gain over untrained", "best layer", "last layer", "MD among sentences of like length",
+        "LD in logits", "LD and MD in ranks", "beside words to train on",
     ]  # fmt: skip
     last = SIDES["Last"].query("model == 'zeta' and task == 'POS'")
     at_end = SCORED.query("model == 'zeta' and task == 'POS' and checkpoint == 20 and layer == 2")
-    mean = at_end.groupby("language")["accuracy"].mean()
+    means = at_end.groupby("language")[["accuracy", "majority"]].mean()
+    mean = means["accuracy"] - means["majority"]
     rows = last.assign(accuracy=last["language"].map(mean))
     fit = statistics.regression(rows, "accuracy", ["LD", "MD"])
     assert found.loc[("POS", "zeta", "last layer"), "R2"] == pytest.approx(fit.r_squared)
+    beside = last.assign(
+        words=np.log(last["language"].map(at_end.groupby("language")["n_train"].first()))
+    )
+    fit = statistics.regression(beside, "accuracy", [*TERMS, "words"])
+    row = found.loc[("POS", "zeta", "beside words to train on")]
+    assert row["R2"] == pytest.approx(fit.r_squared)
+    assert row["LD"] == pytest.approx(fit.table["coefficient"][1])
 
 
 def test_amounts_of_text() -> None:
@@ -251,7 +316,8 @@ def test_accuracies_of_pairs(accuracy: pd.DataFrame) -> None:
     row = accuracy.set_index(["model", "task", "source", "target"]).loc["zeta", "NER", "de", "tr"]
     own = crossed().query("model == 'zeta' and task == 'NER' and source == 'de' and target == 'tr'")
     assert row["accuracy"] == pytest.approx(own["accuracy"].mean())
-    best = accuracy[accuracy["best"]]
+    assert accuracy["above"].tolist() == (accuracy["accuracy"] - accuracy["majority"]).tolist()
+    best = transfer_tables.with_best(accuracy).query("best")
     assert len(best) == 2 * 2 * 6
     assert (best["source"] != best["target"]).all()
     one = transfer_tables.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES), layer=1)
@@ -277,7 +343,8 @@ def test_accuracies_of_pairs(accuracy: pd.DataFrame) -> None:
 
 def test_the_row_of_transfer_has_five_kinds_of_error(accuracy, groups: dict) -> None:
     retest = transfer_tables.retest_table(accuracy, accuracy, seed=0)
-    found = transfer_tables.transfer_regressions(groups, retest, TASKS, n_permutations=99)
+    permuted = pair_regression.exchanged(groups, n_permutations=99)
+    found = transfer_tables.transfer_regressions(groups, retest, TASKS, permuted)
     assert found.loc[("POS", "printed", "LD"), ["R2", "coefficient", "classical"]].tolist() == [
         0.324, -1.66, "p < .001"
     ]  # fmt: skip
@@ -288,12 +355,44 @@ def test_the_row_of_transfer_has_five_kinds_of_error(accuracy, groups: dict) -> 
     row = found.loc["NER", "zeta", "MD"]
     assert row["coefficient"] == pytest.approx(rows.loc["robust", "coefficient"])
     assert row["dyadic"] == f"{rows.loc['dyadic', 'p_value']:.3f}"
+    clustered = rows.loc["clustered", ["error", "df"]]
+    assert row["power"] == pytest.approx(statistics.power(0.06, *clustered))
+    of_row = permuted.set_index(["model", "task", "variant", "term"])["p_value"]
+    assert row["permutation"] == f"{of_row['zeta', 'NER', 'all pairs', 'MD']:.3f}"
     variants = pair_regression.variants(groups)
     assert len(variants) == 4 * 4 * 2
     assert variants[["model", "task"]].drop_duplicates().values.tolist() == list(map(list, groups))
+    table = transfer_tables.variant_table(variants, permuted)
+    row = table.xs("effects, without the pair", level="variant").loc["NER", "zeta"].iloc[0]
+    expected = variants.query(
+        "model == 'zeta' and task == 'NER' and variant == 'effects, without the pair'"
+    ).set_index("term")
+    assert row["MD", "coefficient"] == expected.loc["MD", "coefficient"]
+    assert np.isnan(row["MD", "permutation"])  # not all pairs are there
     drawn = transfer_tables.drawn_variants(variants)
     assert drawn["row"].iloc[0] == "POS, all pairs"
     assert drawn["source"].iloc[0] == "printed"
+
+
+def test_rivals_and_what_is_left_beside_the_bag(groups: dict) -> None:
+    sets = {"model": TERMS, "both": [*TERMS, "bag LD"]}
+    rivals = pair_regression.rivals(groups, sets)
+    table = transfer_tables.rival_table(rivals)
+    assert table.index.tolist()[:2] == [("POS", "zeta", "model"), ("POS", "zeta", "both")]
+    row = table.loc[("NER", "alpha", "both")]
+    effects = ["source", "target"]
+    fit = statistics.regression(groups["alpha", "NER"], "accuracy", sets["both"], effects=effects)
+    assert row["bag LD", "coefficient"] == pytest.approx(fit.table["coefficient"][2])
+    assert row["adjusted R²", "source and target"] == pytest.approx(fit.adjusted_r_squared)
+    assert np.isnan(table.loc[("NER", "alpha", "model")]["bag LD", "p_value"])
+    partial = transfer_tables.partial_table(groups, n_resamples=20)
+    rows = groups["zeta", "POS"]
+    left = [
+        rows[name] - least_squares(rows, name, ["bag LD", "bag MD"]).fittedvalues for name in TERMS
+    ]
+    row = partial.loc[("LD, MD", "POS", "zeta")]
+    assert row["the bag", "r"] == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert row["nothing", "r"] == pytest.approx(rows["LD"].corr(rows["MD"]))
 
 
 def test_rules_that_choose_a_source(groups: dict) -> None:

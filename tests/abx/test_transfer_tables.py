@@ -1,17 +1,22 @@
 """What predicts transfer from a source to a target."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from xlx.abx import discrimination, transfer_tables
 from xlx.abx.checkpoint_scores import CheckpointScores
 
 PAIRS = (("a", "b"), ("a", "c"), ("b", "c"))
+CODES = ("es", "en", "fr")
 
 
-def checkpoint(rng: np.random.Generator) -> CheckpointScores:
+def checkpoint(rng: np.random.Generator, codes: Sequence[str] = "abc") -> CheckpointScores:
     scores = {task: rng.uniform(size=(3, len(PAIRS), 2)) for task in ("LD", "MD")}
-    pairs = discrimination.PairScores(PAIRS, (0, 1, 2), 5, scores, {})
+    called = tuple(tuple(codes["abc".index(name)] for name in pair) for pair in PAIRS)
+    pairs = discrimination.PairScores(called, (0, 1, 2), 5, scores, {})
     return CheckpointScores("m", 7, "raw", pairs, {}, {}, {}, ())
 
 
@@ -29,3 +34,16 @@ def test_scores_of_ordered_pairs() -> None:
     without = transfer_tables.ordered_pair_scores([of], embedding_layer=False)
     expected = of.scores.scores["LD"][1:, 0].mean()
     assert without.set_index(["source", "target"]).loc[("b", "a"), "LD"] == pytest.approx(expected)
+
+
+def test_scores_stand_beside_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, bag = (checkpoint(np.random.default_rng(seed), CODES) for seed in (0, 1))
+    monkeypatch.setattr(transfer_tables, "subword_bag", lambda name, corpus: bag)
+    rows = [(one, other) for one in CODES for other in CODES]
+    accuracy = pd.DataFrame(rows, columns=["source", "target"]).assign(model="m", accuracy=0.5)
+    found = transfer_tables.pairs_with_scores(accuracy, ["m"], [model], None, False)
+    assert len(found) == 6  # of a language with itself there is no score
+    row = found.set_index(["source", "target"]).loc[("fr", "es")]
+    assert row["kinship"] == 7
+    assert row["LD"] == pytest.approx(model.scores.scores["LD"][1:, 1].mean())
+    assert row["bag MD"] == pytest.approx(bag.scores.scores["MD"][:, 1].mean())

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy import stats
+from scipy.optimize import brentq
 from statsmodels.stats.multitest import multipletests
 
 from xlx.core import statistics
@@ -94,6 +96,52 @@ def variants(groups: Groups) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+def within_levels(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table, columns as what is left of them when source and target have each a level.
+
+    Residuals of least squares on an intercept for each source and each target. A regression on
+    these has the coefficients of one with effects of both (Frisch and Waugh 1933), and languages of
+    them can be exchanged.
+    """
+    names = table[list(ENDS)].astype(str)
+    levels = pd.get_dummies(names, dtype=float).to_numpy()
+    values = table[list(columns)].to_numpy(float)
+    left = values - levels @ np.linalg.lstsq(levels, values, rcond=None)[0]
+    return table.assign(**dict(zip(columns, left.T, strict=True)))
+
+
+def exchanged(groups: Groups, **options: object) -> pd.DataFrame:
+    """`statistics.permutation_regression` of all pairs, without and with levels.
+
+    Of the kinds of error only this one keeps its level with so few languages. One row per group,
+    ``variant`` (as in `variants`) and ``term``: ``coefficient``, ``p_value``. ``options`` of the
+    permutation; ValueError for a pair that is missing.
+    """
+    tables = []
+    for (model, task), table in groups.items():
+        within = within_levels(table, ["accuracy", *LD_AND_MD])
+        for variant, rows in (("all pairs", table), ("source and target effects", within)):
+            found = statistics.permutation_regression(rows, "accuracy", LD_AND_MD, **options)
+            tables.append(found.assign(model=model, task=task, variant=variant))
+    return pd.concat(tables, ignore_index=True)
+
+
+def holm(p_values: pd.Series) -> pd.Series:
+    """p-values that hold for all of them together (Holm 1979)."""
+    return pd.Series(multipletests(p_values, method="holm")[1], index=p_values.index)
+
+
+#: How often an effect is found that is called detectable.
+SURE = 0.8
+
+
+def detectable(error: float, df: float) -> float:
+    """The smallest effect that a two-sided t test finds in `SURE` of cases (p < 0.05)."""
+    highest = 2 * stats.t.ppf([(1 + statistics.LEVEL) / 2, SURE], df).sum()
+    smallest = brentq(lambda x: statistics.power(x, 1, df) - SURE, 0, highest)
+    return float(smallest * error)
+
+
 def _logit(scores: pd.Series) -> pd.Series:
     if not scores.between(0, 1, inclusive="neither").all():
         raise ValueError(f"{scores.name} of 0 or 1 has no logit: leave out its pairs")
@@ -126,7 +174,7 @@ def scaled(groups: Groups, effects: Sequence[str] = ENDS) -> pd.DataFrame:
             for key, table in groups.items()
         ]  # fmt: skip
         rows = pd.concat(parts, ignore_index=True)
-        tables.append(rows.assign(p_holm=multipletests(rows["p_value"], method="holm")[1]))
+        tables.append(rows.assign(p_holm=holm(rows["p_value"])))
     return pd.concat(tables, ignore_index=True)
 
 

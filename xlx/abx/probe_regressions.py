@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx.abx import selection
+from xlx.abx import pair_regression, selection
+from xlx.abx.checkpoint_scores import MATCHED
 from xlx.abx.experiments import at_first, at_last
 from xlx.abx.pair_regression import LD_AND_MD
 from xlx.abx.probe_setup import ProbeSetup
-from xlx.abx.probe_tables import of_layers, shipped_parts
+from xlx.abx.probe_tables import of_layers, regressed, shipped_parts
 from xlx.core import paths, statistics
+from xlx.core.statistics.regressions import least_squares
 from xlx.family import pretraining_text
 
 
@@ -40,13 +42,24 @@ def with_scores(
     return joined[[of_tasks[task].path is not None or (task, code) in usual for task, code in rows]]
 
 
-def sides(joined: pd.DataFrame, untrained_counts: bool = False) -> dict[str, pd.DataFrame]:
-    """ "Avg" (means over checkpoints), "Last", "untrained" (the first): a row a language each."""
+#: Sides that the paper prints.
+SIDES = ("Avg", "Last")
+#: The side of the last checkpoint in the course of all, where languages have as many words each.
+EQUAL = "as many words in each language"
+
+
+def sides(
+    joined: pd.DataFrame, last: pd.DataFrame, untrained_counts: bool = False
+) -> dict[str, pd.DataFrame]:
+    """A row a language each: "Last", of ``last``; of ``joined``, all checkpoints of a series, "Avg"
+    (the means), "untrained" (the first) and `EQUAL` (the last).
+    """
     single = joined.groupby("model")["checkpoint"].transform("nunique") == 1
     counted = joined[untrained_counts | single | (joined["checkpoint"] > 0)]
     keys = ["model", "task", "language"]
     means = counted.groupby(keys, sort=False, as_index=False)[["accuracy", *LD_AND_MD]].mean()
-    return {"Avg": means, "Last": at_last(joined), "untrained": at_first(joined)}
+    ends = {"untrained": at_first(joined), EQUAL: at_last(joined)}
+    return {"Avg": means, "Last": at_last(last)} | ends
 
 
 Fits = dict[tuple[str, str, str], statistics.Regression]
@@ -77,39 +90,77 @@ def of_errors(fit: statistics.Regression, kind: str) -> pd.DataFrame:
     return fit.table[fit.table["errors"] == kind].set_index("term").loc[LD_AND_MD]
 
 
-def regression_table(fits: Fits, retest: pd.DataFrame) -> pd.DataFrame:
-    """Table 1, rows "Prob.": printed and ours, what the notebook explains under it.
+def regression_table(fits: Fits, of_sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Table 1, rows "Prob.": printed and ours; of LD and MD each ``β``, in standard deviations.
 
-    p-values are text, since the printed ones are.
+    ``Holm p``: of robust errors, for all of our rows together. p-values are text, since the printed
+    ones are.
     """
-    reliability = retest.set_index(["task", "model"])["r"]
     printed = printed_regressions("probing_monolingual")
     models, tasks = (list(dict.fromkeys(key[part] for key in fits)) for part in (0, 1))
+    robust = {key: of_errors(fit, "robust") for key, fit in fits.items() if key[2] in SIDES}
+    together = pair_regression.holm(pd.concat(robust)["p_value"])
     rows = {}
-    for task, side in product(tasks, ("Avg", "Last")):
+    for task, side in product(tasks, SIDES):
         value, p_value = (printed.loc[task, side][part] for part in ("value", "p_value"))
         row = {"R2": float(value["R2"])}
         for term in LD_AND_MD:
             row |= {term: float(value[term]), f"{term}, p": p_value[term]}
         rows[task, side, "printed"] = row
         for model in models:
-            row = _regression_row(fits[model, task, side], float(value["LD"]))
-            rows[task, side, model] = row | {"retest r": reliability[task, model]}
+            key = model, task, side
+            spread = _rows(of_sides[side], model, task)[["accuracy", *LD_AND_MD]].std()
+            row = {"R2": fits[key].r_squared}
+            for term, own in of_errors(fits[key], "classical").iterrows():
+                row[term] = own["coefficient"]
+                row[f"{term}, β"] = own["coefficient"] * spread[term] / spread["accuracy"]
+                row[f"{term}, p"] = f"{own['p_value']:.3f}"
+                row[f"{term}, robust p"] = f"{robust[key].loc[term, 'p_value']:.3f}"
+                row[f"{term}, Holm p"] = f"{together[(*key, term)]:.3f}"
+            rows[task, side, model] = row
     table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
     return table.rename_axis(["task", "checkpoint", "source"])
 
 
-def _regression_row(fit: statistics.Regression, printed_ld: float) -> dict[str, object]:
-    plain, robust = (of_errors(fit, kind) for kind in ("classical", "robust"))
-    row: dict[str, object] = {"R2": fit.r_squared}
-    for term in LD_AND_MD:
-        row[term] = plain.loc[term, "coefficient"]
-        row[f"{term}, p"] = f"{plain.loc[term, 'p_value']:.3f}"
-        row[f"{term}, robust p"] = f"{robust.loc[term, 'p_value']:.3f}"
-    row["power"] = statistics.power(printed_ld, *plain.loc["LD", ["error", "df"]])
-    row["VIF"] = plain.loc["LD", "vif"]
-    row["Breusch-Pagan p"] = fit.breusch_pagan_p
-    return row
+def regression_checks(
+    fits: Fits, of_sides: Mapping[str, pd.DataFrame], retest: pd.DataFrame
+) -> pd.DataFrame:
+    """What the coefficients of LD could have shown, and what they hang on.
+
+    ``power`` to see the printed one, ``detectable``: the smallest that is seen in 80 % of samples
+    (both by robust errors); ``VIF``; ``heaviest``: the language of the largest Cook's distance
+    (``cook``; ``next cook``: of another); ``lowest``, ``highest`` coefficient without one
+    language; ``retest r``: the reliability of the accuracies.
+    """
+    printed = printed_regressions("probing_monolingual")["value"]["LD"].astype(float)
+    reliability = retest.set_index(["task", "model"])["r"]
+    rows = {}
+    for (model, task, side), fit in fits.items():
+        if side not in SIDES:
+            continue
+        table = _rows(of_sides[side], model, task).set_index("language")
+        robust = of_errors(fit, "robust").loc["LD"]
+        cook = statistics.leverage(table, "accuracy", LD_AND_MD)["cook"].sort_values()
+        without = [_ld(table.drop(index=code)) for code in table.index]
+        rows[task, side, model] = {
+            "power": statistics.power(printed[task, side], robust["error"], robust["df"]),
+            "detectable": pair_regression.detectable(robust["error"], robust["df"]),
+            "VIF": robust["vif"],
+            "heaviest": cook.index[-1],
+            "cook": cook.iloc[-1],
+            "next cook": cook.iloc[-2],
+            "lowest": min(without),
+            "highest": max(without),
+            "retest r": reliability[task, model],
+        }
+    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
+    order = [fit for task in printed.index.unique("task") for fit in rows if fit[0] == task]
+    return table.rename_axis(["task", "checkpoint", "model"]).loc[order]
+
+
+def _ld(table: pd.DataFrame) -> float:
+    """The coefficient of LD."""
+    return float(least_squares(table, "accuracy", LD_AND_MD).params[1])
 
 
 def drawn_coefficients(fits: Fits) -> pd.DataFrame:
@@ -117,7 +168,7 @@ def drawn_coefficients(fits: Fits) -> pd.DataFrame:
     ``wide_low``, ``wide_high`` by robust ones."""
     tables = []
     for (model, task, side), fit in fits.items():
-        if side != "untrained":
+        if side in SIDES:
             plain, robust = (of_errors(fit, kind) for kind in ("classical", "robust"))
             ends = plain[["coefficient", "low", "high"]].assign(
                 wide_low=robust["low"], wide_high=robust["high"]
@@ -145,40 +196,55 @@ def under_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
 def readings(
     fits: Fits, of_sides: Mapping[str, pd.DataFrame], scored: pd.DataFrame
 ) -> pd.DataFrame:
-    """The regression at the last checkpoint for other readings of "accuracy", robust intervals.
+    """The regression at the last checkpoint for other readings of its terms, robust intervals.
 
-    Of the untrained model; as gain over it; above the commonest label; at the layer of lowest
-    validation loss; at the last layer.
+    Of the accuracy: as the paper takes it; with as many words in every language; of the untrained
+    model; as gain over it; at the layer of lowest validation loss, or the last. Of the scores: MD
+    among sentences of like length, LD in logits, both in ranks. Beside them the words or pairs that
+    a language has to train on (logs). ``scored`` as `probe_tables.probed` returns it.
     """
     rows = []
     for (model, task), last in of_sides["Last"].groupby(["model", "task"], sort=False):
-        accuracy, untrained = (
+        untrained, equal = (
             _rows(of_sides[side], model, task).set_index("language")["accuracy"]
-            for side in ("Last", "untrained")
+            for side in ("untrained", EQUAL)
         )
-        of_model = _rows(scored, model, task)
-        at_end = at_last(of_model)
-        layers = {"best layer": "best", "last layer": at_end["layer"].max()}
-        values = {
-            "gain over untrained": accuracy - untrained,
-            "above commonest label": accuracy - of_model.groupby("language")["majority"].first(),
-            **{
-                label: of_layers(at_end, layer).set_index("language")["accuracy"]
-                for label, layer in layers.items()
-            },
+        own = at_last(_rows(scored, model, task))
+        n_train = own.groupby("language")["n_train"].first()
+        tables = {
+            "Last": last,
+            "accuracy as the paper takes it": last.assign(accuracy=last["plain accuracy"]),
+            EQUAL: last.assign(accuracy=last["language"].map(equal)),
+            "gain over untrained": last.assign(accuracy=last["language"].map(equal - untrained)),
+            **_other_layers(last, own),
+            "MD among sentences of like length": last.assign(MD=last[MATCHED]),
+            "LD in logits": last.assign(LD=pair_regression.SCALES["logits"](last["LD"])),
+            "LD and MD in ranks": last.assign(
+                **{term: pair_regression.SCALES["ranks"](last[term]) for term in LD_AND_MD}
+            ),
+            "beside words to train on": last.assign(n=np.log(last["language"].map(n_train))),
         }
-        fitted = {side: fits[model, task, side] for side in ("Last", "untrained")}
-        for label, value in values.items():
-            if value.any():  # a model of one checkpoint has no gain
-                table = last.assign(accuracy=last["language"].map(value))
-                fitted[label] = statistics.regression(table, "accuracy", LD_AND_MD)
+        fitted = {"untrained": fits[model, task, "untrained"]}
+        for label, table in tables.items():
+            if table["accuracy"].nunique() > 1:  # a model of one checkpoint has no gain
+                terms = [*LD_AND_MD, *(["n"] if "n" in table and table["n"].nunique() > 1 else [])]
+                fitted[label] = statistics.regression(table, "accuracy", terms)
         for label, fit in fitted.items():
-            row = {"task": task, "model": model, "accuracy": label, "R2": fit.r_squared}
+            row = {"task": task, "model": model, "reading": label, "R2": fit.r_squared}
             for term, own in of_errors(fit, "robust").iterrows():
                 row |= {term: own["coefficient"]}
                 row |= {f"{term}, {end}": own[end] for end in ("low", "high")}
             rows.append(row)
-    return pd.DataFrame(rows).set_index(["task", "model", "accuracy"])
+    return pd.DataFrame(rows).set_index(["task", "model", "reading"])
+
+
+def _other_layers(last: pd.DataFrame, at_end: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of ``last`` with what is regressed at other layers."""
+    tables = {}
+    for label, layer in (("best layer", "best"), ("last layer", at_end["layer"].max())):
+        values = regressed(of_layers(at_end, layer, majority=True)).set_index("language")
+        tables[label] = last.assign(accuracy=last["language"].map(values["accuracy"]))
+    return tables
 
 
 def _rows(table: pd.DataFrame, model: str, task: str) -> pd.DataFrame:

@@ -11,15 +11,15 @@ from scipy import stats
 
 from xlx.abx import selection
 from xlx.abx.checkpoint_scores import CheckpointScores
-from xlx.abx.discrimination import average_layers, pair_scores
-from xlx.abx.experiments import PAIR, printed_results, side_by_side
+from xlx.abx.discrimination import average_layers
+from xlx.abx.experiments import PAIR, printed_results
 from xlx.abx.kinship import with_kinship
-from xlx.abx.pair_regression import ENDS, LD_AND_MD, Groups
+from xlx.abx.pair_regression import ENDS, LD_AND_MD, Groups, detectable, holm
 from xlx.abx.probe_regressions import printed_regressions, under_printed
 from xlx.abx.probe_setup import ProbeSetup
 from xlx.abx.probe_tables import retested
 from xlx.abx.probing import cross_lingual
-from xlx.abx.series import bag_scores, measure_model
+from xlx.abx.surface import subword_bag
 from xlx.core import languages, statistics
 from xlx.text.corpora import ParallelCorpus
 
@@ -62,8 +62,8 @@ def pair_accuracies(
 ) -> pd.DataFrame:
     """Accuracy and commonest label of each source, target, task and model over the layers.
 
-    ``best``: whether the pair is that of a target's best other source. ``entities``: also ``f1``
-    of whole entities, NaN of tasks other than NER.
+    ``above``: accuracy less that share. ``entities``: also ``f1`` of whole entities, NaN of tasks
+    other than NER.
     """
     tables = [
         cross_lingual(name, setup, codes[task], entities=entities and task == "NER")
@@ -76,9 +76,14 @@ def pair_accuracies(
     keys = ["model", "task", "source", "target"]
     scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
     mean = rows.groupby(keys, sort=False, as_index=False)[scores].mean()
-    others = mean[mean["source"] != mean["target"]]
+    return mean.assign(above=mean["accuracy"] - mean["majority"])
+
+
+def with_best(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """``best``: whether a pair is that of a target's best other source."""
+    others = accuracy[accuracy["source"] != accuracy["target"]]
     best = others.groupby(["model", "task", "target"])["accuracy"].idxmax()
-    return mean.assign(best=mean.index.isin(best))
+    return accuracy.assign(best=accuracy.index.isin(best))
 
 
 def _pairs(accuracy: pd.DataFrame) -> pd.Series:
@@ -105,21 +110,22 @@ def retest_table(accuracy: pd.DataFrame, again: pd.DataFrame, seed: int) -> pd.D
 def pairs_with_scores(
     accuracy: pd.DataFrame,
     names: Sequence[str],
+    measured: Sequence[CheckpointScores],
     corpus: ParallelCorpus,
     embedding_layer: bool = True,
 ) -> pd.DataFrame:
-    """Accuracies between languages, with LD and MD of the pair: the model's, and its bag's."""
+    """Accuracies between languages, with `ordered_pair_scores`: the model's, and its bag's.
+
+    ``measured``: the scores of ``names``, in that order. ``kinship`` of the two is there, too.
+    """
     tables = []
-    for name in names:
-        scores = pair_scores(measure_model(name, corpus).table())
-        scores = side_by_side(average_layers(scores, embedding_layer), ["model", *PAIR])
-        bag = side_by_side(bag_scores(name, corpus), PAIR).set_index(PAIR).add_prefix("bag ")
-        tables.append(scores.merge(bag.reset_index(), on=PAIR))
-    scores = pd.concat(tables)
-    both = pd.concat(
-        scores.rename(columns=dict(zip(PAIR, ends, strict=True))) for ends in (ENDS, ENDS[::-1])
-    )
-    return accuracy.query("source != target").merge(both, on=["model", *ENDS])
+    for name, of in zip(names, measured, strict=True):
+        own = ordered_pair_scores([of], embedding_layer).set_index(["model", *ENDS])
+        bag = ordered_pair_scores([subword_bag(name, corpus)]).set_index(list(ENDS))
+        bag = bag.drop(columns="model").add_prefix("bag ")
+        tables.append(own.join(bag, on=list(ENDS)))
+    others = with_kinship(accuracy.query("source != target"))
+    return others.merge(pd.concat(tables).reset_index(), on=["model", *ENDS])
 
 
 def ordered_pair_scores(
@@ -146,14 +152,20 @@ def ordered_pair_scores(
 
 
 def transfer_regressions(
-    groups: Groups, retest: pd.DataFrame, tasks: Sequence[str], **options: object
+    groups: Groups, retest: pd.DataFrame, tasks: Sequence[str], permuted: pd.DataFrame
 ) -> pd.DataFrame:
     """Table 1, rows "CL": printed and ours, with the p-values of five kinds of error.
 
-    p-values are text, since the printed ones are; ``options`` of the permutation of languages.
+    ``permuted``: `pair_regression.exchanged`. ``β``: in standard deviations; ``Holm``: the p-values
+    of permutations, for all of our rows together; ``power``: how often the printed coefficient
+    would be seen, by clustered errors; ``detectable``: the smallest seen in 80 % of samples.
+    p-values are text, since the printed ones are.
     """
     printed = printed_regressions("cross_lingual").loc[(slice(None), "Last"), :].droplevel(1)
     reliability = retest.xs("between languages", level="pairs")["r"]
+    plain = permuted[permuted["variant"] == "all pairs"]
+    exchanged = plain.set_index(["task", "model", "term"])["p_value"]
+    together = holm(exchanged)
     rows = {}
     for task in tasks:
         value, p_value = (printed.loc[task, part] for part in ("value", "p_value"))
@@ -162,21 +174,85 @@ def transfer_regressions(
             rows[task, "printed", term] = row
         for (model, of_group), table in groups.items():
             if of_group == task:
-                fit = statistics.regression(table, "accuracy", LD_AND_MD, clusters=ENDS)
-                test = statistics.permutation_regression(table, "accuracy", LD_AND_MD, **options)
-                for term, permuted in test.set_index("term")["p_value"].items():
-                    of_term = fit.table[fit.table["term"] == term].set_index("errors")
-                    rows[task, model, term] = {
-                        "R2": fit.r_squared,
-                        "coefficient": of_term["coefficient"].iloc[0],
-                        **of_term["p_value"].map("{:.3f}".format),
-                        "permutation": f"{permuted:.3f}",
-                        "VIF": of_term["vif"].iloc[0],
-                        "repaired": ", ".join(fit.repaired),
-                        "retest r": reliability[task, model],
-                    }
+                for term, row in _own_rows(table, value).items():
+                    key = task, model, term
+                    row["permutation"] = f"{exchanged[key]:.3f}"
+                    row["Holm"] = f"{together[key]:.3f}"
+                    rows[key] = row | {"retest r": reliability[task, model]}
     table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    return table.rename_axis(["task", "source", "term"])
+    columns = ["R2", "coefficient", "β", *ERRORS, "permutation", "Holm", "power", "detectable"]
+    return table.rename_axis(["task", "source", "term"])[[*columns, "VIF", "retest r"]]
+
+
+#: Kinds of error of `statistics.regression`, from the paper's on.
+ERRORS = ["classical", "robust", "clustered", "dyadic"]
+
+
+def _own_rows(table: pd.DataFrame, printed: pd.Series) -> dict[str, dict[str, object]]:
+    """Of LD and MD the coefficient of a group and how sure it is."""
+    fit = statistics.regression(table, "accuracy", LD_AND_MD, clusters=ENDS)
+    rows = {}
+    for term in LD_AND_MD:
+        of_term = fit.table[fit.table["term"] == term].set_index("errors")
+        coefficient = of_term["coefficient"].iloc[0]
+        clustered = of_term.loc["clustered", ["error", "df"]]
+        rows[term] = {
+            "R2": fit.r_squared,
+            "coefficient": coefficient,
+            "β": coefficient * table[term].std() / table["accuracy"].std(),
+            **of_term["p_value"].map("{:.3f}".format),
+            "power": statistics.power(float(printed[term]), *clustered),
+            "detectable": detectable(*clustered),
+            "VIF": of_term["vif"].iloc[0],
+        }
+    return rows
+
+
+def variant_table(variants: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
+    """`pair_regression.variants`, with p-values of `pair_regression.exchanged` where there are."""
+    keys = ["task", "model", "variant"]
+    both = variants.merge(
+        permuted.rename(columns={"p_value": "permutation"}).drop(columns="coefficient"),
+        on=[*keys, "term"], how="left",
+    )  # fmt: skip
+    both = both.rename(columns={"r_squared": "R2"})
+    columns = ["coefficient", "p_value", "permutation"]
+    wide = both.set_index([*keys, "R2", "term"])[columns].unstack("term")
+    order = pd.MultiIndex.from_frame(both[[*keys, "R2"]].drop_duplicates())
+    return wide.swaplevel(axis=1).loc[order, [(term, c) for term in LD_AND_MD for c in columns]]
+
+
+def rival_table(rivals: pd.DataFrame, effects: str = "source and target") -> pd.DataFrame:
+    """`pair_regression.rivals`: adjusted R² without and with effects, coefficients with these."""
+    keys = ["task", "model", "predictors"]
+    first = rivals.drop_duplicates([*keys, "effects"])
+    shares = first.set_index([*keys, "effects"])["adjusted_r_squared"].unstack(sort=False)
+    own = rivals[rivals["effects"] == effects].set_index([*keys, "term"])
+    within = own[["coefficient", "p_value"]].unstack(sort=False).swaplevel(axis=1)
+    terms = list(rivals["term"].unique())
+    wide = within[[(term, column) for term in terms for column in ("coefficient", "p_value")]]
+    return pd.concat([pd.concat({"adjusted R²": shares}, axis=1), wide], axis=1)
+
+
+def partial_table(groups: Groups, **options: object) -> pd.DataFrame:
+    """Pearson's r of LD, MD and accuracy over pairs, and what is left of it given the bag.
+
+    With 95 % intervals over languages; ``options`` as of `statistics.correlation`.
+    """
+    sets = {"nothing": [], "the bag": ["bag LD", "bag MD"]}
+    columns = [("LD", "MD"), ("LD", "accuracy"), ("MD", "accuracy")]
+    tables = {
+        (f"{x}, {y}", *key): statistics.partial_correlations(
+            rows, x, y, sets, languages=ENDS, **options
+        ).query("method == 'pearson'")
+        for x, y in columns
+        for key, rows in groups.items()
+    }
+    table = pd.concat(tables, names=["r of", "model", "task"]).droplevel(3).reset_index()
+    index = ["r of", "task", "model"]
+    order = pd.MultiIndex.from_frame(table[index].drop_duplicates())
+    wide = table.pivot(index=index, columns="given", values=["r", "low", "high"])
+    return wide.swaplevel(axis=1).loc[order, [(of, x) for of in sets for x in ("r", "low", "high")]]
 
 
 def drawn_variants(variants: pd.DataFrame) -> pd.DataFrame:

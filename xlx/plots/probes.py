@@ -43,12 +43,15 @@ def probe_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
 
 
 @styled
-def best_checkpoints(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+def best_checkpoints(
+    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> Figure:
     """Accuracy by language and checkpoint, the best checkpoint of a language framed (Figure 10).
 
     ``table`` has ``language``, ``checkpoint``, ``accuracy`` and ``best`` (True for one checkpoint
     a language); ``names`` gives the languages from top to bottom. Colours tell how much accuracy
-    is gained or lost since the first checkpoint, on one scale for a task.
+    is gained or lost since the first checkpoint, on one scale for a task; ``labels`` tells of a
+    task what accuracy is, if something else.
     """
     table = table.sort_values(["checkpoint"], kind="stable")
     keys = ["model", "task", "language"]
@@ -66,7 +69,8 @@ def best_checkpoints(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
         edge=(0.5, 1.6), columns=len(models) * len(tasks), turned=90, cmap=ABOUT,
         norm={task: scale_about(part["gain"]) for task, part in parts(table, "task")},
         bar_by=lambda key: key.partition(": ")[0],
-        bar={task: f"{task}: accuracy − that of\nthe first checkpoint" for task in tasks},
+        bar={task: f"{task}: {(labels or {}).get(task, 'accuracy')} − that of\nthe first checkpoint"
+             for task in tasks},
     )  # fmt: skip
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
@@ -148,13 +152,15 @@ def selection_bars(
 
 
 @styled
-def transfer_matrices(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+def transfer_matrices(
+    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> Figure:
     """Transfer from source (row) to target (column), the best source framed (Figure 14).
 
     ``table`` has ``source``, ``target``, ``accuracy`` and ``best`` (True for the best other source
     of a target), and may have ``majority``, the share of the target's commonest label: then
     colours tell how far the accuracy is above or below it. A task has one scale, and the languages
-    that it has, by family.
+    that it has, by family; ``labels`` tells of a task what its colours are, if something else.
     """
     above = "majority" in table
     value = table["accuracy"] - table["majority"] if above else table["accuracy"]
@@ -167,7 +173,7 @@ def transfer_matrices(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
         table, row="source", column="target", value="value", panel=("model", "task"),
         rows=list(names), across=list(names), own_rows=True, own_columns=True,
         framed="best", hatched="itself", cell=(2.65 / n, 2.65 / n), edge=(0.7, 1.5), turned=90,
-        bar_by=lambda key: key[1], bar={task: what for task in norms},
+        bar_by=lambda key: key[1], bar={task: (labels or {}).get(task, what) for task in norms},
         **({"norm": norms, "cmap": ABOUT} if above else {}),
     )  # fmt: skip
     handles = [
