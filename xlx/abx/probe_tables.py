@@ -246,10 +246,10 @@ def of_layers(scored: pd.DataFrame, layer: str | int, *, majority: bool = False)
 
 #: What is regressed in place of accuracy: F1 of entities in NER, where most words are none; else
 #: how far accuracy lies above the commonest label.
-MEASURES = {"NER": "f1"}
+PROBE_MEASURES = {"NER": "f1"}
 
 
-def regressed(table: pd.DataFrame, measures: Mapping[str, str] = MEASURES) -> pd.DataFrame:
+def regressed(table: pd.DataFrame, measures: Mapping[str, str] = PROBE_MEASURES) -> pd.DataFrame:
     """What is regressed in the column ``accuracy``, and what this was in ``plain accuracy``.
 
     By task one of the columns ``above``, ``f1`` and ``accuracy``; of a task not named ``above``.
@@ -259,13 +259,13 @@ def regressed(table: pd.DataFrame, measures: Mapping[str, str] = MEASURES) -> pd
     chosen = table["accuracy"].copy()
     for task, rows in table.groupby("task"):
         measure = measures.get(task, "above")
-        checks.one_of(measure, MEASURED, "measure")
+        checks.one_of(measure, MEASURE_COLUMNS, "measure")
         chosen[rows.index] = rows[measure]
     return table.assign(**{"accuracy": chosen, "plain accuracy": table["accuracy"]})
 
 
 #: What `regressed` can take.
-MEASURED = ("above", "f1", "accuracy")
+MEASURE_COLUMNS = ("above", "f1", "accuracy")
 
 
 def retested(

@@ -180,12 +180,21 @@ def transfer_regressions(
                     row["Holm"] = f"{together[key]:.3f}"
                     rows[key] = row | {"retest r": reliability[task, model]}
     table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    columns = ["R2", "coefficient", "β", *ERRORS, "permutation", "Holm", "power", "detectable"]
+    columns = [
+        "R2",
+        "coefficient",
+        "β",
+        *TRANSFER_ERRORS,
+        "permutation",
+        "Holm",
+        "power",
+        "detectable",
+    ]
     return table.rename_axis(["task", "source", "term"])[[*columns, "VIF", "retest r"]]
 
 
 #: Kinds of error of `statistics.regression`, from the paper's on.
-ERRORS = ["classical", "robust", "clustered", "dyadic"]
+TRANSFER_ERRORS = ["classical", "robust", "clustered", "dyadic"]
 
 
 def _own_rows(table: pd.DataFrame, printed: pd.Series) -> dict[str, dict[str, object]]:
