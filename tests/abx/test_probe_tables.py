@@ -312,6 +312,18 @@ def groups(accuracy: pd.DataFrame) -> dict:
     return dict(list(others.groupby(["model", "task"], sort=False)))
 
 
+def test_a_constant_answer_is_as_good_from_every_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = crossed()
+    table["majority"] = np.where(table["source"] == "de", 0.1, 0.2)
+    table.loc[table["target"] == "tr", "majority"] += 0.3
+    monkeypatch.setattr(transfer_tables, "cross_lingual", lambda *_, **__: table)
+    found = transfer_tables.pair_accuracies(["zeta"], {"POS": SETUPS["POS"]}, {"POS": CODES})
+    assert found["majority"].tolist() == pytest.approx(
+        [0.5 if target == "tr" else 0.2 for target in found["target"]]
+    )
+    assert found["above"].tolist() == (found["accuracy"] - found["majority"]).tolist()
+
+
 def test_accuracies_of_pairs(accuracy: pd.DataFrame) -> None:
     row = accuracy.set_index(["model", "task", "source", "target"]).loc["zeta", "NER", "de", "tr"]
     own = crossed().query("model == 'zeta' and task == 'NER' and source == 'de' and target == 'tr'")
@@ -369,6 +381,12 @@ def test_the_row_of_transfer_has_five_kinds_of_error(accuracy, groups: dict) -> 
     ).set_index("term")
     assert row["MD", "coefficient"] == expected.loc["MD", "coefficient"]
     assert np.isnan(row["MD", "permutation"])  # not all pairs are there
+    rows = pd.concat(groups.values())
+    read = transfer_tables.other_readings({"as it is": rows}, n_permutations=99)
+    assert read.index.unique("variant").tolist() == ["all pairs", "source and target effects"]
+    of_pairs = table.xs("all pairs", level="variant").droplevel("R2")
+    again = read.loc["as it is"].xs("all pairs", level="variant").droplevel("R2")
+    pd.testing.assert_frame_equal(again, of_pairs)
     drawn = transfer_tables.drawn_variants(variants)
     assert drawn["row"].iloc[0] == "POS, all pairs"
     assert drawn["source"].iloc[0] == "printed"

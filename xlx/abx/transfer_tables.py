@@ -14,7 +14,15 @@ from xlx.abx.checkpoint_scores import CheckpointScores
 from xlx.abx.discrimination import average_layers
 from xlx.abx.experiments import PAIR, printed_results
 from xlx.abx.kinship import with_kinship
-from xlx.abx.pair_regression import ENDS, LD_AND_MD, Groups, detectable, holm
+from xlx.abx.pair_regression import (
+    ENDS,
+    LD_AND_MD,
+    Groups,
+    detectable,
+    exchanged,
+    holm,
+    variants,
+)
 from xlx.abx.probe_regressions import printed_regressions, under_printed
 from xlx.abx.probe_setup import ProbeSetup
 from xlx.abx.probe_tables import retested
@@ -62,8 +70,10 @@ def pair_accuracies(
 ) -> pd.DataFrame:
     """Accuracy and commonest label of each source, target, task and model over the layers.
 
-    ``above``: accuracy less that share. ``entities``: also ``f1`` of whole entities, NaN of tasks
-    other than NER.
+    ``majority``: the share that a constant answer gets in the target, the best of those labels that
+    are commonest in a source (one source's would make it better than others for being rarer in
+    the target); ``above``: accuracy less that share. ``entities``: also ``f1`` of whole entities,
+    NaN of tasks other than NER.
     """
     tables = [
         cross_lingual(name, setup, codes[task], entities=entities and task == "NER")
@@ -76,6 +86,7 @@ def pair_accuracies(
     keys = ["model", "task", "source", "target"]
     scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
     mean = rows.groupby(keys, sort=False, as_index=False)[scores].mean()
+    mean["majority"] = mean.groupby(["model", "task", "target"])["majority"].transform("max")
     return mean.assign(above=mean["accuracy"] - mean["majority"])
 
 
@@ -164,8 +175,8 @@ def transfer_regressions(
     printed = printed_regressions("cross_lingual").loc[(slice(None), "Last"), :].droplevel(1)
     reliability = retest.xs("between languages", level="pairs")["r"]
     plain = permuted[permuted["variant"] == "all pairs"]
-    exchanged = plain.set_index(["task", "model", "term"])["p_value"]
-    together = holm(exchanged)
+    p_values = plain.set_index(["task", "model", "term"])["p_value"]
+    together = holm(p_values)
     rows = {}
     for task in tasks:
         value, p_value = (printed.loc[task, part] for part in ("value", "p_value"))
@@ -176,7 +187,7 @@ def transfer_regressions(
             if of_group == task:
                 for term, row in _own_rows(table, value).items():
                     key = task, model, term
-                    row["permutation"] = f"{exchanged[key]:.3f}"
+                    row["permutation"] = f"{p_values[key]:.3f}"
                     row["Holm"] = f"{together[key]:.3f}"
                     rows[key] = row | {"retest r": reliability[task, model]}
     table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
@@ -217,10 +228,10 @@ def _own_rows(table: pd.DataFrame, printed: pd.Series) -> dict[str, dict[str, ob
     return rows
 
 
-def variant_table(variants: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
+def variant_table(fitted: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
     """`pair_regression.variants`, with p-values of `pair_regression.exchanged` where there are."""
     keys = ["task", "model", "variant"]
-    both = variants.merge(
+    both = fitted.merge(
         permuted.rename(columns={"p_value": "permutation"}).drop(columns="coefficient"),
         on=[*keys, "term"], how="left",
     )  # fmt: skip
@@ -229,6 +240,20 @@ def variant_table(variants: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFram
     wide = both.set_index([*keys, "R2", "term"])[columns].unstack("term")
     order = pd.MultiIndex.from_frame(both[[*keys, "R2"]].drop_duplicates())
     return wide.swaplevel(axis=1).loc[order, [(term, c) for term in LD_AND_MD for c in columns]]
+
+
+def other_readings(tables: Mapping[str, pd.DataFrame], **options: object) -> pd.DataFrame:
+    """`variant_table` without and with effects, of what else can be regressed.
+
+    ``tables``: label → rows as of `pairs_with_scores`; ``options`` of the permutation.
+    """
+    found = {}
+    for label, rows in tables.items():
+        groups = dict(list(rows.groupby(["model", "task"], sort=False)))
+        permuted = exchanged(groups, **options)
+        table = variant_table(variants(groups).round({"r_squared": 2}), permuted)
+        found[label] = table[table.index.isin(permuted["variant"], level="variant")]
+    return pd.concat(found, names=["regressed"])
 
 
 def rival_table(rivals: pd.DataFrame, effects: str = "source and target") -> pd.DataFrame:
@@ -264,10 +289,10 @@ def partial_table(groups: Groups, **options: object) -> pd.DataFrame:
     return wide.swaplevel(axis=1).loc[order, [(of, x) for of in sets for x in ("r", "low", "high")]]
 
 
-def drawn_variants(variants: pd.DataFrame) -> pd.DataFrame:
+def drawn_variants(fitted: pd.DataFrame) -> pd.DataFrame:
     """`pair_regression.variants` as `plots.probes.coefficients` draws them, under the printed."""
     names = {"model": "source", "term": "predictor", "low": "wide_low", "high": "wide_high"}
-    ours = variants.rename(columns=names).assign(low=float("nan"), high=float("nan"))
+    ours = fitted.rename(columns=names).assign(low=float("nan"), high=float("nan"))
     ours["row"] = ours["task"] + ", " + ours["variant"]
     return under_printed(ours, "cross_lingual")
 
