@@ -119,7 +119,9 @@ def regression_table(fits: Fits, of_sides: Mapping[str, pd.DataFrame]) -> pd.Dat
                 row[f"{term}, Holm p"] = f"{together[(*key, term)]:.3f}"
             rows[task, side, model] = row
     table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    return table.rename_axis(["task", "checkpoint", "source"])
+    of_term = ["", ", β", ", p", ", robust p", ", Holm p"]
+    columns = ["R2", *(term + name for term in LD_AND_MD for name in of_term)]
+    return table.rename_axis(["task", "checkpoint", "source"])[columns]
 
 
 def regression_checks(
