@@ -183,9 +183,6 @@ DRAWN = {
         made("coefficient", predictor=("LD", "MD"), row=("POS", "NER"), source=("printed", *MODELS))
         .assign(wide_low=-1, wide_high=2)
     ),
-    "selection_bars": lambda: probes.selection_bars(
-        rows(0, "delta", model=MODELS, language=CODES), made("centre", model=MODELS), NAMES
-    ),
     "transfer_matrices": lambda: probes.transfer_matrices(transfers(), NAMES),
     "win_rates": lambda: probes.win_rates(
         rows(0, "win_rate", target=CODES, **TASKS), made("mean", **TASKS)

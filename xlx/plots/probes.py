@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, rows_of, scale_about
-from xlx.plots.primitives import bars, curves, heatmap, lanes, scatter
+from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     ABOUT,
     BLUE,
@@ -65,7 +65,8 @@ def best_checkpoints(
     table["panel"] = table["task"] + ": " + table["model"]
     on = heatmap(
         table, row="language", column="checkpoint", value="gain", panel="panel", rows=list(names),
-        own_rows=True, tops=lambda step: f"{step:,}", framed="best", cell=(0.2, 0.165),
+        across=sorted(table["checkpoint"].unique()), own_rows=True,
+        tops=lambda step: f"{step:,}", framed="best", cell=(0.2, 0.165),
         edge=(0.5, 1.6), columns=len(models) * len(tasks), turned=90, cmap=ABOUT,
         norm={task: scale_about(part["gain"]) for task, part in parts(table, "task")},
         bar_by=lambda key: key.partition(": ")[0],
@@ -128,30 +129,6 @@ def coefficients(table: pd.DataFrame) -> Figure:
 
 
 @styled
-def selection_bars(
-    table: pd.DataFrame, summary: pd.DataFrame, names: Mapping[str, str]
-) -> Figure:  # fmt: skip
-    """Gain of the checkpoint with the lowest LD over the last one, by language (Figure 13).
-
-    ``table`` has ``model``, ``language`` and ``delta``, ``summary`` a ``centre``, ``low`` and
-    ``high`` a model. Languages stand in one order in all panels, that of their mean gain; 0 is a
-    tie: both rules choose checkpoints that are as good.
-    """
-    mean = {code: part["delta"].mean() for code, part in parts(table, "language")}
-    ranked = sorted(mean, key=mean.get, reverse=True)
-    on = bars(table, item="language", value="delta", panel="model", items=ranked,
-              names=names.get, lane=0.15)  # fmt: skip
-    across(on, 0, **ZERO | {"linestyle": "-"})
-    for axes, rows in on.each(summary):
-        axes.axvspan(rows["low"].item(), rows["high"].item(), color=VERMILION, alpha=0.3, zorder=0)
-        axes.axvline(rows["centre"].item(), color=VERMILION, linewidth=1.2)
-    line = {"color": VERMILION, "marker": ""}
-    centre = handle("median over languages (Hodges-Lehmann), 95 % interval", line, line=True)
-    what = "Δ = gap of the last − gap of the lowest-LD checkpoint (accuracy; 0: a tie)"
-    return on.done(what, handles=[centre])
-
-
-@styled
 def transfer_matrices(
     table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
 ) -> Figure:
@@ -167,7 +144,7 @@ def transfer_matrices(
     table = table.assign(value=value, itself=table["source"] == table["target"])
     table["best"] = table["best"] & ~table["itself"]
     norms = {t: scale_about(x["value"]) for t, x in parts(table[~table["itself"]], "task")}
-    what = "accuracy − share of the commonest label" if above else "accuracy (bright: high)"
+    what = "accuracy − share of\nthe commonest label" if above else "accuracy (bright: high)"
     n = max(part["source"].nunique() for _, part in parts(table, "task"))
     on = heatmap(
         table, row="source", column="target", value="value", panel=("model", "task"),
