@@ -51,12 +51,21 @@ def test_surface_has_lines_for_every_model(
 def test_spaces_and_what_is_uncut(
     history: Sequence[CheckpointScores], grouped: ParallelCorpus
 ) -> None:
-    in_spaces = courses.space_scores([NAME], grouped)
+    untrained = courses.untrained([NAME, NAME])
+    assert [state.step for state in untrained] == [0]
+    in_spaces = courses.space_scores([NAME, *untrained], grouped)
     table = courses.space_table(in_spaces)
-    assert len(table) == len(SPACES) * len(courses.DRAWN)
-    for space, (of,) in in_spaces.items():
-        first = float(average(of, "LD", layers=[0]).score)
-        assert table.loc[(of.model, "LD", space), 0] == pytest.approx(first)
+    assert len(table) == 2 * len(SPACES) * len(courses.DRAWN)
+    for space, scored in in_spaces.items():
+        for of in scored:
+            first = float(average(of, "LD", layers=[0]).score)
+            assert table.loc[("LD", of.model, of.step, space), 0] == pytest.approx(first)
+    bags = courses.centred_bags([NAME], history[-1:], grouped)
+    line = courses.surface_lines([NAME], history[-1:], grouped)[surface.BAG]
+    raw = line.set_index("task")["score"]
+    name = history[-1].model
+    pd.testing.assert_series_equal(bags.loc[name, "raw"], raw, check_names=False, check_like=True)
+    assert (bags.loc[name, "centred"] != raw).any()
     whole = courses.uncut_differences([NAME], history[-1:], grouped)
     pd.testing.assert_series_equal(whole["all", 10], whole["uncut", 10], check_names=False)
 

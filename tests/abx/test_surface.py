@@ -33,6 +33,19 @@ def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
     assert {MATCHED, "MD, near", "MD, same document"} <= set(bag.tasks)
 
 
+def test_a_centred_bag_has_lost_the_mean_of_each_language(grouped: ParallelCorpus) -> None:
+    counts = embeddings.bag_of_subwords(loading.load("mini-xlmr"), grouped)
+    dense = {code: rows.toarray() for code, rows in counts.items()}
+    expected = discrimination.exact({code: x - x.mean(axis=0) for code, x in dense.items()})
+    bag = surface.subword_bag("mini-xlmr", grouped, space="centred")
+    assert bag.space == "centred"
+    for task in ("LD", "MD"):
+        np.testing.assert_allclose(bag.scores.scores[task], expected.scores[task], atol=1e-2)
+        assert averages.average(bag, task).score == pytest.approx(expected.scores[task].mean())
+    with pytest.raises(ValueError, match="space"):
+        surface.subword_bag("mini-xlmr", grouped, space="whitened")
+
+
 def test_length_alone_knows_less_among_sentences_of_like_length(
     grouped: ParallelCorpus,
 ) -> None:

@@ -99,7 +99,7 @@ def test_what_does_not_agree_is_as_the_readme_says(audit: Audit) -> None:
 def test_verdicts(audit: Audit) -> None:
     table = audit.claims.set_index(["where", "claim"])["verdict"]
     assert table.value_counts().to_dict() == {
-        "holds": 19, "does not hold": 7, "cannot be told": 2, "holds in part": 1,
+        "holds": 19, "does not hold": 7, "cannot be told": 3, "holds in part": 1,
     }  # fmt: skip
     fallen = audit.claims[audit.claims["verdict"] == "does not hold"]
     assert fallen["where"].tolist() == [

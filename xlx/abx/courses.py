@@ -11,6 +11,8 @@ import pandas as pd
 from xlx.abx import dynamics, series, surface
 from xlx.abx.averages import averaged_scores
 from xlx.abx.checkpoint_scores import MATCHED, SPACES, CheckpointScores, checkpoint_scores
+from xlx.models import loading
+from xlx.models.loading import Checkpoint, Name
 from xlx.text.corpora import ParallelCorpus
 
 #: What is drawn.
@@ -59,21 +61,43 @@ def surface_lines(
     return {label: pd.concat(tables) for label, tables in lines.items()}
 
 
+def untrained(names: Sequence[str]) -> list[Checkpoint]:
+    """The states of series before training (step 0): of equal weights the first."""
+    first = [series.history(name)[0] for name in names]
+    states = [state for state in first if getattr(state, "step", None) == 0]
+    return list({loading.fingerprint(state): state for state in reversed(states)}.values())
+
+
 def space_scores(
-    names: Sequence[str], corpus: ParallelCorpus, **options: object
+    names: Sequence[Name], corpus: ParallelCorpus, **options: object
 ) -> dict[str, list[CheckpointScores]]:
-    """Space (`SPACES`) → the scores of the last checkpoint of each series in it."""
+    """Space (`SPACES`) → the scores of models in it, of series at the last checkpoint."""
     return {space: checkpoint_scores(names, corpus, space=space, **options) for space in SPACES}
+
+
+def centred_bags(
+    names: Sequence[Name], last: Sequence[CheckpointScores], corpus: ParallelCorpus,
+    max_length: int | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Scores of bags of subwords as they are and centred: what a model's are to be beside."""
+    bags = {
+        of.model: [
+            surface.subword_bag(name, corpus, max_length=max_length, space=space)
+            for space in ("raw", "centred")
+        ]
+        for name, of in zip(names, last, strict=True)
+    }
+    tables = {model: averaged_scores(of, DRAWN) for model, of in bags.items()}
+    table = pd.concat(tables, names=["vocabulary of"]).reset_index("vocabulary of")
+    return table.pivot(index=["vocabulary of", "space"], columns="task", values="score")
 
 
 def space_table(in_spaces: Mapping[str, Sequence[CheckpointScores]]) -> pd.DataFrame:
     """Scores of every layer as vectors are, centred and standardised, a column a layer."""
     scored = [of for in_space in in_spaces.values() for of in in_space]
     table = averaged_scores(scored, DRAWN, by=["layer"])
-    index = ["model", "task", "space"]
-    order = table[index].drop_duplicates().sort_values("model", kind="stable")
-    wide = table.pivot(index=index, columns="layer", values="score")
-    return wide.loc[pd.MultiIndex.from_frame(order).sortlevel(["model", "task"])[0]]
+    index = ["task", "model", "checkpoint", "space"]
+    return table.pivot(index=index, columns="layer", values="score")
 
 
 def uncut_differences(

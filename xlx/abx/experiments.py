@@ -19,7 +19,7 @@ from xlx.abx.discrimination import (
 from xlx.abx.triplets import sample_triplets
 from xlx.core import languages, paths, statistics
 from xlx.models import embeddings
-from xlx.models.loading import load
+from xlx.models.loading import identify, load, series_name
 from xlx.text.corpora import ParallelCorpus
 
 PAIR = ["language_1", "language_2"]
@@ -113,7 +113,10 @@ def states_of(
     names: Sequence[str], corpus: ParallelCorpus, **options: object
 ) -> dict[str, embeddings.CorpusStates]:
     """Model → its states of a corpus."""
-    return {name: embeddings.embed_corpus(load(name), corpus, **options) for name in names}
+    return {
+        series_name(identify(name)): embeddings.embed_corpus(load(name), corpus, **options)
+        for name in names
+    }
 
 
 def shapes(states: Mapping[str, embeddings.CorpusStates]) -> pd.DataFrame:

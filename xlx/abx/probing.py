@@ -147,11 +147,8 @@ def _results(
         of_setup["form"] = setup.form
     else:
         of_setup["subword"] = setup.subword
-    asks = [
-        {"states": embeddings.states_about(name, max_length=setup.max_length)} | of_setup | about
-        for name in names
-        for about in abouts
-    ]
+    states = [embeddings.states_about(name, max_length=setup.max_length) for name in names]
+    asks = [{"states": of_name} | of_setup | about for of_name in states for about in abouts]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: position // len(codes)):

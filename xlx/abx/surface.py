@@ -7,11 +7,13 @@ not see whole.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from xlx.abx.checkpoint_scores import (
+    SPACES,
     CheckpointScores,
     label_runs,
     packed_scores,
@@ -31,11 +33,17 @@ BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
 
 
 def subword_bag(
-    name: Name, corpus: ParallelCorpus, *, max_length: int | None = None
+    name: Name, corpus: ParallelCorpus, *, max_length: int | None = None, space: str = "raw"
 ) -> CheckpointScores:
-    """Scores of a bag of the subwords of a model's vocabulary (`embeddings.bag_of_subwords`)."""
+    """Scores of a bag of the subwords of a model's vocabulary (`embeddings.bag_of_subwords`).
+
+    In another ``space`` than the raw one (`checkpoint_scores.SPACES`) counts are no longer few: it
+    takes some 16 bytes a sentence and subword of the vocabulary.
+    """
+    checks.one_of(space, SPACES, "space")
     about = {"bag of": loading.fingerprint(name), "max_length": max_length}
-    return _scored(BAG, about, corpus, name, max_length)
+    about |= {"space": space} if space != "raw" else {}
+    return replace(_scored(BAG, about, corpus, name, max_length, space), space=space)
 
 
 def length_alone(corpus: ParallelCorpus) -> CheckpointScores:
@@ -85,16 +93,23 @@ def _scored(
 
 
 def _surface(
-    corpus: ParallelCorpus, name: Name | None = None, max_length: int | None = None
+    corpus: ParallelCorpus,
+    name: Name | None = None,
+    max_length: int | None = None,
+    space: str = "raw",
 ) -> dict[str, np.ndarray]:
     """Of a bag of subwords; without a name, of length."""
+    dtype = torch.float64
     if name is None:
         vectors, masks = _arcs(corpus), {"like length": length_matched(corpus)}
     else:
         encoder = loading.load(name)
         vectors = embeddings.bag_of_subwords(encoder, corpus, max_length=max_length)
         masks = standard_masks(encoder, corpus)
-    packed = packed_scores([vectors], corpus, masks, dtype=torch.float64)
+        if space != "raw":
+            dense = {code: rows.toarray().astype(np.float32) for code, rows in vectors.items()}
+            vectors, dtype = SPACES[space](dense), torch.float32
+    packed = packed_scores([vectors], corpus, masks, dtype=dtype)
     return packed | {"cut": np.zeros(len(corpus.languages), dtype=int)}
 
 

@@ -144,9 +144,10 @@ def language_maps(
     ``names`` gives the languages in order, code → label, ``groups`` what stands before the first of
     each, with a line between. A task has one bar of colours.
     """
-    table = table[table["task"].isin(_TASKS)].sort_values("checkpoint", kind="stable")
-    models, n = order(table, "model"), table["checkpoint"].nunique()
-    table = pd.concat([rows_of(table, task=t, model=m) for t in _TASKS for m in models])
+    table = table.sort_values("checkpoint", kind="stable")
+    tasks, models = order(table, "task"), order(table, "model")
+    n = table["checkpoint"].nunique()
+    table = pd.concat([rows_of(table, task=t, model=m) for t in tasks for m in models])
     table["panel"] = table["task"] + ": " + table["model"]
     of_rows = [groups[code] for code in names]
     heads = [k for k, group in enumerate(of_rows) if group not in of_rows[max(k - 1, 0) : k]]
@@ -154,9 +155,9 @@ def language_maps(
     on = heatmap(
         table, row="language", column="checkpoint", value="score", panel="panel", rows=list(names),
         names=lambda code: first[code] + names[code], tops=lambda step: f"{step:,}", framed="turn",
-        cell=(min(0.32, 1.6 / n), 0.165), edge=(2.1, 1.5), columns=2 * len(models), turned=90,
-        bar_by=lambda key: key.partition(": ")[0],
-        bar={task: f"{task}: ABX score (bright: high)" for task in _TASKS},
+        cell=(min(0.32, 1.6 / n), 0.165), edge=(2.35, 1.5), columns=len(tasks) * len(models),
+        turned=90, bar_by=lambda key: key.partition(": ")[0],
+        bar={task: f"{task}: ABX score (bright: high)" for task in tasks},
     )  # fmt: skip
     for axes in on.axes.values():
         axes.hlines(heads[1:], 0, n, color="black", linewidth=0.6)
