@@ -43,6 +43,11 @@ SMALL = {
     "n_seeds": 2,
     "context_languages": ["en", "fi"],
     "n_permutations": 99,
+    "fewest_languages": 3,
+    "course_size": 60,
+    "retest_size": 40,
+    "xnli_size": 12,
+    "few": None,
 }
 #: Fine-tuning of next to nothing.
 FINETUNING = {

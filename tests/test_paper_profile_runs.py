@@ -29,9 +29,11 @@ _TUNED = {
     "max_length": 32, "n_resamples": 20,
 }  # fmt: skip
 _PROBED = {
-    "languages": ["en", "de", "fr", "tr", "zh"], "n_sentences": 8, "n_seeds": 2,
-    "n_train": {"POS": 60, "NER": 60, "NLI": 9}, "n_validation": {"POS": 30, "NER": 30, "NLI": 6},
-    "n_test": {"POS": 60, "NER": 60, "NLI": 6}, "n_permutations": 99, "n_random": 5,
+    "languages": ["en", "de", "fr", "ja", "tr", "zh"], "n_sentences": 24, "n_seeds": 2,
+    "n_train": {"POS": 60, "NER": 60, "NLI": 12}, "n_validation": {"POS": 30, "NER": 30, "NLI": 6},
+    "n_test": {"POS": 60, "NER": 60, "NLI": 30}, "n_permutations": 99, "n_random": 5,
+    "fewest_languages": 6, "course_size": 40, "retest_size": 30, "xnli_size": 9,
+    "measures": {},  # probes this small find no entities
 }  # fmt: skip
 _MIXED = {
     "languages": FEW, "epochs": 1, "batch_size": 4, "seeds": [1, 2], "max_length": 32,

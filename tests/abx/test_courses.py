@@ -1,13 +1,14 @@
 """Tables of scores over training and depth."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from xlx.abx import courses, surface
 from xlx.abx.averages import average, averaged_scores
-from xlx.abx.checkpoint_scores import SPACES, CheckpointScores
+from xlx.abx.checkpoint_scores import SPACES, CheckpointScores, checkpoint_scores
 from xlx.family.recipes import RECIPES
 from xlx.text.corpora import ParallelCorpus
 
@@ -51,7 +52,7 @@ def test_surface_has_lines_for_every_model(
 def test_spaces_and_what_is_uncut(
     history: Sequence[CheckpointScores], grouped: ParallelCorpus
 ) -> None:
-    untrained = courses.untrained([NAME, NAME])
+    untrained = courses.untrained_states([NAME, NAME])
     assert [state.step for state in untrained] == [0]
     in_spaces = courses.space_scores([NAME, *untrained], grouped)
     table = courses.space_table(in_spaces)
@@ -68,6 +69,16 @@ def test_spaces_and_what_is_uncut(
     assert (bags.loc[name, "centred"] != raw).any()
     whole = courses.uncut_differences([NAME], history[-1:], grouped)
     pd.testing.assert_series_equal(whole["all", 10], whole["uncut", 10], check_names=False)
+
+
+def test_a_domain_is_scored_alone(grouped: ParallelCorpus) -> None:
+    halves = replace(grouped, domains=("news",) * 6 + ("speech",) * 2 + ("alone",) * 2)
+    table = courses.domain_scores([NAME], halves, fewest=2)
+    assert table.index.tolist() == [(NAME, "news", 6)]  # the others are of one document
+    (alone,) = checkpoint_scores([NAME], halves.drop({6, 7, 8, 9}))
+    assert courses.domain_scores([NAME], halves).empty
+    mean = float(average(alone, "MD").score)
+    assert table.loc[(NAME, "news", 6), ("MD", "score")] == pytest.approx(mean)
 
 
 def test_scores_within_some_languages(history: Sequence[CheckpointScores]) -> None:

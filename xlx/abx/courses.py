@@ -13,6 +13,7 @@ from xlx.abx.averages import averaged_scores
 from xlx.abx.checkpoint_scores import MATCHED, SPACES, CheckpointScores, checkpoint_scores
 from xlx.models import loading
 from xlx.models.loading import Checkpoint, Name
+from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
 #: What is drawn.
@@ -61,7 +62,7 @@ def surface_lines(
     return {label: pd.concat(tables) for label, tables in lines.items()}
 
 
-def untrained(names: Sequence[str]) -> list[Checkpoint]:
+def untrained_states(names: Sequence[str]) -> list[Checkpoint]:
     """The states of series before training (step 0): of equal weights the first."""
     first = [series.history(name)[0] for name in names]
     states = [state for state in first if getattr(state, "step", None) == 0]
@@ -118,6 +119,28 @@ def uncut_differences(
     }
     table = pd.concat(tables, names=["positions", "n"]).reset_index(["positions", "n"])
     return table.pivot(index=["model", "task"], columns=["positions", "n"], values="score")
+
+
+def domain_scores(
+    names: Sequence[Name], corpus: ParallelCorpus, *, fewest: int = 50, **options: object
+) -> pd.DataFrame:
+    """Mean scores on the positions of each domain alone, with intervals over its documents.
+
+    Rows are models and domains, with the number of positions. Domains of fewer positions than
+    ``fewest``, or of a single document, are left out; where a corpus names none, all of it is one.
+    """
+    tables = {}
+    for domain in dict.fromkeys(corpus.domains):
+        inside = corpus.drop({i for i, other in enumerate(corpus.domains) if other != domain})
+        if len(inside) >= fewest and len(set(corpora.documents(inside))) > 1:
+            scored = checkpoint_scores(names, inside, **options)
+            tables[domain, len(inside)] = averaged_scores(scored, DRAWN)
+    if not tables:
+        return pd.DataFrame()
+    table = pd.concat(tables, names=["domain", "positions"]).reset_index(["domain", "positions"])
+    index, values = ["model", "domain", "positions"], ["score", "low", "high"]
+    wide = table.pivot(index=index, columns="task", values=values)
+    return wide.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False)
 
 
 def scores_within(

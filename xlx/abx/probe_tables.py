@@ -63,6 +63,18 @@ def task_languages(
     return codes
 
 
+def regressed_tasks(codes: Mapping[str, Sequence[str]], fewest: int) -> list[str]:
+    """The tasks of at least so many languages; ValueError where none has."""
+    several = [task for task, of_task in codes.items() if len(of_task) >= fewest]
+    if not several:
+        counts = ", ".join(f"{task} {len(of_task)}" for task, of_task in codes.items())
+        raise ValueError(
+            f"no task has the {fewest} languages that a regression takes here ({counts}): choose "
+            "more languages, or a smaller fewest_languages"
+        )
+    return several
+
+
 def example_counts(
     of_tasks: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:

@@ -155,7 +155,7 @@ def language_maps(
     on = heatmap(
         table, row="language", column="checkpoint", value="score", panel="panel", rows=list(names),
         names=lambda code: first[code] + names[code], tops=lambda step: f"{step:,}", framed="turn",
-        cell=(min(0.32, 1.6 / n), 0.165), edge=(2.35, 1.5), columns=len(tasks) * len(models),
+        cell=(min(0.32, 1.45 / n), 0.165), edge=(2.35, 1.5), columns=len(tasks) * len(models),
         turned=90, bar_by=lambda key: key.partition(": ")[0],
         bar={task: f"{task}: ABX score (bright: high)" for task in tasks},
     )  # fmt: skip
