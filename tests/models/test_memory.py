@@ -1,6 +1,7 @@
 """Models that are too large for one device: told before loading, spread over several, quantised."""
 
 import pickle
+import re
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from transformers import LlamaConfig, ViTConfig
 
 import xlx
 from tests import tiny
@@ -86,6 +88,55 @@ def test_free_memory_is_told() -> None:
     free = memory.free_bytes(torch.device("cpu"))
     assert free is None or 2**20 < free < 2**50
     assert memory.free_bytes(torch.device("meta")) is None
+
+
+@pytest.mark.parametrize("architecture", tiny.KINDS)
+def test_on_paper_a_model_is_as_large_as_loaded(folders, encoders, architecture) -> None:
+    table = memory.weights_on_paper(loading.configuration(folders[architecture]), n_tokens=10)
+    encoder = encoders[architecture]
+    sizes = {name: x.numel() for name, x in encoder.model.named_parameters()}
+    states = (encoder.n_layers + 1) * 10 * encoder.dim
+    parameters = table["parameters"]
+    assert parameters["needed"] == sum(sizes.values()) + states
+    assert parameters["embeddings"] == encoder.model.get_input_embeddings().weight.numel()
+    assert parameters["states"] == states
+    assert parameters["all layers"] == sum(n for x, n in sizes.items() if re.search(r"\.\d", x))
+    assert 2 * parameters["one layer"] >= parameters["all layers"]
+    np.testing.assert_allclose(table["float32"], 4e-9 * parameters)
+    np.testing.assert_allclose(table["bfloat16"], 2e-9 * parameters)
+
+
+def test_on_paper_matrices_of_layers_alone_are_packed(folders) -> None:
+    table = memory.weights_on_paper(loading.configuration(folders["llama"]), n_tokens=1)
+    # Four heads of 8 at a width of 32, two of keys and of values, 64 inside; two norms.
+    shapes = [(32, 32), (16, 32), (16, 32), (32, 32), (64, 32), (64, 32), (32, 64)]
+    norms, numbers, rows = 2 * 32, sum(a * b for a, b in shapes), sum(a for a, _ in shapes)
+    layer = table.loc["one layer"]
+    assert layer["parameters"] == numbers + norms
+    assert layer["8bit"] == pytest.approx((numbers + 4 * rows + 2 * norms) / 1e9)
+    assert layer["4bit"] == pytest.approx((numbers / 2 + numbers / 64 * 4 + 2 * norms) / 1e9)
+    assert table.at["embeddings", "4bit"] == table.at["embeddings", "bfloat16"]
+    assert table.at["head", "parameters"] == 32 * 384  # not tied
+
+
+def test_on_paper_a_decoder_of_seven_billion_fits_as_counted() -> None:
+    config = LlamaConfig(vocab_size=32000, hidden_size=4096, intermediate_size=11008)
+    table = memory.weights_on_paper(config, n_tokens=4096)
+    published = 6_738_415_616  # Llama-2-7b-hf, with its head
+    assert table.loc[["embeddings", "all layers", "the rest", "head"], "parameters"].sum() == (
+        published
+    )
+    assert (table.loc["needed"] <= 16).to_dict() == {
+        "parameters": False, "float32": False, "bfloat16": True, "8bit": True, "4bit": True,
+    }  # fmt: skip
+
+
+def test_on_paper_other_models_are_refused() -> None:
+    with pytest.raises(ValueError, match="n_tokens"):
+        memory.weights_on_paper(LlamaConfig(), n_tokens=0)
+    with pytest.raises(ValueError, match="ViTConfig") as error:
+        memory.weights_on_paper(ViTConfig(), n_tokens=1)
+    assert_one_sentence(error)
 
 
 def test_quantisation_is_part_of_the_fingerprint(folders, monkeypatch) -> None:

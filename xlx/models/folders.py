@@ -73,6 +73,23 @@ def load_model(
     return config, model
 
 
+def laid_out(config: Any) -> tuple[torch.nn.Module, torch.nn.Module]:
+    """A language model with its head, and what is loaded of it, both without storage."""
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+
+    kind = {
+        "encoder": AutoModelForMaskedLM, "decoder": AutoModelForCausalLM,
+        "encoder-decoder": AutoModelForSeq2SeqLM,
+    }[kind_of(config)]  # fmt: skip
+    try:
+        with torch.device("meta"):
+            model = kind.from_config(config)
+    except ValueError:
+        name = type(config).__name__
+        raise ValueError(f"{name} is not of a language model of transformers: give one") from None
+    return model, model.get_encoder() if config.is_encoder_decoder else model.base_model
+
+
 def load_config(label: str, folder: Path) -> Any:
     """The configuration, where neither it nor the tokenizer needs Python code of its own."""
     from transformers import AutoConfig
