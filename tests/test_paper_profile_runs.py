@@ -23,6 +23,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 FEW = ["en", "de", "zh"]
+LLAMA = "meta-llama/Llama-2-7b-hf"
 _SCORES = {"languages": ["en", "de", "fr", "ja", "zh"], "n_sentences": 24}
 _TUNED = {
     "epochs": 4, "batch_size": 4, "every": 2, "learning_rates": [1e-2], "seeds": [1],
@@ -79,6 +80,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "mixing-6-pairs": _MIXED | _OF_PAIRS,
     "xprobe-1-tasks": _PARSED,
     "xprobe-2-mapping": _PARSED | _MAPPED,
+    "report": {"languages": FEW, "n_sentences": 12, "quick": True, "references": ["none"]},
 }
 
 
@@ -105,6 +107,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("paper")
     with contextlib.redirect_stderr(io.StringIO()):
         paper_copies.hub(root / "hub", paper_copies.ENCODERS)
+        paper_copies.hub(root / "hub", {LLAMA: paper_copies.DECODERS[LLAMA]})
         series = root / "notebooks/xlmr-across-time"
         tiny.series(series, (0, 5000, 450000, 1500000), width=16, positions=128)
     cache = root / "cache"

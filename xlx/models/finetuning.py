@@ -17,6 +17,10 @@ Examples (`xlx.text.examples`) make it a classifier, questions (`xlx.text.questi
 finds where an answer starts and ends in a context, which is read in overlapping windows where it is
 long.
 
+A run stays on one device on purpose: it is then repeated to the bit, and resumed so. Several GPUs
+and gradient accumulation are what `transformers.Trainer` is for: `xlx.callbacks.Recorder` keeps
+what its checkpoints predict, as a `Run`, and `xlx.callbacks.RecipeLoss` is the loss of a recipe.
+
     job = Job("mini-xlmr", train, {"de": translated}, Recipe(epochs=10))
     run = finetune(job)
     run.predictions["de"]  # (n_checkpoints, n_examples); of a reader, (n_checkpoints, n, 2) places
