@@ -10,6 +10,7 @@ import shutil
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import huggingface_hub
@@ -283,6 +284,40 @@ def test_only_what_is_read_is_downloaded() -> None:
         "tokenizer_config.json",
     ]
     assert "pytorch_model.bin" in hub.files_read([f for f in listed if "safetensors" not in f])
+
+
+def listed(monkeypatch, sizes: dict[str, int | None]) -> None:
+    """The hub says that someone/tiny has these files, of its first commit."""
+    files = [SimpleNamespace(rfilename=file, size=size) for file, size in sizes.items()]
+
+    def model_info(self, name, *, revision, files_metadata):
+        assert (name, files_metadata) == ("someone/tiny", True)
+        return SimpleNamespace(sha=f"{1:040x}", siblings=files)
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", model_info)
+
+
+def test_what_is_to_be_downloaded_is_told_before(hub_cache, monkeypatch) -> None:
+    # config.json and model.safetensors are in the cache; onnx is never read.
+    sizes = {"config.json": 700, "model.safetensors": 10**9, "onnx/model.onnx": 9 * 10**9}
+    listed(monkeypatch, sizes)
+    assert hub.download_ahead("someone/tiny") is None
+    parts = {f"model-0000{i}-of-00002.safetensors": 3 * 10**9 for i in (1, 2)}
+    listed(monkeypatch, {**sizes, **parts, "tokenizer.json": 10**6, "vocab.txt": 5 * 10**8})
+    monkeypatch.setattr(hub.shutil, "disk_usage", lambda folder: SimpleNamespace(free=8e9))
+    assert hub.download_ahead("someone/tiny") == (
+        "someone/tiny: 6.50 GB to be downloaded, of them 6.00 GB weights (8.0 GB free)"
+    )
+    monkeypatch.setattr(hub.shutil, "disk_usage", lambda folder: SimpleNamespace(free=6e9))
+    assert "(6.0 GB free: too few, set HF_HUB_CACHE" in hub.download_ahead("someone/tiny")
+    listed(monkeypatch, {**sizes, "vocab.txt": None})
+    assert "the hub does not say how large" in hub.download_ahead("someone/tiny")
+
+
+def test_where_the_hub_cannot_be_asked_nothing_is_said_of_downloads(hub_cache) -> None:
+    assert hub.download_ahead("someone/tiny") is None  # tests are offline
+    with pytest.raises(ModelNotFoundError, match="there is no model 'a b'"):
+        hub.download_ahead("a b")
 
 
 # What must not run

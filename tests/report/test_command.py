@@ -94,6 +94,17 @@ def test_an_estimate_is_said_before(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not out.exists()
 
 
+def test_downloads_are_told_before_a_model_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(command, "download_ahead", lambda name: f"{name}: 9.00 GB")
+    given = ["report", "someone/large", "mini-infoxlm", "--reference", "none"]
+    assert command.main(given) == 2
+    said = capsys.readouterr()
+    assert said.out == "someone/large: 9.00 GB\n"
+    assert "there is no model 'someone/large'" in said.err
+
+
 def test_a_stop_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

@@ -6,6 +6,7 @@ model.
 
 import contextlib
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +53,39 @@ def hub_folder(name: str, revision: str | None) -> Path:
             name, revision=revision, local_files_only=patterns is None, allow_patterns=patterns
         )
     return Path(folder)
+
+
+def download_ahead(name: str, revision: str | None = None) -> str | None:
+    """What of a model `hub_folder` is still to download, in a sentence, before it does.
+
+    None where all of it is here, and where the hub cannot be asked. Errors as of `hub_folder`.
+    """
+    import huggingface_hub as hub
+
+    info = None
+    with _hub_errors(name, revision), _unreachable_is_none():
+        info = hub.HfApi().model_info(name, revision=revision, files_metadata=True)
+    sizes = {file.rfilename: file.size for file in info.siblings or ()} if info else {}
+    missing = {
+        file: sizes[file] for file in files_read(list(sizes))
+        if not isinstance(hub.try_to_load_from_cache(name, file, revision=info.sha), str)
+    }  # fmt: skip
+    if not missing:
+        return None
+    if None in missing.values():
+        return f"{name}: to be downloaded; the hub does not say how large it is"
+    total, free = sum(missing.values()), _free(Path(hub.constants.HF_HUB_CACHE))
+    weights = sum(missing[file] for file in weight_files(list(missing)))
+    short = ": too few, set HF_HUB_CACHE to a folder on another disk" if total > free else ""
+    return (
+        f"{name}: {total / 1e9:.2f} GB to be downloaded, of them {weights / 1e9:.2f} GB weights "
+        f"({free / 1e9:.1f} GB free{short})"
+    )
+
+
+def _free(folder: Path) -> int:
+    """Bytes free on the disk of a folder, which need not be there yet."""
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
 
 
 def hub_revisions(name: str) -> list[str]:

@@ -25,6 +25,8 @@ import xlx
 from xlx.core import checks, paths, store, work
 from xlx.core.run import NotebookFailed
 from xlx.core.settings import settings
+from xlx.models.hub import download_ahead
+from xlx.models.identity import local_folder
 from xlx.report.answers import Finding, answers_of
 from xlx.report.card import model_index
 from xlx.report.course import Course, read_ahead
@@ -102,6 +104,9 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def report_on(options: argparse.Namespace) -> Path | None:
     """Say what will be done, do it and write it; the page, or None after an estimate."""
+    for name in [*options.models, *(x for x in options.reference or () if x != "none")]:
+        if local_folder(name) is None and (told := download_ahead(name)):
+            print(told, flush=True)
     models, references = reported_models(options.models, options.reference)
     n = _number_of_sentences(options)
     corpus, notes = reported_text(options.text, options.languages, n, options.seed)
