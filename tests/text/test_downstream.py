@@ -79,6 +79,18 @@ def test_a_folder_with_one_file_a_model(tmp_path: Path) -> None:
     assert len(downstream.read_results([one, two, one])) == 8
 
 
+def test_what_was_run_again_counts_as_it_was_run_last(tmp_path: Path) -> None:
+    later = {"results": {"arc_de": {"acc_norm,none": 0.5}}, "model_name": "org/some-7b"}
+    put(tmp_path / "a.json", {**later, "date": 1715000000.5})
+    put(tmp_path / "b.json", {**NEW, "date": 1714000000.5})
+    table = downstream.read_results(tmp_path).set_index(["task", "language"])
+    assert len(table) == 7
+    assert table["score"]["m-ARC"].to_dict() == {"de": 0.5, "en": 0.6}
+    put(tmp_path / "a.json", {**later, "date": 1714000000.5})  # neither is later
+    with pytest.raises(TextError, match="m-ARC org/some-7b de is also in"):
+        downstream.read_results(tmp_path)
+
+
 def test_a_model_of_a_path_is_found_by_its_name(tmp_path: Path) -> None:
     put(tmp_path / "a.json", NEW | {"model_name": "/data/models/some-7b"})
     put(tmp_path / "b.json", OLD)

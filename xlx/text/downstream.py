@@ -72,11 +72,25 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
 
     ``files``: a results file, a folder (its ``*.json``, at any depth), or several of either. Groups
     (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
-    ``model_name``, or else the ``pretrained=`` of its ``config``. Raises TextError, with file and
-    field, for what is malformed, and for a score that two files give; FileNotFoundError for a path
-    that does not exist.
+    ``model_name``, or else the ``pretrained=`` of its ``config``. What was run again counts as it
+    was run last, by the ``date`` that the harness writes. Raises TextError, with file and field,
+    for what is malformed, and for a score that two files give of which one has no date;
+    FileNotFoundError for a path that does not exist.
     """
-    return _table(row for file in _files(files) for row in _results(file))
+    return _table(_latest(row for file in _files(files) for row in _results(file)))
+
+
+def _latest(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Of the rows of one task, model and language the last, where all of them have a date."""
+    again: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
+    for where, row in rows:
+        key = row["task"], row["model"], row["language"]
+        again.setdefault(key, []).append((where, row))
+    for same in again.values():
+        dates = [row["date"] for _, row in same]
+        if all(isinstance(date, int | float) for date in dates):
+            same = [found for found in same if found[1]["date"] == max(dates)]
+        yield from same
 
 
 def read_csv(file: str | Path) -> pd.DataFrame:
@@ -237,7 +251,7 @@ def _results(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         n = samples.get("effective", samples.get("original"))  # what a limit has left
         language = _ENGLISH.get(label, label)
         values = task, _model(content, file), language, score, stderr, n
-        yield where, dict(zip(SCORE_COLUMNS, values, strict=True))
+        yield where, dict(zip(SCORE_COLUMNS, values, strict=True)) | {"date": content.get("date")}
 
 
 def _inner(content: object, name: str) -> dict | None:
