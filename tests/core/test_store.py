@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -147,3 +148,8 @@ def test_what_killed_processes_left_is_swept_and_that_of_living_ones_let_be(tmp_
     with written_whole(tmp_path / "folder") as beside:
         beside.mkdir()
     assert sorted(tmp_path.iterdir()) == [living, tmp_path / "folder"]
+
+
+def test_free_disk_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    assert abs(store.free_disk(tmp_path / "not" / "yet") - free) < 2**30

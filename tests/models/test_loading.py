@@ -304,11 +304,11 @@ def test_what_is_to_be_downloaded_is_told_before(hub_cache, monkeypatch) -> None
     assert hub.download_ahead("someone/tiny") is None
     parts = {f"model-0000{i}-of-00002.safetensors": 3 * 10**9 for i in (1, 2)}
     listed(monkeypatch, {**sizes, **parts, "tokenizer.json": 10**6, "vocab.txt": 5 * 10**8})
-    monkeypatch.setattr(hub.shutil, "disk_usage", lambda folder: SimpleNamespace(free=8e9))
+    monkeypatch.setattr(hub.store, "free_disk", lambda folder: 8e9)
     assert hub.download_ahead("someone/tiny") == (
         "someone/tiny: 6.50 GB to be downloaded, of them 6.00 GB weights (8.0 GB free)"
     )
-    monkeypatch.setattr(hub.shutil, "disk_usage", lambda folder: SimpleNamespace(free=6e9))
+    monkeypatch.setattr(hub.store, "free_disk", lambda folder: 6e9)
     assert "(6.0 GB free: too few, set HF_HUB_CACHE" in hub.download_ahead("someone/tiny")
     listed(monkeypatch, {**sizes, "vocab.txt": None})
     assert "the hub does not say how large" in hub.download_ahead("someone/tiny")

@@ -1,6 +1,7 @@
 """The command: what it writes, takes up again and refuses."""
 
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ from transformers import ViTConfig, ViTModel
 from tests import tiny
 from tests.report.conftest import LANGUAGES, N, Written
 from xlx.abx.checkpoint_scores import MATCHED
-from xlx.models import batching, loading
+from xlx.models import batching, loading, memory
 from xlx.report import command, estimates
 from xlx.report.estimates import Estimate
 from xlx.report.inputs import QUICK_LANGUAGES, quick_languages, reported_models, reported_text
@@ -134,6 +135,9 @@ def test_models_have_names_of_their_own(tmp_path: Path) -> None:
     assert other.label == "mini-infoxlm"
     usual = reported_models(["mini-llama", "mini-xlmr"])[1]
     assert [other.label for other in usual] == ["mini-infoxlm"]  # itself is none
+    nights = [tiny.save(tmp_path / run / "checkpoint-500", seed=i) for i, run in enumerate("ab")]
+    of_nights = reported_models(list(map(str, nights)), ["none"])[0]
+    assert [model.label for model in of_nights] == ["a/checkpoint-500", "b/checkpoint-500"]
 
 
 def test_a_model_that_reads_no_text_is_refused(
@@ -183,15 +187,14 @@ def test_what_cannot_be_is_said_in_a_sentence(
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ("_memory", "GB of memory for its weights in float32"),
-        ("_host_memory", "the states of 12 sentences in 2 languages need"),
+        (memory, "GB of weights in float32"),
+        (estimates, "the states of 12 sentences in 2 languages need"),
     ],
 )
 def test_what_is_larger_than_memory_is_refused(
-    where: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    where: ModuleType, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(estimates, "_memory", lambda: 1e12)
-    monkeypatch.setattr(estimates, where, lambda: 1e4)
+    monkeypatch.setattr(where, "free_bytes", lambda device: 1e4)
     assert command.main(["report", "mini-infoxlm", *SMALL]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line

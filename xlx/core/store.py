@@ -62,6 +62,11 @@ def _plain(value: Any, where: str) -> Any:
     )
 
 
+def free_disk(folder: Path) -> int:
+    """Bytes free on the disk of a folder, which need not be there yet."""
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+
+
 # --- seals ----------------------------------------------------------------------------------------
 
 

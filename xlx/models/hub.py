@@ -6,11 +6,10 @@ model.
 
 import contextlib
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from xlx.core import paths
+from xlx.core import paths, store
 
 SAFE_WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
 PICKLED_WEIGHTS = re.compile(r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")
@@ -74,18 +73,13 @@ def download_ahead(name: str, revision: str | None = None) -> str | None:
         return None
     if None in missing.values():
         return f"{name}: to be downloaded; the hub does not say how large it is"
-    total, free = sum(missing.values()), _free(Path(hub.constants.HF_HUB_CACHE))
+    total, free = sum(missing.values()), store.free_disk(Path(hub.constants.HF_HUB_CACHE))
     weights = sum(missing[file] for file in weight_files(list(missing)))
     short = ": too few, set HF_HUB_CACHE to a folder on another disk" if total > free else ""
     return (
         f"{name}: {total / 1e9:.2f} GB to be downloaded, of them {weights / 1e9:.2f} GB weights "
         f"({free / 1e9:.1f} GB free{short})"
     )
-
-
-def _free(folder: Path) -> int:
-    """Bytes free on the disk of a folder, which need not be there yet."""
-    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
 
 
 def hub_revisions(name: str) -> list[str]:

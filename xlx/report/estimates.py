@@ -1,7 +1,5 @@
 """What a report will take: seconds, memory and disk, measured on a first batch of its own text."""
 
-import os
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,9 +9,11 @@ import torch
 
 from xlx.abx.checkpoint_scores import packed_scores
 from xlx.abx.distractors import standard_masks
+from xlx.core import store
 from xlx.core.settings import current
 from xlx.models import embeddings, loading
-from xlx.models.identity import find, model_files, read_json
+from xlx.models.identity import find, model_files
+from xlx.models.memory import free_bytes, weight_bytes
 from xlx.report.measures import ReportedModel
 from xlx.report.probed_labels import ProbeSizes, probed_codes
 from xlx.text.corpora import ParallelCorpus
@@ -70,8 +70,8 @@ def estimate(
     weights do not fit into memory, and where the disk has no room for the cache.
     """
     totals = [_of_model(model, corpus, max_length, probes) for model in models]
-    sizes = [weights_size(model) for model in models]
-    smaller = [min(1.0, weights_size(other) / max(sizes)) for other in references]
+    sizes = [_weights(model) for model in models]
+    smaller = [min(1.0, _weights(other) / max(sizes)) for other in references]
     others = len(models) - 1 + sum(smaller)  # read once each, for every model once
     seconds = sum(total.seconds for total in totals)
     each = max(total.seconds for total in totals) / (_READ + 1)
@@ -83,59 +83,27 @@ def estimate(
     return found
 
 
-def weights_size(model: ReportedModel) -> float:
-    """Bytes of a model's weights in memory, in the precision that the settings name.
-
-    ValueError where that is more than this machine, or its GPU, has.
-    """
+def _weights(model: ReportedModel, dtype: torch.dtype = torch.float32) -> int:
+    """Bytes of a model's weights."""
     label, folder, _ = find(model.name)
-    weights = [
-        path for path in model_files(label, folder) if path.suffix in (".safetensors", ".bin")
-    ]
-    config = read_json(folder / "config.json")
-    stored = config.get("dtype") or config.get("torch_dtype")
-    half = stored in ("float16", "bfloat16")
-    size = sum(path.stat().st_size for path in weights)
-    size *= (0.5 if current().dtype == "bfloat16" else 1) * (2 if half else 1)
-    there = _memory()
-    if size > there:
-        raise ValueError(
-            f"{model.label!r} needs {size / _GIGA:.1f} GB of memory for its weights in "
-            f"{current().dtype}, and there are {there / _GIGA:.1f} GB here: take --dtype bfloat16, "
-            "a machine with more memory, or a smaller model"
-        )
-    return size
-
-
-def _memory() -> float:
-    """Bytes of memory of the device that models run on; infinite where the system does not say."""
-    device = loading.device_of(None)
-    return torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else _host_memory()
-
-
-def _host_memory() -> float:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return np.inf
+    return weight_bytes(model_files(label, folder), dtype.itemsize)
 
 
 def _check_states(needed: float, n: int, n_languages: int) -> None:
-    there = _host_memory()
-    if needed > there:
+    there = free_bytes(torch.device("cpu"))
+    if there is not None and needed > there:
         raise ValueError(
             f"the states of {n} sentences in {n_languages} languages need {needed / _GIGA:.1f} GB "
-            f"of memory and there are {there / _GIGA:.1f} GB: take fewer --sentences or --languages"
+            f"of memory and {there / _GIGA:.1f} GB are free: take fewer --sentences or --languages"
         )
 
 
 def _check_disk(needed: float) -> None:
-    cache = current().cache
-    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
-    free = shutil.disk_usage(there).free
+    free = store.free_disk(current().cache)
     if needed > free:
         raise ValueError(
-            f"the cache needs {needed / _GIGA:.1f} GB and {there} has {free / _GIGA:.1f} GB free: "
+            f"the cache needs {needed / _GIGA:.1f} GB, and {current().cache} has "
+            f"{free / _GIGA:.1f} GB free: "
             "set XLX_CACHE to a folder on another disk, or take fewer sentences (--sentences)"
         )
 
@@ -146,8 +114,8 @@ def _of_model(
     max_length: int | None,
     probes: ProbeSizes | None,
 ) -> Estimate:
-    weights = weights_size(model)
     encoder = loading.load(model.name)
+    weights = _weights(model, encoder.dtype)
     n, n_languages = len(corpus), len(corpus.languages)
     states = 4.0 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
     masks = 2.0 * n_languages * n**2
@@ -169,7 +137,9 @@ def _of_model(
         fitted = len(probes.seeds) * (encoder.n_layers + 1) * (len(codes["parts of speech"]) + 1)
         probed += _PROBE * fitted * encoder.dim / 128 * sum(probes.words) / 700
     seconds = (_READ + 1) * own + scored + probed
-    disk, memory = 2 * states + weights, weights + states + masks + _BESIDE
+    untrained = _weights(model)  # drawn and kept in float32
+    disk = 2 * states + untrained
+    memory = max(weights + states + masks, untrained) + _BESIDE
     return Estimate(seconds, memory, disk, {model.label: own})
 
 

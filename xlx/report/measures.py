@@ -5,6 +5,7 @@ LD, MD and retrieval are those of `xlx.abx.checkpoint_scores`, with intervals ov
 where MD among sentences of like length is highest; languages and pairs are told of at that layer.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -25,6 +26,8 @@ from xlx.text.corpora import ParallelCorpus
 
 #: What is told of a model, in this order.
 TOLD = ("LD", "MD", MATCHED, "retrieval")
+#: Folders that say which checkpoint they are, but not of what: they go by their parent, too.
+_CHECKPOINT = re.compile(r"(step|checkpoint)-\d+")
 #: What stands for a model's own architecture with random weights.
 UNTRAINED = "untrained"
 #: Seed of those, and of the halves of the text on which the layer is chosen.
@@ -69,7 +72,10 @@ def reported_model(name: Name) -> ReportedModel:
     usual = "weighted_mean" if kind == "decoder" else "mean"
     identity = loading.identify(name)
     pooling = own if own in embeddings.POOLINGS else usual
-    return ReportedModel(name, series_name(identity), kind, pooling, identity.fingerprint)
+    label = series_name(identity)
+    if _CHECKPOINT.fullmatch(label):
+        label = f"{folder.resolve().parent.name}/{label}"
+    return ReportedModel(name, label, kind, pooling, identity.fingerprint)
 
 
 def measure_reported(
