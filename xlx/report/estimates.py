@@ -26,8 +26,10 @@ _ENOUGH = 3.0
 _WORDS, _TOPICS, _PROBE = 15, 800, 0.05
 #: Passes of a model over the text, and over the pairs: raw, centred.
 _READ, _SCORED = 1, 2
-#: Libraries, and what lies about for a moment, in bytes.
-_BESIDE = 6e8
+#: Times that the states lie in memory: as they are, centred, of length 1.
+_COPIES = 3
+#: Bytes that scoring takes for each pair of sentences of a language; libraries and the like.
+_COMPARED, _BESIDE = 14, 7e8
 _GIGA = 1e9
 
 
@@ -118,8 +120,8 @@ def _of_model(
     weights = _weights(model, encoder.dtype)
     n, n_languages = len(corpus), len(corpus.languages)
     states = 4.0 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
-    masks = 2.0 * n_languages * n**2
-    _check_states(states + masks, n, n_languages)
+    held = _COPIES * states + _COMPARED * n_languages * n**2
+    _check_states(held, n, n_languages)
     reading = _seconds_a_sentence(encoder, model, corpus, max_length)
     scoring = _seconds_a_pair(encoder, corpus)
     n_pairs = n_languages * (n_languages - 1) / 2
@@ -137,9 +139,9 @@ def _of_model(
         fitted = len(probes.seeds) * (encoder.n_layers + 1) * (len(codes["parts of speech"]) + 1)
         probed += _PROBE * fitted * encoder.dim / 128 * sum(probes.words) / 700
     seconds = (_READ + 1) * own + scored + probed
-    untrained = _weights(model)  # drawn and kept in float32
-    disk = 2 * states + untrained
-    memory = max(weights + states + masks, untrained) + _BESIDE
+    untrained = _weights(model)  # drawn and kept in float32, read into what the settings name
+    drawn = untrained + (weights if weights < untrained else 0)
+    disk, memory = 2 * states + untrained, max(weights + held, drawn) + _BESIDE
     return Estimate(seconds, memory, disk, {model.label: own})
 
 
