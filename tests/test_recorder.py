@@ -19,9 +19,9 @@ from tests import tiny
 from xlx import igap
 from xlx.callbacks import RecipeLoss, Recorder
 from xlx.igap import transferability
-from xlx.models import classifiers
+from xlx.models import classifiers, loading
 from xlx.models.classifiers import ClassesError
-from xlx.models.finetuning import Recipe, Sparing
+from xlx.models.finetuning import Job, Recipe, Sparing, finetune
 from xlx.models.training import training_loss
 from xlx.text.examples import Examples
 
@@ -261,6 +261,27 @@ def test_a_trainer_trains_by_them(folder, tmp_path) -> None:
     trained(folder, tmp_path / "plain", plain, model=classifier(folder, **options))
     np.testing.assert_allclose(losses("vanilla"), plain.run.losses, rtol=1e-3)
     assert not np.allclose(losses("xtune"), plain.run.losses, rtol=1e-3)
+
+
+def test_accumulated_gradients_train_as_our_own_loop_does(folder, tmp_path) -> None:
+    # A batch is the whole training set, so that its order does not count; three parts of it make a
+    # step of the trainer.
+    recipe = Recipe(
+        epochs=STEPS, batch_size=9, every=EVERY, learning_rate=3e-3, warmup=0.0, max_length=LIMIT,
+        dropout=0.0,
+    )  # fmt: skip
+    own = finetune(Job(str(folder), TASK.train["en"], TASK.sets, recipe, seed=7))
+    model, _, _ = loading.task_model(str(folder), 3, 7, LIMIT, dropout=0.0)
+    recorder = Recorder(TASK, "en", every=EVERY, max_length=LIMIT)
+    options = {
+        "per_device_train_batch_size": 3, "gradient_accumulation_steps": 3,
+        "lr_scheduler_type": "constant",
+    }  # fmt: skip
+    loss = RecipeLoss(model, recipe, 7)
+    trained(folder, tmp_path, recorder, model=model, compute_loss_func=loss, **options)
+    np.testing.assert_allclose(recorder.run.losses, own.losses, rtol=2e-3)
+    for name, logits in own.logits.items():
+        np.testing.assert_allclose(recorder.run.logits[name], logits, atol=5e-3)
 
 
 def test_batches_without_labels_are_named(folder) -> None:
