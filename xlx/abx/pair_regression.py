@@ -121,8 +121,8 @@ def exchanged(groups: Groups, **options: object) -> pd.DataFrame:
     for (model, task), table in groups.items():
         within = within_levels(table, ["accuracy", *LD_AND_MD])
         for variant, rows in (("all pairs", table), ("source and target effects", within)):
-            found = statistics.permutation_regression(rows, "accuracy", LD_AND_MD, **options)
-            tables.append(found.assign(model=model, task=task, variant=variant))
+            permuted = statistics.permutation_regression(rows, "accuracy", LD_AND_MD, **options)
+            tables.append(permuted.assign(model=model, task=task, variant=variant))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -43,11 +43,11 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str) -> list[Finding]:
         ("Does it find translations, both ways?", "retrieval", _retrieval(own, layer)),
         ("Which languages does it cover?", "coverage", _coverage(own)),
         ("Which pairs of languages are far apart?", "pairs", _pairs_apart(own)),
-        *(("How does it compare?", "references", found) for found in _compared(own)),
+        *(("How does it compare?", "references", x) for x in _compared(own)),
         ("Can it read the text?", "reading", _reading(own)),
         ("How does it stand beside what the papers print?", "printed", _printed(own)),
         *(("What does alignment predict of its tasks?", "task_fits", x) for x in _predicted(own)),
-        *(("Does it know parts of speech and topics?", "probes", found) for found in _probed(own)),
+        *(("Does it know parts of speech and topics?", "probes", x) for x in _probed(own)),
     ]
     return [
         Finding(model, question, sentence, *numbers, table)
@@ -57,10 +57,10 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str) -> list[Finding]:
 
 def answer_list(tables: Mapping[str, pd.DataFrame], models: Sequence[str]) -> str:
     """`answers_of` several models, question by question, in Markdown, for a notebook."""
-    found = [answer for model in models for answer in answers_of(tables, model)]
+    answered = [answer for model in models for answer in answers_of(tables, model)]
     lines = []
-    for question in dict.fromkeys(answer.question for answer in found):
-        said = [answer for answer in found if answer.question == question]
+    for question in dict.fromkeys(answer.question for answer in answered):
+        said = [answer for answer in answered if answer.question == question]
         lines.append(f"**{question}**\n")
         lines += [
             f"- {x.model}: {x.sentence}" if len(models) > 1 else f"- {x.sentence}" for x in said

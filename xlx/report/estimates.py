@@ -80,9 +80,9 @@ def estimate(
     disk = sum(total.disk for total in totals) + max(total.disk for total in totals) * sum(smaller)
     memory = max(total.memory for total in totals)
     reading = {label: long for total in totals for label, long in total.reading.items()}
-    found = Estimate(seconds + each * others, memory, disk, reading)
-    _check_disk(found.disk)
-    return found
+    estimate = Estimate(seconds + each * others, memory, disk, reading)
+    _check_disk(estimate.disk)
+    return estimate
 
 
 def _weights(model: ReportedModel, dtype: torch.dtype = torch.float32) -> int:

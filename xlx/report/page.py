@@ -111,7 +111,7 @@ def report_page(
 def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str]:
     for question in dict.fromkeys(answer.question for answer in answers):
         yield f"<h3>{escape(question)}</h3>"
-        for answer in [found for found in answers if found.question == question]:
+        for answer in [answer for answer in answers if answer.question == question]:
             whose = f"<b>{escape(answer.model)}</b>: " if len(models) > 1 else ""
             link = f'<a href="#table-{answer.table}">table</a>'
             yield f"<p>{whose}{escape(answer.sentence)} ({link})</p>"

@@ -47,14 +47,14 @@ def _correlations(scores: CheckpointScores) -> Iterator[tuple]:
         for column, task, at_last in zip("xy", (one, other), last, strict=True):
             by_layer = scores.scores.scores[task].mean(axis=-1)
             table[column] = by_layer[-1] if at_last else by_layer.mean(axis=0)
-        found = np.nan, np.nan, np.nan
+        ends = np.nan, np.nan, np.nan
         if len(table) > 5 and table[["x", "y"]].nunique().min() > 1:
             r = statistics.correlation(table, "x", "y")
-            found = r.value, r.low, r.high
+            ends = r.value, r.low, r.high
         layers = ["last layer" if at_last else "mean of layers" for at_last in last]
         where = layers[0] if layers[0] == layers[1] else f"{one} {layers[0]}, {other} {layers[1]}"
         yield (f"correlation of {one} and {other} over pairs, {where}", _ABX,
-               f"section {section}", "XLM-R base, last checkpoint", float(printed[claim]), *found,
+               f"section {section}", "XLM-R base, last checkpoint", float(printed[claim]), *ends,
                differs)  # fmt: skip
 
 
