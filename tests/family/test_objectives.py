@@ -102,14 +102,24 @@ def test_mean_cross_entropy_is_torchs_in_float32(kind: torch.dtype) -> None:
     labels = torch.randint(0, 40, (75,), generator=drawn)
     before = logits.detach().clone()
     expected = torch.nn.functional.cross_entropy(logits.float(), labels)
-    (of_torch,) = torch.autograd.grad(3 * expected, logits)
     mean = objectives.MeanCrossEntropy.apply(logits, labels)
-    (gradient,) = torch.autograd.grad(3 * mean, logits)
     assert float(mean.detach()) == pytest.approx(float(expected.detach()), 1e-6)
-    assert gradient.dtype == kind
+    for weight in (1, 3):
+        (of_torch,) = torch.autograd.grad(weight * expected, logits, retain_graph=True)
+        (gradient,) = torch.autograd.grad(weight * mean, logits, retain_graph=True)
+        assert gradient.dtype == kind
+        tolerance = 1e-7 if kind == torch.float32 else 2e-3
+        torch.testing.assert_close(gradient, of_torch, rtol=1e-2, atol=tolerance)
     assert torch.equal(logits, before)
-    tolerance = 1e-7 if kind == torch.float32 else 2e-3
-    torch.testing.assert_close(gradient, of_torch, rtol=1e-2, atol=tolerance)
+
+
+def test_a_loss_is_a_number_where_a_label_is_as_good_as_impossible() -> None:
+    logits = torch.tensor([[0.0, 500.0], [0.0, 0.0]], requires_grad=True)
+    mean = objectives.MeanCrossEntropy.apply(logits, torch.tensor([0, 1]))
+    smallest = -np.log(torch.finfo(torch.float32).tiny)
+    assert float(mean.detach()) == pytest.approx((smallest + np.log(2)) / 2)
+    (gradient,) = torch.autograd.grad(mean, logits)
+    np.testing.assert_allclose(gradient, [[-0.5, 0.5], [0.25, -0.25]], atol=1e-6)
 
 
 @torch.no_grad()

@@ -453,6 +453,13 @@ def test_members_with_one_vocabulary_are_prepared_once(
     pretraining.pretrain_members([*short, "--out", str(tmp_path), "--device", "cpu"])
     assert len(texts) == 3  # for the first two, for mBERT, and once more
     assert all(pretraining.finished(short[member], tmp_path / member) for member in short)
+    other = [tmp_path / "other", "--device", "cpu", "--seed", "2"]
+    pretraining.pretrain_members(["mini-xlm", "--out", *map(str, other)])
+    assert len(texts) == 3  # another seed, the vocabulary of the first
+    runs = [folder / "mini-xlm" / "step-000001" for folder in (tmp_path, other[0])]
+    cut, same_cut = ((run / "tokenizer.json").read_bytes() for run in runs)
+    assert cut == same_cut
+    assert not toy.same(*map(toy.weights, runs))
 
 
 def test_bad_requests_are_named(

@@ -280,17 +280,20 @@ def pretrain(
 
 
 def prepare(recipe: MemberRecipe) -> Prepared:
-    """What a run learns with and from, from the shipped archives (a minute)."""
+    """What a run learns with and from, from the shipped archives (a minute).
+
+    Runs of other seeds have the vocabulary of the first, so that their losses can be compared.
+    """
     train, size = vocabulary.TRAINERS[recipe.architecture], recipe.vocabulary
-    return _prepared(train, size, recipe.languages, recipe.language_exponent, recipe.seed)
+    return _prepared(train, size, recipe.languages, recipe.language_exponent)
 
 
 @functools.lru_cache(maxsize=1)  # recipes that share it are trained one after another
 def _prepared(
-    train: Callable[..., Tokenizer], size: int, languages: Sequence[str], exponent: float, seed: int
+    train: Callable[..., Tokenizer], size: int, languages: Sequence[str], exponent: float
 ) -> Prepared:
     text, held = pretraining_text.read_text(languages)
-    tokenizer = train(pretraining_text.by_language(text), size, exponent=exponent, seed=seed)
+    tokenizer = train(pretraining_text.by_language(text), size, exponent=exponent)
     return tokenizer, PretrainingText.encode(tokenizer, text), held
 
 
