@@ -2,8 +2,8 @@
 
 De Seyssel et al. (2025). In go the states of parallel sentences; out comes how often X is nearer to
 A than to B, exactly (`exact`) or sampled as in the paper (`score_triplets`), by layer and along a
-history (`series`), with intervals; what length alone scores (`lengths`); probes and cross-lingual
-transfer (`probing`) and what LD and MD tell of them (`selection`).
+history (`courses`), with intervals; what the surface of a text scores (`surface`); probes and
+cross-lingual transfer (`probing`) and what LD and MD tell of them (`selection`).
 """
 
 from xlx.abx.discrimination import (

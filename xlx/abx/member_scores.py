@@ -1,102 +1,211 @@
-"""LD and MD of the members of the miniature family: the tables of `models-1-family`."""
+"""LD and MD of the members of the miniature family: the tables of `models-1-family`.
+
+MD among sentences of like length stands first, intervals are over documents. Two members differ by
+what their recipes say, and as two runs of one recipe differ, too: that is measured on further runs
+of some recipes (`run_spread`), and stands beside every difference (`beside_runs`).
+"""
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
-from xlx.abx import lengths, series
-from xlx.abx.lengths import MD_LIKE_LENGTH, LikeLength
-from xlx.abx.measurement import Measurement
-from xlx.core import paths
+from xlx.abx import series, surface
+from xlx.abx.averages import Average, average, averaged_scores
+from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores, checkpoint_scores
+from xlx.core import paths, statistics
 from xlx.text.corpora import ParallelCorpus
 
-SCORED = ["LD", "MD", MD_LIKE_LENGTH]
+#: What is scored, in the order of the tables.
+SCORED = (MATCHED, "MD", "LD")
+#: What of the layers stands for a model.
+MEAN, BEST = "mean over layers", "best layer"
 
 
-def scores_by_layer(
-    measured: Mapping[str, Measurement], like: Mapping[str, LikeLength]
-) -> pd.DataFrame:
-    """LD, MD and MD among sentences of like length by layer, with intervals."""
-    of_like = lengths.by_layer(list(like.values())).assign(task=MD_LIKE_LENGTH)
-    table = pd.concat([series.summarise(list(measured.values()), by=["layer"]), of_like])
-    return table[table["task"] != "retrieval"]
+def last_scores(
+    names: Sequence[str], corpus: ParallelCorpus, **options: object
+) -> dict[str, CheckpointScores]:
+    """Model → the scores of its last checkpoint, whether its weights are shipped or not."""
+    states = [series.history(name, recorded=True)[-1] for name in names]
+    return {of.model: of for of in checkpoint_scores(states, corpus, **options)}
+
+
+def layer_scores(measured: Mapping[str, CheckpointScores]) -> pd.DataFrame:
+    """Scores by layer with intervals: `averages.averaged_scores`."""
+    return averaged_scores(list(measured.values()), SCORED, by=["layer"])
 
 
 def layer_table(by_layer: pd.DataFrame) -> pd.DataFrame:
-    """Scores of members and tasks, a column a layer; members in the order given."""
-    wide = by_layer.pivot(index=["model", "task"], columns="layer", values="score")
-    return wide.loc[list(by_layer["model"].unique())]
+    """Scores of tasks and members, a column a layer; both in the order given."""
+    wide = by_layer.pivot(index=["task", "model"], columns="layer", values="score")
+    return wide.loc[list(dict.fromkeys(zip(by_layer["task"], by_layer["model"], strict=True)))]
 
 
-def reference_lines(
-    models_of: Mapping[str, Sequence[str]],
-    folders: Mapping[str, str],
-    corpus: ParallelCorpus,
-    max_length: int | None,
-) -> dict[str, pd.DataFrame]:
-    """What is scored without a model: a bag of the subwords of each vocabulary, length alone.
-
-    ``models_of``: vocabulary → its models, as they are called; ``folders``: these → names. Returns
-    label → ``model``, ``task``, ``score``.
-    """
-    bags = {}
-    for models in models_of.values():
-        name = folders[models[0]]
-        bag = series.bag_scores(name, corpus, max_length).groupby("task")["score"].mean()
-        bag[MD_LIKE_LENGTH] = lengths.bag_like_length(name, corpus, max_length).scores[0]
-        bags |= dict.fromkeys(models, bag.drop("retrieval"))
-    alone = lengths.length_scores(corpus).groupby("task")["score"].mean().drop("retrieval")
-    lines = {"a bag of subwords": bags, "length alone": dict.fromkeys(bags, alone)}
-    return {
-        label: pd.concat(scores, names=["model", "task"]).rename("score").reset_index()
-        for label, scores in lines.items()
-    }
+def best_layer(measured: CheckpointScores) -> int:
+    """The layer of highest MD among sentences of like length."""
+    return int(average(measured, MATCHED, by=["layer"]).score.argmax())
 
 
-def reference_table(
-    lines: Mapping[str, pd.DataFrame], models_of: Mapping[str, Sequence[str]]
-) -> pd.DataFrame:
-    """`reference_lines` by vocabulary."""
-    rows = pd.concat(lines, names=["scores of", None]).reset_index(level=0)
-    vocabularies = {models[0]: kind for kind, models in models_of.items()}
-    rows = rows.assign(vocabulary=rows["model"].map(vocabularies)).dropna(subset="vocabulary")
-    return rows.pivot(index=["scores of", "vocabulary"], columns="task", values="score")
-
-
-def best_layers(like: Mapping[str, LikeLength]) -> dict[str, int]:
-    """Model → its layer of highest MD among sentences of like length."""
-    return {name: int(of_model.scores.argmax()) for name, of_model in like.items()}
+def layer_sets(
+    measured: CheckpointScores, *, embedding_layer: bool = True
+) -> dict[str, dict[str, object]]:
+    """What stands for a model → the options of `averages.average`."""
+    mean = {"embedding_layer": embedding_layer}
+    return {MEAN: mean, BEST: {"layers": [best_layer(measured)]}}
 
 
 def summary_table(
-    measured: Mapping[str, Measurement],
-    like: Mapping[str, LikeLength],
+    measured: Mapping[str, CheckpointScores], *, embedding_layer: bool = True
+) -> pd.DataFrame:
+    """Scores over all layers and at the best, and which that is: a row a model."""
+    rows = {}
+    for model, of in measured.items():
+        rows[model] = {
+            (layers, task): float(average(of, task, **options).score)
+            for layers, options in layer_sets(of, embedding_layer=embedding_layer).items()
+            for task in SCORED
+        } | {(BEST, "layer"): best_layer(of)}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+
+
+def above_surface(
+    names: Sequence[str], measured: Mapping[str, CheckpointScores],
+    untrained: Mapping[str, CheckpointScores], corpus: ParallelCorpus,
+    max_length: int | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Matched MD of each best layer, and how far it is above what takes no training.
+
+    ``measured``: the scores of ``names``, in their order. ``untrained``: model → its state before
+    training, or one of its architecture, at whose own best layer it stands; a model without one
+    has NaN there. The other measure is a bag of the subwords of its vocabulary. Columns of each:
+    ``value``, ``low``, ``high``; the index has the layer.
+    """
+    rows = {}
+    for name, (model, of) in zip(names, measured.items(), strict=True):
+        layer = best_layer(of)
+        score = average(of, MATCHED, layers=[layer])
+        bag = average(surface.subword_bag(name, corpus, max_length=max_length), MATCHED)
+        row = {MATCHED: score, "above the bag": score - bag}
+        if (before := untrained.get(model)) is not None:
+            row["above untrained"] = score - average(before, MATCHED, layers=[best_layer(before)])
+        rows[model, layer] = {
+            (what, end): number for what, of_it in row.items() for end, number in ends(of_it)
+        }
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "layer"])
+    return table[[what for what in (MATCHED, "above untrained", "above the bag") if what in table]]
+
+
+def ends(score: Average) -> list[tuple[str, float]]:
+    """A score and its interval by name."""
+    low, high = score.interval()
+    return [("value", float(score.score)), ("low", float(low)), ("high", float(high))]
+
+
+# --- members beside each other, and runs of one recipe --------------------------------------------
+
+
+def score_differences(
+    measured: Mapping[str, CheckpointScores],
+    references: Mapping[str, str],
+    *,
     embedding_layer: bool = True,
 ) -> pd.DataFrame:
-    """Means over layers, and scores at the best layer with the interval of MD, like length."""
-    mean = series.summarise(list(measured.values()), embedding_layer=embedding_layer)
-    mean = mean.pivot(index="model", columns="task", values="score")
-    mean[MD_LIKE_LENGTH] = pd.Series(
-        {name: found.mean(embedding_layer=embedding_layer)[0] for name, found in like.items()}
+    """Models less their references (model → the one it is compared with), on the same documents.
+
+    Over all layers, and each model at its best. Returns ``model``, ``reference``, ``layers``,
+    ``task``, ``value``, ``low``, ``high``.
+    """
+    rows = []
+    for name, other in references.items():
+        ours, theirs = (
+            layer_sets(measured[model], embedding_layer=embedding_layer) for model in (name, other)
+        )
+        for layers in ours:
+            for task in SCORED:
+                apart = average(measured[name], task, **ours[layers])
+                apart -= average(measured[other], task, **theirs[layers])
+                head = {"model": name, "reference": other, "layers": layers, "task": task}
+                rows.append(head | dict(ends(apart)))
+    return pd.DataFrame(rows)
+
+
+def run_spread(
+    runs: Mapping[str, Sequence[CheckpointScores]], *, embedding_layer: bool = True
+) -> pd.DataFrame:
+    """How runs of one recipe differ: ``layers``, ``task``, ``sd`` of a run, ``freedom``.
+
+    ``runs``: recipe → its runs, each of another seed; `statistics.pooled_spread` of their scores.
+    """
+    values: dict[tuple[str, str], list[list[float]]] = {}
+    for of_recipe in runs.values():
+        options = [layer_sets(of, embedding_layer=embedding_layer) for of in of_recipe]
+        for layers in (MEAN, BEST):
+            for task in SCORED:
+                scores = [
+                    float(average(of, task, **its[layers]).score)
+                    for of, its in zip(of_recipe, options, strict=True)
+                ]
+                values.setdefault((layers, task), []).append(scores)
+    rows = [(*key, *statistics.pooled_spread(scores)) for key, scores in values.items()]
+    return pd.DataFrame(rows, columns=["layers", "task", "sd", "freedom"])
+
+
+def beside_runs(differences: pd.DataFrame, spread: pd.DataFrame) -> pd.DataFrame:
+    """`score_differences` with what two runs of one recipe differ by (`run_spread`).
+
+    Added are ``between runs``: in 95 % of cases two runs differ by less; ``beyond both``: whether
+    the difference is larger than the text and the runs may make it ("higher", "lower", "no"), the
+    two half widths taken together as of independent errors.
+    """
+    table = differences.merge(spread, on=["layers", "task"], how="left", validate="many_to_one")
+    between = [
+        statistics.reach_of_two(sd, freedom)
+        for sd, freedom in zip(table["sd"], table["freedom"].fillna(0), strict=True)
+    ]
+    reach = np.hypot(table["high"] - table["value"], between)
+    beyond = np.select(
+        [np.isnan(reach), table["value"] > reach, table["value"] < -reach],
+        ["not known", "higher", "lower"],
+        "no",
     )
-    best = best_layers(like)
-    rows = scores_by_layer(measured, like)
-    rows = rows[rows["layer"] == rows["model"].map(best)]
-    rows = rows.pivot(index="model", columns="task", values=["score", "low", "high"])
-    at_best = rows["score"][SCORED].assign(
-        layer=pd.Series(best), low=rows["low", MD_LIKE_LENGTH], high=rows["high", MD_LIKE_LENGTH]
-    )
-    tables = {"mean over layers": mean[SCORED], "best layer": at_best}
-    return pd.concat(tables, axis=1).loc[list(measured)]
+    kept = table.drop(columns=["sd", "freedom"])
+    return kept.assign(**{"between runs": between, "beyond both": beyond})
 
 
 def difference_table(differences: pd.DataFrame, layers: str) -> pd.DataFrame:
-    """`contrasts.between` of some layers: value, low and high of each task."""
+    """`beside_runs` of some layers, a row a pair of models, a block a task."""
     rows = differences[differences["layers"] == layers]
-    wide = rows.pivot(index=["model", "reference"], columns="task", values=["value", "low", "high"])
-    tasks = rows["task"].unique()
+    values = ["value", "low", "high", "between runs", "beyond both"]
+    wide = rows.pivot(index=["model", "reference"], columns="task", values=values)
     order = list(dict.fromkeys(zip(rows["model"], rows["reference"], strict=True)))
-    return wide.swaplevel(axis=1).loc[order, list(tasks)]
+    return wide.swaplevel(axis=1).loc[order, [(task, value) for task in SCORED for value in values]]
+
+
+def few_and_many(
+    few: str, many: str, corpus: ParallelCorpus, share: float, **options: object
+) -> pd.DataFrame:
+    """What a model of a few languages gains on them over one of many, and by which text.
+
+    ``corpus``: in the few; ``share``: of what ``many`` has read that is of them. ``few`` is taken
+    at its end, when it has read as much as ``many`` in all, and where it has read as much of the
+    few (the checkpoint that is nearest on a log scale). Rows are those two less ``many``, at the
+    best layer of each: ``task``, ``value``, ``low``, ``high``, ``few``, ``many`` (the two scores).
+    """
+    history = series.history(few, recorded=True)
+    due = np.log(history[-1].step * share)
+    alike = min(history[1:], key=lambda checkpoint: abs(np.log(checkpoint.step) - due))
+    last = series.history(many, recorded=True)[-1]
+    scored = checkpoint_scores([last, alike, history[-1]], corpus, **options)
+    rows = []
+    for what, of in zip(("as much of these", "as much in all"), scored[1:], strict=True):
+        for task in SCORED:
+            ours, theirs = (
+                average(model, task, layers=[best_layer(model)]) for model in (of, scored[0])
+            )
+            head = {"read": what, "step": of.step, "task": task}
+            scores = {"few": float(ours.score), "many": float(theirs.score)}
+            rows.append(head | scores | dict(ends(ours - theirs)))
+    return pd.DataFrame(rows)
 
 
 def beside_printed(summary: pd.DataFrame, printed_as: Mapping[str, str]) -> pd.DataFrame:
@@ -104,7 +213,7 @@ def beside_printed(summary: pd.DataFrame, printed_as: Mapping[str, str]) -> pd.D
     printed = pd.read_csv(paths.PUBLISHED / "igap" / "table2_avg_igap_acc.csv")
     printed = printed[printed["quantity"] == "IGap"]
     printed = printed.pivot(index="model", columns="task", values="value")
-    rows = summary["best layer"].loc[[name for name in summary.index if name in printed_as]]
+    rows = summary[BEST].loc[[name for name in summary.index if name in printed_as]]
     kind = rows.index.map(printed_as)
     gaps = {f"IGap {task}, printed": kind.map(printed[task]) for task in printed}
     table = rows.assign(kind=kind, **gaps).sort_values("IGap XNLI, printed")

@@ -28,7 +28,7 @@ def with_scores(
 
     NER counts the languages of WikiAnn: in UNER nearly all words are no entity. With a folder of
     full data every language counts, with a source of its own those of that source. ``scores`` as
-    `series.summarise` by language.
+    `averages.averaged_scores` by language.
     """
     keys = ["model", "checkpoint", "language"]
     wide = scores.pivot_table(index=keys, columns="task", values="score").reset_index()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 from tokenizers import Tokenizer
 
-from xlx.core import work
+from xlx.core import statistics, work
 from xlx.family import pretraining_text, recipes, vocabulary
 from xlx.family.pretraining_text import Lines
 from xlx.family.recipes import MemberRecipe
@@ -34,12 +34,17 @@ Vocabularies = Mapping[str, tuple[Tokenizer, Sequence[str]]]
 
 
 def folder(name: str) -> Path | None:
-    """Where a shipped series, or one given by its path, lies; None for any other model."""
+    """Where a shipped series, or one given by its path, lies; None for any other model.
+
+    Of a run whose weights are not shipped it holds the tables, and the record of its checkpoints.
+    """
     try:
         path = identity.local_folder(name)
     except loading.ModelNotFoundError:
         return None
-    return path if path is not None and identity.local_series(name, path) else None
+    if path is None or not ((path / identity.RECORD).exists() or identity.local_series(name, path)):
+        return None
+    return path
 
 
 def title(name: str) -> str:
@@ -160,13 +165,21 @@ def held_out_table(grouped: pd.DataFrame) -> pd.DataFrame:
     return mean.assign(lowest=language.first(), highest=language.last())
 
 
-def beside(references: Mapping[str, str]) -> pd.DataFrame:
+def beside(
+    references: Mapping[str, str], runs: Mapping[str, Sequence[str]] | None = None
+) -> pd.DataFrame:
     """Held-out losses of members less those of their references, where they can be compared.
 
     Those of one vocabulary that guess the same (masked or next) subwords can. One row a member:
     ``model``, ``reference``, ``unlike`` (the settings in which they differ), ``languages`` (that
-    were measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats).
+    were measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats),
+    ``between runs`` (in 95 % of cases the means of two runs of one recipe differ by less;
+    ``runs``: a recipe → its runs).
     """
+    losses_of_runs = (
+        [held_out([run])["loss"].mean() for run in of_recipe] for of_recipe in (runs or {}).values()
+    )
+    between = statistics.reach_of_two(*statistics.pooled_spread(losses_of_runs))
     rows = []
     for name, other in references.items():
         comparable = recipe(name) and recipe(other) and len(decoders([name, other])) != 1
@@ -177,8 +190,8 @@ def beside(references: Mapping[str, str]) -> pd.DataFrame:
         if len(apart):
             unlike = recipe_differences({name: other}).index.get_level_values("setting")
             row = (title(name), title(other), ", ".join(unlike), len(apart))
-            rows.append((*row, (apart < 0).sum(), apart.mean()))
-    columns = ["model", "reference", "unlike", "languages", "lower", "difference"]
+            rows.append((*row, (apart < 0).sum(), apart.mean(), between))
+    columns = ["model", "reference", "unlike", "languages", "lower", "difference", "between runs"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -286,6 +299,16 @@ def _subwords(name: str, every: int) -> pd.DataFrame:
 
 
 SUBWORD_COUNTS = work.Kind("pretraining-subwords", _subwords, version=1, tolerance=0)
+
+
+def text_share(name: str, codes: Sequence[str], *, every: int = 1) -> float:
+    """The share of what a member read that is of some languages; ValueError without a recipe."""
+    if (made := recipe(name)) is None:
+        raise ValueError(f"{name} has no recipe.json: what it read is not known")
+    there = pd.Series(subword_counts(name, every=every))
+    there = there[list(made.languages)] if made.languages else there
+    shares = pretraining_text.shares(there, made.language_exponent, made.english_share)
+    return float(shares.reindex(list(codes), fill_value=0).sum())
 
 
 def readers(names: Sequence[str]) -> list[str]:

@@ -116,12 +116,13 @@ def checkpoints(name: str) -> list[Checkpoint]:
 def recorded_checkpoints(name: str) -> list[Checkpoint]:
     """`checkpoints`, and those of a folder of which it has no weights, but the hash (`RECORD`).
 
-    Of these what was computed before is found again; nothing else can be.
+    Of these what was computed before is found again; nothing else can be. A folder may hold the
+    record alone.
     """
-    series, folder = checkpoints(name), local_folder(name)
+    folder = local_folder(name)
     if folder is None or not (folder / RECORD).exists():
-        return series
-    steps = {checkpoint.step: checkpoint for checkpoint in series}
+        return checkpoints(name)
+    steps = {checkpoint.step: checkpoint for checkpoint in local_series(name, folder)}
     with (folder / RECORD).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             step, path = int(row["step"]), folder / f"step-{int(row['step']):06d}"

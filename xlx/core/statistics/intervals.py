@@ -1,6 +1,6 @@
 """Intervals and errors of scores: jackknife, bootstrap, shares, power."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy import stats
@@ -114,6 +114,28 @@ def verdicts(low: Sequence[float], high: Sequence[float], expected: int = 1) -> 
         "yes" if min(ends) > 0 else "the opposite" if max(ends) < 0 else "not seen"
         for ends in zip(expected * np.asarray(low), expected * np.asarray(high), strict=True)
     ]
+
+
+def pooled_spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """Standard deviation within groups of repeated values, and its degrees of freedom.
+
+    As if it were one in all of them. A group of one value says nothing; NaN where there is no
+    second value at all.
+    """
+    values = [np.asarray(group, dtype=float) for group in groups]
+    freedom = sum(len(group) - 1 for group in values)
+    squares = sum(float(((group - group.mean()) ** 2).sum()) for group in values)
+    return (float(np.sqrt(squares / freedom)) if freedom else np.nan), freedom
+
+
+def reach_of_two(sd: float, freedom: int, level: float = LEVEL) -> float:
+    """What the difference of two values of a spread stays below, in that share of cases.
+
+    Of Student's t, as the spread is an estimate of its ``freedom``; NaN where that is 0.
+    """
+    if not freedom:
+        return np.nan
+    return float(stats.t.ppf((1 + checks.level(level)) / 2, freedom) * np.sqrt(2) * sd)
 
 
 def power(effect: float, error: float, df: float) -> float:
