@@ -275,7 +275,7 @@ def test_importing_xlx_imports_no_library_of_models() -> None:
         (direction, "text.corpora", "from xlx.models.embeddings import embed"),
         (direction, "text.corpora", "from . import models"),
         (direction, "text.corpora", "def f():\n    import xlx.plots"),
-        (direction, "mexa.coverage", "from xlx.abx.series import score_table"),
+        (direction, "mexa.coverage", "from xlx.abx.series import history"),
         (direction, "igap.transfers", "from xlx.predictors import frozen"),
         (files_in_numeric, "abx.discrimination", "from pathlib import Path"),
         (files_in_numeric, "abx.discrimination", "def f(p):\n    return pd.read_csv(p)"),

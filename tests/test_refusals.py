@@ -19,7 +19,8 @@ import torch
 from transformers import ViTConfig, ViTModel
 
 from tests import tiny
-from xlx.abx import contrasts, discrimination, probe_setup, probing, series
+from xlx.abx import averages, discrimination, probe_setup, probing
+from xlx.abx.checkpoint_scores import CheckpointScores, checkpoint_scores
 from xlx.abx.triplets import sample_triplets
 from xlx.core import checks, paths, statistics
 from xlx.igap import tasks, transfers
@@ -51,7 +52,8 @@ def vectors(*shape: int, languages: str = "abc") -> dict[str, np.ndarray]:
 
 
 def corpus(n: int = 6, languages: tuple[str, ...] = ("en", "de"), name: str = "made"):
-    words = (*tiny.SENTENCES, *(f"{text} {text}" for text in tiny.SENTENCES))
+    # Every other sentence is about as long as the one before: MD is asked among those, too.
+    words = [line for text in tiny.SENTENCES for line in (text, f"{text}!")]
     texts = {code: tuple(f"{text} {code}" for text in words[:n]) for code in languages}
     empty = ("",) * n
     return ParallelCorpus(name, texts, tuple(map(str, range(n))), empty, "", "")
@@ -136,12 +138,12 @@ def test_devices_that_are_not_there(device: object) -> None:
     refused(lambda: checks.device(device), "device '")
 
 
-# --- the series -----------------------------------------------------------------------------------
+# --- the scores of checkpoints --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def measured(folder: Path) -> series.Measurement:
-    return series.measure_model(folder, corpus())
+def scored(folder: Path) -> CheckpointScores:
+    return checkpoint_scores([folder], corpus())[0]
 
 
 @pytest.mark.parametrize(
@@ -155,47 +157,49 @@ def measured(folder: Path) -> series.Measurement:
         (corpus(), {"max_length": 1.5}, "max_length is 1.5"),
     ],
 )
-def test_measure_refuses(folder: Path, given: object, options: dict, says: str) -> None:
-    refused(lambda: series.measure_model(folder, given, **options), says)
+def test_measures_refuse(folder: Path, given: object, options: dict, says: str) -> None:
+    refused(lambda: checkpoint_scores([folder], given, **options), says)
     if says != "two languages or more":
         refused(lambda: coverage.measure_coverage(folder, given, **options), says)
 
 
 def test_several_models_are_due_in_a_list(folder: Path) -> None:
-    refused(lambda: series.measure_all("mini-xlmr", corpus()), "models are due in a list")
+    refused(lambda: checkpoint_scores("mini-xlmr", corpus()), "models are due in a list")
     measure = coverage.measure_coverage
     refused(lambda: measure(folder, corpus(), poolings="mean"), "poolings are due")
 
 
-def test_summarise_refuses(measured: series.Measurement) -> None:
-    refused(lambda: series.summarise([]), "no measurement")
-    refused(lambda: series.summarise(measured), "measurements are due in a list")
-    refused(lambda: series.summarise([measured], by="layer"), "keys are due in a list")
-    refused(lambda: series.summarise([measured], layers=[99]), "no layer 99")
-    refused(lambda: series.summarise([measured], layers=[]), "no layer given")
-    assert len(series.summarise([measured], layers=[-1, 0])) == 3
+def test_averages_refuse(scored: CheckpointScores) -> None:
+    averaged = averages.averaged_scores
+    refused(lambda: averaged(scored), "checkpoints are due in a list")
+    refused(lambda: averaged([scored], by="layer"), "keys are due in a list")
+    refused(lambda: averaged([scored], layers=[99]), "no layer 99")
+    refused(lambda: averaged([scored], layers=[]), "no layer given")
+    assert averaged([scored], ["LD"], by=["layer"], layers=[-1, 0])["layer"].tolist() == [0, 2]
 
 
-def test_differences_of_other_text_are_refused(folder: Path, measured: series.Measurement) -> None:
-    for other in (corpus(5), corpus(languages=("en", "fr")), corpus(n=7).drop([2])):
-        with_other = series.measure_model(folder, other)
-        refused(
-            lambda m=with_other: contrasts.score_difference(measured, m, "LD"), "other languages or"
-        )
-    refused(lambda: contrasts.score_difference(measured, measured, "ld"), "no task 'ld'")
-    assert contrasts.score_difference(measured, measured, "LD")["value"] == 0
+def test_differences_of_other_text_are_refused(folder: Path, scored: CheckpointScores) -> None:
+    (with_other,) = checkpoint_scores([folder], corpus(5))
+    mean, other_mean = (averages.average(of, "LD") for of in (scored, with_other))
+    refused(lambda: mean - other_mean, "two averages of different text")
+    assert (mean - mean).score == 0
+
+
+def test_text_without_sentences_of_like_length_is_refused(folder: Path) -> None:
+    apart = corpus().drop([1, 3, 5])
+    refused(lambda: checkpoint_scores([folder], apart), "no sentence of en may be B: take more")
 
 
 def test_a_decoder_has_no_cls(decoder: Path) -> None:
     refused(
-        lambda: series.measure_model(decoder, corpus(), pooling="cls"),
+        lambda: checkpoint_scores([decoder], corpus(), pooling="cls"),
         "a decoder, has seen no other",
     )
 
 
 def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> None:
     with pytest.warns(checks.TextWarning, match=r"'made' \(sentences cut: \w\w \d+%"):
-        series.measure_model(folder, corpus(), max_length=4)
+        checkpoint_scores([folder], corpus(), max_length=4)
     # a vocabulary without bytes: another script is unknown to it
     unknown = corpus(4)
     unknown.sentences["am"] = ("ሰላም ነው", "እንዴት ነህ", "ደህና ነኝ", "አመሰግናለሁ")
@@ -203,12 +207,15 @@ def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> 
     raw = loading.load(model).tokenizer.backend_tokenizer.to_str()
     raw = raw.replace('"byte_fallback":true', '"byte_fallback":false')
     (model / "tokenizer.json").write_text(raw, encoding="utf-8")
-    for measure in (series.measure_model, coverage.measure_coverage):
+    for measure in (
+        lambda: checkpoint_scores([model], unknown),
+        lambda: coverage.measure_coverage(model, unknown),
+    ):
         with pytest.warns(checks.TextWarning, match=r"tokens unknown to it: am \d\d%"):
-            measure(model, unknown)
+            measure()
     with warnings.catch_warnings():
         warnings.simplefilter("error", checks.TextWarning)
-        series.measure_model(folder, unknown)
+        checkpoint_scores([folder], unknown)
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -252,10 +259,10 @@ def test_adapters_and_folders_of_sentence_transformers(folder: Path, tmp_path: P
     (root / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     refused(lambda: loading.load(root), "in 0_Transformer: give that folder", FileNotFoundError)
     with pytest.warns(embeddings.PoolingWarning, match="trained with the pooling 'cls'"):
-        series.measure_model(root / "0_Transformer", corpus())
+        checkpoint_scores([root / "0_Transformer"], corpus())
     with warnings.catch_warnings():
         warnings.simplefilter("error", embeddings.PoolingWarning)
-        series.measure_model(root / "0_Transformer", corpus(), pooling="cls")
+        checkpoint_scores([root / "0_Transformer"], corpus(), pooling="cls")
 
 
 def test_a_torn_tokenizer_and_shards_elsewhere_are_named(folder: Path, tmp_path: Path) -> None:

@@ -1,12 +1,10 @@
-"""Ten sentences in three languages, and what a shipped series and its last model make of them."""
+"""Ten sentences in three languages, and what a shipped model makes of them."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from xlx.abx import measurement, series
-from xlx.family.recipes import RECIPES
 from xlx.models import embeddings, loading
 from xlx.text.corpora import ParallelCorpus
 
@@ -22,15 +20,8 @@ def corpus() -> ParallelCorpus:
 
 
 @pytest.fixture(scope="session")
-def measured(corpus: ParallelCorpus) -> list[measurement.Measurement]:
-    """The first two checkpoints of mini-infoxlm, and the last."""
-    steps = RECIPES["mini-infoxlm"].checkpoint_steps()
-    return series.measure_series("mini-infoxlm", corpus, leave_out=steps[2:-1])
-
-
-@pytest.fixture(scope="session")
 def states(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
-    """Those of the last checkpoint."""
+    """Those of the last checkpoint of a series."""
     return embeddings.embed_corpus(loading.load("mini-infoxlm"), corpus).states
 
 

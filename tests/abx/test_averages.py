@@ -33,6 +33,8 @@ def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
         (["layer"], {"embedding_layer": False}, table[table["layer"] > 0]),
         ([], {"layers": [-1]}, table[table["layer"] == 6]),
         (["language"], {}, discrimination.language_scores(table)),
+        (["language"], {"embedding_layer": False},
+         discrimination.language_scores(table[table["layer"] > 0])),
         (["layer", "language"], {"layers": [2, 3]},
          discrimination.language_scores(table[table["layer"].isin([2, 3])])),
     ):  # fmt: skip
@@ -71,6 +73,13 @@ def test_a_difference_is_of_the_same_text(
     change = last - first
     np.testing.assert_allclose(change.score, last.score - first.score)
     np.testing.assert_allclose((last - last).error, 0)
+    upper, lower = (averages.average(ends[1], "LD", layers=[layer]) for layer in (1, 4))
+    there, back = upper - lower, lower - upper
+    assert there.score == pytest.approx(-back.score)
+    assert there.interval()[1] == pytest.approx(-back.interval()[0])
+    others = replace(ends[0], texts=("other", *ends[0].texts[1:]))  # in documents of these sizes
+    with pytest.raises(ValueError, match="different text"):
+        last - averages.average(others, "LD", by=["layer"])
     kept = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped.drop([8]))[0]
     with pytest.raises(ValueError, match="different text"):
         last - averages.average(kept, "LD", by=["layer"])

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import xlx
 from tests import tiny
 from xlx.abx import checkpoint_scores, discrimination, distractors, series
 from xlx.abx.checkpoint_scores import CheckpointScores
 from xlx.core import languages
+from xlx.family.recipes import RECIPES
 from xlx.models import embeddings, identity, loading
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
@@ -68,6 +70,16 @@ def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: Checkp
                 np.testing.assert_allclose(by_language, own, atol=np.ptp(left_out_change) / 510)
 
 
+def test_a_table_says_what_it_is_of(kept: CheckpointScores) -> None:
+    table = kept.table()
+    assert list(table.columns[:4]) == ["model", "checkpoint", "space", "task"]
+    steps = RECIPES["mini-infoxlm"].steps
+    about = table[["model", "checkpoint", "space"]].drop_duplicates().to_numpy().tolist()
+    assert about == [["mini-infoxlm", steps, "raw"]]
+    assert len(table) == len(kept.tasks) * 7 * 3 * 2  # layers, pairs, directions
+    assert table["score"].between(0, 1).all()
+
+
 def test_balanced_weights_count_pairs_of_branches_alike() -> None:
     pairs = [("de", "nl"), ("de", "ru"), ("nl", "ru"), ("de", "xx")]
     weights = checkpoint_scores.pair_weights(pairs)
@@ -93,7 +105,7 @@ def test_spaces_take_off_what_they_say() -> None:
     assert checkpoint_scores.SPACES["raw"](vectors) == vectors
 
 
-def test_results_are_found_by_text_groups_and_space(
+def test_the_second_time_neither_loads_nor_embeds(
     grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (first,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)
@@ -104,14 +116,38 @@ def test_results_are_found_by_text_groups_and_space(
     monkeypatch.setattr("xlx.models.loading.load", never)
     (again,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)
     pd.testing.assert_frame_equal(again.table(), first.table())
+    assert again.cut == first.cut
     renamed = replace(grouped, ids=tuple(f"{name}:x" for name in "ttuuuvvvwt"))
     checkpoint_scores.checkpoint_scores(["mini-infoxlm"], renamed)  # other names, same groups
     others = replace(grouped, ids=tuple(f"{name}:x" for name in "ppqqqrrrss"))
-    for corpus, options in ((others, {}), (grouped, {"space": "centred"})):
+    for corpus, options in (
+        (others, {}),
+        (grouped, {"space": "centred"}),
+        (grouped, {"pooling": "cls"}),
+        (grouped, {"max_length": 7}),
+    ):
         with pytest.raises(AssertionError, match="computed again"):
             checkpoint_scores.checkpoint_scores(["mini-infoxlm"], corpus, **options)
     with pytest.raises(ValueError, match="no space 'odd': choose raw, centred"):
         checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped, space="odd")
+
+
+def test_an_encoder_stands_for_its_name(corpus: ParallelCorpus, tmp_path: Path) -> None:
+    folder, options = tiny.save(tmp_path / "spread", "llama"), {"special_tokens": True}
+    (expected,) = checkpoint_scores.checkpoint_scores([folder], corpus, **options)
+    places = {"embed_tokens": "cpu", "layers": "disk", "norm": "cpu", "rotary_emb": "cpu"}
+    encoder = loading.load(folder, device_map=places)
+    (stored,) = checkpoint_scores.checkpoint_scores([encoder], corpus, **options)
+    assert stored.model == "spread"
+    pd.testing.assert_frame_equal(stored.table(), expected.table())
+    with xlx.settings(policy="ignore"):
+        (again,) = checkpoint_scores.checkpoint_scores([encoder], corpus, **options)
+    for task in ("LD", "MD"):
+        np.testing.assert_allclose(
+            again.scores.scores[task], expected.scores.scores[task], atol=1e-3
+        )
+    (plain,) = checkpoint_scores.checkpoint_scores([encoder], corpus)
+    assert not np.allclose(plain.scores.scores["MD"], expected.scores.scores["MD"], atol=1e-3)
 
 
 def test_values_are_compared_by_scores_and_differences(kept: CheckpointScores) -> None:

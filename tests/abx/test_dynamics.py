@@ -3,22 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from xlx.abx import discrimination, dynamics
+from tests.abx.made_scores import SIZES, mean_of, scores
+from xlx.abx import dynamics
 from xlx.abx.averages import Average
-from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores
-
-#: Positions of each document.
-SIZES = np.array([1, 2, 3, 4, 5, 6, 7, 8] * 5)
-
-
-def mean_of(values: np.ndarray) -> Average:
-    """The mean over positions of what documents have, ``(..., n_documents)``."""
-    score = values @ SIZES / SIZES.sum()
-    without = (score[..., None] * SIZES.sum() - values * SIZES) / (SIZES.sum() - SIZES)
-    return Average(score, without - score[..., None], SIZES)
 
 
 def course(rng: np.random.Generator, levels: Sequence[float]) -> list[Average]:
@@ -57,27 +46,6 @@ def test_a_fall_and_a_recovery_are_seen() -> None:
         assert [change[end] for end in ("value", "low", "high")] == [0, 0, 0]
 
 
-def scores(
-    rng: np.random.Generator, model: str, step: int, **levels: Sequence[float]
-) -> CheckpointScores:
-    """Two languages whose scores by layer (``LD``, ``MD``, ``matched``) are nearly as given."""
-    levels = {MATCHED if task == "matched" else task: of for task, of in levels.items()}
-    means = {
-        task: mean_of(np.array(of)[:, None] + rng.normal(0, 0.005, (len(of), len(SIZES))))
-        for task, of in levels.items()
-    }
-    by_pair = {task: mean.score[:, None, None].repeat(2, axis=2) for task, mean in means.items()}
-    n_layers = len(levels["LD"])
-    pairs = discrimination.PairScores(
-        (("a", "b"),), tuple(range(n_layers)), int(SIZES.sum()), by_pair, {}
-    )
-    changes = {task: mean.left_out_change for task, mean in means.items()}
-    return CheckpointScores(
-        model, step, "raw", pairs, {"documents": {"pairs": changes}}, {"documents": SIZES},
-        {"a": 0, "b": 0}, ("", ""),
-    )  # fmt: skip
-
-
 def test_claims_are_differences_with_a_verdict() -> None:
     rng = np.random.default_rng(2)
     history = [
@@ -105,30 +73,3 @@ def test_claims_are_differences_with_a_verdict() -> None:
     for claim, (value, verdict) in expected.items():
         assert claims.loc[claim, "difference"] == pytest.approx(value, abs=0.01), claim
         assert claims.loc[claim, "holds"] == verdict, claim
-
-
-def test_models_less_their_references() -> None:
-    rng = np.random.default_rng(3)
-    measured = {
-        "a": scores(rng, "a", 5, LD=[0.9, 0.8], MD=[0.6, 0.7], matched=[0.5, 0.6]),
-        "b": scores(rng, "b", 5, LD=[0.9, 0.9], MD=[0.8, 0.6], matched=[0.65, 0.55]),
-    }
-    table = dynamics.member_differences(measured, {"b": "a"})
-    value = table.set_index(["layers", "task"])["value"]
-    assert value["mean over layers", "LD"] == pytest.approx(0.05, abs=0.005)
-    assert value["best layer of each", "LD"] == pytest.approx(0.1, abs=0.005)  # 0 against 1
-    assert value["best layer of each", MATCHED] == pytest.approx(0.05, abs=0.005)
-    assert table["low"].lt(table["value"]).all()
-    assert table["high"].gt(table["value"]).all()
-
-
-def test_runs_of_several_seeds_are_told_apart_from_noise() -> None:
-    runs = {
-        f"seed {seed}": pd.DataFrame({"task": ["LD", "MD"], "value": values})
-        for seed, values in enumerate([(0.1, 0.1), (0.3, -0.1), (0.2, 0.3)])
-    }
-    table = dynamics.across_seeds(runs, ["task"]).set_index("task")
-    assert table.loc["LD", ["runs", "mean", "lowest", "highest", "sd"]].tolist() == pytest.approx(
-        [3, 0.2, 0.1, 0.3, 0.1]
-    )
-    assert table["one sign"].tolist() == [True, False]

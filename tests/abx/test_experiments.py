@@ -9,27 +9,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from xlx.abx import experiments, lengths, member_scores, series, surface, tradeoff
+from xlx.abx import experiments, surface, tradeoff
 from xlx.abx.averages import averaged_scores
 from xlx.abx.checkpoint_scores import MATCHED, WEIGHTINGS, CheckpointScores
-from xlx.abx.discrimination import SCORES, PairScores, average_layers, pair_scores
-from xlx.abx.measurement import Measurement
+from xlx.abx.discrimination import SCORES, PairScores
 from xlx.text.corpora import ParallelCorpus
 
 CODES = ("de", "en", "nl", "ru", "uk", "ja")
 PAIRS = tuple(combinations(CODES, 2))
 N, LAYERS = 10, 3
-
-
-def measurement(model: str, step: int, cut: int = 0) -> Measurement:
-    rng = np.random.default_rng([len(model), step])
-    scores = {task: rng.uniform(0.4, 0.9, (LAYERS, len(PAIRS), 2)) for task in SCORES}
-    influence = {task: rng.normal(0.7, 0.1, (LAYERS, len(CODES), N)) for task in SCORES}
-    pairs = PairScores(PAIRS, tuple(range(LAYERS)), N, scores, {})
-    cuts = dict.fromkeys(CODES, 1) | {"en": cut}
-    return Measurement(model, step, pairs, influence, cuts, CODES)
-
-
 TASKS = (*SCORES, MATCHED)
 
 
@@ -54,16 +42,8 @@ LAST = [history[-1] for history in HISTORIES]
 BY_LAYER = tradeoff.layer_pairs(MEASURED)
 
 
-def bag_of(*_: object) -> pd.DataFrame:
-    """Made-up scores of a bag of subwords, or of length alone."""
-    return pair_scores(measurement("bag", 1).table()).query("layer == 0").drop(columns="model")
-
-
 @pytest.fixture
 def corpus(monkeypatch: pytest.MonkeyPatch) -> ParallelCorpus:
-    monkeypatch.setattr(series, "bag_scores", bag_of)
-    monkeypatch.setattr(lengths, "length_scores", bag_of)
-    monkeypatch.setattr(lengths, "bag_like_length", lambda *_: SimpleNamespace(scores=[0.7]))
     for name in ("subword_bag", "length_alone"):
         monkeypatch.setattr(surface, name, lambda *_, **__: checkpoint("bag", 1, n_layers=1))
     sentences = {code: tuple(f"{code} " + "x" * (28 + i) for i in range(N)) for code in CODES}
@@ -236,28 +216,3 @@ def test_directions_of_a_language() -> None:
     assert table.loc["zeta", "difference"].is_monotonic_decreasing
     deep = experiments.directed_languages(LAST, "LD", embedding_layer=False).loc["zeta", "ru"]
     assert deep["X in it"] != row["X in it"]
-
-
-def test_members_by_layer_and_beside_what_is_printed(corpus: ParallelCorpus) -> None:
-    measured = {name: measurement(name, 1) for name in ("mini-xlmr", "mini-mbert")}
-    like = {
-        name: lengths.LikeLength(name, 1, np.array([0.5, 0.8, 0.6]), np.full((3, N), 0.6), CODES)
-        for name in measured
-    }
-    rows = member_scores.scores_by_layer(measured, like)
-    wide = member_scores.layer_table(rows)
-    assert wide.index.tolist()[:3] == [("mini-xlmr", task) for task in member_scores.SCORED]
-    assert wide.loc[("mini-mbert", lengths.MD_LIKE_LENGTH), 1] == 0.8
-    models_of = {"BPE": ["mini-xlmr"], "WordPiece": ["mini-mbert"]}
-    lines = member_scores.reference_lines(models_of, dict.fromkeys(measured, "n"), corpus, None)
-    table = member_scores.reference_table(lines, models_of)
-    assert table.loc[("a bag of subwords", "WordPiece"), lengths.MD_LIKE_LENGTH] == 0.7
-    summary = member_scores.summary_table(measured, like)
-    scores = average_layers(pair_scores(measured["mini-xlmr"].table())).query("task == 'LD'")
-    assert summary.loc["mini-xlmr", ("mean over layers", "LD")] == pytest.approx(
-        scores["score"].mean()
-    )
-    assert summary["best layer", "layer"].tolist() == [1, 1]
-    printed = member_scores.beside_printed(summary, {"mini-xlmr": "XLM-R", "mini-mbert": "mBERT"})
-    assert printed["kind"].tolist() == ["XLM-R", "mBERT"]
-    assert printed["IGap PAWS-X, printed"].tolist() == [16.8, 21.6]

@@ -39,7 +39,7 @@ SETUPS = probe_tables.setups(TASKS, [dict.fromkeys(TASKS, 50)] * 3, {}, 2, seed=
 
 
 def scores() -> pd.DataFrame:
-    """LD and MD of languages as `series.summarise` gives them."""
+    """LD and MD of languages as `averages.averaged_scores` gives them."""
     rows = list(product(MODELS, (0, 10, 20), CODES, ("LD", "MD", MATCHED)))
     table = pd.DataFrame(rows, columns=["model", "checkpoint", "language", "task"])
     return table.assign(score=np.random.default_rng(1).uniform(0.5, 1, len(table)))

@@ -1,11 +1,14 @@
 """A bag of subwords and length alone, scored as a checkpoint is."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from xlx.abx import averages, discrimination, lengths, series, surface
+from tests.abx.test_discrimination import literal
+from xlx.abx import averages, discrimination, surface
 from xlx.abx.checkpoint_scores import MATCHED
 from xlx.models import embeddings, loading
 from xlx.text.corpora import ParallelCorpus
@@ -24,13 +27,32 @@ def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
     for task in ("LD", "MD", "retrieval"):
         expected = table.loc[table["task"] == task, "score"]
         np.testing.assert_allclose(ours.loc[ours["task"] == task, "score"], expected, atol=1e-7)
-    before = series.bag_scores("mini-xlmr", grouped).groupby("task")["score"].mean()
+    dense = {code: rows.toarray().astype(float) for code, rows in counts.items()}
     for task in ("LD", "MD"):
+        pairs = itertools.permutations(dense.values(), 2)
+        by_hand = np.mean([literal(first, second, task) for first, second in pairs])
         mean = averages.average(bag, task)
-        assert mean.score == pytest.approx(before[task])
+        assert mean.score == pytest.approx(by_hand)
         assert mean.error > 0
     assert (bag.model, bag.step, len(bag.scores.layers)) == (surface.BAG, 0, 1)
     assert {MATCHED, "MD, near", "MD, same document"} <= set(bag.tasks)
+
+
+def test_the_second_time_no_vocabulary_is_read(
+    grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bag, encoder = surface.subword_bag("mini-xlmr", grouped), loading.load("mini-xlmr")
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("xlx.models.loading.load", never)
+    for model in ("mini-xlmr", encoder):
+        again = surface.subword_bag(model, grouped)
+        pd.testing.assert_frame_equal(again.table(), bag.table())
+    for options in ({"max_length": 8}, {"space": "centred"}):
+        with pytest.raises(AssertionError, match="computed again"):
+            surface.subword_bag("mini-xlmr", grouped, **options)
 
 
 def test_a_centred_bag_has_lost_the_mean_of_each_language(grouped: ParallelCorpus) -> None:
@@ -46,24 +68,41 @@ def test_a_centred_bag_has_lost_the_mean_of_each_language(grouped: ParallelCorpu
         surface.subword_bag("mini-xlmr", grouped, space="whitened")
 
 
-def test_length_alone_knows_less_among_sentences_of_like_length(
-    grouped: ParallelCorpus,
-) -> None:
+def of_lengths(counts: dict[str, np.ndarray]) -> ParallelCorpus:
+    """Sentences of so many characters, in documents of four."""
+    n = len(next(iter(counts.values())))
+    sentences = {code: tuple("x" * int(length) for length in row) for code, row in counts.items()}
+    ids = tuple(f"{i // 4}:{i}" for i in range(n))
+    return ParallelCorpus("toy", sentences, ids, ("",) * n, "none", "made up")
+
+
+def literal_length(corpus: ParallelCorpus) -> float:
+    """MD of the distance in log characters, triplet by triplet."""
+    logs = {code: [np.log1p(len(s)) for s in row] for code, row in corpus.sentences.items()}
+    won = []
+    for first, second in itertools.permutations(logs.values(), 2):
+        for x, b in itertools.permutations(range(len(corpus)), 2):
+            to_a, to_b = abs(first[x] - second[x]), abs(first[x] - second[b])
+            won.append(0.5 if abs(to_a - to_b) < 1e-12 else to_a < to_b)
+    return float(np.mean(won))
+
+
+def test_length_alone_knows_less_among_sentences_of_like_length() -> None:
     rng = np.random.default_rng(0)
-    counts = rng.integers(20, 400, size=40)
-    sentences = {
-        code: tuple("x" * int(n) for n in counts * rng.uniform(0.97, 1.03, size=40))
-        for code in "abc"
-    }
-    ids = tuple(f"{i // 4}:{i}" for i in range(40))
-    text = ParallelCorpus("toy", sentences, ids, ("",) * 40, "none", "made up")
+    base = rng.integers(20, 400, size=40)
+    text = of_lengths({code: base * rng.uniform(0.97, 1.03, size=40) for code in "abc"})
     alone = surface.length_alone(text)
     md = float(averages.average(alone, "MD").score)
     assert md > 0.9
-    before = lengths.length_scores(text).groupby("task")["score"].mean()
-    assert md == pytest.approx(before["MD"], abs=1e-6)
+    assert md == pytest.approx(literal_length(text), abs=1e-6)
     assert float(averages.average(alone, MATCHED).score) < md - 0.1
     assert alone.cut == dict.fromkeys("abc", 0)
+
+
+def test_sentences_of_one_length_are_told_apart_by_nothing() -> None:
+    alike = surface.length_alone(of_lengths({code: np.full(8, 7) for code in "ab"}))
+    for task in ("LD", "MD", MATCHED):
+        assert averages.average(alike, task).score == 0.5
 
 
 def test_positions_that_are_cut_in_some_language_are_left_out(grouped: ParallelCorpus) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import xlx
 from tests import toy_results as toy
 from tests.bench import Row
-from xlx.abx import measurement
+from xlx.abx import checkpoint_scores
 from xlx.core import work
 from xlx.core.paths import ROOT
 from xlx.models import embeddings, finetuning
@@ -109,9 +109,9 @@ def checkpoints(n: int, first: int) -> None:
     texts = [whole.take(150, seed) for seed in range(first, first + n)]
     options = {"pooling": "mean", "max_length": None}
     work.results(
-        measurement.MEASURED,
+        checkpoint_scores.CHECKPOINT,
         [embeddings.corpus_about("mini-xlmr", text, **options) for text in texts],
-        lambda missing: (([i], ("mini-xlmr", texts[i], options)) for i in missing),
+        lambda missing: (([i], ("mini-xlmr", texts[i], options, "raw")) for i in missing),
         alone=True,
     )
 

@@ -106,7 +106,7 @@ def test_results_do_not_hang_on_what_keeps_and_draws_them() -> None:
     names = {name.split(".")[2] for name in provenance._closure(discrimination.exact)}
     assert "similarity" in names
     assert not names & {"store", "work", "plots", "settings"}
-    assert provenance.code_hash(discrimination.exact) != provenance.code_hash(series.summarise)
+    assert provenance.code_hash(discrimination.exact) != provenance.code_hash(series.history)
 
 
 def test_the_environment_names_everything() -> None:

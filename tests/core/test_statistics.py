@@ -33,27 +33,14 @@ def test_jackknife_of_order_one_is_the_standard_error() -> None:
 
 def test_errors_over_groups_leave_out_a_group() -> None:
     rng = np.random.default_rng(4)
-    groups = rng.integers(0, 9, size=200).astype(str)
-    of_group = dict(zip(sorted(set(groups)), rng.normal(size=9), strict=True))
-    values = np.array([of_group[name] for name in groups]) + rng.normal(size=200)
-    sums = np.array([(values[groups == name] - values.mean()).sum() for name in sorted(of_group)])
-    expected = np.sqrt(9 / 8 * (sums**2).sum()) / 200
-    assert statistics.grouped_error(values, groups, order=1) == pytest.approx(expected)
-    assert expected > 2 * statistics.jackknife_error(values, order=1)  # rows that hang together
-    # every position a group of its own: the jackknife over positions, but for n - 2 of n
-    alone = statistics.grouped_error(np.stack([values, -values]), np.arange(200))
-    np.testing.assert_allclose(alone, statistics.jackknife_error(values), rtol=0.011)
-    with pytest.raises(ValueError, match="two of them or more"):
-        statistics.grouped_error(values, ["one"] * 200)
-
-
-def test_the_error_of_left_out_scores_is_that_of_groups() -> None:
-    rng = np.random.default_rng(5)
-    groups, values = np.arange(60) // np.array([4] * 30 + [9] * 30), rng.normal(size=60)
+    groups = rng.integers(0, 9, size=60)
+    values = rng.normal(size=9)[groups] + rng.normal(size=60)
     names, sizes = np.unique(groups, return_counts=True)
     left_out = np.array([values[groups != name].mean() for name in names])
     error = statistics.left_out_error(values.mean(), left_out, sizes)
-    assert error == pytest.approx(statistics.grouped_error(values, groups, order=1))
+    sums = np.array([(values[groups == name] - values.mean()).sum() for name in names])
+    assert error == pytest.approx(np.sqrt(9 / 8 * (sums**2).sum()) / 60)  # of a mean, by hand
+    assert error > 1.5 * values.std(ddof=1) / np.sqrt(60)  # rows that hang together
     single = np.array([np.delete(values, i).mean() for i in range(60)])
     error = statistics.left_out_error(values.mean(), single, np.ones(60))
     assert error == pytest.approx(values.std(ddof=1) / np.sqrt(60))
@@ -65,6 +52,43 @@ def test_verdicts_are_those_of_the_interval() -> None:
     low, high = [0.1, -0.1, -0.3, 0.0], [0.2, 0.1, -0.1, 0.0]
     assert statistics.verdicts(low, high) == ["yes", "not seen", "the opposite", "not seen"]
     assert statistics.verdicts(low, high, -1) == ["the opposite", "not seen", "yes", "not seen"]
+
+
+def test_the_spread_of_repeated_values_is_that_within_groups() -> None:
+    groups = [[1, 3], [10, 14, 12], [500]]  # squares 2 and 8; of one value nothing is known
+    sd, freedom = statistics.pooled_spread(groups)
+    assert (sd, freedom) == (pytest.approx(np.sqrt(10 / 3)), 3)
+    assert statistics.pooled_spread(iter(groups)) == (sd, freedom)
+    values = np.random.default_rng(8).normal(3, 2, size=9)
+    assert statistics.pooled_spread([values]) == (pytest.approx(values.std(ddof=1)), 8)
+    for nothing in ([], [[1.0], [2.0]]):
+        sd, freedom = statistics.pooled_spread(nothing)
+        assert np.isnan(sd)
+        assert freedom == 0
+        assert np.isnan(statistics.reach_of_two(sd, freedom))
+
+
+def test_the_reach_of_two_values_is_students() -> None:
+    assert statistics.reach_of_two(2.0, 3) == pytest.approx(3.182446 * np.sqrt(2) * 2)
+    assert statistics.reach_of_two(2.0, 10**9) == pytest.approx(1.959964 * np.sqrt(2) * 2)
+    assert statistics.reach_of_two(1.0, 4, 0.8) == pytest.approx(1.533206 * np.sqrt(2))
+    for level in (95, 0):
+        with pytest.raises(ValueError, match="level is"):
+            statistics.reach_of_two(1.0, 4, level)
+
+
+def test_two_values_differ_by_less_than_their_reach_as_often_as_it_says() -> None:
+    """Though the spread is known from a few groups, each of a mean of its own."""
+    rng = np.random.default_rng(9)
+    below, below_normal = [], []
+    for _ in range(4000):
+        groups = [rng.normal(mean, 0.7, size) for mean, size in ((0, 2), (5, 2), (-3, 3))]
+        sd, freedom = statistics.pooled_spread(groups)
+        apart = abs(np.subtract(*rng.normal(2, 0.7, 2)))
+        below.append(apart < statistics.reach_of_two(sd, freedom))
+        below_normal.append(apart < statistics.reach_of_two(sd, 10**9))
+    assert np.mean(below) == pytest.approx(0.95, abs=0.012)
+    assert np.mean(below_normal) < 0.92  # a spread that is taken for known is too narrow
 
 
 def test_power_is_how_often_a_t_test_rejects() -> None:

@@ -1,6 +1,7 @@
 """The members in data/models-long: whole, of their recipes, known by their hashes, and better."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +14,9 @@ from xlx.family.recipes import LONG_RECIPES, read_recipe
 from xlx.models import loading
 
 FOLDER = paths.DATA / "models-long"
-MEMBERS = sorted(path.name for path in FOLDER.glob("mini-*"))
+#: Further runs of a recipe have their tables here, and no weights.
+RUNS = sorted(path.name for path in FOLDER.glob("mini-*-seed*"))
+MEMBERS = sorted({path.name for path in FOLDER.glob("mini-*")} - set(RUNS))
 
 
 def held_out(folder: Path) -> pd.Series:
@@ -46,6 +49,28 @@ def test_a_member_is_what_its_recipe_says(name: str) -> None:
     run = json.loads((folder / "run.json").read_text("utf-8"))
     assert run["steps"] == recipe.steps
     assert run["subwords_seen"] == pd.read_csv(folder / "losses.csv")["tokens"].max() >= 40e6
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
+    member, seed = name.split("-seed")
+    recipe, folder = replace(LONG_RECIPES[member], seed=int(seed)), FOLDER / name
+    assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
+    with pytest.raises(loading.NoHistoryError):
+        loading.checkpoints(str(folder))
+    recorded = loading.recorded_checkpoints(str(folder))
+    assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
+    prints = [
+        {checkpoint.fingerprint for checkpoint in recorded},
+        set(pd.read_csv(FOLDER / member / "checkpoints.csv")["fingerprint"]),
+    ]
+    assert not set.intersection(*prints)
+    seen, seen_first = (
+        json.loads((run / "run.json").read_text("utf-8"))["subwords_seen"]
+        for run in (folder, FOLDER / member)
+    )
+    assert seen == pytest.approx(seen_first, rel=0.01)
+    assert list(held_out(folder).index) == list(held_out(FOLDER / member).index)
 
 
 @pytest.mark.parametrize("name", [name for name in MEMBERS if (paths.MODELS / name).exists()])

@@ -1,6 +1,7 @@
 """What the folders of members tell: recipe, cost, losses, vocabularies, how often text was read."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,17 @@ def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
     assert members.passes([], {"en": 20}).empty
 
 
+def test_a_run_without_weights_lies_where_its_record_does(tmp_path: Path) -> None:
+    name = save(tmp_path, "mini-xlm")
+    for step in Path(name).glob("step-*"):
+        step.rmdir()
+    assert members.folder(name) is None
+    (Path(name) / "checkpoints.csv").write_text("step,fingerprint\n0,abc\n20,def\n")
+    assert members.folder(name) == Path(name)
+    assert members.recipe(name) == RECIPES["mini-xlm"]
+    assert members.held_out([name])["loss"].tolist() == [5.5, 5.0]
+
+
 def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
     name = save(tmp_path, "mini-xlm")
     old = describe(RECIPES["mini-xlm"]).replace("warmup_share", "warmup")
@@ -158,11 +170,14 @@ def cut_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [save(tmp_path, name) for name in names]
 
 
+def write_losses(name: str, rows: Sequence[tuple[int, str, float]]) -> None:
+    lines = [f"{step},{language},7,{loss}\n" for step, language, loss in rows]
+    (Path(name) / "held_out.csv").write_text("".join(["step,language,subwords,loss\n", *lines]))
+
+
 def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
     small, bert, large, decoder, _ = cut_alike
-    (Path(large) / "held_out.csv").write_text(
-        "step,language,subwords,loss\n20,de,7,5.65\n20,en,6,4.95\n"
-    )
+    write_losses(large, [(20, "de", 5.65), (20, "en", 4.95)])
     table = members.beside({large: small, bert: small, decoder: small})
     assert len(table) == 1  # neither another vocabulary nor another objective
     row = table.iloc[0]
@@ -170,6 +185,26 @@ def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
     assert row["unlike"] == "layers, hidden_size, intermediate_size"  # and not the rates
     assert (row["languages"], row["lower"]) == (2, 1)
     assert row["difference"] == pytest.approx(0.05)
+    assert np.isnan(row["between runs"])  # of which none is given
+
+
+def test_losses_stand_beside_what_runs_of_a_recipe_differ_by(
+    cut_alike: list[str], tmp_path: Path
+) -> None:
+    """Runs are compared at the last step of the shortest of those beside the member."""
+    small, _, large, *_, other = cut_alike
+    again, longer = (save(tmp_path / folder, "mini-xlmr") for folder in ("again", "longer"))
+    write_losses(small, [(20, "de", 5.5), (20, "en", 5.0), (80, "de", 3.0), (80, "en", 2.0)])
+    write_losses(again, [(0, "de", 9.0), (20, "de", 5.7), (20, "en", 5.2)])  # a mean of 5.45
+    write_losses(longer, [(20, "de", 5.4), (20, "en", 4.9), (40, "de", 4.0)])  # of 5.15
+    # a run beside itself: it differs by nothing, and that counts
+    runs = {"mini-xlmr": (small, [again, longer]), "mini-xlm": (other, [other])}
+    sd, freedom = members.loss_spread(runs)
+    squares = sum((mean - 5.2833333) ** 2 for mean in (5.25, 5.45, 5.15))
+    assert (sd, freedom) == (pytest.approx(np.sqrt(squares / 3)), 3)
+    assert members.loss_spread(runs | {"alone": (large, [])}) == (sd, freedom)
+    (row,) = members.beside({large: small}, runs).to_dict("records")
+    assert row["between runs"] == pytest.approx(3.182446 * np.sqrt(2) * sd)  # Student's t, 3 df
 
 
 # --- vocabularies --------------------------------------------------------------------------------
@@ -261,6 +296,49 @@ def test_passes_are_what_was_seen_over_what_there_is(tmp_path: Path, english: fl
     np.testing.assert_allclose(table["share"], shares)
     np.testing.assert_array_equal(table["subwords"], 2 * there)
     np.testing.assert_allclose(table["passes"], SEEN * shares / (2 * there))
+
+
+def test_passes_of_a_member_of_few_languages_are_over_these(tmp_path: Path) -> None:
+    there = {"de": 40, "en": 20, "ja": 60}
+    few = replace(RECIPES["mini-llama"], languages=("de", "en"), language_exponent=1.0)
+    table = members.passes([save(tmp_path, few)], there).set_index("language")
+    np.testing.assert_allclose(table["share"].dropna(), [2 / 3, 1 / 3])
+    pairs = save(tmp_path, replace(few, name="pairs", pair_share=0.2))  # of which text is not known
+    assert members.readers([pairs]) == []
+
+
+def test_shares_of_some_languages_are_of_what_a_member_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def counts(name: str, *, every: int) -> dict[str, int]:
+        asked.append((Path(name).name, every))
+        return {"de": 40, "en": 20, "ja": 60, "fr": 5}
+
+    monkeypatch.setattr(members, "subword_counts", counts)
+    made = replace(RECIPES["mini-xlmr"], language_exponent=0.5)
+    every = save(tmp_path, replace(made, name="every"))
+    few = save(tmp_path, replace(made, name="few", languages=("de", "ja")))
+    apart = save(tmp_path, replace(made, name="apart", english_share=0.8))
+    codes = ["de", "en", "ja", "fr"]
+    roots = np.sqrt([40, 20, 60, 5])
+    assert members.text_share(every, ["de", "ja"]) == pytest.approx(
+        (roots[0] + roots[2]) / roots.sum()
+    )
+    assert members.text_share(few, ["de"]) == pytest.approx(roots[0] / (roots[0] + roots[2]))
+    assert members.text_share(few, ["ja", "de"]) == pytest.approx(1)
+    assert members.text_share(few, ["en", "fr", "xx"]) == 0  # which it has not read
+    assert members.text_share(apart, ["en"], every=7) == pytest.approx(0.8)
+    assert members.text_share(apart, ["ja"]) == pytest.approx(
+        0.2 * roots[2] / (roots.sum() - roots[1])
+    )
+    for name in (every, few, apart):
+        assert members.text_share(name, codes) == pytest.approx(1)
+        assert members.text_share(name, []) == 0
+    assert set(asked) == {("every", 1), ("few", 1), ("apart", 1), ("apart", 7)}
+    with pytest.raises(ValueError, match=r"somebody/something has no recipe\.json: what it read"):
+        members.text_share("somebody/something", codes)
 
 
 def test_passes_in_brief() -> None:

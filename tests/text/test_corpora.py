@@ -53,6 +53,15 @@ def make(**sentences):
     return ParallelCorpus("made", texts, ids, ("d",) * n, "none", "here")
 
 
+def test_documents_are_named_by_the_ids_that_have_them():
+    corpus = make(en=["a", "b", "c", "d"])
+    assert corpora.documents(corpus) == corpus.ids  # each position its own
+    ids = ("test-en-news_a.b:0:0", "test-en-news_a.b:0:1", "test-en-news_a.b:1:2", "Jas.1.1")
+    assert corpora.documents(replace(corpus, ids=ids)) == (
+        *["test-en-news_a.b:0"] * 2, "test-en-news_a.b:1", "Jas.1.1",
+    )  # fmt: skip
+
+
 # --- a folder -------------------------------------------------------------------------------------
 
 

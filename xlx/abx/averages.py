@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.abx.checkpoint_scores import CheckpointScores, pair_weights
+from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores, pair_weights
 from xlx.abx.measurement import language_weights, layers_of_mean
 from xlx.core import checks, statistics
 
@@ -22,20 +22,21 @@ from xlx.core import checks, statistics
 class Average:
     """One or several averages: ``score`` ``(...)``, and what it changes by without each group.
 
-    ``left_out_change``: ``(..., n_groups)``; ``sizes``: positions of each group, ``(n_groups,)``.
+    ``left_out_change``: ``(..., n_groups)``; ``sizes``: positions of each group, ``(n_groups,)``;
+    ``texts``: SHA-256 of the text of each language, where it is known.
     """
 
     score: np.ndarray
     left_out_change: np.ndarray
     sizes: np.ndarray
+    texts: tuple[str, ...] = ()
 
     def __sub__(self, other: "Average") -> "Average":
         """The difference, on the same text."""
-        if not np.array_equal(self.sizes, other.sizes):
+        if not np.array_equal(self.sizes, other.sizes) or self.texts != other.texts:
             raise ValueError("two averages of different text have no difference on the same text")
-        return Average(
-            self.score - other.score, self.left_out_change - other.left_out_change, self.sizes
-        )
+        change = self.left_out_change - other.left_out_change
+        return Average(self.score - other.score, change, self.sizes, self.texts)
 
     @property
     def error(self) -> np.ndarray:
@@ -62,7 +63,7 @@ class Average:
         share, added = share[kept] / share[kept].sum(), added[..., kept]
         score = added @ share
         change = -share / (1 - share) * (added - score[..., None])
-        return Average(self.score + score, change, self.sizes[kept])
+        return Average(self.score + score, change, self.sizes[kept], self.texts)
 
 
 def average(
@@ -105,7 +106,12 @@ def average(
     left_out_change = kept[task][rows]
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
-    return Average(score, left_out_change, measured.sizes[over])
+    return Average(score, left_out_change, measured.sizes[over], measured.texts)
+
+
+def best_layer(measured: CheckpointScores) -> int:
+    """Where MD among sentences of like length is highest, the mean over pairs; 0: embeddings."""
+    return int(average(measured, MATCHED, by=["layer"]).score.argmax())
 
 
 def averaged_scores(

@@ -134,11 +134,13 @@ def checkpoint_scores(
 
 def _tell_of_missing(names: Sequence[Name], values: Sequence[work.Value | None]) -> None:
     """Warn of checkpoints without a value."""
-    missing = [name for name, value in zip(names, values, strict=True) if value is None]
-    if missing:
-        steps = ", ".join(f"{checkpoint.step:,}" for checkpoint in missing)
+    missing: dict[str, list[str]] = {}
+    for name, value in zip(names, values, strict=True):
+        if value is None:
+            missing.setdefault(name.name, []).append(f"{name.step:,}")
+    for series, steps in missing.items():
         warnings.warn(
-            f"{missing[0].name}: left out are the checkpoints {steps}: their weights are not "
+            f"{series}: left out are the checkpoints {', '.join(steps)}: their weights are not "
             "shipped, and their scores on this text, with these options, are not stored",
             stacklevel=3,
         )

@@ -6,6 +6,7 @@ other (`reversal`): the highest of several noisy scores is above a later one by 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -83,7 +84,7 @@ def section_claims(
     rows: dict[str, Mapping[str, object]] = {}
     for task, course in courses.items():
         lowest = min(course, key=lambda score: float(score.score))
-        above = Average(lowest.score - 0.5, lowest.left_out_change, lowest.sizes)
+        above = replace(lowest, score=lowest.score - 0.5)
         rows[f"{task} above 0.5 at its lowest checkpoint"] = _ends(above)
     fall, recovery = reversal(courses["LD"], seed=seed)
     rows["LD falls after its highest checkpoint"] = fall

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.abx import series, surface
-from xlx.abx.averages import Average, average, averaged_scores
+from xlx.abx.averages import Average, average, averaged_scores, best_layer
 from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores, checkpoint_scores
 from xlx.core import paths, statistics
 from xlx.text.corpora import ParallelCorpus
@@ -30,6 +30,39 @@ def last_scores(
     return {of.model: of for of in checkpoint_scores(states, corpus, **options)}
 
 
+def untrained_scores(
+    names: Sequence[str], corpus: ParallelCorpus, **options: object
+) -> dict[str, CheckpointScores]:
+    """Model → the scores of its checkpoint before training (step 0), where it has such."""
+    first = [series.history(name, recorded=True)[0] for name in names]
+    states = [state for state in first if getattr(state, "step", None) == 0]
+    if not states:
+        return {}
+    return {of.model: of for of in checkpoint_scores(states, corpus, **options)}
+
+
+def scored_runs(
+    runs: Mapping[str, tuple[str, Sequence[str]]], corpus: ParallelCorpus, **options: object
+) -> dict[str, list[CheckpointScores]]:
+    """Recipe → the scores of its runs, each of another seed, at one step.
+
+    ``runs``: recipe → the run that stands for it, and the others. All are taken at the last step
+    of the shortest of the others, which the first must have kept; ValueError where it has not. A
+    recipe of one run is left out.
+    """
+    scored = {}
+    for recipe, (first, others) in runs.items():
+        if not others:
+            continue
+        histories = [series.history(name, recorded=True) for name in (first, *others)]
+        step = min(history[-1].step for history in histories[1:])
+        states = [{state.step: state for state in history} for history in histories]
+        if missing := [of[0].name for of in histories if step not in {s.step for s in of}]:
+            raise ValueError(f"{missing[0]} has no checkpoint at step {step:,}, as other runs have")
+        scored[recipe] = checkpoint_scores([of[step] for of in states], corpus, **options)
+    return scored
+
+
 def layer_scores(measured: Mapping[str, CheckpointScores]) -> pd.DataFrame:
     """Scores by layer with intervals: `averages.averaged_scores`."""
     return averaged_scores(list(measured.values()), SCORED, by=["layer"])
@@ -38,12 +71,18 @@ def layer_scores(measured: Mapping[str, CheckpointScores]) -> pd.DataFrame:
 def layer_table(by_layer: pd.DataFrame) -> pd.DataFrame:
     """Scores of tasks and members, a column a layer; both in the order given."""
     wide = by_layer.pivot(index=["task", "model"], columns="layer", values="score")
-    return wide.loc[list(dict.fromkeys(zip(by_layer["task"], by_layer["model"], strict=True)))]
+    return wide.loc[[(task, model) for task in SCORED for model in by_layer["model"].unique()]]
 
 
-def best_layer(measured: CheckpointScores) -> int:
-    """The layer of highest MD among sentences of like length."""
-    return int(average(measured, MATCHED, by=["layer"]).score.argmax())
+def surface_table(
+    lines: Mapping[str, pd.DataFrame], models_of: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """`courses.surface_lines` by vocabulary; ``models_of``: vocabulary → its models."""
+    rows = pd.concat(lines, names=["scores of", None]).reset_index(level=0)
+    vocabularies = {models[0]: kind for kind, models in models_of.items()}
+    rows = rows.assign(vocabulary=rows["model"].map(vocabularies)).dropna(subset="vocabulary")
+    wide = rows.pivot(index=["scores of", "vocabulary"], columns="task", values="score")
+    return wide.reindex(columns=SCORED)
 
 
 def layer_sets(
@@ -153,9 +192,9 @@ def run_spread(
 def beside_runs(differences: pd.DataFrame, spread: pd.DataFrame) -> pd.DataFrame:
     """`score_differences` with what two runs of one recipe differ by (`run_spread`).
 
-    Added are ``between runs``: in 95 % of cases two runs differ by less; ``beyond both``: whether
-    the difference is larger than the text and the runs may make it ("higher", "lower", "no"), the
-    two half widths taken together as of independent errors.
+    Added are ``between runs``: in 95 % of cases two runs differ by less; ``least`` and ``most``:
+    the interval over documents widened by that, the half widths taken together as of independent
+    errors; ``beyond both``: on which side of zero it lies ("higher", "lower"), or "no".
     """
     table = differences.merge(spread, on=["layers", "task"], how="left", validate="many_to_one")
     between = [
@@ -168,17 +207,17 @@ def beside_runs(differences: pd.DataFrame, spread: pd.DataFrame) -> pd.DataFrame
         ["not known", "higher", "lower"],
         "no",
     )
+    ends = {"least": table["value"] - reach, "most": table["value"] + reach}
     kept = table.drop(columns=["sd", "freedom"])
-    return kept.assign(**{"between runs": between, "beyond both": beyond})
+    return kept.assign(**{"between runs": between, **ends, "beyond both": beyond})
 
 
 def difference_table(differences: pd.DataFrame, layers: str) -> pd.DataFrame:
-    """`beside_runs` of some layers, a row a pair of models, a block a task."""
+    """`beside_runs` of some layers: a row a task and pair of models, in the order given."""
     rows = differences[differences["layers"] == layers]
-    values = ["value", "low", "high", "between runs", "beyond both"]
-    wide = rows.pivot(index=["model", "reference"], columns="task", values=values)
-    order = list(dict.fromkeys(zip(rows["model"], rows["reference"], strict=True)))
-    return wide.swaplevel(axis=1).loc[order, [(task, value) for task in SCORED for value in values]]
+    rows = pd.concat([rows[rows["task"] == task] for task in SCORED])
+    shown = ["value", "low", "high", "between runs", "beyond both"]
+    return rows.set_index(["task", "model", "reference"])[shown]
 
 
 def few_and_many(

@@ -12,8 +12,8 @@ they come, as `xlx.settings` says,
 Every value has its provenance (`xlx.core.provenance`), and `report` says in one line where those of
 a notebook came from.
 
-    MEASURED = work.Kind("abx", _measured, version=1, tolerance=1e-4)
-    value = work.result(MEASURED, {"model": fingerprint, "text": text_hash}, name, corpus)
+    FERTILITY = work.Kind("fertility", _fertility, version=1)
+    value = work.result(FERTILITY, {"model": fingerprint, "text": text_hash}, name, corpus)
 """
 
 import json

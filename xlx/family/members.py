@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer
 
@@ -48,7 +49,7 @@ def folder(name: str) -> Path | None:
 
 
 def title(name: str) -> str:
-    """The name of a model without the path to it, as `xlx.abx.series` writes it."""
+    """The name of a model without the path to it, as `xlx.models.loading.series_name` writes it."""
     return Path(name).name if Path(name).is_dir() else name
 
 
@@ -165,8 +166,28 @@ def held_out_table(grouped: pd.DataFrame) -> pd.DataFrame:
     return mean.assign(lowest=language.first(), highest=language.last())
 
 
+def loss_spread(runs: Mapping[str, tuple[str, Sequence[str]]]) -> tuple[float, int]:
+    """`statistics.pooled_spread` of the mean held-out losses of runs of one recipe.
+
+    ``runs``: recipe → the run that stands for it, and others, of other seeds; each at the last step
+    of the shortest of the others. ValueError where the first has no losses at that step.
+    """
+    groups = []
+    for first, others in runs.values():
+        if not others:
+            continue
+        columns = ["step", "language", "loss"]
+        tables = [_tables([name], "held_out.csv", columns) for name in (first, *others)]
+        step = min(table["step"].max() for table in tables[1:])
+        means = [float(table.loc[table["step"] == step, "loss"].mean()) for table in tables]
+        if np.isnan(means[0]):
+            raise ValueError(f"{first} has no held-out losses at step {step:,}, as other runs have")
+        groups.append(means)
+    return statistics.pooled_spread(groups)
+
+
 def beside(
-    references: Mapping[str, str], runs: Mapping[str, Sequence[str]] | None = None
+    references: Mapping[str, str], runs: Mapping[str, tuple[str, Sequence[str]]] | None = None
 ) -> pd.DataFrame:
     """Held-out losses of members less those of their references, where they can be compared.
 
@@ -174,12 +195,9 @@ def beside(
     ``model``, ``reference``, ``unlike`` (the settings in which they differ), ``languages`` (that
     were measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats),
     ``between runs`` (in 95 % of cases the means of two runs of one recipe differ by less;
-    ``runs``: a recipe → its runs).
+    ``runs`` as for `loss_spread`).
     """
-    losses_of_runs = (
-        [held_out([run])["loss"].mean() for run in of_recipe] for of_recipe in (runs or {}).values()
-    )
-    between = statistics.reach_of_two(*statistics.pooled_spread(losses_of_runs))
+    between = statistics.reach_of_two(*loss_spread(runs or {}))
     rows = []
     for name, other in references.items():
         comparable = recipe(name) and recipe(other) and len(decoders([name, other])) != 1
@@ -302,13 +320,20 @@ SUBWORD_COUNTS = work.Kind("pretraining-subwords", _subwords, version=1, toleran
 
 
 def text_share(name: str, codes: Sequence[str], *, every: int = 1) -> float:
-    """The share of what a member read that is of some languages; ValueError without a recipe."""
+    """The share of what a member read that is of some languages.
+
+    ValueError without a recipe; its weights must be here, as its vocabulary is.
+    """
     if (made := recipe(name)) is None:
         raise ValueError(f"{name} has no recipe.json: what it read is not known")
-    there = pd.Series(subword_counts(name, every=every))
-    there = there[list(made.languages)] if made.languages else there
-    shares = pretraining_text.shares(there, made.language_exponent, made.english_share)
+    shares = _shares(made, pd.Series(subword_counts(name, every=every)))
     return float(shares.reindex(list(codes), fill_value=0).sum())
+
+
+def _shares(made: MemberRecipe, subwords: pd.Series) -> pd.Series:
+    """Share of each of a recipe's languages in what it reads."""
+    known = subwords[list(made.languages)] if made.languages else subwords
+    return pretraining_text.shares(known, made.language_exponent, made.english_share)
 
 
 def readers(names: Sequence[str]) -> list[str]:
@@ -317,7 +342,8 @@ def readers(names: Sequence[str]) -> list[str]:
     cuts = {}
     for name in names:
         made = recipe(name)
-        if made is not None and set(made.objectives) <= {"mlm", "clm"} and _read(name, "run.json"):
+        alone = made is not None and not made.pair_share and set(made.objectives) <= {"mlm", "clm"}
+        if alone and _read(name, "run.json"):
             cuts[name] = loading.tokenizer(name).backend_tokenizer.to_str()
     return [name for name, cut in cuts.items() if cut == next(iter(cuts.values()))]
 
@@ -331,8 +357,8 @@ def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
     empty = pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])
     there, parts = pd.Series(subwords).rename_axis("language"), []
     for name in names:
-        made, seen = recipe(name), json.loads(_read(name, "run.json"))["subwords_seen"]
-        share = pretraining_text.shares(there, made.language_exponent, made.english_share)
+        seen = json.loads(_read(name, "run.json"))["subwords_seen"]
+        share = _shares(recipe(name), there)
         part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})
         parts.append(part.reset_index().assign(model=title(name)))
     return pd.concat(parts, ignore_index=True)[list(empty)] if parts else empty

@@ -329,7 +329,7 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = _TASKS) ->
     """Differences of two models with intervals, a row a pair of models, a panel a task.
 
     ``table`` has ``model``, ``reference``, ``task``, ``layers`` (up to two sets of them, a mark
-    each), ``value``, ``low`` and ``high``.
+    each), ``value``, ``low`` and ``high``; ``least`` and ``most`` are a wider, thinner interval.
     """
     table = table.assign(pair=table["model"] + " − " + table["reference"])
     table = pd.concat([rows_of(table, task=task) for task in tasks])
@@ -338,7 +338,7 @@ def paired_differences(table: pd.DataFrame, *, tasks: Sequence[str] = _TASKS) ->
         table, item="pair", value="value", series="layers", panel="task", columns=len(tasks),
         looks={name: look("0.2" if hollow else BLUE, mark, hollow=hollow)
                for name, hollow, mark in kinds},
-        width=3.1, lane=0.13, sharex=False,
+        wide=("least", "most"), width=3.1, lane=0.13, sharex=False,
     )  # fmt: skip
     across(on, 0, **ZERO | {"linestyle": "-"})
     return on.titles(NAMES).done("difference (share)")

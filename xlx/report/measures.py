@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.abx import surface
-from xlx.abx.averages import Average, average, averaged_scores
+from xlx.abx.averages import Average, average, averaged_scores, best_layer
 from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores, checkpoint_scores
 from xlx.mexa.measures import PivotScores
 from xlx.models import batching, embeddings, folders, loading
@@ -89,11 +89,6 @@ def measure_reported(
     )
     aligned = pivot_alignment(model.name, corpus, pivot, **options)
     return Measured(model, raw, centred, aligned, best_layer(raw))
-
-
-def best_layer(scores: CheckpointScores) -> int:
-    """Where MD among sentences of like length is highest, the mean over pairs; 0: embeddings."""
-    return int(average(scores, MATCHED, by=["layer"]).score.argmax())
 
 
 def reference_scores_of(

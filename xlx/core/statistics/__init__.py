@@ -15,7 +15,6 @@ from xlx.core.statistics.correlations import (
 )
 from xlx.core.statistics.intervals import (
     bootstrap_kernel,
-    grouped_error,
     half_width,
     interval,
     jackknife_error,
@@ -44,7 +43,6 @@ __all__ = [
     "correlations",
     "explained",
     "fitted_line",
-    "grouped_error",
     "half_width",
     "interval",
     "jackknife_error",

@@ -32,28 +32,6 @@ def jackknife_error(influence: np.ndarray, order: int = 2) -> np.ndarray:
     return np.sqrt(4 * (n - 1) / (n * (n - 2) ** 2) * squares)
 
 
-def grouped_error(
-    influence: np.ndarray, groups: Sequence[object] | np.ndarray, order: int = 2
-) -> np.ndarray:
-    """`jackknife_error` where positions of one group (a document) may depend on each other.
-
-    What is left out is a group; to first order in its share of the positions, as in a linearised
-    delete-a-group jackknife, its influences add up:
-
-        k / (k - 1) · Σ over the k groups of (order / n · Σ over its positions of (g_i - U))²
-
-    ValueError for fewer than two groups.
-    """
-    names, codes = np.unique(np.asarray(groups).astype(str), return_inverse=True)
-    if len(names) < 2:
-        raise ValueError("an interval over groups needs two of them or more, and there is one")
-    influence = influence.astype(np.float64)
-    apart = influence - influence.mean(axis=-1, keepdims=True)
-    sums = apart @ (codes[:, None] == np.arange(len(names)))
-    n = influence.shape[-1]
-    return order / n * np.sqrt(len(names) / (len(names) - 1) * (sums**2).sum(axis=-1))
-
-
 def left_out_error(
     score: np.ndarray | float, left_out: np.ndarray, sizes: Sequence[int] | np.ndarray
 ) -> np.ndarray:
@@ -63,7 +41,7 @@ def left_out_error(
 
         k / (k - 1) · Σ over the groups of ((1 - size / n) (score without it - score))²
 
-    For a mean it is `grouped_error` to the letter, with a position a group the ordinary jackknife.
+    With a position a group it is the ordinary jackknife.
     It asks nothing of the score: of a ratio, such as MD under a mask, too. NaN where a score
     without a group is one. ValueError for fewer than two groups.
     """
