@@ -6,6 +6,7 @@ of some recipes (`run_spread`), and stands beside every difference (`beside_runs
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -175,17 +176,17 @@ def run_spread(
 
     ``runs``: recipe → its runs, each of another seed; `statistics.pooled_spread` of their scores.
     """
-    values: dict[tuple[str, str], list[list[float]]] = {}
-    for of_recipe in runs.values():
-        options = [layer_sets(of, embedding_layer=embedding_layer) for of in of_recipe]
-        for layers in (MEAN, BEST):
-            for task in SCORED:
-                scores = [
-                    float(average(of, task, **its[layers]).score)
-                    for of, its in zip(of_recipe, options, strict=True)
-                ]
-                values.setdefault((layers, task), []).append(scores)
-    rows = [(*key, *statistics.pooled_spread(scores)) for key, scores in values.items()]
+    by_recipe = [
+        [(of, layer_sets(of, embedding_layer=embedding_layer)) for of in of_recipe]
+        for of_recipe in runs.values()
+    ]
+    rows = []
+    for layers, task in product((MEAN, BEST), SCORED):
+        scores = [
+            [float(average(of, task, **sets[layers]).score) for of, sets in of_recipe]
+            for of_recipe in by_recipe
+        ]
+        rows.append((layers, task, *statistics.pooled_spread(scores)))
     return pd.DataFrame(rows, columns=["layers", "task", "sd", "freedom"])
 
 
