@@ -40,7 +40,7 @@ model = {auto}.from_pretrained("{where}")
 |---|---|
 | learns from | {objectives} |
 | text | Common Voice (CC0), Tatoeba (CC BY 2.0 FR), NTREX-128 (CC BY-SA 4.0), New Testaments (public domain; pt CC BY 3.0 BR) in 36 languages |
-| languages |{codes} share ~ (subwords) ^ {recipe.language_exponent}, {english} |
+| languages |{codes} share ~ (subwords) ^ {recipe.language_exponent}, {english}{pairs} |
 | seen | {run[subwords_seen]:,} subwords in {run[steps]:,} steps |
 | took | {run[minutes]:.0f} minutes on {run[device]}, torch {run[torch]}, {precision} |
 | loss at the end | {final} nats, in training |
@@ -85,6 +85,8 @@ def model_card(
         codes=f" of them: {', '.join(recipe.languages)};" if recipe.languages else "",
         english="English as every other" if share is None
         else f"English fixed at {share:.0%}, the others share the rest so",
+        pairs=f"; {recipe.pair_share:.0%} of the rows hold translations, a sentence behind its own"
+        if recipe.pair_share else "",
         precision="bfloat16 autocast" if products == "bfloat16" else products,
         final=", ".join(f"{row.objective} {row.loss:.2f}" for row in last.itertuples()),
         steps=", ".join(f"{step:,}" for step in recipe.checkpoint_steps()),
