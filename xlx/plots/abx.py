@@ -279,10 +279,9 @@ def training_losses(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     in order, as they are called in the titles.
     """
     table = pd.concat([rows_of(table, objective=name) for name in names])
-    longest = table.groupby(["objective", "model"]).size().max()
-    on = curves(table, x="step", value="loss", series="model", panel="objective",
-                every=max(1, longest // 8), sharey=False, width=2.8, height=2.4,
-                linewidth=1.1)  # fmt: skip
+    every = max(1, table["step"].nunique() // 8)
+    on = curves(table, x="step", value="loss", series="model", panel="objective", every=every,
+                sharey=False, width=2.8, height=2.4, linewidth=1.1)  # fmt: skip
     for axes in on.titles(names).axes.values():
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.locator_params(axis="x", nbins=5)
