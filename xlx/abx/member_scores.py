@@ -208,9 +208,9 @@ def beside_runs(differences: pd.DataFrame, spread: pd.DataFrame) -> pd.DataFrame
         ["not known", "higher", "lower"],
         "no",
     )
-    ends = {"least": table["value"] - reach, "most": table["value"] + reach}
+    wider = {"least": table["value"] - reach, "most": table["value"] + reach}
     kept = table.drop(columns=["sd", "freedom"])
-    return kept.assign(**{"between runs": between, **ends, "beyond both": beyond})
+    return kept.assign(**{"between runs": between, **wider, "beyond both": beyond})
 
 
 def difference_table(differences: pd.DataFrame, layers: str) -> pd.DataFrame:
