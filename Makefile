@@ -11,8 +11,8 @@ SCHEDULER =
 RESTAMP =
 ARGS =
 # The longest first, so that two side by side end together.
-MEMBERS := mini-llama-large mini-xlmr-large mini-llama mini-llama-en80 mini-llama-en95 mini-infoxlm \
-	mini-mbert mini-xlm mini-xlmr
+MEMBERS := mini-xlmr-large mini-llama mini-llama-bi20 mini-llama-bi2 mini-llama-en80 mini-llama-en95 \
+	mini-mbert mini-xlm mini-xlmr mini-xlmr-6 mini-infoxlm
 PYTHON ?= python3
 
 VENV := .venv
@@ -131,7 +131,7 @@ report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MOD
 
 # One thread each, two side by side: the shipped members were made so, and another number of threads
 # adds up in another order. MODEL=base-xlmr DEVICE=cuda trains the large-scale version on a GPU.
-pretrain: $(READY) | $(TOOLS) ## train the miniature models, into build/models (2 hours; resumes) [MODEL=mini-xlm] [DEVICE=cuda]
+pretrain: $(READY) | $(TOOLS) ## train the miniature models, into build/models (8 hours; resumes) [MODEL=mini-xlm] [DEVICE=cuda]
 	@$(MAKE) --no-print-directory -j2 $(addprefix pretrain-,$(if $(MODEL),$(MODEL),$(MEMBERS)))
 
 pretrain-%: $(READY) | $(TOOLS)

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from xlx.family import pretraining, pretraining_text, vocabulary
 from xlx.family.pretraining_text import LinesById, PretrainingText
-from xlx.family.recipes import LONG_RECIPES, RECIPES, MemberRecipe
+from xlx.family.recipes import RECIPES, MemberRecipe
 
 WORDS = {
     "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],
@@ -43,7 +43,7 @@ def lines() -> dict[str, list[str]]:
 
 def recipe(member: str = "mini-infoxlm", **changes: object) -> MemberRecipe:
     """A member's recipe at a size for tests."""
-    of_member = (LONG_RECIPES | RECIPES)[member]
+    of_member = RECIPES[member]
     small = {
         "vocabulary": 100 if of_member.architecture == "bert" else 400,
         "layers": 2,

@@ -33,8 +33,8 @@ CHANGED: dict[str, dict] = {
     "masked_15": {"masked_share": 0.15},
     "masked_50": {"masked_share": 0.5},
     "vocabulary_12000": {"vocabulary": 12_000},
-    "six_languages": {"languages": recipes.LONG_RECIPES["mini-xlmr-6"].languages},
-    "twelve_languages": {"languages": recipes.LONG_RECIPES["mini-xlmr-12"].languages},
+    "six_languages": {"languages": recipes.RECIPES["mini-xlmr-6"].languages},
+    "twelve_languages": {"languages": recipes.RECIPES["mini-xlmr-12"].languages},
     "positions_rotary": {"positions": "rotary"},
     "positions_modernbert": {},
     "positions_sinusoid": {},
@@ -114,7 +114,7 @@ def untrained_by(made: Callable[[recipes.MemberRecipe], torch.nn.Module]) -> Ite
 
 def trial(name: str, steps: int, corpus: corpora.ParallelCorpus) -> dict[str, object]:
     """Train a trial, and measure its last checkpoint."""
-    recipe = replace(recipes.LONG_RECIPES["mini-xlmr"], steps=steps, **CHANGED[name])
+    recipe = replace(recipes.RECIPES["mini-xlmr"], steps=steps, **CHANGED[name])
     recipe = replace(recipe, name=f"trial-{name}", history=False)
     folder = paths.BUILD / "trials" / name
     if not pretraining.finished(recipe, folder):

@@ -10,7 +10,7 @@ import pytest
 from tests import toy
 from xlx.core import paths
 from xlx.core.ledger import Ledger
-from xlx.family.recipes import LONG_RECIPES, read_recipe
+from xlx.family.recipes import RECIPES, read_recipe
 from xlx.models import loading
 
 FOLDER = paths.DATA / "models-long"
@@ -27,14 +27,14 @@ def held_out(folder: Path) -> pd.Series:
 
 def test_members_are_of_the_long_series() -> None:
     assert MEMBERS
-    assert set(MEMBERS) <= set(LONG_RECIPES)
+    assert set(MEMBERS) <= set(RECIPES)
     told = (FOLDER / "README.md").read_text("utf-8")
     assert all(f"({name}/README.md)" in told for name in MEMBERS)
 
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_member_is_what_its_recipe_says(name: str) -> None:
-    recipe, folder = LONG_RECIPES[name], FOLDER / name
+    recipe, folder = RECIPES[name], FOLDER / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
     recorded = loading.recorded_checkpoints(str(folder))
     assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
@@ -54,7 +54,7 @@ def test_a_member_is_what_its_recipe_says(name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
     member, seed = name.split("-seed")
-    recipe, folder = replace(LONG_RECIPES[member], seed=int(seed)), FOLDER / name
+    recipe, folder = replace(RECIPES[member], seed=int(seed)), FOLDER / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
     with pytest.raises(loading.NoHistoryError):
         loading.checkpoints(str(folder))

@@ -10,7 +10,7 @@ import yaml
 
 from xlx.core import paths
 from xlx.family import model_cards
-from xlx.family.recipes import LONG_RECIPES, read_recipe
+from xlx.family.recipes import RECIPES, read_recipe
 
 #: The cards of both series.
 CARDS = sorted(
@@ -43,7 +43,7 @@ RUN = {
 
 
 def card(name: str) -> str:
-    recipe = LONG_RECIPES[name]
+    recipe = RECIPES[name]
     losses = [
         {"step": step, "objective": objective, "loss": loss + k / 10}
         for step, loss in ((50, 8.0), (recipe.steps, 4.0))

@@ -5,6 +5,6 @@ reads: checkpoints, losses, a model card. ``python -m xlx.family.pretraining`` t
 (`make pretrain`); `members` tells what the folders of the shipped ones say.
 """
 
-from xlx.family.recipes import LONG_RECIPES, RECIPES, MemberRecipe
+from xlx.family.recipes import RECIPES, MemberRecipe
 
-__all__ = ["LONG_RECIPES", "RECIPES", "MemberRecipe"]
+__all__ = ["RECIPES", "MemberRecipe"]

@@ -4,9 +4,8 @@ A model whose training text, recipe and every checkpoint are known can be asked 
 downloaded one cannot. `recipes` says what the members are, `objectives` what they learn. Each batch
 depends on ``(seed, step)`` alone, so a run that was stopped goes on as if it had not been.
 
-    python -m xlx.family.pretraining mini-xlmr
     python -m xlx.family.pretraining mini-xlm mini-infoxlm --out build/models
-    python -m xlx.family.pretraining mini-xlmr --long --out build/models
+    python -m xlx.family.pretraining mini-xlmr --seed 2 --out build/seed2
     python -m xlx.family.pretraining base-infoxlm --device cuda --out build/models
 """
 
@@ -35,7 +34,14 @@ from xlx.family import model_cards, objectives, pretraining_text, vocabulary
 from xlx.family.batches import Batches, held_out_batches
 from xlx.family.muon import products_in
 from xlx.family.pretraining_text import PretrainingText
-from xlx.family.recipes import LONG_RECIPES, RECIPES, MemberRecipe, continues, describe, read_recipe
+from xlx.family.recipes import (
+    FIRST_RECIPES,
+    RECIPES,
+    MemberRecipe,
+    continues,
+    describe,
+    read_recipe,
+)
 from xlx.family.vocabulary import BERT_TOKENS, XLMR_TOKENS
 from xlx.models import identity
 from xlx.models.folders import quiet
@@ -323,23 +329,23 @@ def finished(recipe: MemberRecipe, out: Path) -> bool:
 
 
 def _options(arguments: list[str] | None) -> tuple[argparse.Namespace, list[MemberRecipe]]:
-    known = list(RECIPES | LONG_RECIPES)
+    known = list(RECIPES)
     parser = argparse.ArgumentParser(
         prog="python -m xlx.family.pretraining",
         description="Train miniature models from the shipped text, or go on with them.",
     )
     parser.add_argument("names", nargs="+", choices=known, metavar="name", help=", ".join(known))
     parser.add_argument(
-        "--long", action="store_true", help="the series of ten times the text, at a constant rate"
+        "--first", action="store_true", help="the series of a tenth of the text, at a falling rate"
     )
-    parser.add_argument("--out", type=Path, default=paths.MODELS, help="gets a folder <name>")
+    parser.add_argument("--out", type=Path, required=True, help="gets a folder <name>")
     parser.add_argument("--steps", type=int, help="length of the run")
     parser.add_argument("--seed", type=int, help="of the initial weights and of the batches")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
-    recipes = LONG_RECIPES if options.long else RECIPES
+    recipes = FIRST_RECIPES if options.first else RECIPES
     if missing := [name for name in options.names if name not in recipes]:
-        parser.error(f"{', '.join(missing)}: only {'without' if options.long else 'with'} --long")
+        parser.error(f"{', '.join(missing)}: not in the first series")
     changes = {"steps": options.steps, "seed": options.seed}
     changes = {key: value for key, value in changes.items() if value is not None}
     return options, [replace(recipes[name], **changes) for name in options.names]
