@@ -182,7 +182,8 @@ def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
     assert len(table) == 1  # neither another vocabulary nor another objective
     row = table.iloc[0]
     assert (row["model"], row["reference"]) == ("mini-xlmr-large", "mini-xlmr")
-    assert row["unlike"] == "layers, hidden_size, intermediate_size"  # and not the rates
+    rates = "learning_rate, matrix_learning_rate"
+    assert row["unlike"] == f"hidden_size, intermediate_size, {rates}"
     assert (row["languages"], row["lower"]) == (2, 1)
     assert row["difference"] == pytest.approx(0.05)
     assert np.isnan(row["between runs"])  # of which none is given

@@ -70,7 +70,7 @@ def test_every_file_of_a_checkpoint_is_on_record() -> None:
 
 def test_all_together_weigh_what_is_promised() -> None:
     files = [path for path in paths.MODELS.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) <= 110e6
+    assert sum(path.stat().st_size for path in files) <= 70e6
 
 
 def test_members_that_cut_alike_share_one_vocabulary() -> None:
@@ -93,7 +93,8 @@ def test_members_learn_from_as_many_steps_and_subwords() -> None:
 def test_a_member_is_what_its_recipe_says(name: str) -> None:
     recipe, folder = FIRST_RECIPES[name], paths.MODELS / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
-    assert steps(name) == recipe.checkpoint_steps()
+    kept = recipe.checkpoint_steps()
+    assert steps(name) == (kept if recipe.decoder else sorted({kept[0], kept[-1]}))
     assert pretraining.finished(recipe, folder)
     assert not [path for path in folder.rglob(".*")]  # nothing half written
     fresh = objectives.untrained(recipe)
