@@ -1,6 +1,7 @@
 """A toy of the family: ten words in three languages, and recipes that train in a second."""
 
 import functools
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from safetensors.torch import load_file
 
 from xlx.family import pretraining, pretraining_text, vocabulary
 from xlx.family.pretraining_text import LinesById, PretrainingText
-from xlx.family.recipes import RECIPES, MemberRecipe
+from xlx.family.recipes import RECIPES, MemberRecipe, describe
 
 WORDS = {
     "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],
@@ -19,6 +20,8 @@ WORDS = {
     "ja": list("家木水日犬猫麦乳石風"),
 }
 
+#: Subwords seen by the members of `member_files`.
+SEEN = 5000
 #: One member of each architecture; the encoder with all objectives.
 MEMBERS = ("mini-infoxlm", "mini-mbert", "mini-llama", "mini-roformer")
 
@@ -90,3 +93,22 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
     """Whether two states are the same, bit by bit."""
     return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
+
+
+def member_files(root: Path, recipe: MemberRecipe | str, *, run: bool = True) -> str:
+    """The files of a member that has two checkpoints, without weights."""
+    recipe = RECIPES[recipe] if isinstance(recipe, str) else recipe
+    folder = root / recipe.name
+    for step in (0, 20):
+        (folder / f"step-{step:06d}").mkdir(parents=True)
+    (folder / "recipe.json").write_text(describe(recipe))
+    if run:
+        cost = {"parameters": 123, "steps": 20, "subwords_seen": SEEN, "minutes": 1.5}
+        (folder / "run.json").write_text(json.dumps(cost))
+    (folder / "losses.csv").write_text(
+        "step,tokens,objective,loss,learning_rate\n10,2500,mlm,5.0,0.1\n20,5000,mlm,4.0,0.1\n"
+    )
+    (folder / "held_out.csv").write_text(
+        "step,language,subwords,loss\n0,de,7,9.0\n20,de,7,5.5\n20,en,6,5.0\n"
+    )
+    return str(folder)

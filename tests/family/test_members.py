@@ -1,7 +1,5 @@
 """What the folders of members tell: recipe, cost, losses, vocabularies, how often text was read."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,44 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests import tiny
+from tests import tiny, toy
+from tests.family.conftest import SHIPPED
 from xlx.core import paths
-from xlx.family import members, pretraining_text, vocabulary
-from xlx.family.recipes import RECIPES, MemberRecipe, describe
+from xlx.family import loss_tables, members, pretraining_text, vocabulary
+from xlx.family.recipes import RECIPES, describe
 from xlx.models import loading
 from xlx.text.corpora import ParallelCorpus
 
-SEEN = 5000
-SHIPPED = ["mini-xlmr", "mini-mbert", "mini-llama-en80"]
 TEXT = {
     "en": ("Too short.", "A sentence of fifty or so characters, as it is due.", "And a last one."),
     "fi": ("Lyhyt.", "Lause, jossa on noin viisikymmentä merkkiä, kuten kuuluu.", "Viimeinen."),
 }
 CORPUS = ParallelCorpus("toy", TEXT, ("0", "1", "2"), ("",) * 3, "none", "made up")
-
-
-def save(root: Path, recipe: MemberRecipe | str, *, run: bool = True) -> str:
-    """The files of a member that has two checkpoints, without weights."""
-    recipe = RECIPES[recipe] if isinstance(recipe, str) else recipe
-    folder = root / recipe.name
-    for step in (0, 20):
-        (folder / f"step-{step:06d}").mkdir(parents=True)
-    (folder / "recipe.json").write_text(describe(recipe))
-    if run:
-        cost = {"parameters": 123, "steps": 20, "subwords_seen": SEEN, "minutes": 1.5}
-        (folder / "run.json").write_text(json.dumps(cost))
-    (folder / "losses.csv").write_text(
-        "step,tokens,objective,loss,learning_rate\n10,2500,mlm,5.0,0.1\n20,5000,mlm,4.0,0.1\n"
-    )
-    (folder / "held_out.csv").write_text(
-        "step,language,subwords,loss\n0,de,7,9.0\n20,de,7,5.5\n20,en,6,5.0\n"
-    )
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def vocabularies() -> members.Vocabularies:
-    return members.distinct_vocabularies(SHIPPED)
 
 
 # --- what a member is ----------------------------------------------------------------------------
@@ -56,8 +29,8 @@ def test_the_overview_tells_what_members_are_and_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "MODELS", tmp_path / "shipped")
-    save(tmp_path / "shipped", "mini-xlm")
-    decoder = save(tmp_path, "mini-llama-en95", run=False)
+    toy.member_files(tmp_path / "shipped", "mini-xlm")
+    decoder = toy.member_files(tmp_path, "mini-llama-en95", run=False)
     table = members.overview(["mini-xlm", decoder]).set_index("model")
     assert list(table.index) == ["mini-xlm", "mini-llama-en95"]  # a path is no name
     assert list(table) == [
@@ -79,26 +52,26 @@ def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
         assert row["model"] == name.removeprefix(f"{tmp_path}/")
         assert row.drop("model").isna().all()
         assert members.recipe(name) is None
-        assert members.losses([name]).empty
-        assert members.held_out([name]).empty
+        assert loss_tables.losses([name]).empty
+        assert loss_tables.held_out([name]).empty
         assert members.recipe_differences({name: "mini-xlmr", "mini-xlmr": name}).empty
         assert members.readers([name]) == members.decoders([name]) == []
     assert members.passes([], {"en": 20}).empty
 
 
 def test_a_run_without_weights_lies_where_its_record_does(tmp_path: Path) -> None:
-    name = save(tmp_path, "mini-xlm")
+    name = toy.member_files(tmp_path, "mini-xlm")
     for step in Path(name).glob("step-*"):
         step.rmdir()
     assert members.folder(name) is None
     (Path(name) / "checkpoints.csv").write_text("step,fingerprint\n0,abc\n20,def\n")
     assert members.folder(name) == Path(name)
     assert members.recipe(name) == RECIPES["mini-xlm"]
-    assert members.held_out([name])["loss"].tolist() == [5.5, 5.0]
+    assert loss_tables.held_out([name])["loss"].tolist() == [5.5, 5.0]
 
 
 def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
-    name = save(tmp_path, "mini-xlm")
+    name = toy.member_files(tmp_path, "mini-xlm")
     old = describe(RECIPES["mini-xlm"]).replace("warmup_share", "warmup")
     (tmp_path / "mini-xlm" / "recipe.json").write_text(old)
     with pytest.raises(ValueError, match=r"recipe\.json is no recipe of this version: see warmup$"):
@@ -115,97 +88,6 @@ def test_differences_are_those_of_what_is_learnt() -> None:
         ["mini-xlmr-large", "mini-xlmr", "hidden_size", 128, 256],
         ["mini-xlmr-large", "mini-xlmr", "intermediate_size", 256, 512],
     ]
-
-
-# --- how it learnt -------------------------------------------------------------------------------
-
-
-def test_loss_tables_of_several(tmp_path: Path) -> None:
-    names = [save(tmp_path, name) for name in ("mini-xlmr", "mini-mbert")]
-    losses = members.losses(names)
-    assert list(losses) == ["model", "step", "tokens", "objective", "loss"]
-    assert losses.groupby("model", sort=False)["loss"].apply(list).to_dict() == {
-        "mini-xlmr": [5.0, 4.0],
-        "mini-mbert": [5.0, 4.0],
-    }
-    held = members.held_out(names)
-    assert set(held["step"]) == {20}  # the last checkpoint alone
-    assert len(held) == 4
-
-
-def test_final_losses_are_those_of_the_last_step() -> None:
-    rows = [
-        ("b", 50, "mlm", 9.0),
-        ("b", 100, "mlm", 5.0),
-        ("b", 100, "tlm", 6.0),
-        ("a", 80, "mlm", 4),
-    ]
-    ends = members.final_losses(pd.DataFrame(rows, columns=["model", "step", "objective", "loss"]))
-    assert ends.index.tolist() == ["b", "a"]
-    assert ends.loc["b"].tolist() == [5.0, 6.0]
-
-
-def test_held_out_losses_are_grouped(vocabularies: members.Vocabularies) -> None:
-    losses = members.grouped_losses(SHIPPED, vocabularies)
-    groups = losses.groupby("model", sort=False)["group"].first().tolist()
-    assert groups == ["masked, BPE", "masked, WordPiece", "next, BPE"]
-    row = members.held_out_table(losses).loc["masked, BPE", "mini-xlmr"]
-    loss = losses[losses["model"] == "mini-xlmr"].set_index("language")["loss"]
-    assert row["English"] == loss["en"]
-    assert row["mean of the others"] == pytest.approx(loss.drop("en").mean())
-    assert (row["lowest"], row["highest"]) == (loss.idxmin(), loss.idxmax())
-
-
-@pytest.fixture
-def cut_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Members without weights, all of one vocabulary but mini-mbert."""
-    tokenizers = [
-        loading.tokenizer(str(tiny.save(tmp_path / kind, kind)))
-        for kind in ("xlm-roberta", "llama")
-    ]
-    monkeypatch.setattr(
-        loading, "tokenizer", lambda name, **_: tokenizers[Path(name).name == "mini-mbert"]
-    )
-    names = ("mini-xlmr", "mini-mbert", "mini-xlmr-large", "mini-llama", "mini-xlm")
-    return [save(tmp_path, name) for name in names]
-
-
-def write_losses(name: str, rows: Sequence[tuple[int, str, float]]) -> None:
-    lines = [f"{step},{language},7,{loss}\n" for step, language, loss in rows]
-    (Path(name) / "held_out.csv").write_text("".join(["step,language,subwords,loss\n", *lines]))
-
-
-def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
-    small, bert, large, decoder, _ = cut_alike
-    write_losses(large, [(20, "de", 5.65), (20, "en", 4.95)])
-    table = members.beside({large: small, bert: small, decoder: small})
-    assert len(table) == 1  # neither another vocabulary nor another objective
-    row = table.iloc[0]
-    assert (row["model"], row["reference"]) == ("mini-xlmr-large", "mini-xlmr")
-    rates = "learning_rate, matrix_learning_rate"
-    assert row["unlike"] == f"hidden_size, intermediate_size, {rates}"
-    assert (row["languages"], row["lower"]) == (2, 1)
-    assert row["difference"] == pytest.approx(0.05)
-    assert np.isnan(row["between runs"])  # of which none is given
-
-
-def test_losses_stand_beside_what_runs_of_a_recipe_differ_by(
-    cut_alike: list[str], tmp_path: Path
-) -> None:
-    """Runs are compared at the last step of the shortest of those beside the member."""
-    small, _, large, *_, other = cut_alike
-    again, longer = (save(tmp_path / folder, "mini-xlmr") for folder in ("again", "longer"))
-    write_losses(small, [(20, "de", 5.5), (20, "en", 5.0), (80, "de", 3.0), (80, "en", 2.0)])
-    write_losses(again, [(0, "de", 9.0), (20, "de", 5.7), (20, "en", 5.2)])  # a mean of 5.45
-    write_losses(longer, [(20, "de", 5.4), (20, "en", 4.9), (40, "de", 4.0)])  # of 5.15
-    # a run beside itself: it differs by nothing, and that counts
-    runs = {"mini-xlmr": (small, [again, longer]), "mini-xlm": (other, [other])}
-    sd, freedom = members.loss_spread(runs)
-    squares = sum((mean - 5.2833333) ** 2 for mean in (5.25, 5.45, 5.15))
-    assert (sd, freedom) == (pytest.approx(np.sqrt(squares / 3)), 3)
-    assert members.loss_spread(runs | {"alone": (large, [])}) == (sd, freedom)
-    (row,) = members.beside({large: small}, runs).to_dict("records")
-    assert row["between runs"] == pytest.approx(3.182446 * np.sqrt(2) * sd)  # Student's t, 3 df
 
 
 # --- vocabularies --------------------------------------------------------------------------------
@@ -288,7 +170,9 @@ def test_readers_are_those_whose_passes_are_known(cut_alike: list[str]) -> None:
 def test_passes_are_what_was_seen_over_what_there_is(tmp_path: Path, english: float | None) -> None:
     made = replace(RECIPES["mini-llama"], language_exponent=0.5, english_share=english)
     there = pd.Series({"de": 40, "en": 20, "ja": 60})
-    table = members.passes([save(tmp_path, made)], dict(2 * there)).set_index("language")
+    table = members.passes([toy.member_files(tmp_path, made)], dict(2 * there)).set_index(
+        "language"
+    )
     assert set(table.pop("model")) == {"mini-llama"}
     shares = np.sqrt(there) / np.sqrt(there).sum()
     if english is not None:
@@ -296,15 +180,17 @@ def test_passes_are_what_was_seen_over_what_there_is(tmp_path: Path, english: fl
         shares["en"] = english
     np.testing.assert_allclose(table["share"], shares)
     np.testing.assert_array_equal(table["subwords"], 2 * there)
-    np.testing.assert_allclose(table["passes"], SEEN * shares / (2 * there))
+    np.testing.assert_allclose(table["passes"], toy.SEEN * shares / (2 * there))
 
 
 def test_passes_of_a_member_of_few_languages_are_over_these(tmp_path: Path) -> None:
     there = {"de": 40, "en": 20, "ja": 60}
     few = replace(RECIPES["mini-llama"], languages=("de", "en"), language_exponent=1.0)
-    table = members.passes([save(tmp_path, few)], there).set_index("language")
+    table = members.passes([toy.member_files(tmp_path, few)], there).set_index("language")
     np.testing.assert_allclose(table["share"].dropna(), [2 / 3, 1 / 3])
-    pairs = save(tmp_path, replace(few, name="pairs", pair_share=0.2))  # of which text is not known
+    pairs = toy.member_files(
+        tmp_path, replace(few, name="pairs", pair_share=0.2)
+    )  # of which text is not known
     assert members.readers([pairs]) == []
 
 
@@ -319,9 +205,9 @@ def test_shares_of_some_languages_are_of_what_a_member_read(
 
     monkeypatch.setattr(members, "subword_counts", counts)
     made = replace(RECIPES["mini-xlmr"], language_exponent=0.5)
-    every = save(tmp_path, replace(made, name="every"))
-    few = save(tmp_path, replace(made, name="few", languages=("de", "ja")))
-    apart = save(tmp_path, replace(made, name="apart", english_share=0.8))
+    every = toy.member_files(tmp_path, replace(made, name="every"))
+    few = toy.member_files(tmp_path, replace(made, name="few", languages=("de", "ja")))
+    apart = toy.member_files(tmp_path, replace(made, name="apart", english_share=0.8))
     codes = ["de", "en", "ja", "fr"]
     roots = np.sqrt([40, 20, 60, 5])
     assert members.text_share(every, ["de", "ja"]) == pytest.approx(

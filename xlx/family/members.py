@@ -5,31 +5,22 @@ the tidy tables of `models-1-family`. A model that has none of these (one from t
 with its name alone. ``names`` are models as `loading.load` knows them.
 """
 
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer
 
-from xlx.core import statistics, work
+from xlx.core import work
 from xlx.family import pretraining_text, recipes, vocabulary
 from xlx.family.pretraining_text import Lines
 from xlx.family.recipes import MemberRecipe
 from xlx.models import identity, loading
 from xlx.text.corpora import ParallelCorpus
 
-#: Objectives of a loss table, in the order of display.
-OBJECTIVE_NAMES = {
-    "mlm": "masked subwords (MLM)",
-    "tlm": "masked, beside a translation (TLM)",
-    "contrast": "contrast of translations",
-    "clm": "next subword (CLM)",
-}
 #: Kind of a vocabulary → its tokenizer, and the models that have it.
 Vocabularies = Mapping[str, tuple[Tokenizer, Sequence[str]]]
 
@@ -53,7 +44,7 @@ def title(name: str) -> str:
     return Path(name).name if Path(name).is_dir() else name
 
 
-def _read(name: str, file: str) -> str:
+def file_text(name: str, file: str) -> str:
     """The text of a file of a member; empty where there is none."""
     path = folder(name)
     return (path / file).read_text("utf-8") if path and (path / file).exists() else ""
@@ -61,7 +52,7 @@ def _read(name: str, file: str) -> str:
 
 def recipe(name: str) -> MemberRecipe | None:
     """The recipe of a member; ValueError where the file is of another version."""
-    if not (described := _read(name, "recipe.json")):
+    if not (described := file_text(name, "recipe.json")):
         return None
     try:
         return recipes.read_recipe(described)
@@ -78,7 +69,7 @@ def overview(names: Sequence[str]) -> pd.DataFrame:
     """
     rows = []
     for name in names:
-        cost = json.loads(_read(name, "run.json") or "{}")
+        cost = json.loads(file_text(name, "run.json") or "{}")
         rows.append({"model": title(name)} | _settings(name) | cost)
     columns = [
         "model", "architecture", "objectives", "layers", "hidden_size", "english_share",
@@ -111,106 +102,9 @@ def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
 
 
-def losses(names: Sequence[str]) -> pd.DataFrame:
-    """The loss tables of several members: ``losses.csv`` with ``model`` in front."""
-    return _tables(names, "losses.csv", ["step", "tokens", "objective", "loss"])
-
-
-def held_out(names: Sequence[str]) -> pd.DataFrame:
-    """Their losses by language at the last checkpoint: ``held_out.csv`` with ``model`` in front."""
-    table = _tables(names, "held_out.csv", ["step", "language", "subwords", "loss"])
-    return table[table["step"] == table.groupby("model")["step"].transform("max")]
-
-
-def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
-    tables = [
-        pd.read_csv(io.StringIO(content))[columns].assign(model=title(name))
-        for name in names
-        if (content := _read(name, file))
-    ]
-    empty = pd.DataFrame(columns=["model", *columns])
-    return pd.concat(tables, ignore_index=True)[list(empty)] if tables else empty
-
-
-def final_losses(curves: pd.DataFrame) -> pd.DataFrame:
-    """The last training loss of every objective in `losses`: a row a model."""
-    ends = curves[curves["step"] == curves.groupby("model")["step"].transform("max")]
-    wide = ends.pivot(index="model", columns="objective", values="loss")
-    objectives = [name for name in OBJECTIVE_NAMES if name in wide]
-    return wide.reindex(index=dict.fromkeys(curves["model"]), columns=objectives)
-
-
 def decoders(names: Sequence[str]) -> list[str]:
     """Those of the models that are members and decoders."""
     return [name for name in names if (made := recipe(name)) is not None and made.decoder]
-
-
-def grouped_losses(names: Sequence[str], vocabularies: Vocabularies) -> pd.DataFrame:
-    """`held_out` with ``group``: members whose losses can be compared."""
-    next_subword = {title(name) for name in decoders(names)}
-    groups = {
-        model: f"{'next' if model in next_subword else 'masked'}, {kind}"
-        for kind, (_, models) in vocabularies.items()
-        for model in models
-    }
-    table = held_out(names)
-    return table.assign(group=table["model"].map(groups))
-
-
-def held_out_table(grouped: pd.DataFrame) -> pd.DataFrame:
-    """Of `grouped_losses`: loss in English and elsewhere, languages of lowest and highest loss."""
-    text = grouped["language"].map(lambda c: "English" if c == "en" else "mean of the others")
-    keys = ["group", "model"]
-    mean = grouped.assign(text=text).groupby([*keys, "text"], sort=False)["loss"].mean().unstack()
-    language = grouped.sort_values("loss").groupby(keys)["language"]
-    return mean.assign(lowest=language.first(), highest=language.last())
-
-
-def loss_spread(runs: Mapping[str, tuple[str, Sequence[str]]]) -> tuple[float, int]:
-    """`statistics.pooled_spread` of the mean held-out losses of runs of one recipe.
-
-    ``runs``: recipe → the run that stands for it, and others, of other seeds; each at the last step
-    of the shortest of the others. ValueError where the first has no losses at that step.
-    """
-    groups = []
-    for first, others in runs.values():
-        if not others:
-            continue
-        columns = ["step", "language", "loss"]
-        tables = [_tables([name], "held_out.csv", columns) for name in (first, *others)]
-        step = min(table["step"].max() for table in tables[1:])
-        means = [float(table.loc[table["step"] == step, "loss"].mean()) for table in tables]
-        if np.isnan(means[0]):
-            raise ValueError(f"{first} has no held-out losses at step {step:,}, as other runs have")
-        groups.append(means)
-    return statistics.pooled_spread(groups)
-
-
-def beside(
-    references: Mapping[str, str], runs: Mapping[str, tuple[str, Sequence[str]]] | None = None
-) -> pd.DataFrame:
-    """Held-out losses of members less those of their references, where they can be compared.
-
-    Those of one vocabulary that guess the same (masked or next) subwords can. One row a member:
-    ``model``, ``reference``, ``unlike`` (the settings in which they differ), ``languages`` (that
-    were measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats),
-    ``between runs`` (in 95 % of cases the means of two runs of one recipe differ by less;
-    ``runs`` as for `loss_spread`).
-    """
-    between = statistics.reach_of_two(*loss_spread(runs or {}))
-    rows = []
-    for name, other in references.items():
-        comparable = recipe(name) and recipe(other) and len(decoders([name, other])) != 1
-        if not comparable or len(distinct_vocabularies([name, other])) > 1:
-            continue
-        loss, its = (held_out([model]).set_index("language")["loss"] for model in (name, other))
-        apart = (loss - its).dropna()
-        if len(apart):
-            unlike = recipe_differences({name: other}).index.get_level_values("setting")
-            row = (title(name), title(other), ", ".join(unlike), len(apart))
-            rows.append((*row, (apart < 0).sum(), apart.mean(), between))
-    columns = ["model", "reference", "unlike", "languages", "lower", "difference", "between runs"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, list[str]]]:
@@ -343,7 +237,7 @@ def readers(names: Sequence[str]) -> list[str]:
     for name in names:
         made = recipe(name)
         alone = made is not None and not made.pair_share and set(made.objectives) <= {"mlm", "clm"}
-        if alone and _read(name, "run.json"):
+        if alone and file_text(name, "run.json"):
             cuts[name] = loading.tokenizer(name).backend_tokenizer.to_str()
     return [name for name, cut in cuts.items() if cut == next(iter(cuts.values()))]
 
@@ -357,7 +251,7 @@ def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
     empty = pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])
     there, parts = pd.Series(subwords).rename_axis("language"), []
     for name in names:
-        seen = json.loads(_read(name, "run.json"))["subwords_seen"]
+        seen = json.loads(file_text(name, "run.json"))["subwords_seen"]
         share = _shares(recipe(name), there)
         part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})
         parts.append(part.reset_index().assign(model=title(name)))
