@@ -129,6 +129,15 @@ def test_checkpoints_load_by_step_by_item_and_by_folder(series) -> None:
     assert identify(series) == identify(listed[2])
 
 
+def test_a_folder_has_the_title_of_its_name(series, tmp_path, monkeypatch) -> None:
+    assert loading.title(str(series)) == "mini"
+    assert loading.title(f"{series}/step-000010") == "mini/step-000010"
+    assert loading.series_name(identify(f"{series}/step-000010")) == "mini/step-000010"
+    assert loading.title("mini-xlmr/step-000000") == "mini-xlmr/step-000000"  # a name, no folder
+    monkeypatch.chdir(series)
+    assert loading.title(".") == "mini"
+
+
 def test_a_checkpoint_on_record_is_known_by_its_hash_and_cannot_be_loaded(series, tmp_path) -> None:
     series = shutil.copytree(series, tmp_path / "mini")
     hashes = {item.step: fingerprint(item) for item in checkpoints(str(series))}

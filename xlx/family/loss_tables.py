@@ -18,8 +18,8 @@ from xlx.family.members import (
     file_text,
     recipe,
     recipe_differences,
-    title,
 )
+from xlx.models import loading
 
 #: Objectives of a loss table, in the order of display.
 OBJECTIVE_NAMES = {
@@ -43,7 +43,7 @@ def held_out(names: Sequence[str]) -> pd.DataFrame:
 
 def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
     tables = [
-        pd.read_csv(io.StringIO(content))[columns].assign(model=title(name))
+        pd.read_csv(io.StringIO(content))[columns].assign(model=loading.title(name))
         for name in names
         if (content := file_text(name, file))
     ]
@@ -75,7 +75,7 @@ def final_losses(curves: pd.DataFrame) -> pd.DataFrame:
 
 def grouped_losses(names: Sequence[str], vocabularies: Vocabularies) -> pd.DataFrame:
     """`held_out` with ``group``: members whose losses can be compared."""
-    next_subword = {title(name) for name in decoders(names)}
+    next_subword = {loading.title(name) for name in decoders(names)}
     groups = {
         model: f"{'next' if model in next_subword else 'masked'}, {kind}"
         for kind, (_, models) in vocabularies.items()
@@ -135,7 +135,7 @@ def beside(
         apart = (loss - its).dropna()
         if len(apart):
             unlike = recipe_differences({name: other}).index.get_level_values("setting")
-            row = (title(name), title(other), ", ".join(unlike), len(apart))
+            row = (loading.title(name), loading.title(other), ", ".join(unlike), len(apart))
             rows.append((*row, (apart < 0).sum(), apart.mean(), between))
     columns = ["model", "reference", "unlike", "languages", "lower", "difference", "between runs"]
     return pd.DataFrame(rows, columns=columns)

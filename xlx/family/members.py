@@ -39,11 +39,6 @@ def folder(name: str) -> Path | None:
     return path
 
 
-def title(name: str) -> str:
-    """The name of a model without the path to it, as `xlx.models.loading.series_name` writes it."""
-    return Path(name).name if Path(name).is_dir() else name
-
-
 def file_text(name: str, file: str) -> str:
     """The text of a file of a member; empty where there is none."""
     path = folder(name)
@@ -70,7 +65,7 @@ def overview(names: Sequence[str]) -> pd.DataFrame:
     rows = []
     for name in names:
         cost = json.loads(file_text(name, "run.json") or "{}")
-        rows.append({"model": title(name)} | _settings(name) | cost)
+        rows.append({"model": loading.title(name)} | _settings(name) | cost)
     columns = [
         "model", "architecture", "objectives", "layers", "hidden_size", "english_share",
         "parameters", "subwords_seen", "minutes",
@@ -97,7 +92,8 @@ def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
         settings, others = _settings(name), _settings(other)
         for key in settings if others else ():
             if settings[key] != others[key]:
-                rows.append((title(name), title(other), key, others[key], settings[key]))
+                both = loading.title(name), loading.title(other)
+                rows.append((*both, key, others[key], settings[key]))
     columns = ["model", "reference", "setting", "of the reference", "of the model"]
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
 
@@ -115,7 +111,7 @@ def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, li
     alike: dict[str, tuple[Tokenizer, list[str]]] = {}
     for name in names:
         tokenizer = loading.tokenizer(name).backend_tokenizer
-        alike.setdefault(tokenizer.to_str(), (tokenizer, []))[1].append(title(name))
+        alike.setdefault(tokenizer.to_str(), (tokenizer, []))[1].append(loading.title(name))
     by_kind: dict[str, tuple[Tokenizer, list[str]]] = {}
     for tokenizer, models in alike.values():
         kind = type(tokenizer.model).__name__
@@ -254,7 +250,7 @@ def passes(names: Sequence[str], subwords: Mapping[str, int]) -> pd.DataFrame:
         seen = json.loads(file_text(name, "run.json"))["subwords_seen"]
         share = _shares(recipe(name), there)
         part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})
-        parts.append(part.reset_index().assign(model=title(name)))
+        parts.append(part.reset_index().assign(model=loading.title(name)))
     return pd.concat(parts, ignore_index=True)[list(empty)] if parts else empty
 
 

@@ -15,6 +15,7 @@ from xlx.igap.tasks import TransferTask
 from xlx.igap.transferability import FITTED, MEAN_TARGET, in_points, with_interval
 from xlx.igap.transfers import Transfers, transfer_tasks
 from xlx.models.finetuning import Recipe, Sparing
+from xlx.models.loading import title
 
 #: What a direction is measured by, and the titles of measures whose best source is looked for.
 DIRECTION_MEASURES = ["accuracy", "igap", "transfer_gap"]
@@ -32,7 +33,7 @@ def gold_orders(
     """(model, name of `GOLD_PARTS`) → accuracies of all directions, last checkpoints."""
     return {
         (model, name): ranking.gold_scores(transfers.only(model=model).last_wrong(part), **options)
-        for model in models
+        for model in map(title, models)
         for part, name in GOLD_PARTS.items()
     }
 
@@ -153,7 +154,10 @@ def answers_by_model(
 ) -> pd.DataFrame:
     """What each model (first run, last checkpoint) answers for one training pair."""
     classes = next(iter(transfers.task.train.values())).classes
-    runs = {model: transfers.only(model=model, algorithm=algorithm).runs[0] for model in models}
+    runs = {
+        model: transfers.only(model=model, algorithm=algorithm).runs[0]
+        for model in map(title, models)
+    }
     return pd.DataFrame(
         {
             model: {code: classes[run.predictions[f"train {code}"][-1, position]] for code in codes}

@@ -17,6 +17,7 @@ from xlx.igap.tasks import TransferTask, one_label
 from xlx.igap.transferability import MEAN_TARGET, centred_interval, in_points, with_interval
 from xlx.igap.transfers import Transfers, transfer_task
 from xlx.models.finetuning import Recipe, Sparing
+from xlx.models.loading import title
 
 #: What names the fine-tuned models that a row is of.
 RUN_KEYS = ["task", "model", "algorithm"]
@@ -142,7 +143,7 @@ def lowest_table(curves: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
         crossfitted=lowest["crossfitted"].map(in_points),
         guessing=lowest["chance"].map(in_points),
         **{"one label": lowest["one_label"].map(in_points)},
-        model=pd.Categorical(lowest["model"], models),
+        model=pd.Categorical(lowest["model"], list(map(title, models))),
     )
     columns = ["IGAP", "crossfitted", "guessing", "one label", "n_models"]
     return table.set_index(["task", "source", "target", "model"]).sort_index()[columns]
@@ -157,6 +158,7 @@ def model_order(
     """
     near = points[points["training"] <= curves["level"].max() + tolerance]
     direction, columns = ["source", "target", "level"], {}
+    models = list(map(title, models))
     for name in curves["task"].unique():
         of_task = curves[curves["task"] == name]
         placed = of_task.dropna(subset="crossfitted")
@@ -309,6 +311,7 @@ def steps_between(
 ) -> list[tuple[tuple[str, str], tuple[str, str]]]:
     """What `contrasts` compares: each model with the next, the algorithms, the two sizes."""
     plain, *others = algorithms
+    models, model = list(map(title, models)), title(model)
     steps = [((first, plain), (second, plain)) for first, second in pairwise(models)]
     steps += [((model, plain), (model, other)) for other in others]
     if {"XLM-R", "XLM-R_large"} <= set(by_kind):
@@ -334,13 +337,13 @@ def measures_of_models(
 ) -> pd.DataFrame:
     """Measure by model, high is good: ours, what is printed of its kind, and alignment."""
     measures, kinds = {}, pd.Series(kinds)
-    for title in TASK_TITLES.values():
-        table = ours[ours["task"] == title].set_index("model")
+    for name in TASK_TITLES.values():
+        table = ours[ours["task"] == name].set_index("model")
         if len(table):
-            measures[f"IGAP, {title}"] = -table.loc[table["quantity"] == "IGAP", "value"]
-            measures[f"accuracy, {title}"] = table.loc[table["quantity"] == "accuracy", "value"]
-        measures[f"IGAP, {title}, printed"] = -kinds.map(recomputed.loc[title, "sum / n"])
-        measures[f"accuracy, {title}, printed"] = kinds.map(printed[title]["accuracy"])
+            measures[f"IGAP, {name}"] = -table.loc[table["quantity"] == "IGAP", "value"]
+            measures[f"accuracy, {name}"] = table.loc[table["quantity"] == "accuracy", "value"]
+        measures[f"IGAP, {name}, printed"] = -kinds.map(recomputed.loc[name, "sum / n"])
+        measures[f"accuracy, {name}, printed"] = kinds.map(printed[name]["accuracy"])
     return pd.DataFrame(measures).join(aligned[["MD", "MEXA"]]).dropna().T
 
 

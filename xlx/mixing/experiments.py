@@ -27,6 +27,7 @@ from xlx.mixing.published import PrintedScores, grid_points
 from xlx.mixing.reading import as_points, by_setting
 from xlx.mixing.task_data import TASK_NAMES, TaskData
 from xlx.mixing.within_across import OVERALL, paired_difference, summary
+from xlx.models import loading
 from xlx.models.finetuning import Job, Recipe, Run, finetune_all
 from xlx.text import examples, questions
 from xlx.text.examples import Examples
@@ -53,9 +54,9 @@ def jobs_of(
 
 
 def mean_grids(grids: Iterable[Grid], models: Sequence[str]) -> dict[str, Grid]:
-    """By model its grid, the mean over seeds."""
-    grids = list(grids)
-    return {name: averaged([grid for grid in grids if grid.model == name]) for name in models}
+    """By the title of a model its grid, the mean over seeds."""
+    grids, titles = list(grids), map(loading.title, models)
+    return {name: averaged([grid for grid in grids if grid.model == name]) for name in titles}
 
 
 def last_runs(jobs: Sequence[Job]) -> list[Run]:

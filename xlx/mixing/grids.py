@@ -27,7 +27,7 @@ from scipy.sparse import csgraph
 
 from xlx.core import checks, work
 from xlx.core.settings import current
-from xlx.models import classifiers, finetuning
+from xlx.models import classifiers, finetuning, loading
 from xlx.models.classifiers import Headed
 from xlx.models.finetuning import Job, Recipe
 from xlx.text import answer_scores
@@ -372,7 +372,7 @@ def _grid(asked: _Asked, answers: Mapping[str, Mapping[str, np.ndarray]]) -> Gri
         scores = {"accuracy": (predictions == gold.labels).astype(np.float64)}
     n_cut = np.array([[answers[name]["n_cut"][0] for name in row] for row in places])
     logits = np.array([[answers[name]["logits"] for name in row] for row in places])
+    model = loading.title(asked.job.model)
     return Grid(
-        asked.job.model, tuple(asked.sets), scores, groups_of(gold), predictions, n_cut,
-        logits=logits,
-    )  # fmt: skip
+        model, tuple(asked.sets), scores, groups_of(gold), predictions, n_cut, logits=logits
+    )

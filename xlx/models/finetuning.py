@@ -133,7 +133,7 @@ def _as_run(job: Job, value: Mapping[str, np.ndarray]) -> Run:
         for name in ("predicted", "logits")
     )
     return Run(
-        model=job.model,
+        model=loading.title(job.model),
         source=job.train.language,
         algorithm=job.recipe.algorithm,
         seed=job.seed,

@@ -138,11 +138,21 @@ def record(folder: Path) -> str:
     return "".join(["step,fingerprint\n", *lines])
 
 
+def title(name: str) -> str:
+    """A name for tables and figures: of a folder its own, without the path to it.
+
+    Of a checkpoint of a series that of the series, too: "mini-xlmr/step-000000".
+    """
+    if not Path(name).is_dir():
+        return name
+    parts = Path(os.path.abspath(name)).parts
+    return "/".join(parts[-2:] if _STEP.fullmatch(parts[-1]) else parts[-1:])
+
+
 def series_name(model: Any) -> str:
-    """The name of an `Encoder` or `Identity` without its step, and of a folder without its path."""
+    """The `title` of an `Encoder` or `Identity`, without the step of a series."""
     suffix = "" if model.step is None else f"@step-{model.step:06d}"
-    name = model.name.removesuffix(suffix)
-    return Path(name).name if Path(name).is_dir() else name
+    return title(model.name.removesuffix(suffix))
 
 
 def find(

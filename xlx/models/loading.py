@@ -38,13 +38,14 @@ from xlx.models.identity import (
     model_files,
     recorded_checkpoints,
     series_name,
+    title,
 )
 from xlx.models.precision import DTYPES
 
 __all__ = [
     "Checkpoint", "Encoder", "Identity", "ModelNotFoundError", "Name", "NoHistoryError",
     "RecordedCheckpoint", "checkpoints", "device_of", "fingerprint", "identify", "load",
-    "recorded_checkpoints", "series_name", "task_model", "tokenizer",
+    "recorded_checkpoints", "series_name", "task_model", "title", "tokenizer",
 ]  # fmt: skip
 
 #: What configurations call the shares of units that are left out in training.

@@ -61,7 +61,8 @@ def of_model(name: str, language: str, layer: int) -> Subject:
     """
     about = embeddings.states_about(name) | {"layer": layer}
     states = partial(_layer, name, layer, current().dtype)
-    return Subject(f"{name}, layer {layer}", "pretrained", language, about, lambda _: states)
+    label = f"{loading.series_name(loading.identify(name))}, layer {layer}"
+    return Subject(label, "pretrained", language, about, lambda _: states)
 
 
 def _layer(name: str, layer: int, dtype: str, sentences: Sequence[tuple[str, ...]]) -> np.ndarray:
