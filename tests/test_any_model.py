@@ -117,7 +117,8 @@ def test_a_notebook_runs_on_another_model(
 ) -> None:
     own = str(folders.get(model, model))
     # Baselines are of one of the models; of one model alone there is a notebook.
-    run(notebook, models=[own], model=own, one_part=[own], without_question=[own])
+    alone = {"models": [own], "model": own, "one_part": [own], "without_question": [own]}
+    run(notebook, **alone, untrained=None)
 
 
 def test_estimation_takes_the_results_of_a_user(tmp_path: Path) -> None:

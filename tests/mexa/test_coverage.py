@@ -414,7 +414,8 @@ def test_neighbourhoods_put_alike_sentences_side_by_side(
         rows = placed[placed["layer"] == layer].set_index(["language", "sentence"])[["x", "y"]]
         apart = np.linalg.norm(rows.loc["de"] - rows.loc["fr"], axis=1)
         others = np.linalg.norm(rows.loc["de"] - rows.loc["en"], axis=1)
-        assert apart.mean() < 0.3 * others.mean()
+        # of so few points one may be thrown far out, and rounding decides which
+        assert np.median(apart) < 0.3 * np.median(others)
     again = place(model, twins, [0, 2], n_sentences=8, perplexity=4, seed=1)
     pd.testing.assert_frame_equal(again, placed)
 
