@@ -200,9 +200,9 @@ def best_sources(directions: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         across = across.assign(error=1 - across["accuracy"])
         best[name] = pd.DataFrame(
             {
-                title: across.dropna(subset=column).sort_values(column).groupby("target")["source"]
-                .first()
-                for title, column in BEST_BY.items()
+                measure: across.dropna(subset=column).sort_values(column)
+                .groupby("target")["source"].first()
+                for measure, column in BEST_BY.items()
             }
         ).reindex(dict.fromkeys([*table["source"], *table["target"]]))  # fmt: skip
     return pd.concat(best, names=["task", "target"])
@@ -213,7 +213,8 @@ def as_by_accuracy(best: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     for name, table in best.groupby(level="task", sort=False):
         same = {
-            title: int((table[title] == table["test accuracy"]).sum()) for title in [*BEST_BY][:2]
+            measure: int((table[measure] == table["test accuracy"]).sum())
+            for measure in [*BEST_BY][:2]
         }
         targets = len(table)
         rows[name] = {**same, "by chance": round(targets / (targets - 1), 2), "targets": targets}

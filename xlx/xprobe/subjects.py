@@ -61,7 +61,7 @@ def of_model(name: str, language: str, layer: int) -> Subject:
     """
     about = embeddings.states_about(name) | {"layer": layer}
     states = partial(_layer, name, layer, current().dtype)
-    label = f"{loading.series_name(loading.identify(name))}, layer {layer}"
+    label = f"{loading.title(name)}, layer {layer}"
     return Subject(label, "pretrained", language, about, lambda _: states)
 
 
