@@ -23,7 +23,7 @@ NAMED = (
     *("mixing-1", "mixing-3", "mixing-6"),
 )
 #: A user's folder, which has no history, or a member of the family; only encoders are fine-tuned.
-OTHERS = {"igap": "encoder", "mixing": "encoder", "mexa-1": "mini-llama-large"}
+OTHERS = {"igap": "encoder", "mixing": "encoder", "mexa-1": "mini-llama-bi2"}
 CASES = [
     (path, of_notebook(path, OTHERS, "decoder"))
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))

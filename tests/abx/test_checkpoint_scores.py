@@ -13,7 +13,7 @@ from tests import tiny
 from xlx.abx import checkpoint_scores, discrimination, distractors, series
 from xlx.abx.checkpoint_scores import CheckpointScores
 from xlx.core import languages
-from xlx.family.recipes import FIRST_RECIPES
+from xlx.family.recipes import RECIPES
 from xlx.models import embeddings, identity, loading
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
@@ -73,7 +73,7 @@ def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: Checkp
 def test_a_table_says_what_it_is_of(kept: CheckpointScores) -> None:
     table = kept.table()
     assert list(table.columns[:4]) == ["model", "checkpoint", "space", "task"]
-    steps = FIRST_RECIPES["mini-infoxlm"].steps
+    steps = RECIPES["mini-infoxlm"].steps
     about = table[["model", "checkpoint", "space"]].drop_duplicates().to_numpy().tolist()
     assert about == [["mini-infoxlm", steps, "raw"]]
     assert len(table) == len(kept.tasks) * 7 * 3 * 2  # layers, pairs, directions

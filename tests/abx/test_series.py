@@ -8,7 +8,7 @@ import pytest
 from xlx.abx import series
 from xlx.abx.checkpoint_scores import checkpoint_scores
 from xlx.core import paths
-from xlx.family.recipes import FIRST_RECIPES
+from xlx.family.recipes import RECIPES
 from xlx.models import identity, loading
 from xlx.text.corpora import ParallelCorpus
 
@@ -36,14 +36,14 @@ def test_a_record_alone_is_a_history_where_it_is_asked_for(tmp_path: Path) -> No
 
 
 def test_a_model_without_a_history_is_itself(corpus: ParallelCorpus, tmp_path: Path) -> None:
-    last = paths.MODELS / "mini-infoxlm" / f"step-{FIRST_RECIPES['mini-infoxlm'].steps:06d}"
+    last = paths.MODELS / "mini-infoxlm" / f"step-{RECIPES['mini-infoxlm'].steps:06d}"
     (tmp_path / "mine").symlink_to(last)
     (name,) = series.history(str(tmp_path / "mine"))
     alone, of_series = checkpoint_scores([name, "mini-infoxlm"], corpus)
     assert (alone.model, alone.step) == ("mine", 0)
     assert (of_series.model, of_series.step) == (
         "mini-infoxlm",
-        FIRST_RECIPES["mini-infoxlm"].steps,
+        RECIPES["mini-infoxlm"].steps,
     )
     for task, scores in of_series.scores.scores.items():
         np.testing.assert_array_equal(alone.scores.scores[task], scores)

@@ -8,7 +8,7 @@ from tests import tiny, toy
 from xlx.family import members
 from xlx.models import loading
 
-SHIPPED = ["mini-xlmr", "mini-mbert", "mini-llama-en80"]
+SHIPPED = ["mini-xlmr", "mini-mbert", "mini-llama-bi2"]
 
 
 @pytest.fixture(scope="module")

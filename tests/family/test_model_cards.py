@@ -12,17 +12,10 @@ from xlx.core import paths
 from xlx.family import model_cards
 from xlx.family.recipes import RECIPES, read_recipe
 
-#: The cards of both series.
-CARDS = sorted(
-    card
-    for series in ("models", "models-long")
-    for card in paths.DATA.glob(f"{series}/*/README.md")
-)
+CARDS = sorted(paths.MODELS.glob("*/README.md"))
 
 
-@pytest.mark.parametrize(
-    "folder", [card.parent for card in CARDS], ids=lambda folder: "/".join(folder.parts[-2:])
-)
+@pytest.mark.parametrize("folder", [card.parent for card in CARDS], ids=lambda folder: folder.name)
 def test_a_shipped_card_is_that_of_its_tables(folder: Path) -> None:
     recipe = read_recipe((folder / "recipe.json").read_text("utf-8"))
     run = {"products": "bfloat16"} | json.loads((folder / "run.json").read_text("utf-8"))
@@ -66,7 +59,7 @@ def test_a_card_says_what_the_recipe_and_the_run_say() -> None:
         "XLM-R architecture, 6 layers × 128",
         "4 heads, inner layer 256, 6,000 subwords",
         "(BPE with byte fallback), up to 256 positions: 1,234,567 parameters",
-        'model = AutoModelForMaskedLM.from_pretrained("data/models/mini-xlmr-6/step-025600")',
+        'model = AutoModelForMaskedLM.from_pretrained("data/models-long/mini-xlmr-6/step-025600")',
         "| learns from | masked language modelling |",
         "| languages | of them: ar, de, en, ja, ru, tr; share ~ (subwords) ^ 0.3, English as every",
         "| seen | 52,428,800 subwords in 25,600 steps |",

@@ -6,29 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from xlx.family.recipes import (
-    FIRST_RECIPES,
-    RECIPES,
-    MemberRecipe,
-    continues,
-    describe,
-    read_recipe,
-)
+from xlx.family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
 
-LARGE = {"layers", "hidden_size", "intermediate_size", "history"}
 WIDE = {"hidden_size", "intermediate_size", "learning_rate", "matrix_learning_rate"}
-# Member → whom it is compared with, and all fields in which the two may differ. `history` decides
-# what is kept of a run, not what it learns (test_pretraining.py).
-FIRST_DIFFERENCES = {
-    "mini-mbert": ("mini-xlmr", {"architecture", "history"}),
-    "mini-xlm": ("mini-xlmr", {"objectives", "history"}),
-    "mini-infoxlm": ("mini-xlm", {"objectives", "history"}),
-    "mini-xlmr-large": ("mini-xlmr", LARGE),
-    "mini-llama": ("mini-xlmr", {"architecture", "objectives", "intermediate_size"}),
-    "mini-llama-en80": ("mini-llama", {"english_share", "history"}),
-    "mini-llama-en95": ("mini-llama", {"english_share", "history"}),
-    "mini-llama-large": ("mini-llama", LARGE),
-}
+# Member → whom it is compared with, and all fields in which the two may differ.
 DIFFERENCES = {
     "mini-xlmr-6": ("mini-xlmr", {"languages"}),
     "mini-xlmr-12": ("mini-xlmr", {"languages"}),
@@ -47,32 +28,17 @@ DIFFERENCES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("recipes", "differences"), [(FIRST_RECIPES, FIRST_DIFFERENCES), (RECIPES, DIFFERENCES)]
-)
-def test_a_member_differs_in_what_its_row_says(recipes, differences) -> None:
-    assert all(recipe.name == name for name, recipe in recipes.items())
-    assert set(recipes) == {*differences, *(reference for reference, _ in differences.values())}
-    for member, (reference, expected) in differences.items():
-        settings, others = asdict(recipes[member]), asdict(recipes[reference])
+def test_a_member_differs_in_what_its_row_says() -> None:
+    assert all(recipe.name == name for name, recipe in RECIPES.items())
+    assert set(RECIPES) == {*DIFFERENCES, *(reference for reference, _ in DIFFERENCES.values())}
+    for member, (reference, expected) in DIFFERENCES.items():
+        settings, others = asdict(RECIPES[member]), asdict(RECIPES[reference])
         assert {key for key in settings if settings[key] != others[key]} == expected | {"name"}
-
-
-def test_the_members_of_the_first_series() -> None:
-    kept = {name for name, recipe in FIRST_RECIPES.items() if recipe.history}
-    assert kept == {"mini-xlmr", "mini-infoxlm", "mini-llama"}
-    shares = [FIRST_RECIPES[f"mini-llama{end}"].english_share for end in ("", "-en80", "-en95")]
+    shares = [RECIPES[f"mini-llama{end}"].english_share for end in ("", "-en80", "-en95")]
     assert shares == [None, 0.80, 0.95]
-    for name, wider in (("mini-xlmr", 2), ("mini-llama", 1.5)):
-        small, large = FIRST_RECIPES[name], FIRST_RECIPES[f"{name}-large"]
-        assert large.hidden_size == wider * small.hidden_size
-        assert large.intermediate_size == wider * small.intermediate_size
-        assert large.layers > small.layers
 
 
-@pytest.mark.parametrize(
-    "recipe", [*FIRST_RECIPES.values(), *RECIPES.values()], ids=lambda x: x.name
-)
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda x: x.name)
 def test_sizes_fit_together_and_a_description_says_everything(recipe: MemberRecipe) -> None:
     assert recipe.hidden_size % recipe.heads == 0
     assert max(*recipe.block_lengths, recipe.contrast_length) <= recipe.max_length
@@ -100,11 +66,11 @@ def test_impossible_recipes_are_refused(changes: dict[str, object], message: str
 
 
 def test_earlier_recipes_are_read_as_they_were_meant() -> None:
-    told = json.loads(describe(FIRST_RECIPES["mini-xlmr"]))
+    told = json.loads(describe(MemberRecipe("mini-xlmr")))
     for later in ("languages", "pair_share", "warmup_steps", "averaged_share"):
         del told[later]
     told |= {"position_sd": 0.02, "aligned_share": None}
-    assert read_recipe(json.dumps(told)) == FIRST_RECIPES["mini-xlmr"]
+    assert read_recipe(json.dumps(told)) == MemberRecipe("mini-xlmr")
     with pytest.raises(ValueError, match="no recipe of this version: see aligned_share, lr"):
         read_recipe(json.dumps(told | {"lr": 1, "aligned_share": 0.5}))
 
@@ -134,14 +100,14 @@ def test_a_longer_run_keeps_the_same_and_more() -> None:
 
 
 def test_which_run_goes_on_with_which() -> None:
-    steady, first = (replace(of["mini-xlmr"], steps=800) for of in (RECIPES, FIRST_RECIPES))
+    steady, decaying = replace(RECIPES["mini-xlmr"], steps=800), MemberRecipe("toy", steps=800)
     assert continues(steady, steady)
     assert continues(replace(steady, steps=1600), steady)
     assert not continues(steady, replace(steady, steps=1600))
     assert not continues(replace(steady, steps=1600), replace(steady, seed=2))
-    assert continues(first, first)
-    assert not continues(replace(first, steps=1600), first)
-    assert not first.steady
+    assert continues(decaying, decaying)
+    assert not continues(replace(decaying, steps=1600), decaying)
+    assert not decaying.steady
 
 
 def test_an_average_reaches_back_over_a_share_of_the_steps() -> None:

@@ -1,7 +1,8 @@
-"""The members in data/models: what their recipes say, loadable by anyone, and small enough."""
+"""The members of the family: whole, of their recipes, loadable by anyone, and small enough."""
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,12 +14,15 @@ from transformers import AutoModel, AutoTokenizer
 from tests import toy
 from xlx.core import paths
 from xlx.core.languages import LANGUAGES
+from xlx.core.ledger import Ledger
 from xlx.family import objectives, pretraining, vocabulary
-from xlx.family.recipes import FIRST_RECIPES, read_recipe
+from xlx.family.recipes import RECIPES, read_recipe
 from xlx.models import loading
 from xlx.text.corpora import load
 
-MEMBERS = tuple(FIRST_RECIPES)
+#: Further runs of a recipe have their tables here, and no weights.
+RUNS = sorted(path.name for path in paths.MODELS.glob("mini-*-seed*"))
+MEMBERS = sorted({path.name for path in paths.MODELS.glob("mini-*")} - set(RUNS))
 
 #: One of each script that a language of the family is written in, and what none of them holds.
 SENTENCES = (
@@ -42,7 +46,7 @@ def steps(name: str) -> list[int]:
 
 
 def last(name: str) -> Path:
-    return paths.MODELS / name / f"step-{FIRST_RECIPES[name].steps:06d}"
+    return paths.MODELS / name / f"step-{RECIPES[name].steps:06d}"
 
 
 def run(name: str) -> dict[str, object]:
@@ -53,11 +57,17 @@ def table(name: str, which: str) -> pd.DataFrame:
     return pd.read_csv(paths.MODELS / name / f"{which}.csv")
 
 
+def languages(name: str) -> list[str]:
+    return sorted(RECIPES[name].languages or LANGUAGES)
+
+
 def test_members_are_shipped_and_no_other_model() -> None:
     shipped = {path.name for path in paths.MODELS.iterdir() if path.is_dir()}
-    assert shipped == set(MEMBERS)
+    assert shipped == {*MEMBERS, *RUNS}
+    assert {"mini-xlmr", "mini-infoxlm", "mini-llama"} <= set(MEMBERS) <= set(RECIPES)
     told = (paths.MODELS / "README.md").read_text("utf-8")
-    assert all(f"({name}/README.md)" in told for name in shipped)
+    assert all(f"({name}/README.md)" in told for name in MEMBERS)
+    assert all(f"({name})" in told for name in RUNS)
 
 
 def test_every_file_of_a_checkpoint_is_on_record() -> None:
@@ -70,31 +80,38 @@ def test_every_file_of_a_checkpoint_is_on_record() -> None:
 
 def test_all_together_weigh_what_is_promised() -> None:
     files = [path for path in paths.MODELS.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) <= 70e6
+    assert sum(path.stat().st_size for path in files) <= 100e6
 
 
 def test_members_that_cut_alike_share_one_vocabulary() -> None:
     contents = {
-        (vocabulary.TRAINERS[FIRST_RECIPES[name].architecture], path.read_bytes())
+        (vocabulary.TRAINERS[RECIPES[name].architecture], *languages(name), path.read_bytes())
         for name in MEMBERS
         for path in (paths.MODELS / name).glob("step-*/tokenizer.json")
     }
-    assert len(contents) == 2
+    assert len(contents) == 3  # byte-pair and word pieces; and of six languages
 
 
-def test_members_learn_from_as_many_steps_and_subwords() -> None:
-    assert len({FIRST_RECIPES[name].steps for name in MEMBERS}) == 1
-    # Without translations, as many subwords too.
-    plain = [name for name in MEMBERS if not set(FIRST_RECIPES[name].objectives) - {"mlm", "clm"}]
-    assert len({run(name)["subwords_seen"] for name in plain}) == 1
+def test_members_learn_from_as_many_subwords() -> None:
+    seen = {name: run(name)["subwords_seen"] for name in MEMBERS}
+    # Without translations rows are full; the contrast brings text of its own.
+    plain = [name for name in MEMBERS if not set(RECIPES[name].objectives) - {"mlm", "clm"}]
+    assert {seen[name] for name in plain} == {25_600 * 2048}
+    assert all(46e6 < count < 55e6 for count in seen.values())
 
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_member_is_what_its_recipe_says(name: str) -> None:
-    recipe, folder = FIRST_RECIPES[name], paths.MODELS / name
+    recipe, folder = RECIPES[name], paths.MODELS / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
-    kept = recipe.checkpoint_steps()
-    assert steps(name) == (kept if recipe.decoder else sorted({kept[0], kept[-1]}))
+    recorded = loading.recorded_checkpoints(str(folder))
+    assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
+    assert set(steps(name)) <= set(recipe.checkpoint_steps())
+    assert steps(name)[-1] == recipe.steps
+    assert len(steps(name)) == 1 or steps(name)[0] == 0
+    record = table(name, "checkpoints").set_index("step")["fingerprint"]
+    for checkpoint in loading.checkpoints(str(folder)):
+        assert loading.fingerprint(checkpoint) == record[checkpoint.step]
     assert pretraining.finished(recipe, folder)
     assert not [path for path in folder.rglob(".*")]  # nothing half written
     fresh = objectives.untrained(recipe)
@@ -113,28 +130,26 @@ def test_a_member_is_what_its_recipe_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_the_tables_of_a_member_fit_together(name: str) -> None:
-    recipe, ran = FIRST_RECIPES[name], run(name)
+    recipe, ran = RECIPES[name], run(name)
     losses = table(name, "losses")
     assert set(losses["objective"]) == set(recipe.objectives)
     assert losses["step"].max() == ran["steps"] == recipe.steps
     # Rows of running text are full; pairs of translations stay whole, and so their rows do not.
     assert losses["tokens"].max() == ran["subwords_seen"] >= 0.85 * recipe.steps * 2048
-    assert 0 < ran["minutes"] <= 90
+    assert ran["minutes"] > 0
     for objective in recipe.objectives:
         of_objective = losses.loc[losses["objective"] == objective, "loss"]
         assert of_objective.iloc[-1] < of_objective.iloc[0] - 1
 
     held_out = table(name, "held_out")
     assert set(zip(held_out["step"], held_out["language"], strict=True)) == {
-        (step, language) for step in recipe.checkpoint_steps() for language in LANGUAGES
+        (step, language) for step in recipe.checkpoint_steps() for language in languages(name)
     }
-    assert len(held_out) == len(recipe.checkpoint_steps()) * 36
+    assert len(held_out) == len(recipe.checkpoint_steps()) * len(languages(name))
     # The same subwords are asked for at every checkpoint, and learning helps in every language.
     assert (held_out.groupby("language")["subwords"].nunique() == 1).all()
     by_step = held_out.pivot(index="language", columns="step", values="loss")
-    assert (by_step[recipe.steps] < 8).all()
-    if recipe.history:
-        assert (by_step[recipe.steps] < by_step[0] - 1).all()
+    assert (by_step[recipe.steps] < by_step[0] - 1).all()
 
 
 @pytest.mark.parametrize("name", MEMBERS)
@@ -150,7 +165,7 @@ def test_plain_transformers_gives_the_same_hidden_states(name: str) -> None:
         with torch.no_grad():
             expected = model(**encoded, output_hidden_states=True).hidden_states
             states = loaded.model(**ours, output_hidden_states=True).hidden_states
-        assert len(states) == FIRST_RECIPES[name].layers + 1 == loaded.n_layers + 1
+        assert len(states) == RECIPES[name].layers + 1 == loaded.n_layers + 1
         assert all(map(torch.equal, expected, states))
         assert states[-1].isfinite().all()
 
@@ -176,9 +191,43 @@ def test_the_vocabularies_know_every_language(name: str) -> None:
 
 
 def test_a_shipped_member_is_not_trained_again(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["mini-xlmr", "--first", "--out", str(paths.MODELS)]
+    command = ["mini-xlmr", "--out", str(paths.MODELS)]
     pretraining.pretrain_members(command)
     assert "mini-xlmr holds a finished run of this recipe" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stopped:
         pretraining.pretrain_members([*command, "--seed", "2"])
     assert "mini-xlmr holds a run with another recipe: move it away" in str(stopped.value)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
+    member, seed = name.split("-seed")
+    recipe, folder = replace(RECIPES[member], seed=int(seed)), paths.MODELS / name
+    assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
+    with pytest.raises(loading.NoHistoryError):
+        loading.checkpoints(str(folder))
+    recorded = loading.recorded_checkpoints(str(folder))
+    assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
+    assert not {checkpoint.fingerprint for checkpoint in recorded} & set(
+        table(member, "checkpoints")["fingerprint"]
+    )
+    assert run(name)["subwords_seen"] == pytest.approx(run(member)["subwords_seen"], rel=0.01)
+    held_out = table(name, "held_out")
+    assert set(held_out["language"]) == set(languages(member))
+    assert set(held_out["step"]) == set(recipe.checkpoint_steps())
+
+
+def test_the_wide_encoder_is_ahead_of_the_narrow_in_every_language() -> None:
+    narrow, wide = (
+        table(name, "held_out").query("step == 25600").set_index("language")["loss"]
+        for name in ("mini-xlmr", "mini-xlmr-large")
+    )
+    assert (wide < narrow).all()
+
+
+def test_scores_of_a_series_are_in_the_ledger() -> None:
+    """Also of the checkpoints whose weights are not here."""
+    overview = Ledger(paths.RESULTS).overview().query("kind == 'abx-checkpoint'")
+    scored = {json.loads(ask)["model"] for ask in overview["ask"]}
+    for name in ("mini-infoxlm", "mini-xlmr", "mini-xlmr-6"):
+        assert set(table(name, "checkpoints")["fingerprint"]) <= scored, name

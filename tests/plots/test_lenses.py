@@ -213,7 +213,7 @@ DRAWN = {
     ),
     "estimates": lambda: mexa.estimates(
         made("score", "expected", panel=MODELS, written=CODES)
-        .rename(columns={"low": "score_low", "high": "score_high"}),
+        .rename(columns={"low": "score_low", "high": "score_high"}).assign(task="topics"),
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")),
     ),
     "coverage_bands": lambda: mexa.coverage_bands(cover(), list(NAMES)),

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 DATA = ROOT / "data"
-MODELS = DATA / "models"
+MODELS = DATA / "models-long"
 PUBLISHED = DATA / "published"
 RESULTS = DATA / "results"
 

@@ -80,7 +80,7 @@ def model_card(
         kind=_KINDS["roformer" if rotary else recipe.architecture],
         pieces="WordPiece" if recipe.architecture == "bert" else "BPE with byte fallback",
         auto="AutoModelForCausalLM" if recipe.decoder else "AutoModelForMaskedLM",
-        where=f"data/models/{recipe.name}/step-{recipe.steps:06d}",
+        where=f"data/models-long/{recipe.name}/step-{recipe.steps:06d}",
         objectives=", ".join(_LEARNING[objective] for objective in recipe.objectives),
         codes=f" of them: {', '.join(recipe.languages)};" if recipe.languages else "",
         english="English as every other" if share is None

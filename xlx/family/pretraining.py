@@ -34,14 +34,7 @@ from xlx.family import model_cards, objectives, pretraining_text, vocabulary
 from xlx.family.batches import Batches, held_out_batches
 from xlx.family.muon import products_in
 from xlx.family.pretraining_text import PretrainingText
-from xlx.family.recipes import (
-    FIRST_RECIPES,
-    RECIPES,
-    MemberRecipe,
-    continues,
-    describe,
-    read_recipe,
-)
+from xlx.family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
 from xlx.family.vocabulary import BERT_TOKENS, XLMR_TOKENS
 from xlx.models import identity
 from xlx.models.folders import quiet
@@ -335,20 +328,14 @@ def _options(arguments: list[str] | None) -> tuple[argparse.Namespace, list[Memb
         description="Train miniature models from the shipped text, or go on with them.",
     )
     parser.add_argument("names", nargs="+", choices=known, metavar="name", help=", ".join(known))
-    parser.add_argument(
-        "--first", action="store_true", help="the series of a tenth of the text, at a falling rate"
-    )
     parser.add_argument("--out", type=Path, required=True, help="gets a folder <name>")
     parser.add_argument("--steps", type=int, help="length of the run")
     parser.add_argument("--seed", type=int, help="of the initial weights and of the batches")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
-    recipes = FIRST_RECIPES if options.first else RECIPES
-    if missing := [name for name in options.names if name not in recipes]:
-        parser.error(f"{', '.join(missing)}: not in the first series")
     changes = {"steps": options.steps, "seed": options.seed}
     changes = {key: value for key, value in changes.items() if value is not None}
-    return options, [replace(recipes[name], **changes) for name in options.names]
+    return options, [replace(RECIPES[name], **changes) for name in options.names]
 
 
 def pretrain_members(arguments: list[str] | None = None) -> None:

@@ -167,8 +167,8 @@ def load(
     Parameters
     ----------
     name : str, path or Checkpoint
-        Looked for in this order: a model shipped in `data/models`, a folder, the hub. An `Encoder`
-        is given back as it is.
+        Looked for in this order: a model shipped in `data/models-long`, a folder, the hub. An
+        `Encoder` is given back as it is.
     step : int, optional
         A checkpoint of a series. Without it a local series gives its last one (the trained model)
         and a hub name its main revision.
@@ -193,9 +193,9 @@ def load(
     ValueError
         If it cannot be used: needs code of its own, lacks weights or a tokenizer, has weights that
         its config leaves out, is an adapter, reads no text, unknown step; or a shipped file that is
-        not the one on record (``data/models/SHA256SUMS``). A model larger than the free memory,
-        which is said before anything is loaded (not where ``device_map`` or ``quantization`` is
-        given).
+        not the one on record (``data/models-long/SHA256SUMS``). A model larger than the free
+        memory, which is said before anything is loaded (not where ``device_map`` or
+        ``quantization`` is given).
     """
     options = (step, revision, device, dtype, device_map, quantization)
     if isinstance(name, Encoder):

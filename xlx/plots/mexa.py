@@ -150,11 +150,12 @@ def estimates(
 ) -> Figure:
     """Scores of a task against those that MEXA leads to expect, a point a language (Figure 1).
 
-    ``table`` has ``panel`` (its title), ``expected``, ``score``, ``score_low``, ``score_high``, and
-    ``written`` (what to write at a point, or ""): of a panel the three furthest from the fitted
-    line are named, and one bar shows a typical interval. ``lines`` has ``panel``, ``kind``
-    ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line has no
-    band). Scores are shares in [0, 1], and panels have one scale.
+    ``table`` has ``task`` (where there is room, a row of panels), ``panel`` (its title),
+    ``expected``, ``score``, ``score_low``, ``score_high``, and ``written`` (what to write at a
+    point, or ""): of a panel the three furthest from the fitted line are named, and one bar shows
+    a typical interval. ``lines`` has ``panel``, ``kind`` ("fitted", "ideal", "chance"), ``x``,
+    ``y``, ``low``, ``high`` (missing where a line has no band). Scores are shares in [0, 1], and
+    panels have one scale.
     """
     table = table.reset_index(drop=True)
     kept = []
@@ -164,9 +165,10 @@ def estimates(
             off = part["score"] - np.interp(part["expected"], line["x"], line["y"])
             kept += [*off.abs().nlargest(3).index]
     table["written"] = table["written"].where(table.index.isin(kept), "")
+    of_task = max(len(order(part, "panel")) for _, part in parts(table, "task"))
     on = scatter(table, x="expected", y="score", panel="panel", written="written", size=8,
                  looks={None: look(BLUE, "o")}, labels={None: "a language"}, width=2.3,
-                 height=2.2)  # fmt: skip
+                 height=2.2, columns=of_task if of_task in (3, 5) else 4)  # fmt: skip
     styles = {kind: look(colour, "", dash) for kind, (_, colour, dash) in _LINES.items()}
     curves(lines, x="x", value="y", series="kind", panel="panel", on=on, looks=styles,
            labels={kind: label for kind, (label, *_) in _LINES.items()})  # fmt: skip

@@ -55,7 +55,7 @@ def look(colour: str, marker: str, dash: object = "-", *, hollow: bool = False) 
     return {"color": colour, "marker": marker, "linestyle": dash, "markerfacecolor": face}
 
 
-#: The nine miniatures; the models of the papers look like the miniature that stands for them.
+#: The miniatures; the models of the papers look like the miniature that stands for them.
 _MEMBERS = {
     "mini-mbert": look(PURPLE, "^", "-."),
     "mini-xlmr": look(ORANGE, "o"),
