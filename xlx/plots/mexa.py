@@ -165,10 +165,10 @@ def estimates(
             off = part["score"] - np.interp(part["expected"], line["x"], line["y"])
             kept += [*off.abs().nlargest(3).index]
     table["written"] = table["written"].where(table.index.isin(kept), "")
-    of_task = max(len(order(part, "panel")) for _, part in parts(table, "task"))
+    n_models = max(len(order(part, "panel")) for _, part in parts(table, "task"))
     on = scatter(table, x="expected", y="score", panel="panel", written="written", size=8,
                  looks={None: look(BLUE, "o")}, labels={None: "a language"}, width=2.3,
-                 height=2.2, columns=of_task if of_task in (3, 5) else 4)  # fmt: skip
+                 height=2.2, columns=n_models if n_models in (3, 5) else 4)  # fmt: skip
     styles = {kind: look(colour, "", dash) for kind, (_, colour, dash) in _LINES.items()}
     curves(lines, x="x", value="y", series="kind", panel="panel", on=on, looks=styles,
            labels={kind: label for kind, (label, *_) in _LINES.items()})  # fmt: skip
