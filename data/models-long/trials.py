@@ -1,4 +1,4 @@
-"""Short trials of the recipe: each is a member of the long series but for one thing.
+"""Short trials of the recipe: each is `mini-xlmr` (or `mini-llama`: "decoder") but for one thing.
 
     python data/models-long/trials.py reference masked_15 wide --out build/trials.csv
 
@@ -26,6 +26,9 @@ from xlx.text import corpora
 
 SENTENCES = 300
 WIDE = {"hidden_size": 192, "intermediate_size": 384}
+WIDE_DECODER = {"hidden_size": 192, "intermediate_size": 264}
+DOUBLE_RATES = {"learning_rate": 4e-3, "matrix_learning_rate": 3e-3}
+HALF_RATES = {"learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4}
 #: What a trial changes in the recipe.
 CHANGED: dict[str, dict] = {
     "reference": {},
@@ -40,9 +43,12 @@ CHANGED: dict[str, dict] = {
     "positions_sinusoid": {},
     "norm_first": {},
     "wide": WIDE,
-    "wide_half_rates": WIDE | {"learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4},
-    "half_rates": {"learning_rate": 1e-3, "matrix_learning_rate": 7.5e-4},
-    "double_rates": {"learning_rate": 4e-3, "matrix_learning_rate": 3e-3},
+    "wide_half_rates": WIDE | HALF_RATES,
+    "half_rates": HALF_RATES,
+    "double_rates": DOUBLE_RATES,
+    "decoder_wide": WIDE_DECODER,
+    "decoder_wide_half_rates": WIDE_DECODER | HALF_RATES,
+    "decoder_wide_double_rates": WIDE_DECODER | DOUBLE_RATES,
 }
 
 
@@ -114,7 +120,8 @@ def untrained_by(made: Callable[[recipes.MemberRecipe], torch.nn.Module]) -> Ite
 
 def trial(name: str, steps: int, corpus: corpora.ParallelCorpus) -> dict[str, object]:
     """Train a trial, and measure its last checkpoint."""
-    recipe = replace(recipes.RECIPES["mini-xlmr"], steps=steps, **CHANGED[name])
+    reference = "mini-llama" if name.startswith("decoder") else "mini-xlmr"
+    recipe = replace(recipes.RECIPES[reference], steps=steps, **CHANGED[name])
     recipe = replace(recipe, name=f"trial-{name}", history=False)
     folder = paths.BUILD / "trials" / name
     if not pretraining.finished(recipe, folder):

@@ -281,6 +281,49 @@ def test_runs_spread_around_the_mean_of_their_recipe() -> None:
     assert single["freedom"].tolist() == [0] * 6
 
 
+def made_runs(levels: dict[str, Sequence[float]]) -> dict[str, list[CheckpointScores]]:
+    """Runs of recipes whose every score is at the level that is given for a run, but for noise."""
+    rng = np.random.default_rng(8)
+    return {
+        recipe: [
+            scores(rng, f"{recipe}-{seed}", 5, LD=[level] * 2, MD=[level] * 2, matched=[level] * 2)
+            for seed, level in enumerate(of_recipe)
+        ]
+        for recipe, of_recipe in levels.items()
+    }
+
+
+def test_recipes_run_again_are_compared_by_the_means_of_their_runs() -> None:
+    runs = made_runs({"p": [0.62, 0.65, 0.68], "q": [0.5, 0.501], "alone": [0.9]})
+    references = {"p": "q", "q": "p", "alone": "p", "unknown": "q"}
+    table = member_scores.mean_run_differences(runs, references)
+    assert table.index.names == ["layers", "task", "model", "reference"]
+    assert table.index.tolist() == [
+        (layers, task, *pair)
+        for layers in (MEAN, BEST)
+        for task in SCORED
+        for pair in (("p", "q"), ("q", "p"))
+    ]
+    row = table.loc[MEAN, "LD", "p", "q"]
+    p, q = ([float(average(of, "LD").score) for of in runs[recipe]] for recipe in ("p", "q"))
+    assert row["of model"] == pytest.approx(np.mean(p))
+    assert row["of reference"] == pytest.approx(np.mean(q))
+    assert row["value"] == pytest.approx(np.mean(p) - np.mean(q))
+    # Welch (1947), by hand: each recipe has a variance of its own
+    parts = [np.var(of, ddof=1) / len(of) for of in (p, q)]
+    error = np.sqrt(sum(parts))
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(of) - 1) for part, of in zip(parts, (p, q), strict=True)
+    )
+    reach = stats.t.ppf(0.975, freedom) * error
+    assert [row["low"], row["high"]] == pytest.approx([row["value"] - reach, row["value"] + reach])
+    back = table.loc[MEAN, "LD", "q", "p"]
+    assert [-back["high"], -back["low"]] == pytest.approx([row["low"], row["high"]])
+    none = member_scores.mean_run_differences({}, references)
+    assert none.empty
+    assert none.columns.tolist() == table.columns.tolist()
+
+
 def differences() -> pd.DataFrame:
     """Each with an interval of 0.05 to either side, which holds zero in none."""
     rows = [

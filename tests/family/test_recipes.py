@@ -19,7 +19,7 @@ DIFFERENCES = {
     "mini-infoxlm": ("mini-xlm", {"objectives", "steps"}),  # as many subwords in fewer steps
     "mini-llama": ("mini-xlmr", {"architecture", "objectives", "intermediate_size"}),
     "mini-xlmr-large": ("mini-xlmr", WIDE),
-    "mini-llama-large": ("mini-llama", WIDE),
+    "mini-llama-large": ("mini-llama", {"hidden_size", "intermediate_size"}),
     "mini-llama-en80": ("mini-llama", {"english_share"}),
     "mini-llama-en95": ("mini-llama", {"english_share"}),
     "mini-llama-bi2": ("mini-llama", {"pair_share"}),

@@ -111,6 +111,9 @@ DRAWN = {
         made(layer=(0, 1, 2), **LDMD_MATCHED).assign(checkpoint=100)
     ),
     "member_profiles": lambda: abx.member_profiles(OVER_LAYERS, {MODELS[1]: MODELS[0]}),
+    "run_profiles": lambda: abx.run_profiles(
+        made(layer=(0, 1, 2), **LDMD_MATCHED), dict.fromkeys(MODELS, MODELS[0])
+    ),
     "intervals": lambda: abx.intervals(OVER_LAYERS),
     "checkpoint_layer_map": lambda: abx.checkpoint_layer_map(
         made(checkpoint=tuple(range(0, 18_000, 1_000)), layer=(0, 1), **LDMD_MATCHED)

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from xlx.abx import series, surface
 from xlx.abx.averages import Average, average, averaged_scores, best_layer
@@ -176,18 +177,54 @@ def run_spread(
 
     ``runs``: recipe → its runs, each of another seed; `statistics.pooled_spread` of their scores.
     """
-    by_recipe = [
-        [(of, layer_sets(of, embedding_layer=embedding_layer)) for of in of_recipe]
-        for of_recipe in runs.values()
-    ]
+    of_runs = [_by_set(of_recipe, embedding_layer) for of_recipe in runs.values()]
     rows = []
     for layers, task in product((MEAN, BEST), SCORED):
-        scores = [
-            [float(average(of, task, **sets[layers]).score) for of, sets in of_recipe]
-            for of_recipe in by_recipe
-        ]
+        scores = [of_recipe[layers, task] for of_recipe in of_runs]
         rows.append((layers, task, *statistics.pooled_spread(scores)))
     return pd.DataFrame(rows, columns=["layers", "task", "sd", "freedom"])
+
+
+def _by_set(
+    of_recipe: Sequence[CheckpointScores], embedding_layer: bool
+) -> dict[tuple[str, str], list[float]]:
+    """Which layers, and task → the score of every run."""
+    scores: dict[tuple[str, str], list[float]] = {}
+    for of in of_recipe:
+        for layers, options in layer_sets(of, embedding_layer=embedding_layer).items():
+            for task in SCORED:
+                score = float(average(of, task, **options).score)
+                scores.setdefault((layers, task), []).append(score)
+    return scores
+
+
+def mean_run_differences(
+    runs: Mapping[str, Sequence[CheckpointScores]],
+    references: Mapping[str, str],
+    *,
+    embedding_layer: bool = True,
+) -> pd.DataFrame:
+    """Recipes less their references, of which each was run again: the means over their runs.
+
+    ``runs`` as for `run_spread`; ``references``: recipe → the one that it is compared with. Rows
+    ``layers``, ``task``, ``model``, ``reference``; columns ``of model`` and ``of reference`` (the
+    means), ``value``, ``low``, ``high``. The interval is Welch's, over runs on the one text: luck
+    need not do the same to both.
+    """
+    scores = {recipe: _by_set(of, embedding_layer) for recipe, of in runs.items() if len(of) > 1}
+    compared = [pair for pair in references.items() if set(pair) <= set(scores)]
+    rows = {}
+    for layers, task, (name, other) in product((MEAN, BEST), SCORED, compared):
+        ours, theirs = (np.array(scores[recipe][layers, task]) for recipe in (name, other))
+        welch = stats.ttest_ind(ours, theirs, equal_var=False)
+        means = ours.mean(), theirs.mean(), ours.mean() - theirs.mean()
+        rows[layers, task, name, other] = (*means, *welch.confidence_interval(statistics.LEVEL))
+    columns = ["of model", "of reference", "value", "low", "high"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    table.index = pd.MultiIndex.from_tuples(
+        list(rows), names=["layers", "task", "model", "reference"]
+    )
+    return table
 
 
 def beside_runs(differences: pd.DataFrame, spread: pd.DataFrame) -> pd.DataFrame:

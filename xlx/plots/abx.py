@@ -109,6 +109,21 @@ def member_profiles(
 
 
 @styled
+def run_profiles(table: pd.DataFrame, recipes: Mapping[str, str]) -> Figure:
+    """Scores over layers, a panel a task, a line a run; runs of one recipe look alike.
+
+    ``recipes`` maps a run, as ``model`` names it, to its recipe.
+    """
+    of_recipe = looks(recipes.values())
+    on = curves(table, x="layer", value="score", series="model", panel="task", low="", columns=3,
+                looks={run: of_recipe[recipe] for run, recipe in recipes.items()},
+                labels=recipes, sharey=False, linewidth=1, markersize=3)  # fmt: skip
+    across(on, y=CHANCE)
+    chance = handle("chance", GUESSING | {"marker": ""}, line=True)
+    return on.titles(NAMES).done(_LAYER, "ABX score", handles=[chance])
+
+
+@styled
 def intervals(table: pd.DataFrame) -> Figure:
     """Points with intervals over layers, a panel a model, for scores that should be at chance."""
     points = {task: own | {"linestyle": "none"} for task, own in _of(_TASKS).items()}
