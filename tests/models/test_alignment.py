@@ -172,6 +172,24 @@ def test_rsa_is_its_formula(n: int, dim: int, seed: int) -> None:
     assert spearman == pytest.approx(stats.spearmanr(one, other).statistic)
 
 
+def test_rsa_ranks_equal_cosines_alike_whatever_their_rounding() -> None:
+    """Few vectors that many sentences share: their cosines differ by the order of a sum alone."""
+    rng = np.random.default_rng(4)
+    kinds = rng.standard_normal((2, 4, 48))
+    drawn = rng.integers(0, 4, size=(2, 40))
+    first, second = (of[which] for of, which in zip(kinds, drawn, strict=True))
+    exact = [
+        (of @ of.T / np.outer(*[np.linalg.norm(of, axis=1)] * 2)).round(9)[which][:, which]
+        for of, which in zip(kinds, drawn, strict=True)
+    ]
+    upper = np.triu_indices(40, 1)
+    expected = stats.spearmanr(exact[0][upper], exact[1][upper]).statistic
+    for seed in range(3):
+        noise = 1 + np.random.default_rng(seed).uniform(-1e-15, 1e-15, (2, *first.shape))
+        value, _ = alignment.rsa(first * noise[0], second * noise[1])
+        assert value == pytest.approx(expected, abs=1e-9)
+
+
 def test_rsa_closed_forms_and_invariances() -> None:
     first, second = translations(20, 6, 3)
     value = alignment.rsa(first, second)

@@ -236,7 +236,7 @@ def coverage_difference(stored: work.Value, computed: work.Value) -> float:
 
 #: A sentence of a hundred may be a hit on one processor and tied on another.
 _NEAR = {"tolerance": 0.02, "difference": coverage_difference}
-COVERAGE = work.Kind("coverage", _measured, version=1, **_NEAR)
+COVERAGE = work.Kind("coverage", _measured, version=2, **_NEAR)
 CENTRED = work.Kind("coverage-centred", _measured_centred, version=1, **_NEAR)
 
 

@@ -21,6 +21,8 @@ from xlx.models.similarity import Block, blocks, unit_vectors
 NEIGHBOURS = 4
 #: Below this share of their size, numbers that differ are taken for equal.
 _ROUNDING = 1e-12
+#: Decimals of a cosine that count where cosines are ranked: beyond them equal ones differ.
+_DECIMALS = 12
 #: What `measures` computes, in the order of its rows.
 ALIGNMENT_MEASURES = (
     "parallel_cosine", "other_cosine", "to_pivot", "from_pivot", "margin", "margin_to_pivot",
@@ -220,11 +222,12 @@ def rsa(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
 
     Spearman's and Pearson's correlation, in [-1, 1], of the cosines within one language with those
     within the other, over all pairs of sentences. NaN where they have no variation. ``(n, dim)``.
+    Equal cosines (of sentences with one vector, as at layer 0 of a last token) share a rank.
     """
     cosines = [_within(unit) for unit in _units(first, second)]
     if min(map(np.ptp, cosines)) <= 16 * np.finfo(float).eps:
         return float("nan"), float("nan")
-    ranks = [stats.rankdata(own) for own in cosines]
+    ranks = [stats.rankdata(own.round(_DECIMALS)) for own in cosines]
     return float(np.corrcoef(*ranks)[0, 1]), float(np.corrcoef(*cosines)[0, 1])
 
 
