@@ -177,7 +177,7 @@ def run_spread(
 
     ``runs``: recipe → its runs, each of another seed; `statistics.pooled_spread` of their scores.
     """
-    of_runs = [_by_set(of_recipe, embedding_layer) for of_recipe in runs.values()]
+    of_runs = [_run_scores(of_recipe, embedding_layer) for of_recipe in runs.values()]
     rows = []
     for layers, task in product((MEAN, BEST), SCORED):
         scores = [of_recipe[layers, task] for of_recipe in of_runs]
@@ -185,7 +185,7 @@ def run_spread(
     return pd.DataFrame(rows, columns=["layers", "task", "sd", "freedom"])
 
 
-def _by_set(
+def _run_scores(
     of_recipe: Sequence[CheckpointScores], embedding_layer: bool
 ) -> dict[tuple[str, str], list[float]]:
     """Which layers, and task → the score of every run."""
@@ -211,7 +211,8 @@ def mean_run_differences(
     means), ``value``, ``low``, ``high``. The interval is Welch's, over runs on the one text: luck
     need not do the same to both.
     """
-    scores = {recipe: _by_set(of, embedding_layer) for recipe, of in runs.items() if len(of) > 1}
+    again = {recipe: of for recipe, of in runs.items() if len(of) > 1}
+    scores = {recipe: _run_scores(of, embedding_layer) for recipe, of in again.items()}
     compared = [pair for pair in references.items() if set(pair) <= set(scores)]
     rows = {}
     for layers, task, (name, other) in product((MEAN, BEST), SCORED, compared):
