@@ -12,7 +12,7 @@ RESTAMP =
 ARGS =
 # The longest first, so that two side by side end together.
 MEMBERS := mini-xlmr-large mini-llama mini-llama-bi20 mini-llama-bi2 mini-llama-en80 mini-llama-en95 \
-	mini-mbert mini-xlm mini-xlmr mini-xlmr-6 mini-infoxlm
+	mini-mbert mini-xlm mini-xlmr mini-xlmr-6 mini-xlmr-12 mini-infoxlm
 PYTHON ?= python3
 
 VENV := .venv

@@ -379,6 +379,22 @@ def test_differences_are_shown_by_task_in_the_order_given(measured: Measured) ->
 # --- few languages and many -----------------------------------------------------------------------
 
 
+def test_scores_among_some_languages_are_of_the_best_layer_there(corpus: ParallelCorpus) -> None:
+    measured = checkpoint_scores(["mini-xlmr", "mini-infoxlm"], corpus)
+    pairs, shared = measured[0].scores.pairs, corpus.languages[:2]
+    inside = [k for k, pair in enumerate(pairs) if set(pair) <= set(shared)]
+    assert 0 < len(inside) < len(pairs)
+    table = member_scores.best_within(measured, shared)
+    assert table.index.get_level_values("model").tolist() == ["mini-xlmr", "mini-infoxlm"]
+    assert table.columns.tolist() == list(SCORED)
+    for (_, layer), row in table.iterrows():
+        of = measured[0] if row.equals(table.iloc[0]) else measured[1]
+        by_layer = of.scores.scores[MATCHED][:, inside].mean(axis=(1, 2))
+        assert layer == by_layer.argmax()
+        assert row[MATCHED] == pytest.approx(by_layer.max())
+        assert row["LD"] == pytest.approx(of.scores.scores["LD"][layer, inside].mean())
+
+
 def test_few_languages_are_compared_where_as_much_of_them_was_read(
     corpus: ParallelCorpus, histories: Callable
 ) -> None:

@@ -89,7 +89,7 @@ def test_members_that_cut_alike_share_one_vocabulary() -> None:
         for name in MEMBERS
         for path in (paths.MODELS / name).glob("step-*/tokenizer.json")
     }
-    assert len(contents) == 3  # byte-pair and word pieces; and of six languages
+    assert len(contents) == 4  # byte-pair and word pieces; of six languages, of twelve
 
 
 def test_members_learn_from_as_many_subwords() -> None:

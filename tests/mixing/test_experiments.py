@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from xlx.mixing import experiments, predictions, task_data, within_across
-from xlx.mixing.grids import Grid, measured
+from xlx.mixing.grids import Grid, groups_of, measured
 from xlx.mixing.within_across import SETTINGS
+from xlx.models.finetuning import Job
+from xlx.text.examples import Examples
 
 CODES = ("en", "de", "tr")
 
@@ -169,8 +171,43 @@ def test_pairs_are_shown_by_row(grids: dict[str, Grid]) -> None:
     gains = experiments.pair_gains(table)
     base = table[table["condition"] == "baseline"].set_index("row")["gain"]
     assert gains.loc["*-*", "en-de"].startswith(f"{100 * base['*-*'] + 0.0:.1f} (")
-    audit = predictions.of_pairs(table, table)
-    assert len(audit.claims) == 7
+    alone = {"en-en": grids["a"], "en-de": grids["a"]}
+    above = experiments.above_one_part(of, alone, "one only", **FEW)
+    assert set(above["pair"]) == {"en-de"}
+    against = experiments.pair_gains(above, "one only")
+    pd.testing.assert_frame_equal(against, gains)  # there the baseline was the same grid
+    better = above.assign(gain_low=0.1)
+    verdicts = predictions.of_pairs(table, table, table, better, "one").claims.set_index("where")
+    assert verdicts.loc["one only", "verdict"].tolist()[1:] == ["holds"] * 3
+    worse = above.assign(gain_low=-0.1)
+    verdicts = predictions.of_pairs(table, table, table, worse, "one").claims.set_index("where")
+    assert verdicts.loc["one only", "verdict"].tolist()[1:] == ["does not hold"] * 3
+
+
+def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt, sets = task_data.mixed_pairs(
+        ["en-en", "en-de"], ["en", "de"], 30, 12, train_source="xnli-dev", train_data=None,
+        test_data=None,
+    )  # fmt: skip
+    asked = {}
+
+    def evaluate(jobs: list[Job], sets: dict[str, Examples]) -> list[Grid]:
+        asked.update(jobs=jobs, sets=sets)
+        return [grid("a", random(k, 12)) for k in range(len(jobs))]
+
+    monkeypatch.setattr(experiments, "evaluate", evaluate)
+    recipe = experiments.recipe_of(epochs=1)
+    grids = experiments.mixed_grids("a", learnt, sets, recipe, [1, 2], part="second")
+    of_english, of_german = asked["jobs"][0].train, asked["jobs"][2].train
+    assert (of_english.first, of_german.first) == (learnt["en-en"].second, learnt["en-de"].second)
+    assert of_german.second is None
+    assert {code: part.first for code, part in asked["sets"].items()} == {
+        code: part.second for code, part in sets.items()
+    }
+    assert list(grids) == ["en-en", "en-de"]
+    # pairs of one premise still hang together, though it is not read
+    assert (grids["en-de"].groups == groups_of(sets["en"])).all()
+    assert grids["en-de"].each["accuracy"].shape[0] == 2  # seeds
 
 
 def test_distances_and_tails_by_language(grids: dict[str, Grid]) -> None:

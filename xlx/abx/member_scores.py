@@ -15,6 +15,7 @@ from scipy import stats
 from xlx.abx import series, surface
 from xlx.abx.averages import Average, average, averaged_scores, best_layer
 from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores, checkpoint_scores
+from xlx.abx.courses import scores_within
 from xlx.core import paths, statistics
 from xlx.text.corpora import ParallelCorpus
 
@@ -264,10 +265,11 @@ def few_and_many(
 ) -> pd.DataFrame:
     """What a model of a few languages gains on them over one of many, and by which text.
 
-    ``corpus``: in the few; ``share``: of what ``many`` has read that is of them. ``few`` is taken
-    at its end, when it has read as much as ``many`` in all, and where it has read as much of the
-    few (the checkpoint that is nearest on a log scale). Rows are those two less ``many``, at the
-    best layer of each: ``task``, ``value``, ``low``, ``high``, ``few``, ``many`` (the two scores).
+    ``corpus``: in the few, or in some of them; ``share``: how much ``many`` has read of these, of
+    what ``few`` has. ``few`` is taken at its end, when it has read as much as ``many`` in all, and
+    where it has read as much of these (the checkpoint that is nearest on a log scale). Rows are
+    those two less ``many``, at the best layer of each: ``task``, ``value``, ``low``, ``high``,
+    ``few``, ``many`` (the two scores).
     """
     history = series.history(few, recorded=True)
     due = np.log(history[-1].step * share)
@@ -284,6 +286,17 @@ def few_and_many(
             scores = {"few": float(ours.score), "many": float(theirs.score)}
             rows.append(head | scores | dict(ends(ours - theirs)))
     return pd.DataFrame(rows)
+
+
+def best_within(measured: Sequence[CheckpointScores], codes: Sequence[str]) -> pd.DataFrame:
+    """Scores among some languages of models that were scored on more: a row a model.
+
+    Of the layer with the highest MD among sentences of like length in these, which is in the index.
+    """
+    by_layer = scores_within(measured, codes, by=["layer"])
+    table = by_layer.pivot(index=["model", "layer"], columns="task", values="score")[list(SCORED)]
+    best = table.groupby("model")[MATCHED].idxmax()
+    return table.loc[best[[of.model for of in measured]]]
 
 
 def beside_printed(summary: pd.DataFrame, printed_as: Mapping[str, str]) -> pd.DataFrame:

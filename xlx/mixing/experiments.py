@@ -332,6 +332,22 @@ def pair_averages(
     return pd.concat(tables)
 
 
+def above_one_part(
+    grids: Mapping[str, Grid], alone: Mapping[str, Grid], condition: str, **options: Any
+) -> pd.DataFrame:
+    """`mixed_pairs.pair_table` of grids of two languages and of what one part ``alone`` gives.
+
+    ``condition`` is what the latter is called.
+    """
+    tables = []
+    for name, grid in grids.items():
+        scores = {"fine-tuned": grid, condition: alone[name]}
+        scores = {said: of.scores["accuracy"] for said, of in scores.items()}
+        if len(pair := dict.fromkeys(name.split("-"))) > 1:
+            tables.append(pair_table(scores, grid.languages, (*pair,), grid.groups, **options))
+    return pd.concat(tables)
+
+
 def scores_by_row(table: pd.DataFrame) -> pd.DataFrame:
     """Scores of `pair_averages` in per cent, by row; pairs and conditions in columns."""
     points = table.assign(score=(100 * table["score"]).round(1))
@@ -339,9 +355,9 @@ def scores_by_row(table: pd.DataFrame) -> pd.DataFrame:
     return wide.loc[list(PAIRS_ROWS), list(dict.fromkeys(table["pair"]))]
 
 
-def pair_gains(table: pd.DataFrame) -> pd.DataFrame:
-    """Points gained over the baseline, with their interval as text, by row; pairs in columns."""
-    rows = table[table["condition"] == "baseline"]
+def pair_gains(table: pd.DataFrame, over: str = "baseline") -> pd.DataFrame:
+    """Points gained over a condition, with their interval as text, by row; pairs in columns."""
+    rows = table[table["condition"] == over]
     rows = rows.assign(said=as_points(rows, "gain"))
     wide = rows.pivot(index="row", columns="pair", values="said")
     return wide.loc[list(PAIRS_ROWS), list(dict.fromkeys(table["pair"]))]
@@ -349,16 +365,25 @@ def pair_gains(table: pd.DataFrame) -> pd.DataFrame:
 
 def mixed_grids(
     model: str, learnt: Mapping[str, Examples], sets: Mapping[str, Examples], recipe: Recipe,
-    seeds: Sequence[int],
+    seeds: Sequence[int], *, part: str | None = None,
 ) -> dict[str, Grid]:  # fmt: skip
-    """By what a model is taught ("en-de"): its grid, the mean over seeds."""
+    """By what a model is taught ("en-de"): its grid, the mean over seeds.
+
+    With a ``part`` ("second") it is taught and asked with that part alone, in the language that it
+    has in the pair and in the cell.
+    """
+    groups = groups_of(next(iter(sets.values())))  # a part alone may not show them
+    if part is not None:
+        learnt = {pair: examples.only(whole, part) for pair, whole in learnt.items()}
+        sets = {code: examples.only(whole, part) for code, whole in sets.items()}
     jobs = [
-        Job(model, part, {"learnt": part.at(range(min(100, len(part))))}, recipe, seed=seed)
-        for part in learnt.values()
+        Job(model, taught, {"learnt": taught.at(range(min(100, len(taught))))}, recipe, seed=seed)
+        for taught in learnt.values()
         for seed in seeds
     ]
     grids, n = evaluate(jobs, sets), len(seeds)
+    by_pair = {name: averaged(grids[k * n : (k + 1) * n]) for k, name in enumerate(learnt)}
     return {
-        name: replace(averaged(grids[k * n : (k + 1) * n]), model=f"fine-tuned on {name}")
-        for k, name in enumerate(learnt)
+        name: replace(grid, model=f"fine-tuned on {name}", groups=groups)
+        for name, grid in by_pair.items()
     }

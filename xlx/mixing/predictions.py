@@ -171,11 +171,14 @@ def of_controls(gaps: pd.DataFrame, tasks: Iterable[str] = TASK_NAMES) -> printe
     return audit
 
 
-def of_pairs(table: pd.DataFrame, unseen: pd.DataFrame) -> printed.Audit:
+def of_pairs(
+    table: pd.DataFrame, unseen: pd.DataFrame, alone: pd.DataFrame, above: pd.DataFrame, part: str
+) -> printed.Audit:
     """Of fine-tuning on a pair: whether a row's gain is above zero in all pairs, or in none.
 
     ``table`` and ``unseen`` are `experiments.pair_averages` over all languages and over those that
-    were not learnt.
+    were not learnt, ``alone`` that of models which read one ``part`` ("hypothesis") alone, and
+    ``above`` is `experiments.above_one_part`.
     """
     audit = printed.Audit()
     claims = (
@@ -186,9 +189,14 @@ def of_pairs(table: pd.DataFrame, unseen: pd.DataFrame) -> printed.Audit:
         ("columns", "*-l2 gains", table, "*-l2", True),
         ("columns", "*-l2 gains over premises not learnt", unseen, "*-l2", True),
         ("columns", "l1-* does not gain", table, "l1-*", False),
+        (f"{part} only", "*-l2 gains", alone, "*-l2", True),
+        (f"{part} only", "l1-l2 is above it", above, "l1-l2", True),
+        (f"{part} only", "*-l2 is above it", above, "*-l2", True),
+        (f"{part} only", "the whole grid is above it", above, "*-*", True),
     )
     for where, claim, frame, row, up in claims:
-        rows = frame[(frame["condition"] == "baseline") & (frame["row"] == row)].set_index("pair")
+        compared = (frame["condition"] != "fine-tuned") & (frame["row"] == row)
+        rows = frame[compared].set_index("pair")
         said = ", ".join(f"{pair} {points}" for pair, points in as_points(rows, "gain").items())
         audit.claim(where, claim, said, *((rows["gain_low"] > 0) == up))
     return audit
