@@ -323,13 +323,8 @@ def pair_averages(
     grids: Mapping[str, Grid], baseline: str, *, unseen_only: bool, **options: Any
 ) -> pd.DataFrame:
     """`mixed_pairs.pair_table` of each grid ("en-de") and of the baseline on the same cells."""
-    base, tables = grids[baseline].scores["accuracy"], []
-    for name, grid in grids.items():
-        conditions = {"fine-tuned": grid.scores["accuracy"], "baseline": base}
-        about = (conditions, grid.languages, tuple(name.split("-")), grid.groups)
-        if name != baseline:
-            tables.append(pair_table(*about, unseen_only=unseen_only, **options))
-    return pd.concat(tables)
+    others = {name: grids[baseline] for name in grids if name != baseline}
+    return _pair_tables(grids, others, "baseline", unseen_only=unseen_only, **options)
 
 
 def above_one_part(
@@ -339,12 +334,20 @@ def above_one_part(
 
     ``condition`` is what the latter is called.
     """
+    others = {name: grid for name, grid in alone.items() if len({*name.split("-")}) > 1}
+    return _pair_tables(grids, others, condition, **options)
+
+
+def _pair_tables(
+    grids: Mapping[str, Grid], others: Mapping[str, Grid], condition: str, **options: Any
+) -> pd.DataFrame:
+    """`mixed_pairs.pair_table` of the pairs of ``others``, which are called ``condition``."""
     tables = []
-    for name, grid in grids.items():
-        scores = {"fine-tuned": grid, condition: alone[name]}
-        scores = {said: of.scores["accuracy"] for said, of in scores.items()}
-        if len(pair := dict.fromkeys(name.split("-"))) > 1:
-            tables.append(pair_table(scores, grid.languages, (*pair,), grid.groups, **options))
+    for name, other in others.items():
+        grid = grids[name]
+        scores = {"fine-tuned": grid.scores["accuracy"], condition: other.scores["accuracy"]}
+        about = (grid.languages, tuple(name.split("-")), grid.groups)
+        tables.append(pair_table(scores, *about, **options))
     return pd.concat(tables)
 
 
