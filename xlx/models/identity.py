@@ -1,7 +1,9 @@
 """Which model a name stands for, and the hash by which results know it; nothing is loaded.
 
-A name is looked for in three places: the models this repository ships, a folder of your own, the
-Hugging Face hub. A training history is a *series*: a folder with `step-*` subfolders, or a hub
+A name is looked for in four places: the models this repository ships, the public models that
+`make models` has fetched (`xlx.models.public`), a folder of your own, the Hugging Face hub. With
+``@untrained`` behind it, it stands for the untrained twin of that model: its architecture and
+tokenizer with random weights (``@untrained-2``: by another seed). A training history is a *series*: a folder with `step-*` subfolders, or a hub
 repository with revisions called `step-1000`, `step1000`; `checkpoints` lists it.
 """
 
@@ -19,8 +21,13 @@ from typing import Any
 from xlx.core import checks, paths, store
 from xlx.core.settings import current
 from xlx.models.hub import WORDS, ModelNotFoundError, hub_folder, hub_revisions, weight_files
+from xlx.models.public import check_public, public_folder, public_models
 
 _STEP = re.compile(r"step[-_]?(\d+)(?:-tokens\d+\w*)?", re.IGNORECASE)
+
+
+#: What makes a name that of an untrained twin; the seed of its weights is 1 where none is given.
+_UNTRAINED = re.compile(r"(.+)@untrained(?:-(\d+))?")
 
 
 class NoHistoryError(ValueError):
@@ -78,8 +85,38 @@ def identify(name: Name) -> Identity:
         return Identity(f"{name.name}@step-{name.step:06d}", name.step, name.fingerprint)
     if isinstance(name, Loaded):
         return Identity(name.name, name.step, name.fingerprint)
+    if isinstance(name, str):
+        if twin := untrained(name):
+            return Identity(name, None, _twin_fingerprint(*twin))
+        if (public := public_models().get(name)) and not public.folder.is_dir():
+            return Identity(name, None, public.fingerprint)  # what is stored is found without it
     label, folder, step = find(name)
-    return Identity(label, step, fingerprint_of(model_files(label, folder)))
+    return Identity(label, step, content_of(label, folder))
+
+
+def untrained(name: Any) -> tuple[str, int] | None:
+    """The model and the seed of an untrained twin's name; None for another name."""
+    match = _UNTRAINED.fullmatch(name) if isinstance(name, str) else None
+    return match and (match[1], int(match[2] or 1))
+
+
+def twin_of(name: str, seed: int = 1) -> str:
+    """The name of a model's untrained twin."""
+    return f"{name}@untrained" + (f"-{seed}" if seed != 1 else "")
+
+
+def _twin_fingerprint(name: str, seed: int) -> str:
+    """Of the model's own and the seed: what is drawn may differ in last digits between machines."""
+    return hashlib.sha256(f"{fingerprint(name)} untrained {seed}\n".encode()).hexdigest()
+
+
+def content_of(label: str, folder: Path) -> str:
+    """The fingerprint of what `find` has found. ValueError for a shipped file that was changed."""
+    if twin := untrained(label):
+        return _twin_fingerprint(*twin)
+    content = fingerprint_of(model_files(label, folder))
+    check_public(label, folder, content)
+    return content
 
 
 def fingerprint(name: Name) -> str:
@@ -143,6 +180,8 @@ def title(name: str) -> str:
 
     Of a checkpoint of a series that of the series, too: "mini-xlmr/step-000000".
     """
+    if twin := untrained(name):
+        return f"{title(twin[0])}, untrained" + (f" {twin[1]}" if twin[1] != 1 else "")
     if not Path(name).is_dir():
         return name
     parts = Path(os.path.abspath(name)).parts
@@ -165,6 +204,10 @@ def find(
         )
     if not isinstance(name, Name) or not str(name):
         raise ValueError(f"{name!r} is no name of a model: give a shipped one, a folder or a hub's")
+    if twin := untrained(name):
+        if step is not None or revision is not None:
+            raise ValueError(f"{name!r} is untrained: it has no step or revision to choose")
+        return name, twin_folder(name), None
     checkpoint = name if isinstance(name, Checkpoint) else None
     label = checkpoint.name if checkpoint else os.fspath(name)
     if checkpoint is None and step is not None:
@@ -192,10 +235,23 @@ def find(
     return label, folder, step
 
 
+def twin_folder(name: str) -> Path:
+    """Where an untrained twin is kept on this machine, by its fingerprint."""
+    model, seed = untrained(name)
+    return current().cache / "untrained" / f"{fingerprint(model)[:16]}-{seed}"
+
+
 def local_folder(name: str) -> Path | None:
-    """The local folder a name stands for: a shipped model, or a path; None for one of the hub."""
+    """The local folder a name stands for: a shipped or public model, or a path; None: of the hub.
+
+    Raises ModelNotFoundError for a path that is not there and a public model that is not fetched.
+    """
     if re.match(r"\w", name) and (paths.MODELS / name).is_dir():
         return paths.MODELS / name
+    if public := public_folder(name):
+        return public
+    if untrained(name):
+        return twin_folder(name)
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder

@@ -31,21 +31,24 @@ from xlx.models.identity import (
     NoHistoryError,
     RecordedCheckpoint,
     checkpoints,
+    content_of,
     find,
     fingerprint,
-    fingerprint_of,
     identify,
     model_files,
     recorded_checkpoints,
     series_name,
     title,
+    twin_of,
+    untrained,
 )
 from xlx.models.precision import DTYPES
+from xlx.models.untrained import untrained_folder
 
 __all__ = [
     "Checkpoint", "Encoder", "Identity", "ModelNotFoundError", "Name", "NoHistoryError",
     "RecordedCheckpoint", "checkpoints", "device_of", "fingerprint", "identify", "load",
-    "recorded_checkpoints", "series_name", "task_model", "title", "tokenizer",
+    "recorded_checkpoints", "series_name", "task_model", "title", "tokenizer", "twin_of",
 ]  # fmt: skip
 
 #: What configurations call the shares of units that are left out in training.
@@ -167,7 +170,8 @@ def load(
     Parameters
     ----------
     name : str, path or Checkpoint
-        Looked for in this order: a model shipped in `data/models-long`, a folder, the hub. An
+        Looked for in this order: a model shipped in `data/models-long`, a public model that `make
+        models` has fetched, a folder, the hub. ``@untrained`` behind a name: its untrained twin. An
         `Encoder` is given back as it is.
     step : int, optional
         A checkpoint of a series. Without it a local series gives its last one (the trained model)
@@ -210,7 +214,7 @@ def load(
     if device is not None and device_map is not None:
         raise ValueError("device and device_map are both given: a model goes to one, or is spread")
     torch_device = device_of(device)
-    label, folder, step = find(name, step, revision)
+    label, folder, step = _found(name, step, revision)
     files = model_files(label, folder)
     if device_map is None and quantization is None:
         memory.check_fits(label, files, DTYPES[dtype], torch_device)
@@ -224,13 +228,22 @@ def load(
         model = model.get_encoder()
     model.requires_grad_(False).eval()
     words = folders.load_tokenizer(label, folder)
-    content = fingerprint_of(files)
+    content = content_of(label, folder)
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
     return Encoder(
         model, words, label, content, kind, torch_device, DTYPES[dtype], step,
         folders.own_pooling(folder), dtype == "tf32",
     )  # fmt: skip
+
+
+def _found(
+    name: Name, step: int | None = None, revision: str | None = None
+) -> tuple[str, Path, int | None]:
+    """`find`, after an untrained twin has been made where there is none yet."""
+    if twin := untrained(name):
+        untrained_folder(*twin)
+    return find(name, step, revision)
 
 
 def _is_placed(model: Any) -> bool:
@@ -251,14 +264,14 @@ def tokenizer(name: Name) -> Any:
     """The tokenizer of a model alone. Raises as `load`."""
     if isinstance(name, Encoder):
         return name.tokenizer
-    label, folder, _ = find(name)
+    label, folder, _ = _found(name)
     model_files(label, folder)
     return folders.load_tokenizer(label, folder)
 
 
 def configuration(name: Name) -> Any:
     """The configuration of a model alone. Raises as `load`."""
-    label, folder, _ = find(name)
+    label, folder, _ = _found(name)
     model_files(label, folder)
     return folders.load_config(label, folder)
 
@@ -294,8 +307,8 @@ def task_model(
     """
     from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
-    label, folder, step = find(name)
-    content = fingerprint_of(model_files(label, folder))
+    label, folder, step = _found(name)
+    content = content_of(label, folder)
     config, options = folders.load_config(label, folder), {}
     if (kind := folders.kind_of(config)) != "encoder":
         raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
@@ -331,8 +344,8 @@ def headed_model(
     from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
     model_class = AutoModelForQuestionAnswering if reads else AutoModelForSequenceClassification
-    label, folder, step = find(name)
-    content = fingerprint_of(model_files(label, folder))
+    label, folder, step = _found(name)
+    content = content_of(label, folder)
     kind = folders.kind_of(folders.load_config(label, folder))
     model, missing = _with_head(model_class, label, folder, {})
     if missing:

@@ -14,7 +14,7 @@ from xlx.core.settings import current
 from xlx.core.store import written_whole
 from xlx.models import folders
 from xlx.models.hub import WORDS
-from xlx.models.identity import Name, find, fingerprint_of, model_files
+from xlx.models.identity import Name, content_of, find, model_files
 
 
 def untrained_folder(name: Name, seed: int) -> Path:
@@ -28,7 +28,7 @@ def untrained_folder(name: Name, seed: int) -> Path:
     checks.whole(seed, "seed", least=0)
     label, folder, _ = find(name)
     files = model_files(label, folder)
-    made = current().cache / "untrained" / f"{fingerprint_of(files)[:16]}-{seed}"
+    made = current().cache / "untrained" / f"{content_of(label, folder)[:16]}-{seed}"
     if made.exists():
         return made
     config = folders.load_config(label, folder)

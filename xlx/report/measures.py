@@ -115,7 +115,7 @@ def reference_scores_of(
 def before_training(name: Name) -> Name:
     """A model before it has read anything: step 0 of its own series, if that lies on this machine.
 
-    Else its architecture with random weights (`untrained_folder`).
+    Else its untrained twin.
     """
     folder = local_folder(name) if isinstance(name, str) else None
     series = local_series(name, folder) if folder is not None else []
