@@ -1,15 +1,16 @@
 """Make the shipped labelled data from the unpacked originals.
 
-    python data/labelled/make.py FOLDER [--only xnli-dev]
+    python data/labelled/make.py FOLDER [--only xnli]
 
 FOLDER holds ``ud/``, ``ud_pud/`` and ``uner/`` (folders of treebanks), ``panx/`` (``train-de.tsv``,
 ``dev-de.tsv``), ``xnli/`` and ``pawsx/`` (``dev-de.tsv``, ``test-de.tsv``), ``sick/`` (``en.tsv``),
-``sib200/`` (``deu_Latn/test.tsv``). ``--only`` makes ``xnli-dev``, ``sick``, ``pawsx`` or
-``sib200`` and leaves the files and rows of the others as they are. Written beside this script:
+``sib200/`` (``deu_Latn/test.tsv``). ``--only`` makes ``xnli``, ``sick``, ``pawsx`` or ``sib200``
+and leaves the files and rows of the others as they are. Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: all columns of CoNLL-U;
 * ``wikiann/<lang>.iob2.xz``, ``uner/<lang>.iob2.xz``: word and tag;
-* ``xnli/<lang>.tsv.xz``, ``xnli_dev/<lang>.tsv.xz``: split, id, premise, hypothesis, label;
+* ``xnli/<lang>.tsv.xz``: split, id, premise, hypothesis, label of the whole set, and the split of
+  its subsets ``xnli`` and ``xnli-dev`` that a pair is in;
 * ``sick/<lang>.tsv.xz``: split, id, sentence1, sentence2, label, relatedness (1 to 5);
 * ``pawsx/<lang>.tsv.xz``: split, id, sentence1, sentence2, label;
 * ``sib200/<label>.tsv.xz``: split, id, topic, sentence;
@@ -24,7 +25,9 @@ miniature models' pretraining text. Two sentences are the same when their letter
 In PUD, XNLI and PAWS-X a position is drawn for all languages at once, or for none; of PAWS-X only
 one whose label is known and the same in all. For xnli-dev nothing is drawn: it is every item of
 XNLI's dev part that shares no sentence, in any of its languages, with the validation and test items
-of ``xnli`` or with the pretraining text. Of SICK it is every pair of which no sentence, in any
+of ``xnli`` or with the pretraining text. For xnli-whole nothing is left out: dev and `WHOLE_TRAIN`
+items of test are to train on, and the other items of test share no sentence, in any language, with
+them or with the pretraining text. Of SICK it is every pair of which no sentence, in any
 language, is in the pretraining text. Of SIB-200, whose languages are parallel, nothing is drawn
 either: the test part is whole, in English train and dev too; a line that is in the pretraining text
 stops the script.
@@ -44,7 +47,7 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from making import trained_letters, write_packed, write_table
+from making import pack, sha256, trained_letters, write_packed, write_table
 
 from xlx.core import languages
 from xlx.text import conllu_files, labelled, labelled_files, parallel_sets, shipped
@@ -74,6 +77,11 @@ WIKIANN = "https://github.com/google-research/xtreme (PAN-X)"
 WIKIANN_LICENCE = "CC BY-SA 3.0 (text of Wikipedia; none stated for the tags)"
 XNLI = "https://github.com/facebookresearch/XNLI"
 XNLI_LICENCE = "CC BY-NC 4.0"
+XNLI_LANGUAGES = (
+    *("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"),
+)
+#: The items of XNLI's test part that xnli-whole has to train on; it tests on the 670 others.
+WHOLE_TRAIN = 1000
 #: The languages that Rajaee and Monz (2024) fine-tune across (Table 9).
 XNLI_DEV_LANGUAGES = ("ar", "de", "el", "en", "es", "tr")
 PAWSX_LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
@@ -97,7 +105,7 @@ VOWELS = re.compile("[\u064b-\u0652\u0670]")
 
 COLUMNS = (
     *("task", "source", "language", "treebank", "version", "train", "validation", "test", "words"),
-    *("repaired", "made_from", "licence", "licence_file", "url", "file", "sha256"),
+    *("repaired", "made_from", "licence", "licence_file", "url", "identity", "file", "sha256"),
 )
 
 
@@ -139,7 +147,11 @@ class Drawing:
 
 def write(file: str, lines: Iterable[str]) -> tuple[str, str]:
     """Write an xz file below this folder; its name and SHA-256."""
-    return write_packed(HERE, file, "".join(line + "\n" for line in lines))
+    return write_packed(HERE, file, joined(lines))
+
+
+def joined(lines: Iterable[str]) -> str:
+    return "".join(line + "\n" for line in lines)
 
 
 # --- Universal Dependencies -----------------------------------------------------------------------
@@ -388,56 +400,163 @@ def xnli_items(rows: dict[str, Rows], part: str, forbidden: frozenset[str]) -> l
     return items
 
 
-def write_xnli(
-    name: str, rows: dict[str, Rows], parts: dict[str, list[Item]], origin: dict[str, str]
-) -> tuple[int, tuple[str, str]]:
-    """Write the items of a language, whose rows are given by public part: words, name and hash."""
+#: Items of XNLI by split: the public part and the number there, in the public order.
+Chosen = dict[str, list[tuple[str, int]]]
+
+
+def xnli_subset(rows: dict[str, dict[str, Rows]], forbidden: frozenset[str]) -> Chosen:
+    """Items drawn for ``xnli``, the same in all of its languages."""
+    codes = languages.for_task("NLI", "mono")
+    pools = {
+        part: xnli_items({code: of_part[code] for code in codes}, part, forbidden)
+        for part, of_part in rows.items()
+    }
+    parts, made_from = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
+    origin = dict(each.split(": ") for each in made_from.split(", "))
+    return {
+        split: [(origin[split], int(item.lines[0])) for item in items]
+        for split, items in parts.items()
+    }
+
+
+def xnli_dev(rows: dict[str, dict[str, Rows]], forbidden: frozenset[str], subset: Chosen) -> Chosen:
+    """All items of dev that share no sentence with what ``subset`` validates and tests on."""
+    held_out = {
+        f"{code}{letters(text)}"
+        for code in XNLI_DEV_LANGUAGES
+        for part, item in (*subset["validation"], *subset["test"])
+        for first, second, _ in rows[part][code][3 * item : 3 * item + 3]
+        for text in (first, second)
+    }
+    pool = xnli_items({code: rows["dev"][code] for code in XNLI_DEV_LANGUAGES}, "dev", forbidden)
+    drawn = Drawing.of("xnli-dev", frozenset(held_out)).draw(pool, len(pool))
+    print(f"xnli-dev: {len(drawn)} of {len(pool)} items share nothing with others")
+    return {"train": [("dev", int(item.lines[0])) for item in drawn]}
+
+
+def xnli_whole(rows: dict[str, dict[str, Rows]], forbidden: frozenset[str]) -> Chosen:
+    """All items: dev and `WHOLE_TRAIN` of test to train on, the others to test on.
+
+    Items that share a sentence, in any language, are on one side: that of dev, if one is of dev.
+    So is what has a sentence that is in the pretraining text, or one without a letter.
+    """
+    places, keys = [], []
+    for part, of_part in rows.items():
+        for item in xnli_items(of_part, part, forbidden | {""}):
+            places.append((part, int(item.lines[0])))
+            keys.append(item.keys)
+    free, train = [], set()
+    for group in linked([of_item - {""} for of_item in keys]):
+        if any(places[i][0] == "dev" or "" in keys[i] for i in group):
+            train.update(group)
+        else:
+            free.append(group)
+    forced = sum(places[i][0] == "test" for i in train)
+    print(f"xnli-whole: {forced} items of test are to train on, for the sentences that they share")
+    trained = {
+        (code, letters(text))
+        for of_part in rows.values()
+        for code, of_code in of_part.items()
+        for first, second, _ in of_code
+        for text in (first, second)
+    }
+    trained = {key for key in trained if key[1] in forbidden}
+    print(f"xnli-whole: {len(trained)} sentences to train on are in the pretraining text")
+    left = WHOLE_TRAIN - forced
+    for at in np.random.default_rng([SEED, *b"xnli-whole"]).permutation(len(free)).tolist():
+        if len(free[at]) <= left:
+            train.update(free[at])
+            left -= len(free[at])
+    return {
+        "train": [place for i, place in enumerate(places) if i in train],
+        "test": [place for i, place in enumerate(places) if i not in train],
+    }
+
+
+def linked(keys: Sequence[Iterable[str]]) -> list[list[int]]:
+    """Positions that share a key, directly or by others, each group ascending."""
+    parent = list(range(len(keys)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            i = parent[i]
+        return i
+
+    first: dict[str, int] = {}
+    for i, key in ((i, key) for i, of_one in enumerate(keys) for key in of_one):
+        one, other = root(i), root(first.setdefault(key, i))
+        parent[max(one, other)] = min(one, other)
+    groups: dict[int, list[int]] = {}
+    for i in range(len(keys)):
+        groups.setdefault(root(i), []).append(i)
+    return list(groups.values())
+
+
+def xnli_lines(rows: dict[str, Rows], chosen: Chosen) -> tuple[int, list[str]]:
+    """The pairs of a language, whose rows are given by public part: their words, and a line each.
+
+    Split by split: what the file of a subset alone would hold.
+    """
     lines, words = ["split\tid\tpremise\thypothesis\tlabel"], 0
-    for split, items in parts.items():
-        part = origin[split]
-        for at in (3 * int(item.lines[0]) + k for item in items for k in range(3)):
+    for split, items in chosen.items():
+        for part, at in ((part, 3 * item + k) for part, item in items for k in range(3)):
             first, second, label = rows[part][at]
             words += len(first.split()) + len(second.split())
             lines.append(f"{split}\t{part}:{at + 1}\t{first}\t{second}\t{label}")
-    return words, write(name, lines)
+    return words, lines
+
+
+def whole_lines(rows: dict[str, Rows], by_source: dict[str, Chosen]) -> Iterable[str]:
+    """The file of a language: every pair in the public order, with its split in each source."""
+    split_of = {
+        source: {place: split for split, items in chosen.items() for place in items}
+        for source, chosen in by_source.items()
+    }
+    whole, *subsets = split_of.values()
+    yield "\t".join(["split", "id", "premise", "hypothesis", "label", *list(split_of)[1:]])
+    for part, of_part in rows.items():
+        for at, row in enumerate(of_part):
+            place = part, at // 3
+            cells = [whole[place], f"{part}:{at + 1}", *row]
+            yield "\t".join([*cells, *(splits.get(place, "") for splits in subsets)])
 
 
 def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
-    """Items of one premise and three hypotheses, the same in all languages."""
-    codes = languages.for_task("NLI", "mono")
-    rows = {part: xnli_rows(folder, part, codes) for part in ("dev", "test")}
-    pools = {part: xnli_items(rows[part], part, forbidden) for part in rows}
-    parts, made_from = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
-    origin = dict(each.split(": ") for each in made_from.split(", "))
-    for code in codes:
-        of_code = {part: rows[part][code] for part in rows}
-        words, file = write_xnli(f"xnli/{code}.tsv.xz", of_code, parts, origin)
-        sizes = (3 * len(parts[split]) for split in labelled.SPLITS)
-        yield (
-            *("NLI", "xnli", code, "XNLI", "XNLI 1.0", *sizes, words, 0),
-            *(f"{made_from}, the same items in all languages", XNLI_LICENCE, "", XNLI, *file),
-        )
+    """Items of one premise and three hypotheses, the same in all languages of a source.
 
-
-def xnli_dev(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
-    """All items of dev that share no sentence with what is validated and tested on."""
-    held_out = set()
-    for code in XNLI_DEV_LANGUAGES:
-        for split in ("validation", "test"):
-            part = labelled.load_labelled("NLI", code, split, source="xnli")
-            held_out |= {f"{code}{letters(text)}" for text in (*part.first, *part.second)}
-    rows = xnli_rows(folder, "dev", XNLI_DEV_LANGUAGES)
-    pool = xnli_items(rows, "dev", forbidden)
-    parts = {"train": Drawing.of("xnli-dev", frozenset(held_out)).draw(pool, len(pool))}
-    print(f"xnli-dev: {len(parts['train'])} of {len(pool)} items share nothing with others")
-    for code in XNLI_DEV_LANGUAGES:
-        of_code, origin = {"dev": rows[code]}, {"train": "dev"}
-        words, file = write_xnli(f"xnli_dev/{code}.tsv.xz", of_code, parts, origin)
-        sizes = (3 * len(parts.get(split, ())) for split in labelled.SPLITS)
-        yield (
-            *("NLI", "xnli-dev", code, "XNLI", "XNLI 1.0", *sizes, words, 0),
-            *("train: dev, the same items in all languages", XNLI_LICENCE, "", XNLI, *file),
-        )
+    The subsets are read from the files of the whole set, and named by the hash that a file of
+    theirs alone has: results were found by it before the whole set was here.
+    """
+    rows = {part: xnli_rows(folder, part, XNLI_LANGUAGES) for part in ("dev", "test")}
+    by_language = {
+        code: {part: of_part[code] for part, of_part in rows.items()} for code in XNLI_LANGUAGES
+    }
+    subset = xnli_subset(rows, forbidden)
+    by_source = {
+        "xnli-whole": xnli_whole(rows, forbidden),
+        "xnli": subset,
+        "xnli-dev": xnli_dev(rows, forbidden, subset),
+    }
+    files = {
+        code: write(f"xnli/{code}.tsv.xz", whole_lines(of_code, by_source))
+        for code, of_code in by_language.items()
+    }
+    about = {
+        "xnli": (languages.for_task("NLI", "mono"), "train: dev, validation: dev, test: test"),
+        "xnli-dev": (XNLI_DEV_LANGUAGES, "train: dev"),
+        "xnli-whole": (XNLI_LANGUAGES, "train: dev and test, test: test"),
+    }
+    for source, (codes, made_from) in about.items():
+        chosen = by_source[source]
+        sizes = [3 * len(chosen.get(split, ())) for split in labelled.SPLITS]
+        for code in codes:
+            words, lines = xnli_lines(by_language[code], chosen)
+            alone = "" if source == "xnli-whole" else sha256(pack(joined(lines).encode()))
+            yield (
+                *("NLI", source, code, "XNLI", "XNLI 1.0", *sizes, words, 0),
+                *(f"{made_from}, the same items in all languages", XNLI_LICENCE, "", XNLI),
+                *(alone, *files[code]),
+            )
 
 
 def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
@@ -548,13 +667,19 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
 
 
 #: What ``--only`` can make: sources on which no other depends.
-ALONE = {"xnli-dev": xnli_dev, "sick": sick, "pawsx": pawsx, "sib200": sib200}
-#: The order of the table.
-SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE)
+ALONE = {"xnli": xnli, "sick": sick, "pawsx": pawsx, "sib200": sib200}
+#: The order of the table; what is whole beside a subset stands last.
+SOURCES = ("ud", "pud", "wikiann", "uner", "xnli", "xnli-dev", "sick", "pawsx", "sib200")
+SOURCES = (*SOURCES, "xnli-whole")
 
 
-def save_table(rows: list[tuple]) -> None:
-    write_table(HERE / "sources.tsv", COLUMNS, rows)
+def save_table(rows: Iterable[tuple]) -> None:
+    """Write the rows in the order of `SOURCES`; those without an identity are named by the file."""
+    full = [row if len(row) == len(COLUMNS) else (*row[:-2], "", *row[-2:]) for row in rows]
+    place = COLUMNS.index("source")
+    write_table(
+        HERE / "sources.tsv", COLUMNS, sorted(full, key=lambda row: SOURCES.index(row[place]))
+    )
 
 
 def main() -> None:
@@ -565,19 +690,16 @@ def main() -> None:
     parser.add_argument("--only", choices=ALONE, help="leave all others as they are")
     given = parser.parse_args()
     folder = given.folder
-    all_of_them = ("ud", "pud", "wikiann", "uner", "xnli", *ALONE, "licences")
+    all_of_them = ("ud", "pud", "wikiann", "uner", *ALONE, "licences")
     for name in (given.only,) if given.only else all_of_them:
-        shutil.rmtree(HERE / name.replace("-", "_"), ignore_errors=True)
+        shutil.rmtree(HERE / name, ignore_errors=True)
     forbidden = trained_letters()
     print(f"{len(forbidden):,} lines of pretraining text")
     if given.only:
-        table = shipped.catalogue("labelled")
-        rows = {
-            source: list(rows.itertuples(index=False, name=None))
-            for source, rows in table.groupby("source", sort=False)
-        }
-        rows[given.only] = list(ALONE[given.only](folder, forbidden))
-        save_table([row for source in SOURCES for row in rows.get(source, [])])
+        made = list(ALONE[given.only](folder, forbidden))
+        table = shipped.catalogue("labelled", whole=True)
+        kept = table[~table["source"].isin({row[1] for row in made})]
+        save_table([*kept.itertuples(index=False, name=None), *made])
         return
     licences = LicenceFiles()
     rows = list(ud(folder, forbidden, licences))
@@ -585,15 +707,11 @@ def main() -> None:
     rows += pud(folder, forbidden, licences)
     rows += wikiann(folder, forbidden)
     rows += uner(folder, forbidden, licences)
-    rows += xnli(folder, forbidden)
-    save_table(rows)  # xnli-dev looks at what was drawn for xnli
-    rows += xnli_dev(folder, forbidden)
-    rows += sick(folder, forbidden)
-    rows += pawsx(folder, forbidden)
-    rows += sib200(folder, forbidden)
+    for make in ALONE.values():
+        rows += make(folder, forbidden)
     save_table(rows)
     size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
-    print(f"{len(rows)} files, {size / 1e6:.1f} MB")
+    print(f"{len(rows)} rows, {size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import re
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.text.made import conllu_row as word
 from tests.text.made import put
 from xlx.core import languages, paths
 from xlx.text import corpora, labelled, labelled_files
-from xlx.text.examples import Examples
+from xlx.text.examples import Examples, class_counts
 from xlx.text.files import TextError, letters
 from xlx.text.labelled import LABELS, NLI, PI, SPLITS, Tagged
 from xlx.text.labelled import load_labelled as load
@@ -314,6 +315,13 @@ def test_a_part_that_is_not_there_or_there_twice(tmp_path: Path, files, asked, s
         (("NLI", "de", "test"), {"source": "xnli-dev"}, "no test part, only train.*source='xnli'"),
         (("NLI", "fr", "train"), {"source": "xnli-dev"}, "ar, de, el, en, es, tr.*Get xnli from"),
         (("NLI", "de", "train"), {"source": "xnli-dev", "path": "."}, "selection of xnli that is"),
+        (
+            ("NLI", "de", "validation"),
+            {"source": "xnli-whole"},
+            "no validation part, only train and",
+        ),
+        (("NLI", "pl", "test"), {"source": "xnli-whole"}, "sw, th, tr, ur, vi, zh.*Get xnli from"),
+        (("NLI", "de", "test"), {"source": "xnli-whole", "path": "."}, "selection of xnli that is"),
         (("PI", "ko", "validation"), {"untranslated": True}, "local copies of PAWS-X alone"),
         (("NLI", "de", "test"), {"untranslated": True, "path": "."}, "local copies of PAWS-X"),
     ],
@@ -380,7 +388,7 @@ def shipped() -> dict[tuple[str, str], dict[str, Tagged | Examples]]:
             for split in SPLITS
             if getattr(row, split)
         }
-        for row in catalogue("labelled").itertuples()
+        for row in catalogue("labelled", whole=True).itertuples()
     }
 
 
@@ -391,7 +399,7 @@ def texts(data: Tagged | Examples) -> list[str]:
 
 
 def test_the_languages_of_table_2_are_complete() -> None:
-    table = catalogue("labelled")
+    table = catalogue("labelled", whole=True)
     of = {source: tuple(rows["language"]) for source, rows in table.groupby("source", sort=False)}
     assert of["ud"] == languages.ABX
     assert of["pud"] == languages.for_task("POS", "CL")
@@ -399,7 +407,11 @@ def test_the_languages_of_table_2_are_complete() -> None:
     assert {source: len(codes) for source, codes in of.items()} == {
         **{"ud": 36, "pud": 18, "wikiann": 26},
         **{"uner": 5, "xnli": 13, "xnli-dev": 6, "sick": 5, "pawsx": 7, "sib200": 205},
+        "xnli-whole": 15,
     }
+    assert set(of["xnli-whole"]) - set(of["xnli"]) == {"sw", "th"}
+    # What goes over all that is shipped does not meet the same text under two sources.
+    assert set(of) - set(catalogue("labelled")["source"]) == {"xnli-whole"}
     # The same languages by the same codes as the text of FLORES-200 that is shipped, and two more.
     assert set(of["sib200"]) - set(corpora.tags("flores200-100")) == {"nqo", "yue"}
     with_entities = {*of["wikiann"], *of["uner"]}
@@ -409,10 +421,11 @@ def test_the_languages_of_table_2_are_complete() -> None:
 def test_the_table_counts_what_is_there_and_no_id_comes_twice(shipped) -> None:
     full = {"pud": (0, 0, 300), "xnli": (600, 150, 600), "xnli-dev": (2325, 0, 0)}
     full |= {"sick": (4432, 494, 4900), "pawsx": (500, 100, 300), "sib200": (0, 0, 204)}
+    full |= {"xnli-whole": (5490, 0, 2010)}
     # Italian ParTUT has a test part of 153 sentences.
     odd = {("sib200", "en"): (701, 99, 204), ("ud", "it"): (300, 100, 150)}
     seen: dict[str, set[str]] = {task: set() for task in LABELS}
-    for row in catalogue("labelled").itertuples():
+    for row in catalogue("labelled", whole=True).itertuples():
         parts = shipped[row.source, row.language]
         expected = odd.get((row.source, row.language), full.get(row.source, (300, 100, 300)))
         sizes = tuple(len(parts.get(split, ())) for split in SPLITS)
@@ -467,7 +480,9 @@ def test_sick_is_shipped_alone(tmp_path) -> None:
         load("NLI", "de", "test", source="sick")
 
 
-@pytest.mark.parametrize("source", ["pud", "xnli", "xnli-dev", "sick", "pawsx", "sib200"])
+@pytest.mark.parametrize(
+    "source", ["pud", "xnli", "xnli-dev", "xnli-whole", "sick", "pawsx", "sib200"]
+)
 def test_parallel_sources_have_the_same_ids_in_all_languages(shipped, source: str) -> None:
     sets = {code: parts for (name, code), parts in shipped.items() if name == source}
     if source == "sick":  # labelled anew in Japanese
@@ -479,10 +494,115 @@ def test_parallel_sources_have_the_same_ids_in_all_languages(shipped, source: st
 
 
 def test_nothing_is_in_the_pretraining_text(shipped, pretraining_letters) -> None:
-    parts = chain.from_iterable(parts.values() for parts in shipped.values())
+    learnt = {key: parts for key, parts in shipped.items() if key[0] == "xnli-whole"}
+    parts = chain.from_iterable(
+        (part for split, part in parts.items() if key not in learnt or split != "train")
+        for key, parts in shipped.items()
+    )
     keys = {letters(text) for part in parts for text in texts(part)}
-    assert len(keys) > 60_000
+    assert len(keys) > 100_000
     assert not keys & (pretraining_letters | {""})
+    # All of XNLI's dev part is there to train on, whatever is in the pretraining text.
+    there: dict[str, set[str]] = {}
+    some = pretraining_letters - {""}
+    for (_, language), parts in learnt.items():
+        part = parts["train"]
+        for name, *pair in zip(part.ids, part.first, part.second, strict=True):
+            for text in pair:
+                if letters(text) in some:
+                    there.setdefault(f"{language} {letters(text)}", set()).add(item(name))
+    assert len(there) == 28
+    assert len(set.union(*there.values())) == 13
+
+
+def item(name: str) -> str:
+    """The item of a pair of XNLI: a premise and its three hypotheses."""
+    part, line = name.split(":")
+    return f"{part} {(int(line) - 1) // 3}"
+
+
+def test_the_whole_of_xnli_is_split_by_premise(shipped) -> None:
+    parts = shipped["xnli-whole", "en"]
+    dev = [f"dev:{line}" for line in range(1, 2491)]
+    test = {f"test:{line}" for line in range(1, 5011)}
+    of_dev = labelled.of_public_part(parts["train"], "dev")
+    assert (of_dev.ids, of_dev.name) == (tuple(dev), "xnli-whole en train, of dev")
+    of_test = labelled.of_public_part(parts["train"], "test")
+    assert (len(of_test), len(parts["test"])) == (3000, 2010)
+    assert parts["train"].ids == (*dev, *of_test.ids)  # in the public order
+    assert {*of_test.ids, *parts["test"].ids} == test
+    for names in (of_test.ids, parts["test"].ids):
+        assert list(names) == sorted(names, key=lambda name: int(name.removeprefix("test:")))
+    for part in (of_dev, of_test, parts["test"]):
+        assert set(class_counts(part).values()) == {len(part) // 3}
+        assert set(Counter(map(item, part.ids)).values()) == {3}
+        premises: dict[str, set[str]] = {}
+        for name, premise in zip(part.ids, part.first, strict=True):
+            premises.setdefault(item(name), set()).add(premise)
+        assert set(map(len, premises.values())) == {1}
+    with pytest.raises(TextError, match=r"xnli-whole en test has nothing of .* 'dev'; it has test"):
+        labelled.of_public_part(parts["test"], "dev")
+
+
+def test_the_subsets_of_xnli_are_in_the_whole(shipped) -> None:
+    for (source, language), parts in shipped.items():
+        if source in ("xnli", "xnli-dev"):
+            whole = shipped["xnli-whole", language]
+            rows = {
+                name: row
+                for of in whole.values()
+                for name, *row in zip(of.ids, of.first, of.second, of.row_labels, strict=True)
+            }
+            for of in parts.values():
+                pairs = zip(of.first, of.second, of.row_labels, strict=True)
+                assert [rows[name] for name in of.ids] == list(map(list, pairs))
+    there = set(shipped["xnli-whole", "en"]["test"].ids)
+    inside = {split: len(there & set(of.ids)) for split, of in shipped["xnli", "en"].items()}
+    assert inside == {"train": 0, "validation": 0, "test": TESTED_BY_BOTH}
+
+
+#: Pairs that are in the test part of "xnli" and in that of "xnli-whole".
+TESTED_BY_BOTH = 213
+
+
+@pytest.mark.parametrize(
+    ("source", "language", "split", "table", "file"),
+    [
+        (
+            *("xnli", "de", "train"),
+            "91244b987550e4fb5fbedc82e62dd310e7a3ec8a7e00fbae8c33ef5a10f64392",
+            "e5289d922e580118fc18ad5ae4518663a169f73a1d48a46170f90e07a323a0c8",
+        ),
+        (
+            *("xnli", "de", "validation"),
+            "b2bc14e6b9442cd5e9d1471fc49ae95793e841142c09064451626da04eeaec7a",
+            "e5289d922e580118fc18ad5ae4518663a169f73a1d48a46170f90e07a323a0c8",
+        ),
+        (
+            *("xnli", "zh", "test"),
+            "0319d65b640ca82e7786dde4f7106a07ba5ab7fa303dfe77670e2fd61ba18ad0",
+            "a2e64fedb975e8430053f9a70cfdee6169420eaf70118e2254c89c480c65cf67",
+        ),
+        (
+            *("xnli-dev", "de", "train"),
+            "df1d822620ec68d05629000f9e920732f0be43ae26cacfc044c9d26d027918f1",
+            "0cde62c0825ecc83778e33e43f2721dc038cdb31ea25bddb689dbfd19b552d2f",
+        ),
+        (
+            *("xnli-dev", "tr", "train"),
+            "d94d3526072d6bafd664d436b1c020dec7bfdd6142e27550148675fe6b07b283",
+            "b5f264c7e5df7cb9e186006039ccbca3c0c8e19e4560f324ca49329effddfeb3",
+        ),
+    ],
+)
+def test_the_subsets_of_xnli_are_what_they_were(
+    source: str, language: str, split: str, table: str, file: str
+) -> None:
+    """Results are found by these: the text, and the file that once held a subset alone."""
+    part = load("NLI", language, split, source=source)
+    about = labelled.about_labelled("NLI", language, split, source=source)
+    assert part.table_hash() == table
+    assert about == {"file": file, "split": split}
 
 
 def test_every_treebank_is_in_the_readme() -> None:

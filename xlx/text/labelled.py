@@ -15,6 +15,7 @@ source       task  what                                               files of a
                                                                       ``dev-de.tsv``,
                                                                       ``multinli.train.de.tsv``
 ``xnli-dev`` NLI   more of XNLI's dev part to train on, shipped alone
+``xnli-whole``     all of XNLI in 15 languages, split by premise, shipped alone
 ``sick``     NLI   SICK (Marelli et al. 2014) and translations, shipped alone
 ``pawsx``    PI    PAWS-X (Yang et al. 2019)                          ``dev-de.tsv``,
                                                                       ``de/dev_2k.tsv``,
@@ -29,7 +30,7 @@ out of order is a TextError with file and line.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -47,7 +48,7 @@ from xlx.text.parallel_sets import Rows, common, shortest
 
 __all__ = [
     "LABELS", "NER", "NLI", "PI", "SPLITS", "TOPICS", "UPOS", "Tagged", "about_labelled",
-    "codes_of", "load_labelled", "parallel_examples",
+    "codes_of", "load_labelled", "of_public_part", "parallel_examples",
 ]  # fmt: skip
 
 
@@ -100,7 +101,8 @@ def load_labelled(
     task : "POS", "NER", "NLI", "PI" or "TOPIC".
     language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200 ("arb_Latn").
     split : "train", "validation" or "test"; PUD has "test" only, and so has what is shipped of
-        SIB-200 in languages other than English; "xnli-dev" has "train" only.
+        SIB-200 in languages other than English; "xnli-dev" has "train" only, "xnli-whole" "train"
+        (all of dev and 3,000 pairs of test: `of_public_part`) and "test" (2,010 of test).
     source : of the table at the top; None for "ud", "xnli", "pawsx", "sib200", "wikiann" (of the
         shipped subset "uner" in languages that it has from there alone).
     path : a folder with a local copy of the full set; None for the shipped subset.
@@ -135,10 +137,25 @@ def about_labelled(
 ) -> dict[str, str]:
     """What names a shipped split without reading it: the file by its hash, and the split.
 
-    Part of the identity of results; parameters and errors as `load_labelled`.
+    Part of the identity of results, so the subsets of XNLI have the hash of a file with nothing but
+    them, as they were once shipped. Parameters and errors as `load_labelled`.
     """
     language, source = sources.resolved(task, language, split, source, None)
-    return {"file": _entry(source, language, split)["sha256"], "split": split}
+    row = _entry(source, language, split)
+    return {"file": row["identity"] or row["sha256"], "split": split}
+
+
+def of_public_part(examples: Examples, part: str) -> Examples:
+    """What a shipped set has of one public part, by its ids: "dev" for those that are "dev:17".
+
+    The dev part alone is ``of_public_part(load_labelled("NLI", "de", "train",
+    source="xnli-whole"), "dev")``. Raises TextError where there is nothing of that part.
+    """
+    kept = [i for i, name in enumerate(examples.ids) if name.startswith(f"{part}:")]
+    if not kept:
+        there = ", ".join(dict.fromkeys(name.partition(":")[0] for name in examples.ids))
+        raise TextError(f"{examples.name} has nothing of a public part {part!r}; it has {there}")
+    return replace(examples.at(kept), name=f"{examples.name}, of {part}")
 
 
 def parallel_examples(
@@ -181,8 +198,9 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
     name = f"{source} {row['language']} {split}", row["language"]
     if task in ("POS", "NER"):
         return _tagged(*name, _sentences(task, lines, where, split=split))
-    rows = (line.split("\t") for line in lines[1:])
-    ids, *columns = zip(*(cells[1:] for cells in rows if cells[0] == split), strict=True)
+    header, *rows = (line.split("\t") for line in lines)
+    place = header.index(source) if source in header else 0  # of a subset of what is in the file
+    ids, *columns = zip(*(cells[1:] for cells in rows if cells[place] == split), strict=True)
     if task == "TOPIC":
         labels, first = columns
         return _examples(*name, task, (first, None, labels, ids))

@@ -25,15 +25,16 @@ _MISNAMED = {"tzm_Tfng": "zgh_Tfng"}
 class _Source:
     """Where a source comes from, and how the files of a local copy are called.
 
-    ``files`` is a regular expression for their names, or paths; ``only`` the one split that there
-    is. A source without a ``layout`` is shipped alone; one that was ``selected_from`` another, too.
+    ``files`` is a regular expression for their names, or paths; ``only`` the splits that there
+    are, if not all. A source without a ``layout`` is shipped alone; one that was ``selected_from``
+    another, too.
     """
 
     task: str
     url: str
     layout: str
     files: str = ""
-    only: str = ""
+    only: tuple[str, ...] = SPLITS
     selected_from: str = ""
 
 
@@ -46,7 +47,7 @@ _SOURCES = {
     ),
     "pud": _Source(
         "POS", _UD, "UD_German-PUD/de_pud-ud-test.conllu",
-        files=r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu", only="test",
+        files=r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu", only=("test",),
     ),
     "wikiann": _Source(
         "NER", "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
@@ -63,7 +64,11 @@ _SOURCES = {
         "train, multinli.train.de.tsv (XNLI-MT-1.0)",
         files=r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
     ),
-    "xnli-dev": _Source("NLI", _XNLI, "dev-de.tsv (XTREME)", only="train", selected_from="xnli"),
+    "xnli-dev": _Source("NLI", _XNLI, "dev-de.tsv (XTREME)", only=("train",), selected_from="xnli"),
+    "xnli-whole": _Source(
+        "NLI", _XNLI, "dev-de.tsv and test-de.tsv (XTREME)", only=("train", "test"),
+        selected_from="xnli",
+    ),
     "sick": _Source("NLI", "SICK (Marelli et al. 2014) and its translations", ""),
     "pawsx": _Source(
         "PI", "github.com/google-research-datasets/paws",
@@ -98,9 +103,10 @@ def resolved(
     if about is None or about.task != task:
         some = ", ".join(name for name in _SOURCES if _SOURCES[name].task == task)
         raise TextError(f"There is no source {source!r} for {task}; there is {some}.")
-    if about.only not in ("", split):
+    if split not in about.only:
+        only = " and ".join(about.only)
         raise TextError(
-            f"{source} has no {split} part, only {about.only}; take source={_DEFAULTS[task]!r}."
+            f"{source} has no {split} part, only {only}; take source={_DEFAULTS[task]!r}."
         )
     if path is not None and about.selected_from:
         raise TextError(

@@ -1,7 +1,7 @@
 """What ``data/labelled``, ``data/questions`` and ``data/trees`` ship: a catalogue, and its files.
 
-Each folder has a ``sources.tsv``, one row a file: where it is from, its licence, what is in it, its
-SHA-256. A file is read only if it is the one on record.
+Each folder has a ``sources.tsv``, one row a file, or a subset of what is in one: where it is from,
+its licence, what is in it, its SHA-256. A file is read only if it is the one on record.
 """
 
 import hashlib
@@ -26,20 +26,25 @@ def _table(data: bytes, where: str, kind: str) -> pd.DataFrame:
     return tsv(data, where).astype(dict.fromkeys(_COUNTS[kind], int))
 
 
-def catalogue(kind: str) -> pd.DataFrame:
-    """What is shipped of a kind ("labelled", "questions", "trees"): one row a file.
+def catalogue(kind: str, *, whole: bool = False) -> pd.DataFrame:
+    """What is shipped of a kind ("labelled", "questions", "trees"): one row a part that is read.
+
+    With ``whole``, also the sources that end in "-whole": all of a public set of which a subset is
+    shipped under another name. Without, no text is listed under a set and again under its subset.
 
     All have the columns source, language, made_from (of which public files), licence, url, file
     and sha256; and
 
     * labelled: task, treebank (else the file's data set), version; train, validation, test
-      (sentences or pairs), words (of all three), repaired (tags); licence_file;
+      (sentences or pairs), words (of all three), repaired (tags); licence_file; identity (what
+      results know the row by; if empty, sha256);
     * questions: split; questions, contexts (distinct), answers; left_out ("reason: number; …");
     * trees: treebank, version; sentences, words, tokens; left_out; licence_file (from ``data/``).
 
     Raises TextError if ``sources.tsv`` is missing or malformed.
     """
-    return _table(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv", kind).copy()
+    table = _table(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv", kind)
+    return table[whole | ~table["source"].str.endswith("-whole")].copy()
 
 
 def _read(kind: str, name: str) -> bytes:
@@ -54,7 +59,7 @@ def entry(kind: str, how: str, **of: str) -> dict[str, Any]:
 
     ``how`` ends the TextError where there is none: what to do.
     """
-    rows = catalogue(kind)
+    rows = catalogue(kind, whole=True)
     for column in set(of) - {"language"}:
         rows = rows[rows[column] == of[column]]
     row = rows[rows["language"] == of["language"]].to_dict("records")
