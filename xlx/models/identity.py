@@ -3,8 +3,9 @@
 A name is looked for in four places: the models this repository ships, the public models that
 `make models` has fetched (`xlx.models.public`), a folder of your own, the Hugging Face hub. With
 ``@untrained`` behind it, it stands for the untrained twin of that model: its architecture and
-tokenizer with random weights (``@untrained-2``: by another seed). A training history is a *series*: a folder with `step-*` subfolders, or a hub
-repository with revisions called `step-1000`, `step1000`; `checkpoints` lists it.
+tokenizer with random weights (``@untrained-2``: by another seed). A training history is a
+*series*: a folder with `step-*` subfolders, or a hub repository with revisions called `step-1000`,
+`step1000`; `checkpoints` lists it.
 """
 
 import csv
@@ -204,7 +205,7 @@ def find(
         )
     if not isinstance(name, Name) or not str(name):
         raise ValueError(f"{name!r} is no name of a model: give a shipped one, a folder or a hub's")
-    if twin := untrained(name):
+    if untrained(name):
         if step is not None or revision is not None:
             raise ValueError(f"{name!r} is untrained: it has no step or revision to choose")
         return name, twin_folder(name), None

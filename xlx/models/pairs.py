@@ -48,16 +48,14 @@ def embed_pairs(
     for i, pair in enumerate(zip(first, second, strict=True)):
         if not all(map(str.strip, pair)):
             raise ValueError(f"pair {i}: a sentence has no token; drop the pair")
-    pooling, limit = (
-        check_poolings(encoder, ["mean"]),
-        encoder.limit(max_length, pair=form == "joint"),
-    )
+    check_poolings(encoder, ["mean"])
+    ways, limit = [("mean", False)], encoder.limit(max_length, pair=form == "joint")
     with progress.bar(what="embedding pairs", total=2 * n, unit="sentences") as bar:
         if form == "joint":
-            return pooled_states(encoder, pooling, limit, [first, second], "pair ", bar.update)[0]
+            return pooled_states(encoder, ways, limit, [first, second], "pair ", bar.update)[0]
         # At once, so that a sentence that stands on both sides has one vector, and u - v is zero.
         sentences, where = [*first, *second], "first and second sentences end to end, position "
-        (both,) = pooled_states(encoder, pooling, limit, [sentences], where, bar.update)
+        (both,) = pooled_states(encoder, ways, limit, [sentences], where, bar.update)
     u, v = both.states[:, :n], both.states[:, n:]
     is_cut = np.zeros(2 * n, dtype=bool)
     is_cut[tokenise(encoder.tokenizer, sentences, limit=limit)[1]] = True

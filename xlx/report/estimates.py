@@ -152,12 +152,12 @@ def _seconds_a_sentence(
     places = np.linspace(0, len(corpus) - 1, _TIMED).astype(int)
     codes = corpus.languages
     some = [corpus.sentences[codes[k % len(codes)]][i] for k, i in enumerate(places)]
-    limit, poolings = encoder.limit(max_length), [model.pooling]
+    limit, ways = encoder.limit(max_length), [(model.pooling, False)]
     long = 0.0
     for every in (_TIMED // 2, _TIMED // 16, 1):  # the first call has to set things up
         sentences = some[::every]
         began = time.perf_counter()
-        embeddings.pooled_states(encoder, poolings, limit, [sentences], "position ", lambda n: None)
+        embeddings.pooled_states(encoder, ways, limit, [sentences], "position ", lambda n: None)
         long = (time.perf_counter() - began) / len(set(sentences))
         if every <= _TIMED // 16 and long * _TIMED > _ENOUGH:
             break  # a large model is known by few
