@@ -8,6 +8,7 @@ Written beside this script, in the JSON of SQuAD v1.1 without spaces, in UTF-8, 
 * ``xquad/<lang>.json.xz``: the whole file, in the 11 languages of the paper;
 * ``tydiqa/en.train.json.xz``, ``tydiqa/en.validation.json.xz``: `SIZES` questions of the public
   train part, drawn with a fixed seed, in its order; ids are "train:" and the place in it;
+* ``tydiqa/en.more.json.xz``: what there is beside them to train on, which makes ``tydiqa-whole``;
 * ``sources.tsv``: one row a file, read by `xlx.text.shipped.catalogue`.
 
 Of TyDi QA are left out, in this order, and counted in ``sources.tsv``: contexts of more than
@@ -16,7 +17,8 @@ what is in the miniature models' pretraining text (a context or a line of it, a 
 of `SHORT` letters and digits or more); contexts that share `N` words in a row with one of XQuAD.
 Two texts are the same when their letters and digits are (case, spaces and punctuation do not
 matter). Questions with the same text or context, or with contexts that share `N` words in a row, go
-to one part. A line of XQuAD that is in the pretraining text stops the script.
+to one part. In ``tydiqa-whole`` contexts may have any length, and nothing is drawn but the same
+validation part. A line of XQuAD that is in the pretraining text stops the script.
 """
 
 import argparse
@@ -92,13 +94,21 @@ def row(
     part: Questions, text: str, file: str, left_out: str, made_from: str, about: tuple
 ) -> tuple:
     """Write a part, check that it is read as it was, and its row of the table."""
+    return (*counted(part, left_out, made_from, about), *written(part, text, file))
+
+
+def counted(part: Questions, left_out: str, made_from: str, about: tuple) -> tuple:
+    """The row of a part without its file."""
+    counts = (len(part), len(set(part.contexts)), sum(map(len, part.answers)))
+    return (*part.name.split(" "), *counts, left_out, made_from, *about)
+
+
+def written(part: Questions, text: str, file: str) -> tuple[str, str]:
+    """Write a part and check that it is read as it was; the file and its SHA-256."""
     read = questions.read_squad(text.encode(), part.name, part.language)
     if read.text_hash() != part.text_hash():
         raise SystemExit(f"{file} is not read as it was written")
-    source, language, split = part.name.split(" ")
-    counts = (len(part), len(set(part.contexts)), sum(map(len, part.answers)))
-    written = write_packed(HERE, file, text)
-    return (source, language, split, *counts, left_out, made_from, *about, *written)
+    return write_packed(HERE, file, text)
 
 
 def xquad(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
@@ -114,11 +124,16 @@ def xquad(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         yield row(part, text, f"xquad/{code}.json.xz", "", f"{original}, all", XQUAD)
 
 
-def reasons(part: Questions, forbidden: frozenset[str], seen: set[tuple[str, ...]]) -> list[str]:
+def reasons(
+    part: Questions,
+    forbidden: frozenset[str],
+    seen: set[tuple[str, ...]],
+    longest: float = LONGEST,
+) -> list[str]:
     """Why each question is left out; "" where it is not."""
     found = []
     for context, question, answers, _ in rows_of(part):
-        if len(context) > LONGEST:
+        if len(context) > longest:
             found.append("long context")
         elif any(answer.text != answer.text.strip() for answer in answers):
             found.append("cut answer")
@@ -164,21 +179,43 @@ def draw(part: Questions) -> dict[str, list[int]]:
     return {split: sorted(positions) for split, positions in drawn.items()}
 
 
+def listed(counts: Counter[str]) -> str:
+    """How many questions are left out by reason, as the table has it."""
+    return "; ".join(f"{reason}: {n}" for reason, n in counts.items())
+
+
 def tydiqa(folder: Path, forbidden: frozenset[str], english: Questions) -> Iterable[tuple]:
     part = questions.load_questions("tydiqa", "en", "train", path=folder)
     if part.dropped:
         raise SystemExit(f"tydiqa: {part.left_out}")
-    why = reasons(part, forbidden, set().union(*map(grams, english.contexts)))
+    seen = set().union(*map(grams, english.contexts))
+    made_from = f"tydiqa.goldp.en.train.json, {len(part)} questions"
+    why = reasons(part, forbidden, seen)
     kept = part.at(i for i, reason in enumerate(why) if not reason)
     drawn = draw(kept)
     counts = Counter(filter(None, why))
     counts["not drawn"] = len(kept) - sum(map(len, drawn.values()))
-    left_out = "; ".join(f"{reason}: {n}" for reason, n in counts.items())
+    left_out = listed(counts)
+    chosen, files = {}, {}
     for split in ("train", "validation"):
-        chosen = replace(kept.at(drawn[split]), name=f"tydiqa en {split}")
-        made_from = f"tydiqa.goldp.en.train.json, {len(part)} questions"
-        file = f"tydiqa/en.{split}.json.xz"
-        yield row(chosen, encode(chosen), file, left_out, made_from, TYDIQA)
+        chosen[split] = replace(kept.at(drawn[split]), name=f"tydiqa en {split}")
+        files[split] = written(chosen[split], encode(chosen[split]), f"tydiqa/en.{split}.json.xz")
+        yield (*counted(chosen[split], left_out, made_from, TYDIQA), *files[split])
+    why = reasons(part, forbidden, seen, float("inf"))
+    held_out = set(chosen["validation"].ids)
+    for group in groups(part):
+        if held_out & {part.ids[i] for i in group}:
+            for i in group:
+                why[i] = "" if part.ids[i] in held_out else why[i] or "like one of validation"
+    left_out = listed(Counter(filter(None, why)))
+    whole = part.at(i for i, x in enumerate(why) if not x and part.ids[i] not in held_out)
+    whole = replace(whole, name="tydiqa-whole en train")
+    there = set(chosen["train"].ids)
+    more = whole.at(i for i, name in enumerate(whole.ids) if name not in there)
+    file = written(more, encode(more), "tydiqa/en.more.json.xz")
+    yield (*counted(whole, left_out, f"{made_from}; with {files['train'][0]}", TYDIQA), *file)
+    held = replace(chosen["validation"], name="tydiqa-whole en validation")
+    yield (*counted(held, left_out, made_from, TYDIQA), *files["validation"])
 
 
 def main() -> None:
@@ -191,7 +228,7 @@ def main() -> None:
     rows += tydiqa(folder / "tydiqa_goldp", forbidden, english)
     write_table(HERE / "sources.tsv", COLUMNS, rows)
     size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
-    print(f"{len(rows)} files, {size / 1e6:.2f} MB; {rows[-1][6]}")
+    print(f"{len(rows)} rows, {size / 1e6:.2f} MB; {rows[-1][6]}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from xlx.text.files import letters
 FOLDER = paths.DATA / "pretraining"
 
 #: Folders of data/ that hold no text to evaluate on.
-NO_TEXT = {"__pycache__", "models-long", "pretraining", "published", "results"}
+NO_TEXT = {"__pycache__", "models-long", "models-public", "pretraining", "published", "results"}
 
 
 @pytest.fixture(scope="module")

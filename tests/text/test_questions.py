@@ -134,7 +134,8 @@ def test_local_copies_under_their_public_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("newsqa", "en"), "no source 'newsqa'; there are xquad, tydiqa, squad"),
+        (("newsqa", "en"), "no source 'newsqa'; there are xquad, tydiqa, tydiqa-whole, squad"),
+        (("tydiqa-whole", "ko", "train"), r"tydiqa-whole.* is shipped in ko; there is en"),
         (("xquad", "en", "train"), "xquad has no 'train' part with answers; it has test"),
         (("tydiqa", "en"), "tydiqa has no 'test' part with answers; it has train and validation"),
         (("xquad", "no language"), "is no language tag"),
@@ -219,16 +220,18 @@ XQUAD = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi", "th")
 @pytest.fixture(scope="module")
 def shipped() -> dict[tuple[str, str, str], Questions]:
     """Everything, by source, language and split."""
-    keys = catalogue("questions")[["source", "language", "split"]].itertuples(index=False)
+    table = catalogue("questions", whole=True)
+    keys = table[["source", "language", "split"]].itertuples(index=False)
     return {tuple(key): questions.load_questions(*key) for key in keys}
 
 
 def test_the_table_counts_what_is_there(shipped) -> None:
     assert list(shipped) == [
         *(("xquad", code, "test") for code in XQUAD),
-        *(("tydiqa", "en", split) for split in ("train", "validation")),
+        *((f"tydiqa{of}", "en", split) for of in ("", "-whole") for split in SIZES),
     ]
-    sizes = {"test": (1190, 240), "train": (3000, 2791), "validation": (300, 281)}
+    assert "tydiqa-whole" not in set(catalogue("questions")["source"])
+    sizes = {"test": (1190, 240)} | SIZES
     for row in catalogue("questions").itertuples():
         part = shipped[row.source, row.language, row.split]
         assert (len(part), len(set(part.contexts))) == (row.questions, row.contexts)
@@ -248,6 +251,47 @@ def test_the_table_counts_what_is_there(shipped) -> None:
         assert all(re.fullmatch(r"train:\d+", key) for key in part.ids)
 
 
+#: Questions and contexts of the shipped parts of TyDi QA.
+SIZES = {"train": (3000, 2791), "validation": (300, 281)}
+
+
+def test_tydiqa_whole_is_what_can_be_learnt_from(shipped, pretraining_letters) -> None:
+    parts = {split: shipped["tydiqa-whole", "en", split] for split in SIZES}
+    subset = {split: shipped["tydiqa", "en", split] for split in SIZES}
+    train, held_out = parts.values()
+    table = catalogue("questions", whole=True).set_index(["source", "split"])
+    row = table.loc[("tydiqa-whole", "train")]
+    assert (len(train), len(set(train.contexts))) == (row["questions"], row["contexts"])
+    assert (len(train), row["answers"]) == (3381, 3381)
+    left_out = {reason: n for reason, n in train.left_out.items() if n}
+    assert left_out == {"cut answer": 12, "in the pretraining text": 2, "quoted in xquad": 1}
+    assert len(train) + len(held_out) + sum(left_out.values()) == 3696
+    assert held_out.text_hash() == subset["validation"].text_hash()
+    assert held_out.ids == subset["validation"].ids
+    # All of the subset's train part, as it is there, and in the order of the public file.
+    numbers = [int(key.removeprefix("train:")) for key in train.ids]
+    assert numbers == sorted(set(numbers))
+    assert not set(train.ids) & set(held_out.ids)
+    inside = set(subset["train"].ids)
+    again = train.at(i for i, key in enumerate(train.ids) if key in inside)
+    assert (again.ids, again.text_hash()) == (subset["train"].ids, subset["train"].text_hash())
+    texts = {*train.contexts, *train.questions, *(each[0].text for each in train.answers)}
+    assert not {key for key in map(letters, texts) if len(key) >= 12} & pretraining_letters
+
+
+def test_the_subset_of_tydiqa_is_what_it_was(shipped) -> None:
+    hashes = {split: shipped["tydiqa", "en", split].text_hash() for split in SIZES}
+    assert hashes == {
+        "train": "8a9b5fbc7a1dcb13055d3dbb62398ebd47166769f72e2dd5632e504d9b03b467",
+        "validation": "737e68c476cff3e67affac25dd49ade6fcf621f0ee8d5148ba26a7ec581704d0",
+    }
+
+
+def test_the_whole_is_not_read_from_a_local_copy(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match="shipped alone; read a local copy as source='tydiqa'"):
+        questions.load_questions("tydiqa-whole", "en", "train", path=tmp_path)
+
+
 def test_xquad_is_parallel(shipped) -> None:
     sets = {code: shipped["xquad", code, "test"] for code in XQUAD}
     assert aligned(sets) == sets
@@ -258,8 +302,9 @@ def test_xquad_is_parallel(shipped) -> None:
     assert 0 < word_distances(pair).mean() <= 384
 
 
-def test_no_context_or_question_is_in_two_parts(shipped) -> None:
-    parts = [shipped["tydiqa", "en", split] for split in ("train", "validation")]
+@pytest.mark.parametrize("source", ["tydiqa", "tydiqa-whole"])
+def test_no_context_or_question_is_in_two_parts(shipped, source: str) -> None:
+    parts = [shipped[source, "en", split] for split in SIZES]
     parts.append(shipped["xquad", "en", "test"])
     for kind in ("contexts", "questions", "ids"):
         keys = [set(map(letters, getattr(part, kind))) for part in parts]

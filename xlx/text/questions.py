@@ -11,6 +11,7 @@ source     what                                                 files of a local
 ``xquad``  XQuAD (Artetxe et al. 2020), parallel: test          ``xquad.de.json``
 ``tydiqa`` TyDi QA, gold passages (Clark et al. 2020), as in    ``tydiqa.goldp.en.train.json``,
            XTREME: train, validation                            ``tydiqa.goldp.en.dev.json``
+``tydiqa-whole``: all of it to train on, shipped alone
 ``squad``  SQuAD v1.1, only as a local copy: train, validation  ``train-v1.1.json``,
                                                                 ``dev-v1.1.json``
 ========== ==================================================== ================================
@@ -137,6 +138,10 @@ _SOURCES = {
         "github.com/google-research/xtreme (TyDi QA GoldP)",
         {"train": "tydiqa.goldp.{}.train.json", "validation": "tydiqa.goldp.{}.dev.json"},
     ),
+    "tydiqa-whole": (
+        "github.com/google-research/xtreme (TyDi QA GoldP)",
+        {"train": "tydiqa.goldp.{}.train.json", "validation": "tydiqa.goldp.{}.dev.json"},
+    ),
     "squad": (
         "rajpurkar.github.io/SQuAD-explorer",
         {"train": "train-v1.1.json", "validation": "dev-v1.1.json"},
@@ -151,11 +156,11 @@ def load_questions(
 
     Parameters
     ----------
-    source : "xquad", "tydiqa" or, with ``path``, "squad".
+    source : "xquad", "tydiqa", "tydiqa-whole" or, with ``path``, "squad".
     language : ISO 639 code, such as "de"; SQuAD is in "en".
     split : "train", "validation" or "test". XQuAD has "test" alone, the others have the first two:
         the public ``dev`` is "validation" (XTREME withholds the answers of TyDi QA's; the shipped
-        validation part is of its train).
+        validation part, of both sources, is of its train).
     path : a local copy, a file or a folder that holds it at any depth, under its public name (see
         the table at the top), also with ``.xz``; None for what is shipped.
 
@@ -180,7 +185,11 @@ def load_questions(
         how = f"Get {source} from {url} and give path=, a folder with {file_name}."
         row = shipped.entry("questions", how, source=source, split=split, language=language)
         read = read_squad(shipped.contents("questions", row), name, language)
+        if (source, split) == ("tydiqa-whole", "train"):  # its file has what tydiqa's has not
+            read = _merged(read, load_questions("tydiqa", language, split))
         return replace(read, left_out=read.left_out | shipped.left_out(row))
+    if source == "tydiqa-whole":
+        raise TextError(f"{source} is shipped alone; read a local copy as source='tydiqa'.")
     files = files_below(
         Path(path), lambda file: file.name in (file_name, f"{file_name}.xz"), file_name,
         f"get it from {url}",
@@ -189,6 +198,16 @@ def load_questions(
     # XTREME has cut the ids of TyDi QA's train parts to a number that many questions share.
     prefix = {"train": "train", "validation": "dev"}[split] if source == "tydiqa" else None
     return read_squad(file, name, language, prefix=prefix)
+
+
+def _merged(part: Questions, more: Questions) -> Questions:
+    """Both parts as one, in the order of the public file, whose places are the ids."""
+    rows = {
+        name: getattr(part, name) + getattr(more, name)
+        for name in ("contexts", "questions", "answers", "ids")
+    }
+    order = sorted(range(len(rows["ids"])), key=lambda i: int(rows["ids"][i].split(":")[1]))
+    return replace(part, **rows).at(order)
 
 
 def parallel_questions(
