@@ -5,6 +5,7 @@
 PROFILE = mini
 ONLY =
 MODEL =
+ACCEPT =
 DEVICE =
 WORKERS =
 SCHEDULER =
@@ -34,7 +35,7 @@ TESTED := $(filter $(ALL),$(LONGEST)) $(filter-out $(LONGEST),$(ALL))
 # (xlx/core/needs.py) and the results of its lens.
 SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/dev/null)
 
-$(foreach name,only profile model device workers,$(if $(findstring command,$(origin $(name))),\
+$(foreach name,only profile model accept device workers,$(if $(findstring command,$(origin $(name))),\
   $(error variables are written in capitals: $(name)= is none)))
 
 ifneq ($(filter figures store results,$(MAKECMDGOALS)),)
@@ -82,7 +83,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab report pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab report models pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -128,6 +129,10 @@ lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playg
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
 	@$(BIN)/python -m xlx.report.command report $(MODEL) $(ARGS)
+
+# Needs the network, unlike the others; what is fetched already does not.
+models: $(READY) | $(TOOLS) ## fetch public models into cache/models [MODEL=multilingual-e5-small] [ACCEPT=gemma]
+	@$(BIN)/python data/models-public/make.py $(MODEL) $(addprefix --accept ,$(ACCEPT))
 
 # One thread each, two side by side: the shipped members were made so, and another number of threads
 # adds up in another order. MODEL=base-xlmr DEVICE=cuda trains the large-scale version on a GPU.

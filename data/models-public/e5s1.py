@@ -11,14 +11,15 @@ Little-endian, one part behind the other:
 * directory: int32 tensors; each is uint16 length and a name, uint8 type, uint32 numbers, uint64
   offset from the file's start, uint64 bytes.
 
-A tensor is float32 (type 0), or blocks of 32 weights (type 1): a float16 scale d and 16 bytes q; the
-low half of byte j is weight j, the high half weight j + 16, and the weight is d (q - 8). Matrices
-are stored as ``torch.nn.Linear`` has them, a row an output.
+A tensor is float32 (type 0), or blocks of 32 weights (type 1): a float16 scale d and 16 bytes q.
+The low half of byte j is weight j, the high half weight j + 16, and the weight is d (q - 8).
+Matrices are stored as ``torch.nn.Linear`` has them, a row an output.
 """
 
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -54,8 +55,8 @@ class FormatError(ValueError):
 class Packed:
     """What a file holds: sizes by `_SIZES`, pieces with their scores, tensors by BERT's names.
 
-    ``tensors`` are float32, matrices ``(n_outputs, n_inputs)``; ``special`` are the numbers of "<s>",
-    "</s>", "<pad>" and "<unk>"; ``normalised`` says what characters stand for a character.
+    ``tensors`` are float32, matrices ``(n_outputs, n_inputs)``; ``special`` are the numbers of
+    "<s>", "</s>", "<pad>" and "<unk>"; ``normalised`` says what characters stand for a character.
     """
 
     sizes: Mapping[str, int]
@@ -96,18 +97,29 @@ def dequantised(blocks: bytes) -> np.ndarray:
 
 def read(content: bytes) -> Packed:
     """A file of the format. Raises FormatError."""
+    try:
+        return _read(content)
+    except FormatError:
+        raise
+    except (ValueError, OverflowError, MemoryError) as error:  # of numbers that cannot be right
+        raise FormatError(f"the file is damaged ({error})") from None
+
+
+def _read(content: bytes) -> Packed:
     if content[:4] != MAGIC:
         raise FormatError(f"the file begins with {content[:4]!r}, and not with {MAGIC!r}")
     reader = _Reader(content, len(MAGIC))
     version, *numbers, epsilon, block = reader.numbers("i7ifi")
     if (version, block) != (VERSION, BLOCK):
-        raise FormatError(f"version {version} with blocks of {block}: read are {VERSION} and {BLOCK}")
+        raise FormatError(
+            f"version {version} with blocks of {block}: read are {VERSION} and {BLOCK}"
+        )
     sizes = dict(zip(_SIZES, numbers, strict=True))
     n_pieces, *special, n_bytes = reader.numbers("5iQ")
     starts = reader.array("<u4", n_pieces + 1).tolist()
     scores = reader.array("<f4", n_pieces)
     text = reader.take(n_bytes)
-    pieces = [text[a:b].decode() for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    pieces = [text[a:b].decode() for a, b in pairwise(starts)]
     n_entries, _ = reader.numbers("iI")
     normalised = {}
     for _ in range(n_entries):

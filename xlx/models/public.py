@@ -1,8 +1,8 @@
 """Public models that `make models` fetches: what there is, where it lies, what it has to be.
 
 The table ``data/models-public/models.tsv`` names them; the weights, converted to ordinary folders,
-lie in the cache of this machine (``cache/models/<name>``). The table has the hash of each folder, so
-results of these models are found in the ledger where no weights are.
+lie in the cache of this machine (``cache/models/<name>``). The table has the hash of each folder,
+so results of these models are found in the ledger where no weights are.
 """
 
 import csv
@@ -79,9 +79,11 @@ def public_folder(name: str) -> Path | None:
     if not (folder / "config.json").is_file():
         model = public_models()[name]
         accept = f" ACCEPT={model.terms}" if model.terms else ""
+        half = f" (remove {folder} first, which is not whole)" if folder.is_dir() else ""
         raise ModelNotFoundError(
-            f"the weights of {name!r} are not on this machine: `make models MODEL={name}{accept}` "
-            f"fetches them ({model.download} MB), or give the hub name {model.hub} or a folder"
+            f"the weights of {name!r} are not on this machine: `make models "
+            f"MODEL={name}{accept}` fetches them ({model.download} MB){half}, or give the "
+            f"hub name {model.hub} or a folder"
         )
     return folder
 
@@ -91,7 +93,7 @@ def check_public(name: str, folder: Path, content: str) -> None:
     model = public_models().get(name)
     if model is not None and folder == model.folder and content != model.fingerprint:
         raise ValueError(
-            f"{folder} is not what `make models` makes of {name!r} (its hash is {content[:12]}, and "
-            f"{model.fingerprint[:12]} is on record): a file was changed; remove the folder and run "
-            f"`make models MODEL={name}`, or copy your version to a folder of another name"
+            f"{folder} is not what `make models` makes of {name!r} (its hash is {content[:12]}, on "
+            f"record is {model.fingerprint[:12]}), so a file was changed: remove the folder and "
+            f"run `make models MODEL={name}`, or move it and give its path"
         )
