@@ -131,6 +131,8 @@ def checkpoints(name: str) -> list[Checkpoint]:
     Raises ModelNotFoundError if there is no model of this name, NoHistoryError (a ValueError) if it
     has no training history.
     """
+    if name in public_models() or untrained(name):
+        raise NoHistoryError(f"{name!r} is one state and no checkpoint series")
     folder = local_folder(name)
     if folder is not None:
         if series := local_series(name, folder):
@@ -157,6 +159,8 @@ def recorded_checkpoints(name: str) -> list[Checkpoint]:
     Of these what was computed before is found again; nothing else can be. A folder may hold the
     record alone.
     """
+    if name in public_models() or untrained(name):
+        return checkpoints(name)
     folder = local_folder(name)
     if folder is None or not (folder / RECORD).exists():
         return checkpoints(name)

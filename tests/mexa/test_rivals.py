@@ -1,0 +1,71 @@
+"""Rivals counted one by one, and the score of fewer sentences by trying all choices."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from xlx import mexa
+from xlx.mexa import rivals
+from xlx.text import corpora
+
+
+def _states(seed: int, n: int = 7, layers: int = 2) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    shared = rng.normal(size=(layers, n, 5))
+    return {code: shared + rng.normal(size=shared.shape) for code in ("en", "de", "tr")}
+
+
+def test_a_literal_count() -> None:
+    states = _states(1)
+    counted = rivals.count_rivals(states["de"], states["en"])
+    for layer in range(2):
+        a, b = (
+            states[x][layer] / np.linalg.norm(states[x][layer], axis=1)[:, None]
+            for x in ("de", "en")
+        )
+        for i in range(7):
+            row = {j for j in range(7) if j != i and a[i] @ b[j] >= a[i] @ b[i]}
+            column = {j for j in range(7) if j != i and a[j] @ b[i] >= a[i] @ b[i]}
+            assert counted["row"][layer, i] == len(row)
+            assert counted["column"][layer, i] == len(column)
+            assert counted["either"][layer, i] == len(row | column)
+
+
+def test_hits_are_sentences_without_rivals_and_ties_are_rivals() -> None:
+    states = _states(2, n=20)
+    states["de"][0, 3] = states["de"][0, 4]
+    states["en"][0, 3] = states["en"][0, 4]
+    hits = mexa.scores(states, "en").hits[:, 0]
+    assert np.array_equal(rivals.count_rivals(states["de"], states["en"])["either"] == 0, hits)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
+def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None:
+    states = _states(3)
+    counted = rivals.count_rivals(states["de"], states["en"])
+    whole = rivals.Rivals(("de",), "en", *(counted[x][None] for x in ("row", "column", "either")))
+    drawn = [
+        mexa.scores({x: states[x][:, list(some)] for x in ("en", "de")}, "en").mu[:, 0]
+        for some in combinations(range(7), n)
+        if n > 1
+    ]
+    expected = np.mean(drawn, axis=0) if drawn else np.ones(2)
+    assert whole.mu_of_size(n)[0] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="7 sentences to choose among"):
+        whole.mu_of_size(8)
+
+
+def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
+    text = corpora.load("flores200-100", ["en", "de", "tr"]).drop(range(12, 100))
+    name, options = "mini-llama", {"pooling": "weighted_mean"}
+    for centred in (False, True):
+        hits = rivals.pivot_hits(name, text, centred=centred, **options)
+        covered = mexa.measure_coverage(
+            name, text, "de", poolings=["weighted_mean"], centred=centred
+        )["weighted_mean"]
+        others = [text.languages.index(code) for code in covered.scores.languages]
+        assert np.array_equal(hits[text.languages.index("de"), others], covered.scores.mu.T)
+        assert np.isnan(np.diagonal(hits, axis1=0, axis2=1)).all()
+        counted = rivals.measure_rivals(name, text, "de", centred=centred, **options)
+        assert np.array_equal(counted.mu_of_size(12), covered.scores.mu.T)
