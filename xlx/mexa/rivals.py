@@ -99,7 +99,10 @@ def measure_rivals(
         yield missing, (name, corpus.select([pivot, *some]), pivot, some, options, centred)
 
     values = work.results(
-        RIVALS, [about | {"text": corpus.text_hash(x)} for x in languages], calls, what="rivals"
+        RIVAL_COUNTS,
+        [about | {"text": corpus.text_hash(x)} for x in languages],
+        calls,
+        what="rivals",
     )
     whole = (np.stack([value[part] for value in values]) for part in ("row", "column", "either"))
     return Rivals(languages, pivot, *whole)
@@ -174,5 +177,5 @@ def _apart(stored: work.Value, computed: work.Value) -> float:
     )
 
 
-RIVALS = work.Kind("coverage-rivals", _counted, version=1, tolerance=0.02, difference=_apart)
+RIVAL_COUNTS = work.Kind("coverage-rivals", _counted, version=1, tolerance=0.02, difference=_apart)
 PIVOTS = work.Kind("coverage-pivots", _against_all, version=1, tolerance=2)

@@ -143,7 +143,7 @@ def embed_poolings(
     return dict(zip(poolings, states, strict=True))
 
 
-def read_ahead(
+def keep_states(
     encoder: Encoder,
     corpus: ParallelCorpus,
     poolings: Sequence[str],
@@ -196,7 +196,7 @@ def states_ask(
 def _kept_states(
     encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
 ) -> SentenceStates | None:
-    """What `read_ahead` or `embed_corpus` has kept of sentences; None where nothing is."""
+    """What `keep_states` or `embed_corpus` has kept of sentences; None where nothing is."""
     cache, ask = Cache(current().cache), states_ask(encoder, way, limit, sentences)
     entry = cache.get(ask) if cache.path(ask).is_file() else None
     if entry is None:

@@ -87,7 +87,7 @@ def identify(name: Name) -> Identity:
     if isinstance(name, Loaded):
         return Identity(name.name, name.step, name.fingerprint)
     if isinstance(name, str):
-        if twin := untrained(name):
+        if twin := twin_parts(name):
             return Identity(name, None, _twin_fingerprint(*twin))
         if (public := public_models().get(name)) and not public.folder.is_dir():
             return Identity(name, None, public.fingerprint)  # what is stored is found without it
@@ -95,7 +95,7 @@ def identify(name: Name) -> Identity:
     return Identity(label, step, content_of(label, folder))
 
 
-def untrained(name: Any) -> tuple[str, int] | None:
+def twin_parts(name: Any) -> tuple[str, int] | None:
     """The model and the seed of an untrained twin's name; None for another name."""
     match = _UNTRAINED.fullmatch(name) if isinstance(name, str) else None
     return match and (match[1], int(match[2] or 1))
@@ -113,7 +113,7 @@ def _twin_fingerprint(name: str, seed: int) -> str:
 
 def content_of(label: str, folder: Path) -> str:
     """The fingerprint of what `find` has found. ValueError for a shipped file that was changed."""
-    if twin := untrained(label):
+    if twin := twin_parts(label):
         return _twin_fingerprint(*twin)
     content = fingerprint_of(model_files(label, folder))
     check_public(label, folder, content)
@@ -131,7 +131,7 @@ def checkpoints(name: str) -> list[Checkpoint]:
     Raises ModelNotFoundError if there is no model of this name, NoHistoryError (a ValueError) if it
     has no training history.
     """
-    if name in public_models() or untrained(name):
+    if name in public_models() or twin_parts(name):
         raise NoHistoryError(f"{name!r} is one state and no checkpoint series")
     folder = local_folder(name)
     if folder is not None:
@@ -159,7 +159,7 @@ def recorded_checkpoints(name: str) -> list[Checkpoint]:
     Of these what was computed before is found again; nothing else can be. A folder may hold the
     record alone.
     """
-    if name in public_models() or untrained(name):
+    if name in public_models() or twin_parts(name):
         return checkpoints(name)
     folder = local_folder(name)
     if folder is None or not (folder / RECORD).exists():
@@ -185,7 +185,7 @@ def title(name: str) -> str:
 
     Of a checkpoint of a series that of the series, too: "mini-xlmr/step-000000".
     """
-    if twin := untrained(name):
+    if twin := twin_parts(name):
         return f"{title(twin[0])}, untrained" + (f" {twin[1]}" if twin[1] != 1 else "")
     if not Path(name).is_dir():
         return name
@@ -209,7 +209,7 @@ def find(
         )
     if not isinstance(name, Name) or not str(name):
         raise ValueError(f"{name!r} is no name of a model: give a shipped one, a folder or a hub's")
-    if untrained(name):
+    if twin_parts(name):
         if step is not None or revision is not None:
             raise ValueError(f"{name!r} is untrained: it has no step or revision to choose")
         return name, twin_folder(name), None
@@ -242,7 +242,7 @@ def find(
 
 def twin_folder(name: str) -> Path:
     """Where an untrained twin is kept on this machine, by its fingerprint."""
-    model, seed = untrained(name)
+    model, seed = twin_parts(name)
     return current().cache / "untrained" / f"{fingerprint(model)[:16]}-{seed}"
 
 
@@ -255,7 +255,7 @@ def local_folder(name: str) -> Path | None:
         return paths.MODELS / name
     if public := public_folder(name):
         return public
-    if untrained(name):
+    if twin_parts(name):
         return twin_folder(name)
     folder = Path(name).expanduser()
     if folder.is_dir():

@@ -40,7 +40,7 @@ from xlx.models.identity import (
     series_name,
     title,
     twin_of,
-    untrained,
+    twin_parts,
 )
 from xlx.models.precision import DTYPES
 from xlx.models.untrained import untrained_folder
@@ -241,7 +241,7 @@ def _found(
     name: Name, step: int | None = None, revision: str | None = None
 ) -> tuple[str, Path, int | None]:
     """`find`, after an untrained twin has been made where there is none yet."""
-    if twin := untrained(name):
+    if twin := twin_parts(name):
         untrained_folder(*twin)
     return find(name, step, revision)
 
