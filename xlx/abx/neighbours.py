@@ -64,7 +64,7 @@ def neighbour_languages(
     """
     checks.one_of(space, SPACES, "space")
     about = {"space": space}
-    (value,) = values_of(NEIGHBOURS, [name], corpus, options, space, about=about, what="nearest")
+    (value,) = values_of(NEAREST_LANGUAGES, [name], corpus, options, space, about=about, what="nearest")
     shares = value["counts"] / len(corpus)
     codes = corpus.languages
     axes = {"layer": range(len(shares)), "among": AMONG, "language": codes, "neighbour": codes}
@@ -87,4 +87,4 @@ def _nearest(
 
 
 #: Sentences that a rounding error sends to another language: a few of a thousand.
-NEIGHBOURS = work.Kind("abx-neighbours", _nearest, version=1, tolerance=10)
+NEAREST_LANGUAGES = work.Kind("abx-neighbours", _nearest, version=1, tolerance=10)
