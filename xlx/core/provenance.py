@@ -28,12 +28,16 @@ from xlx.core import paths
 from xlx.core.settings import current
 
 PACKAGE = "xlx"
-#: Modules that keep, find and show results, or refuse what is asked: they move no number.
-AROUND = tuple(
-    f"{PACKAGE}.core.{name}"
-    for name in (
-        "settings", "progress", "provenance", "store", "ledger", "work", "paths", "checks"
-    )
+#: Modules that keep, find and show results, say where a model lies, or refuse what is asked: they
+#: move no number.
+AROUND = (
+    *(
+        f"{PACKAGE}.core.{name}"
+        for name in (
+            "settings", "progress", "provenance", "store", "ledger", "work", "paths", "checks"
+        )
+    ),
+    *(f"{PACKAGE}.models.{name}" for name in ("identity", "hub", "public")),
 )  # fmt: skip
 
 #: The columns of provenance, in order.
