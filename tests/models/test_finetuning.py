@@ -246,8 +246,63 @@ def test_results_of_before_a_field_was_added_are_found() -> None:
         "every": 10, "max_length": 128, "dtype": "float32", "schedule": "constant", "stride": 128,
         "longest_answer": 30,
     }  # fmt: skip
-    other = Recipe(dropout=0.1, shared_dropout=False).about
-    assert other.items() - Recipe().about.items() == {("dropout", 0.1), ("shared_dropout", False)}
+    later = {
+        "dropout": 0.1, "shared_dropout": False, "trained_embeddings": False, "length_pool": 8
+    }  # fmt: skip
+    assert Recipe(**later).about.items() - Recipe().about.items() == later.items()
+
+
+# --- embeddings that stay, batches of like length -------------------------------------------------
+
+
+def test_fixed_embeddings_stay_and_are_kept_in_no_file(
+    model: str, cache: Path, vanilla: Run, killed
+) -> None:
+    wanted = job(model, trained_embeddings=False)
+    table = loading.task_model(model, 2, 1)[0].get_input_embeddings().weight
+    with settings(cache=cache / "whole"):
+        (whole,) = finetune_all([wanted], weights=True)
+        tuned = finetuning.tuned(wanted)
+        assert torch.equal(tuned.model.get_input_embeddings().weight, table)
+        before = loading.task_model(model, 2, 1)[0].state_dict()
+        moved = [name for name, x in tuned.model.state_dict().items() if (x != before[name]).any()]
+        assert len(moved) >= len(before) - 2  # all but the table, and rows of positions
+        with pytest.raises(RuntimeError, match="do not fit"):
+            tuned.restore(dict(list(tuned.trained().items())[1:]))
+    assert not same(whole, vanilla)
+    state, steps = killed(wanted)
+    left = torch.load(state, weights_only=True)
+    assert len(left["optimiser"]["state"]) == len(left["model"])
+    for weights in (left["model"], *left["optimiser"]["state"].values()):
+        assert all(x.shape != table.shape for x in weights.values())
+    assert same(finetune(wanted), whole)
+    assert steps == [8, 9, 10, 11, 12]
+
+
+def test_batches_of_like_length_are_each_epoch_others() -> None:
+    lengths = np.random.default_rng(1).integers(5, 60, 103)
+    orders = [training.epoch_order(lengths, 4, pool, (1, epoch)) for pool, epoch in
+              ((1, 0), (8, 0), (8, 0), (8, 1))]  # fmt: skip
+    assert all(sorted(order) == list(range(103)) for order in orders)
+    np.testing.assert_array_equal(orders[0], np.random.default_rng((1, 0)).permutation(103))
+    np.testing.assert_array_equal(orders[1], orders[2])
+    assert (orders[1] != orders[3]).any()
+    # a pool has the examples that it would have had, and 3 come in a batch of their own
+    assert set(orders[0][:32]) == set(orders[1][:32])
+    np.testing.assert_array_equal(orders[0][100:], orders[1][100:])
+
+    def padding(order: np.ndarray) -> int:
+        return sum(4 * lengths[order[k : k + 4]].max() for k in range(0, 100, 4))
+
+    assert padding(orders[1]) < 0.85 * padding(orders[0])
+    longest = lengths[orders[1][:32].reshape(-1, 4)].max(axis=1)
+    assert (np.diff(longest) < 0).any()  # not the shortest first
+
+
+def test_a_run_by_like_length_differs_in_its_order_alone(model: str, vanilla: Run) -> None:
+    pooled = finetune(job(model, length_pool=2))
+    assert pooled.losses.shape == vanilla.losses.shape
+    assert not same(pooled, vanilla)
 
 
 # --- sparing --------------------------------------------------------------------------------------
@@ -434,6 +489,7 @@ DIVERGING = {"learning_rate": 1e12, "warmup": 0.0, "clip": 1e30, "epochs": 20}
         ({"noise": -0.1}, "noise is -0.1"),
         ({"warmup": 1.0}, "warmup is 1.0"),
         ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"length_pool": 0}, "length_pool is 0"),
         ({"dtype": "float16"}, "dtype 'float16'"),
         ({"max_length": 65}, "max_length is 65, but .* takes 64 tokens"),
         ({"train": ONE_CLASS}, "made en: all 8 examples are of one class"),

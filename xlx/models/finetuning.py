@@ -108,7 +108,7 @@ def tuned(job: Job) -> Tuned:
     if cache.get(ask) is None:
         _run(job, weights=True)
     weights = cache.get(ask).value
-    model.model.load_state_dict({name: torch.from_numpy(x) for name, x in weights.items()})
+    model.restore({name: torch.from_numpy(x) for name, x in weights.items()})
     return model
 
 
@@ -158,7 +158,7 @@ def _run(job: Job, weights: bool = False) -> dict[str, np.ndarray]:
     with quickly(job.recipe):
         value, model = trained_run(job, key, state)
     if weights:
-        arrays = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+        arrays = {name: tensor.cpu().numpy() for name, tensor in model.trained().items()}
         cache.put(_weights(job), arrays)
     for left in (state, state.with_name(f"{state.name}.damaged")):
         store.remove(left)

@@ -54,6 +54,12 @@ class Recipe:
     #: Whether both passes of xTune leave out the same units; False: as published, where the extra
     #: term measures dropout as well as noise.
     shared_dropout: bool = True
+    #: Whether the table of word embeddings learns too. False: it stays as the model has it, to the
+    #: bit, has no state of the optimiser, and no file that a run leaves holds it.
+    trained_embeddings: bool = True
+    #: Batches of which the examples are drawn together and sorted by length, so that less of them
+    #: is padding; the batches then come in random order. 1: in the order in which they are drawn.
+    length_pool: int = 1
 
     def __post_init__(self) -> None:
         for name, known in (
@@ -61,7 +67,10 @@ class Recipe:
         ):  # fmt: skip
             if (value := getattr(self, name)) not in known:
                 raise FinetuningError(f"{name} {value!r} is not one of {', '.join(known)}")
-        for name in ("epochs", "batch_size", "every", "stride", "longest_answer", "max_length"):
+        for name in (
+            "epochs", "batch_size", "every", "stride", "longest_answer", "max_length",
+            "length_pool",
+        ):  # fmt: skip
             if name != "max_length" or self.max_length is not None:
                 checks.whole(getattr(self, name), name, FinetuningError)
         for name in ("learning_rate", "clip"):
@@ -89,7 +98,10 @@ class Recipe:
     def about(self) -> dict[str, Any]:
         """The fields by name; the later ones only where they are not at their defaults."""
         fields = asdict(self)
-        for name, default in (("dropout", None), ("shared_dropout", True)):
+        for name, default in (
+            ("dropout", None), ("shared_dropout", True), ("trained_embeddings", True),
+            ("length_pool", 1),
+        ):  # fmt: skip
             if fields[name] == default:  # so earlier results are found by the names they have
                 del fields[name]
         return fields

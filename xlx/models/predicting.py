@@ -1,7 +1,7 @@
 """What a fine-tuned model says of examples and questions, and how good that is."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +75,26 @@ class Tuned:
         device = loading.device_of(None)
         # The fused attention of a CPU is several times slower backwards than plain products.
         model.set_attn_implementation("eager" if device.type == "cpu" else "sdpa")
+        model.get_input_embeddings().requires_grad_(recipe.trained_embeddings)
         return cls(model.to(device), tokenizer, limit, recipe, device)
+
+    def trained(self) -> dict[str, torch.Tensor]:
+        """The weights by name, without those that a recipe leaves as the model has them."""
+        fixed = self._fixed()
+        return {name: x for name, x in self.model.state_dict().items() if name not in fixed}
+
+    def restore(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Take over the weights that `trained` gave; RuntimeError for those of another model."""
+        lost, odd = self.model.load_state_dict(weights, strict=False)
+        if odd or set(lost) != self._fixed():
+            raise RuntimeError(
+                f"the weights kept of a fine-tuning do not fit {type(self.model).__name__}: "
+                f"{[*odd, *lost][0]} is in one of them alone; remove them from the cache"
+            )
+
+    def _fixed(self) -> set[str]:
+        """Names of the weights that do not learn."""
+        return {name for name, x in self.model.named_parameters() if not x.requires_grad}
 
     def padded(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
         """A batch."""

@@ -111,6 +111,27 @@ def _logits(output: Any) -> torch.Tensor:
 # --- a run ----------------------------------------------------------------------------------------
 
 
+def epoch_order(
+    lengths: np.ndarray, batch_size: int, length_pool: int, entropy: tuple[int, ...]
+) -> np.ndarray:
+    """The order of examples in an epoch, drawn from ``entropy``: int64 ``(n,)``.
+
+    With a ``length_pool`` of several batches, the examples of each pool are sorted by length before
+    they are cut into batches, whose order is then drawn. What fills no batch comes last.
+    """
+    rng = np.random.default_rng(entropy)
+    order = rng.permutation(len(lengths))
+    if length_pool == 1:
+        return order
+    whole = len(order) // batch_size * batch_size
+    parts = []
+    for start in range(0, whole, length_pool * batch_size):
+        pool = order[start : min(start + length_pool * batch_size, whole)]
+        pool = pool[np.argsort(lengths[pool], kind="stable")].reshape(-1, batch_size)
+        parts.append(rng.permutation(pool).ravel())
+    return np.concatenate([*parts, order[whole:]])
+
+
 @dataclass
 class _Progress:
     """How far a run is: what its state holds beside weights and optimiser."""
@@ -134,16 +155,16 @@ class _Training:
         self.sets = {name: self.tuned.laid_out(asked) for name, asked in job.evaluations.items()}
         self.labels = job.train.labels if isinstance(job.train, Examples) else self._places()
         self.n_steps = recipe.n_steps(len(self.train.rows))
+        self.lengths = np.array([len(row["input_ids"]) for row in self.train.rows])
         self.optimiser = torch.optim.AdamW(
-            self.tuned.model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
-        )
+            [weights for weights in self.tuned.model.parameters() if weights.requires_grad],
+            lr=recipe.learning_rate, weight_decay=recipe.weight_decay,
+        )  # fmt: skip
         self.schedule = get_scheduler(
             "linear" if recipe.schedule == "linear" else "constant_with_warmup",
             self.optimiser, round(recipe.warmup * self.n_steps), self.n_steps,
         )  # fmt: skip
-        self.parts = {
-            "model": self.tuned.model, "optimiser": self.optimiser, "schedule": self.schedule
-        }  # fmt: skip
+        self.parts = {"optimiser": self.optimiser, "schedule": self.schedule}
         self.done = self._left()
 
     def _places(self) -> np.ndarray:
@@ -159,10 +180,10 @@ class _Training:
 
     def step(self, step: int) -> float:
         """One batch, as ``(seed, step)`` draws it; its loss."""
-        job, model, n = self.job, self.tuned.model, len(self.train.rows)
+        job, model = self.job, self.tuned.model
         epoch, batch = divmod(step - 1, self.n_steps // job.recipe.epochs)
-        order = np.random.default_rng([job.seed, epoch]).permutation(n)
         size = job.recipe.batch_size
+        order = epoch_order(self.lengths, size, job.recipe.length_pool, (job.seed, epoch))
         chosen = order[batch * size : (batch + 1) * size].tolist()
         rows = self.tuned.padded([self.train.rows[i] for i in chosen])
         labels = torch.from_numpy(self.labels)[chosen].to(self.tuned.device)
@@ -219,6 +240,7 @@ class _Training:
             for name in ("predicted", "logits")
         }
         states = {name: part.state_dict() for name, part in self.parts.items()}
+        states["model"] = self.tuned.trained()
         save_state(self.state, {"key": self.key, "done": done, **states})
 
     def _left(self) -> _Progress:
@@ -229,6 +251,7 @@ class _Training:
         if left["key"] != self.key:
             warnings.warn(f"{self.state} is not used: it is of another run", StoreWarning, 4)
             return _Progress()
+        self.tuned.restore(left["model"])
         for name, part in self.parts.items():
             part.load_state_dict(left[name])
         arrays = {
@@ -240,7 +263,7 @@ class _Training:
 
 def trained_run(
     job: Job, key: Mapping[str, Any], state: Path
-) -> tuple[dict[str, np.ndarray], torch.nn.Module]:
+) -> tuple[dict[str, np.ndarray], Tuned]:
     """All that is kept of a run, as arrays, and the model after its last step.
 
     ``key`` names the run; ``state`` is the file by which it goes on after a stop.
@@ -276,4 +299,4 @@ def trained_run(
         "logits": np.array(done.logits),
         "score": np.array(scores),
     }
-    return value, training.tuned.model
+    return value, training.tuned
