@@ -28,6 +28,7 @@ what its checkpoints predict, as a `Run`, and `xlx.callbacks.RecipeLoss` is the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -42,7 +43,7 @@ from xlx.models.training import trained_run
 
 __all__ = [
     "ALGORITHMS", "FinetuningError", "Job", "Recipe", "Run", "Sparing", "Tuned", "embedding_sd",
-    "finetune", "finetune_all", "learning", "quickly", "run_about", "score", "tuned",
+    "finetune", "finetune_all", "learning", "quickly", "run_about", "score", "state_file", "tuned",
 ]  # fmt: skip
 
 
@@ -112,6 +113,12 @@ def tuned(job: Job) -> Tuned:
     return model
 
 
+def state_file(job: Job) -> Path:
+    """Where a run that is under way on this machine leaves how far it is."""
+    key = {"run": run_about(job), **_made_with()}
+    return Cache(current().cache).path(Ask("finetuning-states", key), ".pt")
+
+
 def embedding_sd(name: str) -> float:
     """Standard deviation of a model's word embeddings, to which noise is added."""
     value = work.result(SPREAD, {"model": loading.fingerprint(name)}, name)
@@ -153,8 +160,8 @@ def _run(job: Job, weights: bool = False) -> dict[str, np.ndarray]:
     evaluations, one behind the other: ``predicted`` and ``logits`` as `Run` has them, ``score``
     ``(n_checkpoints, n_sets)``, see `score`.
     """
-    cache, key = Cache(current().cache), {"run": run_about(job), **_made_with()}
-    state = cache.path(Ask("finetuning-states", key), ".pt")
+    cache, state = Cache(current().cache), state_file(job)
+    key = {"run": run_about(job), **_made_with()}
     with quickly(job.recipe):
         value, model = trained_run(job, key, state)
     if weights:
