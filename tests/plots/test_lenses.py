@@ -82,6 +82,10 @@ def cover() -> pd.DataFrame:
     return table.assign(band=band)
 
 
+def rows_of(table: pd.DataFrame, model: str) -> pd.DataFrame:
+    return table[table["model"] == model]
+
+
 def audit() -> pd.DataFrame:
     whole = Audit()
     whole.check("Table 1", list("abc"), [1.0] * 3, [1.0, 1.05, 2.0], 0.1)
@@ -109,6 +113,11 @@ DRAWN = {
     ),
     "layer_profile": lambda: abx.layer_profile(
         made(layer=(0, 1, 2), **LDMD_MATCHED).assign(checkpoint=100)
+    ),
+    "layers_beside_training": lambda: abx.layers_beside_training(
+        rows_of(made(layer=(0, 1, 2), **LDMD_MATCHED), MODELS[0]).assign(checkpoint=0),
+        rows_of(made(checkpoint=STEPS, **LDMD_MATCHED), MODELS[1]),
+        references={"a bag": rows(0, "score", **LDMD)},
     ),
     "member_profiles": lambda: abx.member_profiles(OVER_LAYERS, {MODELS[1]: MODELS[0]}),
     "run_profiles": lambda: abx.run_profiles(

@@ -12,7 +12,7 @@ from xlx.abx import dynamics, series, surface
 from xlx.abx.averages import averaged_scores
 from xlx.abx.checkpoint_scores import MATCHED, SPACES, CheckpointScores, checkpoint_scores
 from xlx.models import loading
-from xlx.models.loading import Checkpoint, Name
+from xlx.models.loading import Name
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
 
@@ -62,11 +62,33 @@ def surface_lines(
     return {label: pd.concat(tables) for label, tables in lines.items()}
 
 
-def untrained_states(names: Sequence[str]) -> list[Checkpoint]:
-    """The states of series before training (step 0): of equal weights the first."""
-    first = [series.history(name)[0] for name in names]
-    states = [state for state in first if getattr(state, "step", None) == 0]
+def untrained_states(names: Sequence[str]) -> list[Name]:
+    """Models before training: step 0 of a series, of equal weights the first; else the twin."""
+    first = {name: series.history(name)[0] for name in names}
+    states = [
+        state if getattr(state, "step", None) == 0 else loading.twin_of(name)
+        for name, state in first.items()
+    ]
     return list({loading.fingerprint(state): state for state in reversed(states)}.values())
+
+
+def public_lines(
+    names: Sequence[str], of_public: Sequence[CheckpointScores], corpus: ParallelCorpus,
+    n_untrained: int | None, seed: int, **options: object,
+) -> dict[str, pd.DataFrame]:  # fmt: skip
+    """`surface_lines` of public models, and their untrained twins on ``n_untrained`` positions.
+
+    The positions are drawn by ``seed``; None: all of them.
+    """
+    lines = surface_lines(names, of_public, corpus, options.get("max_length"))
+    fewer = corpus.take(n_untrained or len(corpus), seed)
+    twins = checkpoint_scores([loading.twin_of(name) for name in names], fewer, **options)
+    titles = [of.model for of in of_public]
+    tables = [
+        averaged_scores([twin], DRAWN).assign(model=title)
+        for twin, title in zip(twins, titles, strict=True)
+    ]
+    return lines | {"its untrained twin": pd.concat(tables)}
 
 
 def space_scores(

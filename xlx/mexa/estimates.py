@@ -292,12 +292,14 @@ def verse_pairs(
 ) -> list[tuple[str, Coverage, Coverage]]:
     """Coverage of the verses read and of those held out, of each model (→ its poolings).
 
-    The last checkpoint ("") and, of a series, the first (", untrained").
+    The last checkpoint ("") and, of a series that has one, step 0 (", untrained").
     """
     pairs, options = [], {"states": ["raw"], "alternatives": False}
     for name, poolings in models.items():
         history = training_history(name)
-        ends = {"": history[-1], ", untrained": history[0]} if len(history) > 1 else {"": name}
+        ends = {"": history[-1] if history else name}
+        if len(history) > 1 and not history[0].step:
+            ends[", untrained"] = history[0]
         for when, checkpoint in ends.items():
             both = (
                 cover([checkpoint], text, pivot, poolings, max_length, **options) for text in texts

@@ -105,12 +105,18 @@ def cover_beside(
     pivot: str,
     max_length: int | None,
 ) -> list[Coverage]:
-    """The first model before its training (with its pooling), and models that must align."""
+    """The first model untrained (with its pooling), and models that must align.
+
+    Untrained: step 0 of its series, or where it has none its untrained twin.
+    """
     name, pooling = first
-    before = cover(
-        training_history(name)[:1], text, pivot, [pooling], max_length, alternatives=False
-    )
-    covered = [replace(coverage, model=f"{coverage.model}, untrained") for coverage in before]
+    start = [checkpoint for checkpoint in training_history(name)[:1] if not checkpoint.step]
+    before = start or [loading.twin_of(name)]
+    title = f"{loading.title(name)}, untrained"
+    covered = [
+        replace(coverage, model=title)
+        for coverage in cover(before, text, pivot, [pooling], max_length, alternatives=False)
+    ]
     for control, pooling in controls.items():
         covered += cover([control], text, pivot, [pooling], max_length, alternatives=False)
     return covered

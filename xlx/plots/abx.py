@@ -9,7 +9,16 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xlx.plots.panels import Panels, across, framed_handle, number, order, parts, rows_of
+from xlx.plots.panels import (
+    Panels,
+    across,
+    framed_handle,
+    number,
+    order,
+    panels,
+    parts,
+    rows_of,
+)
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
     BLUE,
@@ -82,8 +91,31 @@ def layer_profile(table: pd.DataFrame, *, references: References | None = None) 
     on = curves(table, x="layer", value="score", series="task", panel="model",
                 looks=_of(tasks), labels=NAMES, width=3.9, height=2.5)  # fmt: skip
     steps = {model: own["checkpoint"].max() for model, own in parts(table, "model")}
-    on.titles(lambda model: f"{model}, step {steps[model]:,}")
+    on.titles(lambda model: f"{model}, step {steps[model]:,}" if steps[model] else model)
     return on.done(_LAYER, "ABX score", handles=_with_lines(on, references, tasks))
+
+
+@styled
+def layers_beside_training(
+    layers: pd.DataFrame, course: pd.DataFrame, *, references: References | None = None
+) -> Figure:
+    """Scores of a model over its layers (left), and of another along its training (right).
+
+    ``layers`` are as of `layer_profile`, ``course`` as of `dynamics`, of one model each;
+    ``references`` have a line in the panels of their models.
+    """
+    tasks = _shown(layers)
+    both = pd.concat([layers, course])
+    on = panels(both, "model", width=3.9, height=2.5, sharey=True)
+    own = {"value": "score", "series": "task", "looks": _of(tasks), "labels": NAMES}
+    for table, options, label in (
+        (layers, {"x": "layer"}, _LAYER), (course, {"x": "checkpoint", "even": True}, _STEP),
+    ):  # fmt: skip
+        name = table["model"].iloc[0]
+        single = Panels(on.figure, "model", {name: on.axes[name]}, on.across)
+        curves(table, on=single, **own, **options)
+        on.axes[name].set_xlabel(label, fontsize=9)
+    return on.done("", "ABX score", handles=_with_lines(on, references, tasks))
 
 
 @styled

@@ -68,6 +68,9 @@ _MEMBERS = {
     "mini-llama-en95": look("#7A3E68", "X", "-."),
 }
 MODELS = _MEMBERS | {
+    "multilingual-e5-small": look(BLUE, "o"),
+    "gemma-3-270m": look(VERMILION, "D", "-."),
+    "all-MiniLM-L6-v2": look("#555599", "v", "--"),
     "mBERT": _MEMBERS["mini-mbert"],
     "XLM-R": _MEMBERS["mini-xlmr"],
     "XLM-R_large": _MEMBERS["mini-xlmr-large"],
