@@ -1,0 +1,27 @@
+"""Names without a path: the family and the public models."""
+
+from pathlib import Path
+
+import xlx
+from xlx.models import list_models, load
+from xlx.models.public import public_models
+
+
+def test_the_family_stands_beside_the_public_models(tmp_path: Path) -> None:
+    with xlx.settings(cache=tmp_path):
+        table = list_models().set_index("model")
+    member, encoder = load("mini-llama"), table.loc["mini-llama"]
+    assert (encoder["kind"], encoder["layers"]) == (member.kind, member.n_layers)
+    assert (encoder["width"], encoder["where"]) == (member.dim, "shipped")
+    assert table.loc["mini-xlmr", "checkpoints"] > 1
+    assert set(public_models()) <= set(table.index)
+    assert table.loc["gemma-3-270m", "where"] == "make models MODEL=gemma-3-270m ACCEPT=gemma"
+    assert table.index.is_unique
+
+
+def test_what_was_fetched_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "multilingual-e5-small"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    with xlx.settings(cache=tmp_path):
+        assert list_models().set_index("model").loc[folder.name, "where"] == "fetched"
