@@ -15,7 +15,6 @@ from xlx.abx.distractors import length_matched
 from xlx.mexa import measures as mexa_measures
 from xlx.mexa.coverage import measure_coverage
 from xlx.models import embeddings, loading
-from xlx.models.untrained import untrained_folder
 from xlx.report import measures
 from xlx.text import corpora
 from xlx.text.corpora import ParallelCorpus
@@ -157,7 +156,7 @@ def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> No
     first = measures.before_training("mini-infoxlm")
     assert (first.name, first.step) == ("mini-infoxlm", 0)
     own = tiny.save(tmp_path / "own")
-    assert measures.before_training(str(own)) == untrained_folder(str(own), measures.WEIGHTS_SEED)
+    assert measures.before_training(str(own)) == loading.twin_of(str(own))
 
 
 def test_references_are_on_the_same_text(written: Written, corpus: ParallelCorpus) -> None:

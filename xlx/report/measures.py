@@ -117,9 +117,11 @@ def before_training(name: Name) -> Name:
 
     Else its untrained twin.
     """
-    folder = local_folder(name) if isinstance(name, str) else None
+    if not isinstance(name, str):
+        return untrained_folder(name, WEIGHTS_SEED)
+    folder = local_folder(name)
     series = local_series(name, folder) if folder is not None else []
-    return series[0] if series and not series[0].step else untrained_folder(name, WEIGHTS_SEED)
+    return series[0] if series and not series[0].step else loading.twin_of(name, WEIGHTS_SEED)
 
 
 # --- tables ---------------------------------------------------------------------------------------
