@@ -28,7 +28,7 @@ import xlx
 from xlx.core import journals, paths, run, work
 from xlx.core.ledger import Ask, Ledger
 from xlx.core.settings import current
-from xlx.models.finetuning import state_file
+from xlx.models.finetuning import state_left
 
 
 class RunsError(ValueError):
@@ -55,7 +55,7 @@ def status(asked: Asked) -> str:
     n = len(there(asks))
     if n == len(asks):
         return "done"
-    under_way = any(state_file(job).exists() for job in (*asked.jobs, *(j for j, _ in asked.grids)))
+    under_way = any(state_left(job).exists() for job in (*asked.jobs, *(j for j, _ in asked.grids)))
     return f"part: {n} of {len(asks)}" if n or under_way else "not begun"
 
 

@@ -43,7 +43,7 @@ from xlx.models.training import trained_run
 
 __all__ = [
     "ALGORITHMS", "FinetuningError", "Job", "Recipe", "Run", "Sparing", "Tuned", "embedding_sd",
-    "finetune", "finetune_all", "learning", "quickly", "run_about", "score", "state_file", "tuned",
+    "finetune", "finetune_all", "learning", "quickly", "run_about", "score", "state_left", "tuned",
 ]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def tuned(job: Job) -> Tuned:
     return model
 
 
-def state_file(job: Job) -> Path:
+def state_left(job: Job) -> Path:
     """Where a run that is under way on this machine leaves how far it is."""
     key = {"run": run_about(job), **_made_with()}
     return Cache(current().cache).path(Ask("finetuning-states", key), ".pt")
@@ -160,7 +160,7 @@ def _run(job: Job, weights: bool = False) -> dict[str, np.ndarray]:
     evaluations, one behind the other: ``predicted`` and ``logits`` as `Run` has them, ``score``
     ``(n_checkpoints, n_sets)``, see `score`.
     """
-    cache, state = Cache(current().cache), state_file(job)
+    cache, state = Cache(current().cache), state_left(job)
     key = {"run": run_about(job), **_made_with()}
     with quickly(job.recipe):
         value, model = trained_run(job, key, state)
