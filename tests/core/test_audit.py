@@ -1,5 +1,6 @@
 """What the audit draws, and each fault that it has to name, on a toy ledger."""
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,9 @@ import pytest
 
 from tests import toy_results as toy
 from tests.core.test_reproduction import MADE, STEMS, House
-from xlx.core import audit, journals, ledger, work
+from xlx.core import audit, gathering, journals, ledger, work
 from xlx.core.ledger import Entry
+from xlx.models import public
 
 
 class Audited(House):
@@ -160,6 +162,32 @@ def test_the_sample_has_every_kind_and_fits() -> None:
     assert counts["middle"] >= 3
     assert "long" not in counts
     assert drawn["identity"].is_unique
+
+
+def test_long_runs_are_no_orphans_and_what_cannot_be_computed_is_not_drawn(
+    audited: Audited, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "absent_models", lambda: {"f" * 64: "far"})
+    unit = audited.of_unit(7)
+    away = replace(audited.of_unit(9, "f" * 64), notebooks=("abx-1-a", "run:toy-seed1"))
+    audited.put(*audited.entries(), unit, away)
+    audited.note("abx-1-a", away, **{"from": "ledger"})
+    assert audited.wrong() == []
+    drawn = audit.write_sample(audited.tested / "sample", audited.results)
+    assert len(drawn) == 12
+    assert not {unit.identity, away.identity} & set(drawn["identity"])
+    assert "audit: 1 results of public models are left out" in capsys.readouterr().out
+
+
+def test_absent_models_and_their_twins_are_known_by_their_fingerprints() -> None:
+    absent = gathering.absent_models()  # the cache of a test is empty
+    assert set(absent.values()) == set(public.public_models())
+    model = public.public_models()["multilingual-e5-small"]
+    twin = hashlib.sha256(f"{model.fingerprint} untrained 2\n".encode()).hexdigest()
+    assert absent[model.fingerprint] == absent[twin] == model.name
+    model.folder.mkdir(parents=True)
+    (model.folder / "config.json").touch()
+    assert model.name not in gathering.absent_models().values()
 
 
 def test_another_ledger_or_seed_is_another_sample() -> None:

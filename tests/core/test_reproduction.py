@@ -89,7 +89,7 @@ class House:
                 yield Entry(kind.name, ask.identity, 1, ask.text, value, made, stems)
 
     def put(self, *entries: Entry) -> None:
-        lens_of = {entry.identity: entry.notebooks[0].split("-")[0] for entry in entries}
+        lens_of = {entry.identity: gathering._lens(entry.notebooks[0]) for entry in entries}
         ledger.write_ledger(self.results, entries, lens_of)
 
     def reproduce(self, *only: str) -> int:
@@ -104,9 +104,15 @@ class House:
         journals.fresh_journal(stem, self.build / "mini").write_text(text)
         (self.build / "mini" / f"{stem}.ipynb").touch()
 
-    def gather(self, **options: bool) -> None:
-        cache = Cache(self.cache / "results")
+    def gather(self, **options: object) -> None:
+        cache, options = Cache(self.cache / "results"), {"runs": self.build / "runs", **options}
         gathering.write_results(STEMS, self.build / "mini", self.results, cache, **options)
+
+    def of_unit(self, number: int, *more: str) -> Entry:
+        """What a unit of long runs asked for, maybe of a model whose ask says ``more``."""
+        ask = toy.COUNTED.ask({"number": number, "more": list(more)})
+        made, value = MADE | {"code": toy.COUNTED.code}, {"number": np.array([number])}
+        return Entry(ask.kind, ask.identity, 1, ask.text, value, made, ("run:toy-seed1",))
 
     def computed(self) -> list[int]:
         """The numbers that were counted, as often as they were."""
@@ -172,6 +178,33 @@ def test_results_are_refused_where_it_is_not_known_what_is_asked_for(house: Hous
     assert {path: path.read_bytes() for path in files} == files
 
 
+def test_what_long_runs_asked_for_is_added_and_stays_until_it_is_forgotten(house: House) -> None:
+    for stem in STEMS:
+        house.ran(stem)
+    kept, added, shared = house.of_unit(7), house.of_unit(8), next(house.entries())
+    house.put(*house.entries(), kept)
+    journal = journals.fresh_journal("toy-seed1", house.build / "runs")
+    lines = [{"kind": x.kind, "identity": x.identity, "from": "run"} for x in (added, shared)]
+    journal.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(GatheringError, match=r"run:toy-seed1 asks .*runs.py toy-seed1`"):
+        house.gather()
+    ask = toy.COUNTED.ask(json.loads(added.text))
+    Cache(house.cache / "results").put(ask, added.value, added.made)
+    for _ in range(2):
+        house.gather()
+        rows = Ledger(house.results).overview().set_index("identity")
+        assert len(rows) == 12 + 2
+        assert set(rows.index[rows["lens"] == "public"]) == {kept.identity, added.identity}
+        assert list(rows.loc[added.identity, "notebooks"]) == ["run:toy-seed1"]
+        assert list(rows.loc[shared.identity, "notebooks"]) == ["abx-1-a", "run:toy-seed1"]
+        assert rows.loc[shared.identity, "lens"] == "abx"
+        journal.unlink(missing_ok=True)  # what is in the ledger needs none
+    assert "| toy-counted | public | 2 |" in (house.results / "README.md").read_text()
+    house.gather(forget=["toy-seed1"])
+    assert len(Ledger(house.results).overview()) == 12
+    assert not list((house.results / "public").glob("*.parquet"))
+
+
 def test_restamped_results_are_those_of_todays_code(house: House) -> None:
     house.put(*(replace(entry, made=MADE | {"code": "old"}) for entry in house.entries()))
     for stem in STEMS:
@@ -215,6 +248,40 @@ def test_one_kind_alone_takes_the_others_from_the_ledger(house: House, capsys) -
     assert "toy-counted" not in out
 
 
+def test_units_are_reproduced_and_absent_models_are_not(
+    house: House, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "absent_models", lambda: {"f" * 64: "far"})
+    away = replace(house.of_unit(9, "f" * 64), notebooks=("mexa-1-b", "run:toy-away"))
+    house.put(*house.entries(), house.of_unit(7), away)
+    of = Ledger(house.results)
+    plan = reproduction.plan(of)
+    assert plan.stems == [*STEMS, "run:toy-seed1"]  # of the other unit nothing can be computed
+    assert plan.absent["identity"].tolist() == [away.identity]
+    assert len(plan.expected) == 13
+    assert reproduction.plan(of, ["run:toy-seed1"]).stems == ["run:toy-seed1"]
+    began = []
+
+    def unit(name: str, build: Path) -> None:
+        began.append(name)
+        kept, home = house.of_unit(7), Path(os.environ["XLX_CACHE"])
+        assert Cache(home / "reproduction").get(gathering.AskName(away.kind, away.identity))
+        Cache(home / "reproduction").put(kept, kept.value, kept.made)
+
+    monkeypatch.setattr(reproduction, "run_unit", unit)
+    assert house.reproduce() == 0
+    assert began == ["run:toy-seed1"]
+    out = capsys.readouterr().out
+    assert re.search(r"toy-counted +7 +7 ", out)
+    assert "1 results of public models are not computed, as their weights are not on" in out
+
+
+def test_a_unit_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(paths, "DATA", tmp_path)
+    with pytest.raises(run.NotebookFailed, match=r"run:toy failed .status 2."):
+        reproduction.run_unit("run:toy", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("by", "column", "says"),
     [
@@ -245,7 +312,7 @@ def test_differences_are_counted_and_the_worst_is_named(
 
 
 def test_bad_names_and_an_empty_ledger_are_refused(house: House) -> None:
-    with pytest.raises(GatheringError, match=r"'abx-9' .*notebooks: abx-1-a mexa-1-b; kinds"):
+    with pytest.raises(GatheringError, match=r"'abx-9' .*units: abx-1-a mexa-1-b; kinds"):
         house.reproduce("abx-9")
     house.put()
     with pytest.raises(GatheringError, match="holds no results to compare with"):

@@ -6,7 +6,8 @@
 ``make test`` draws entries of every kind, by the hash of the ledger: another ledger, another
 sample. Where a notebook asks for one of them, it is computed again and compared (`xlx.core.work`,
 ``XLX_AUDIT``); the journals of the notebooks say by how much both differ. ``AUDIT_SEED`` draws
-another sample.
+another sample. Not drawn is what long runs alone ask for, and what is of a public model whose
+weights are not on this machine.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pathlib import Path
 import pandas as pd
 
 from xlx.core import journals, paths
-from xlx.core.gathering import kinds
+from xlx.core.gathering import is_run, kinds, of_absent_models
 from xlx.core.ledger import Ledger
 from xlx.core.store import StoreWarning
 
@@ -73,12 +74,27 @@ def _fitting(entries: pd.Series, seconds: float) -> list[int]:
     return taken
 
 
+def computable(overview: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The entries that a test of the notebooks can compute again, and how many lack weights here.
+
+    The first asker of an entry is a notebook, if one asks for it.
+    """
+    rows = overview[[not all(map(is_run, askers)) for askers in overview["notebooks"]]]
+    absent = of_absent_models(rows)
+    return rows[~absent], int(absent.sum())
+
+
 def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
     """Draw a sample and write it: a line an entry, its identity and a notebook that asks for it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StoreWarning)  # `report` says it
-        overview = Ledger(root).overview()
-    drawn = draw(overview, ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
+        rows, n_absent = computable(Ledger(root).overview())
+    if n_absent:
+        print(
+            f"audit: {n_absent} results of public models are left out, as their weights are not on "
+            "this machine: `make models` fetches them"
+        )
+    drawn = draw(rows, ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
     path.parent.mkdir(parents=True, exist_ok=True)
     asked = zip(drawn["identity"], drawn["notebooks"], strict=True)
     lines = [" ".join([identity, *notebooks[:1]]) + "\n" for identity, notebooks in asked]
@@ -181,7 +197,8 @@ def _asks(asks: Sequence[Mapping], overview: pd.DataFrame, whole: bool) -> list[
         for (stem, kind), n in sorted(lacking.items())
     ]
     if whole:
-        rows = overview[~overview["identity"].isin(list(last))]
+        by_runs = [any(map(is_run, askers)) for askers in overview["notebooks"]]
+        rows = overview[~overview["identity"].isin(list(last)) & ~pd.Series(by_runs, dtype=bool)]
         wrong += [
             f"{len(orphans)} results of the kind {kind!r} are asked for by no notebook, such as "
             f"{orphans['ask'].iloc[0]}: `make results` drops them"

@@ -1,12 +1,16 @@
-"""Results into the ledger: what the notebooks asked for in their last run, and nothing else.
+"""Results into the ledger: what notebooks asked for in their last run, and long runs at any time.
 
-python -m xlx.core.gathering [--restamp]    # make results
+    python -m xlx.core.gathering [--restamp] [--forget UNIT ...]    # make results
+
+What notebooks no longer ask for is dropped. What the units of long runs have asked for
+(`data/models-public/runs.py`) stays until a unit is forgotten: their entries have askers called
+``run:<unit>``, and lie in ``data/results/public`` where no notebook asks for them too.
 """
 
 import argparse
 import importlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +18,11 @@ import pandas as pd
 
 from xlx.core import journals, ledger, paths, work
 from xlx.core.ledger import Cache, Ledger
+
+#: What an asker is called that is a unit of long runs, and the folder of what they alone ask for.
+RUN, RUN_LENS = "run:", "public"
+#: Seeds of untrained twins that are looked for.
+_TWINS = range(1, 10)
 
 
 class GatheringError(ValueError):
@@ -54,28 +63,77 @@ def asked(build: Path, stems: Iterable[str]) -> dict[AskName, list[str]]:
     return stems_of
 
 
+def is_run(asker: str) -> bool:
+    """Whether an asker is a unit of long runs, and no notebook."""
+    return asker.startswith(RUN)
+
+
+def asked_by_runs(
+    of: Ledger, folder: Path | None, forget: Collection[str] = ()
+) -> dict[AskName, list[str]]:
+    """What long runs asked for, by the ledger and by the journals in a folder → ``run:<unit>``."""
+    askers: dict[AskName, set[str]] = {}
+    for row in of.overview().itertuples():
+        askers[AskName(row.kind, row.identity)] = set(filter(is_run, row.notebooks))
+    for journal in sorted(folder.glob("asks/*.jsonl")) if folder else []:
+        for line in journals.read_journal(journal):
+            askers.setdefault(AskName(line["kind"], line["identity"]), set()).add(
+                f"{RUN}{journal.stem}"
+            )
+    gone = {f"{RUN}{unit.removeprefix(RUN)}" for unit in forget}
+    return {name: sorted(some - gone) for name, some in askers.items() if some - gone}
+
+
+def absent_models() -> dict[str, str]:
+    """Public models without weights on this machine: fingerprint, also of each twin → name."""
+    public = importlib.import_module("xlx.models.public")
+    identity = importlib.import_module("xlx.models.identity")
+    absent: dict[str, str] = {}
+    for name, model in public.public_models().items():
+        if not (model.folder / "config.json").is_file():
+            twins = (identity.twin_of(name, seed) for seed in _TWINS)
+            absent |= {identity.fingerprint(one): name for one in (name, *twins)}
+    return absent
+
+
+def of_absent_models(overview: pd.DataFrame) -> pd.Series:
+    """Which entries cannot be computed on this machine, as they are of `absent_models`: bool."""
+    absent = absent_models()
+    if not absent or overview.empty:
+        return pd.Series(data=False, index=overview.index)
+    return overview["ask"].str.contains("|".join(absent))
+
+
 def write_results(
-    stems: Sequence[str], build: Path, root: Path, cache: Cache, *, restamp: bool = False
-) -> pd.DataFrame:
-    """Write the ledger of what notebooks asked for; the overview that its README shows.
+    stems: Sequence[str], build: Path, root: Path, cache: Cache, *, restamp: bool = False,
+    runs: Path | None = None, forget: Collection[str] = (),
+) -> pd.DataFrame:  # fmt: skip
+    """Write the ledger of what notebooks and long runs asked for; the overview of its README.
 
     The entries are those of the ledger that there is, or of the cache. ``restamp``: as made by
-    today's code, where it differs under the same version.
+    today's code, where it differs under the same version. ``runs``: the folder of the journals of
+    long runs; ``forget``: units that no longer count.
     """
     of, code = Ledger(root), {}
     if restamp:
         code = {name: kind.code for name, kind in kinds().items()}
+    askers_of = asked(build, stems)
+    for name, units in asked_by_runs(of, runs, forget).items():
+        askers_of.setdefault(name, []).extend(units)
     entries = []
-    for name, askers in asked(build, stems).items():
+    for name, askers in askers_of.items():
         entry = of.get(name) or cache.get(name)
         if entry is None:
+            again = f"make figures ONLY={askers[0]}"
+            if is_run(askers[0]):
+                again = f"python data/models-public/runs.py {askers[0].removeprefix(RUN)}"
             raise GatheringError(
                 f"{askers[0]} asks for a result of the kind {name.kind!r} that neither {root} "
-                f"nor {cache.root} has: run it again, `make figures ONLY={askers[0]}`"
+                f"nor {cache.root} has: run it again, `{again}`"
             )
         made = {**entry.made, "code": code.get(name.kind, entry.made["code"])}
         entries.append(replace(entry, notebooks=tuple(askers), made=made))
-    lens_of = {entry.identity: entry.notebooks[0].partition("-")[0] for entry in entries}
+    lens_of = {entry.identity: _lens(entry.notebooks[0]) for entry in entries}
     files = ledger.write_ledger(root, entries, lens_of)
     overview = by_kind(Ledger(root).overview())
     sizes = {(file.stem, file.parent.name): file.stat().st_size / 1e6 for file in files}
@@ -84,6 +142,11 @@ def write_results(
     root.mkdir(parents=True, exist_ok=True)
     (root / "README.md").write_text(_readme(overview), encoding="utf-8")
     return overview
+
+
+def _lens(asker: str) -> str:
+    """The folder of what an asker is the first to ask for."""
+    return RUN_LENS if is_run(asker) else asker.partition("-")[0]
 
 
 def by_kind(entries: pd.DataFrame) -> pd.DataFrame:
@@ -109,7 +172,8 @@ def _readme(overview: pd.DataFrame) -> str:
         "holds one kind of result of one lens, a row an entry: what was asked, by which notebooks,",
         "the value, and what made it (hash of the code, versions, processor, threads, seconds,",
         "commit, date). Never edit one: its seal would break, and its entries would count as",
-        "missing.\n",
+        "missing. What the long runs of public models gave (`data/models-public/runs.py`; an asker",
+        "`run:<unit>`) and no notebook asks for lies in `public`.\n",
         "| kind | lens | entries | MB | core-hours | commit | CPU |",
         "|---|---|---:|---:|---:|---|---|",
     ]
@@ -126,11 +190,15 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line; return 0, or 2 where a result is missing."""
     parser = argparse.ArgumentParser(prog="python -m xlx.core.gathering")
     parser.add_argument("--restamp", action="store_true", help="as made by today's code")
-    restamp = parser.parse_args(argv).restamp
+    parser.add_argument("--forget", nargs="+", default=[], metavar="UNIT", help="of long runs")
+    options = parser.parse_args(argv)
     stems = [path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")]
     cache, build = Cache(paths.CACHE / "results"), paths.BUILD / "mini"
     try:
-        table = write_results(stems, build, paths.RESULTS, cache, restamp=restamp)
+        table = write_results(
+            stems, build, paths.RESULTS, cache, restamp=options.restamp,
+            runs=paths.BUILD / "runs", forget=options.forget,
+        )  # fmt: skip
     except (GatheringError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -2,9 +2,11 @@
 
     python -m xlx.core.reproduction [--only NAME ...]
 
-``make reproduce`` runs the notebooks with an empty cache and no ledger, and then compares every
-entry. What it has computed lies in ``cache/from-nothing`` until it is through, so it can be stopped
-anywhere; the results themselves stay in ``cache/reproduced`` until the next time.
+``make reproduce`` runs the notebooks, and the units of long runs (``ONLY=run:<unit>``), with an
+empty cache and no ledger, and then compares every entry. What it has computed lies in
+``cache/from-nothing`` until it is through, so it can be stopped anywhere; the results themselves
+stay in ``cache/reproduced`` until the next time. Results of public models whose weights are not on
+this machine are taken from the ledger, and not compared.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.core import executors, ledger, paths, profiles, progress, run
-from xlx.core.gathering import AskName, GatheringError, kinds
+from xlx.core.gathering import RUN, AskName, GatheringError, is_run, kinds, of_absent_models
 from xlx.core.ledger import Cache, Ledger
 from xlx.core.settings import current
 
@@ -31,14 +34,16 @@ _BESIDE = 10
 
 @dataclass(frozen=True)
 class Plan:
-    """The notebooks to run, the kinds that are computed (none: all; others come from the ledger).
+    """What to run, and the kinds that are computed (none: all; others come from the ledger).
 
-    And what should come of it: the entries ``expected``, as `Ledger.overview` has them.
+    ``stems`` are notebooks and then units of long runs, ``run:<unit>``. ``expected`` are the
+    entries that should come of it, as `Ledger.overview` has them, ``absent`` those that cannot.
     """
 
     stems: list[str]
     kinds: list[str]
     expected: pd.DataFrame
+    absent: pd.DataFrame
 
     def seconds(self) -> dict[str, int]:
         """What each notebook takes; what two ask for is counted with the first that runs."""
@@ -49,7 +54,7 @@ class Plan:
 
 
 def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
-    """What to run for the names of notebooks and kinds, or for all.
+    """What to run for the names of notebooks, units (``run:<unit>``) and kinds, or for all.
 
     GatheringError for a name that is neither, or where the ledger is empty.
     """
@@ -58,11 +63,12 @@ def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
     if rows.empty:
         raise GatheringError(f"{of.root} holds no results to compare with: `make results` first")
     there = sorted(set(rows["kind"]) - set(stems))
+    stems += sorted({asker for askers in rows["notebooks"] for asker in askers if is_run(asker)})
     only = [name.removeprefix("notebooks/").removesuffix(".ipynb") for name in only]
     if unknown := [name for name in only if name not in stems and name not in there]:
         raise GatheringError(
-            f"there is neither a notebook nor a kind of result {unknown[0]!r} (ONLY=...); "
-            f"notebooks: {' '.join(stems)}; kinds: {' '.join(there)}"
+            f"there is neither a notebook, nor a unit, nor a kind of result {unknown[0]!r} "
+            f"(ONLY=...); notebooks and units: {' '.join(stems)}; kinds: {' '.join(there)}"
         )
     chosen_kinds = [name for name in only if name in there]
     chosen = {name for name in only if name in stems} or set(stems)
@@ -70,7 +76,12 @@ def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
         rows = rows[rows["kind"].isin(chosen_kinds)]
         chosen &= {stem for askers in rows["notebooks"] for stem in askers}
     rows = rows[[not chosen.isdisjoint(askers) for askers in rows["notebooks"]]]
-    return Plan([stem for stem in stems if stem in chosen], chosen_kinds, rows)
+    absent = of_absent_models(rows)
+    left = {asker for askers in rows[~absent]["notebooks"] for asker in askers}
+    chosen &= {stem for stem in stems if not is_run(stem)} | left
+    return Plan(
+        [stem for stem in stems if stem in chosen], chosen_kinds, rows[~absent], rows[absent]
+    )
 
 
 @contextlib.contextmanager
@@ -102,8 +113,38 @@ def _drop_stale(root: Path) -> None:
             file.unlink()
 
 
+def _lend(plan: Plan, of: Ledger, home: Path) -> None:
+    """Give a run from nothing the public models that are here, and results of those that are not.
+
+    What cannot be computed is there as if it had been.
+    """
+    models = paths.CACHE / "models"
+    if models.is_dir() and not (home / "models").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "models").symlink_to(models.absolute())
+    kept = Cache(home / "reproduction")
+    for row in plan.absent.itertuples():
+        entry = of.get(AskName(row.kind, row.identity))
+        kept.put(entry, entry.value, entry.made)
+    if len(plan.absent):
+        print(
+            f"{len(plan.absent)} results of public models are not computed, as their weights are "
+            "not on this machine: `make models` fetches them",
+            flush=True,
+        )
+
+
+def run_unit(name: str, build: Path) -> None:
+    """Have a unit of long runs computed in a process of its own. NotebookFailed where it fails."""
+    script = paths.DATA / "models-public" / "runs.py"
+    command = [sys.executable, str(script), name.removeprefix(RUN), "--journals", str(build)]
+    done = subprocess.run(command)
+    if done.returncode:
+        raise run.NotebookFailed(f"{name} failed (status {done.returncode}), as is said above")
+
+
 def _run_all(plan: Plan, home: Path, build: Path, execute: Callable[..., Path]) -> list[str]:
-    """Run the notebooks under one bar; what is to be said of those that failed."""
+    """Run notebooks and units under one bar; what is to be said of those that failed."""
     environment = {
         "XLX_POLICY": "ignore", "XLX_CACHE": str(home.absolute()),
         "XLX_KINDS": " ".join(plan.kinds), "XLX_FIGURES": str((build / "figures").absolute()),
@@ -117,7 +158,7 @@ def _run_all(plan: Plan, home: Path, build: Path, execute: Callable[..., Path]) 
     ):
         for stem in plan.stems:
             try:
-                execute(stem, build=build)
+                (run_unit if is_run(stem) else execute)(stem, build=build)
             except (run.NotebookFailed, profiles.NotebookError) as error:
                 failures.append(str(error))
             total -= seconds[stem]
@@ -178,6 +219,7 @@ def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = run.execu
         if home.exists():
             _drop_stale(home / "reproduction")
             print(f"going on with what {profiles.shown(home)} has", flush=True)
+        _lend(chosen, of, home)
         if failures := _run_all(chosen, home, build, execute):
             again = "not compared: call again when that is put right, and it goes on"
             print(*failures, again, sep="\n", file=sys.stderr)
