@@ -68,7 +68,7 @@ def note(unit: Unit, folder: Path) -> int:
 
 
 def run_unit(unit: Unit, folder: Path) -> bool:
-    """Have a unit answered, and its journal written however it ends; whether it went well."""
+    """Have a unit answered, and its journal written, also on a stop; whether it went well."""
     began = time.monotonic()
     print(f"{unit.name}: {unit.what} (about {unit.minutes} minutes)", flush=True)
     try:
@@ -76,10 +76,12 @@ def run_unit(unit: Unit, folder: Path) -> bool:
     except (ArithmeticError, LookupError, OSError, RuntimeError, ValueError) as error:
         print(f"{unit.name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return False
-    finally:
-        n = note(unit, folder)
-        minutes = (time.monotonic() - began) / 60
-        print(f"{unit.name}: {n} entries are there, after {minutes:.0f} minutes", flush=True)
+    except KeyboardInterrupt:
+        note(unit, folder)
+        raise
+    minutes = (time.monotonic() - began) / 60
+    n = note(unit, folder)
+    print(f"{unit.name}: {n} entries are there, after {minutes:.0f} minutes", flush=True)
     return True
 
 
