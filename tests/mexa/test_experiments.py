@@ -11,7 +11,7 @@ from xlx.mexa.measures import PivotScores, scores
 from xlx.models import alignment
 
 LANGUAGES = ("de", "fr", "sw")
-GROUPS = {"de": "trained on", "fr": "trained on", "sw": "others, Latin script"}
+GROUPS = {"de": "the family's 36", "fr": "the family's 36", "sw": "others, Latin script"}
 
 
 def coverage(model: str, seed: int = 0, states: str = "raw") -> Coverage:
@@ -83,12 +83,16 @@ def test_scores_are_averaged_by_layer_and_group(
     beside = [coverage("a, untrained", 9)]
     drawn, floors = experiments.drawn_layers(by_layer, beside, bags, GROUPS)
     row = drawn.set_index(["model", "states", "group", "layer"])["mu"]
-    assert row["a, untrained", "raw", "trained on", 1] == pytest.approx(mu(beside[0])[1, :2].mean())
+    assert row["a, untrained", "raw", "the family's 36", 1] == pytest.approx(
+        mu(beside[0])[1, :2].mean()
+    )
     assert set(floors["model"]) == {"a", "b", "a, untrained"}
     pooled = experiments.pooled_table(covered)
     table = experiments.group_table(pooled, bags, GROUPS)
-    assert table.columns.tolist() == ["trained on (2)", "others, Latin script (1)"]
-    assert table.loc[("a", "bag of subwords", "", "raw"), "trained on (2)"] == pytest.approx(0.4)
+    assert table.columns.tolist() == ["the family's 36 (2)", "others, Latin script (1)"]
+    assert table.loc[("a", "bag of subwords", "", "raw"), "the family's 36 (2)"] == pytest.approx(
+        0.4
+    )
     assert ("b", "bag of subwords", "", "raw") not in table.index  # the same vocabulary
     highest = mu(covered[0]).max(axis=0)
     assert table.loc[("a", "last", "max", "raw")].tolist() == pytest.approx(
@@ -116,7 +120,7 @@ def test_languages_are_grouped_by_training_and_script() -> None:
     assert len(text) == 5
     groups = experiments.language_groups(text, "flores200-100")
     assert groups == {
-        "en": "trained on", "de": "trained on", "sw": "others, Latin script",
+        "en": "the family's 36", "de": "the family's 36", "sw": "others, Latin script",
         "am": "others, other scripts",
     }  # fmt: skip
     scripts = {"en": "Latn", "de": "Latn", "sw": "Latn", "am": "Ethi"}

@@ -72,21 +72,24 @@ def untrained_states(names: Sequence[str]) -> list[Name]:
     return list({loading.fingerprint(state): state for state in reversed(states)}.values())
 
 
+def twin_scores(
+    names: Sequence[str], corpus: ParallelCorpus, n: int | None, seed: int, **options: object
+) -> list[CheckpointScores]:
+    """Scores of the untrained twins of models on n positions, drawn by ``seed``; None: all."""
+    fewer = corpus.take(n or len(corpus), seed)
+    return checkpoint_scores([loading.twin_of(name) for name in names], fewer, **options)
+
+
 def public_lines(
     names: Sequence[str], of_public: Sequence[CheckpointScores], corpus: ParallelCorpus,
     n_untrained: int | None, seed: int, **options: object,
 ) -> dict[str, pd.DataFrame]:  # fmt: skip
-    """`surface_lines` of public models, and their untrained twins on ``n_untrained`` positions.
-
-    The positions are drawn by ``seed``; None: all of them.
-    """
+    """`surface_lines` of public models, and their `twin_scores`, means over layers."""
     lines = surface_lines(names, of_public, corpus, options.get("max_length"))
-    fewer = corpus.take(n_untrained or len(corpus), seed)
-    twins = checkpoint_scores([loading.twin_of(name) for name in names], fewer, **options)
-    titles = [of.model for of in of_public]
+    twins = twin_scores(names, corpus, n_untrained, seed, **options)
     tables = [
-        averaged_scores([twin], DRAWN).assign(model=title)
-        for twin, title in zip(twins, titles, strict=True)
+        averaged_scores([twin], DRAWN).assign(model=of.model)
+        for twin, of in zip(twins, of_public, strict=True)
     ]
     return lines | {"its untrained twin": pd.concat(tables)}
 

@@ -49,12 +49,12 @@ def language_tags(corpus: str) -> dict[str, str]:
 
 
 def language_groups(text: ParallelCorpus, corpus: str) -> dict[str, str]:
-    """Code → whether the family was trained on a language, else by its script."""
+    """Code → whether the family has read a language, else by its script; of no other model."""
     tags = language_tags(corpus)
 
     def group(code: str) -> str:
         if code in known.LANGUAGES:
-            return "trained on"
+            return "the family's 36"
         latin = tags.get(code, "_Latn").endswith("_Latn")
         return "others, Latin script" if latin else "others, other scripts"
 
