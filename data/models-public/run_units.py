@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import product
 
+from run_frozen import Measured, frozen_units
+
 from xlx.core.ledger import Ask
 from xlx.igap.tasks import TransferTask
 from xlx.igap.transfers import sparing_in
@@ -101,7 +103,7 @@ class Unit:
     name: str
     what: str
     minutes: int
-    asked: Callable[[], Asked] | None = field(repr=False)
+    asked: Callable[[], Asked | Measured] | None = field(repr=False)
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -223,6 +225,7 @@ def units() -> list[Unit]:
         ),
         *(unit for seed in (2, 3) for code in ("de", "sw") for unit in _mixed(code, seed)),
         *(_xnli_grid(seed, part) for seed in (2, 3) for part in ("first", "second")),
+        *(Unit(*unit) for unit in frozen_units()),
         Unit("negation", "later: its labels are to be read by hand first", 0, None),
         Unit("family", "later: further runs of the members, with ABX and MEXA", 0, None),
     ]  # fmt: skip

@@ -22,7 +22,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import run_units
-from run_units import Asked, Unit
+from run_frozen import Measured
+from run_units import Unit
 
 import xlx
 from xlx.core import journals, paths, run, work
@@ -49,8 +50,18 @@ def there(asks: Sequence[Ask]) -> list[Ask]:
     return [ask for ask in asks if cache.path(ask).exists() or ledger.get(ask) is not None]
 
 
-def status(asked: Asked) -> str:
-    """ "done", "not begun", or how much of it is there."""
+def status(unit: Unit, folder: Path) -> str:
+    """ "done", "not begun", or how much of it is there.
+
+    What a unit of frozen states asks for is known when it has asked: of it what is in the ledger
+    or in its journal counts, and a file says that it went to its end.
+    """
+    asked = unit.asked()
+    if isinstance(asked, Measured):
+        n = note(unit, folder)
+        if _ended(unit, folder).exists():
+            return "done"
+        return f"part: {n}" if n else "not begun"
     asks = asked.asks()
     n = len(there(asks))
     if n == len(asks):
@@ -60,11 +71,41 @@ def status(asked: Asked) -> str:
 
 
 def note(unit: Unit, folder: Path) -> int:
-    """Write the journal of a unit: what of its asks is there. How many they are."""
-    found = there(unit.asked().asks())
+    """Write the journal of a unit: what of its asks is there. How many they are.
+
+    A unit of frozen states writes its own while it asks; here its lines are counted, and those that
+    the ledger has of it.
+    """
+    asked = unit.asked()
+    if isinstance(asked, Measured):
+        journal, overview = journals.journal(unit.name, folder), Ledger(current().ledger).overview()
+        lines = journals.read_journal(journal) if journal.is_file() else []
+        own = overview["notebooks"].map(lambda askers: f"run:{unit.name}" in askers)
+        of_ledger = overview.loc[own.astype(bool), "identity"]
+        return len({line["identity"] for line in lines} | {*of_ledger})
+    found = there(asked.asks())
     lines = [json.dumps({"kind": x.kind, "identity": x.identity, "from": "run"}) for x in found]
     journals.fresh_journal(unit.name, folder).write_text("".join(f"{x}\n" for x in lines))
     return len(found)
+
+
+def _ended(unit: Unit, folder: Path) -> Path:
+    """The file that says that a unit of frozen states went to its end."""
+    return folder / "ended" / unit.name
+
+
+def _answer(unit: Unit, folder: Path) -> None:
+    """Have a unit answered; of frozen states the journal is written as it asks."""
+    asked = unit.asked()
+    if not isinstance(asked, Measured):
+        asked.answer()
+        return
+    journal = journals.journal(unit.name, folder).absolute()
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    os.environ |= {"XLX_JOURNAL": str(journal.parent), "XLX_NOTEBOOK": unit.name}
+    asked.answer()
+    _ended(unit, folder).parent.mkdir(parents=True, exist_ok=True)
+    _ended(unit, folder).touch()
 
 
 def run_unit(unit: Unit, folder: Path) -> bool:
@@ -72,7 +113,7 @@ def run_unit(unit: Unit, folder: Path) -> bool:
     began = time.monotonic()
     print(f"{unit.name}: {unit.what} (about {unit.minutes} minutes)", flush=True)
     try:
-        unit.asked().answer()
+        _answer(unit, folder)
     except (ArithmeticError, LookupError, OSError, RuntimeError, ValueError) as error:
         print(f"{unit.name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return False
@@ -104,11 +145,11 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def show(units: Sequence[Unit]) -> None:
+def show(units: Sequence[Unit], folder: Path) -> None:
     """Print all units: status, minutes, what they are."""
     left = 0
     for unit in units:
-        said = "later" if unit.asked is None else status(unit.asked())
+        said = "later" if unit.asked is None else status(unit, folder)
         left += unit.minutes * (said != "done")
         print(f"{unit.name:40} {said:18} {unit.minutes:4} min  {unit.what}", flush=True)
     print(f"about {left / 60:.0f} hours are left, on one thread of this machine alone")
@@ -130,7 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             units = run_units.units()
             some = chosen(options.names, units)
             if options.list:
-                show([unit for unit in units if not options.names or unit in some])
+                listed = [unit for unit in units if not options.names or unit in some]
+                show(listed, options.journals)
                 return 0
             if options.note:
                 for unit in some:

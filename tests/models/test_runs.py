@@ -3,22 +3,26 @@
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests import tiny
+from xlx import mexa
 from xlx.core import journals, paths
 from xlx.core.settings import current
 from xlx.igap import transfers
 from xlx.igap.tasks import TransferTask
 from xlx.models.finetuning import Job, Recipe, Sparing, state_left
+from xlx.text import corpora
 from xlx.text.examples import Examples, only
 
 sys.path.insert(0, str(paths.DATA / "models-public"))
 import run_units
 import runs
+from run_frozen import Measured
 from run_units import Asked, Unit
 
 RECIPE = Recipe(
@@ -56,17 +60,34 @@ def test_what_a_unit_asks_for_is_what_is_kept(job: Job, part: str) -> None:
         sets = {code: only(one, part) for code, one in SETS.items()}
         job = replace(job, train=sets["en"], evaluations=sets)
     asked = Asked([job], [(job, sets)])
-    assert runs.status(asked) == "not begun"
+    unit, folder = Unit("u", "made", 1, lambda: asked), current().cache
+    assert runs.status(unit, folder) == "not begun"
     state_left(job).parent.mkdir(parents=True)
     state_left(job).touch()
     n = 1 + (4 if part == "both" else 2)
-    assert runs.status(asked) == f"part: 0 of {n}"
+    assert runs.status(unit, folder) == f"part: 0 of {n}"
     state_left(job).unlink()
     Asked([job]).answer()
-    assert runs.status(asked) == f"part: 1 of {n}"
+    assert runs.status(unit, folder) == f"part: 1 of {n}"
     asked.answer()
-    assert runs.status(asked) == "done"
+    assert runs.status(unit, folder) == "done"
     assert {ask.identity for ask in asked.asks()} == kept()
+
+
+def test_a_unit_of_frozen_states_writes_what_it_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XLX_JOURNAL", "XLX_NOTEBOOK"):
+        monkeypatch.setenv(name, "")  # and so put back
+    text = corpora.load("flores200-100", ["de", "en"]).drop(range(6, 100))
+    call = partial(mexa.measure_coverage, "mini-llama", text, alternatives=False)
+    unit = Unit("u", "made", 1, lambda: Measured([call]))
+    assert runs.status(unit, tmp_path) == "not begun"
+    assert runs.run_unit(unit, tmp_path)
+    assert runs.status(unit, tmp_path) == "done"
+    lines = journals.read_journal(journals.journal("u", tmp_path))
+    assert {line["identity"] for line in lines} <= kept()
+    assert runs.note(unit, tmp_path) == len(lines) == 2  # the two poolings
 
 
 def test_runs_of_transfer_are_asked_for_as_the_notebooks_do(
@@ -123,4 +144,4 @@ def test_units_have_names_of_their_own() -> None:
     units = run_units.units()
     assert len({unit.name for unit in units}) == len(units)
     assert units[0].name == "xnli-en-seed1"
-    assert all(unit.minutes <= 120 for unit in units)
+    assert all(unit.minutes <= 200 for unit in units)  # an afternoon

@@ -64,7 +64,9 @@ def neighbour_languages(
     """
     checks.one_of(space, SPACES, "space")
     about = {"space": space}
-    (value,) = values_of(NEAREST_LANGUAGES, [name], corpus, options, space, about=about, what="nearest")
+    (value,) = values_of(
+        NEAREST_LANGUAGES, [name], corpus, options, space, about=about, what="nearest"
+    )
     shares = value["counts"] / len(corpus)
     codes = corpus.languages
     axes = {"layer": range(len(shares)), "among": AMONG, "language": codes, "neighbour": codes}
