@@ -27,12 +27,15 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+if __name__ == "__main__" and not sys.stderr.isatty():  # plain lines; read once, at import
+    os.environ.setdefault("TQDM_DISABLE", "1")
 
 import convert
 from safetensors import SafetensorError
 
 from xlx.core import store
 from xlx.core.settings import current
+from xlx.models.folders import quiet
 from xlx.models.identity import fingerprint_of, model_files
 from xlx.models.public import PublicModel, public_models
 
@@ -160,7 +163,8 @@ def _convert(model: PublicModel, source: Path, folder: Path) -> None:
     """Convert what was unpacked; MakingError where other bytes come out than are on record."""
     print(f"{model.name}: converting", flush=True)
     try:
-        convert.CONVERTERS[model.converter](source, folder)
+        with contextlib.nullcontext() if sys.stderr.isatty() else quiet():
+            convert.CONVERTERS[model.converter](source, folder)
     except SafetensorError as error:  # which has no number of its own
         full = re.search("No space|quota|os error 28", str(error))
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None

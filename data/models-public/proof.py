@@ -10,7 +10,8 @@ languages. Written beside this script:
 * ``conversion.csv``: of the models from E5S1 files, by language, how many of the 20 sentences have
   as many tokens as the engine counts, and the ids of `tokenizers`' Unigram over the file's own
   pieces and characters; both once more with the text mapped by the file's table of characters
-  first (``mapped_``); the lowest and the mean cosine of last-layer vectors with the engine's;
+  first (``mapped_``), and how many have as many where each unknown character is a token of its own,
+  as in the engine (``apart_``); the lowest and the mean cosine of last-layer vectors with its own;
 * ``tensors.csv``: of Gemma, by type in the file, how many tensors equal what ``gguf`` makes of
   them, rounded to bfloat16, bit for bit;
 * ``bits.csv``: of Gemma, bits a character by language, each sentence after ``<bos>``;
@@ -152,6 +153,7 @@ def compared(
             "same_ids": _same(ours, by_hand),
             "mapped_same_count": _same(map(len, ours_mapped), counts),
             "mapped_same_ids": _same(ours_mapped, by_hand),
+            "apart_same_count": _same((_n_apart(t, unigram, packed) for t in mapped), counts),
             "cosine_lowest": f"{cosines.min():.6f}", "cosine_mean": f"{cosines.mean():.6f}",
         }  # fmt: skip
 
@@ -162,6 +164,12 @@ def _json(tokenizer: Any) -> dict[str, Any]:
 
 def _same(ours: Iterable[Any], theirs: Iterable[Any]) -> int:
     return sum(a == b for a, b in zip(ours, theirs, strict=True))
+
+
+def _n_apart(mapped: str, unigram: Unigram, packed: e5s1.Packed) -> int:
+    """Tokens of a text where unknown characters in a row are not taken together."""
+    pieces = [piece for word in mapped.split() for piece in unigram.tokenize("▁" + word)]
+    return 2 + sum(len(p.value) if p.id == packed.special["<unk>"] else 1 for p in pieces)
 
 
 def _ids_by_hand(mapped: str, unigram: Unigram, packed: e5s1.Packed) -> list[int]:
