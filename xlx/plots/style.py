@@ -69,7 +69,7 @@ _MEMBERS = {
 }
 MODELS = _MEMBERS | {
     "multilingual-e5-small": look(BLUE, "o"),
-    "gemma-3-270m": look(VERMILION, "D", "-."),
+    "gemma-3-270m": look("#882255", "D", "-."),
     "all-MiniLM-L6-v2": look("#555599", "v", "--"),
     "mBERT": _MEMBERS["mini-mbert"],
     "XLM-R": _MEMBERS["mini-xlmr"],
