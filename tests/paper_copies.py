@@ -25,6 +25,7 @@ ENCODERS = {
     "google-bert/bert-base-multilingual-cased": "bert",
     "FacebookAI/xlm-mlm-tlm-xnli15-1024": "xlm",
     "microsoft/infoxlm-base": "xlm-roberta",
+    "intfloat/multilingual-e5-small": "bert",
 }
 #: The nine of MEXA.
 DECODERS = {

@@ -99,24 +99,25 @@ def training_history(name: str) -> list[loading.Checkpoint]:
 
 
 def cover_beside(
-    first: tuple[str, str],
+    first: tuple[str, str] | None,
     controls: Mapping[str, str],
     text: ParallelCorpus,
     pivot: str,
     max_length: int | None,
 ) -> list[Coverage]:
-    """The first model untrained (with its pooling), and models that must align.
+    """The first model (and its pooling) untrained, if it is given, and models that must align.
 
     Untrained: step 0 of its series, or where it has none its untrained twin.
     """
-    name, pooling = first
-    start = [checkpoint for checkpoint in training_history(name)[:1] if not checkpoint.step]
-    before = start or [loading.twin_of(name)]
-    title = f"{loading.title(name)}, untrained"
-    covered = [
-        replace(coverage, model=title)
-        for coverage in cover(before, text, pivot, [pooling], max_length, alternatives=False)
-    ]
+    covered = []
+    if first is not None:
+        name, pooling = first
+        start = [checkpoint for checkpoint in training_history(name)[:1] if not checkpoint.step]
+        before = start or [loading.twin_of(name)]
+        covered = [
+            replace(coverage, model=f"{loading.title(name)}, untrained")
+            for coverage in cover(before, text, pivot, [pooling], max_length, alternatives=False)
+        ]
     for control, pooling in controls.items():
         covered += cover([control], text, pivot, [pooling], max_length, alternatives=False)
     return covered
