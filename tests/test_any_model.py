@@ -48,6 +48,8 @@ SMALL = {
     "retest_size": 40,
     "xnli_size": 12,
     "few": None,
+    "public": ["mini-xlm"],  # here without weights: a member in its place
+    "n_untrained": 20,
 }
 #: Fine-tuning of next to nothing.
 FINETUNING = {
@@ -88,7 +90,8 @@ OWN = {
     "mexa": {
         "n_test": 40, "n_seeds": 1, "n_draws": 400, "n_shifts": 2, "matrix_sizes": [5, 10],
         "n_verses": 40, "verse_languages": ["en", "de", "fi"], "perplexity": 5, "tsne_sentences": 8,
-    }
+        "controls": {"mini-infoxlm": "mean"},
+    },
 }  # fmt: skip
 
 
