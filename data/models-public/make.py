@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import csv
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -202,23 +201,14 @@ def _said_by_system(error: OSError, folder: Path) -> str:
 
 @contextlib.contextmanager
 def _alone(lock: Path, model: PublicModel) -> Iterator[None]:
-    """Within, no other process makes this model. Raises MakingError.
-
-    The lock ends with the process, however that ends; its file stays.
-    """
-    with lock.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise MakingError(
-                f"{model.name} is being made by another process ({file.read().strip() or '?'}): "
-                "wait for it, or stop it"
-            ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
+    """Within, no other process makes this model. Raises MakingError."""
+    try:
+        with store.lock(lock):
+            yield
+    except store.Locked as holder:
+        raise MakingError(
+            f"{model.name} is being made by another process ({holder}): wait for it, or stop it"
+        ) from None
 
 
 # --- packages -------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ fails says why, and the next goes on.
 
 import argparse
 import contextlib
-import fcntl
 import json
 import os
 import sys
@@ -26,7 +25,7 @@ from run_frozen import Measured
 from run_units import Unit
 
 import xlx
-from xlx.core import journals, paths, run, work
+from xlx.core import journals, paths, run, store, work
 from xlx.core.ledger import Ask, Ledger
 from xlx.core.settings import current
 from xlx.models.finetuning import state_left
@@ -128,21 +127,14 @@ def run_unit(unit: Unit, folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """No second process at once on this cache; the lock ends with the process. RunsError."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            raise RunsError(
-                f"units are run by the process {file.read().strip() or '?'} already: wait for it, "
-                "or stop it"
-            ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
+    """No second process at once on this cache. RunsError."""
+    try:
+        with store.lock(lock):
+            yield
+    except store.Locked as holder:
+        raise RunsError(
+            f"units are run by the process {holder} already: wait for it, or stop it"
+        ) from None
 
 
 def show(units: Sequence[Unit], folder: Path) -> None:

@@ -11,8 +11,6 @@ this machine are taken from the ledger, and not compared.
 
 import argparse
 import contextlib
-import fcntl
-import os
 import shutil
 import subprocess
 import sys
@@ -23,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx.core import executors, ledger, paths, profiles, progress, run
+from xlx.core import executors, ledger, paths, profiles, progress, run, store
 from xlx.core.gathering import RUN, AskName, GatheringError, is_run, kinds, of_absent_models
 from xlx.core.ledger import Cache, Ledger
 from xlx.core.settings import current
@@ -86,21 +84,14 @@ def plan(of: Ledger, only: Sequence[str] = ()) -> Plan:
 
 @contextlib.contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """No second reproduction at once; the lock ends with the process, however that ends."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            raise GatheringError(
-                f"another `make reproduce` is at work (process {file.read().strip() or '?'}): wait "
-                "for it, or stop it"
-            ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
+    """No second reproduction at once. Raises GatheringError."""
+    try:
+        with store.lock(lock):
+            yield
+    except store.Locked as holder:
+        raise GatheringError(
+            f"another `make reproduce` is at work (process {holder}): wait for it, or stop it"
+        ) from None
 
 
 def _drop_stale(root: Path) -> None:

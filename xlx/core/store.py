@@ -193,6 +193,31 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+class Locked(Exception):
+    """A lock that another process holds: its number, as text, or "?"."""
+
+
+@contextlib.contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Within, this process alone holds a lock, which ends with it, however that ends.
+
+    Its file stays. Raises `Locked` where another process holds it.
+    """
+    import fcntl  # not on every system
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            raise Locked(file.read().strip() or "?") from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
 def alive(pid: int) -> bool:
     """Whether there is a process of this number on this machine."""
     if os.name != "posix":  # elsewhere signal 0 is not a mere question
