@@ -32,7 +32,7 @@ BUILT := $(ORDERED:%=build/$(PROFILE)/%.ipynb)
 TESTED := $(filter $(ALL),$(LONGEST)) $(filter-out $(LONGEST),$(ALL))
 
 # What every notebook depends on, besides itself, its profile, the modules that it reaches
-# (xlx/core/needs.py) and the results of its lens.
+# (notebooks/run/needs.py) and the results of its lens.
 SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/dev/null)
 
 $(foreach name,only profile model accept device workers,$(if $(findstring command,$(origin $(name))),\
@@ -52,7 +52,7 @@ endif
 
 ifneq ($(filter build/%,$(MAKECMDGOALS)),)
   COMMA := ,
-  $(foreach line,$(shell $(PYTHON) -I xlx/core/needs.py),$(eval \
+  $(foreach line,$(shell $(PYTHON) -I notebooks/run/needs.py),$(eval \
     build/$(PROFILE)/$(subst :,: ,$(subst $(COMMA), ,$(line)))))
   $(foreach name,$(ALL),$(eval build/$(PROFILE)/$(name).ipynb: \
     $(wildcard data/results/$(firstword $(subst -, ,$(name)))/*.parquet)))
@@ -101,7 +101,7 @@ figures: $(READY) | $(TOOLS) ## execute the notebooks, write figures/ [ONLY=abx-
 build/$(PROFILE)/%.ipynb: notebooks/%.ipynb notebooks/profiles/$(PROFILE).yaml \
 		$(SHIPPED) requirements.lock | $(READY) $(TOOLS)
 	@echo "$*: running (profile $(PROFILE))"
-	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m xlx.core.run $* --profile $(PROFILE)
+	@$(if $(filter mini,$(PROFILE)),$(OFFLINE)) $(BIN)/python -m notebooks.run.runner $* --profile $(PROFILE)
 
 # Files in the order given, the longest early; three at once on two cores, as tests also wait (for
 # processes, limits of time, disks).
@@ -110,25 +110,25 @@ LANES := -n 3 --dist loadfile --no-loadscope-reorder
 # The notebooks take their results from the ledger alone; a sample of these is computed again.
 test: lint | $(TOOLS) ## check style, run the tests, re-execute the notebooks, compute a sample of results again [AUDIT_SEED=2]
 	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(LANES)
-	$(BIN)/python -m xlx.core.audit sample build/test/sample
+	$(BIN)/python -m notebooks.run.audit sample build/test/sample
 	$(OFFLINE) OMP_NUM_THREADS=1 XLX_POLICY=only XLX_AUDIT="$(CURDIR)/build/test/sample" \
 		$(BIN)/python -m pytest -q $(LANES) -p tests.notebook_kernels --nbval \
 		--nbval-cell-timeout 900 $(TESTED:%=notebooks/%.ipynb)
-	$(BIN)/python -m xlx.core.audit report
+	$(BIN)/python -m notebooks.run.audit report
 
 results: figures ## put the results that the notebooks ask for into data/results, and no others [RESTAMP=1]
-	$(OFFLINE) $(BIN)/python -m xlx.core.gathering $(if $(RESTAMP),--restamp)
+	$(OFFLINE) $(BIN)/python -m notebooks.run.gathering $(if $(RESTAMP),--restamp)
 
 reproduce: $(READY) | $(TOOLS) ## compute all results from nothing and compare; resumes [ONLY=notebook or kind] [WORKERS=n] [SCHEDULER=tcp://host:8786]
 	@$(OFFLINE) XLX_WORKERS=$(WORKERS) XLX_SCHEDULER=$(SCHEDULER) \
-		$(BIN)/python -m xlx.core.reproduction --only $(ONLY)
+		$(BIN)/python -m notebooks.run.reproduction --only $(ONLY)
 
 lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playground/ [LAB="--no-browser"]
-	@$(BIN)/python -m xlx.core.run --play
+	@$(BIN)/python -m notebooks.run.runner --play
 	$(BIN)/jupyter-lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/playground $(LAB)
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
-	@$(BIN)/python -m xlx.report.command report $(MODEL) $(ARGS)
+	@$(BIN)/python -m notebooks.run.report_notebook report $(MODEL) $(ARGS)
 
 # Needs the network, unlike the others; what is fetched already does not.
 models: $(READY) | $(TOOLS) ## fetch public models into cache/models [MODEL=multilingual-e5-small] [ACCEPT=gemma]
@@ -140,7 +140,7 @@ pretrain: $(READY) | $(TOOLS) ## train the miniature models, into build/models (
 	@$(MAKE) --no-print-directory -j2 $(addprefix pretrain-,$(if $(MODEL),$(MODEL),$(MEMBERS)))
 
 pretrain-%: $(READY) | $(TOOLS)
-	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python -m xlx.family.pretraining $* --out build/models \
+	$(OFFLINE) OMP_NUM_THREADS=1 $(BIN)/python data/models-long/pretrain.py $* --out build/models \
 		$(addprefix --device ,$(DEVICE))
 
 bench: $(READY) | $(TOOLS) ## measure speed and memory
@@ -155,11 +155,11 @@ format: $(READY) ## put style right where a tool can
 	$(BIN)/ruff format
 
 store: figures ## copy the outputs of the executed notebooks into notebooks/, to commit them
-	@for name in $(CHOSEN); do $(BIN)/python -m xlx.core.run $$name --store || exit 1; done
+	@for name in $(CHOSEN); do $(BIN)/python -m notebooks.run.runner $$name --store || exit 1; done
 
 clean: ## remove build/ and tool caches (.venv and cache/ stay: delete them by hand)
 	rm -rf build .pytest_cache .ruff_cache .hypothesis
-	find xlx tests notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
+	find xlx tests notebooks data -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
 
 # uv does in seconds what takes pip minutes, and comes from the lock as well; its downloads stay in
 # .venv. It does not read PIP_FIND_LINKS as pip does, so that is passed on. Where uv does not run,

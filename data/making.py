@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from xlx.family import pretraining_text
+from xlx.text import pretraining_text
 from xlx.text.files import letters
 
 

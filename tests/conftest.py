@@ -20,8 +20,8 @@ os.environ["MPLBACKEND"] = "agg"
 for _name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
     os.environ[_name] = "1"
 
-import xlx  # noqa: E402
-from xlx.core.profiles import notebook_format  # noqa: E402
+from notebooks.run.profiles import notebook_format  # noqa: E402
+from xlx.results import settings  # noqa: E402
 
 notebook_format()  # before another module imports it
 
@@ -32,10 +32,10 @@ hypothesis.settings.load_profile("xlx")
 _numbers = itertools.count()
 
 
-def _fresh() -> tuple[Path, xlx.settings]:
+def _fresh() -> tuple[Path, settings.settings]:
     """An empty cache and an empty ledger; nothing of the reader's settings."""
     folder = Path(_cache.name) / str(next(_numbers))
-    return folder, xlx.settings(
+    return folder, settings.settings(
         cache=folder, ledger=folder / "ledger", device="cpu", dtype="float32", workers=1,
         scheduler=None, progress=False, policy="use",
     )  # fmt: skip

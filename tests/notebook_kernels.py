@@ -2,13 +2,15 @@
 
     python -m pytest -p tests.notebook_kernels --nbval notebooks/*.ipynb
 
-Before a kernel starts it learns, as from `xlx.core.run`, its notebook's name and where to note what
-that asks for (``build/test/asks/``, which `xlx.core.audit` reads), but writes no figures.
+Before a kernel starts it learns, as from `notebooks.run.runner`, its notebook's name and where to
+note what that asks for (``build/test/asks/``, which `notebooks.run.audit` reads), but writes no
+figures.
 
 Outputs are compared to the last character: what another processor would compute otherwise comes
 from the ledger, and the audit says how far it may differ there. Warnings that a model does not read
 all of a text are no part of that: they come where something is computed, which with an audit is
-another place each time, and name a line that the kernel made up (so `xlx.core.run` stores none).
+another place each time, and name a line that the kernel made up (so `notebooks.run.runner` stores
+none).
 """
 
 import os
@@ -19,8 +21,9 @@ from typing import Any
 
 import pytest
 
-from xlx.core import journals, paths
-from xlx.core.profiles import notebook_format
+from notebooks.run import journals
+from notebooks.run.profiles import notebook_format
+from xlx.results import paths
 
 notebook_format()  # before another module imports it
 

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from tests import tiny
-from xlx.core import paths
-from xlx.text import corpora, labelled, trees
-from xlx.xprobe.released_tasks import RELEASED
+from xlx.results import paths
+from xlx.text import labelled, trees
+from xlx.text.parallel import load
+from xprobe_2_mapping import RELEASED
 
 #: Of encoders on the hub: name → architecture.
 ENCODERS = {
@@ -185,7 +186,7 @@ def word_files(cache: Path, languages: Sequence[str], n: int = 400, dim: int = 1
 
 def parallel(cache: Path, languages: Sequence[str], n: int = 60) -> None:
     """Europarl's files, two a pair of languages, and MultiUN's."""
-    text = corpora.load("wmt24pp", ["en", *languages]).take(n, 1).sentences
+    text = load("wmt24pp", ["en", *languages]).take(n, 1).sentences
     names = {"europarl": "europarl-v7.{}-en", "multiun": "MultiUN.en-{}"}
     for folder, name in names.items():
         for code in languages:

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx.alignment_training import CourseRecipe, aligned_course, course_choices, translations
-from xlx.core import work
+from models_2_training import CourseRecipe, aligned_course, course_choices, translations
+from xlx.results import work
 
 SMALL = CourseRecipe(
     languages=("de", "en"), n_lines=32, steps=4, every=2, pairs=8, max_length=16, n_positions=12

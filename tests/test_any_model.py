@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from IPython.display import display
 
-from xlx.core import paths
-from xlx.core.checks import TextWarning
+from xlx.results import paths
+from xlx.results.checks import TextWarning
 
 
 def of_notebook(path: Path, table: dict[str, Any], otherwise: Any) -> Any:

@@ -14,26 +14,26 @@ from transformers import (
     TrainingArguments,
 )
 
-from xlx.abx import discrimination
-from xlx.abx.distractors import length_matched
-from xlx.callbacks import TASKS, Lens
-from xlx.mexa import measures
-from xlx.models import embeddings, loading
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment.abx_scores import length_matched
+from xlx.measures import abx, mexa
+from xlx.report.callbacks import TASKS, Lens
+from xlx.subjects import identity, loading, states
+from xlx.subjects.states import embed_corpus
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 STEPS, EVERY = 4, 2
 
 
 @pytest.fixture(scope="module")
 def corpus() -> ParallelCorpus:
-    return corpora.load("wmt24pp", ["de", "en", "ja"], drop_duplicates=True).take(40, 1)
+    return parallel.load("wmt24pp", ["de", "en", "ja"], drop_duplicates=True).take(40, 1)
 
 
 def trained(kind: str, corpus: ParallelCorpus, folder: Path, **options: object) -> Trainer:
     """Four steps of a shipped model, an evaluation every two; its lens as ``lens``."""
     masked = kind == "mini-xlmr"
-    step = loading.checkpoints(kind)[-1].path
+    step = identity.checkpoints(kind)[-1].path
     tokenizer = AutoTokenizer.from_pretrained(step)
     auto = AutoModelForMaskedLM if masked else AutoModelForCausalLM
     rows = [
@@ -59,7 +59,7 @@ def trained(kind: str, corpus: ParallelCorpus, folder: Path, **options: object) 
 
 
 def saved_states(folder: Path, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
-    return embeddings.embed_corpus(loading.load(folder, device="cpu"), corpus).states
+    return states.embed_corpus(loading.load(folder, device="cpu"), corpus).states
 
 
 def test_an_encoder_is_measured_at_every_evaluation(corpus: ParallelCorpus, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_an_encoder_is_measured_at_every_evaluation(corpus: ParallelCorpus, tmp_
     masks = {"like length": length_matched(corpus)}
     for row in history.to_dict("records"):
         states = saved_states(tmp_path / f"checkpoint-{row['step']}", corpus)
-        exact = discrimination.exact(states, masks=masks)
+        exact = abx.exact(states, masks=masks)
         for name, task in TASKS.items():
             by_layer = exact.scores[task].mean(axis=(1, 2))
             assert row[f"lens_{name}"] == pytest.approx(by_layer.mean(), abs=1e-4)
@@ -90,12 +90,12 @@ def test_a_decoder_is_measured_by_mexa_and_not_at_every_evaluation(
     trainer = trained("mini-llama", corpus, tmp_path, every=2, pooling="weighted_mean")
     (row,) = trainer.lens.history.to_dict("records")
     assert row["step"] == EVERY
-    states = embeddings.embed_corpus(
+    states = embed_corpus(
         loading.load(tmp_path / f"checkpoint-{EVERY}", device="cpu"),
         corpus,
         pooling="weighted_mean",
     ).states
-    mu = measures.scores(states).mu
+    mu = mexa.scores(states).mu
     assert row["lens_mexa"] == pytest.approx(mu.mean(), abs=0.02)
     assert row["lens_mexa_de"] == pytest.approx(mu[:, 0].mean(), abs=0.02)
     assert {"lens_mexa_ja", "lens_mexa_best_layer"} <= set(row)

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import xlx
-from xlx.core.paths import ROOT
+from xlx.results.paths import NOTEBOOKS, ROOT
 
 # conda-forge's name → the name in the lock, where they differ
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "dask-core": "dask"}
@@ -189,10 +189,15 @@ ALL_THREE = ["abx-1-a", "abx-2-b", "mexa-1-c"]
         (["xlx/models/hits.py"], ["abx-2-b", "mexa-1-c"]),  # which abx-2-b reaches through another
         (["xlx/models/__init__.py"], ["abx-2-b", "mexa-1-c"]),
         (["xlx/models/other.py"], []),  # nobody asks the face
+        (["notebooks/mexa_1_c.py"], ["mexa-1-c"]),
+        (["notebooks/shared/tables.py"], ["mexa-1-c"]),
         (["data/results/mexa/kind.parquet"], ["mexa-1-c"]),
         (["data/wmt24pp/en.txt"], ALL_THREE),
         (["requirements.lock"], ALL_THREE),
-        (["xlx/core/run.py", "xlx/core/needs.py", "pyproject.toml", ".venv/.ready"], []),
+        (
+            ["notebooks/run/runner.py", "notebooks/run/needs.py", "pyproject.toml", ".venv/.ready"],
+            [],
+        ),
     ],
 )
 def test_make_reruns_what_depends_on_a_change(
@@ -200,8 +205,10 @@ def test_make_reruns_what_depends_on_a_change(
 ) -> None:
     now = time.time()
     code = {
-        "xlx/__init__.py": "", "xlx/core/__init__.py": "", "xlx/core/run.py": "import xlx.abx",
-        "xlx/core/needs.py": (ROOT / "xlx" / "core" / "needs.py").read_text(encoding="utf-8"),
+        "xlx/__init__.py": "", "notebooks/run/runner.py": "import xlx.abx",
+        "notebooks/run/needs.py": (NOTEBOOKS / "run" / "needs.py").read_text(encoding="utf-8"),
+        "notebooks/mexa_1_c.py": "", "notebooks/shared/__init__.py": "",
+        "notebooks/shared/tables.py": "",
         "xlx/abx/__init__.py": "from xlx.abx.scores import exact", "xlx/abx/scores.py": "",
         "xlx/abx/series.py": "from xlx.models.hits import hits",
         "xlx/models/__init__.py": "from xlx.models.other import x", "xlx/models/hits.py": "",
@@ -211,7 +218,9 @@ def test_make_reruns_what_depends_on_a_change(
         "notebooks/abx-2-b.ipynb": notebook(
             "%matplotlib inline\nfrom xlx.abx import (\nscores, series)"
         ),
-        "notebooks/mexa-1-c.ipynb": notebook("import xlx.plots.mexa", "from xlx import"),
+        "notebooks/mexa-1-c.ipynb": notebook(
+            "import xlx.plots.mexa, mexa_1_c\nfrom shared import tables", "from xlx import"
+        ),
         "notebooks/profiles/mini.yaml": "", "notebooks/profiles/paper.yaml": "",
         "data/wmt24pp/en.txt": "", "data/results/mexa/kind.parquet": "",
         "requirements.lock": "", "pyproject.toml": "",
@@ -228,7 +237,7 @@ def test_make_reruns_what_depends_on_a_change(
     (tmp_path / "Makefile").symlink_to(ROOT / "Makefile")  # for the make that this one calls
     result = make(tmp_path, "--dry-run", "figures")
     assert result.returncode == 0, result.stderr
-    assert sorted(re.findall(r"xlx\.core\.run (\S+)", result.stdout)) == rerun
+    assert sorted(re.findall(r"notebooks\.run\.runner (\S+)", result.stdout)) == rerun
 
 
 def notebook(*cells: str) -> str:

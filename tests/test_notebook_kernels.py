@@ -7,15 +7,16 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from notebooks.run import journals
 from tests.notebook_kernels import warns_of_text
-from xlx.core import journals, paths
-from xlx.core.paths import ROOT
+from xlx.results import paths
+from xlx.results.paths import ROOT
 
 pytest_plugins = ["pytester"]
 
 _TOLD = "import os\nprint(os.environ['XLX_NOTEBOOK'], os.environ['XLX_FIGURES'])"
 _WARNED = (
-    "import warnings\nfrom xlx.core.checks import TextWarning\nwarnings.warn('cut', TextWarning)"
+    "import warnings\nfrom xlx.results.checks import TextWarning\nwarnings.warn('cut', TextWarning)"
 )
 
 

@@ -15,8 +15,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from xlx.core import links, profiles, provenance
-from xlx.core.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
+from notebooks.run import links, profiles
+from xlx.results import provenance
+from xlx.results.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 STEMS = [path.stem for path in PATHS]
@@ -154,7 +155,7 @@ def test_readme_lists_the_notebook(stem: str) -> None:
 @pytest.mark.parametrize("stem", STEMS)
 def test_notebook_has_its_line_of_links(stem: str) -> None:
     first = nbformat.read(NOTEBOOKS / f"{stem}.ipynb", as_version=4).cells[0].source
-    assert first == links.linked(first, stem), f"run `python -m xlx.core.links {stem}`"
+    assert first == links.linked(first, stem), f"run `python -m notebooks.run.links {stem}`"
 
 
 def test_links_lead_somewhere() -> None:

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import yaml
 
-from xlx.core import paths, profiles
-from xlx.models.finetuning import Recipe
+from notebooks.run import profiles
+from xlx.measures.sentence_tasks import Rules, sizes_of
+from xlx.results import paths
+from xlx.subjects.jobs import Recipe
 from xlx.text import labelled
-from xlx.xprobe import sentence_probing
-from xlx.xprobe.probing_rules import Rules
-from xlx.xprobe.probing_tasks import sizes_of
-from xlx.xprobe.sentence_encoders import Sizes
+from xprobe import probing
+from xprobe.encoders import Sizes
 
 FOLDER = paths.DATA / "published" / "igap"
 MIXING = paths.DATA / "published" / "within_across"
@@ -328,8 +328,8 @@ def test_x_probe_has_the_sizes_of_its_paper() -> None:
     assert int(printed["Attention", "Attn. heads"]) == sizes.heads
     assert int(printed["Global", "Batch size"]) == mapping["batch_size"]
     assert float(printed["Global", "Learning rate"]) == mapping["learning_rate"]
-    assert int(printed["Probe classifier", "Hidden dim"]) == sentence_probing.HIDDEN
-    assert sentence_probing.ACTIVATION == "sigmoid"  # σ in the table
+    assert int(printed["Probe classifier", "Hidden dim"]) == probing.HIDDEN
+    assert probing.ACTIVATION == "sigmoid"  # σ in the table
     # Left to the defaults of the notebook and of the rules.
     rules = Rules(**mapping["rules"])
     assert settings["probing"]["classes"]["WC"] == rules.n_words

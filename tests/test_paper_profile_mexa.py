@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import yaml
 
+from notebooks.run import profiles
 from tests import paper_copies
-from xlx.core import paths, profiles
-from xlx.core.settings import settings
-from xlx.models import loading
+from xlx.results import paths
+from xlx.results.settings import settings
+from xlx.subjects import loading
 from xlx.text import downstream
 from xlx.text.files import TextError
 

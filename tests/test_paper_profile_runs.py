@@ -15,9 +15,10 @@ import nbformat
 import pytest
 from IPython.display import display
 
+from notebooks.run import profiles
 from tests import paper_copies, tiny
-from xlx.core import paths, profiles
-from xlx.core.settings import settings
+from xlx.results import paths
+from xlx.results.settings import settings
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt

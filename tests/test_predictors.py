@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx import predictors
-from xlx.core.settings import settings
-from xlx.mexa import measures
-from xlx.models import alignment, embeddings, loading
-from xlx.text import corpora
+from xlx.experiment import predictors
+from xlx.measures import alignment, mexa
+from xlx.results.settings import settings
+from xlx.subjects import loading
+from xlx.subjects.states import embed, embed_corpus
+from xlx.text import parallel
 
 CODES = ("en", "de", "ja")
 
@@ -20,12 +21,12 @@ def mean(values: Sequence[float]) -> float:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> corpora.ParallelCorpus:
-    return corpora.load("flores200-100", list(CODES)).drop(range(30, 100))
+def corpus() -> parallel.ParallelCorpus:
+    return parallel.load("flores200-100", list(CODES)).drop(range(30, 100))
 
 
 @pytest.fixture(scope="module")
-def predicted(corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+def predicted(corpus: parallel.ParallelCorpus) -> pd.DataFrame:
     found, layer = predictors.frozen("mini-infoxlm", corpus, layer=3)
     assert layer == 3
     return found
@@ -48,13 +49,11 @@ def test_only_retrieval_knows_a_direction_from_its_reverse(predicted: pd.DataFra
 
 
 def test_scores_are_those_of_their_definitions(
-    predicted: pd.DataFrame, corpus: corpora.ParallelCorpus
+    predicted: pd.DataFrame, corpus: parallel.ParallelCorpus
 ) -> None:
     table = predicted.set_index(["metric", "source", "target"])["score"]
     encoder = loading.load("mini-infoxlm", device="cpu")
-    states = {
-        code: embeddings.embed(encoder, rows).states[3] for code, rows in corpus.sentences.items()
-    }
+    states = {code: embed(encoder, rows).states[3] for code, rows in corpus.sentences.items()}
     x, y = states["en"].astype(float), states["de"].astype(float)
     assert table["L2", "en", "de"] == pytest.approx(
         -mean([float(((a - b) ** 2).sum() ** 0.5) for a, b in zip(x, y, strict=True)]), rel=1e-4
@@ -65,7 +64,7 @@ def test_scores_are_those_of_their_definitions(
     unit = [row / np.linalg.norm(row) for row in x], [row / np.linalg.norm(row) for row in y]
     cosines = np.array([[a @ b for b in unit[1]] for a in unit[0]])
     assert table["cosine", "en", "de"] == pytest.approx(np.trace(cosines) / len(x), rel=1e-4)
-    own = measures.scores({code: array[None] for code, array in states.items()}, "en").table()
+    own = mexa.scores({code: array[None] for code, array in states.items()}, "en").table()
     assert table["MEXA", "en", "de"] == own.set_index("language").loc["de", "mu"]
     n = len(x)
     # LD and MD over all triplets; a state is nearer if its cosine is higher.
@@ -83,7 +82,7 @@ def test_scores_are_those_of_their_definitions(
 
 
 def test_bags_of_subwords_are_compared_by_their_cosine(
-    predicted: pd.DataFrame, corpus: corpora.ParallelCorpus
+    predicted: pd.DataFrame, corpus: parallel.ParallelCorpus
 ) -> None:
     table = predicted.set_index(["metric", "source", "target"])["score"]
     tokenizer = loading.load("mini-infoxlm", device="cpu").tokenizer
@@ -99,17 +98,17 @@ def test_bags_of_subwords_are_compared_by_their_cosine(
     assert 0 < table["bag of subwords", "en", "ja"] < table["bag of subwords", "en", "de"] < 1
 
 
-def test_the_layer_is_chosen_by_retrieval(corpus: corpora.ParallelCorpus) -> None:
+def test_the_layer_is_chosen_by_retrieval(corpus: parallel.ParallelCorpus) -> None:
     encoder = loading.load("mini-infoxlm")
     _, layer = predictors.frozen("mini-infoxlm", corpus)
-    states = embeddings.embed_corpus(encoder, corpus, pooling="mean")
+    states = embed_corpus(encoder, corpus, pooling="mean")
     directions = alignment.directions(states.states)
     hits = directions[directions["metric"] == "retrieval"].groupby("layer")["value"].mean()
     assert layer == hits.idxmax()
 
 
 def test_scores_are_found_again_without_the_model(
-    corpus: corpora.ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+    corpus: parallel.ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = predictors.frozen("mini-infoxlm", corpus, layer=3)
     monkeypatch.setattr(loading, "load", None)

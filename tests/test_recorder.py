@@ -16,13 +16,13 @@ from transformers import (
 )
 
 from tests import tiny
-from xlx import igap
-from xlx.callbacks import RecipeLoss, Recorder
-from xlx.igap import transferability
-from xlx.models import classifiers, loading
-from xlx.models.classifiers import ClassesError
-from xlx.models.finetuning import Job, Recipe, Sparing, finetune
-from xlx.models.training import training_loss
+from xlx.experiment import transfers
+from xlx.measures import igap
+from xlx.report.callbacks import RecipeLoss, Recorder
+from xlx.subjects import finetuning, loading
+from xlx.subjects.finetuning import ClassesError, finetune
+from xlx.subjects.jobs import Job, Recipe, Sparing
+from xlx.subjects.training import training_loss
 from xlx.text.examples import Examples
 
 CODES = ("en", "de", "ja")
@@ -41,7 +41,7 @@ def made(language: str, part: str, n: int) -> Examples:
     )
 
 
-TASK = igap.TransferTask(
+TASK = transfers.TransferTask(
     "made",
     {code: made(code, "train", 9) for code in CODES},
     {code: made(code, "test", 5) for code in CODES},
@@ -113,14 +113,14 @@ def test_every_checkpoint_is_asked_what_igap_reads(folder, tmp_path) -> None:
             np.testing.assert_allclose(run.logits[name][k], expected, atol=5e-3)
             assert (run.predictions[name][k] == run.logits[name][k].argmax(axis=1)).all()
     assert run.n_cut["train"] == run.n_cut["train en"] > 0
-    measured = igap.Transfers(TASK, (run,))
+    measured = transfers.Transfers(TASK, (run,))
     gaps = measured.points().query("target == 'de' and step == 4")["interlingual"]
     wrong = [(run.predictions[f"train {c}"][1] != TASK.train[c].labels).mean() for c in CODES]
     assert gaps.item() == pytest.approx(wrong[1] - wrong[0])
     directions = measured.directions(tolerance=1.1, n_resamples=5, n_splits=2)
     assert set(directions["target"]) == set(CODES)
     curves = measured.curves([0.0], tolerance=1.1, n_resamples=5, n_splits=2)
-    assert transferability.MEAN_TARGET in set(curves["target"])
+    assert igap.MEAN_TARGET in set(curves["target"])
 
 
 def test_recording_changes_no_training(folder, tmp_path) -> None:
@@ -157,7 +157,7 @@ def test_what_is_not_read_is_not_predicted(folder, tmp_path) -> None:
         assert np.isnan(spared.run.logits[name][~rows]).all()
     assert not inside.all()
     options = {"tolerance": 0.01, "n_resamples": 5, "n_splits": 2}
-    one, other = (igap.Transfers(TASK, (x.run,)).curves([level], **options)
+    one, other = (transfers.Transfers(TASK, (x.run,)).curves([level], **options)
                   for x in (everything, spared))  # fmt: skip
     assert one["igap"].tolist() == other["igap"].tolist()
 
@@ -213,7 +213,7 @@ def test_nothing_is_recorded_before_training() -> None:
 def test_losses_are_those_of_our_own_loop(folder, algorithm) -> None:
     model = classifier(folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     recipe = Recipe(algorithm=algorithm, noise=0.3, consistency=2.0, max_length=LIMIT)
-    tuned = classifiers.in_training(model, AutoTokenizer.from_pretrained(folder), recipe)
+    tuned = finetuning.in_training(model, AutoTokenizer.from_pretrained(folder), recipe)
     rows = tuned.padded(tuned.laid_out(TASK.train["de"]).rows)
     labels = torch.from_numpy(TASK.train["de"].labels)
     model.train()
@@ -232,7 +232,7 @@ def test_losses_are_those_of_our_own_loop(folder, algorithm) -> None:
 def test_both_passes_of_xtune_leave_out_the_same_units_if_asked_to(folder, shared) -> None:
     model = classifier(folder, hidden_dropout_prob=0.4).train()
     recipe = Recipe(algorithm="xtune", noise=0.0, shared_dropout=shared, max_length=LIMIT)
-    tuned = classifiers.in_training(model, AutoTokenizer.from_pretrained(folder), recipe)
+    tuned = finetuning.in_training(model, AutoTokenizer.from_pretrained(folder), recipe)
     rows = tuned.padded(tuned.laid_out(TASK.train["de"]).rows)
     labels, loss = torch.from_numpy(TASK.train["de"].labels), RecipeLoss(model, recipe, 5)
     with torch.random.fork_rng():

@@ -19,22 +19,20 @@ import torch
 from transformers import ViTConfig, ViTModel
 
 from tests import tiny
-from xlx.abx import averages, discrimination, probe_setup, probing
-from xlx.abx.checkpoint_scores import CheckpointScores, checkpoint_scores
-from xlx.abx.triplets import sample_triplets
-from xlx.core import checks, paths, statistics
-from xlx.igap import tasks, transfers
-from xlx.mexa import coverage, measures
-from xlx.mixing import grids
-from xlx.models import embeddings, finetuning, loading
-from xlx.text import downstream, sameness
-from xlx.text.conllu_files import read_conllu
-from xlx.text.corpora import CorpusWarning, ParallelCorpus, load
+from xlx.experiment import averages, grids, mexa_scores, probing, transfers
+from xlx.experiment.abx_scores import CheckpointScores, checkpoint_scores
+from xlx.measures import abx, mexa, statistics
+from xlx.measures.abx import sample_triplets
+from xlx.results import checks, paths
+from xlx.subjects import identity, jobs, loading, states
+from xlx.text import downstream, examples
 from xlx.text.files import TextError
 from xlx.text.labelled import load_labelled
+from xlx.text.origins import CorpusWarning
+from xlx.text.parallel import ParallelCorpus, load
 from xlx.text.questions import load_questions, read_squad
-from xlx.text.trees import load_trees
-from xlx.xprobe import sentence_probing, subjects, task_sets
+from xlx.text.trees import load_trees, read_conllu
+from xprobe import probing as sentence_probing
 
 Call = Callable[[], object]
 
@@ -100,11 +98,11 @@ FLAT, DEEP = vectors(5, 3), vectors(2, 5, 3)
 )
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_exact_scores_refuse(states: dict, options: dict, says: str) -> None:
-    refused(lambda: discrimination.exact(states, **options), says)
+    refused(lambda: abx.exact(states, **options), says)
 
 
 def test_pairs_both_ways_round_are_two() -> None:
-    found = discrimination.exact(FLAT, pairs=[("a", "b"), ("b", "a")])
+    found = abx.exact(FLAT, pairs=[("a", "b"), ("b", "a")])
     np.testing.assert_allclose(found.scores["LD"][:, 0], found.scores["LD"][:, 1, ::-1])
 
 
@@ -112,7 +110,7 @@ def test_pairs_both_ways_round_are_two() -> None:
 def test_triplets_of_a_vector_without_direction_are_refused(value: float) -> None:
     spoilt = FLAT | {"b": np.where(np.arange(5)[:, None] == 3, value, FLAT["b"])}
     triplets = sample_triplets("MD", ("a", "b"), 5, 20, 0)
-    refused(lambda: discrimination.score_triplets(spoilt, triplets), "of b at position 3")
+    refused(lambda: abx.score_triplets(spoilt, triplets), "of b at position 3")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_triplets_of_a_vector_without_direction_are_refused(value: float) -> Non
     ],
 )
 def test_mexa_refuses(states: dict, options: dict, says: str) -> None:
-    refused(lambda: measures.scores(states, "a", **options), says)
+    refused(lambda: mexa.scores(states, "a", **options), says)
 
 
 @pytest.mark.parametrize("level", [95, 0, 1, "0.95"])
@@ -160,12 +158,12 @@ def scored(folder: Path) -> CheckpointScores:
 def test_measures_refuse(folder: Path, given: object, options: dict, says: str) -> None:
     refused(lambda: checkpoint_scores([folder], given, **options), says)
     if says != "two languages or more":
-        refused(lambda: coverage.measure_coverage(folder, given, **options), says)
+        refused(lambda: mexa_scores.measure_coverage(folder, given, **options), says)
 
 
 def test_several_models_are_due_in_a_list(folder: Path) -> None:
     refused(lambda: checkpoint_scores("mini-xlmr", corpus()), "models are due in a list")
-    measure = coverage.measure_coverage
+    measure = mexa_scores.measure_coverage
     refused(lambda: measure(folder, corpus(), poolings="mean"), "poolings are due")
 
 
@@ -209,7 +207,7 @@ def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> 
     (model / "tokenizer.json").write_text(raw, encoding="utf-8")
     for measure in (
         lambda: checkpoint_scores([model], unknown),
-        lambda: coverage.measure_coverage(model, unknown),
+        lambda: mexa_scores.measure_coverage(model, unknown),
     ):
         with pytest.warns(checks.TextWarning, match=r"tokens unknown to it: am \d\d%"):
             measure()
@@ -258,10 +256,10 @@ def test_adapters_and_folders_of_sentence_transformers(folder: Path, tmp_path: P
     (root / "1_Pooling").mkdir()
     (root / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     refused(lambda: loading.load(root), "in 0_Transformer: give that folder", FileNotFoundError)
-    with pytest.warns(embeddings.PoolingWarning, match="trained with the pooling 'cls'"):
+    with pytest.warns(states.PoolingWarning, match="trained with the pooling 'cls'"):
         checkpoint_scores([root / "0_Transformer"], corpus())
     with warnings.catch_warnings():
-        warnings.simplefilter("error", embeddings.PoolingWarning)
+        warnings.simplefilter("error", states.PoolingWarning)
         checkpoint_scores([root / "0_Transformer"], corpus(), pooling="cls")
 
 
@@ -289,7 +287,7 @@ def test_shipped_weights_are_those_on_record(
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
     weights.write_bytes(content)
-    for call in (loading.load, loading.fingerprint):
+    for call in (loading.load, identity.fingerprint):
         refused(lambda call=call: call("member"), "is not the file on record in SHA256SUMS")
 
 
@@ -490,7 +488,7 @@ def test_labels_and_languages_that_are_none(tmp_path: Path) -> None:
     ],
 )
 def test_setups_that_are_none(options: dict, says: str) -> None:
-    refused(lambda: probe_setup.ProbeSetup("POS", **options), says)
+    refused(lambda: probing.ProbeSetup("POS", **options), says)
 
 
 @pytest.mark.parametrize(
@@ -506,20 +504,20 @@ def test_setups_that_are_none(options: dict, says: str) -> None:
 def test_monolingual_probes_refuse(
     folder: Path, task: str, codes: object, options: dict, says: str
 ) -> None:
-    setup = probe_setup.ProbeSetup(task, n_train=20, n_validation=20, n_test=20, seeds=(0,))
+    setup = probing.ProbeSetup(task, n_train=20, n_validation=20, n_test=20, seeds=(0,))
     refused(
         lambda: probing.monolingual(folder, **({"setup": setup, "codes": codes} | options)), says
     )
 
 
 def test_words_that_are_lost_are_warned_of(folder: Path) -> None:
-    setup = probe_setup.ProbeSetup("POS", 90, 90, 90, seeds=(0,), max_length=16)
+    setup = probing.ProbeSetup("POS", 90, 90, 90, seeds=(0,), max_length=16)
     with pytest.warns(checks.TextWarning, match=r"of 'POS' \(words or pairs cut .*: en \d\d%"):
         probing.monolingual(folder, setup, ["en"])
 
 
 def test_sentence_probes_refuse() -> None:
-    length = subjects.of_length("en")
+    length = sentence_probing.of_length("en")
     refused(lambda: sentence_probing.probe([], {"en": []}), "no subjects are given")
     refused(lambda: sentence_probing.probe([length], {}), "no tasks in en, but in none")
     refused(lambda: sentence_probing.probe([length], [1]), "due by language")
@@ -527,8 +525,8 @@ def test_sentence_probes_refuse() -> None:
         lambda: sentence_probing.probe([length], {"en": []}, learningrate=1),
         "option 'learningrate'",
     )
-    refused(lambda: task_sets.alike({}), "there are no trees")
-    refused(lambda: task_sets.alike({"en": []}, proportions=(0, 0, 0)), "each part needs")
+    refused(lambda: probing.alike({}), "there are no trees")
+    refused(lambda: probing.alike({"en": []}, proportions=(0, 0, 0)), "each part needs")
 
 
 # --- fine-tuning ----------------------------------------------------------------------------------
@@ -547,15 +545,15 @@ def test_sentence_probes_refuse() -> None:
     ],
 )
 def test_recipes_that_are_none(changes: dict, says: str) -> None:
-    refused(lambda: finetuning.Recipe(**changes), says, finetuning.FinetuningError)
+    refused(lambda: jobs.Recipe(**changes), says, jobs.FinetuningError)
 
 
 def test_tasks_and_transfers_refuse() -> None:
-    refused(lambda: tasks.labelled_task("POS", ["en", "de"]), "POS labels words")
-    refused(lambda: tasks.labelled_task("PI", "en"), "languages are due in a list")
+    refused(lambda: transfers.labelled_task("POS", ["en", "de"]), "POS labels words")
+    refused(lambda: transfers.labelled_task("PI", "en"), "languages are due in a list")
     options = {"n_train": 4, "n_test": 4}
-    refused(lambda: tasks.labelled_task("PI", ["en"], train_split="test"), "to test on")
-    task, recipe = tasks.labelled_task("PI", ["en", "de"], **options), finetuning.Recipe()
+    refused(lambda: transfers.labelled_task("PI", ["en"], train_split="test"), "to test on")
+    task, recipe = transfers.labelled_task("PI", ["en", "de"], **options), jobs.Recipe()
     for arguments, says in (
         (("mini-xlmr", task, ["en"], [recipe], [1]), "models are due in a list"),
         ((["mini-xlmr"], task, "en", [recipe], [1]), "sources are due in a list"),
@@ -567,8 +565,8 @@ def test_tasks_and_transfers_refuse() -> None:
 
 
 def test_grids_refuse(folder: Path) -> None:
-    sets = sameness.same_or_other(corpus(), 0)
-    job = finetuning.Job(str(folder), sets["en"], sets)
+    sets = examples.same_or_other(corpus(), 0)
+    job = jobs.Job(str(folder), sets["en"], sets)
     refused(lambda: grids.evaluate(job, sets), "jobs are due in a list", grids.GridError)
     refused(lambda: grids.evaluate([job], list(sets.values())), "by language", grids.GridError)
     refused(lambda: grids.evaluate([job], {}), "by language", grids.GridError)

@@ -10,9 +10,10 @@ import pandas as pd
 import torch
 from safetensors.torch import load_file
 
-from xlx.family import pretraining, pretraining_text, vocabulary
-from xlx.family.pretraining_text import LinesById, PretrainingText
-from xlx.family.recipes import RECIPES, MemberRecipe, describe
+from family import pretraining, vocabulary
+from family.recipes import RECIPES, MemberRecipe, describe
+from xlx.text import pretraining_text
+from xlx.text.pretraining_text import LinesById, PretrainingText
 
 WORDS = {
     "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],

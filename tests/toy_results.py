@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx.core import provenance, work
+from xlx.results import provenance, work
 
 
 def environment() -> dict[str, str | int]:

@@ -15,7 +15,7 @@ and leaves the files and rows of the others as they are. Written beside this scr
 * ``pawsx/<lang>.tsv.xz``: split, id, sentence1, sentence2, label;
 * ``sib200/<label>.tsv.xz``: split, id, topic, sentence;
 * ``licences/``: the licence files of the treebanks, each text once;
-* ``sources.tsv``: one row a file, read by `xlx.text.shipped.catalogue`.
+* ``sources.tsv``: one row a file, read by `xlx.text.files.catalogue`.
 
 What is drawn, with a fixed seed: `SIZES` sentences (pairs) a language of the public parts that
 ``made_from`` names. Left out are sentences of fewer than 3 words, for trees and tags of UD those of
@@ -49,8 +49,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from making import pack, sha256, trained_letters, write_packed, write_table
 
-from xlx.core import languages
-from xlx.text import conllu_files, labelled, labelled_files, parallel_sets, shipped
+from xlx.text import files, labelled, languages, parallel_sets, trees
 from xlx.text.files import letters
 
 SEED = 2025
@@ -160,12 +159,10 @@ def joined(lines: Iterable[str]) -> str:
 def conllu_items(file: Path) -> list[Item]:
     """The sentences of a treebank's file that are neither short nor long."""
     lines = file.read_text(encoding="utf-8").split("\n")
-    blocks = conllu_files.sentence_blocks(lines, str(file))
+    blocks = trees.sentence_blocks(lines, str(file))
     part = re.search(r"-ud-(\w+)", file.name)[1]
     items = []
-    for (_, above, rows), sentence in zip(
-        blocks, conllu_files.read_conllu(lines, str(file)), strict=True
-    ):
+    for (_, above, rows), sentence in zip(blocks, trees.read_conllu(lines, str(file)), strict=True):
         named = any(line.startswith("# sent_id =") for line in above)
         comments = [f"# sent_id = {sentence.id if named else f'{part}-{sentence.id}'}"]
         comments += [x for x in above if not x.startswith("# sent_id")]
@@ -339,7 +336,7 @@ def wikiann(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             file = folder / "panx" / f"{part}-{language}.tsv"
             if file.exists():
                 lines = file.read_text(encoding="utf-8").split("\n")
-                sentences = labelled_files.read_iob2(lines, str(file), language=language)
+                sentences = labelled.read_iob2(lines, str(file), language=language)
                 pools[part] = iob2_items(sentences, f"# id = {part}:{{}}")
         if not pools:
             continue
@@ -359,7 +356,7 @@ def uner(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Ite
         pools = {}
         for part, file in treebank_files(treebank).items():
             lines = file.read_text(encoding="utf-8").split("\n")
-            sentences = labelled_files.read_iob2(lines, str(file), columns=5)
+            sentences = labelled.read_iob2(lines, str(file), columns=5)
             pools[part] = iob2_items(sentences, "# sent_id = {}")
         parts, made_from = split_up(Drawing.of(f"uner/{language}", forbidden), pools, SIZES)
         file = write(f"uner/{language}.iob2.xz", blocks_of(parts))
@@ -697,7 +694,7 @@ def main() -> None:
     print(f"{len(forbidden):,} lines of pretraining text")
     if given.only:
         made = list(ALONE[given.only](folder, forbidden))
-        table = shipped.catalogue("labelled", whole=True)
+        table = files.catalogue("labelled", whole=True)
         kept = table[~table["source"].isin({row[1] for row in made})]
         save_table([*kept.itertuples(index=False, name=None), *made])
         return

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from measure import added
 
-from xlx.family import objectives
-from xlx.family.batches import NO_LABEL, Batch, pad
-from xlx.family.vocabulary import BOS, EOS
-from xlx.models import loading
-from xlx.text import corpora
+from family import objectives
+from family.batches import NO_LABEL, Batch, pad
+from measure import added
+from xlx.subjects import loading
+from xlx.text import parallel
+from xlx.text.pretraining_text import BOS, EOS
 
 PIVOT, OTHERS = "en", ("de", "fr", "ru", "tr")
 SENTENCES, SHORTEST, LONGEST = 120, 40, 160
@@ -39,7 +39,7 @@ def losses(model: torch.nn.Module, first: list[list[int]], second: list[list[int
         return objectives.labelled_loss(model, batch, mean=False).numpy()
 
 
-def saved(folder: Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+def saved(folder: Path, corpus: parallel.ParallelCorpus) -> pd.DataFrame:
     """A row a direction: mean nats behind the translation, behind another, and what is saved."""
     from transformers import AutoModelForCausalLM
 
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("names", nargs="+", type=Path, help="decoders, folders of a series")
     parser.add_argument("--out", type=Path, help="a CSV file to add to")
     options = parser.parse_args()
-    corpus = corpora.load("wmt24pp", drop_duplicates=True)
+    corpus = parallel.load("wmt24pp", drop_duplicates=True)
     for name in options.names:
         table = saved(name, corpus)
         added(table.round(4), options.out)

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from measure import LANGUAGES, added, measure
 from transformers import AutoModelForMaskedLM
 
-from xlx.core import paths
-from xlx.family import objectives, pretraining, recipes
-from xlx.family.batches import held_out_batches
-from xlx.models.snapshots import save_state, saved_state
-from xlx.text import corpora
+from family import objectives, pretraining, recipes
+from family.batches import held_out_batches
+from measure import LANGUAGES, added, measure
+from xlx.results import paths
+from xlx.subjects.training import save_state, saved_state
+from xlx.text import parallel
 
 SENTENCES = 300
 CPU = torch.device("cpu")
@@ -82,7 +82,7 @@ def main() -> None:
     options = parser.parse_args()
     recipe = replace(recipes.RECIPES[options.name], seed=options.seed)
     prepared = pretraining.prepare(recipe)
-    corpus = corpora.load("wmt24pp", drop_duplicates=True).take(SENTENCES, 0).select(LANGUAGES)
+    corpus = parallel.load("wmt24pp", drop_duplicates=True).take(SENTENCES, 0).select(LANGUAGES)
     for what, (step, folder) in ends(recipe, prepared, options.steps).items():
         table = measure(folder, corpus)
         best = table.loc[table["matched_MD"].idxmax()]

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from measure import added
 
-from xlx.models import finetuning
+from measure import added
+from xlx.subjects import finetuning, jobs
+from xlx.subjects.jobs import Job
 from xlx.text.labelled import load_labelled
 from xlx.text.parallel_sets import crossed
 
 LANGUAGES = ("en", "nl", "pl", "pt", "ja")
-RECIPE = finetuning.Recipe(epochs=8, learning_rate=3e-4, schedule="linear", every=1109)
+RECIPE = jobs.Recipe(epochs=8, learning_rate=3e-4, schedule="linear", every=1109)
 
 
 def inference(name: str, seeds: int) -> pd.DataFrame:
@@ -31,7 +32,7 @@ def inference(name: str, seeds: int) -> pd.DataFrame:
     )
     sets = dict(zip(LANGUAGES, tests, strict=True))
     sets |= {f"en-{code}": crossed(sets["en"], sets[code]) for code in LANGUAGES[1:-1]}
-    jobs = [finetuning.Job(name, train, sets, RECIPE, seed=seed) for seed in range(1, seeds + 1)]
+    jobs = [Job(name, train, sets, RECIPE, seed=seed) for seed in range(1, seeds + 1)]
     runs = finetuning.finetune_all(jobs)
     rows = []
     for label, part in sets.items():

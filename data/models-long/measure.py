@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx.models import embeddings, loading
-from xlx.text import corpora
+from xlx.subjects import loading, states
+from xlx.subjects.states import embed
+from xlx.text import parallel
 
 #: Six languages in four scripts.
 LANGUAGES = ("en", "de", "ru", "ja", "ar", "tr")
@@ -57,7 +58,7 @@ def scores(
     return pd.DataFrame(rows).mean().to_dict()
 
 
-def layers(states: Mapping[str, np.ndarray], corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+def layers(states: Mapping[str, np.ndarray], corpus: parallel.ParallelCorpus) -> pd.DataFrame:
     """``states``: language → ``(n_layers + 1, n_sentences, dim)``. One row a layer."""
     characters = {code: np.array([*map(len, lines)]) for code, lines in corpus.sentences.items()}
     n_layers = len(next(iter(states.values())))
@@ -65,19 +66,19 @@ def layers(states: Mapping[str, np.ndarray], corpus: corpora.ParallelCorpus) -> 
     return pd.DataFrame(rows).rename_axis("layer").reset_index()
 
 
-def measure(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+def measure(name: str | Path, corpus: parallel.ParallelCorpus) -> pd.DataFrame:
     """The layers of a model; its special tokens do not count in the mean of the states."""
     encoder = loading.load(str(name), device="cpu")
     states = {
-        language: embeddings.embed(encoder, sentences).states
+        language: embed(encoder, sentences).states
         for language, sentences in corpus.sentences.items()
     }
     return layers(states, corpus)
 
 
-def bag(name: str | Path, corpus: corpora.ParallelCorpus) -> pd.DataFrame:
+def bag(name: str | Path, corpus: parallel.ParallelCorpus) -> pd.DataFrame:
     """The bag of subwords of a model's vocabulary, as a model of one layer."""
-    counts = embeddings.bag_of_subwords(loading.load(str(name), device="cpu"), corpus)
+    counts = states.bag_of_subwords(loading.load(str(name), device="cpu"), corpus)
     return layers({code: matrix.toarray()[None] for code, matrix in counts.items()}, corpus)
 
 
@@ -94,7 +95,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="so many instead of all")
     parser.add_argument("--out", type=Path, help="a CSV file to add to")
     options = parser.parse_args()
-    corpus = corpora.load("wmt24pp", drop_duplicates=True)  # positions that no language repeats
+    corpus = parallel.load("wmt24pp", drop_duplicates=True)  # positions that no language repeats
     corpus = corpus.take(options.sentences, 0) if options.sentences else corpus
     corpus = corpus.select(LANGUAGES)
     for name in options.names:

@@ -15,12 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from measure import added
 
-from xlx.family import objectives, pretraining_text, recipes
-from xlx.family.batches import Batch, held_out_batches
-from xlx.family.vocabulary import BOS, EOS, PAD
-from xlx.models import loading
+from family import objectives, recipes
+from family.batches import Batch, held_out_batches
+from measure import added
+from xlx.subjects import loading
+from xlx.text import pretraining_text
+from xlx.text.pretraining_text import BOS, EOS, PAD
 
 CPU = torch.device("cpu")
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from measure import LANGUAGES, added, measure
 from transformers import AutoConfig, AutoModelForMaskedLM
 
-from xlx.core import paths
-from xlx.family import objectives, pretraining, recipes
-from xlx.family.vocabulary import BOS, EOS, PAD
-from xlx.text import corpora
+from family import objectives, pretraining, recipes
+from measure import LANGUAGES, added, measure
+from xlx.results import paths
+from xlx.text import parallel
+from xlx.text.pretraining_text import BOS, EOS, PAD
 
 SENTENCES = 300
 WIDE = {"hidden_size": 192, "intermediate_size": 384}
@@ -118,7 +118,7 @@ def untrained_by(made: Callable[[recipes.MemberRecipe], torch.nn.Module]) -> Ite
         pretraining.objectives = before
 
 
-def trial(name: str, steps: int, corpus: corpora.ParallelCorpus) -> dict[str, object]:
+def trial(name: str, steps: int, corpus: parallel.ParallelCorpus) -> dict[str, object]:
     """Train a trial, and measure its last checkpoint."""
     reference = "mini-llama" if name.startswith("decoder") else "mini-xlmr"
     recipe = replace(recipes.RECIPES[reference], steps=steps, **CHANGED[name])
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3200)
     parser.add_argument("--out", type=Path, required=True, help="a CSV file to add to")
     options = parser.parse_args()
-    corpus = corpora.load("wmt24pp", drop_duplicates=True).take(SENTENCES, 0).select(LANGUAGES)
+    corpus = parallel.load("wmt24pp", drop_duplicates=True).take(SENTENCES, 0).select(LANGUAGES)
     for name in options.names:
         added(pd.DataFrame([trial(name, options.steps, corpus)]).round(3), options.out)
 

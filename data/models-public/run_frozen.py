@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from xlx import mexa
-from xlx.abx import probing
-from xlx.abx.checkpoint_scores import checkpoint_scores
-from xlx.abx.neighbours import neighbour_languages
-from xlx.abx.probe_setup import ProbeSetup
-from xlx.abx.surface import subword_bag
-from xlx.mexa import rivals, topics
-from xlx.models import embeddings
-from xlx.models.loading import load, twin_of
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import mexa_scores, probing, topics
+from xlx.experiment.abx_scores import checkpoint_scores
+from xlx.experiment.probing import ProbeSetup
+from xlx.experiment.surface import neighbour_languages, subword_bag
+from xlx.subjects import states
+from xlx.subjects.identity import twin_of
+from xlx.subjects.loading import load
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 #: Model → the poolings that MEXA is asked with.
 POOLINGS = {
@@ -75,7 +73,7 @@ def frozen_units() -> Iterator[tuple[str, str, int, Callable[[], Measured]]]:
 
 
 def _abx(name: str) -> Measured:
-    text = corpora.load("wmt24pp", drop_duplicates=True)
+    text = parallel.load("wmt24pp", drop_duplicates=True)
     text = text.take(len(text), 1)
     options = {"pooling": "mean", "max_length": None}
     return Measured(
@@ -88,7 +86,7 @@ def _abx(name: str) -> Measured:
 
 
 def _mexa(name: str, poolings: Sequence[str]) -> Measured:
-    text = corpora.load("flores200-100")
+    text = parallel.load("flores200-100")
     few = text.select(PIVOTS)
     calls: list[Callable[[], object]] = [partial(_read, name, text, poolings)]
     for special in (False, True):
@@ -96,16 +94,16 @@ def _mexa(name: str, poolings: Sequence[str]) -> Measured:
             options = {"centred": centred, "special_tokens": special}
             calls.append(
                 partial(
-                    mexa.measure_coverage, name, text, poolings=poolings,
+                    mexa_scores.measure_coverage, name, text, poolings=poolings,
                     alternatives=not special, **options,
                 )
             )  # fmt: skip
             calls += [
-                partial(rivals.measure_rivals, name, text, pooling=pooling, **options)
+                partial(mexa_scores.measure_rivals, name, text, pooling=pooling, **options)
                 for pooling in poolings
             ]
     calls += [
-        partial(rivals.pivot_hits, name, few, pooling=pooling, centred=centred)
+        partial(mexa_scores.pivot_hits, name, few, pooling=pooling, centred=centred)
         for pooling in poolings
         for centred in (False, True)
     ]
@@ -113,23 +111,23 @@ def _mexa(name: str, poolings: Sequence[str]) -> Measured:
 
 
 def _read(name: str, text: ParallelCorpus, poolings: Sequence[str]) -> None:
-    embeddings.keep_states(load(name), text, poolings)
+    states.keep_states(load(name), text, poolings)
 
 
 def _topics(name: str) -> Measured:
-    languages = corpora.load("flores200-100").languages
+    languages = parallel.load("flores200-100").languages
     return Measured([partial(topics.probe_topics, [name], languages, seeds=range(3))])
 
 
 def _verses(name: str, poolings: Sequence[str]) -> Measured:
     texts = [
-        corpora.load(part, drop_duplicates=True).take(N_VERSES, 1)
+        parallel.load(part, drop_duplicates=True).take(N_VERSES, 1)
         for part in ("new-testament", "new-testament-held-out")
     ]
     return Measured(
         [
             partial(
-                mexa.measure_coverage, name, text, poolings=poolings, centred=centred,
+                mexa_scores.measure_coverage, name, text, poolings=poolings, centred=centred,
                 alternatives=False,
             )
             for text in texts

@@ -16,14 +16,13 @@ from itertools import product
 
 from run_frozen import Measured, frozen_units
 
-from xlx.core.ledger import Ask
-from xlx.igap.tasks import TransferTask
-from xlx.igap.transfers import sparing_in
-from xlx.mixing.experiments import recipe_of
-from xlx.mixing.grids import CELL, evaluate
-from xlx.mixing.task_data import question_data
-from xlx.models import finetuning
-from xlx.models.finetuning import Job, Recipe, Sparing
+from shared.mixing_experiments import recipe_of
+from shared.mixing_tables import question_data
+from xlx.experiment.grids import CELL, evaluate
+from xlx.experiment.transfers import TransferTask, sparing_in
+from xlx.results.ledger import Ask
+from xlx.subjects import finetuning, jobs
+from xlx.subjects.jobs import Job, Recipe, Sparing
 from xlx.text import examples, labelled, parallel_sets
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
@@ -83,13 +82,13 @@ class Asked:
 
     def asks(self) -> list[Ask]:
         """By what each entry is found."""
-        runs = [finetuning.RUN.ask(finetuning.run_about(job)) for job in self.jobs]
+        runs = [finetuning.RUN.ask(jobs.run_about(job)) for job in self.jobs]
         return [*runs, *(ask for grid in self.grids for ask in _cells(*grid))]
 
 
 def _cells(job: Job, sets: Sets) -> Iterator[Ask]:
     """The asks of the distinct cells of a grid, as `grids.evaluate` has them."""
-    learnt, parts = finetuning.learning(job), list(sets.values())
+    learnt, parts = jobs.learning(job), list(sets.values())
     single = isinstance(parts[0], Examples) and parts[0].second is None
     cells = parts if single else (parallel_sets.crossed(a, b) for a, b in product(parts, repeat=2))
     for name in dict.fromkeys(cell.text_hash() for cell in cells):

@@ -24,11 +24,11 @@ import run_units
 from run_frozen import Measured
 from run_units import Unit
 
-import xlx
-from xlx.core import journals, paths, run, store, work
-from xlx.core.ledger import Ask, Ledger
-from xlx.core.settings import current
-from xlx.models.finetuning import state_left
+from notebooks.run import journals, runner
+from xlx.results import paths, settings, store, work
+from xlx.results.ledger import Ask, Ledger
+from xlx.results.settings import current
+from xlx.subjects.finetuning import state_left
 
 
 class RunsError(ValueError):
@@ -159,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     options = parser.parse_args(argv)
     try:
-        with xlx.settings(workers=1), run.stopped_by_sigterm():
+        with settings.settings(workers=1), runner.stopped_by_sigterm():
             units = run_units.units()
             some = chosen(options.names, units)
             if options.list:

@@ -47,16 +47,10 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
 from make import SHORT, texts_of
 
-from xlx.family.pretraining_text import (
-    HELD_OUT_BOOKS,
-    PRETRAINING_SOURCES,
-    held_out_ids,
-    read_source,
-)
-from xlx.text import corpora, labelled
-from xlx.text.files import letters
+from xlx.text import labelled, origins, parallel
+from xlx.text.files import catalogue, letters
+from xlx.text.pretraining_text import HELD_OUT_BOOKS, PRETRAINING_SOURCES, held_out_ids, read_source
 from xlx.text.questions import load_questions
-from xlx.text.shipped import catalogue
 from xlx.text.trees import load_trees
 
 #: Words in a sequence. GPT-3 looked for overlap of 13 words too (Brown et al. 2020, appendix C).
@@ -220,8 +214,8 @@ def shipped_lines(name: str) -> Iterator[str]:
     """The text of a corpus in ``data/``: every sentence, and every line of one that has several."""
     with warnings.catch_warnings():
         # It says that sentences are repeated; here none counts twice.
-        warnings.simplefilter("ignore", corpora.CorpusWarning)
-        corpus = corpora.load(name)
+        warnings.simplefilter("ignore", origins.CorpusWarning)
+        corpus = parallel.load(name)
     for sentences in corpus.sentences.values():
         for sentence in sentences:
             yield sentence

@@ -9,7 +9,7 @@ Written beside this script, in the JSON of SQuAD v1.1 without spaces, in UTF-8, 
 * ``tydiqa/en.train.json.xz``, ``tydiqa/en.validation.json.xz``: `SIZES` questions of the public
   train part, drawn with a fixed seed, in its order; ids are "train:" and the place in it;
 * ``tydiqa/en.more.json.xz``: what there is beside them to train on, which makes ``tydiqa-whole``;
-* ``sources.tsv``: one row a file, read by `xlx.text.shipped.catalogue`.
+* ``sources.tsv``: one row a file, read by `xlx.text.files.catalogue`.
 
 Of TyDi QA are left out, in this order, and counted in ``sources.tsv``: contexts of more than
 `LONGEST` characters; answers that begin or end with white space, which were cut at the wrong place;

@@ -7,7 +7,7 @@ Written beside this script:
 
 * ``ud/<lang>.conllu.xz``, ``pud/<lang>.conllu.xz``: ID, FORM, LEMMA, UPOS, FEATS, HEAD and DEPREL
   of CoNLL-U; XPOS, DEPS and MISC are ``_``, empty nodes and all comments but ``sent_id`` are gone;
-* ``sources.tsv``: one row a file, read by `xlx.text.shipped.catalogue`.
+* ``sources.tsv``: one row a file, read by `xlx.text.files.catalogue`.
 
 Every sentence of the treebanks' files is taken but those of fewer than 3 words or more than 60, a
 line of the miniature models' pretraining text, and one that the language has already (in ``ud``
@@ -29,9 +29,8 @@ sys.path.insert(0, str(HERE.parent))
 from making import trained_letters, write_packed, write_table
 
 from xlx.text import trees
-from xlx.text.conllu_files import comment, sentence_blocks
-from xlx.text.files import letters
-from xlx.text.shipped import catalogue
+from xlx.text.files import catalogue, letters
+from xlx.text.trees import comment, sentence_blocks
 
 LANGUAGES = ("en", "de", "es", "fr", "ru", "tr", "hi")
 SHORTEST, LONGEST = 3, 60

@@ -3,11 +3,11 @@
     python data/wmt24pp/make.py FOLDER
 
 FOLDER holds ``en-ar_SA.jsonl`` and so on (a snapshot of the hub's repository). Written beside this
-script, for the 36 languages of `xlx.core.languages`:
+script, for the 36 languages of `xlx.text.languages`:
 
 * ``<tag>.txt``: one segment a line in UTF-8 with LF, ``target`` of the 960 rows without
   ``is_bad_source``; ``en.txt`` holds their ``source``. A line break inside a segment is written as
-  U+2424 (LF) or U+240D (CR), which occur nowhere in the text; `xlx.text.corpora.load` turns them
+  U+2424 (LF) or U+240D (CR), which occur nowhere in the text; `xlx.text.parallel.load` turns them
   back;
 * ``segments.tsv``: id (``document:segment``) and domain of every line;
 * ``facts.tsv``: by language, what the README says about the text;
@@ -29,9 +29,10 @@ sys.path.insert(0, str(HERE.parent))
 
 from making import sha256
 
-from xlx.core import languages
-from xlx.text.corpora import CorpusWarning, ParallelCorpus, load
+from xlx.text import languages
 from xlx.text.files import one_line
+from xlx.text.origins import CorpusWarning
+from xlx.text.parallel import ParallelCorpus, load
 
 
 def facts(corpus: ParallelCorpus) -> pd.DataFrame:

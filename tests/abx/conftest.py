@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from xlx.models import embeddings, loading
-from xlx.text.corpora import ParallelCorpus
+from xlx.subjects import loading
+from xlx.subjects.states import embed_corpus
+from xlx.text.parallel import ParallelCorpus
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +23,7 @@ def corpus() -> ParallelCorpus:
 @pytest.fixture(scope="session")
 def states(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
     """Those of the last checkpoint of a series."""
-    return embeddings.embed_corpus(loading.load("mini-infoxlm"), corpus).states
+    return embed_corpus(loading.load("mini-infoxlm"), corpus).states
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xlx.abx import discrimination
-from xlx.abx.averages import Average
-from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.averages import Average
+from xlx.measures import abx
 
 #: Positions of each document.
 SIZES = np.array([1, 2, 3, 4, 5, 6, 7, 8] * 5)
@@ -30,9 +30,7 @@ def scores(
     }
     by_pair = {task: mean.score[:, None, None].repeat(2, axis=2) for task, mean in means.items()}
     n_layers = len(levels["LD"])
-    pairs = discrimination.PairScores(
-        (("a", "b"),), tuple(range(n_layers)), int(SIZES.sum()), by_pair, {}
-    )
+    pairs = abx.PairScores((("a", "b"),), tuple(range(n_layers)), int(SIZES.sum()), by_pair, {})
     changes = {task: mean.left_out_change for task, mean in means.items()}
     return CheckpointScores(
         model, step, "raw", pairs, {"documents": {"pairs": changes}}, {"documents": SIZES},

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from xlx.abx import averages, checkpoint_scores, discrimination, series
-from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores
-from xlx.core import statistics
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import abx_scores, averages
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.measures import abx, statistics
+from xlx.text.parallel import ParallelCorpus
 
 GROUPS = ["p", "p", "q", "q", "q", "r", "r", "r", "s", "p"]
 
@@ -21,22 +21,22 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 @pytest.fixture(scope="module")
 def ends(grouped: ParallelCorpus) -> list[CheckpointScores]:
     """A model and its untrained beginning."""
-    first = series.history("mini-infoxlm")[0]
-    return checkpoint_scores.checkpoint_scores([first, "mini-infoxlm"], grouped)
+    first = abx_scores.history("mini-infoxlm")[0]
+    return abx_scores.checkpoint_scores([first, "mini-infoxlm"], grouped)
 
 
 def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
-    table = discrimination.pair_scores(ends[1].scores.table())
+    table = abx.pair_scores(ends[1].scores.table())
     for by, options, expected in (
         ([], {}, table),
         (["layer"], {}, table),
         (["layer"], {"embedding_layer": False}, table[table["layer"] > 0]),
         ([], {"layers": [-1]}, table[table["layer"] == 6]),
-        (["language"], {}, discrimination.language_scores(table)),
+        (["language"], {}, abx.language_scores(table)),
         (["language"], {"embedding_layer": False},
-         discrimination.language_scores(table[table["layer"] > 0])),
+         abx.language_scores(table[table["layer"] > 0])),
         (["layer", "language"], {"layers": [2, 3]},
-         discrimination.language_scores(table[table["layer"].isin([2, 3])])),
+         abx.language_scores(table[table["layer"].isin([2, 3])])),
     ):  # fmt: skip
         tasks = ["LD", MATCHED]
         summary = averages.averaged_scores(ends[1:], tasks, by=by, **options).set_index(
@@ -55,7 +55,7 @@ def test_errors_are_those_of_leaving_documents_out(
     without = []
     for name in "pqrs":
         kept = grouped.drop([i for i, group in enumerate(GROUPS) if group == name])
-        (left,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], kept)
+        (left,) = abx_scores.checkpoint_scores(["mini-infoxlm"], kept)
         without.append(averages.average(left, "MD", layers=[3]).score)
     expected = statistics.left_out_error(mean.score, np.array(without), [3, 3, 3, 1])
     assert mean.error == pytest.approx(expected, rel=1e-3)
@@ -80,14 +80,14 @@ def test_a_difference_is_of_the_same_text(
     others = replace(ends[0], texts=("other", *ends[0].texts[1:]))  # in documents of these sizes
     with pytest.raises(ValueError, match="different text"):
         last - averages.average(others, "LD", by=["layer"])
-    kept = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped.drop([8]))[0]
+    kept = abx_scores.checkpoint_scores(["mini-infoxlm"], grouped.drop([8]))[0]
     with pytest.raises(ValueError, match="different text"):
         last - averages.average(kept, "LD", by=["layer"])
 
 
 def test_a_balanced_mean_weighs_branches(ends: list[CheckpointScores]) -> None:
     pairs = ends[1].scores.scores["LD"].mean(axis=(0, 2))
-    weights = checkpoint_scores.pair_weights(ends[1].scores.pairs)["branches"]
+    weights = abx_scores.pair_weights(ends[1].scores.pairs)["branches"]
     balanced = averages.average(ends[1], "LD", weighting="branches")
     assert balanced.score == pytest.approx(weights @ pairs)
     assert balanced.error > 0

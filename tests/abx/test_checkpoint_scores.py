@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import xlx
+from family.recipes import RECIPES
 from tests import tiny
-from xlx.abx import checkpoint_scores, discrimination, distractors, series
-from xlx.abx.checkpoint_scores import CheckpointScores
-from xlx.core import languages
-from xlx.family.recipes import RECIPES
-from xlx.models import embeddings, identity, loading
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import abx_scores
+from xlx.experiment.abx_scores import CheckpointScores
+from xlx.measures import abx
+from xlx.results import settings
+from xlx.subjects import identity, loading
+from xlx.subjects.states import embed_corpus
+from xlx.text import languages, parallel
+from xlx.text.parallel import ParallelCorpus
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 @pytest.fixture(scope="module")
 def kept(grouped: ParallelCorpus) -> CheckpointScores:
     """Those of the last checkpoint of a series."""
-    return checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)[0]
+    return abx_scores.checkpoint_scores(["mini-infoxlm"], grouped)[0]
 
 
 def assert_in_steps(kept: np.ndarray, exact: np.ndarray) -> None:
@@ -39,22 +40,22 @@ def assert_in_steps(kept: np.ndarray, exact: np.ndarray) -> None:
 
 def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: CheckpointScores) -> None:
     encoder = loading.load("mini-infoxlm")
-    states = embeddings.embed_corpus(encoder, grouped).states
-    masks = distractors.standard_masks(encoder, grouped)
-    groups = {"documents": corpora.documents(grouped), "sentences": range(10)}
-    exact = discrimination.exact(states, masks=masks, groups=groups)
+    states = embed_corpus(encoder, grouped).states
+    masks = abx_scores.standard_masks(encoder, grouped)
+    groups = {"documents": parallel.documents(grouped), "sentences": range(10)}
+    exact = abx.exact(states, masks=masks, groups=groups)
     assert (kept.scores.pairs, kept.scores.layers) == (exact.pairs, exact.layers)
     assert kept.tasks == list(exact.scores)
     pd.testing.assert_frame_equal(kept.scores.table(), exact.table(), rtol=0, atol=1e-5)
-    counted = kept.scores.table()["task"].isin(checkpoint_scores.BY_LANGUAGE)
+    counted = kept.scores.table()["task"].isin(abx_scores.BY_LANGUAGE)
     pd.testing.assert_frame_equal(
         kept.scores.table()[counted], exact.table()[counted], rtol=0, atol=1e-9
     )
     assert kept.sizes["documents"].tolist() == [3, 3, 3, 1]
-    weights = checkpoint_scores.pair_weights(exact.pairs)
+    weights = abx_scores.pair_weights(exact.pairs)
     for task, scores in exact.scores.items():
         for what in groups:
-            if what == "sentences" and task not in checkpoint_scores.BY_LANGUAGE:
+            if what == "sentences" and task not in abx_scores.BY_LANGUAGE:
                 continue
             left_out_change = exact.left_out[what][task] - scores.mean(axis=-1, keepdims=True)
             averaged = kept.left_out_change[what]["pairs"][task]
@@ -63,7 +64,7 @@ def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: Checkp
         for name in ("branches", "scripts"):
             expected = np.einsum("p,lpg->lg", weights[name], left_out_change)
             assert_in_steps(kept.left_out_change["documents"][name][task], expected)
-        if task in checkpoint_scores.BY_LANGUAGE:
+        if task in abx_scores.BY_LANGUAGE:
             for row, code in enumerate(grouped.languages):
                 own = left_out_change[:, [code in pair for pair in exact.pairs]].mean(axis=1)
                 by_language = kept.left_out_change["documents"]["languages"][task][:, row]
@@ -82,7 +83,7 @@ def test_a_table_says_what_it_is_of(kept: CheckpointScores) -> None:
 
 def test_balanced_weights_count_pairs_of_branches_alike() -> None:
     pairs = [("de", "nl"), ("de", "ru"), ("nl", "ru"), ("de", "xx")]
-    weights = checkpoint_scores.pair_weights(pairs)
+    weights = abx_scores.pair_weights(pairs)
     assert weights["pairs"].tolist() == [0.25] * 4
     branches = {code: languages.LANGUAGES[code].branch for code in ("de", "nl", "ru")}
     assert branches["de"] == branches["nl"] != branches["ru"]
@@ -95,30 +96,30 @@ def test_spaces_take_off_what_they_say() -> None:
     meaning, scale = rng.normal(size=(40, 6)), np.array([50, 1, 1, 1, 1, 0])
     offset = {"a": rng.normal(size=6) * 3, "b": rng.normal(size=6) * 3}
     vectors = {code: (meaning + offset[code]) * scale for code in offset}
-    centred = checkpoint_scores.SPACES["centred"](vectors)
+    centred = abx_scores.SPACES["centred"](vectors)
     for rows in centred.values():
         np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-12)
-    assert discrimination.exact(vectors).scores["LD"].mean() > 0.6
-    assert discrimination.exact(centred).scores["LD"].mean() == pytest.approx(0.5)
-    stacked = np.concatenate(list(checkpoint_scores.SPACES["standardised"](vectors).values()))
+    assert abx.exact(vectors).scores["LD"].mean() > 0.6
+    assert abx.exact(centred).scores["LD"].mean() == pytest.approx(0.5)
+    stacked = np.concatenate(list(abx_scores.SPACES["standardised"](vectors).values()))
     np.testing.assert_allclose(stacked.std(axis=0), [1] * 5 + [0])
-    assert checkpoint_scores.SPACES["raw"](vectors) == vectors
+    assert abx_scores.SPACES["raw"](vectors) == vectors
 
 
 def test_the_second_time_neither_loads_nor_embeds(
     grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)
+    (first,) = abx_scores.checkpoint_scores(["mini-infoxlm"], grouped)
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("xlx.models.loading.load", never)
-    (again,) = checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped)
+    monkeypatch.setattr("xlx.subjects.loading.load", never)
+    (again,) = abx_scores.checkpoint_scores(["mini-infoxlm"], grouped)
     pd.testing.assert_frame_equal(again.table(), first.table())
     assert again.cut == first.cut
     renamed = replace(grouped, ids=tuple(f"{name}:x" for name in "ttuuuvvvwt"))
-    checkpoint_scores.checkpoint_scores(["mini-infoxlm"], renamed)  # other names, same groups
+    abx_scores.checkpoint_scores(["mini-infoxlm"], renamed)  # other names, same groups
     others = replace(grouped, ids=tuple(f"{name}:x" for name in "ppqqqrrrss"))
     for corpus, options in (
         (others, {}),
@@ -127,26 +128,26 @@ def test_the_second_time_neither_loads_nor_embeds(
         (grouped, {"max_length": 7}),
     ):
         with pytest.raises(AssertionError, match="computed again"):
-            checkpoint_scores.checkpoint_scores(["mini-infoxlm"], corpus, **options)
+            abx_scores.checkpoint_scores(["mini-infoxlm"], corpus, **options)
     with pytest.raises(ValueError, match="no space 'odd': choose raw, centred"):
-        checkpoint_scores.checkpoint_scores(["mini-infoxlm"], grouped, space="odd")
+        abx_scores.checkpoint_scores(["mini-infoxlm"], grouped, space="odd")
 
 
 def test_an_encoder_stands_for_its_name(corpus: ParallelCorpus, tmp_path: Path) -> None:
     folder, options = tiny.save(tmp_path / "spread", "llama"), {"special_tokens": True}
-    (expected,) = checkpoint_scores.checkpoint_scores([folder], corpus, **options)
+    (expected,) = abx_scores.checkpoint_scores([folder], corpus, **options)
     places = {"embed_tokens": "cpu", "layers": "disk", "norm": "cpu", "rotary_emb": "cpu"}
     encoder = loading.load(folder, device_map=places)
-    (stored,) = checkpoint_scores.checkpoint_scores([encoder], corpus, **options)
+    (stored,) = abx_scores.checkpoint_scores([encoder], corpus, **options)
     assert stored.model == "spread"
     pd.testing.assert_frame_equal(stored.table(), expected.table())
-    with xlx.settings(policy="ignore"):
-        (again,) = checkpoint_scores.checkpoint_scores([encoder], corpus, **options)
+    with settings.settings(policy="ignore"):
+        (again,) = abx_scores.checkpoint_scores([encoder], corpus, **options)
     for task in ("LD", "MD"):
         np.testing.assert_allclose(
             again.scores.scores[task], expected.scores.scores[task], atol=1e-3
         )
-    (plain,) = checkpoint_scores.checkpoint_scores([encoder], corpus)
+    (plain,) = abx_scores.checkpoint_scores([encoder], corpus)
     assert not np.allclose(plain.scores.scores["MD"], expected.scores.scores["MD"], atol=1e-3)
 
 
@@ -154,10 +155,10 @@ def test_values_are_compared_by_scores_and_differences(kept: CheckpointScores) -
     rng = np.random.default_rng(0)
     states = {code: rng.normal(size=(12, 4)) for code in "abc"}
     groups = {"documents": np.arange(12) // 3, "sentences": range(12)}
-    packed = checkpoint_scores._packed(discrimination.exact(states, groups=groups))
+    packed = abx_scores._packed(abx.exact(states, groups=groups))
     value = {part: np.stack([array, array]) for part, array in packed.items()}
     value["cut"] = np.zeros(3, dtype=np.int64)
-    difference = checkpoint_scores.CHECKPOINT.difference
+    difference = abx_scores.CHECKPOINT.difference
     assert difference(value, value) == 0
     won = value["won LD"].copy()
     won[0, 1, 0] += 12
@@ -174,14 +175,14 @@ def test_checkpoints_whose_weights_are_not_shipped_have_the_scores_that_are_stor
     folder = tiny.series(tmp_path / "grown", (0, 7, 9))
     (folder / "checkpoints.csv").write_text(identity.record(folder))
     name, options = str(folder), {"pooling": "mean"}
-    steps = series.history(name)
-    before = checkpoint_scores.checkpoint_scores(steps[:2], grouped, **options)
+    steps = abx_scores.history(name)
+    before = abx_scores.checkpoint_scores(steps[:2], grouped, **options)
     for step in (7, 9):
         shutil.rmtree(folder / f"step-{step:06d}")
-    assert [checkpoint.step for checkpoint in series.history(name)] == [0]
-    known = series.history(name, recorded=True)
+    assert [checkpoint.step for checkpoint in abx_scores.history(name)] == [0]
+    known = abx_scores.history(name, recorded=True)
     with pytest.warns(UserWarning, match=r"grown: left out are the checkpoints 9: their weights"):
-        after = checkpoint_scores.checkpoint_scores(known, grouped, **options)
+        after = abx_scores.checkpoint_scores(known, grouped, **options)
     assert [scores.step for scores in after] == [0, 7]
     for one, other in zip(before, after, strict=True):
         pd.testing.assert_frame_equal(one.table(), other.table())

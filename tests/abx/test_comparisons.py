@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.abx.test_discrimination import random_vectors
-from xlx.abx import discrimination
-from xlx.core import statistics
+from xlx.measures import abx, statistics
 
 Vectors = dict[str, np.ndarray]
 
@@ -49,7 +48,7 @@ def test_masked_scores_and_those_without_a_group_are_the_literal_ones(
     vectors["c"][2] = vectors["c"][1]
     masks, documents = masks_of(n, rng), rng.integers(0, 3, size=n)
     groups = {"documents": documents, "sentences": range(n)}
-    found = discrimination.exact(vectors, masks={"some": masks}, groups=groups)
+    found = abx.exact(vectors, masks={"some": masks}, groups=groups)
     every = np.ones((n, n), dtype=bool)
     exact = {code: array.astype(float) for code, array in vectors.items()}
     for column, (one, other) in enumerate(found.pairs):
@@ -69,8 +68,8 @@ def test_masked_scores_and_those_without_a_group_are_the_literal_ones(
 
 def test_a_retrieval_without_a_group_keeps_its_pool() -> None:
     vectors = random_vectors(8, 3, 2, "ab")
-    found = discrimination.exact(vectors, groups={"documents": list("xxxyyyyz")})
-    whole = discrimination.exact(vectors, influence=True)
+    found = abx.exact(vectors, groups={"documents": list("xxxyyyyz")})
+    whole = abx.exact(vectors, influence=True)
     for number, kept in enumerate((range(3, 8), [0, 1, 2, 7], range(7))):
         expected = whole.influence["retrieval"][0, 0][list(kept)].mean()
         assert found.left_out["documents"]["retrieval"][0, 0, number] == pytest.approx(expected)
@@ -79,11 +78,11 @@ def test_a_retrieval_without_a_group_keeps_its_pool() -> None:
 def test_a_mask_changes_no_other_score_and_counts_its_triplets() -> None:
     vectors = random_vectors(30, 6, 5)
     masks = masks_of(30, np.random.default_rng(1))
-    plain, found = discrimination.exact(vectors), discrimination.exact(vectors, masks={"m": masks})
-    for task in discrimination.SCORES:
+    plain, found = abx.exact(vectors), abx.exact(vectors, masks={"m": masks})
+    for task in abx.SCORES:
         np.testing.assert_array_equal(found.scores[task], plain.scores[task])
     every = {code: np.ones((30, 30), dtype=bool) for code in "abc"}
-    same = discrimination.exact(vectors, masks={"m": every}).scores
+    same = abx.exact(vectors, masks={"m": every}).scores
     np.testing.assert_array_equal(same["MD, m"], plain.scores["MD"])
     table = found.table().query("task == 'MD, m'")
     for row in table.itertuples():
@@ -102,13 +101,13 @@ def test_intervals_by_document_cover_the_truth_as_often_as_they_say() -> None:
         noisy = [faithful * meaning + rng.normal(size=topic.shape) for _ in "ab"]
         return dict(zip("ab", noisy, strict=True)), of_position
 
-    truth = discrimination.exact(vectors(np.random.default_rng(0), 700)[0]).scores["MD"].mean()
+    truth = abx.exact(vectors(np.random.default_rng(0), 700)[0]).scores["MD"].mean()
     rng = np.random.default_rng(1)
     covered = {"documents": 0, "sentences": 0}
     for _ in range(200):
         states, documents = vectors(rng, 30)
         groups = {"documents": documents, "sentences": np.arange(len(documents))}
-        found = discrimination.exact(states, groups=groups)
+        found = abx.exact(states, groups=groups)
         score = found.scores["MD"].mean()
         for name, of_position in groups.items():
             left_out = found.left_out[name]["MD"][0, 0]
@@ -129,7 +128,7 @@ def test_intervals_by_document_cover_the_truth_as_often_as_they_say() -> None:
 )
 def test_groups_and_masks_that_do_not_fit_are_named(options: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        discrimination.exact(random_vectors(6, 4, 0, "ab"), **options)
+        abx.exact(random_vectors(6, 4, 0, "ab"), **options)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -139,8 +138,8 @@ def test_cuda_masks_as_the_processor_does() -> None:
         "masks": {"m": masks_of(40, np.random.default_rng(1))},
         "groups": {"documents": np.arange(40) // 4},
     }
-    on_cpu = discrimination.exact(vectors, **options)
-    on_cuda = discrimination.exact(vectors, **options, device="cuda")
+    on_cpu = abx.exact(vectors, **options)
+    on_cuda = abx.exact(vectors, **options, device="cuda")
     np.testing.assert_allclose(on_cuda.scores["MD, m"], on_cpu.scores["MD, m"], atol=1e-4)
     for task, left_out in on_cpu.left_out["documents"].items():
         np.testing.assert_allclose(on_cuda.left_out["documents"][task], left_out, atol=1e-4)

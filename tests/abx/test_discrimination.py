@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from xlx.abx import discrimination
-from xlx.abx.triplets import Triplets, sample_triplets
-from xlx.core import statistics
+from xlx.measures import abx, statistics
+from xlx.measures.abx import Triplets, sample_triplets
 
 
 def cosine_distance(u: np.ndarray, v: np.ndarray) -> float:
@@ -58,7 +57,7 @@ def scores_of(table: pd.DataFrame, task: str, pair: str, x: str) -> float:
 
 def means_of(states: dict[str, np.ndarray]) -> dict[str, float]:
     """Task → exact score of the one pair, both directions averaged."""
-    pairs = discrimination.pair_scores(discrimination.exact(states).table())
+    pairs = abx.pair_scores(abx.exact(states).table())
     return pairs.set_index("task")["score"].to_dict()
 
 
@@ -69,7 +68,7 @@ def test_exact_is_the_mean_of_the_literal_algorithm(n: int, dim: int, seed: int)
     if n > 3:  # an untranslated sentence and a repeated one: ties
         vectors["b"][0] = vectors["a"][0]
         vectors["c"][2] = vectors["c"][1]
-    table = discrimination.exact(vectors).table()
+    table = abx.exact(vectors).table()
     for one, other in itertools.permutations("abc", 2):
         pair = "".join(sorted(one + other))
         for task in ("LD", "MD"):
@@ -90,24 +89,24 @@ def test_sampled_agrees_with_exact_and_is_it_when_all_are_drawn(task: str) -> No
     of_task = {"LD": (first, second, other, shared, shared),
                "MD": (second, second, shared, shared, other)}[task]  # fmt: skip
     everything = Triplets(task, ("a", "b"), first, *of_task)
-    scores = discrimination.score_triplets(vectors, everything)
+    scores = abx.score_triplets(vectors, everything)
     assert scores.mean() == pytest.approx(exact, abs=1e-12)
     independent = sample_triplets(task, ("a", "b"), 12, 40_000, seed=1)
-    scores = discrimination.score_triplets(vectors, independent)
+    scores = abx.score_triplets(vectors, independent)
     assert scores.mean() == pytest.approx(exact, abs=0.01)
 
 
 def test_runs_are_algorithms_1_to_3_layer_by_layer() -> None:
     rng = np.random.default_rng(0)
     states = {code: rng.normal(size=(2, 9, 4)) for code in "abc"}
-    runs = discrimination.sampled(states, [("a", "b"), ("c", "b")], 50, 3, seed=5)
+    runs = abx.sampled(states, [("a", "b"), ("c", "b")], 50, 3, seed=5)
     assert len(runs) == 2 * 2 * 2 * 3
-    again = discrimination.sampled(states, [("a", "b"), ("c", "b")], 50, 3, seed=5)
+    again = abx.sampled(states, [("a", "b"), ("c", "b")], 50, 3, seed=5)
     pd.testing.assert_frame_equal(runs, again)
     row = runs.query("task == 'MD' and layer == 1 and language_1 == 'c' and run == 2").iloc[0]
     draw = sample_triplets("MD", ("c", "b"), 9, 50, np.random.default_rng([5, 1, 2, 1]))
     vectors = {code: array[1] for code, array in states.items()}
-    assert row["score"] == discrimination.score_triplets(vectors, draw).mean()
+    assert row["score"] == abx.score_triplets(vectors, draw).mean()
     assert runs.groupby(["task", "layer", "language_1"])["score"].nunique().min() > 1
 
 
@@ -118,8 +117,8 @@ def test_algorithm_3_by_hand() -> None:
     triplets = Triplets(
         "MD", ("a", "b"), zero, np.array([1, 0, 0]), np.array([0, 1, 0]), zero, one, one
     )
-    assert discrimination.score_triplets(vectors, triplets).tolist() == [1.0, 0.0, 0.5]
-    nearer, farther = discrimination.triplet_distances(vectors, triplets)
+    assert abx.score_triplets(vectors, triplets).tolist() == [1.0, 0.0, 0.5]
+    nearer, farther = abx.triplet_distances(vectors, triplets)
     assert nearer[0] == pytest.approx(1 - np.sqrt(0.5))
     assert farther[0] == pytest.approx(1.0)
 
@@ -133,9 +132,9 @@ def test_agrees_with_float64_where_all_cosines_crowd() -> None:
     }
     units = [v / np.linalg.norm(v.astype(float), axis=1)[:, None] for v in vectors.values()]
     assert min((one @ other.T).min() for one in units for other in units) > 0.999
-    fast = discrimination.exact(vectors).table()
+    fast = abx.exact(vectors).table()
     for (one, other), task in itertools.product(itertools.combinations("abc", 2), ("LD", "MD")):
-        slow = np.nanmean(discrimination.kernel(vectors, (one, other), task), axis=(1, 2))
+        slow = np.nanmean(abx.kernel(vectors, (one, other), task), axis=(1, 2))
         for direction, language in enumerate((one, other)):
             assert scores_of(fast, task, one + other, language) == pytest.approx(
                 slow[direction], abs=1e-4
@@ -172,7 +171,7 @@ def test_scores_do_not_depend_on(change: str) -> None:
     before, after = (
         {
             (row.task, frozenset((row.language_1, row.language_2)), row.x_language): row.score
-            for row in discrimination.exact(v).table().itertuples()
+            for row in abx.exact(v).table().itertuples()
         }
         for v in (vectors, changed)
     )
@@ -199,11 +198,11 @@ def test_layers_blocks_and_chosen_pairs_give_the_same_scores(
 ) -> None:
     rng = np.random.default_rng(8)
     states = {code: rng.normal(size=(3, 20, 6)).astype(np.float32) for code in "abcd"}
-    every = discrimination.exact(states)
+    every = abx.exact(states)
     assert every.scores["LD"].shape == (3, 6, 2)
-    monkeypatch.setattr("xlx.models.similarity.BLOCK_NUMBERS", 1)  # one pair at a time
-    assert np.array_equal(discrimination.exact(states).scores["MD"], every.scores["MD"])
-    some = discrimination.exact(states, layers=[2], pairs=[("c", "a"), ("b", "d")])
+    monkeypatch.setattr("xlx.measures.alignment.BLOCK_NUMBERS", 1)  # one pair at a time
+    assert np.array_equal(abx.exact(states).scores["MD"], every.scores["MD"])
+    some = abx.exact(states, layers=[2], pairs=[("c", "a"), ("b", "d")])
     table = every.table().query("layer == 2")
     for row in some.table().itertuples():
         pair = "".join(sorted(row.language_1 + row.language_2))
@@ -216,9 +215,9 @@ def test_sparse_vectors_score_as_dense_ones() -> None:
     counts = {code: rng.poisson(0.4, size=(25, 60)) for code in "abc"}
     for array in counts.values():
         array[:, 0] += 1
-    dense = discrimination.exact({code: array.astype(float) for code, array in counts.items()})
-    thin = discrimination.exact({code: sparse.csr_array(array) for code, array in counts.items()})
-    for task in discrimination.SCORES:
+    dense = abx.exact({code: array.astype(float) for code, array in counts.items()})
+    thin = abx.exact({code: sparse.csr_array(array) for code, array in counts.items()})
+    for task in abx.SCORES:
         np.testing.assert_allclose(thin.scores[task], dense.scores[task], atol=1e-9)
     expected = literal(counts["a"].astype(float), counts["b"].astype(float), "MD")
     assert scores_of(thin.table(), "MD", "ab", "a") == pytest.approx(expected, abs=1e-9)
@@ -226,14 +225,14 @@ def test_sparse_vectors_score_as_dense_ones() -> None:
 
 def test_influence_averages_to_the_score_and_gives_the_bootstrap_error() -> None:
     vectors = random_vectors(150, 6, 21, "ab")
-    found = discrimination.exact(vectors, influence=True)
-    plain = discrimination.exact(vectors)
-    for task in discrimination.SCORES:
+    found = abx.exact(vectors, influence=True)
+    plain = abx.exact(vectors)
+    for task in abx.SCORES:
         np.testing.assert_allclose(found.scores[task], plain.scores[task], atol=1e-12)
         mean = found.scores[task].mean(axis=-1)
         np.testing.assert_allclose(found.influence[task].mean(axis=-1), mean, atol=1e-6)
     for task in ("LD", "MD"):
-        matrix = discrimination.kernel(vectors, ("a", "b"), task)
+        matrix = abx.kernel(vectors, ("a", "b"), task)
         by_hand = [np.nanmean([matrix[:, i, :], matrix[:, :, i]]) for i in range(matrix.shape[-1])]
         np.testing.assert_allclose(found.influence[task][0, 0], by_hand, atol=1e-5)
         error = statistics.jackknife_error(found.influence[task][0, 0])
@@ -243,22 +242,22 @@ def test_influence_averages_to_the_score_and_gives_the_bootstrap_error() -> None
 
 def test_float64_and_the_table() -> None:
     vectors = random_vectors(30, 4, 1)
-    exact = discrimination.exact(vectors, dtype=torch.float64).table()
+    exact = abx.exact(vectors, dtype=torch.float64).table()
     columns = "task layer language_1 language_2 x_language score n_triplets"
     assert list(exact.columns) == columns.split()
     assert len(exact) == 3 * 3 * 2
     assert set(exact.query("task != 'retrieval'")["n_triplets"]) == {30 * 29}
-    pairs = discrimination.pair_scores(exact)
+    pairs = abx.pair_scores(exact)
     assert len(pairs) == 9
-    language = discrimination.language_scores(exact).set_index(["task", "language"])["score"]
+    language = abx.language_scores(exact).set_index(["task", "language"])["score"]
     of_a = pairs[(pairs["language_1"] == "a") & (pairs["task"] == "MD")]["score"].mean()
     assert language["MD", "a"] == pytest.approx(of_a)
     layers = pd.concat([exact, exact.assign(layer=1, score=0.0)])
-    halved = discrimination.average_layers(layers)
+    halved = abx.average_layers(layers)
     np.testing.assert_allclose(halved["score"], exact["score"] / 2)
-    assert (discrimination.average_layers(layers, embedding_layer=False)["score"] == 0).all()
+    assert (abx.average_layers(layers, embedding_layer=False)["score"] == 0).all()
     with pytest.raises(ValueError, match="no layer but that of the embeddings"):
-        discrimination.average_layers(layers[layers["layer"] == 0], embedding_layer=False)
+        abx.average_layers(layers[layers["layer"] == 0], embedding_layer=False)
 
 
 @pytest.mark.parametrize(
@@ -276,18 +275,18 @@ def test_float64_and_the_table() -> None:
 )
 def test_bad_vectors_are_named(spoil, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
-        discrimination.exact(spoil(random_vectors(6, 4, 0)))
+        abx.exact(spoil(random_vectors(6, 4, 0)))
     assert "\n" not in str(caught.value)
 
 
 def test_unknown_pairs_and_layers_are_named() -> None:
     vectors = random_vectors(6, 4, 0)
     with pytest.raises(ValueError, match="no vectors of xx"):
-        discrimination.exact(vectors, pairs=[("a", "xx")])
+        abx.exact(vectors, pairs=[("a", "xx")])
     with pytest.raises(ValueError, match="no layer 9"):
-        discrimination.exact({code: array[None] for code, array in vectors.items()}, layers=[9])
+        abx.exact({code: array[None] for code, array in vectors.items()}, layers=[9])
     with pytest.raises(ValueError, match="no vectors of xx"):
-        discrimination.score_triplets(vectors, sample_triplets("LD", ("a", "xx"), 6, 10, 0))
+        abx.score_triplets(vectors, sample_triplets("LD", ("a", "xx"), 6, 10, 0))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -295,7 +294,7 @@ def test_cuda_scores_as_the_processor_does() -> None:
     vectors = random_vectors(80, 12, 3)
     vectors["b"][0] = vectors["a"][0]
     for influence in (False, True):
-        on_cpu = discrimination.exact(vectors, influence=influence)
-        on_cuda = discrimination.exact(vectors, influence=influence, device="cuda")
-        for task in discrimination.SCORES:
+        on_cpu = abx.exact(vectors, influence=influence)
+        on_cuda = abx.exact(vectors, influence=influence, device="cuda")
+        for task in abx.SCORES:
             np.testing.assert_allclose(on_cuda.scores[task], on_cpu.scores[task], atol=1e-4)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from xlx.abx import discrimination, distractors
-from xlx.models import embeddings, loading
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import abx_scores
+from xlx.measures import abx
+from xlx.subjects import loading, states
+from xlx.text.parallel import ParallelCorpus
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +20,10 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 
 
 def test_masks_are_those_of_their_definition(grouped: ParallelCorpus) -> None:
-    masks = distractors.standard_masks(loading.load("mini-xlmr"), grouped)
+    masks = abx_scores.standard_masks(loading.load("mini-xlmr"), grouped)
     expected = {"like length", "near", "same document", "other document", "same domain"}
     assert set(masks) == expected
-    bags = embeddings.bag_of_subwords(loading.load("mini-xlmr"), grouped)
+    bags = states.bag_of_subwords(loading.load("mini-xlmr"), grouped)
     for code, sentences in grouped.sentences.items():
         dense = bags[code].toarray()
         norms = np.linalg.norm(dense, axis=1)
@@ -37,7 +38,7 @@ def test_masks_are_those_of_their_definition(grouped: ParallelCorpus) -> None:
             same = grouped.domains[a] == grouped.domains[b]
             assert masks["same domain"][code][a, b] == same
         cosines = dense @ dense.T / np.outer(norms, norms)
-        near = distractors.subword_neighbours(loading.load("mini-xlmr"), grouped, k=3)[code]
+        near = abx_scores.subword_neighbours(loading.load("mini-xlmr"), grouped, k=3)[code]
         for a in range(10):
             others = np.delete(cosines[a], a)
             third = np.sort(others)[-3]
@@ -47,11 +48,11 @@ def test_masks_are_those_of_their_definition(grouped: ParallelCorpus) -> None:
 
 def test_all_that_are_as_near_as_the_last_are_near() -> None:
     counts = sparse.csr_array(np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]]))
-    assert distractors._neighbours(counts, 1)[0].tolist() == [False, True, True, False]
+    assert abx_scores._neighbours(counts, 1)[0].tolist() == [False, True, True, False]
 
 
 def test_a_corpus_without_documents_or_domains_has_no_such_masks(corpus: ParallelCorpus) -> None:
-    masks = distractors.standard_masks(loading.load("mini-xlmr"), corpus)
+    masks = abx_scores.standard_masks(loading.load("mini-xlmr"), corpus)
     assert set(masks) == {"like length", "near"}
 
 
@@ -61,9 +62,9 @@ def test_what_a_document_gives_away_is_not_there_within_it() -> None:
     documents = tuple("aaaabbbbcccc")
     topic = dict(zip("abc", rng.normal(size=(3, 5)), strict=True))
     states = dict.fromkeys(["en", "de"], np.stack([topic[name] for name in documents]))
-    same = distractors.label_shared(documents)
+    same = abx_scores.label_shared(documents)
     masks = {"same": dict.fromkeys(states, same), "other": dict.fromkeys(states, ~same)}
-    scores = discrimination.exact(states, masks=masks).scores
+    scores = abx.exact(states, masks=masks).scores
     assert scores["MD, same"].tolist() == [[[0.5, 0.5]]]
     assert scores["MD, other"].tolist() == [[[1.0, 1.0]]]
 
@@ -81,7 +82,7 @@ def test_a_code_of_length_is_no_meaning() -> None:
         code: np.stack([np.cos(a), np.sin(a), *rng.normal(0, 0.01, (4, 60))], axis=1)
         for code, a in angles.items()
     }
-    masks = {"like length": distractors.length_matched(text)}
-    scores = discrimination.exact(states, masks=masks).scores
+    masks = {"like length": abx_scores.length_matched(text)}
+    scores = abx.exact(states, masks=masks).scores
     assert scores["MD"].mean() > 0.85
     assert scores["MD, like length"].mean() < 0.65

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from shared import abx_tables
 from tests.abx.made_scores import SIZES, mean_of, scores
-from xlx.abx import dynamics
-from xlx.abx.averages import Average
+from xlx.experiment.averages import Average
 
 
 def course(rng: np.random.Generator, levels: Sequence[float]) -> list[Average]:
@@ -28,7 +28,7 @@ def test_a_part_of_a_mean_is_the_mean_of_the_part() -> None:
 def test_a_score_that_does_not_change_falls_as_often_as_it_rises() -> None:
     """Chosen and tested on the same numbers the fall was never negative."""
     rng = np.random.default_rng(0)
-    falls = [dynamics.reversal(course(rng, [0.7] * 5), seed=seed)[0] for seed in range(300)]
+    falls = [abx_tables.reversal(course(rng, [0.7] * 5), seed=seed)[0] for seed in range(300)]
     values = np.array([fall["value"] for fall in falls])
     assert abs(values.mean()) < 3 * values.std() / np.sqrt(len(values))
     assert (values < 0).mean() > 0.25
@@ -37,12 +37,12 @@ def test_a_score_that_does_not_change_falls_as_often_as_it_rises() -> None:
 
 def test_a_fall_and_a_recovery_are_seen() -> None:
     rng = np.random.default_rng(1)
-    fall, recovery = dynamics.reversal(course(rng, [0.7, 0.9, 0.8, 0.6, 0.65]))
+    fall, recovery = abx_tables.reversal(course(rng, [0.7, 0.9, 0.8, 0.6, 0.65]))
     assert (fall["highest"], fall["lowest"]) == ([1, 1], [3, 3])
     assert fall["value"] == pytest.approx(0.3, abs=0.03)
     assert recovery["value"] == pytest.approx(0.05, abs=0.03)
     assert recovery["low"] > 0
-    for change in dynamics.reversal(course(rng, [0.5, 0.6, 0.7])):
+    for change in abx_tables.reversal(course(rng, [0.5, 0.6, 0.7])):
         assert [change[end] for end in ("value", "low", "high")] == [0, 0, 0]
 
 
@@ -53,7 +53,7 @@ def test_claims_are_differences_with_a_verdict() -> None:
         scores(rng, "m", 1, LD=[0.9, 0.8, 0.6, 0.7], MD=[0.6, 0.6, 0.7, 0.7],
                matched=[0.5, 0.5, 0.7, 0.6]),
     ]  # fmt: skip
-    claims = dynamics.section_claims(history).set_index("claim")
+    claims = abx_tables.section_claims(history).set_index("claim")
     expected = {
         "LD above 0.5 at its lowest checkpoint": (0.25, "yes"),
         "MD above 0.5 at its lowest checkpoint": (0.15, "yes"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import seqeval.metrics
 
-from xlx.abx import entities
+from xlx.experiment import probing
 from xlx.text.labelled import NER, Tagged
 
 
@@ -26,7 +26,7 @@ def spans_of(text: str) -> set[tuple[str, int, int]]:
     rows = [sentence.split() for sentence in text.split("/")]
     tags = [NER.index(tag) for row in rows for tag in row]
     sentences = np.repeat(np.arange(len(rows)), list(map(len, rows)))
-    spans = entities.read_spans(tags, sentences)
+    spans = probing.read_spans(tags, sentences)
     kinds = ["PER", "ORG", "LOC"]
     return {(kinds[spans.kinds[i]], int(i), int(spans.ends[i]) - 1)
             for i in np.flatnonzero(spans.begins)}  # fmt: skip
@@ -71,10 +71,10 @@ def by_sentence(tags: np.ndarray, sentences: np.ndarray) -> list[list[str]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_counts_and_f1_are_the_literal_ones(seed: int) -> None:
     gold, predicted, sentences = drawn(seed)
-    there, guessed = (entities.read_spans(tags, sentences) for tags in (gold, predicted))
-    found = entities.n_found(there, guessed)
+    there, guessed = (probing.read_spans(tags, sentences) for tags in (gold, predicted))
+    found = probing.n_found(there, guessed)
     n_guessed, n_there = guessed.begins.sum(axis=-1), there.begins.sum()
-    f1 = entities.entity_f1(found, n_guessed, n_there)
+    f1 = probing.entity_f1(found, n_guessed, n_there)
     assert found.shape == f1.shape == (2, 3)
     own = by_sentence(gold, sentences)
     assert n_there == sum(len(literal(tags)) for tags in own)
@@ -93,7 +93,7 @@ def test_f1_by_hand() -> None:
         (("B-PER", "I-PER", "O", "B-LOC", "I-LOC"), ("B-LOC",)),
         ("1", "2"),
     )  # fmt: skip
-    test = entities.entity_test(part, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)])  # not "Ems"
+    test = probing.entity_test(part, [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)])  # not "Ems"
     rows = [
         ("B-PER", "I-PER", "O", "B-LOC", "B-LOC"),  # "Bad" is not "Bad Ems": 2 of 3, 3 marked
         ("I-PER", "I-PER", "O", "O", "I-LOC"),  # malformed and right: 2 of 3, 2 marked
@@ -103,9 +103,9 @@ def test_f1_by_hand() -> None:
     found, marked = test.counts(np.array([[NER.index(tag) for tag in row] for row in rows]))
     assert found.tolist() == [2, 2, 0, 0]
     assert marked.tolist() == [3, 2, 2, 0]
-    f1 = entities.entity_f1(found, marked, test.gold.begins.sum())
+    f1 = probing.entity_f1(found, marked, test.gold.begins.sum())
     assert f1.tolist() == pytest.approx([2 / 3, 4 / 5, 0, 0])
-    assert entities.entity_f1(0, 0, 0) == 0
+    assert probing.entity_f1(0, 0, 0) == 0
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_f1_by_hand() -> None:
 )
 def test_tags_that_cannot_be_are_named(tags, sentences: list, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        entities.read_spans(tags, sentences)
+        probing.read_spans(tags, sentences)

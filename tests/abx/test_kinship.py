@@ -5,8 +5,9 @@ from itertools import permutations
 import pandas as pd
 import pytest
 
-from xlx.abx import kinship, selection
-from xlx.core.languages import LANGUAGES
+import abx_6_transfer
+from shared import pair_regressions
+from xlx.text.languages import LANGUAGES
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,9 @@ from xlx.core.languages import LANGUAGES
     ],
 )
 def test_kinship_by_hand(source: str, target: str, expected: int) -> None:
-    assert kinship.kinship(source, target) == kinship.kinship(target, source) == expected
+    assert (
+        abx_6_transfer.kinship(source, target) == abx_6_transfer.kinship(target, source) == expected
+    )
 
 
 def test_branch_goes_before_family_before_script() -> None:
@@ -40,7 +43,7 @@ def test_branch_goes_before_family_before_script() -> None:
 
     by_number: dict[int, set] = {}
     for pair in permutations(LANGUAGES, 2):
-        by_number.setdefault(kinship.kinship(*pair), set()).add(compared(*pair))
+        by_number.setdefault(abx_6_transfer.kinship(*pair), set()).add(compared(*pair))
     assert all(len(kinds) == 1 for kinds in by_number.values())
     orders = [by_number[number].pop() for number in sorted(by_number)]
     assert orders == sorted(set(orders))
@@ -54,8 +57,10 @@ def test_equal_kin_share_their_weight() -> None:
         ("it", "pt", 0.2), ("es", "pt", 0.3), ("de", "pt", 0.1),
         ("it", "de", 0.1), ("es", "de", 0.2), ("pt", "de", 0.3),
     ]  # fmt: skip
-    table = kinship.with_kinship(pd.DataFrame(rows, columns=["source", "target", "accuracy"]))
-    found = selection.choose_sources(table, "kinship", lowest=False, n_permutations=9).table
+    table = abx_6_transfer.with_kinship(
+        pd.DataFrame(rows, columns=["source", "target", "accuracy"])
+    )
+    found = pair_regressions.choose_sources(table, "kinship", lowest=False, n_permutations=9).table
     chosen = found[found["rule"] == "selected"].set_index("target")
     assert chosen["source"].to_dict() == {
         "de": "es+it+pt", "es": "it+pt", "it": "es+pt", "pt": "es+it"
@@ -65,14 +70,14 @@ def test_equal_kin_share_their_weight() -> None:
 
 
 def test_the_nearest_of_each_language() -> None:
-    near = kinship.nearest_kin(["de", "en", "ru", "tr", "ja", "hr"])
+    near = abx_6_transfer.nearest_kin(["de", "en", "ru", "tr", "ja", "hr"])
     assert near["common"].to_dict() == {
         "de": "branch", "en": "branch", "ru": "branch", "tr": "script", "ja": "nothing",
         "hr": "branch",
     }  # fmt: skip
     assert near.loc["tr", "sources"] == "de+en+hr"
     assert near.loc["ja", "sources"] == "de+en+ru+tr+hr"
-    assert kinship.nearest_kin(["el", "de", "ru"]).loc["el"].tolist() == ["family", "de+ru"]
+    assert abx_6_transfer.nearest_kin(["el", "de", "ru"]).loc["el"].tolist() == ["family", "de+ru"]
 
 
 @pytest.mark.parametrize(
@@ -87,4 +92,4 @@ def test_the_nearest_of_each_language() -> None:
 )
 def test_languages_without_kin_are_named(codes, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        kinship.nearest_kin(codes)
+        abx_6_transfer.nearest_kin(codes)

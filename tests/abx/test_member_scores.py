@@ -10,14 +10,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import models_1_family
+from models_1_family import BEST, MEAN, SCORED
 from tests import tiny
 from tests.abx.made_scores import scores
-from xlx.abx import member_scores, series, surface
-from xlx.abx.averages import average, averaged_scores
-from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores, checkpoint_scores
-from xlx.abx.member_scores import BEST, MEAN, SCORED
-from xlx.models import identity
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import abx_scores, averages, surface
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, checkpoint_scores
+from xlx.experiment.averages import average, averaged_scores
+from xlx.subjects import identity
+from xlx.text.parallel import ParallelCorpus
 
 Measured = dict[str, CheckpointScores]
 NAMES = ["mini-xlmr", "mini-mbert"]
@@ -54,8 +55,8 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict, list], list]:
             asked.append(options)
             return [of_state[state.name, state.step] for state in states]
 
-        monkeypatch.setattr(series, "history", lambda name, recorded: list(by_name[name]))
-        monkeypatch.setattr(member_scores, "checkpoint_scores", scored)
+        monkeypatch.setattr(abx_scores, "history", lambda name, recorded: list(by_name[name]))
+        monkeypatch.setattr(models_1_family, "checkpoint_scores", scored)
         return asked
 
     return given
@@ -77,7 +78,7 @@ def test_last_scores_are_found_without_the_weights(corpus: ParallelCorpus, tmp_p
             shutil.rmtree(step)
     plain = tiny.save(tmp_path / "plain", seed=3)
     with pytest.warns(UserWarning, match="never: left out are the checkpoints 8: their weights"):
-        last = member_scores.last_scores([*map(str, folders), str(plain)], corpus, **options)
+        last = models_1_family.last_scores([*map(str, folders), str(plain)], corpus, **options)
     assert {name: of.step for name, of in last.items()} == {"stored": 7, "plain": 0}
     pd.testing.assert_frame_equal(last["stored"].table(), before.table())
 
@@ -89,10 +90,10 @@ def test_untrained_scores_are_those_of_step_0_where_there_is_one(
     untrained = scores(rng, "m", 0, LD=[0.5], MD=[0.5], matched=[0.5])
     by_name = {"m": [state("m", 0), state("m", 9)], "late": [state("late", 4)], "bare": ["bare"]}
     asked = histories(by_name, [untrained])
-    by_model = member_scores.untrained_scores(list(by_name), corpus, pooling="cls")
+    by_model = models_1_family.untrained_scores(list(by_name), corpus, pooling="cls")
     assert by_model == {"m": untrained}
     assert asked == [{"pooling": "cls"}]
-    assert member_scores.untrained_scores(["late", "bare"], corpus) == {}
+    assert models_1_family.untrained_scores(["late", "bare"], corpus) == {}
     assert len(asked) == 1  # nothing is asked for where there is nothing
 
 
@@ -106,22 +107,22 @@ def test_runs_are_scored_where_the_shortest_of_the_others_ends(
     by_name["sparse"] = [state("sparse", 0), state("sparse", 4)]
     asked = histories(by_name, at_9)
     others = ["seed 1", "seed 2"]
-    by_recipe = member_scores.scored_runs({"member": ("member", others)}, corpus, pooling="cls")
+    by_recipe = models_1_family.scored_runs({"member": ("member", others)}, corpus, pooling="cls")
     assert by_recipe == {"member": at_9}
     assert asked == [{"pooling": "cls"}]
-    assert member_scores.scored_runs({"member": ("member", [])}, corpus) == {}
+    assert models_1_family.scored_runs({"member": ("member", [])}, corpus) == {}
     with pytest.raises(ValueError, match="sparse has no checkpoint at step 9, as other runs have"):
-        member_scores.scored_runs({"sparse": ("sparse", others)}, corpus)
+        models_1_family.scored_runs({"sparse": ("sparse", others)}, corpus)
 
 
 # --- tables ---------------------------------------------------------------------------------------
 
 
 def test_layers_stand_in_columns_and_rows_in_the_order_given(measured: Measured) -> None:
-    by_layer = member_scores.layer_scores(measured)
+    by_layer = models_1_family.layer_scores(measured)
     expected = averaged_scores(list(measured.values()), SCORED, by=["layer"])
     pd.testing.assert_frame_equal(by_layer, expected)
-    wide = member_scores.layer_table(by_layer)
+    wide = models_1_family.layer_table(by_layer)
     assert wide.index.names == ["task", "model"]
     assert wide.columns.tolist() == [0, 1]
     tasks, models = (wide.index.get_level_values(level) for level in ("task", "model"))
@@ -140,7 +141,7 @@ def test_what_needs_no_model_stands_by_vocabulary() -> None:
     }
     columns = ["model", "task", "score"]
     frames = {of: pd.DataFrame(rows, columns=columns) for of, rows in lines.items()}
-    table = member_scores.surface_table(frames, {"BPE": ["a", "b"], "WordPiece": ["c"]})
+    table = models_1_family.surface_table(frames, {"BPE": ["a", "b"], "WordPiece": ["c"]})
     assert table.columns.tolist() == list(SCORED)
     assert set(table.index) == {(of, kind) for of in lines for kind in ("BPE", "WordPiece")}
     of_bag = table.loc[(surface.BAG, "BPE")]
@@ -152,11 +153,11 @@ def test_what_needs_no_model_stands_by_vocabulary() -> None:
 
 def test_a_summary_has_all_layers_and_the_best(measured: Measured) -> None:
     """The best is that of MD among sentences of like length, whatever LD and plain MD say."""
-    assert [member_scores.best_layer(of) for of in measured.values()] == [1, 0]
-    summary = member_scores.summary_table(measured)
+    assert [averages.best_layer(of) for of in measured.values()] == [1, 0]
+    summary = models_1_family.summary_table(measured)
     assert summary.index.tolist() == NAMES
     assert summary[BEST, "layer"].tolist() == [1, 0]
-    deep = member_scores.summary_table(measured, embedding_layer=False)
+    deep = models_1_family.summary_table(measured, embedding_layer=False)
     for name, best in zip(NAMES, (1, 0), strict=True):
         for task in SCORED:
             by_layer = measured[name].scores.scores[task].mean(axis=(1, 2))
@@ -182,7 +183,7 @@ def test_what_stands_above_the_surface(
 
     monkeypatch.setattr(surface, "subword_bag", bag_of)
     before = scores(rng, NAMES[0], 0, LD=[0.5] * 2, MD=[0.5] * 2, matched=[0.52, 0.5])
-    table = member_scores.above_surface(list(bags), measured, {NAMES[0]: before}, corpus, 64)
+    table = models_1_family.above_surface(list(bags), measured, {NAMES[0]: before}, corpus, 64)
     assert asked == [64, 64]
     assert table.index.tolist() == [(NAMES[0], 1), (NAMES[1], 0)]
     heads = [MATCHED, "above untrained", "above the bag"]
@@ -197,17 +198,17 @@ def test_what_stands_above_the_surface(
         for what, expected in others.items():
             row = table.loc[(name, layer), what]
             assert row.tolist() == pytest.approx([float(expected.score), *expected.interval()])
-            assert row.tolist() == [number for _, number in member_scores.ends(expected)]
+            assert row.tolist() == [number for _, number in models_1_family.ends(expected)]
     assert table.loc[(NAMES[1], 0), "above untrained"].isna().all()
-    alone = member_scores.above_surface(list(bags), measured, {}, corpus)
+    alone = models_1_family.above_surface(list(bags), measured, {}, corpus)
     assert list(dict.fromkeys(alone.columns.get_level_values(0))) == heads[::2]
 
 
 def test_best_layers_stand_beside_what_igap_prints(measured: Measured) -> None:
     rng = np.random.default_rng(5)
     other = {"mini-llama": scores(rng, "mini-llama", 5, LD=[0.5], MD=[0.5], matched=[0.5])}
-    summary = member_scores.summary_table({**other, **dict(reversed(measured.items()))})
-    printed = member_scores.beside_printed(summary, {"mini-xlmr": "XLM-R", "mini-mbert": "mBERT"})
+    summary = models_1_family.summary_table({**other, **dict(reversed(measured.items()))})
+    printed = models_1_family.beside_printed(summary, {"mini-xlmr": "XLM-R", "mini-mbert": "mBERT"})
     assert printed.index.tolist() == NAMES  # by the printed gap; none is printed of a decoder
     assert printed["kind"].tolist() == ["XLM-R", "mBERT"]
     assert printed["IGap PAWS-X, printed"].tolist() == [16.8, 21.6]
@@ -220,7 +221,7 @@ def test_best_layers_stand_beside_what_igap_prints(measured: Measured) -> None:
 
 
 def test_models_less_their_references(measured: Measured) -> None:
-    table = member_scores.score_differences(measured, {"mini-mbert": "mini-xlmr"})
+    table = models_1_family.score_differences(measured, {"mini-mbert": "mini-xlmr"})
     assert table[["model", "reference"]].drop_duplicates().to_numpy().tolist() == [NAMES[::-1]]
     assert list(zip(table["layers"], table["task"], strict=True)) == [
         (layers, task) for layers in (MEAN, BEST) for task in SCORED
@@ -235,13 +236,13 @@ def test_models_less_their_references(measured: Measured) -> None:
     ours, theirs = (average(measured[name], "MD") for name in NAMES[::-1])
     row = table.set_index(["layers", "task"]).loc[(MEAN, "MD"), ["low", "high"]]
     assert row.tolist() == pytest.approx(list((ours - theirs).interval()))
-    deep = member_scores.score_differences(
+    deep = models_1_family.score_differences(
         measured, {"mini-mbert": "mini-xlmr"}, embedding_layer=False
     )
     of_deep = deep.set_index(["layers", "task"])["value"]
     assert of_deep[MEAN, "LD"] == pytest.approx(0.1, abs=0.005)
     assert of_deep[BEST, "LD"] == value[BEST, "LD"]
-    back = member_scores.score_differences(measured, {"mini-xlmr": "mini-mbert"})
+    back = models_1_family.score_differences(measured, {"mini-xlmr": "mini-mbert"})
     np.testing.assert_allclose(back["value"], -table["value"])
     np.testing.assert_allclose(back["low"], -table["high"])
 
@@ -258,11 +259,11 @@ def test_runs_spread_around_the_mean_of_their_recipe() -> None:
         ]
         for recipe, level, n_runs in (("p", 0.4, 3), ("q", 0.8, 2), ("alone", 0.6, 1))
     }  # fmt: skip
-    spread = member_scores.run_spread(runs)
+    spread = models_1_family.run_spread(runs)
     assert spread["freedom"].tolist() == [3] * 6
     by_set = spread.set_index(["layers", "task"])["sd"]
     assert by_set.index.tolist() == [(layers, task) for layers in (MEAN, BEST) for task in SCORED]
-    assert len({member_scores.best_layer(of) for of in runs["p"] + runs["q"]}) > 1
+    assert len({averages.best_layer(of) for of in runs["p"] + runs["q"]}) > 1
     for layers, task in by_set.index:
         squares = 0.0
         for of_recipe in (runs["p"], runs["q"]):
@@ -274,9 +275,9 @@ def test_runs_spread_around_the_mean_of_their_recipe() -> None:
                 values.append(by_layer.mean() if layers == MEAN else by_layer[matched.argmax()])
             squares += ((np.array(values) - np.mean(values)) ** 2).sum()
         assert by_set[layers, task] == pytest.approx(np.sqrt(squares / 3))
-    deep = member_scores.run_spread(runs, embedding_layer=False)
+    deep = models_1_family.run_spread(runs, embedding_layer=False)
     assert (deep["sd"] != spread["sd"]).tolist() == [True] * 3 + [False] * 3
-    single = member_scores.run_spread({name: of_recipe[:1] for name, of_recipe in runs.items()})
+    single = models_1_family.run_spread({name: of_recipe[:1] for name, of_recipe in runs.items()})
     assert single["sd"].isna().all()
     assert single["freedom"].tolist() == [0] * 6
 
@@ -296,7 +297,7 @@ def made_runs(levels: dict[str, Sequence[float]]) -> dict[str, list[CheckpointSc
 def test_recipes_run_again_are_compared_by_the_means_of_their_runs() -> None:
     runs = made_runs({"p": [0.62, 0.65, 0.68], "q": [0.5, 0.501], "alone": [0.9]})
     references = {"p": "q", "q": "p", "alone": "p", "unknown": "q"}
-    table = member_scores.mean_run_differences(runs, references)
+    table = models_1_family.mean_run_differences(runs, references)
     assert table.index.names == ["layers", "task", "model", "reference"]
     assert table.index.tolist() == [
         (layers, task, *pair)
@@ -319,7 +320,7 @@ def test_recipes_run_again_are_compared_by_the_means_of_their_runs() -> None:
     assert [row["low"], row["high"]] == pytest.approx([row["value"] - reach, row["value"] + reach])
     back = table.loc[MEAN, "LD", "q", "p"]
     assert [-back["high"], -back["low"]] == pytest.approx([row["low"], row["high"]])
-    none = member_scores.mean_run_differences({}, references)
+    none = models_1_family.mean_run_differences({}, references)
     assert none.empty
     assert none.columns.tolist() == table.columns.tolist()
 
@@ -341,7 +342,7 @@ def differences() -> pd.DataFrame:
 def test_a_difference_is_beyond_what_text_and_runs_make() -> None:
     rows = [(MEAN, "LD", 0.05, 4), (MEAN, "MD", np.nan, 0)]
     spread = pd.DataFrame(rows, columns=["layers", "task", "sd", "freedom"])
-    table = member_scores.beside_runs(differences(), spread).set_index("model")
+    table = models_1_family.beside_runs(differences(), spread).set_index("model")
     verdicts = ["higher", "lower", "no", "not known", "not known"]
     assert table["beyond both"].tolist() == verdicts
     between = stats.t.ppf(0.975, 4) * np.sqrt(2) * 0.05  # 0.196: 0.2 is beyond it, and not both
@@ -358,16 +359,18 @@ def test_a_difference_is_beyond_what_text_and_runs_make() -> None:
 
 
 def test_without_runs_nothing_is_known_of_them() -> None:
-    table = member_scores.beside_runs(differences(), member_scores.run_spread({}))
+    table = models_1_family.beside_runs(differences(), models_1_family.run_spread({}))
     assert set(table["beyond both"]) == {"not known"}
     assert table["between runs"].isna().all()
 
 
 def test_differences_are_shown_by_task_in_the_order_given(measured: Measured) -> None:
     references = {"mini-xlmr": "mini-mbert", "mini-mbert": "mini-xlmr"}
-    spread = member_scores.run_spread({"both": list(measured.values())})
-    apart = member_scores.beside_runs(member_scores.score_differences(measured, references), spread)
-    table = member_scores.difference_table(apart, BEST)
+    spread = models_1_family.run_spread({"both": list(measured.values())})
+    apart = models_1_family.beside_runs(
+        models_1_family.score_differences(measured, references), spread
+    )
+    table = models_1_family.difference_table(apart, BEST)
     assert table.index.tolist() == [(task, *pair) for task in SCORED for pair in references.items()]
     rows = apart[apart["layers"] == BEST].set_index(["task", "model", "reference"])
     pd.testing.assert_frame_equal(table, rows.loc[table.index, table.columns])
@@ -384,7 +387,7 @@ def test_scores_among_some_languages_are_of_the_best_layer_there(corpus: Paralle
     pairs, shared = measured[0].scores.pairs, corpus.languages[:2]
     inside = [k for k, pair in enumerate(pairs) if set(pair) <= set(shared)]
     assert 0 < len(inside) < len(pairs)
-    table = member_scores.best_within(measured, shared)
+    table = models_1_family.best_within(measured, shared)
     assert table.index.get_level_values("model").tolist() == ["mini-xlmr", "mini-infoxlm"]
     assert table.columns.tolist() == list(SCORED)
     for (_, layer), row in table.iterrows():
@@ -410,7 +413,7 @@ def test_few_languages_are_compared_where_as_much_of_them_was_read(
     by_name["many"] = [state("many", 0), state("many", 1600)]
     asked = histories(by_name, [many, *known])
     # 142 steps: as a number it is nearer to 100, as a ratio to 200
-    table = member_scores.few_and_many("few", "many", corpus, 142 / 800, pooling="mean")
+    table = models_1_family.few_and_many("few", "many", corpus, 142 / 800, pooling="mean")
     assert asked == [{"pooling": "mean"}]
     assert list(zip(table["read"], table["step"], table["task"], strict=True)) == [
         (read, step, task)
@@ -425,5 +428,5 @@ def test_few_languages_are_compared_where_as_much_of_them_was_read(
             row = rows.loc[(of.step, task)]
             assert row["many"] == pytest.approx(many.scores.scores[task][1].mean())
             assert (row["low"], row["high"]) == pytest.approx(gain.interval())
-    early = member_scores.few_and_many("few", "many", corpus, 1 / 800)
+    early = models_1_family.few_and_many("few", "many", corpus, 1 / 800)
     assert early["step"].unique().tolist() == [100, 800]  # an untrained state has read nothing

@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 import seqeval.metrics
 
-import xlx
-from xlx.abx import probe_setup, probe_tables, probing
-from xlx.abx.probe_setup import ProbeSetup
-from xlx.abx.series import history
-from xlx.core import languages
-from xlx.models import loading, pairs, probes, words
-from xlx.text import labelled
-from xlx.text.shipped import catalogue
+import abx_5_probing
+from xlx.experiment import probing
+from xlx.experiment.abx_scores import history
+from xlx.experiment.probing import ProbeSetup
+from xlx.measures import probe_training, probes
+from xlx.results import settings
+from xlx.subjects import loading, words
+from xlx.text import labelled, languages, trees
+from xlx.text.files import catalogue
 
 SIZES = {"ar": (9, 3, 7), "de": (5, 4, 12), "ja": (14, 2, 5)}
 """Sentences of the local copy by language: training, validation and test, all unlike."""
@@ -54,7 +55,7 @@ def encoder() -> loading.Encoder:
     return loading.load("mini-xlmr")
 
 
-def splits_of(setup: ProbeSetup, code: str) -> dict[str, probe_setup.LabelledPart]:
+def splits_of(setup: ProbeSetup, code: str) -> dict[str, probing.LabelledPart]:
     return {split: setup.load(code, split) for split in labelled.SPLITS}
 
 
@@ -71,7 +72,7 @@ def seen_by(
     for split, part in parts.items():
         found = words.embed_words(encoder, part.sentences, max_length=max_length)
         places = list(zip(found.sentence, found.word, strict=True))
-        names = labelled.NER if part.tags[0][0] in labelled.NER else labelled.UPOS
+        names = labelled.NER if part.tags[0][0] in labelled.NER else trees.UPOS
         labels = np.array([names.index(part.tags[sentence][word]) for sentence, word in places])
         types = [part.sentences[sentence][word] for sentence, word in places]
         seen[split] = found.states, labels, types
@@ -80,17 +81,19 @@ def seen_by(
 
 def alone(
     seen: dict[str, tuple], layer: int, seed: int, n_classes: int, labels: list | None = None
-) -> probes.Probes:
+) -> probe_training.Probes:
     """One probe: one language, one layer, one seed."""
     labels = labels or [seen[split][1] for split in ("train", "validation")]
     splits = [
-        probes.Split(seen[split][0][[layer]], own)
+        probe_training.Split(seen[split][0][[layer]], own)
         for split, own in zip(("train", "validation"), labels, strict=False)
     ]
     return probes.fit(*splits, n_classes, seeds=(seed,))
 
 
-def share_right(probe: probes.Probes, states: np.ndarray, labels: np.ndarray, layer: int) -> float:
+def share_right(
+    probe: probe_training.Probes, states: np.ndarray, labels: np.ndarray, layer: int
+) -> float:
     predicted = probe.predict(states[[layer]])[0, 0]
     return sum(int(a == b) for a, b in zip(predicted, labels, strict=True)) / len(labels)
 
@@ -166,7 +169,7 @@ def test_transfer_to_itself_is_monolingual_where_the_test_part_is_the_same() -> 
 
 
 def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading.Encoder) -> None:
-    for form in pairs.FORMS:
+    for form in words.FORMS:
         setup = replace(NLI, form=form, max_length=40)
         table = run("monolingual", setup, ["en", "zh"], control=True, online=True)
         rows = table.set_index(["language", "layer"])
@@ -174,7 +177,7 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
             parts = splits_of(setup, code)
             seen, n_cut = {}, 0
             for split, part in parts.items():
-                found = pairs.embed_pairs(
+                found = words.embed_pairs(
                     encoder, part.first, part.second, form=form, max_length=40
                 )
                 seen[split], n_cut = (found.states, part.labels), n_cut + found.n_cut
@@ -189,7 +192,7 @@ def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading
 
 
 def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
-    inputs = [probe_setup.probe_input(encoder, part, NLI) for part in splits_of(NLI, "en").values()]
+    inputs = [probing.probe_input(encoder, part, NLI) for part in splits_of(NLI, "en").values()]
     types = [name for part in inputs for name in part.types]
     assert len(types) == len(set(types)) == 24 + 9 + 30
     assert not any(part.places for part in inputs)
@@ -197,10 +200,10 @@ def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
 
 def test_inference_is_taken_from_the_source_asked_for(encoder: loading.Encoder) -> None:
     """Both tables against one probe on the pairs of SICK; its languages without those of XNLI."""
-    codes = probe_setup.probed_languages("NLI", source="sick")
+    codes = probing.probed_languages("NLI", source="sick")
     assert codes == ("en", "ja", "nl", "pl", "pt")
-    assert probe_setup.probed_languages("NLI", "CL", source="sick") == codes
-    assert set(codes) & set(probe_setup.probed_languages("NLI")) == {"en"}
+    assert probing.probed_languages("NLI", "CL", source="sick") == codes
+    assert set(codes) & set(probing.probed_languages("NLI")) == {"en"}
     parts = {
         code: {split: labelled.load_labelled("NLI", code, split, source="sick").take(n, 1)
                for split, n in zip(labelled.SPLITS, (24, 9, 30), strict=True)}
@@ -209,7 +212,7 @@ def test_inference_is_taken_from_the_source_asked_for(encoder: loading.Encoder) 
     assert splits_of(SICK, "nl")["test"].first == parts["nl"]["test"].first
     own, crossed = (run(how, SICK, ["en", "nl"]) for how in ("monolingual", "cross_lingual"))
     seen = {
-        code: {split: (pairs.embed_pairs(encoder, part.first, part.second).states, part.labels)
+        code: {split: (words.embed_pairs(encoder, part.first, part.second).states, part.labels)
                for split, part in of_splits.items()}
         for code, of_splits in parts.items()
     }  # fmt: skip
@@ -242,7 +245,7 @@ def test_all_words_are_probed_by_the_mean_of_their_subwords(encoder: loading.Enc
     for split, part in parts.items():
         found = words.embed_words(encoder, part.sentences, subword="mean")
         places = zip(found.sentence, found.word, strict=True)
-        labels = np.array([labelled.UPOS.index(part.tags[i][j]) for i, j in places])
+        labels = np.array([trees.UPOS.index(part.tags[i][j]) for i, j in places])
         seen[split] = found.states, labels
     states, labels = seen["test"]
     right = share_right(alone(seen, 6, 0, 17), states, labels, 6)
@@ -291,7 +294,7 @@ def test_entity_f1_of_known_predictions() -> None:
         ("1", "2"),
     )  # fmt: skip
     places = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]  # "Ems" has no state
-    test = probe_setup.ProbeInput(np.zeros((1, 5, 1)), np.zeros(5), ("",) * 5, places, 1)
+    test = probing.ProbeInput(np.zeros((1, 5, 1)), np.zeros(5), ("",) * 5, places, 1)
     index = labelled.NER.index
     right = [index(tag) for tag in ("B-PER", "I-PER", "O", "B-LOC", "B-LOC")]
     found = probing._entity_f1(test, np.array([right, [0] * 5]), part)
@@ -336,7 +339,7 @@ def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Enc
         (lambda: probing.monolingual("m", NLI, ["de"], entity_layers=[-1]), "NLI has no entities"),
         (lambda: probing.monolingual("m", POS, []), "no languages are given"),
         (lambda: probing.cross_lingual("m", POS, []), "no languages are given"),
-        (lambda: probe_setup.probed_languages("QA"), "Table 2 has no column"),
+        (lambda: probing.probed_languages("QA"), "Table 2 has no column"),
         (lambda: ProbeSetup("POS", n_test=0).load("de", "test"), "cannot take 0"),
         (lambda: ProbeSetup("NLI", n_test=0).load("de", "test"), "cannot take 0"),
         (lambda: ProbeSetup("POS", subword="last"), "no subword 'last': choose first, mean"),
@@ -378,10 +381,10 @@ def test_each_split_has_its_own_size_and_none_is_all() -> None:
 
 
 def test_parallel_text_is_drawn_at_the_same_positions() -> None:
-    pairs = [NLI.load(code, "test").ids for code in probe_setup.probed_languages("NLI")]
+    pairs = [NLI.load(code, "test").ids for code in probing.probed_languages("NLI")]
     assert len(set(pairs)) == 1
     drawn = replace(POS, n_test=200)
-    codes = probe_setup.probed_languages("POS", "CL")
+    codes = probing.probed_languages("POS", "CL")
     ids = [set(drawn.load(code, "test", "pud").ids) for code in codes]
     ids.sort(key=len)
     assert len(ids[0]) < len(ids[-1])  # words a sentence differ
@@ -391,10 +394,10 @@ def test_parallel_text_is_drawn_at_the_same_positions() -> None:
 @pytest.mark.parametrize("task", ["POS", "NER", "NLI"])
 def test_languages_are_those_ticked_that_have_data(task: str) -> None:
     for setup in ("mono", "CL"):
-        found = probe_setup.probed_languages(task, setup)
+        found = probing.probed_languages(task, setup)
         ticked = languages.for_task(task, setup)
         assert found == tuple(code for code in ticked if code in found)
-        assert probe_setup.probed_languages(task, setup, path="somewhere") == ticked
+        assert probing.probed_languages(task, setup, path="somewhere") == ticked
         shipped = catalogue("labelled").query("task == @task")
         # What transfer is tested on is there wherever there is something to train on.
         needed = set(shipped["source"]) - (set() if setup == "CL" else {"pud"})
@@ -402,7 +405,7 @@ def test_languages_are_those_ticked_that_have_data(task: str) -> None:
             there = set(shipped.loc[shipped["language"] == code, "source"])
             enough = needed <= there if task == "POS" else bool(there)
             assert (code in found) == enough
-    assert set(probe_setup.probed_languages("NER", source="uner")) == {"da", "hr", "sk", "sr", "sv"}
+    assert set(probing.probed_languages("NER", source="uner")) == {"da", "hr", "sk", "sr", "sv"}
 
 
 def test_languages_are_chosen_if_none_are_named(
@@ -460,7 +463,9 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     expected = run(how, setup, codes)
     fit, trained = probes.fit, []
 
-    def stopped(train: probes.Split, *arguments: object, **options: object) -> probes.Probes:
+    def stopped(
+        train: probe_training.Split, *arguments: object, **options: object
+    ) -> probe_training.Probes:
         trained.append(train)
         if len(trained) == 2:
             raise KeyboardInterrupt
@@ -468,7 +473,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
 
     monkeypatch.setattr(probes, "fit", stopped)
     monkeypatch.setattr(probing, "_MEMORY", 1)
-    with xlx.settings(cache=tmp_path):
+    with settings.settings(cache=tmp_path):
         with pytest.raises(KeyboardInterrupt):
             run(how, setup, codes)
         found = run(how, setup, codes)
@@ -509,7 +514,7 @@ def test_several_models_are_one_below_the_other(
     """Each named by its series and step, and probed on the processor if that is asked for."""
     fit, devices = probes.fit, set()
 
-    def on(*arguments: object, **options: object) -> probes.Probes:
+    def on(*arguments: object, **options: object) -> probe_training.Probes:
         devices.add(options["device"].type)
         return fit(*arguments, **options)
 
@@ -576,7 +581,7 @@ def test_a_model_is_scored_by_its_layers() -> None:
     columns = "model task checkpoint language layer seed accuracy validation_loss"
     scored = pd.DataFrame(rows, columns=columns.split())
     for layer, expected in (("mean", 0.105), ("best", 0.105), (2, 0.205)):
-        accuracies = probe_tables.of_layers(scored, layer)
+        accuracies = abx_5_probing.of_layers(scored, layer)
         assert accuracies["language"].tolist() == ["de", "en"]
         assert accuracies["accuracy"].tolist() == pytest.approx([expected] * 2)
 
@@ -593,11 +598,11 @@ def test_noise_does_not_come_back_when_drawn_anew() -> None:
             model="m"
         ).reset_index()  # fmt: skip
 
-    found = probe_tables.retested(draw(1), draw(2).iloc[:-1]).set_index("task")
+    found = abx_5_probing.retested(draw(1), draw(2).iloc[:-1]).set_index("task")
     assert found.loc["POS", "r"] > 0.9
     assert found.loc["POS", "low"] > 0.8
     assert abs(found.loc["NLI", "r"]) < 0.5
     assert found["n"].tolist() == [20, 20, 19]
     assert np.isnan(found.loc["NER", "r"])
     pairs = [t.assign(source=t["language"], target="l0") for t in (draw(1), draw(2))]
-    assert len(probe_tables.retested(*pairs, languages=("source", "target"))) == 3
+    assert len(abx_5_probing.retested(*pairs, languages=("source", "target"))) == 3

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from xlx.abx import selection
-from xlx.core import statistics
+from shared import pair_regressions
+from xlx.measures import statistics
 
 STEPS = (5000, 10000, 50000, 1500000)
 
@@ -46,7 +46,7 @@ def literal_checkpoints(table: pd.DataFrame) -> dict[str, dict[str, tuple]]:
 def test_checkpoints_are_the_literal_ones(digits: int) -> None:
     table = history(9, 1, digits)
     expected = literal_checkpoints(table)
-    found = selection.choose_checkpoints(table)
+    found = pair_regressions.choose_checkpoints(table)
     assert len(found.table) == 4 * 9
     for row in found.table.itertuples():
         step, gap = expected[row.rule][row.language]
@@ -77,7 +77,7 @@ def test_checkpoints_by_hand() -> None:
         ("b", 1, 0.9, 0.5), ("b", 2, 0.5, 0.6), ("b", 3, 0.1, 0.7),
         ("c", 1, 0.1, 0.2), ("c", 2, 0.5, 0.9), ("c", 3, 0.9, 0.4),
     ]  # fmt: skip
-    found = selection.choose_checkpoints(
+    found = pair_regressions.choose_checkpoints(
         pd.DataFrame(rows, columns=["language", "checkpoint", "LD", "accuracy"])
     )
     by_rule = {rule: rows.reset_index() for rule, rows in found.table.groupby("rule")}
@@ -91,7 +91,7 @@ def test_checkpoints_by_hand() -> None:
 
 
 def test_a_score_that_knows_accuracy_finds_the_best_checkpoint() -> None:
-    found = selection.choose_checkpoints(history(36, 0).assign(LD=lambda t: -t["accuracy"]))
+    found = pair_regressions.choose_checkpoints(history(36, 0).assign(LD=lambda t: -t["accuracy"]))
     assert (found.table.loc[found.table["rule"] == "selected", "gap"] == 0).all()
     first = found.summary.iloc[0]
     assert first["further"] == 0
@@ -108,7 +108,7 @@ def test_a_score_that_knows_accuracy_finds_the_best_checkpoint() -> None:
 )
 def test_histories_that_cannot_be_are_named(kept: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        selection.choose_checkpoints(history(6, 0).query(kept))
+        pair_regressions.choose_checkpoints(history(6, 0).query(kept))
 
 
 def transfer(n: int, seed: int, digits: int = 3) -> pd.DataFrame:
@@ -166,7 +166,7 @@ def literal_chance(table: pd.DataFrame, measure: str, total: float) -> float:
     [(transfer(6, 1), True), (transfer(5, 2, 1), True), (transfer(5, 2, 1), False)],  # 1: ties
 )
 def test_sources_are_the_literal_ones(table: pd.DataFrame, lowest: bool) -> None:
-    found = selection.choose_sources(table, lowest=lowest, n_permutations=9)
+    found = pair_regressions.choose_sources(table, lowest=lowest, n_permutations=9)
     for row in found.table.itertuples():
         candidates = sorted(table.loc[table["target"] == row.target, "source"])
         chosen = {
@@ -193,7 +193,9 @@ def test_sources_are_the_literal_ones(table: pd.DataFrame, lowest: bool) -> None
 
 def test_chance_levels_and_the_binomial_test() -> None:
     table = transfer(18, 5, 9)
-    found = selection.choose_sources(table, n_permutations=9).summary.set_index(["rule", "measure"])
+    found = pair_regressions.choose_sources(table, n_permutations=9).summary.set_index(
+        ["rule", "measure"]
+    )
     chance = found.loc["random", "mean"]
     assert chance.to_dict() == pytest.approx({"hit": 1 / 17, "top": 3 / 17, "win_rate": 0.5})
     for measure, share in (("hit", 1 / 17), ("top", 3 / 17)):
@@ -217,7 +219,7 @@ def test_sources_by_hand() -> None:
         ("a", "a", 0.0, 1.0), ("c", "c", 0.0, 0.9),
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["source", "target", "LD", "accuracy"])
-    found = selection.choose_sources(table, top=2, n_permutations=9)
+    found = pair_regressions.choose_sources(table, top=2, n_permutations=9)
     selected = found.table[found.table["rule"] == "selected"]
     assert selected["source"].tolist() == ["b", "a", "b", "b+c"]
     assert selected["hit"].tolist() == [0, 1, 0, 0]
@@ -233,12 +235,12 @@ def test_sources_by_hand() -> None:
 
 def test_two_rules_are_compared_target_by_target() -> None:
     deltas = np.array([0.1, 0.2, 0.3, 0.15, 0.05, 0.4, 0.12, 0, -0.3, 0.2])
-    found = selection.improvement(deltas)
+    found = pair_regressions.improvement(deltas)
     assert (found["closer"], found["equal"], found["further"]) == (8, 1, 1)
     assert found["mean"] == pytest.approx(0.122)
     assert found["p_value"] == pytest.approx(stats.wilcoxon(deltas).pvalue, abs=0.01)
     # a higher mean is no better rule: one target makes it
-    far = selection.improvement(np.r_[2.0, np.random.default_rng(2).normal(0, 0.05, 9)])
+    far = pair_regressions.improvement(np.r_[2.0, np.random.default_rng(2).normal(0, 0.05, 9)])
     assert far["mean"] > 0.15
     assert far["p_value"] > 0.2
 
@@ -246,7 +248,7 @@ def test_two_rules_are_compared_target_by_target() -> None:
 def test_the_sampled_win_rate_is_the_exact_one_with_noise() -> None:
     options = {"n_permutations": 9, "seed": 3}
     few, again, many = (
-        selection.choose_sources(transfer(8, 6, 1), n_random=n, **options).table
+        pair_regressions.choose_sources(transfer(8, 6, 1), n_random=n, **options).table
         for n in (100, 100, 10**6)
     )
     np.testing.assert_allclose(many["win_rate_sampled"], many["win_rate"], atol=0.004)
@@ -262,17 +264,17 @@ def test_permuting_languages_is_the_literal_permutation() -> None:
         new = dict(zip(names, order, strict=True))
         pairs = zip(table["source"], table["target"], strict=True)
         moved = table.assign(LD=[score[new[a], new[b]] for a, b in pairs])
-        summary = selection.choose_sources(moved, n_permutations=1).summary
+        summary = pair_regressions.choose_sources(moved, n_permutations=1).summary
         totals.append(summary.loc[summary["rule"] == "selected", "total"].to_numpy())
     expected = (np.array(totals) >= totals[0] - 1e-9).mean(axis=0)
-    summary = selection.choose_sources(table, seed=1).summary
+    summary = pair_regressions.choose_sources(table, seed=1).summary
     found = summary.loc[summary["rule"] == "selected", "p_permutation"]
     np.testing.assert_allclose(found, expected, atol=0.015)
 
 
 def test_a_score_that_knows_accuracy_finds_the_best_source() -> None:
     table = transfer(8, 0, 9).assign(MD=lambda t: t["accuracy"])
-    found = selection.choose_sources(table, "MD", lowest=False, n_permutations=199)
+    found = pair_regressions.choose_sources(table, "MD", lowest=False, n_permutations=199)
     summary = found.summary[found.summary["rule"] == "selected"]
     assert (summary["mean"] == 1).all()
     assert (summary["p_permutation"] == 1 / 200).all()
@@ -290,4 +292,4 @@ def test_a_score_that_knows_accuracy_finds_the_best_source() -> None:
 )
 def test_transfer_tables_that_cannot_be_are_named(make, options: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        selection.choose_sources(make(transfer(5, 0)), **options)
+        pair_regressions.choose_sources(make(transfer(5, 0)), **options)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import silhouette_samples
 
-from xlx.abx import separation
-from xlx.core import statistics
+import abx_2_dynamics
+from xlx.measures import statistics
 
 L, N, DIM = 4, 15, 6
 DOCUMENTS = ["a"] * 4 + ["b"] * 1 + ["c"] * 7 + ["d"] * 3
@@ -23,15 +23,17 @@ def labels(kind: str, n: int = N) -> np.ndarray:
     return np.repeat(np.arange(L), n) if kind == "language" else np.tile(np.arange(n), L)
 
 
-@pytest.mark.parametrize("kind", separation.SORTINGS)
+@pytest.mark.parametrize("kind", abx_2_dynamics.SORTINGS)
 def test_silhouettes_equal_scikit_learn(points: np.ndarray, kind: str) -> None:
     expected = silhouette_samples(points.reshape(-1, DIM), labels(kind), metric="cosine")
-    np.testing.assert_allclose(separation.silhouettes(points, kind).ravel(), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        abx_2_dynamics.silhouettes(points, kind).ravel(), expected, atol=1e-12
+    )
 
 
-@pytest.mark.parametrize("kind", separation.SORTINGS)
+@pytest.mark.parametrize("kind", abx_2_dynamics.SORTINGS)
 def test_the_error_is_that_of_leaving_each_document_out(points: np.ndarray, kind: str) -> None:
-    table = separation.separation(points, DOCUMENTS).set_index(["measure", "kind"])
+    table = abx_2_dynamics.separation(points, DOCUMENTS).set_index(["measure", "kind"])
     documents = np.array(DOCUMENTS)
     kept = [documents != name for name in "abcd"]
     sizes = np.array([(documents == name).sum() for name in "abcd"])
@@ -42,7 +44,7 @@ def test_the_error_is_that_of_leaving_each_document_out(points: np.ndarray, kind
 
     measures = {
         "silhouette": silhouette,
-        "variance": lambda of: separation.variance_shares(of)[kind],
+        "variance": lambda of: abx_2_dynamics.variance_shares(of)[kind],
     }
     for name, measure in measures.items():
         without = np.array([measure(points[:, rest]) for rest in kept])
@@ -55,11 +57,11 @@ def test_variance_shares_are_what_was_put_in() -> None:
     rng = np.random.default_rng(1)
     language, meaning = 2 * rng.normal(size=(40, 1, 8)), rng.normal(size=(1, 400, 8))
     parts = [language, meaning, rng.normal(size=(40, 400, 8))]
-    shares = separation.variance_shares(sum(parts))
+    shares = abx_2_dynamics.variance_shares(sum(parts))
     total = sum(part.var(axis=(0, 1)).sum() for part in parts)
     assert shares["language"] == pytest.approx(language.var(axis=0).sum() / total, abs=0.01)
     assert shares["meaning"] == pytest.approx(meaning.var(axis=1).sum() / total, abs=0.01)
-    noise = separation.variance_shares(rng.normal(size=(6, 50, 8)))
+    noise = abx_2_dynamics.variance_shares(rng.normal(size=(6, 50, 8)))
     assert max(map(abs, noise.values())) < 0.02
 
 
@@ -69,10 +71,10 @@ def test_a_space_can_discriminate_without_being_divided() -> None:
     meaning = rng.normal(size=(1, 60, 8)) * [1] * 8
     shift = np.zeros((3, 1, 8))
     shift[1, 0, 0], shift[2, 0, 1] = 0.3, 0.3
-    shares = separation.variance_shares(meaning + shift)
+    shares = abx_2_dynamics.variance_shares(meaning + shift)
     assert shares["language"] < 0.05 < 0.9 < shares["meaning"]
 
 
 def test_kinds_are_two(points: np.ndarray) -> None:
     with pytest.raises(ValueError, match="no kind 'script'"):
-        separation.silhouettes(points, "script")
+        abx_2_dynamics.silhouettes(points, "script")

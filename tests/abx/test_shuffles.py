@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from xlx.abx import discrimination, shuffles
-from xlx.text.corpora import ParallelCorpus
+import abx_1_validation
+from xlx.measures import abx
+from xlx.text.parallel import ParallelCorpus
 
 N = 60
 DOCUMENTS = np.repeat(np.arange(15), 4)
@@ -42,14 +43,14 @@ def of_parts(text: ParallelCorpus, *parts: str) -> dict[str, np.ndarray]:
 
 
 def scores(states: dict[str, np.ndarray], pairs: list | None = None) -> dict[str, float]:
-    exact = discrimination.exact(states, pairs=pairs)
+    exact = abx.exact(states, pairs=pairs)
     return {task: float(exact.scores[task].mean()) for task in ("LD", "MD")}
 
 
 def spoiled_scores(
     states: dict[str, np.ndarray], text: ParallelCorpus, how: str
 ) -> dict[str, float]:
-    spoiled, _, pairs = shuffles.spoiled(states, text, how, seed=0)
+    spoiled, _, pairs = abx_1_validation.spoiled(states, text, how, seed=0)
     return scores(spoiled, pairs)
 
 
@@ -86,7 +87,10 @@ def test_a_code_of_length_outlives_a_change_of_places(text: ParallelCorpus) -> N
 
 def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) -> None:
     states = {code: np.arange(N)[None, :, None] + 100 * k for k, code in enumerate("abc")}
-    moved = {how: shuffles.spoiled(states, text, how, seed=3) for how in shuffles.SHUFFLES}
+    moved = {
+        how: abx_1_validation.spoiled(states, text, how, seed=3)
+        for how in abx_1_validation.SHUFFLES
+    }
     order = {}
     for how in ("translations", "documents", "lengths"):
         spoiled, kept, pairs = moved[how]
@@ -111,20 +115,20 @@ def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) ->
 def test_a_document_of_one_sentence_is_left_out(text: ParallelCorpus) -> None:
     alone = replace(text, ids=("alone:0", *text.ids[1:]))
     states = {code: np.zeros((1, N, 2)) for code in "abc"}
-    spoiled, kept, _ = shuffles.spoiled(states, alone, "documents", seed=0)
+    spoiled, kept, _ = abx_1_validation.spoiled(states, alone, "documents", seed=0)
     assert kept.tolist() == list(range(1, N))
     assert spoiled["a"].shape == (1, N - 1, 2)
     each = replace(text, ids=tuple(map(str, range(N))))
     with pytest.raises(ValueError, match="toy: no document has two sentences"):
-        shuffles.spoiled(states, each, "documents", seed=0)
+        abx_1_validation.spoiled(states, each, "documents", seed=0)
 
 
 def test_the_table_is_by_layer_and_seed(corpus: ParallelCorpus) -> None:
     named = replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
-    table = shuffles.shuffled_scores(["mini-xlmr"], named, "labels", seed=1)
+    table = abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", seed=1)
     assert table.columns.tolist() == ["model", "shuffle", "task", "layer", "score", "error"]
     assert len(table) == 2 * 7
-    other = shuffles.shuffled_scores(["mini-xlmr"], named, "labels", seed=2)
+    other = abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", seed=2)
     assert (other["score"] != table["score"]).any()
     with pytest.raises(ValueError, match="no shuffle 'odd': choose translations"):
-        shuffles.shuffled_scores(["mini-xlmr"], named, "odd", seed=1)
+        abx_1_validation.shuffled_scores(["mini-xlmr"], named, "odd", seed=1)

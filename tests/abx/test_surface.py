@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from tests.abx.test_discrimination import literal
-from xlx.abx import averages, discrimination, surface
-from xlx.abx.checkpoint_scores import MATCHED
-from xlx.models import embeddings, loading
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import averages, surface
+from xlx.experiment.abx_scores import MATCHED
+from xlx.measures import abx
+from xlx.subjects import loading, states
+from xlx.text.parallel import ParallelCorpus
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +22,8 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 
 def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
     bag = surface.subword_bag("mini-xlmr", grouped)
-    counts = embeddings.bag_of_subwords(loading.load("mini-xlmr"), grouped)
-    table = discrimination.exact(counts).table()
+    counts = states.bag_of_subwords(loading.load("mini-xlmr"), grouped)
+    table = abx.exact(counts).table()
     ours = bag.scores.table()
     for task in ("LD", "MD", "retrieval"):
         expected = table.loc[table["task"] == task, "score"]
@@ -46,7 +47,7 @@ def test_the_second_time_no_vocabulary_is_read(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("xlx.models.loading.load", never)
+    monkeypatch.setattr("xlx.subjects.loading.load", never)
     for model in ("mini-xlmr", encoder):
         again = surface.subword_bag(model, grouped)
         pd.testing.assert_frame_equal(again.table(), bag.table())
@@ -56,9 +57,9 @@ def test_the_second_time_no_vocabulary_is_read(
 
 
 def test_a_centred_bag_has_lost_the_mean_of_each_language(grouped: ParallelCorpus) -> None:
-    counts = embeddings.bag_of_subwords(loading.load("mini-xlmr"), grouped)
+    counts = states.bag_of_subwords(loading.load("mini-xlmr"), grouped)
     dense = {code: rows.toarray() for code, rows in counts.items()}
-    expected = discrimination.exact({code: x - x.mean(axis=0) for code, x in dense.items()})
+    expected = abx.exact({code: x - x.mean(axis=0) for code, x in dense.items()})
     bag = surface.subword_bag("mini-xlmr", grouped, space="centred")
     assert bag.space == "centred"
     for task in ("LD", "MD"):

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xlx.abx import discrimination
-from xlx.abx.triplets import sample_control, sample_triplets
-from xlx.core import statistics
+from xlx.measures import abx, statistics
+from xlx.measures.abx import sample_control, sample_triplets
 
 
 @settings(max_examples=25)
@@ -61,12 +60,10 @@ def test_controls_hold_the_variable_constant_and_score_at_chance(task: str) -> N
     assert (first != second).all()
     assert (second != third).all()
     assert (first != third).all()
-    scores = discrimination.score_triplets(vectors, t)
+    scores = abx.score_triplets(vectors, t)
     low, high = statistics.share_interval(scores.sum(), len(scores), level=0.999)
     assert low < 0.5 < high
-    real = discrimination.score_triplets(
-        vectors, sample_triplets(task, ("a", "b"), 50, 20_000, seed=3)
-    ).mean()
+    real = abx.score_triplets(vectors, sample_triplets(task, ("a", "b"), 50, 20_000, seed=3)).mean()
     assert real > high  # the same vectors, the real task: the check can fail
 
 

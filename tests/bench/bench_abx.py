@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from tests.bench import Row, best_of
-from xlx.abx import discrimination
-from xlx.abx.triplets import sample_triplets
+from xlx.measures import abx
+from xlx.measures.abx import sample_triplets
 
 LANGUAGES = 36
 SENTENCES = 960
@@ -59,7 +59,7 @@ def peak_during(task: Callable[[], object]) -> int:
 def run() -> list[Row]:
     """Rows of the bench's table."""
     languages = vectors()
-    peak = peak_during(lambda: discrimination.exact(languages))
+    peak = peak_during(lambda: abx.exact(languages))
     stacked = torch.from_numpy(np.concatenate(list(languages.values())))
 
     def plain_product() -> None:
@@ -70,10 +70,10 @@ def run() -> list[Row]:
     masks = {"mask": {code: alike.copy() for code in languages}}
     groups = {"documents": np.arange(SENTENCES) // 6}
     exact, plain, without_documents, masked = best_of(
-        lambda: discrimination.exact(languages),
+        lambda: abx.exact(languages),
         plain_product,
-        lambda: discrimination.exact(languages, groups=groups),
-        lambda: discrimination.exact(languages, masks=masks),
+        lambda: abx.exact(languages, groups=groups),
+        lambda: abx.exact(languages, masks=masks),
         rounds=2,
     )
     pair = dict(list(languages.items())[:2])
@@ -81,7 +81,7 @@ def run() -> list[Row]:
     def sampled_pair() -> None:
         for task in ("LD", "MD"):
             draw = sample_triplets(task, tuple(pair), SENTENCES, TRIPLETS, seed=0)
-            discrimination.score_triplets(pair, draw)
+            abx.score_triplets(pair, draw)
 
     (sampled,) = best_of(sampled_pair)
     ratio = sampled * (LANGUAGES * (LANGUAGES - 1) // 2) / exact

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 
 from tests.bench import Row, best_of
-from xlx.models.batching import batches
-from xlx.models.embeddings import embed
-from xlx.models.loading import Encoder, load
-from xlx.text import corpora
+from xlx.subjects.loading import Encoder, load
+from xlx.subjects.states import batches, embed
+from xlx.text import parallel
 
 LANGUAGES = ("en", "de", "zh")
 SENTENCES = 192
@@ -46,7 +45,7 @@ def obvious_loop(encoder: Encoder, sentences: list[str]) -> np.ndarray:
 
 def run() -> list[Row]:
     """Rows of the bench's table."""
-    corpus = corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True)
+    corpus = parallel.load("wmt24pp", LANGUAGES, drop_duplicates=True)
     texts = [list(corpus.sentences[language][:SENTENCES]) for language in LANGUAGES]
     sentences = [sentence for text in texts for sentence in text]
     encoder = load("mini-xlmr", device="cpu")

@@ -13,10 +13,10 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tests.bench import Row, best_of
-from xlx.core.executors import one_thread
-from xlx.core.settings import settings
-from xlx.xprobe import encoder_training, sentence_encoders
-from xlx.xprobe.sentence_encoders import MINI, Sentences
+from xlx.results.executors import one_thread
+from xlx.results.settings import settings
+from xprobe import encoders
+from xprobe.encoders import MINI, Sentences
 
 PARALLEL, EPOCHS = 1000, 2
 
@@ -24,7 +24,7 @@ PARALLEL, EPOCHS = 1000, 2
 class Packed(nn.Module):
     """What `sentence_encoders` has its own LSTMs for, the usual way."""
 
-    def __init__(self, sizes: sentence_encoders.Sizes) -> None:
+    def __init__(self, sizes: encoders.Sizes) -> None:
         super().__init__()
         self.lstm = nn.LSTM(
             sizes.words, sizes.hidden, sizes.layers, batch_first=True, bidirectional=True
@@ -47,19 +47,19 @@ def mapped() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     width = 2 * MINI.hidden
     head = {"weight": np.zeros((3, 4 * width), np.float32), "bias": np.zeros(3, np.float32)}
-    state = sentence_encoders.weights(sentence_encoders.encoder("rnn-max", MINI, 1))
-    english = encoder_training.InferenceEncoder("rnn-max", MINI, state, head, pd.DataFrame())
+    state = encoders.weights(encoders.encoder("rnn-max", MINI, 1))
+    english = encoders.InferenceEncoder("rnn-max", MINI, state, head, pd.DataFrame())
     source, target = some(PARALLEL, rng), some(PARALLEL, rng)
     held_out = (some(30, rng), some(30, rng), np.zeros(30, np.int64))
     options = {"max_epochs": EPOCHS, "patience": EPOCHS, "batch_size": 32}
-    return encoder_training.align(english, source, target, held_out, **options).history
+    return encoders.align(english, source, target, held_out, **options).history
 
 
 def run() -> list[Row]:
     """Rows of the bench's table."""
 
     def packed() -> None:
-        with mock.patch.object(sentence_encoders, "_BiLSTM", Packed):
+        with mock.patch.object(encoders, "_BiLSTM", Packed):
             mapped()
 
     with one_thread(), settings(device="cpu"):

@@ -8,11 +8,11 @@ import tempfile
 
 import numpy as np
 
-import xlx
 from tests.bench import Row, best_of
-from xlx.igap import transferability as tr
-from xlx.models import finetuning
-from xlx.models.finetuning import Job, Recipe
+from xlx.measures import igap
+from xlx.results import settings
+from xlx.subjects import finetuning
+from xlx.subjects.jobs import Job, Recipe
 from xlx.text import examples, labelled, parallel_sets
 
 MODEL = "mini-infoxlm"
@@ -36,7 +36,7 @@ def together() -> list[float]:
         jobs = [Job(MODEL, sets["en"], sets, RECIPE, seed) for seed in SEEDS]
         with (
             tempfile.TemporaryDirectory() as folder,
-            xlx.settings(cache=folder, device="cpu", workers=n_jobs, policy="ignore"),
+            settings.settings(cache=folder, device="cpu", workers=n_jobs, policy="ignore"),
         ):
             finetuning.finetune_all(jobs)
 
@@ -51,10 +51,10 @@ def literal(
     m, n = training.shape
     drawn = rng.integers(0, n, n)
     for wrong in translated.values():
-        for level in tr.TRAINING_ERRORS:
+        for level in igap.TRAINING_ERRORS:
             gaps = []
             for i in range(m):
-                if 0 <= training[i].mean() - level < tr.TOLERANCE:
+                if 0 <= training[i].mean() - level < igap.TOLERANCE:
                     gaps.append(wrong[i, drawn].mean() - training[i, drawn].mean())
             min(gaps, default=None)
 
@@ -67,7 +67,7 @@ def curves() -> tuple[float, float]:
     seeds = np.arange(N_MODELS) % 3
     options = {"n_resamples": N_RESAMPLES, "n_splits": 100}
     ours, theirs = best_of(
-        lambda: tr.igap_curve(training, translated, seeds, **options),
+        lambda: igap.igap_curve(training, translated, seeds, **options),
         lambda: [literal(training, translated, rng) for _ in range(N_LITERAL)],
         rounds=2,
     )

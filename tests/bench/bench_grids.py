@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import torch
 
-import xlx
 from tests.bench import Row, best_of
-from xlx.core.executors import one_thread
-from xlx.mixing import grids, within_across
-from xlx.models import finetuning
-from xlx.models.finetuning import Job, Recipe
+from xlx.experiment import grids
+from xlx.measures import mixing
+from xlx.results import settings
+from xlx.results.executors import one_thread
+from xlx.subjects import finetuning
+from xlx.subjects.jobs import Job, Recipe
 from xlx.text import labelled
 
 MODEL = "mini-infoxlm"
@@ -64,7 +65,7 @@ def asked(folder: str) -> tuple[int, list[float]]:
         shutil.rmtree(cache / "results", ignore_errors=True)
         return grids.evaluate([job], sets)[0].predictions.ravel()
 
-    with xlx.settings(cache=cache, ledger=cache / "ledger", device="cpu", workers=1):
+    with settings.settings(cache=cache, ledger=cache / "ledger", device="cpu", workers=1):
         predicted = ours()
         tuned = finetuning.tuned(job)
         model, tokenizer = tuned.model.eval(), tuned.tokenizer
@@ -99,12 +100,12 @@ def bootstrap() -> tuple[float, float]:
     scores = (rng.random((N_LANGUAGES, N_LANGUAGES, N_EXAMPLES)) < 0.6).astype(float)
     groups = np.arange(N_EXAMPLES) // 3  # hypotheses of a premise
     languages = [f"l{i}" for i in range(N_LANGUAGES)]
-    table = within_across.summary(scores, languages, groups, n_resamples=N_RESAMPLES)
-    drops = table[(table["setting"] == "drop") & (table["language"] != within_across.OVERALL)]
+    table = mixing.summary(scores, languages, groups, n_resamples=N_RESAMPLES)
+    drops = table[(table["setting"] == "drop") & (table["language"] != mixing.OVERALL)]
     estimates = literal(scores, np.zeros(N_EXAMPLES), rng)  # one group: all examples, once
     assert np.allclose(drops["score"], estimates), "the two ways disagree"
     ours, theirs = best_of(
-        lambda: within_across.summary(scores, languages, groups, n_resamples=N_RESAMPLES),
+        lambda: mixing.summary(scores, languages, groups, n_resamples=N_RESAMPLES),
         lambda: [literal(scores, groups, rng) for _ in range(N_LITERAL)],
         rounds=2,
     )

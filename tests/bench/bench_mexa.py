@@ -15,7 +15,7 @@ import torch
 from scipy.spatial.distance import cosine
 
 from tests.bench import Row, best_of
-from xlx.mexa import measures
+from xlx.measures import mexa
 
 LANGUAGES = 203
 SENTENCES = (100, 1000)
@@ -53,13 +53,13 @@ def run() -> Iterator[Row]:
     for dim in DIMS:
         pair = states(100, dim, 1)
         language, pivot = pair["l000"][0], pair["en"][0]
-        assert measures.scores(pair).mu.item() == literal(language, pivot), "the two ways disagree"
+        assert mexa.scores(pair).mu.item() == literal(language, pivot), "the two ways disagree"
         (theirs,) = best_of(lambda pair=(language, pivot): literal(*pair))
         for n in SENTENCES:
             vectors = states(n, dim, LANGUAGES)
             plain = {code: torch.from_numpy(array[0]) for code, array in vectors.items()}
             ours, product = best_of(
-                lambda given=vectors: measures.scores(given),
+                lambda given=vectors: mexa.scores(given),
                 lambda given=plain: [language @ given["en"].T for language in given.values()],
             )
             ratio = (theirs / 100**2) / (ours / (LANGUAGES * n**2))

@@ -13,17 +13,17 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from tests.bench import Row, best_of
-from xlx.models import probes
-from xlx.models.loading import load
-from xlx.models.words import embed_words
-from xlx.text import labelled
+from xlx.measures import probe_training, probes
+from xlx.subjects.loading import load
+from xlx.subjects.words import embed_words
+from xlx.text import labelled, trees
 
 LANGUAGES = ("en", "fi")
 WORDS = {"train": 3000, "validation": 1000, "test": 2000}
 PENALTIES = (0.01, 0.03, 0.1, 0.3)
 
 
-def splits() -> list[probes.Split]:
+def splits() -> list[probe_training.Split]:
     """Training, validation and test split; groups are the layers of one language, then the next."""
     encoder = load("mini-xlmr", device="cpu")
     found = []
@@ -33,14 +33,14 @@ def splits() -> list[probes.Split]:
             part = labelled.load_labelled("POS", language, name)
             embedded = embed_words(encoder, part.sentences)
             tags = [
-                labelled.UPOS.index(part.tags[sentence][word])
+                trees.UPOS.index(part.tags[sentence][word])
                 for sentence, word in zip(embedded.sentence, embedded.word, strict=True)
             ]
             states.append(embedded.states[:, :n])
             labels.append(np.tile(tags[:n], (len(embedded.states), 1)))
         n = max(part.shape[1] for part in states)
         found.append(
-            probes.Split(
+            probe_training.Split(
                 np.concatenate([np.pad(x, ((0, 0), (0, n - x.shape[1]), (0, 0))) for x in states]),
                 np.concatenate(
                     [np.pad(y, ((0, 0), (0, n - y.shape[1])), constant_values=-1) for y in labels]
@@ -50,7 +50,7 @@ def splits() -> list[probes.Split]:
     return found
 
 
-def one_by_one(*parts: probes.Split) -> float:
+def one_by_one(*parts: probe_training.Split) -> float:
     """Mean test accuracy of scikit-learn's probes with the C that is best on the validation split.
 
     ``parts``: training, validation and test split.
@@ -74,14 +74,14 @@ def one_by_one(*parts: probes.Split) -> float:
 def run() -> list[Row]:
     """Rows of the bench's table."""
     parts = splits()
-    fitted = probes.fit(*parts[:2], len(labelled.UPOS), device="cpu")
+    fitted = probes.fit(*parts[:2], len(trees.UPOS), device="cpu")
     reached = probes.accuracy(fitted.predict(parts[2].states), parts[2].labels).mean()
     # Those of scikit-learn draw nothing: one fit is timed, and counted for each seed.
     references: list[float] = []
     with threadpool_limits(1):
         (theirs,) = best_of(lambda: references.append(one_by_one(*parts)), rounds=1)
-    (ours,) = best_of(lambda: probes.fit(*parts[:2], len(labelled.UPOS), device="cpu"))
-    single = theirs / len(PENALTIES) * len(probes.SEEDS)
+    (ours,) = best_of(lambda: probes.fit(*parts[:2], len(trees.UPOS), device="cpu"))
+    single = theirs / len(PENALTIES) * len(probe_training.SEEDS)
     beyond = 100 * (reached - references[0])
     milliseconds = 1000 * ours / fitted.epochs.size
     return [

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.bench import Row
-from xlx.models.embeddings import embed
-from xlx.models.loading import load
-from xlx.models.public import public_models
-from xlx.text import corpora
+from xlx.subjects.identity import public_models
+from xlx.subjects.loading import load
+from xlx.subjects.states import embed
+from xlx.text import parallel
 
 MODEL, SENTENCES, ROUNDS = "multilingual-e5-small", 1_000, 2
 
@@ -28,7 +28,7 @@ def run() -> list[Row]:
         return []
     from sentence_transformers import SentenceTransformer
 
-    corpus = corpora.load("wmt24pp", ["de", "en", "ja", "ru", "tr"], drop_duplicates=True)
+    corpus = parallel.load("wmt24pp", ["de", "en", "ja", "ru", "tr"], drop_duplicates=True)
     sentences = [x for text in corpus.sentences.values() for x in text[: SENTENCES // 5]]
     encoder, other = load(MODEL, device="cpu"), SentenceTransformer(str(folder), device="cpu")
     other.float()

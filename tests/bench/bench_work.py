@@ -12,15 +12,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import xlx
 from tests import toy_results as toy
 from tests.bench import Row
-from xlx.abx import checkpoint_scores
-from xlx.core import work
-from xlx.core.paths import ROOT
-from xlx.models import embeddings, finetuning
-from xlx.models.finetuning import Job, Recipe
-from xlx.text import corpora, labelled
+from xlx.experiment import abx_scores
+from xlx.results import settings, work
+from xlx.results.paths import ROOT
+from xlx.subjects import finetuning, states
+from xlx.subjects.jobs import Job, Recipe
+from xlx.text import labelled, parallel
 
 UNITS = 500
 #: Units of a study, numbers in a value, characters in the arguments of a call.
@@ -65,7 +64,7 @@ def fresh(**changes: object) -> Iterator[None]:
     """A cache with nothing in it, and no ledger."""
     with tempfile.TemporaryDirectory() as folder:
         options = {"cache": folder, "ledger": f"{folder}/none", "progress": False, "device": "cpu"}
-        with xlx.settings(**options, **changes):
+        with settings.settings(**options, **changes):
             yield
 
 
@@ -105,12 +104,12 @@ def checkpoints(n: int, first: int) -> None:
     ``first`` is the first seed of these choices: workers keep embeddings, so each cluster has its
     own.
     """
-    whole = corpora.load("wmt24pp", ["en", "de", "fr", "ru", "tr", "ja"], drop_duplicates=True)
+    whole = parallel.load("wmt24pp", ["en", "de", "fr", "ru", "tr", "ja"], drop_duplicates=True)
     texts = [whole.take(150, seed) for seed in range(first, first + n)]
     options = {"pooling": "mean", "max_length": None}
     work.results(
-        checkpoint_scores.CHECKPOINT,
-        [embeddings.corpus_about("mini-xlmr", text, **options) for text in texts],
+        abx_scores.CHECKPOINT,
+        [states.corpus_about("mini-xlmr", text, **options) for text in texts],
         lambda missing: (([i], ("mini-xlmr", texts[i], options, "raw")) for i in missing),
         alone=True,
     )

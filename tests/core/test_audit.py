@@ -8,11 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from notebooks.run import audit, gathering, journals
 from tests import toy_results as toy
 from tests.core.test_reproduction import MADE, STEMS, House
-from xlx.core import audit, gathering, journals, ledger, work
-from xlx.core.ledger import Entry
-from xlx.models import public
+from xlx.results import ledger, work
+from xlx.results.ledger import Entry
+from xlx.subjects import identity
 
 
 class Audited(House):
@@ -181,8 +182,8 @@ def test_long_runs_are_no_orphans_and_what_cannot_be_computed_is_not_drawn(
 
 def test_absent_models_and_their_twins_are_known_by_their_fingerprints() -> None:
     absent = gathering.absent_models()  # the cache of a test is empty
-    assert set(absent.values()) == set(public.public_models())
-    model = public.public_models()["multilingual-e5-small"]
+    assert set(absent.values()) == set(identity.public_models())
+    model = identity.public_models()["multilingual-e5-small"]
     twin = hashlib.sha256(f"{model.fingerprint} untrained 2\n".encode()).hexdigest()
     assert absent[model.fingerprint] == absent[twin] == model.name
     model.folder.mkdir(parents=True)

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import xlx
 from tests import toy_results as toy
-from xlx.core import executors, work
-from xlx.core.executors import WorkerError
-from xlx.core.paths import ROOT
+from xlx.results import executors, settings, work
+from xlx.results.executors import WorkerError
+from xlx.results.paths import ROOT
 
 distributed = pytest.importorskip("distributed")
 
@@ -37,7 +36,7 @@ if __name__ == "__main__":
 def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A cache and a ledger of the test's own."""
     monkeypatch.setattr(work, "_journal", work._Journal())
-    with xlx.settings(cache=tmp_path / "cache", ledger=tmp_path / "ledger", progress=False):
+    with settings.settings(cache=tmp_path / "cache", ledger=tmp_path / "ledger", progress=False):
         yield
 
 
@@ -59,7 +58,7 @@ def cluster() -> Iterator[str]:
 
 @pytest.fixture
 def there(cluster: str) -> Iterator[None]:
-    with xlx.settings(scheduler=cluster):
+    with settings.settings(scheduler=cluster):
         yield
 
 
@@ -84,7 +83,7 @@ def test_a_cluster_gives_what_this_process_gives(cluster: str, tmp_path: Path) -
         return [*squares, work.result(toy.TABLE, {"rows": 4}, 4)]
 
     here = everything()
-    with xlx.settings(scheduler=cluster, cache=tmp_path / "other"):
+    with settings.settings(scheduler=cluster, cache=tmp_path / "other"):
         there = everything()
     assert len(list((tmp_path / "other").rglob("*.arrow"))) == 6
     assert [work.largest_difference(a, b) for a, b in zip(here, there, strict=True)] == [0.0] * 6
@@ -130,7 +129,7 @@ def test_a_killed_worker_loses_nothing(there: None, cluster: str) -> None:
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "PATIENCE", 0.5)
     with (
-        xlx.settings(scheduler="tcp://127.0.0.1:9"),
+        settings.settings(scheduler="tcp://127.0.0.1:9"),
         pytest.raises(WorkerError, match=r"tcp://127.0.0.1:9 does not answer"),
     ):
         slow(1)
@@ -184,5 +183,5 @@ def test_a_scheduler_that_goes_away_is_named_and_the_client_closed(
 @pytest.mark.parametrize("workers", [None, 1, 3])
 def test_number_of_processes(workers: int | None) -> None:
     for device, default in (("cpu", os.cpu_count()), ("cuda", 1)):
-        with xlx.settings(workers=workers, device=device):
+        with settings.settings(workers=workers, device=device):
             assert executors.n_workers() == (workers or default)

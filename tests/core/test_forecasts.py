@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from xlx.core import forecasts
-from xlx.core.forecasts import Forecast, forecast_file, shown_lines
-from xlx.core.settings import current
+from xlx.results import forecasts
+from xlx.results.forecasts import Forecast, forecast_file, shown_lines
+from xlx.results.settings import current
 
 
 class Clock:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xlx.core import paths
-from xlx.core.languages import ABX, LANGUAGES, TABLE_2, base_code, for_task, lowered, parse_tag
+from xlx.results import paths
+from xlx.text.languages import ABX, LANGUAGES, TABLE_2, base_code, for_task, lowered, parse_tag
 
 
 def table2():

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from xlx.core import ledger
-from xlx.core.ledger import Ask, Cache, Entry, Ledger
-from xlx.core.paths import ROOT
-from xlx.core.provenance import PROVENANCE
-from xlx.core.store import StoreWarning
+from xlx.results import ledger
+from xlx.results.ledger import Ask, Cache, Entry, Ledger
+from xlx.results.paths import ROOT
+from xlx.results.provenance import PROVENANCE
+from xlx.results.store import StoreWarning
 
 MADE = dict.fromkeys(PROVENANCE, "x") | {"threads": 2, "seconds": 1.5}
 DTYPES = st.sampled_from(["int8", "int16", "int64", "uint16", "float16", "float32", "float64", "?"])
@@ -190,7 +190,7 @@ def test_a_cache_file_under_another_name_is_not_used(tmp_path: Path) -> None:
 def test_two_processes_may_write_the_same_entry(tmp_path: Path) -> None:
     code = """
 import pathlib, sys, numpy as np
-from xlx.core.ledger import Ask, Cache
+from xlx.results.ledger import Ask, Cache
 cache, ask = Cache(pathlib.Path(sys.argv[1])), Ask("toy", {"b": 1.25, "a": ["x"]}, 3)
 for _ in range(20):
     cache.put(ask, {"x": np.full(5000, 3.0)})

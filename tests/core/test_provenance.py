@@ -7,8 +7,9 @@ from types import ModuleType
 
 import pytest
 
-from xlx.abx import discrimination, series
-from xlx.core import provenance
+from xlx.experiment import abx_scores
+from xlx.measures import abx
+from xlx.results import provenance
 
 SOURCE = '''
 """A module."""
@@ -103,10 +104,10 @@ def test_the_code_that_called_code_calls_moves_it(hashed) -> None:
 
 
 def test_results_do_not_hang_on_what_keeps_and_draws_them() -> None:
-    names = {name.split(".")[2] for name in provenance._closure(discrimination.exact)}
+    names = {name.split(".")[2] for name in provenance._closure(abx.exact)}
     assert "similarity" in names
     assert not names & {"store", "work", "plots", "settings"}
-    assert provenance.code_hash(discrimination.exact) != provenance.code_hash(series.history)
+    assert provenance.code_hash(abx.exact) != provenance.code_hash(abx_scores.history)
 
 
 def test_the_environment_names_everything() -> None:

@@ -14,21 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import xlx
+from notebooks.run import gathering, journals, reproduction, runner
+from notebooks.run.gathering import GatheringError
 from tests import toy_results as toy
-from xlx.core import (
-    executors,
-    gathering,
-    journals,
-    ledger,
-    paths,
-    provenance,
-    reproduction,
-    run,
-    work,
-)
-from xlx.core.gathering import GatheringError
-from xlx.core.ledger import Cache, Entry, Ledger
+from xlx.results import executors, ledger, paths, provenance, settings, work
+from xlx.results.ledger import Cache, Entry, Ledger
 
 MADE = dict.fromkeys(provenance.PROVENANCE, "x") | {"threads": 2, "seconds": 1.0}
 #: Notebook → numbers that it asks for: counted, and their squares.
@@ -48,13 +38,13 @@ def execute(stem: str, build: Path) -> None:
 
     options = {"ledger": root / "results", "device": "cpu", "progress": False}
     told = {name.lower(): os.environ[f"XLX_{name}"] for name in ("POLICY", "CACHE")}
-    with xlx.settings(**options, **told):
+    with settings.settings(**options, **told):
         work.results(toy.COUNTED, abouts, slowly, alone=True)
         work.results(
             toy.SQUARES, abouts, lambda missing: [(missing, [numbers[i] for i in missing])]
         )
     if os.environ.get("TOY_FAILS") == stem:
-        raise run.NotebookFailed(f"{stem} failed in cell [2]: ValueError: no Klingon")
+        raise runner.NotebookFailed(f"{stem} failed in cell [2]: ValueError: no Klingon")
 
 
 def places(root: Path) -> dict[str, Path]:
@@ -278,7 +268,7 @@ def test_units_are_reproduced_and_absent_models_are_not(
 
 def test_a_unit_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(paths, "DATA", tmp_path)
-    with pytest.raises(run.NotebookFailed, match=r"run:toy failed .status 2."):
+    with pytest.raises(runner.NotebookFailed, match=r"run:toy failed .status 2."):
         reproduction.run_unit("run:toy", tmp_path)
 
 
@@ -324,7 +314,7 @@ import sys
 from pathlib import Path
 from tests import toy_results as toy
 from tests.core.test_reproduction import execute, places
-from xlx.core import gathering, paths, provenance, reproduction, run, work
+from xlx.results import gathering, paths, provenance, reproduction, run, work
 gathering.kinds = reproduction.kinds = lambda: work.KINDS
 provenance.environment = toy.environment
 vars(paths).update(places(Path(sys.argv[1])))
@@ -369,7 +359,7 @@ def test_a_scheduler_that_does_not_answer_is_named_at_once(
 ) -> None:
     monkeypatch.setattr(executors, "PATIENCE", 0.5)
     with (
-        xlx.settings(scheduler="tcp://127.0.0.1:9"),
+        settings.settings(scheduler="tcp://127.0.0.1:9"),
         pytest.raises(executors.WorkerError, match="does not answer"),
     ):
         house.reproduce()

@@ -13,7 +13,8 @@ import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from xlx.core import journals, paths, profiles, run
+from notebooks.run import journals, profiles, runner
+from xlx.results import paths
 
 PARAMETERS = """\
 profile = "mini"  # which parameters these are
@@ -87,7 +88,7 @@ def test_a_kernel_has_its_values_its_folder_and_knows_where_to_note_and_draw(
     journal.parent.mkdir(parents=True)
     journal.write_text("of the last run\n")
     monkeypatch.setenv("XLX_POLICY", "only")
-    assert ast.literal_eval(printed(run.execute("abx-1-one", "paper", build=house.build))) == [
+    assert ast.literal_eval(printed(runner.execute("abx-1-one", "paper", build=house.build))) == [
         "paper", 1000, ["en", "de"], str(house.notebooks),
         "abx-1-one", str(journal.parent), str(paths.FIGURES), "only",
     ]  # fmt: skip
@@ -100,16 +101,16 @@ def test_stored_outputs_are_those_of_the_run_and_of_no_other_notebook(house: Hou
     cells = "for i in range(3):\n    print(i, flush=True)", "6 * 7"
     source = house.notebook(*cells)
     before = nbformat.read(source, as_version=4)
-    assert run.main(["abx-1-one", "--store"]) == 2
+    assert runner.main(["abx-1-one", "--store"]) == 2
     assert "run abx-1-one under profile mini first" in capsys.readouterr().err
     (house.build / "mini").mkdir(parents=True)
     for stale in ("abx-1-one.failed.ipynb", ".abx-1-one.running.ipynb"):  # of a killed run
         (house.build / "mini" / stale).touch()
-    assert run.main(["notebooks/abx-1-one.ipynb"]) == 0
+    assert runner.main(["notebooks/abx-1-one.ipynb"]) == 0
     assert "abx-1-one: " in capsys.readouterr().out
     assert house.left() == ["abx-1-one.ipynb"]
 
-    assert run.main(["abx-1-one", "--store"]) == 0
+    assert runner.main(["abx-1-one", "--store"]) == 0
     after = nbformat.read(source, as_version=4)
     assert printed(source) == "0\n1\n2\n"
     assert after.cells[3].outputs[0].data["text/plain"] == "42"
@@ -122,14 +123,14 @@ def test_stored_outputs_are_those_of_the_run_and_of_no_other_notebook(house: Hou
 
     house.notebook(*cells[1:])
     with pytest.raises(profiles.NotebookError, match="has other cells"):
-        run.store_outputs("abx-1-one", build=house.build)
+        runner.store_outputs("abx-1-one", build=house.build)
 
 
 def test_a_failed_notebook_is_kept_under_another_name(house: House, capsys) -> None:
     house.notebook("print('so far')", "raise ValueError('no Klingon\\nand more')")
     (house.build / "mini").mkdir(parents=True)
     (house.build / "mini" / "abx-1-one.ipynb").touch()  # of an earlier run
-    assert run.main(["abx-1-one"]) == 1
+    assert runner.main(["abx-1-one"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "abx-1-one failed in cell [3]: ValueError: no Klingon (traceback in" in line
     assert house.left() == ["abx-1-one.failed.ipynb"]
@@ -138,8 +139,8 @@ def test_a_failed_notebook_is_kept_under_another_name(house: House, capsys) -> N
 
 def test_a_dying_kernel_is_a_failure(house: House) -> None:
     house.notebook("import os\nos._exit(1)")
-    with pytest.raises(run.NotebookFailed, match=r"abx-1-one failed: DeadKernelError"):
-        run.execute("abx-1-one", build=house.build)
+    with pytest.raises(runner.NotebookFailed, match=r"abx-1-one failed: DeadKernelError"):
+        runner.execute("abx-1-one", build=house.build)
     assert set(house.left()) <= {"abx-1-one.failed.ipynb"}
 
 
@@ -153,15 +154,15 @@ def test_a_full_disk_is_a_failure_and_leaves_no_finished_notebook(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(papermill, "execute_notebook", full)
-    with pytest.raises(run.NotebookFailed, match="No space left on device"):
-        run.execute("abx-1-one", build=house.build)
+    with pytest.raises(runner.NotebookFailed, match="No space left on device"):
+        runner.execute("abx-1-one", build=house.build)
     assert house.left() == ["abx-1-one.failed.ipynb"]
 
 
 START = """
 import sys
 from pathlib import Path
-from xlx.core import paths, run
+from xlx.results import paths, run
 paths.NOTEBOOKS, build = Path(sys.argv[1]), Path(sys.argv[2])
 paths.PROFILES = paths.NOTEBOOKS / "profiles"
 with run.stopped_by_sigterm():
@@ -214,7 +215,7 @@ def test_bad_calls_end_in_one_line(house: House, capsys) -> None:
         (["abx-1-one"], "unknown key 'nothing' in the defaults of mini.yaml"),
         (["abx-1-one", "--profile", "mimi"], "no profile 'mimi': did you mean 'mini'? There is"),
     ):
-        assert run.main(arguments) == 2
+        assert runner.main(arguments) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert says in line
     assert not house.build.exists()
@@ -223,7 +224,7 @@ def test_bad_calls_end_in_one_line(house: House, capsys) -> None:
 def test_working_copies_follow_the_notebooks_until_they_are_changed(
     house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    playground, lay = tmp_path / "playground", run.play
+    playground, lay = tmp_path / "playground", runner.play
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     stems = ["abx-1-one", "abx-2-two"]
     sources = {stem: house.notebook(stem=stem) for stem in stems}
@@ -291,7 +292,7 @@ def test_a_bad_profile_is_one_sentence(house: House, text: str, message: str) ->
     house.notebook()
     house.profile("paper", text)
     with pytest.raises(profiles.NotebookError) as error:
-        run.execute("abx-1-one", "paper", build=house.build)
+        runner.execute("abx-1-one", "paper", build=house.build)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not house.build.exists(), "nothing may run, or be written, under a bad profile"

@@ -9,8 +9,8 @@ import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
 
-from xlx.core import statistics
-from xlx.core.statistics.correlations import _resampled
+from xlx.measures import regressions, statistics
+from xlx.measures.statistics import _resampled
 
 
 def test_jackknife_of_an_order_two_score_is_leaving_one_out() -> None:
@@ -293,7 +293,7 @@ def transfer(n: int, seed: int, *, shared: bool = True, slope: float = 0.5) -> p
 PAIR = ("source", "target")
 
 
-def of(found: statistics.Regression, term: str, errors: str = "classical") -> pd.Series:
+def of(found: regressions.Regression, term: str, errors: str = "classical") -> pd.Series:
     table = found.table
     return table[(table["term"] == term) & (table["errors"] == errors)].iloc[0]
 
@@ -301,7 +301,7 @@ def of(found: statistics.Regression, term: str, errors: str = "classical") -> pd
 def test_regression_by_hand() -> None:
     # x = 1..5, y = 2 4 5 4 5: slope 6 / 10, intercept 2.2, squared residuals 2.4, total 6
     table = pd.DataFrame({"x": [1, 2, 3, 4, 5], "y": [2, 4, 5, 4, 5]})
-    found = statistics.regression(table, "y", ["x"])
+    found = regressions.regression(table, "y", ["x"])
     slope, intercept = of(found, "x"), of(found, "intercept")
     assert slope["coefficient"] == pytest.approx(0.6)
     assert intercept["coefficient"] == pytest.approx(2.2)
@@ -323,7 +323,7 @@ def test_regression_by_hand() -> None:
 
 def test_regression_is_the_formula_of_statsmodels() -> None:
     table = transfer(9, 1)
-    found = statistics.regression(table, "accuracy", ["LD", "MD"])
+    found = regressions.regression(table, "accuracy", ["LD", "MD"])
     fit = smf.ols("accuracy ~ LD + MD", table).fit()
     classical = found.table[found.table["errors"] == "classical"]
     assert classical["term"].tolist() == ["intercept", "LD", "MD"]
@@ -343,7 +343,7 @@ def test_regression_is_the_formula_of_statsmodels() -> None:
 
 def test_fixed_effects_are_intercepts_of_every_name() -> None:
     table = transfer(8, 4)
-    found = statistics.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR, effects=PAIR)
+    found = regressions.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR, effects=PAIR)
     fit = smf.ols("accuracy ~ LD + MD + C(source) + C(target)", table).fit()
     classical = found.table[found.table["errors"] == "classical"]
     assert classical["term"].tolist() == ["LD", "MD"]
@@ -360,12 +360,12 @@ def test_fixed_effects_are_intercepts_of_every_name() -> None:
     assert of(found, "LD")["vif"] == pytest.approx(1 / (1 - left.rsquared))
     easy = table.assign(easy=table.groupby("target")["LD"].transform("mean"))
     with pytest.raises(ValueError, match="of LD, easy, source, target one follows"):
-        statistics.regression(easy, "accuracy", ["LD", "easy"], effects=PAIR)
+        regressions.regression(easy, "accuracy", ["LD", "easy"], effects=PAIR)
 
 
 def test_leverage_and_cook_are_what_leaving_a_row_out_does() -> None:
     table = transfer(5, 2)
-    found = statistics.leverage(table, "accuracy", ["LD", "MD"])
+    found = regressions.leverage(table, "accuracy", ["LD", "MD"])
     x = np.column_stack([np.ones(len(table)), table[["LD", "MD"]]])
     y = table["accuracy"].to_numpy()
     bread = np.linalg.inv(x.T @ x)
@@ -383,13 +383,13 @@ def test_leverage_and_cook_are_what_leaving_a_row_out_does() -> None:
 def test_explained_is_the_variance_between_groups() -> None:
     rng = np.random.default_rng(7)
     table = pd.DataFrame({"script": rng.integers(0, 3, 60).astype(str), "LD": rng.normal(size=60)})
-    share, adjusted = statistics.explained(table, "LD", ["script"])
+    share, adjusted = regressions.explained(table, "LD", ["script"])
     means = table.groupby("script")["LD"].transform("mean")
     within = ((table["LD"] - means) ** 2).sum() / ((table["LD"] - table["LD"].mean()) ** 2).sum()
     assert share == pytest.approx(1 - within)
     assert adjusted == pytest.approx(1 - within * 59 / 57)
-    assert statistics.explained(table.assign(script="Latn"), "LD", ["script"]) == (0, 0)
-    every = statistics.explained(table.assign(script=range(60)), "LD", ["script"])
+    assert regressions.explained(table.assign(script="Latn"), "LD", ["script"]) == (0, 0)
+    every = regressions.explained(table.assign(script=range(60)), "LD", ["script"])
     assert every[0] == 1
     assert np.isnan(every[1])
 
@@ -418,7 +418,7 @@ def with_own(seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize("make", [lambda: transfer(7, 1), lambda: with_own(1)])
 def test_clustered_errors_are_the_literal_formulas(make: Callable) -> None:
     table = make()
-    found = statistics.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR)
+    found = regressions.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR)
     n = len(table)
     rest = (n - 1) / (n - 3)
     n_pairs = len(table[list(PAIR)].drop_duplicates())
@@ -445,7 +445,7 @@ def test_a_negative_variance_is_repaired_and_told() -> None:
     rng = np.random.default_rng(0)
     for _ in range(100):  # independent errors: what is taken off is as large as what there is
         table = transfer(5, 0).assign(accuracy=rng.normal(size=20))
-        found = statistics.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR)
+        found = regressions.regression(table, "accuracy", ["LD", "MD"], clusters=PAIR)
         if "clustered" in found.repaired:
             break
     assert "clustered" in found.repaired
@@ -464,7 +464,7 @@ def coverage(shared: bool) -> dict[str, float]:
     held = []
     for seed in range(100):
         table = transfer(18, seed, shared=shared)
-        view = statistics.regression(table, "accuracy", ["LD"], clusters=PAIR).table
+        view = regressions.regression(table, "accuracy", ["LD"], clusters=PAIR).table
         view = view[view["term"] == "LD"].set_index("errors")
         held.append((view["low"] <= 0.5) & (view["high"] >= 0.5))
     return pd.DataFrame(held).mean().to_dict()
@@ -498,12 +498,12 @@ def test_regressions_that_cannot_be_are_named(change: dict, says: str) -> None:
     rows = change.pop("rows", 30)
     table = transfer(6, 0).assign(**change).head(rows)
     with pytest.raises(ValueError, match=says):
-        statistics.regression(table, "accuracy", predictors, clusters=clusters)
+        regressions.regression(table, "accuracy", predictors, clusters=clusters)
 
 
 def test_a_row_with_a_term_of_its_own_has_no_robust_error() -> None:
     table = transfer(5, 0).assign(only=[1.0] + [0.0] * 19)
-    found = statistics.regression(table, "accuracy", ["LD", "only"]).table
+    found = regressions.regression(table, "accuracy", ["LD", "only"]).table
     assert found.loc[found["errors"] == "robust", "error"].isna().all()
     assert found.loc[found["errors"] == "classical", "error"].notna().all()
 
@@ -527,7 +527,7 @@ def literal_double_semi_partialling(table: pd.DataFrame, orders: Sequence) -> fl
 def test_permutation_regression_is_the_literal_one() -> None:
     table = transfer(5, 4, slope=0.1).sample(frac=1, random_state=1)  # order must not matter
     exact = literal_double_semi_partialling(table, list(itertools.permutations(range(5)))[1:])
-    found = statistics.permutation_regression(table, "accuracy", ["LD", "MD"], seed=1)
+    found = regressions.permutation_regression(table, "accuracy", ["LD", "MD"], seed=1)
     one = found.set_index("term").loc["LD"]
     assert found["term"].tolist() == ["LD", "MD"]
     assert one["p_value"] == pytest.approx(exact, abs=0.015)
@@ -542,15 +542,17 @@ def test_permutation_regression_of_unordered_pairs_is_that_of_both_orders() -> N
     pairs = pairs.sample(frac=1, random_state=3)
     both = pd.concat([pairs, pairs.rename(columns={"source": "target", "target": "source"})])
     options = {"n_permutations": 499, "seed": 5}
-    once = statistics.permutation_regression(pairs, "MD", ["LD"], **options)
-    twice = statistics.permutation_regression(both, "MD", ["LD"], **options)
+    once = regressions.permutation_regression(pairs, "MD", ["LD"], **options)
+    twice = regressions.permutation_regression(both, "MD", ["LD"], **options)
     assert once["p_value"][0] == twice["p_value"][0]
 
 
 def test_permutations_reject_nothing_as_often_as_they_say() -> None:
     def p_value(slope: float, seed: int) -> float:
         table, options = transfer(12, seed, slope=slope), {"n_permutations": 199, "seed": seed}
-        return statistics.permutation_regression(table, "accuracy", ["LD"], **options)["p_value"][0]
+        return regressions.permutation_regression(table, "accuracy", ["LD"], **options)["p_value"][
+            0
+        ]
 
     p_values = np.array([p_value(0, seed) for seed in range(200)])
     assert (p_values <= 0.05).mean() < 0.1
@@ -569,23 +571,23 @@ def test_permutations_reject_nothing_as_often_as_they_say() -> None:
 )
 def test_permutations_need_all_pairs(make: Callable, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        statistics.permutation_regression(make(transfer(5, 0)), "accuracy", ["LD"])
+        regressions.permutation_regression(make(transfer(5, 0)), "accuracy", ["LD"])
 
 
 def test_fitted_line_is_the_prediction_of_statsmodels() -> None:
     table = transfer(6, 0)
-    found = statistics.fitted_line(table, "LD", "accuracy")
+    found = regressions.fitted_line(table, "LD", "accuracy")
     assert (found["x"].min(), found["x"].max()) == (table["LD"].min(), table["LD"].max())
     predicted = (
         smf.ols("accuracy ~ LD", table).fit().get_prediction(pd.DataFrame({"LD": found["x"]}))
     )
     np.testing.assert_allclose(found["y"], predicted.predicted_mean)
     np.testing.assert_allclose(found[["low", "high"]], predicted.conf_int())
-    wide = statistics.fitted_line(table, "LD", "accuracy", clusters=PAIR, errors="dyadic")
+    wide = regressions.fitted_line(table, "LD", "accuracy", clusters=PAIR, errors="dyadic")
     np.testing.assert_allclose(wide["y"], found["y"])
     assert (wide["high"] - wide["low"] > found["high"] - found["low"]).all()
     with pytest.raises(ValueError, match="choose classical, robust"):
-        statistics.fitted_line(table, "LD", "accuracy", errors="dyadic")
+        regressions.fitted_line(table, "LD", "accuracy", errors="dyadic")
 
 
 def literal_wilcoxon(differences: Sequence[float]) -> float:

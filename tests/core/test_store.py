@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlx.core import store
-from xlx.core.paths import ROOT
-from xlx.core.store import EMPTY_SEAL, Damaged, StoreError, write_whole, written_whole
+from xlx.results import store
+from xlx.results.paths import ROOT
+from xlx.results.store import EMPTY_SEAL, Damaged, StoreError, write_whole, written_whole
 
 
 @pytest.mark.parametrize("bad", [float("nan"), Path("a"), object(), {1: 2}, b"x", np.arange(2)])
@@ -105,7 +105,7 @@ def test_a_folder_that_is_a_file_gets_one_sentence(tmp_path: Path) -> None:
 def test_a_killed_process_leaves_nothing_that_is_taken_for_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     code = (
-        "import os, pathlib, signal, sys; from xlx.core import store\n"
+        "import os, pathlib, signal, sys; from xlx.results import store\n"
         "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "store.write_whole(pathlib.Path(sys.argv[1]), b'killed')"
     )

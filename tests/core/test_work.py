@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import xlx
 from tests import toy_results as toy
-from xlx.core import ledger, provenance, store, work
-from xlx.core.ledger import Ask, Cache
-from xlx.core.paths import ROOT
+from xlx.results import ledger, provenance, settings, store, work
+from xlx.results.ledger import Ask, Cache
+from xlx.results.paths import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +23,7 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A cache and a ledger of the test's own, and a journal that nobody has written to."""
     monkeypatch.setattr(work, "_journal", work._Journal())
     work._ledger.cache_clear()
-    with xlx.settings(
+    with settings.settings(
         cache=tmp_path / "cache", ledger=tmp_path / "ledger", policy="use", progress=False
     ):
         yield
@@ -109,7 +108,7 @@ def test_only_takes_the_ledger_and_names_what_it_lacks(
     monkeypatch.setenv("XLX_NOTEBOOK", "abx-2-dynamics")
     ship(0, 0)
     asked(3)  # now in the cache
-    with xlx.settings(policy="only"):
+    with settings.settings(policy="only"):
         assert asked(1) == [0]
         with pytest.raises(work.MissingResultError) as told:
             asked(3)
@@ -122,13 +121,13 @@ def test_ignore_computes_what_the_ledger_has_and_goes_on_where_it_stopped(
 ) -> None:
     ship(0, 77)
     for _ in range(2):
-        with xlx.settings(policy="ignore"):
+        with settings.settings(policy="ignore"):
             assert asked(2) == [0, 1]
     assert n_computed() == 2
 
 
 def test_means_are_kept_on_the_machine_under_every_policy(asked, n_computed) -> None:
-    with xlx.settings(policy="only"):
+    with settings.settings(policy="only"):
         for _ in range(2):
             assert asked(2, toy.MEANS) == [0, 1]
     assert n_computed() == 2
@@ -143,7 +142,7 @@ def test_kinds_are_told_apart_by_version_and_name() -> None:
 
 
 def test_processes_give_the_same_and_write_nothing_themselves(asked, tmp_path: Path) -> None:
-    with xlx.settings(workers=2):
+    with settings.settings(workers=2):
         assert asked(4, toy.SIDE) == list(range(4))
     entry = kept(tmp_path, toy.SIDE, 3)
     assert entry.made["seconds"] >= 0
@@ -188,7 +187,7 @@ def test_a_torn_cache_file_is_computed_again(asked, n_computed, tmp_path: Path) 
 RUN = """
 import sys, xlx
 from tests import toy_results as toy
-from xlx.core import provenance, work
+from xlx.results import provenance, work
 provenance.environment = toy.environment
 with xlx.settings(cache=sys.argv[1], ledger=sys.argv[1] + "/none", progress=False, device="cpu"):
     work.results(
@@ -232,12 +231,12 @@ def test_the_audit_computes_again_and_writes_down_how_far_it_is(
     asked, ship, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: int, apart: float
 ) -> None:
     journal = journal_of(tmp_path, monkeypatch, ship(0, stored))
-    with xlx.settings(policy="only"):
+    with settings.settings(policy="only"):
         assert asked(1) == [stored]  # what is shown is what is shipped
     assert [line["apart"] for line in journal() if "apart" in line] == [apart]
     if apart:
         with (
-            xlx.settings(policy="verify"),
+            settings.settings(policy="verify"),
             pytest.raises(work.NotReproducedError, match=r"differs by 1 .*raise its version"),
         ):
             asked(1)
@@ -305,7 +304,7 @@ def test_what_cannot_be_computed_here_is_taken_as_it_is(ship, monkeypatch) -> No
         return [([i], (i,)) for i in missing]
 
     for policy in ("use", "only", "verify", "ignore"):
-        with xlx.settings(policy=policy):
+        with settings.settings(policy=policy):
             stored, absent = work.results(
                 toy.COUNTED, abouts(2), calls, alone=True, uncomputable=[0, 1]
             )

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
+import models_1_family
 from tests import tiny, toy
-from xlx.family import members
-from xlx.models import loading
+from xlx.subjects import loading
 
 SHIPPED = ["mini-xlmr", "mini-mbert", "mini-llama-bi2"]
 
 
 @pytest.fixture(scope="module")
-def vocabularies() -> members.Vocabularies:
-    return members.distinct_vocabularies(SHIPPED)
+def vocabularies() -> models_1_family.Vocabularies:
+    return models_1_family.distinct_vocabularies(SHIPPED)
 
 
 @pytest.fixture

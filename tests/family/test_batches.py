@@ -6,19 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from family.batches import NO_LABEL, Batch, Batches, held_out_batches, mask, next_subword, pad
+from family.recipes import MemberRecipe
 from tests import toy
-from xlx.family.batches import (
-    NO_LABEL,
-    Batch,
-    Batches,
-    held_out_batches,
-    mask,
-    next_subword,
-    pad,
-)
-from xlx.family.pretraining_text import Lines, PretrainingText
-from xlx.family.recipes import MemberRecipe
-from xlx.family.vocabulary import BOS, EOS, PAD
+from xlx.text.pretraining_text import BOS, EOS, PAD, Lines, PretrainingText
 
 
 @pytest.fixture(scope="module")

@@ -7,20 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import models_1_family
 from tests import toy
 from tests.family.conftest import SHIPPED
-from xlx.family import loss_tables, members
 
 
 def test_loss_tables_of_several(tmp_path: Path) -> None:
     names = [toy.member_files(tmp_path, name) for name in ("mini-xlmr", "mini-mbert")]
-    losses = loss_tables.losses(names)
+    losses = models_1_family.losses(names)
     assert list(losses) == ["model", "step", "tokens", "objective", "loss"]
     assert losses.groupby("model", sort=False)["loss"].apply(list).to_dict() == {
         "mini-xlmr": [5.0, 4.0],
         "mini-mbert": [5.0, 4.0],
     }
-    held = loss_tables.held_out(names)
+    held = models_1_family.held_out(names)
     assert set(held["step"]) == {20}  # the last checkpoint alone
     assert len(held) == 4
 
@@ -31,7 +31,7 @@ def test_a_plateau_ends_where_the_mean_of_the_masked_loss_falls() -> None:
     rows = [("a", 50 * k, 100 * k, "mlm", loss) for k, loss in enumerate(falls, start=1)]
     rows += [("a", 50, 100, "clm", 1.0), ("b", 50, 100, "mlm", 5.3), ("b", 100, 200, "mlm", 5.2)]
     curves = pd.DataFrame(rows, columns=["model", "step", "tokens", "objective", "loss"])
-    table = loss_tables.plateau_ends(curves, below=5.0, rows=3)
+    table = models_1_family.plateau_ends(curves, below=5.0, rows=3)
     literal = min(k for k in range(2, len(falls)) if sum(falls[k - 2 : k + 1]) / 3 < 5.0)
     assert table.loc["a"].tolist() == [50 * (literal + 1), 100 * (literal + 1)]
     assert table.loc["b"].isna().all()
@@ -45,18 +45,18 @@ def test_final_losses_are_those_of_the_last_step() -> None:
         ("b", 100, "tlm", 6.0),
         ("a", 80, "mlm", 4),
     ]
-    ends = loss_tables.final_losses(
+    ends = models_1_family.final_losses(
         pd.DataFrame(rows, columns=["model", "step", "objective", "loss"])
     )
     assert ends.index.tolist() == ["b", "a"]
     assert ends.loc["b"].tolist() == [5.0, 6.0]
 
 
-def test_held_out_losses_are_grouped(vocabularies: members.Vocabularies) -> None:
-    losses = loss_tables.grouped_losses(SHIPPED, vocabularies)
+def test_held_out_losses_are_grouped(vocabularies: models_1_family.Vocabularies) -> None:
+    losses = models_1_family.grouped_losses(SHIPPED, vocabularies)
     groups = losses.groupby("model", sort=False)["group"].first().tolist()
     assert groups == ["masked, BPE", "masked, WordPiece", "next, BPE"]
-    row = loss_tables.held_out_table(losses).loc["masked, BPE", "mini-xlmr"]
+    row = models_1_family.held_out_table(losses).loc["masked, BPE", "mini-xlmr"]
     loss = losses[losses["model"] == "mini-xlmr"].set_index("language")["loss"]
     assert row["English"] == loss["en"]
     assert row["mean of the others"] == pytest.approx(loss.drop("en").mean())
@@ -71,7 +71,7 @@ def write_losses(name: str, rows: Sequence[tuple[int, str, float]]) -> None:
 def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
     small, bert, large, decoder, _ = cut_alike
     write_losses(large, [(20, "de", 5.65), (20, "en", 4.95)])
-    table = loss_tables.beside({large: small, bert: small, decoder: small})
+    table = models_1_family.beside({large: small, bert: small, decoder: small})
     assert len(table) == 1  # neither another vocabulary nor another objective
     row = table.iloc[0]
     assert (row["model"], row["reference"]) == ("mini-xlmr-large", "mini-xlmr")
@@ -95,9 +95,9 @@ def test_losses_stand_beside_what_runs_of_a_recipe_differ_by(
     write_losses(longer, [(20, "de", 5.4), (20, "en", 4.9), (40, "de", 4.0)])  # of 5.15
     # a run beside itself: it differs by nothing, and that counts
     runs = {"mini-xlmr": (small, [again, longer]), "mini-xlm": (other, [other])}
-    sd, freedom = loss_tables.loss_spread(runs)
+    sd, freedom = models_1_family.loss_spread(runs)
     squares = sum((mean - 5.2833333) ** 2 for mean in (5.25, 5.45, 5.15))
     assert (sd, freedom) == (pytest.approx(np.sqrt(squares / 3)), 3)
-    assert loss_tables.loss_spread(runs | {"alone": (large, [])}) == (sd, freedom)
-    (row,) = loss_tables.beside({large: small}, runs).to_dict("records")
+    assert models_1_family.loss_spread(runs | {"alone": (large, [])}) == (sd, freedom)
+    (row,) = models_1_family.beside({large: small}, runs).to_dict("records")
     assert row["between runs"] == pytest.approx(3.182446 * np.sqrt(2) * sd)  # Student's t, 3 df

@@ -7,13 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import models_1_family
+from family import vocabulary
+from family.recipes import RECIPES, describe
 from tests import tiny, toy
 from tests.family.conftest import SHIPPED
-from xlx.core import paths
-from xlx.family import loss_tables, members, pretraining_text, vocabulary
-from xlx.family.recipes import RECIPES, describe
-from xlx.models import loading
-from xlx.text.corpora import ParallelCorpus
+from xlx.results import paths
+from xlx.subjects import loading
+from xlx.text import pretraining_text
+from xlx.text.parallel import ParallelCorpus
 
 TEXT = {
     "en": ("Too short.", "A sentence of fifty or so characters, as it is due.", "And a last one."),
@@ -31,7 +33,7 @@ def test_the_overview_tells_what_members_are_and_cost(
     monkeypatch.setattr(paths, "MODELS", tmp_path / "shipped")
     toy.member_files(tmp_path / "shipped", "mini-xlm")
     decoder = toy.member_files(tmp_path, "mini-llama-en95", run=False)
-    table = members.overview(["mini-xlm", decoder]).set_index("model")
+    table = models_1_family.overview(["mini-xlm", decoder]).set_index("model")
     assert list(table.index) == ["mini-xlm", "mini-llama-en95"]  # a path is no name
     assert list(table) == [
         "architecture", "objectives", "layers", "width", "English", "parameters", "subwords_seen",
@@ -48,26 +50,26 @@ def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
     for name in (str(tmp_path / "mine"), "somebody/something"):
-        row = members.overview([name]).iloc[0]
+        row = models_1_family.overview([name]).iloc[0]
         assert row["model"] == name.removeprefix(f"{tmp_path}/")
         assert row.drop("model").isna().all()
-        assert members.recipe(name) is None
-        assert loss_tables.losses([name]).empty
-        assert loss_tables.held_out([name]).empty
-        assert members.recipe_differences({name: "mini-xlmr", "mini-xlmr": name}).empty
-        assert members.readers([name]) == members.decoders([name]) == []
-    assert members.passes([], {"en": 20}).empty
+        assert models_1_family.recipe(name) is None
+        assert models_1_family.losses([name]).empty
+        assert models_1_family.held_out([name]).empty
+        assert models_1_family.recipe_differences({name: "mini-xlmr", "mini-xlmr": name}).empty
+        assert models_1_family.readers([name]) == models_1_family.decoders([name]) == []
+    assert models_1_family.passes([], {"en": 20}).empty
 
 
 def test_a_run_without_weights_lies_where_its_record_does(tmp_path: Path) -> None:
     name = toy.member_files(tmp_path, "mini-xlm")
     for step in Path(name).glob("step-*"):
         step.rmdir()
-    assert members.folder(name) is None
+    assert models_1_family.folder(name) is None
     (Path(name) / "checkpoints.csv").write_text("step,fingerprint\n0,abc\n20,def\n")
-    assert members.folder(name) == Path(name)
-    assert members.recipe(name) == RECIPES["mini-xlm"]
-    assert loss_tables.held_out([name])["loss"].tolist() == [5.5, 5.0]
+    assert models_1_family.folder(name) == Path(name)
+    assert models_1_family.recipe(name) == RECIPES["mini-xlm"]
+    assert models_1_family.held_out([name])["loss"].tolist() == [5.5, 5.0]
 
 
 def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
@@ -75,12 +77,12 @@ def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
     old = describe(RECIPES["mini-xlm"]).replace("warmup_share", "warmup")
     (tmp_path / "mini-xlm" / "recipe.json").write_text(old)
     with pytest.raises(ValueError, match=r"recipe\.json is no recipe of this version: see warmup$"):
-        members.recipe(name)
+        models_1_family.recipe(name)
 
 
 def test_differences_are_those_of_what_is_learnt() -> None:
     references = {"mini-xlm": "mini-xlmr", "mini-xlmr-large": "mini-xlmr"}
-    table = members.recipe_differences(references).reset_index()
+    table = models_1_family.recipe_differences(references).reset_index()
     assert table.to_numpy().tolist() == [
         ["mini-xlm", "mini-xlmr", "objectives", "mlm", "mlm + tlm"],
         ["mini-xlmr-large", "mini-xlmr", "hidden_size", 128, 192],
@@ -96,18 +98,18 @@ def test_differences_are_those_of_what_is_learnt() -> None:
 def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
     names = [str(tiny.save(tmp_path / name)) for name in ("one", "two")]
     decoder = str(tiny.save(tmp_path / "three", "llama"))  # its tokenizer ends no sequence
-    kinds = members.distinct_vocabularies([*names, decoder])
+    kinds = models_1_family.distinct_vocabularies([*names, decoder])
     assert {kind: models for kind, (_, models) in kinds.items()} == {
         "BPE": ["one", "two"],
         "BPE of three": ["three"],
     }
 
 
-def test_vocabularies_and_pieces(vocabularies: members.Vocabularies) -> None:
-    table = members.vocabulary_table(vocabularies)
+def test_vocabularies_and_pieces(vocabularies: models_1_family.Vocabularies) -> None:
+    table = models_1_family.vocabulary_table(vocabularies)
     assert table["subwords"].to_dict() == {"BPE": 6000, "WordPiece": 6000}
     assert table.loc["BPE", "models"] == "mini-xlmr, mini-llama-bi2"
-    pieces = members.example_pieces(CORPUS, vocabularies, ["en", "fi"])
+    pieces = models_1_family.example_pieces(CORPUS, vocabularies, ["en", "fi"])
     assert pieces.loc[("en", "characters"), "sentence"] == TEXT["en"][1]
     row = pieces.loc[("fi", "BPE")]
     assert row["sentence"].replace(" ", "").replace("▁", " ").strip() == TEXT["fi"][1]
@@ -115,18 +117,18 @@ def test_vocabularies_and_pieces(vocabularies: members.Vocabularies) -> None:
 
 
 def test_fertility_is_that_of_the_vocabularies(
-    vocabularies: members.Vocabularies, monkeypatch: pytest.MonkeyPatch
+    vocabularies: models_1_family.Vocabularies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tokenizer, _), _ = vocabularies.values()
     expected = vocabulary.subword_statistics(tokenizer, TEXT)
     folders = dict(zip(SHIPPED, SHIPPED, strict=True))
-    cut = members.fertilities(CORPUS, vocabularies, folders)
+    cut = models_1_family.fertilities(CORPUS, vocabularies, folders)
     pd.testing.assert_frame_equal(
         cut[cut["vocabulary"] == "BPE"][list(expected)].reset_index(drop=True), expected
     )
     assert cut["left_over"].tolist() == (100 * (cut["unknown"] + cut["bytes"])).tolist()
     monkeypatch.setattr(loading, "tokenizer", None)  # it is computed once
-    pd.testing.assert_frame_equal(members.fertility("mini-xlmr", CORPUS), expected)
+    pd.testing.assert_frame_equal(models_1_family.fertility("mini-xlmr", CORPUS), expected)
 
 
 def test_fertilities_are_ordered_by_the_first_vocabulary() -> None:
@@ -134,7 +136,9 @@ def test_fertilities_are_ordered_by_the_first_vocabulary() -> None:
         {"language": ["de", "fi"] * 2, "vocabulary": ["BPE"] * 2 + ["WordPiece"] * 2}
     )
     rest = {"tokens_per_character": 0.5, "unknown": 0.0, "bytes": 0.1, "round_trip": 1.0}
-    table = members.fertility_table(cut.assign(tokens_per_word=[3.0, 2.0, 1.0, 2.0], **rest))
+    table = models_1_family.fertility_table(
+        cut.assign(tokens_per_word=[3.0, 2.0, 1.0, 2.0], **rest)
+    )
     assert table.index.tolist() == ["fi", "de"]
     assert table["tokens_per_word", "WordPiece"].tolist() == [2.0, 1.0]
 
@@ -154,23 +158,23 @@ def test_subwords_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     some = sum(length(line) for line in tiny.SENTENCES[::2]) + length("rain")
     expected = {"de": 2 * length("Yes"), "en": 2 * some}
-    assert members.subword_counts(name, every=2) == expected
+    assert models_1_family.subword_counts(name, every=2) == expected
     monkeypatch.setattr(pretraining_text, "read_text", None)
-    assert members.subword_counts(name, every=2) == expected
+    assert models_1_family.subword_counts(name, every=2) == expected
 
 
 def test_readers_are_those_whose_passes_are_known(cut_alike: list[str]) -> None:
     small, _, large, decoder, _ = cut_alike
     (Path(large) / "run.json").unlink()
-    assert members.readers(["somebody/something", *cut_alike]) == [small, decoder]
-    assert members.decoders(cut_alike) == [decoder]
+    assert models_1_family.readers(["somebody/something", *cut_alike]) == [small, decoder]
+    assert models_1_family.decoders(cut_alike) == [decoder]
 
 
 @pytest.mark.parametrize("english", [None, 0.8])
 def test_passes_are_what_was_seen_over_what_there_is(tmp_path: Path, english: float | None) -> None:
     made = replace(RECIPES["mini-llama"], language_exponent=0.5, english_share=english)
     there = pd.Series({"de": 40, "en": 20, "ja": 60})
-    table = members.passes([toy.member_files(tmp_path, made)], dict(2 * there)).set_index(
+    table = models_1_family.passes([toy.member_files(tmp_path, made)], dict(2 * there)).set_index(
         "language"
     )
     assert set(table.pop("model")) == {"mini-llama"}
@@ -186,12 +190,12 @@ def test_passes_are_what_was_seen_over_what_there_is(tmp_path: Path, english: fl
 def test_passes_of_a_member_of_few_languages_are_over_these(tmp_path: Path) -> None:
     there = {"de": 40, "en": 20, "ja": 60}
     few = replace(RECIPES["mini-llama"], languages=("de", "en"), language_exponent=1.0)
-    table = members.passes([toy.member_files(tmp_path, few)], there).set_index("language")
+    table = models_1_family.passes([toy.member_files(tmp_path, few)], there).set_index("language")
     np.testing.assert_allclose(table["share"].dropna(), [2 / 3, 1 / 3])
     pairs = toy.member_files(
         tmp_path, replace(few, name="pairs", pair_share=0.2)
     )  # of which text is not known
-    assert members.readers([pairs]) == []
+    assert models_1_family.readers([pairs]) == []
 
 
 def test_shares_of_some_languages_are_of_what_a_member_read(
@@ -203,35 +207,37 @@ def test_shares_of_some_languages_are_of_what_a_member_read(
         asked.append((Path(name).name, every))
         return {"de": 40, "en": 20, "ja": 60, "fr": 5}
 
-    monkeypatch.setattr(members, "subword_counts", counts)
+    monkeypatch.setattr(models_1_family, "subword_counts", counts)
     made = replace(RECIPES["mini-xlmr"], language_exponent=0.5)
     every = toy.member_files(tmp_path, replace(made, name="every"))
     few = toy.member_files(tmp_path, replace(made, name="few", languages=("de", "ja")))
     apart = toy.member_files(tmp_path, replace(made, name="apart", english_share=0.8))
     codes = ["de", "en", "ja", "fr"]
     roots = np.sqrt([40, 20, 60, 5])
-    assert members.text_share(every, ["de", "ja"]) == pytest.approx(
+    assert models_1_family.text_share(every, ["de", "ja"]) == pytest.approx(
         (roots[0] + roots[2]) / roots.sum()
     )
-    assert members.text_share(few, ["de"]) == pytest.approx(roots[0] / (roots[0] + roots[2]))
-    assert members.text_share(few, ["ja", "de"]) == pytest.approx(1)
-    assert members.text_share(few, ["en", "fr", "xx"]) == 0  # which it has not read
-    assert members.text_share(apart, ["en"], every=7) == pytest.approx(0.8)
-    assert members.text_share(apart, ["ja"]) == pytest.approx(
+    assert models_1_family.text_share(few, ["de"]) == pytest.approx(
+        roots[0] / (roots[0] + roots[2])
+    )
+    assert models_1_family.text_share(few, ["ja", "de"]) == pytest.approx(1)
+    assert models_1_family.text_share(few, ["en", "fr", "xx"]) == 0  # which it has not read
+    assert models_1_family.text_share(apart, ["en"], every=7) == pytest.approx(0.8)
+    assert models_1_family.text_share(apart, ["ja"]) == pytest.approx(
         0.2 * roots[2] / (roots.sum() - roots[1])
     )
     for name in (every, few, apart):
-        assert members.text_share(name, codes) == pytest.approx(1)
-        assert members.text_share(name, []) == 0
+        assert models_1_family.text_share(name, codes) == pytest.approx(1)
+        assert models_1_family.text_share(name, []) == 0
     assert set(asked) == {("every", 1), ("few", 1), ("apart", 1), ("apart", 7)}
     with pytest.raises(ValueError, match=r"somebody/something has no recipe\.json: what it read"):
-        members.text_share("somebody/something", codes)
+        models_1_family.text_share("somebody/something", codes)
 
 
 def test_passes_in_brief() -> None:
     columns = ["model", "language", "share", "passes", "subwords"]
     rows = [("m", "en", 0.8, 3.0, 10), ("m", "de", 0.15, 0.5, 30), ("m", "fr", 0.05, 0.1, 20)]
     passes = pd.DataFrame(rows, columns=columns)
-    row = members.passes_table(passes).loc["m"]
+    row = models_1_family.passes_table(passes).loc["m"]
     assert row.tolist() == pytest.approx([0.8, 3.0, 0.1, 0.3, 0.5])
-    assert members.by_amount(["xx", "en", "fr", "de"], passes) == ["de", "fr", "en", "xx"]
+    assert models_1_family.by_amount(["xx", "en", "fr", "de"], passes) == ["de", "fr", "en", "xx"]

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from xlx.core import paths
-from xlx.family import model_cards
-from xlx.family.recipes import RECIPES, read_recipe
+from family import model_cards
+from family.recipes import RECIPES, read_recipe
+from xlx.results import paths
 
 CARDS = sorted(paths.MODELS.glob("*/README.md"))
 

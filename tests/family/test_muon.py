@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from xlx.family import muon
+from family import muon
 
 SHAPES = [(16, 16)] * 3 + [(32, 16)] * 2 + [(16, 32)]
 

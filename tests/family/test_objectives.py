@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from family import objectives
+from family.batches import NO_LABEL, Batch, Batches, held_out_batches
+from family.recipes import RECIPES, MemberRecipe
 from tests import toy
-from xlx.family import objectives
-from xlx.family.batches import NO_LABEL, Batch, Batches, held_out_batches
-from xlx.family.recipes import RECIPES, MemberRecipe
-from xlx.family.vocabulary import PAD
+from xlx.text.pretraining_text import PAD
 
 CPU = torch.device("cpu")
 of_each_architecture = pytest.mark.parametrize(

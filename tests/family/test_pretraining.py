@@ -23,13 +23,14 @@ from transformers import (
     PreTrainedModel,
 )
 
+from family import objectives, pretraining, vocabulary
+from family.batches import NO_LABEL, held_out_batches
+from family.recipes import MemberRecipe, describe
 from tests import toy
-from xlx.core import paths
-from xlx.family import objectives, pretraining, pretraining_text, vocabulary
-from xlx.family.batches import NO_LABEL, held_out_batches
-from xlx.family.pretraining_text import PretrainingText
-from xlx.family.recipes import MemberRecipe, describe
-from xlx.models import loading
+from xlx.results import paths, store
+from xlx.subjects import identity, loading
+from xlx.text import pretraining_text
+from xlx.text.pretraining_text import PretrainingText
 
 STEADY = {"decay_share": 0.0, "warmup_steps": 2, "averaged_share": 0.2}
 of_each_architecture = pytest.mark.parametrize("member", toy.MEMBERS)
@@ -72,10 +73,10 @@ def test_what_a_run_leaves(runs: dict[str, Path], member: str) -> None:
         "README.md", "checkpoints.csv", "held_out.csv", "losses.csv", "recipe.json", "run.json",
         *(f"step-{step:06d}" for step in (0, 3, 6, 12)),
     ]  # fmt: skip
-    assert [checkpoint.step for checkpoint in loading.checkpoints(str(out))] == [0, 3, 6, 12]
-    assert loading.recorded_checkpoints(str(out)) == loading.checkpoints(str(out))
+    assert [checkpoint.step for checkpoint in identity.checkpoints(str(out))] == [0, 3, 6, 12]
+    assert identity.recorded_checkpoints(str(out)) == identity.checkpoints(str(out))
     table = pd.read_csv(out / "checkpoints.csv", index_col="step")["fingerprint"]
-    assert table[12] == loading.fingerprint(out)
+    assert table[12] == identity.fingerprint(out)
     assert (out / "recipe.json").read_text("utf-8") == describe(recipe)
     assert pretraining.finished(recipe, out)
 
@@ -375,7 +376,7 @@ def test_a_full_disk_is_said_plainly(
     out = tmp_path / "out" / recipe.name
     path = pretraining.state_file(recipe) if file == "state" else out / file
     path.parent.mkdir(parents=True)
-    with pretraining.written_whole(path) as name:  # under which it is written before it is whole
+    with store.written_whole(path) as name:  # under which it is written before it is whole
         name.touch()
     path.unlink()
     name.symlink_to(FULL)

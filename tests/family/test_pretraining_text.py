@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from tests import toy
-from xlx.core import paths
-from xlx.core.languages import LANGUAGES
-from xlx.family import pretraining_text
-from xlx.family.pretraining_text import (
+from xlx.results import paths
+from xlx.text import pretraining_text
+from xlx.text.languages import LANGUAGES
+from xlx.text.pretraining_text import (
+    EOS,
     HELD_OUT_BOOKS,
     HELD_OUT_LINES,
     PRETRAINING_SOURCES,
@@ -22,7 +23,6 @@ from xlx.family.pretraining_text import (
     PretrainingText,
     read_source,
 )
-from xlx.family.vocabulary import EOS
 
 
 @pytest.fixture(scope="module")

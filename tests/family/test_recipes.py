@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from xlx.family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
+from family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
 
 WIDE = {"hidden_size", "intermediate_size", "learning_rate", "matrix_learning_rate"}
 # Member → whom it is compared with, and all fields in which the two may differ.

@@ -11,14 +11,14 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModel, AutoTokenizer
 
+from family import objectives, pretraining, vocabulary
+from family.recipes import RECIPES, read_recipe
 from tests import toy
-from xlx.core import paths
-from xlx.core.languages import LANGUAGES
-from xlx.core.ledger import Ledger
-from xlx.family import objectives, pretraining, vocabulary
-from xlx.family.recipes import RECIPES, read_recipe
-from xlx.models import loading
-from xlx.text.corpora import load
+from xlx.results import paths
+from xlx.results.ledger import Ledger
+from xlx.subjects import identity, loading
+from xlx.text.languages import LANGUAGES
+from xlx.text.parallel import load
 
 #: Further runs of a recipe have their tables here, and no weights.
 RUNS = sorted(path.name for path in paths.MODELS.glob("mini-*-seed*"))
@@ -104,14 +104,14 @@ def test_members_learn_from_as_many_subwords() -> None:
 def test_a_member_is_what_its_recipe_says(name: str) -> None:
     recipe, folder = RECIPES[name], paths.MODELS / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
-    recorded = loading.recorded_checkpoints(str(folder))
+    recorded = identity.recorded_checkpoints(str(folder))
     assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
     assert set(steps(name)) <= set(recipe.checkpoint_steps())
     assert steps(name)[-1] == recipe.steps
     assert len(steps(name)) == 1 or steps(name)[0] == 0
     record = table(name, "checkpoints").set_index("step")["fingerprint"]
-    for checkpoint in loading.checkpoints(str(folder)):
-        assert loading.fingerprint(checkpoint) == record[checkpoint.step]
+    for checkpoint in identity.checkpoints(str(folder)):
+        assert identity.fingerprint(checkpoint) == record[checkpoint.step]
     assert pretraining.finished(recipe, folder)
     assert not [path for path in folder.rglob(".*")]  # nothing half written
     fresh = objectives.untrained(recipe)
@@ -204,9 +204,9 @@ def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
     member, seed = name.split("-seed")
     recipe, folder = replace(RECIPES[member], seed=int(seed)), paths.MODELS / name
     assert read_recipe((folder / "recipe.json").read_text("utf-8")) == recipe
-    with pytest.raises(loading.NoHistoryError):
-        loading.checkpoints(str(folder))
-    recorded = loading.recorded_checkpoints(str(folder))
+    with pytest.raises(identity.NoHistoryError):
+        identity.checkpoints(str(folder))
+    recorded = identity.recorded_checkpoints(str(folder))
     assert [checkpoint.step for checkpoint in recorded] == recipe.checkpoint_steps()
     assert not {checkpoint.fingerprint for checkpoint in recorded} & set(
         table(member, "checkpoints")["fingerprint"]

@@ -7,9 +7,10 @@ from itertools import chain
 import pytest
 from tokenizers import Tokenizer
 
+from family import vocabulary
+from family.vocabulary import train_bpe, train_wordpiece
 from tests import toy
-from xlx.family import vocabulary
-from xlx.family.vocabulary import train_bpe, train_wordpiece
+from xlx.text import pretraining_text
 
 SCRIPTS = (
     "Größe, naïveté, Ørsted, Đặng!",
@@ -103,7 +104,12 @@ def test_both_give_special_tokens_the_same_ids(architecture: str, special) -> No
     tokenizer = toy.prepared(architecture)[0]
     size = {"xlm-roberta": 400, "bert": 100}[architecture]
     assert [tokenizer.token_to_id(token) for token in special] == [0, 1, 2, 3, size - 1]
-    assert (vocabulary.BOS, vocabulary.PAD, vocabulary.EOS, vocabulary.UNK) == (0, 1, 2, 3)
+    assert (
+        pretraining_text.BOS,
+        pretraining_text.PAD,
+        pretraining_text.EOS,
+        pretraining_text.UNK,
+    ) == (0, 1, 2, 3)
     assert tokenizer.get_vocab_size() == size == len(set(tokenizer.get_vocab().values()))
     added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     assert added == set(special)

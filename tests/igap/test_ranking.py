@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.igap.test_transferability import about, wrong
-from xlx.core import statistics
-from xlx.igap import ranking
-from xlx.igap import transferability as tr
+from xlx.measures import igap, statistics
 
 
 def literal_equation_6(gold: list[str], predicted: list[str]) -> float:
@@ -45,10 +43,10 @@ def test_ranking_accuracy_is_equation_6_and_kendalls_tau(k: int, seed: int) -> N
     gold, predicted = np.random.default_rng(seed).normal(size=(2, k))
     names = np.array([f"l{i}" for i in range(k)])
     expected = literal_equation_6(*(list(names[np.argsort(-s)]) for s in (gold, predicted)))
-    found = ranking.ranking_accuracy(gold, predicted)
+    found = igap.ranking_accuracy(gold, predicted)
     assert found == pytest.approx(expected)
     assert found == pytest.approx((stats.kendalltau(gold, predicted).statistic + 1) / 2)
-    assert ranking.ranking_accuracy(-gold, predicted) == pytest.approx(1 - expected)
+    assert igap.ranking_accuracy(-gold, predicted) == pytest.approx(1 - expected)
 
 
 @given(
@@ -61,27 +59,27 @@ def test_ties_count_what_a_drawn_order_would(gold: list[int], predicted: list[in
         literal_equation_6(one, other)
         for one, other in itertools.product(*(sequences(s) for s in scores))
     ]
-    assert ranking.ranking_accuracy(*scores) == pytest.approx(np.mean(drawn))
+    assert igap.ranking_accuracy(*scores) == pytest.approx(np.mean(drawn))
 
 
 def test_ranking_accuracy_closed_forms() -> None:
     gold = np.array([0.9, 0.7, 0.5, 0.1])
-    assert ranking.ranking_accuracy(gold, 100 + gold**3) == 1
-    assert ranking.ranking_accuracy(gold, -gold) == 0
-    assert ranking.ranking_accuracy(gold, np.ones(4)) == 0.5
-    assert ranking.ranking_accuracy(gold, gold[[1, 0, 2, 3]]) == pytest.approx(5 / 6)
+    assert igap.ranking_accuracy(gold, 100 + gold**3) == 1
+    assert igap.ranking_accuracy(gold, -gold) == 0
+    assert igap.ranking_accuracy(gold, np.ones(4)) == 0.5
+    assert igap.ranking_accuracy(gold, gold[[1, 0, 2, 3]]) == pytest.approx(5 / 6)
     noise = np.array([0, 3e-16, 0, 0])  # not a better language, only another order of summing
-    assert ranking.ranking_accuracy(gold, 0.6 + noise) == 0.5
-    many = ranking.ranking_accuracy(np.stack([gold, -gold, gold]), gold)
+    assert igap.ranking_accuracy(gold, 0.6 + noise) == 0.5
+    many = igap.ranking_accuracy(np.stack([gold, -gold, gold]), gold)
     assert many.tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
 def test_random_order_has_the_mean_and_spread_of_all_orders(k: int) -> None:
     orders = np.array(list(itertools.permutations(range(k))))
-    accuracies = ranking.ranking_accuracy(np.arange(k), orders)
+    accuracies = igap.ranking_accuracy(np.arange(k), orders)
     assert accuracies.mean() == pytest.approx(0.5)
-    assert ranking.random_ranking_sd(k) == pytest.approx(accuracies.std())
+    assert igap.random_ranking_sd(k) == pytest.approx(accuracies.std())
 
 
 LANGUAGES = ("en", "fi", "sw", "tr")
@@ -107,9 +105,9 @@ def predictions(gold: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 def test_gold_scores_are_the_accuracies_on_each_sample_of_examples() -> None:
     wrongs = answers()
-    gold = ranking.gold_scores(wrongs, n_resamples=7, n_splits=5, seed=3)
+    gold = igap.gold_scores(wrongs, n_resamples=7, n_splits=5, seed=3)
     rng = np.random.default_rng(3)
-    counts, halves = statistics.resample_counts(60, 7, rng), tr.random_halves(60, 5, rng)
+    counts, halves = statistics.resample_counts(60, 7, rng), igap.random_halves(60, 5, rng)
     for column, ((source, target), array) in enumerate(wrongs.items()):
         row = gold.table.iloc[column]
         assert (row["source"], row["target"]) == (source, target)
@@ -125,22 +123,22 @@ def test_gold_scores_are_the_accuracies_on_each_sample_of_examples() -> None:
 
 
 def test_directions_are_ranked_source_by_source() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=30)
+    gold = igap.gold_scores(answers(), n_resamples=30)
     predictors = predictions(gold.table)
-    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
+    table = igap.rank_directions(gold.table, predictors, resamples=gold.resamples)
     assert table["metric"].unique().tolist() == ["noise", "truth"]
     numbers = ["accuracy", "low", "high", "n_targets", "random_sd"]
     for metric, own in table.groupby("metric"):
         own = own.set_index("source")[numbers]
         assert own.index.tolist() == [*LANGUAGES, "mean"]
         scores = predictors[predictors["metric"] == metric].set_index(["source", "target"])
-        accuracies, resampled, sd = [], [], ranking.random_ranking_sd(3)
+        accuracies, resampled, sd = [], [], igap.random_ranking_sd(3)
         for source in LANGUAGES:
             rows = gold.table[(gold.table["source"] == source) & (gold.table["target"] != source)]
             predicted = scores.loc[[(source, t) for t in rows["target"]], "score"].to_numpy()
-            accuracies.append(ranking.ranking_accuracy(rows["score"].to_numpy(), predicted))
+            accuracies.append(igap.ranking_accuracy(rows["score"].to_numpy(), predicted))
             resampled.append(
-                [ranking.ranking_accuracy(g[rows.index], predicted) for g in gold.resamples]
+                [igap.ranking_accuracy(g[rows.index], predicted) for g in gold.resamples]
             )
             ends = np.clip(about(accuracies[-1], resampled[-1]), 0, 1)
             assert own.loc[source].tolist() == pytest.approx([accuracies[-1], *ends, 3, sd])
@@ -148,16 +146,16 @@ def test_directions_are_ranked_source_by_source() -> None:
         ends = np.clip(about(mean, np.mean(resampled, axis=0)), 0, 1)
         assert own.loc["mean"].tolist() == pytest.approx([mean, *ends, 12, sd])
     assert (table.loc[table["metric"] == "truth", "accuracy"] == 1).all()
-    without = ranking.rank_directions(gold.table, predictors)
+    without = igap.rank_directions(gold.table, predictors)
     assert without[["low", "high"]].isna().all(axis=None)
     pd.testing.assert_series_equal(without["accuracy"], table["accuracy"])
 
 
 def test_languages_are_permuted_rows_and_columns_together() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=2).table
+    gold = igap.gold_scores(answers(), n_resamples=2).table
     predictors = predictions(gold)
-    found = ranking.permuted_languages(gold, predictors).set_index("metric")
-    once = ranking.rank_directions(gold, predictors)
+    found = igap.permuted_languages(gold, predictors).set_index("metric")
+    once = igap.rank_directions(gold, predictors)
     once = once[once["source"] == "mean"].set_index("metric")["accuracy"]
     of_gold = predictors[predictors["target"].isin(LANGUAGES)]
     for metric, own in of_gold.groupby("metric", sort=False):
@@ -165,7 +163,7 @@ def test_languages_are_permuted_rows_and_columns_together() -> None:
         for order in itertools.permutations(LANGUAGES):
             called = dict(zip(LANGUAGES, order, strict=True))
             moved = own.assign(source=own["source"].map(called), target=own["target"].map(called))
-            table = ranking.rank_directions(gold, moved)
+            table = igap.rank_directions(gold, moved)
             accuracies.append(table.loc[table["source"] == "mean", "accuracy"].item())
         row = found.loc[metric]
         assert [row["accuracy"]] * 2 == pytest.approx([once[metric], accuracies[0]])
@@ -174,7 +172,7 @@ def test_languages_are_permuted_rows_and_columns_together() -> None:
         assert row["p_value"] == pytest.approx(expected)
         low, high = np.quantile(accuracies, [0.025, 0.975])
         assert (row["random_low"], row["random_high"]) == pytest.approx((low, high))
-    drawn = ranking.permuted_languages(gold, predictors, n_permutations=20, seed=1)
+    drawn = igap.permuted_languages(gold, predictors, n_permutations=20, seed=1)
     assert drawn["accuracy"].tolist() == pytest.approx(found["accuracy"].tolist())
     assert (drawn["p_value"] >= 1 / 20).all()
 
@@ -192,7 +190,7 @@ def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order(
             )
             for ease in ({code: rng.normal() for code in codes} for _ in range(2))
         ]
-        found = ranking.permuted_languages(
+        found = igap.permuted_languages(
             tables[0], tables[1].assign(metric="IGAP"), n_permutations=99
         )
         below += found["p_value"].item() <= 0.1
@@ -200,34 +198,34 @@ def test_the_level_of_permuted_languages_holds_where_all_sources_have_one_order(
 
 
 def test_a_source_without_a_model_in_the_window_has_no_accuracy() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=9)
+    gold = igap.gold_scores(answers(), n_resamples=9)
     predictors = gold.table.assign(
         metric="IGAP", score=gold.table["score"].mask(gold.table["source"] == "sw")
     )
-    table = ranking.rank_directions(gold.table, predictors, resamples=gold.resamples)
+    table = igap.rank_directions(gold.table, predictors, resamples=gold.resamples)
     table = table.set_index("source")[["accuracy", "low", "high"]]
     assert table.loc[["sw", "mean"]].isna().all(axis=None)
     assert table.loc[["en", "fi", "tr"]].notna().all(axis=None)
     kept = gold.table[gold.table["source"] != "sw"]
-    assert ranking.rank_directions(kept, predictors)["accuracy"].tolist() == [1] * 4
+    assert igap.rank_directions(kept, predictors)["accuracy"].tolist() == [1] * 4
 
 
 ORDER = np.array([0.9, 0.7, 0.5, 0.1])
-GOLD = ranking.gold_scores(answers(), n_resamples=2)
+GOLD = igap.gold_scores(answers(), n_resamples=2)
 NOISE = predictions(GOLD.table)
 HOLE = GOLD.table.assign(metric="IGAP", score=GOLD.table["score"].mask(GOLD.table.index == 1))
 
 
 def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **options: object):
-    return ranking.rank_directions(gold, predictors, **options)
+    return igap.rank_directions(gold, predictors, **options)
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: ranking.ranking_accuracy(ORDER, ORDER[:3]), "4 languages with a gold score and 3"),
-        (lambda: ranking.ranking_accuracy(ORDER[:1], ORDER[:1]), "two or more"),
-        (lambda: ranking.ranking_accuracy(ORDER, ORDER * np.nan), "NaN"),
+        (lambda: igap.ranking_accuracy(ORDER, ORDER[:3]), "4 languages with a gold score and 3"),
+        (lambda: igap.ranking_accuracy(ORDER[:1], ORDER[:1]), "two or more"),
+        (lambda: igap.ranking_accuracy(ORDER, ORDER * np.nan), "NaN"),
         (lambda: rank(predictors=HOLE), "IGAP is NaN for en to fi but not for all"),
         (lambda: rank(predictors=NOISE[NOISE["target"] != "tr"]), "noise has no score of en to tr"),
         (lambda: rank(predictors=pd.concat([NOISE, NOISE])), "the scores of noise more than once"),
@@ -242,10 +240,10 @@ def rank(gold: pd.DataFrame = GOLD.table, predictors: pd.DataFrame = NOISE, **op
         (lambda: rank(GOLD.table.head(0)), "gold has no rows"),
         (lambda: rank(predictors=NOISE.head(0)), "there are no predictors"),
         (lambda: rank(resamples=GOLD.resamples[:, :15]), r"shape \(2, 15\) and gold 16 rows"),
-        (lambda: ranking.gold_scores({}), "no transfer directions"),
-        (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(2, 59)}), r"fi to sw has"),
-        (lambda: ranking.gold_scores(answers() | {("fi", "sw"): wrong(60)}), r"shape \(60,\)"),
-        (lambda: ranking.gold_scores({("fi", "sw"): wrong(2, 60) * 1}), "must be a boolean"),
+        (lambda: igap.gold_scores({}), "no transfer directions"),
+        (lambda: igap.gold_scores(answers() | {("fi", "sw"): wrong(2, 59)}), r"fi to sw has"),
+        (lambda: igap.gold_scores(answers() | {("fi", "sw"): wrong(60)}), r"shape \(60,\)"),
+        (lambda: igap.gold_scores({("fi", "sw"): wrong(2, 60) * 1}), "must be a boolean"),
     ],
 )
 def test_what_cannot_be_ranked_is_named(call, says: str) -> None:
@@ -254,19 +252,19 @@ def test_what_cannot_be_ranked_is_named(call, says: str) -> None:
 
 
 def test_reliability_is_the_accuracy_of_halves_and_of_resamples() -> None:
-    gold = ranking.gold_scores(answers(), n_resamples=20, n_splits=20)
-    table = ranking.order_reliability(gold)
+    gold = igap.gold_scores(answers(), n_resamples=20, n_splits=20)
+    table = igap.order_reliability(gold)
     assert table["source"].tolist() == [*LANGUAGES, "mean"]
     for row in table.iloc[:-1].itertuples():
         of_source = (gold.table["source"] == row.source) & (gold.table["target"] != row.source)
         rows = gold.table.index[of_source]
         halves = [
-            ranking.ranking_accuracy(a[rows], b[rows]) for a, b in zip(*gold.halves, strict=True)
+            igap.ranking_accuracy(a[rows], b[rows]) for a, b in zip(*gold.halves, strict=True)
         ]
         whole = gold.table["score"].to_numpy()[rows]
         assert row.halves == pytest.approx(np.mean(halves))
         assert row.resampled == pytest.approx(
-            np.mean([ranking.ranking_accuracy(whole, g[rows]) for g in gold.resamples])
+            np.mean([igap.ranking_accuracy(whole, g[rows]) for g in gold.resamples])
         )
     assert table.iloc[-1]["halves"] == pytest.approx(table["halves"].iloc[:-1].mean())
 
@@ -277,9 +275,9 @@ def test_what_knows_the_truth_lies_between_the_two_reliabilities() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         wrongs = {("en", f"l{i}"): rng.random((1, 300)) < rate for i, rate in enumerate(truth)}
-        gold = ranking.gold_scores(wrongs, n_resamples=50, n_splits=20, seed=seed)
-        reached.append(ranking.ranking_accuracy(gold.table["score"], -truth))
-        row = ranking.order_reliability(gold).iloc[-1]
+        gold = igap.gold_scores(wrongs, n_resamples=50, n_splits=20, seed=seed)
+        reached.append(igap.ranking_accuracy(gold.table["score"], -truth))
+        row = igap.order_reliability(gold).iloc[-1]
         halves.append(row["halves"])
         resampled.append(row["resampled"])
     assert np.mean(halves) < np.mean(reached) - 0.02 < np.mean(resampled) - 0.02
@@ -292,16 +290,16 @@ def test_asymmetry_by_hand() -> None:
         ("fi", "sw", 0.9), ("en", "en", 0.0), ("sw", "sw", 0.0), ("en", "zh", 0.4),
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["source", "target", "score"])
-    assert ranking.asymmetry(table) == pytest.approx((0.2 + 0.1) / 2)
+    assert igap.asymmetry(table) == pytest.approx((0.2 + 0.1) / 2)
     both = table.assign(source=table["target"], target=table["source"])
-    assert ranking.asymmetry(both) == ranking.asymmetry(table)
+    assert igap.asymmetry(both) == igap.asymmetry(table)
 
 
 def test_other_sources_are_averaged_without_the_direction_and_the_target() -> None:
     rows = [("en", "de", 0.9), ("en", "ja", 0.5), ("de", "en", 0.8), ("de", "ja", 0.3),
             ("ja", "en", 0.2), ("ja", "de", 0.1), ("fr", "de", 0.4), ("de", "de", 1.0)]  # fmt: skip
     gold = pd.DataFrame(rows, columns=["source", "target", "score"])
-    means = ranking.other_sources(gold).set_index(["source", "target"])["score"]
+    means = igap.other_sources(gold).set_index(["source", "target"])["score"]
     assert means["en", "de"] == pytest.approx((0.1 + 0.4) / 2)  # not de to de
     assert means["ja", "de"] == pytest.approx((0.9 + 0.4) / 2)
     assert means["fr", "de"] == pytest.approx((0.9 + 0.1) / 2)

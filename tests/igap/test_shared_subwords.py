@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shared import igap_tables
 from tests import tiny
-from xlx.igap import strings
-from xlx.igap.tasks import TransferTask
-from xlx.models import loading
+from xlx.experiment.transfers import TransferTask
+from xlx.subjects import loading
 from xlx.text.examples import Examples
 
 TEXTS = {
@@ -77,19 +77,21 @@ def literal(name: str, task: TransferTask) -> pd.DataFrame:
 @pytest.mark.parametrize("pairs", [False, True])
 def test_gap_of_shared_subwords_is_that_of_a_literal_loop(model: str, pairs: bool) -> None:
     task = made(TEXTS, (0, 1, 0), pairs)
-    found = strings.shared_subwords(model, task)
+    found = igap_tables.shared_subwords(model, task)
     pd.testing.assert_frame_equal(found, literal(model, task))
     assert 0 < found["found"].mean() < 1
 
 
 def test_translations_that_are_copies_lose_nothing(model: str) -> None:
-    found = strings.shared_subwords(model, made(dict.fromkeys("ab", TEXTS["en"]), (0, 1, 1), True))
+    found = igap_tables.shared_subwords(
+        model, made(dict.fromkeys("ab", TEXTS["en"]), (0, 1, 1), True)
+    )
     assert found["found"].tolist() == [1, 1]
     assert found["interlingual"].tolist() == [0, 0]
 
 
 def test_what_is_wrong_in_the_source_itself_is_no_gap(model: str) -> None:
     twice = ("Yes, the village.", "Yes, the village.", "And tomorrow it will rain.")
-    found = strings.shared_subwords(model, made(dict.fromkeys("ab", twice), (0, 1, 1), False))
+    found = igap_tables.shared_subwords(model, made(dict.fromkeys("ab", twice), (0, 1, 1), False))
     assert found["found"].tolist() == [2 / 3, 2 / 3]
     assert found["interlingual"].tolist() == [0, 0]

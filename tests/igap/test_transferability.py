@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from xlx.core import statistics
-from xlx.igap import transferability as tr
+from xlx.measures import igap, statistics
 
 
 def wrong(*shape: int, rate: float = 0.4, seed: int = 0) -> np.ndarray:
@@ -42,7 +41,7 @@ def test_the_parts_add_up_to_the_last_digit(n: int, n_val: int, seed: int) -> No
         wrong(size, rate=rate, seed=seed + i)
         for i, (size, rate) in enumerate(zip((n, n, n_val), rates, strict=True))
     ]
-    found = tr.decompose(*arrays)
+    found = igap.decompose(*arrays)
     expected = literal_parts(*arrays)
     assert expected["error"] == sum(
         expected[name] for name in ("interlingual", "intralingual", "training")
@@ -61,15 +60,15 @@ def test_parts_by_hand_and_over_models_and_targets() -> None:
     training = np.array([[1, 0, 0, 0]], bool)
     translated = np.array([[1, 1, 1, 0]], bool)
     target = np.array([[1, 0]], bool)
-    found = tr.decompose(training, translated, target)
+    found = igap.decompose(training, translated, target)
     assert found.error.tolist() == [0.5]
     assert found.interlingual.tolist() == [0.5]
     assert found.intralingual.tolist() == [-0.25]
     assert found.training.tolist() == [0.25]
     training, translated, target = wrong(5, 30), wrong(3, 5, 30, seed=1), wrong(3, 5, 20, seed=2)
-    many = tr.decompose(training, translated, target)
+    many = igap.decompose(training, translated, target)
     for language, model in itertools.product(range(3), range(5)):
-        one = tr.decompose(training[model], translated[language, model], target[language, model])
+        one = igap.decompose(training[model], translated[language, model], target[language, model])
         for name in ("error", "interlingual", "intralingual", "training"):
             assert getattr(many, name)[language, model] == getattr(one, name)
 
@@ -78,9 +77,9 @@ def test_parts_by_hand_and_over_models_and_targets() -> None:
 def test_transfer_gap_is_equation_2(n_source: int, n_target: int, seed: int) -> None:
     source, target = wrong(n_source, seed=seed), wrong(n_target, seed=seed + 1)
     expected = Fraction(int(source.sum()), n_source) - Fraction(int(target.sum()), n_target)
-    assert float(tr.transfer_gap(source, target)) == float(expected)
-    assert tr.transfer_gap(target, source) == -tr.transfer_gap(source, target)
-    many = tr.transfer_gap(np.stack([source, ~source]), np.stack([target, ~target]))
+    assert float(igap.transfer_gap(source, target)) == float(expected)
+    assert igap.transfer_gap(target, source) == -igap.transfer_gap(source, target)
+    many = igap.transfer_gap(np.stack([source, ~source]), np.stack([target, ~target]))
     assert many.tolist() == [float(expected), -float(expected)]
 
 
@@ -102,7 +101,7 @@ def test_window_is_that_of_exact_decimals(n: int, data: st.DataObject) -> None:
 
 
 def test_points_are_printed_as_the_paper_does() -> None:
-    shown = [tr.in_points(value) for value in (0.2114, 0.0, -0.0004, -0.041, 1.0, np.nan)]
+    shown = [igap.in_points(value) for value in (0.2114, 0.0, -0.0004, -0.041, 1.0, np.nan)]
     assert shown == ["21.1", "0.0", "0.0", "-4.1", "100.0", "no model"]
 
 
@@ -127,7 +126,7 @@ def literal_curve(training, translated, seeds, levels, tolerance, *, n_resamples
     m, n = training.shape
     rng = np.random.default_rng(seed)
     counts = statistics.resample_counts(n, n_resamples, rng)
-    halves = tr.random_halves(n, n_splits, rng)
+    halves = igap.random_halves(n, n_splits, rng)
     resamples = [[i for i in range(n) for _ in range(int(row[i]))] for row in counts]
     rows = {}
     for level in levels:
@@ -172,7 +171,7 @@ def test_curve_is_the_literal_one(seed: int) -> None:
     training, translated, seeds = runs(seed=seed)
     levels = [0.9, 0.4, 0.2, 0.1, 0.0]
     options = {"n_resamples": 60, "n_splits": 11, "seed": 5}
-    found = tr.igap_curve(training, translated, seeds, levels, 0.1, **options)
+    found = igap.igap_curve(training, translated, seeds, levels, 0.1, **options)
     expected = literal_curve(training, translated, seeds, levels, 0.1, **options)
     assert list(found["target"].unique()) == ["fi", "sw", "mean"]
     assert found["n_models"].max() > 5
@@ -205,7 +204,7 @@ def test_curve_is_the_literal_one(seed: int) -> None:
 def test_an_empty_window_has_no_number() -> None:
     training, translated, seeds = runs()
     for models in (slice(None), slice(0)):
-        table = tr.igap_curve(
+        table = igap.igap_curve(
             training[models],
             {code: array[models] for code, array in translated.items()},
             seeds[models],
@@ -216,22 +215,24 @@ def test_an_empty_window_has_no_number() -> None:
         assert (table[["n_models", "n_seeds"]] == 0).all(axis=None)
         values = table.drop(columns=["target", "level", "n_models", "n_seeds"])
         assert values.isna().all(axis=None)
-        assert set(table["igap"].map(tr.in_points)) == {"no model"}
+        assert set(table["igap"].map(igap.in_points)) == {"no model"}
 
 
 def test_levels_of_the_curve_are_the_papers() -> None:
     training, translated, seeds = runs()
     levels = [0.2 - 0.025 * step for step in range(9)]
-    table = tr.igap_curve(training, translated, seeds, levels, n_resamples=2)
+    table = igap.igap_curve(training, translated, seeds, levels, n_resamples=2)
     expected = [0.2, 0.175, 0.15, 0.125, 0.1, 0.075, 0.05, 0.025, 0.0]
-    assert table["level"].unique().tolist() == expected == list(tr.TRAINING_ERRORS)
-    pd.testing.assert_frame_equal(tr.igap_curve(training, translated, seeds, n_resamples=2), table)
+    assert table["level"].unique().tolist() == expected == list(igap.TRAINING_ERRORS)
+    pd.testing.assert_frame_equal(
+        igap.igap_curve(training, translated, seeds, n_resamples=2), table
+    )
 
 
 def test_interval_of_one_model_is_that_of_a_mean() -> None:
     n = 2000
     training, translated = np.zeros((1, n), bool), wrong(1, n, rate=0.3)
-    table = tr.igap_curve(training, {"fi": translated}, [0], [0.0], n_resamples=2000)
+    table = igap.igap_curve(training, {"fi": translated}, [0], [0.0], n_resamples=2000)
     share = translated.mean()
     width = stats.norm.ppf(0.975) * np.sqrt(share * (1 - share) / n)
     row = table.iloc[0]
@@ -247,7 +248,7 @@ def test_only_the_crossfitted_gap_is_not_lowered_by_the_choice_among_models() ->
     m, n = 60, 400
     training = np.zeros((m, n), bool)
     targets = {f"l{i}": wrong(m, n, rate=0.3, seed=i) for i in range(12)}
-    table = tr.igap_curve(training, targets, np.zeros(m), [0.0], n_resamples=20)
+    table = igap.igap_curve(training, targets, np.zeros(m), [0.0], n_resamples=20)
     row = table[table["target"] == "mean"].iloc[0]
     assert row["igap"] < 0.3 - 0.03
     assert row["crossfitted"] == pytest.approx(0.3, abs=0.01)
@@ -264,7 +265,7 @@ def test_interval_holds_the_mean_of_the_statistic_over_data_sets() -> None:
     mean = np.mean([data(seed).mean(axis=1).min() for seed in range(1000, 1600)])
     covered = []
     for seed in range(80):
-        table = tr.igap_curve(
+        table = igap.igap_curve(
             np.zeros((20, 150), bool),
             {"fi": data(seed)},
             np.zeros(20),
@@ -281,21 +282,21 @@ LABELS = np.array([0, 1, 2])
 
 
 def curve(training=TRAINED, translated=TRANSLATED, seeds=SEEDS, **options: object) -> pd.DataFrame:
-    return tr.igap_curve(training, translated, seeds, **options)
+    return igap.igap_curve(training, translated, seeds, **options)
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: tr.decompose(wrong(4), wrong(5), wrong(3)), "4 examples and its translation 5"),
+        (lambda: igap.decompose(wrong(4), wrong(5), wrong(3)), "4 examples and its translation 5"),
         (
-            lambda: tr.decompose(wrong(2, 4), wrong(3, 4), wrong(2, 3)),
+            lambda: igap.decompose(wrong(2, 4), wrong(3, 4), wrong(2, 3)),
             r"same models.*\(2, 4\), \(3",
         ),
-        (lambda: tr.decompose(wrong(0), wrong(0), wrong(3)), "training has no examples"),
-        (lambda: tr.decompose(wrong(4), wrong(4), wrong(2, 0)), "target has no examples"),
-        (lambda: tr.decompose(wrong(3), LABELS, wrong(3)), "translated must be a boolean array"),
-        (lambda: tr.transfer_gap(LABELS, LABELS == 1), "source_right must be a boolean array"),
+        (lambda: igap.decompose(wrong(0), wrong(0), wrong(3)), "training has no examples"),
+        (lambda: igap.decompose(wrong(4), wrong(4), wrong(2, 0)), "target has no examples"),
+        (lambda: igap.decompose(wrong(3), LABELS, wrong(3)), "translated must be a boolean array"),
+        (lambda: igap.transfer_gap(LABELS, LABELS == 1), "source_right must be a boolean array"),
         (lambda: curve(TRAINED[0]), r"training has shape \(41,\)"),
         (lambda: curve(seeds=SEEDS[:3]), "there are 3 seeds"),
         (lambda: curve(translated={}), "no target languages"),

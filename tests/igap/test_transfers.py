@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from tests import tiny
-from xlx.core.settings import current
-from xlx.igap import tasks, transfers
-from xlx.igap import transferability as tr
-from xlx.igap.tasks import TransferTask
-from xlx.igap.transfers import Transfers
-from xlx.models import finetuning
-from xlx.models.finetuning import Recipe, Run, Sparing
-from xlx.text import corpora, examples, labelled, sameness
+from xlx.experiment import transfers
+from xlx.experiment.transfers import Transfers, TransferTask
+from xlx.measures import igap
+from xlx.results.settings import current
+from xlx.subjects import finetuning, jobs
+from xlx.subjects.finetuning import Run
+from xlx.subjects.jobs import Recipe, Sparing
+from xlx.text import examples, labelled, parallel
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 
@@ -112,7 +112,7 @@ def test_a_task_says_what_it_is() -> None:
 
 
 def test_a_labelled_task_is_the_shipped_data_in_all_languages() -> None:
-    whole = tasks.labelled_task("NLI", ["ru", "en"])
+    whole = transfers.labelled_task("NLI", ["ru", "en"])
     assert (whole.languages, whole.guess) == (("ru", "en"), pytest.approx(2 / 3))
     for part, code in ((part, code) for part in ("train", "test") for code in whole.languages):
         shipped = labelled.load_labelled("NLI", code, part)
@@ -120,25 +120,25 @@ def test_a_labelled_task_is_the_shipped_data_in_all_languages() -> None:
         assert (one.first, one.second, one.ids) == (shipped.first, shipped.second, shipped.ids)
         assert one.row_labels == shipped.row_labels
     assert set(whole.left_out["train"].values()) == {0}
-    some = tasks.labelled_task("NLI", ["ru", "en"], n_train=20, n_test=10)
+    some = transfers.labelled_task("NLI", ["ru", "en"], n_train=20, n_test=10)
     assert (some.n_train, some.n_test) == (20, 10)
     assert set(some.train["en"].ids) < set(whole.train["en"].ids)
 
 
 def test_same_or_other_is_a_task_without_labels() -> None:
     codes = ["de", "en"]
-    found = tasks.labelled_task("same or other", codes, n_train=20, n_test=10, seed=2)
-    text = corpora.load("wmt24pp", codes, drop_duplicates=True)
-    parts = sameness.same_or_other_parts(text, "de", 20, 10, 2)
+    found = transfers.labelled_task("same or other", codes, n_train=20, n_test=10, seed=2)
+    text = parallel.load("wmt24pp", codes, drop_duplicates=True)
+    parts = examples.same_or_other_parts(text, "de", 20, 10, 2)
     for part, made_of in zip((found.train, found.test), parts, strict=True):
         assert {code: one.text_hash() for code, one in part.items()} == {
             code: one.text_hash() for code, one in made_of.items()
         }
     assert (found.guess, found.languages, found.n_test) == (0.5, ("de", "en"), 10)
     with pytest.raises(ValueError, match="how many pairs"):
-        tasks.labelled_task("same or other", codes, n_train=20)
+        transfers.labelled_task("same or other", codes, n_train=20)
     with pytest.raises(ValueError, match="'en' is given twice"):
-        tasks.labelled_task("PI", ["en", "de", "en"])
+        transfers.labelled_task("PI", ["en", "de", "en"])
 
 
 def test_a_local_copy_is_read_by_part_and_what_is_not_in_all_is_left_out(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_local_copy_is_read_by_part_and_what_is_not_in_all_is_left_out(tmp_pat
     write("dev-de.tsv", german)
     write("test-en.tsv", pairs[:4])
     write("test-de.tsv", [*german[:2], *german[5:7]])
-    found = tasks.labelled_task("PI", ["en", "de"], train_split="validation", path=tmp_path)
+    found = transfers.labelled_task("PI", ["en", "de"], train_split="validation", path=tmp_path)
     assert found.left_out["train"] == {"missing": 1, "other label": 1}
     assert found.train["en"].first == tuple(f"one {i}" for i in (0, 1, 3, 5, 6, 7))
     assert found.train["de"].first == tuple(f"eins {i}" for i in (0, 1, 3, 5, 6, 7))
@@ -161,8 +161,8 @@ def test_a_local_copy_is_read_by_part_and_what_is_not_in_all_is_left_out(tmp_pat
 
 
 def test_a_random_task_has_no_test_set() -> None:
-    corpus = corpora.load("flores200-100", ["de", "en"])
-    found = tasks.random_task(corpus, 3)
+    corpus = parallel.load("flores200-100", ["de", "en"])
+    found = transfers.random_task(corpus, 3)
     assert (found.name, found.test, found.guess) == ("random labels", {}, 0.5)
     for code in ("de", "en"):
         assert found.train[code].first == corpus.sentences[code]
@@ -243,7 +243,7 @@ def test_curves_are_the_least_gap_over_seeds_rates_and_steps() -> None:
                 assert row["n_models"].item() == near.sum()
                 least.setdefault(level, []).append(value)
         for level, values in least.items():
-            row = curves[kept & (curves["target"] == tr.MEAN_TARGET) & (curves["level"] == level)]
+            row = curves[kept & (curves["target"] == igap.MEAN_TARGET) & (curves["level"] == level)]
             assert row["igap"].item() == pytest.approx(np.mean(values), nan_ok=True)
     assert curves["n_models"].max() > 2
     assert np.allclose(curves["chance"], 0.5 - curves["level"])
@@ -334,7 +334,7 @@ def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(model: str
         assert sizes == {f"train {code}": (2, N_TRAIN) for code in CODES} | {
             f"test {code}": (2, N_TEST) for code in CODES
         }
-    alone = finetuning.Job(model, made("ja"), {"test de": made("de", "test", N_TEST)}, short, 2)
+    alone = jobs.Job(model, made("ja"), {"test de": made("de", "test", N_TEST)}, short, 2)
     expected = finetuning.finetune(alone)
     (same,) = found.only(source="ja", seed=2, learning_rate=3e-3).runs
     assert (same.predictions["test de"] == expected.predictions["test de"]).all()

@@ -8,17 +8,20 @@ import pandas as pd
 import pytest
 import torch
 
-import xlx
+import mexa_1_alignment
 from tests import tiny
-from xlx.mexa import controls, coverage, measures, neighbourhoods
-from xlx.models import alignment, embeddings, loading
-from xlx.models.embeddings import SentenceStates
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import mexa_scores
+from xlx.measures import alignment, mexa
+from xlx.results import settings
+from xlx.subjects import identity, loading, states
+from xlx.subjects import states as states_module
+from xlx.subjects.states import SentenceStates, embed, embed_corpus, embed_poolings
+from xlx.text import parallel
 from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus
 
 LANGUAGES = ("de", "en", "fr", "ja", "sw")
-BOTH = coverage.MEXA_POOLINGS
+BOTH = mexa_scores.MEXA_POOLINGS
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +32,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def corpus() -> ParallelCorpus:
-    return corpora.load("flores200-100", LANGUAGES).take(12, 0)
+    return parallel.load("flores200-100", LANGUAGES).take(12, 0)
 
 
 @pytest.fixture(scope="module")
-def measured(model: Path, corpus: ParallelCorpus) -> dict[str, coverage.Coverage]:
-    return coverage.measure_coverage(model, corpus)
+def measured(model: Path, corpus: ParallelCorpus) -> dict[str, mexa_scores.Coverage]:
+    return mexa_scores.measure_coverage(model, corpus)
 
 
 def make(name: str = "made", **texts: Sequence[str]) -> ParallelCorpus:
@@ -47,7 +50,7 @@ def calls(
     monkeypatch: pytest.MonkeyPatch, corpus: ParallelCorpus, stop_at: int | None = None
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Language and poolings of what is embedded from here on; one call may be interrupted."""
-    embed, seen = embeddings.embed_poolings, []
+    embed, seen = states.embed_poolings, []
     language = {sentences: code for code, sentences in corpus.sentences.items()}
 
     def counted(
@@ -58,18 +61,18 @@ def calls(
             raise KeyboardInterrupt
         return embed(encoder, sentences, poolings, **options)
 
-    monkeypatch.setattr(embeddings, "embed_poolings", counted)
+    monkeypatch.setattr(states, "embed_poolings", counted)
     return seen
 
 
-def same_scores(scores: measures.PivotScores, expected: measures.PivotScores) -> None:
+def same_scores(scores: mexa.PivotScores, expected: mexa.PivotScores) -> None:
     for field in ("languages", "pivot", "layers"):
         assert getattr(scores, field) == getattr(expected, field)
     np.testing.assert_array_equal(scores.hits, expected.hits)
     np.testing.assert_array_equal(scores.only_rival, expected.only_rival)
 
 
-def same(covered: coverage.Coverage, expected: coverage.Coverage) -> None:
+def same(covered: mexa_scores.Coverage, expected: mexa_scores.Coverage) -> None:
     """Equal to the last digit."""
     for field in ("model", "pooling", "states", "cut"):
         assert getattr(covered, field) == getattr(expected, field)
@@ -78,17 +81,17 @@ def same(covered: coverage.Coverage, expected: coverage.Coverage) -> None:
 
 
 def check(
-    covered: coverage.Coverage, model: Path, corpus: ParallelCorpus, pivot: str, pooling: str
+    covered: mexa_scores.Coverage, model: Path, corpus: ParallelCorpus, pivot: str, pooling: str
 ) -> None:
     """Against `measures.scores` and `alignment.measures` of all languages at once."""
     encoder = loading.load(model)
     embedded = {
-        language: embeddings.embed(encoder, sentences, pooling=pooling)
+        language: embed(encoder, sentences, pooling=pooling)
         for language, sentences in corpus.sentences.items()
     }
     states = {language: own.states for language, own in embedded.items()}
     assert (covered.pooling, covered.states, covered.scores.layers) == (pooling, "raw", (0, 1, 2))
-    same_scores(covered.scores, measures.scores(states, pivot))
+    same_scores(covered.scores, mexa.scores(states, pivot))
     rows = ["language", "layer", "measure"]
     values = covered.measures.set_index(rows)["value"]
     expected = alignment.measures(states, pivot).set_index(rows)["value"]
@@ -101,7 +104,7 @@ def check(
 
 
 def test_one_language_at_a_time_is_all_at_once(
-    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage]
+    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage]
 ) -> None:
     assert tuple(measured) == BOTH == ("weighted_mean", "last")
     for pooling, covered in measured.items():
@@ -122,7 +125,7 @@ def test_any_language_can_be_the_pivot_by_any_of_its_codes(
     model: Path, corpus: ParallelCorpus
 ) -> None:
     for pivot in ("sw", "swa", "swh"):
-        covered = coverage.measure_coverage(model, corpus, pivot, poolings=["mean", "mean"])
+        covered = mexa_scores.measure_coverage(model, corpus, pivot, poolings=["mean", "mean"])
         assert tuple(covered) == ("mean",)
         assert covered["mean"].scores.languages == ("de", "en", "fr", "ja")
     check(covered["mean"], model, corpus, "sw", "mean")
@@ -131,7 +134,7 @@ def test_any_language_can_be_the_pivot_by_any_of_its_codes(
 def test_a_layer_where_all_vectors_are_one_has_no_hit_and_no_cka(model: Path) -> None:
     """The last tokens are all a full stop, and layer 0 knows no other token."""
     corpus = make(en=["yes.", "Il fait.", "Das.", "no, no."], de=["ja.", "heute.", "was.", "wer."])
-    covered = coverage.measure_coverage(model, corpus)["last"]
+    covered = mexa_scores.measure_coverage(model, corpus)["last"]
     check(covered, model, corpus, "en", "last")
     assert not covered.scores.hits[0].any()
     values = covered.measures.query("measure == 'cka'").set_index("layer")["value"]
@@ -139,14 +142,14 @@ def test_a_layer_where_all_vectors_are_one_has_no_hit_and_no_cka(model: Path) ->
 
 
 def test_cut_sentences_are_counted_and_alternatives_left_out_if_not_asked_for(
-    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage]
+    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage]
 ) -> None:
     tokenizer = loading.load(model).tokenizer
     lengths = {
         language: [len(tokenizer(sentence)["input_ids"]) for sentence in sentences]
         for language, sentences in corpus.sentences.items()
     }
-    shorter = coverage.measure_coverage(
+    shorter = mexa_scores.measure_coverage(
         model, corpus, poolings=["last"], alternatives=False, max_length=60
     )["last"]
     assert list(shorter.measures) == list(measured["last"].measures)
@@ -157,13 +160,13 @@ def test_cut_sentences_are_counted_and_alternatives_left_out_if_not_asked_for(
 
 
 def test_centred_scores_are_those_of_states_without_the_offset(
-    model: Path, corpus: ParallelCorpus, measured: dict[str, coverage.Coverage]
+    model: Path, corpus: ParallelCorpus, measured: dict[str, mexa_scores.Coverage]
 ) -> None:
-    covered = coverage.measure_coverage(model, corpus, centred=True)
+    covered = mexa_scores.measure_coverage(model, corpus, centred=True)
     assert tuple(covered) == BOTH
     for pooling, own in covered.items():
-        states = embeddings.embed_corpus(loading.load(model), corpus, pooling=pooling).states
-        same_scores(own.scores, measures.scores(measures.without_offset(states), "en"))
+        states = embed_corpus(loading.load(model), corpus, pooling=pooling).states
+        same_scores(own.scores, mexa.scores(mexa.without_offset(states), "en"))
         assert (own.scores.hits != measured[pooling].scores.hits).any()
         assert (own.states, own.cut) == ("centred", measured[pooling].cut)
         assert own.measures.empty
@@ -174,8 +177,8 @@ def test_a_checkpoint_has_the_name_of_its_series(tmp_path: Path, corpus: Paralle
     two = corpus.select(["de", "en"]).take(4, 0)
     options = {"poolings": ["last"], "alternatives": False}
     first, last = (
-        coverage.measure_coverage(checkpoint, two, **options)["last"]
-        for checkpoint in loading.checkpoints(str(folder))
+        mexa_scores.measure_coverage(checkpoint, two, **options)["last"]
+        for checkpoint in identity.checkpoints(str(folder))
     )
     assert first.model == last.model == "grown"
     assert (first.scores.only_rival != last.scores.only_rival).any()
@@ -194,7 +197,7 @@ def test_a_checkpoint_has_the_name_of_its_series(tmp_path: Path, corpus: Paralle
     ],
 )
 def test_middle_layers(n_layers: int, expected: tuple[int, ...]) -> None:
-    assert coverage.middle_layers(n_layers) == expected
+    assert mexa_scores.middle_layers(n_layers) == expected
 
 
 # --- what is kept ---------------------------------------------------------------------------------
@@ -203,21 +206,21 @@ def test_middle_layers(n_layers: int, expected: tuple[int, ...]) -> None:
 def test_a_run_that_was_stopped_goes_on_where_it_was(
     model: Path,
     corpus: ParallelCorpus,
-    measured: dict[str, coverage.Coverage],
+    measured: dict[str, mexa_scores.Coverage],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patch:
         first = calls(patch, corpus, stop_at=4)
         with pytest.raises(KeyboardInterrupt):
-            coverage.measure_coverage(model, corpus)
+            mexa_scores.measure_coverage(model, corpus)
     assert first == [("en", BOTH), ("de", BOTH), ("fr", BOTH), ("ja", BOTH)]
     with monkeypatch.context() as patch:
         second = calls(patch, corpus)
-        covered = coverage.measure_coverage(model, corpus)
+        covered = mexa_scores.measure_coverage(model, corpus)
     assert second == [("en", BOTH), ("ja", BOTH), ("sw", BOTH)]  # the first two were kept
     with monkeypatch.context() as patch:
         third = calls(patch, corpus)
-        again = coverage.measure_coverage(model, corpus, poolings=BOTH[::-1])
+        again = mexa_scores.measure_coverage(model, corpus, poolings=BOTH[::-1])
     assert third == []
     assert tuple(again) == BOTH[::-1]
     for pooling in BOTH:
@@ -228,12 +231,12 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
 def test_only_the_language_and_the_pooling_that_are_new_are_computed(
     model: Path,
     corpus: ParallelCorpus,
-    measured: dict[str, coverage.Coverage],
+    measured: dict[str, mexa_scores.Coverage],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    coverage.measure_coverage(model, corpus.select(["en", "ja"]), poolings=["last"])
+    mexa_scores.measure_coverage(model, corpus.select(["en", "ja"]), poolings=["last"])
     seen = calls(monkeypatch, corpus)
-    covered = coverage.measure_coverage(model, corpus.select(["ja", "sw", "en"]))
+    covered = mexa_scores.measure_coverage(model, corpus.select(["ja", "sw", "en"]))
     one = ("weighted_mean",)
     assert seen == [("en", one), ("ja", one), ("en", BOTH), ("sw", BOTH)]
     for pooling, own in covered.items():
@@ -246,10 +249,10 @@ def test_results_tell_apart_what_a_score_depends_on(
     model: Path, corpus: ParallelCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two = corpus.select(["en", "sw"])
-    measured = coverage.measure_coverage(model, two)
-    monkeypatch.setattr(embeddings, "embed_poolings", lambda *_, **__: pytest.fail("again"))
+    measured = mexa_scores.measure_coverage(model, two)
+    monkeypatch.setattr(states, "embed_poolings", lambda *_, **__: pytest.fail("again"))
     renamed = make("other name", **two.sentences)
-    same(coverage.measure_coverage(model, renamed, "eng")["last"], measured["last"])
+    same(mexa_scores.measure_coverage(model, renamed, "eng")["last"], measured["last"])
     text = two.sentences
     changed = [
         make(**(text | {code: (text[code][0] + " x", *text[code][1:])})) for code in ("en", "sw")
@@ -265,23 +268,23 @@ def test_results_tell_apart_what_a_score_depends_on(
         (other, two, {}),
     ):
         with pytest.raises(pytest.fail.Exception, match="again"):
-            coverage.measure_coverage(name, corpus_, **options)
-    with xlx.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
-        coverage.measure_coverage(model, two)
+            mexa_scores.measure_coverage(name, corpus_, **options)
+    with settings.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
+        mexa_scores.measure_coverage(model, two)
 
 
 def test_a_cluster_gets_a_few_languages_at_once(
     model: Path,
     corpus: ParallelCorpus,
-    measured: dict[str, coverage.Coverage],
+    measured: dict[str, mexa_scores.Coverage],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert coverage._portions("abcde") == ["abcde"]
-    monkeypatch.setattr(coverage, "PORTION", 3)
-    with xlx.settings(scheduler="tcp://nowhere:1"):
-        assert coverage._portions("abcde") == ["abc", "de"]
-    monkeypatch.setattr(coverage, "_portions", lambda languages: [[x] for x in languages])
-    for pooling, covered in coverage.measure_coverage(model, corpus).items():
+    assert mexa_scores._portions("abcde") == ["abcde"]
+    monkeypatch.setattr(mexa_scores, "PORTION", 3)
+    with settings.settings(scheduler="tcp://nowhere:1"):
+        assert mexa_scores._portions("abcde") == ["abc", "de"]
+    monkeypatch.setattr(mexa_scores, "_portions", lambda languages: [[x] for x in languages])
+    for pooling, covered in mexa_scores.measure_coverage(model, corpus).items():
         same(covered, measured[pooling])
 
 
@@ -302,9 +305,9 @@ def test_results_are_apart_by_their_scores() -> None:
         ({"measures": np.zeros((2, 2))}, np.inf),  # NaN there
         ({"cut": np.array([1, 1])}, np.inf),
     ):
-        assert coverage.coverage_difference(value, value | change) == pytest.approx(expected)
+        assert mexa_scores.coverage_difference(value, value | change) == pytest.approx(expected)
     margins = (value | {"measures": np.full((2, 2), x)} for x in (-100.0, -101.0))
-    assert coverage.coverage_difference(*margins) == pytest.approx(0.01)
+    assert mexa_scores.coverage_difference(*margins) == pytest.approx(0.01)
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -323,7 +326,7 @@ def test_requests_that_cannot_be_met(
     arguments: tuple, options: dict, error: type, says: str, model: Path, corpus: ParallelCorpus
 ) -> None:
     with pytest.raises(error, match=says):
-        coverage.measure_coverage(model, corpus, *arguments, **options)
+        mexa_scores.measure_coverage(model, corpus, *arguments, **options)
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
@@ -331,13 +334,13 @@ def test_a_sentence_that_cannot_be_embedded_is_named(language: str, model: Path)
     texts = {code: [f"{code} {i}" for i in range(4)] for code in ("de", "en", "fr")}
     texts[language][2] = ""
     with pytest.raises(ValueError, match=f"language '{language}' of 'made': position 2 .*no token"):
-        coverage.measure_coverage(model, make(**texts))
+        mexa_scores.measure_coverage(model, make(**texts))
 
 
 def test_a_vector_that_has_no_cosine_is_named(
     model: Path, corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embed = embeddings.embed_poolings
+    embed = embed_poolings
 
     def broken(encoder: loading.Encoder, sentences: tuple, *arguments: object, **options: object):
         states = embed(encoder, sentences, *arguments, **options)
@@ -345,23 +348,23 @@ def test_a_vector_that_has_no_cosine_is_named(
             states["last"].states[1, 3] = 0
         return states
 
-    monkeypatch.setattr(embeddings, "embed_poolings", broken)
+    monkeypatch.setattr(states_module, "embed_poolings", broken)
     for alternatives in (False, True):
         with pytest.raises(ValueError, match=r"layer 1: .*ja.*position 3.* zero"):
-            coverage.measure_coverage(model, corpus, alternatives=alternatives)
+            mexa_scores.measure_coverage(model, corpus, alternatives=alternatives)
 
 
 def test_other_text_that_is_too_little(model: Path, corpus: ParallelCorpus) -> None:
-    for measure in (coverage.measure_coverage, controls.score_bags):
+    for measure in (mexa_scores.measure_coverage, mexa_scores.score_bags):
         with pytest.raises(TextError, match="has no language to compare with en"):
             measure(model, corpus.select(["en"]))
     three = corpus.select(["en", "sw"]).take(3, 0)
-    covered = coverage.measure_coverage(model, three, alternatives=False)["last"]
+    covered = mexa_scores.measure_coverage(model, three, alternatives=False)["last"]
     assert covered.scores.hits.shape == (3, 1, 3)
     with pytest.raises(ValueError, match="sw with en, layer 0: debiased CKA needs four"):
-        coverage.measure_coverage(model, three)
+        mexa_scores.measure_coverage(model, three)
     with pytest.raises(ValueError, match="two sentences or more are needed"):
-        coverage.measure_coverage(model, three.take(1, 0), alternatives=False)
+        mexa_scores.measure_coverage(model, three.take(1, 0), alternatives=False)
 
 
 # --- controls -------------------------------------------------------------------------------------
@@ -371,20 +374,22 @@ def test_other_text_that_is_too_little(model: Path, corpus: ParallelCorpus) -> N
 def test_a_bag_of_subwords_is_scored_like_a_model(
     centred: bool, model: Path, corpus: ParallelCorpus
 ) -> None:
-    counts = embeddings.bag_of_subwords(loading.load(model), corpus, max_length=50)
+    counts = states.bag_of_subwords(loading.load(model), corpus, max_length=50)
     dense = {code: bag.toarray()[None] for code, bag in counts.items()}
-    expected = measures.scores(measures.without_offset(dense) if centred else dense, "fr")
-    same_scores(controls.score_bags(model, corpus, "fr", centred=centred, max_length=50), expected)
+    expected = mexa.scores(mexa.without_offset(dense) if centred else dense, "fr")
+    same_scores(
+        mexa_scores.score_bags(model, corpus, "fr", centred=centred, max_length=50), expected
+    )
 
 
 def test_a_bag_of_subwords_hits_what_is_spelled_alike(model: Path) -> None:
     alike = make(en=["Turkey 1921", "Lake Como", "Moon"], de=["1921 Turkey", "Como Lake", "Mond"])
-    assert controls.score_bags(model, alike).hits[0, 0, :2].all()
+    assert mexa_scores.score_bags(model, alike).hits[0, 0, :2].all()
 
 
 def test_subwords_are_counted_as_the_model_reads_them(model: Path, corpus: ParallelCorpus) -> None:
     tokenizer = loading.load(model).tokenizer
-    counted = controls.mean_subwords(model, corpus)
+    counted = mexa_scores.mean_subwords(model, corpus)
     assert tuple(counted.index) == corpus.languages
     for language, sentences in corpus.sentences.items():
         lengths = [len(tokenizer(sentence)["input_ids"]) for sentence in sentences]
@@ -392,12 +397,12 @@ def test_subwords_are_counted_as_the_model_reads_them(model: Path, corpus: Paral
 
 
 def test_wrong_pairs_are_translations_moved_apart(model: Path, corpus: ParallelCorpus) -> None:
-    states = embeddings.embed_corpus(loading.load(model), corpus, pooling="last").states
+    states = embed_corpus(loading.load(model), corpus, pooling="last").states
     expected = []
     for shift in (1, 2):
         moved = {x: y[:, np.arange(-shift, 12 - shift)] for x, y in states.items() if x != "fr"}
-        expected.append(measures.scores(moved | {"fr": states["fr"]}, "fr").mu)
-    wrong = controls.wrong_pairs(model, corpus, "fr", n_shifts=2, pooling="last")
+        expected.append(mexa.scores(moved | {"fr": states["fr"]}, "fr").mu)
+    wrong = mexa_scores.wrong_pairs(model, corpus, "fr", n_shifts=2, pooling="last")
     assert wrong == pytest.approx(np.mean(expected, axis=(0, 2)))
     assert wrong.shape == (3,)
 
@@ -407,7 +412,7 @@ def test_neighbourhoods_put_alike_sentences_side_by_side(
 ) -> None:
     text = corpus.sentences
     twins = make(de=text["de"], en=text["en"], fr=text["de"])  # a copy under another name
-    place = neighbourhoods.place_sentences
+    place = mexa_1_alignment.place_sentences
     placed = place(model, twins, [0, 2], n_sentences=8, perplexity=4, seed=1)
     assert len(placed) == 2 * 3 * 8
     for layer in (0, 2):
@@ -422,15 +427,15 @@ def test_neighbourhoods_put_alike_sentences_side_by_side(
 
 def test_an_encoder_stands_for_its_name(model: Path, corpus: ParallelCorpus, monkeypatch) -> None:
     two = corpus.select(["en", "de"])
-    expected = coverage.measure_coverage(model, two)["last"]
+    expected = mexa_scores.measure_coverage(model, two)["last"]
     encoder = loading.load(model)
     monkeypatch.setattr(loading.folders, "load_model", pytest.fail)
-    found = coverage.measure_coverage(encoder, two)["last"]
+    found = mexa_scores.measure_coverage(encoder, two)["last"]
     assert (found.model, found.cut) == (expected.model, expected.cut)
     assert np.array_equal(found.scores.mu, expected.scores.mu)
     # and what it has computed, a name finds
-    coverage.measure_coverage(encoder, two, poolings=["mean"])
-    coverage.measure_coverage(model, two, poolings=["mean"])
+    mexa_scores.measure_coverage(encoder, two, poolings=["mean"])
+    mexa_scores.measure_coverage(model, two, poolings=["mean"])
 
 
 def test_special_tokens_count_if_asked_for(model: Path, corpus: ParallelCorpus) -> None:
@@ -450,7 +455,7 @@ def test_special_tokens_count_if_asked_for(model: Path, corpus: ParallelCorpus) 
     cosines = (one * other).sum(axis=2).mean(axis=1)
 
     def found(**options: bool) -> np.ndarray:
-        covered = coverage.measure_coverage(model, two, poolings=["weighted_mean"], **options)
+        covered = mexa_scores.measure_coverage(model, two, poolings=["weighted_mean"], **options)
         table = covered["weighted_mean"].measures
         return table[table["measure"] == "parallel_cosine"]["value"].to_numpy()
 

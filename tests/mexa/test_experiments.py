@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx.mexa import estimates, experiments
-from xlx.mexa.chance import chance_table
-from xlx.mexa.coverage import Coverage
-from xlx.mexa.measures import PivotScores, scores
-from xlx.models import alignment
+import mexa_2_estimation
+from shared import mexa_tables
+from shared.mexa_tables import chance_table
+from xlx.experiment.mexa_scores import Coverage
+from xlx.measures import alignment
+from xlx.measures.mexa import PivotScores, scores
 
 LANGUAGES = ("de", "fr", "sw")
 GROUPS = {"de": "the family's 36", "fr": "the family's 36", "sw": "others, Latin script"}
@@ -58,7 +59,7 @@ def mu(own: Coverage) -> np.ndarray:
 def test_the_corner_of_a_matrix_has_its_rivals_and_hits() -> None:
     rng = np.random.default_rng(0)
     states = {code: rng.normal(size=(2, 7, 5)) for code in ("en", "de")}
-    table = experiments.corner(states, "en", "de", 1, n=3)
+    table = mexa_tables.corner(states, "en", "de", 1, n=3)
     x, p = (states[code][1] for code in ("de", "en"))
     cosine = [[a @ b / np.sqrt(a @ a * (b @ b)) for b in p] for a in x]
     for i in range(3):
@@ -74,21 +75,21 @@ def test_the_corner_of_a_matrix_has_its_rivals_and_hits() -> None:
 def test_scores_are_averaged_by_layer_and_group(
     covered: list[Coverage], bags: pd.DataFrame
 ) -> None:
-    by_layer = experiments.alignment_by_layer(covered)
-    means = experiments.mean_by_layer(by_layer, ["model", "pooling", "states"])
+    by_layer = mexa_tables.alignment_by_layer(covered)
+    means = mexa_tables.mean_by_layer(by_layer, ["model", "pooling", "states"])
     assert means.loc[("b", "last", "centred"), 2] == pytest.approx(
         mu(covered[3])[2].mean(), abs=6e-4
     )
-    assert experiments.cut_sentences(covered).loc["sw"].tolist() == [9, 9]
+    assert mexa_tables.cut_sentences(covered).loc["sw"].tolist() == [9, 9]
     beside = [coverage("a, untrained", 9)]
-    drawn, floors = experiments.drawn_layers(by_layer, beside, bags, GROUPS)
+    drawn, floors = mexa_tables.drawn_layers(by_layer, beside, bags, GROUPS)
     row = drawn.set_index(["model", "states", "group", "layer"])["mu"]
     assert row["a, untrained", "raw", "the family's 36", 1] == pytest.approx(
         mu(beside[0])[1, :2].mean()
     )
     assert set(floors["model"]) == {"a", "b", "a, untrained"}
-    pooled = experiments.pooled_table(covered)
-    table = experiments.group_table(pooled, bags, GROUPS)
+    pooled = mexa_tables.pooled_table(covered)
+    table = mexa_tables.group_table(pooled, bags, GROUPS)
     assert table.columns.tolist() == ["the family's 36 (2)", "others, Latin script (1)"]
     assert table.loc[("a", "bag of subwords", "", "raw"), "the family's 36 (2)"] == pytest.approx(
         0.4
@@ -98,15 +99,15 @@ def test_scores_are_averaged_by_layer_and_group(
     assert table.loc[("a", "last", "max", "raw")].tolist() == pytest.approx(
         [highest[:2].mean(), highest[2]]
     )
-    above = experiments.above_bags(pooled, beside, bags).loc[("a", "last", "raw")]
+    above = mexa_tables.above_bags(pooled, beside, bags).loc[("a", "last", "raw")]
     assert above.tolist() == [(highest > 0.4).sum(), 3]
-    shown = experiments.interval_table(pooled, "last", {"sw": "Swahili"})
+    shown = mexa_tables.interval_table(pooled, "last", {"sw": "Swahili"})
     assert shown.loc["Swahili", ("a", "raw")].startswith(f"{highest[2]:.2f} (")
 
 
 def test_least_hits_are_beyond_chance_in_all_layers_together(covered: list[Coverage]) -> None:
-    pooled = experiments.pooled_table(covered)
-    bounds, counted = experiments.least_hits(pooled, covered, 10, p=0.01)
+    pooled = mexa_tables.pooled_table(covered)
+    bounds, counted = mexa_tables.least_hits(pooled, covered, 10, p=0.01)
     tail = chance_table(10).set_index("k")["matrix"]
     k = bounds.loc[3, "hits"]
     assert 3 * tail[k] < 0.01 <= 3 * tail[k - 1]
@@ -116,17 +117,17 @@ def test_least_hits_are_beyond_chance_in_all_layers_together(covered: list[Cover
 
 
 def test_languages_are_grouped_by_training_and_script() -> None:
-    text = experiments.load_text("flores200-100", ["en", "de", "sw", "am"], 5)
+    text = mexa_tables.load_text("flores200-100", ["en", "de", "sw", "am"], 5)
     assert len(text) == 5
-    groups = experiments.language_groups(text, "flores200-100")
+    groups = mexa_tables.language_groups(text, "flores200-100")
     assert groups == {
         "en": "the family's 36", "de": "the family's 36", "sw": "others, Latin script",
         "am": "others, other scripts",
     }  # fmt: skip
     scripts = {"en": "Latn", "de": "Latn", "sw": "Latn", "am": "Ethi"}
-    assert experiments.language_scripts(text, "flores200-100") == scripts
-    assert experiments.language_scripts(text, "a folder") == {"en": "Latn", "de": "Latn"}
-    assert experiments.training_history("mini-llama")[0].step == 0
+    assert mexa_tables.language_scripts(text, "flores200-100") == scripts
+    assert mexa_tables.language_scripts(text, "a folder") == {"en": "Latn", "de": "Latn"}
+    assert mexa_tables.training_history("mini-llama")[0].step == 0
 
 
 # --- estimation -----------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ def tasks() -> pd.DataFrame:
 
 
 def test_a_task_is_summed_up_without_the_pivot(tasks: pd.DataFrame) -> None:
-    table = estimates.task_summary(tasks, "en", {"T": 5})
+    table = mexa_2_estimation.task_summary(tasks, "en", {"T": 5})
     of_model = tasks[tasks["model"] == "a"].set_index("language")["score"]
     row = table.loc[("T", "a")]
     assert (row["en"], row["guess"]) == (of_model["en"], 0.2)
@@ -152,12 +153,12 @@ def test_a_task_is_summed_up_without_the_pivot(tasks: pd.DataFrame) -> None:
 
 def test_measures_are_averaged_over_middle_layers(covered: list[Coverage]) -> None:
     own = covered[0]
-    table = estimates.middle_measures([own]).set_index(["measure", "language"])["value"]
+    table = mexa_2_estimation.middle_measures([own]).set_index(["measure", "language"])["value"]
     assert table["MEXA", "de"] == pytest.approx(mu(covered[0])[1:, 0].mean())
     cka = own.measures.query("measure == 'cka' and language == 'sw' and layer > 0")["value"]
     assert table["cka", "sw"] == pytest.approx(cka.mean())
-    points = estimates.cosine_points(
-        estimates.middle_measures([own]),
+    points = mexa_2_estimation.cosine_points(
+        mexa_2_estimation.middle_measures([own]),
         pd.DataFrame({"model": "a", "language": ["de"], "score": [0.7]}), "last",
     )  # fmt: skip
     assert points.set_index("language")["score"].isna().tolist() == [False, True, True]
@@ -166,48 +167,48 @@ def test_measures_are_averaged_over_middle_layers(covered: list[Coverage]) -> No
 def test_what_mexa_adds_is_a_coefficient_beside_the_rivals() -> None:
     rng = np.random.default_rng(2)
     n = 60
-    rivals = pd.DataFrame(rng.random((n, 3)), columns=estimates.RIVALS)
+    rivals = pd.DataFrame(rng.random((n, 3)), columns=mexa_2_estimation.RIVALS)
     rivals = rivals.assign(language=[f"l{i}" for i in range(n)], model="a", task="T")
     mexa = rng.random(n)
     rivals["score"] = 0.1 + 0.5 * mexa + 0.2 * rivals["bag"] + 0.01 * rng.normal(size=n)
     table = pd.DataFrame({"language": rivals["language"], "model": "a", "mu": mexa})
     table = table.assign(text="FLORES", pooling="last", layers="max")
-    adds = estimates.added_by_mexa(table, rivals)
+    adds = mexa_2_estimation.added_by_mexa(table, rivals)
     assert adds["per 0.1"].item() == pytest.approx(0.05, abs=0.005)
     assert adds["VIF"].item() < 1.5
-    told = estimates.significant(adds).loc[("T", "FLORES")]
+    told = mexa_2_estimation.significant(adds).loc[("T", "FLORES")]
     assert told.to_dict() == {"p < 0.05": 1, "MEXA adds": 1, "of": 1, "by chance": 0.05}
-    shown = estimates.rival_correlations(rivals, n_resamples=20, seed=0)
-    assert shown.columns.tolist() == estimates.RIVALS
-    assert estimates.added_by_mexa(table.head(9), rivals).empty
+    shown = mexa_2_estimation.rival_correlations(rivals, n_resamples=20, seed=0)
+    assert shown.columns.tolist() == mexa_2_estimation.RIVALS
+    assert mexa_2_estimation.added_by_mexa(table.head(9), rivals).empty
 
 
 def test_estimates_have_lines_where_there_is_something_to_fit(tasks: pd.DataFrame) -> None:
     rng = np.random.default_rng(3)
     of_a = tasks[(tasks["language"] != "en") & (tasks["model"] == "a")]
     joined = of_a.assign(mu=rng.random(len(of_a)), low=0.0, high=1.0)
-    summary = estimates.task_summary(tasks, "en", {})
-    table = estimates.adjusted_scores(joined, summary, "en")
+    summary = mexa_2_estimation.task_summary(tasks, "en", {})
+    table = mexa_2_estimation.adjusted_scores(joined, summary, "en")
     english = summary.loc[("T", "a"), "en"]
     np.testing.assert_allclose(table["expected"], joined["mu"] * english)
     np.testing.assert_allclose(table["mu_high"], english)
     np.testing.assert_allclose(table["score_high"] - table["score"], 1.96 * 0.01, rtol=1e-3)
     assert (table["written"] != "").sum() == 3
-    lines, fits = estimates.estimate_lines(table, {"T": 4}, n_resamples=20, seed=0)
+    lines, fits = mexa_2_estimation.estimate_lines(table, {"T": 4}, n_resamples=20, seed=0)
     slope, intercept = np.polyfit(table["expected"], table["score"], 1)
     assert fits.loc[("T", "a"), ["slope", "intercept"]].tolist() == pytest.approx(
         [slope, intercept]
     )
     ideal = lines[lines["kind"] == "ideal"]
     assert ideal["y"].tolist() == pytest.approx([0.25, 0.25 + 0.75 * table["expected"].max()])
-    few, none = estimates.estimate_lines(table.head(2), {"T": 4}, n_resamples=20, seed=0)
+    few, none = mexa_2_estimation.estimate_lines(table.head(2), {"T": 4}, n_resamples=20, seed=0)
     assert none.empty
     assert set(few["kind"]) == {"ideal", "chance"}
 
 
 def test_bands_are_counted_beside_those_of_table_6() -> None:
     ours = pd.DataFrame({"language": ["de", "sw"], "model": "a", "mu": [1.0, 0.5]})
-    counts = estimates.bands_beside_print(ours, pd.Series({"a": 0.9}), "flores200-100")
+    counts = mexa_2_estimation.bands_beside_print(ours, pd.Series({"a": 0.9}), "flores200-100")
     assert counts.loc["a"].tolist() == [0, 0, 1, 0, 1]
     assert len(counts) == 1 + 9
     assert set(counts.sum(axis=1)) == {2}
@@ -215,7 +216,7 @@ def test_bands_are_counted_beside_those_of_table_6() -> None:
 
 def test_verses_are_compared_with_the_jackknife_of_both() -> None:
     read, held_out = (coverage("a", seed) for seed in (0, 1))
-    dots, summary = estimates.verse_differences([(", untrained", read, held_out)])
+    dots, summary = mexa_2_estimation.verse_differences([(", untrained", read, held_out)])
     apart = held_out.scores.mu.mean(axis=0) - read.scores.mu.mean(axis=0)
     np.testing.assert_allclose(dots["difference"], apart)
     row = summary.iloc[0]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial.distance import cosine
 
-from xlx.core import statistics
-from xlx.mexa import chance, measures, prediction
+from shared import mexa_tables
+from xlx.experiment import topics
+from xlx.measures import mexa, statistics
 
 
 def literal(language: np.ndarray, pivot: np.ndarray) -> np.ndarray:
@@ -44,7 +45,7 @@ def test_hits_are_those_of_the_definition(n: int, dim: int, seed: int) -> None:
         states["de"][0, 0] = states["en"][0, 0]
         states["en"][0, 2] = states["en"][0, 1]
         states["fi"][1, 2] = 3 * states["fi"][1, 3]
-    found = measures.scores(states)
+    found = mexa.scores(states)
     assert found.languages == ("de", "fi")
     assert found.layers == (0, 1)
     assert found.hits.dtype == bool
@@ -58,7 +59,7 @@ def test_hits_are_those_of_the_definition(n: int, dim: int, seed: int) -> None:
 @settings(max_examples=30)
 def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: int) -> None:
     states = random_states(n, dim, seed)
-    left_out = measures.scores(states).left_out()
+    left_out = mexa.scores(states).left_out()
     for k in range(n):
         others = {code: np.delete(array, k, axis=1) for code, array in states.items()}
         for layer, (column, language) in itertools.product((0, 1), enumerate(("de", "fi"))):
@@ -69,9 +70,9 @@ def test_leaving_out_a_sentence_is_scoring_the_others(n: int, dim: int, seed: in
 
 def test_many_languages_and_sentences_take_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     states = random_states(12, 5, 1, tuple("abcdefg"))
-    whole = measures.scores(states, "c")
-    monkeypatch.setattr(measures, "BLOCK_NUMBERS", 300)
-    in_parts = measures.scores(states, "c")
+    whole = mexa.scores(states, "c")
+    monkeypatch.setattr(mexa, "BLOCK_NUMBERS", 300)
+    in_parts = mexa.scores(states, "c")
     np.testing.assert_array_equal(whole.only_rival, in_parts.only_rival)
     np.testing.assert_array_equal(whole.hits, in_parts.hits)
 
@@ -80,7 +81,7 @@ def test_by_hand() -> None:
     pivot = np.array([[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]])
     # Sentence 0 has its own direction; 1 lies nearest to 2's translation, so neither is a hit.
     language = np.array([[[2.0, 0.1], [-3.0, 1.0], [-1.0, 0.5]]])
-    found = measures.scores({"en": pivot, "fi": language})
+    found = mexa.scores({"en": pivot, "fi": language})
     assert found.hits.tolist() == [[[True, False, False]]]
     assert found.only_rival.tolist() == [[[-1, 2, 1]]]
     assert found.table()["mu"].tolist() == [pytest.approx(1 / 3)]
@@ -89,12 +90,12 @@ def test_by_hand() -> None:
 def test_a_tie_on_the_diagonal_is_a_miss() -> None:
     states = random_states(8, 6, 0)
     copies = {code: states["en"].copy() for code in ("de", "en")}
-    assert measures.scores(copies).mu.tolist() == [[1.0], [1.0]]
+    assert mexa.scores(copies).mu.tolist() == [[1.0], [1.0]]
     copies["en"][:, 5] = copies["en"][:, 3]
-    missed = ~measures.scores(copies).hits[0, 0]
+    missed = ~mexa.scores(copies).hits[0, 0]
     assert np.flatnonzero(missed).tolist() == [3, 5]
     same = {code: np.ones((1, 8, 6)) for code in ("de", "en")}  # one vector for every sentence
-    row = measures.scores(same).table().iloc[0]
+    row = mexa.scores(same).table().iloc[0]
     assert row["mu"] == row["low"] == 0 < row["high"]
 
 
@@ -102,7 +103,7 @@ def test_a_tie_on_the_diagonal_is_a_miss() -> None:
 def test_what_must_not_matter(change: str) -> None:
     rng = np.random.default_rng(3)
     states = random_states(30, 8, 2)
-    before = measures.scores(states)
+    before = mexa.scores(states)
     assert 0 < before.mu.min() <= before.mu.max() < 1
     order, codes, layers = np.arange(30), ["de", "en", "fi"], [0, 1]
     turn, scale = np.eye(8), np.ones((2, 30, 1))
@@ -117,7 +118,7 @@ def test_what_must_not_matter(change: str) -> None:
     else:
         layers = [1, 0]
     changed = {code: (states[code] @ turn * scale)[:, order] for code in codes}
-    after = measures.scores(changed, layers=layers)
+    after = mexa.scores(changed, layers=layers)
     columns = [after.languages.index(code) for code in before.languages]
     np.testing.assert_array_equal(after.hits[layers][:, columns], before.hits[:, :, order])
 
@@ -135,7 +136,7 @@ def test_agrees_with_float64_where_all_cosines_crowd(apart: float) -> None:
     }
     crowded = units["de"] @ units["en"].T
     assert crowded.min() > 0.999
-    found = measures.scores(states)
+    found = mexa.scores(states)
     for column, language in enumerate(found.languages):
         # x·(p_i - p_j) has all its digits in float64
         x, p = units[language], units["en"]
@@ -168,7 +169,7 @@ def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
     rivals = (best >= np.diag(c)[:, None]) & others
     n_rivals = rivals.sum(axis=1)
     assert set(n_rivals) == {0, 1, 2}
-    found = measures.scores({"en": pivot[None], "fi": language[None]})
+    found = mexa.scores({"en": pivot[None], "fi": language[None]})
     np.testing.assert_array_equal(found.hits[0, 0], n_rivals == 0)
     only = np.where(n_rivals == 1, rivals.argmax(axis=1), -1)
     np.testing.assert_array_equal(found.only_rival[0, 0], only)
@@ -181,7 +182,7 @@ def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
 
 
 def test_tables_and_pooling() -> None:
-    scored = measures.scores(random_states(20, 6, 4, layers=3))
+    scored = mexa.scores(random_states(20, 6, 4, layers=3))
     table = scored.table()
     assert table.columns.tolist() == ["language", "layer", "mu", "low", "high"]
     assert len(table) == 6
@@ -197,7 +198,7 @@ def test_tables_and_pooling() -> None:
 
 def test_a_perfect_score_has_wilsons_interval() -> None:
     same = np.random.default_rng(0).normal(size=(1, 100, 20))
-    row = measures.scores({"en": same, "fi": same}).table().iloc[0]
+    row = mexa.scores({"en": same, "fi": same}).table().iloc[0]
     expected = statistics.share_interval(100, 100)
     assert (row["mu"], row["low"], row["high"]) == (1.0, *map(pytest.approx, expected))
 
@@ -214,7 +215,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(hubs: bool) -> None:
             en[0, central] *= 0.15
             fi[..., 0] += 20
             en[..., 0] += 20
-        found.append(measures.scores({"en": en, "fi": fi}).table().iloc[0])
+        found.append(mexa.scores({"en": en, "fi": fi}).table().iloc[0])
     table = pd.DataFrame(found)
     truth = table["mu"].mean()
     covered = ((table["low"] <= truth) & (truth <= table["high"])).mean()
@@ -232,14 +233,14 @@ def test_chance_is_the_share_of_all_orders(n: int) -> None:
     orders = np.array(list(itertools.permutations(range(n * n)))).reshape(-1, n, n)
     own = np.diagonal(orders, axis1=1, axis2=2)
     hits = (own == orders.max(axis=2)) & (own == orders.max(axis=1))
-    assert hits[:, 0].mean() == pytest.approx(chance.hit_probability(n))
+    assert hits[:, 0].mean() == pytest.approx(mexa_tables.hit_probability(n))
     tail = [(hits.sum(axis=1) >= k).mean() for k in range(n + 1)]
-    np.testing.assert_allclose(chance.chance_table(n)["matrix"], tail, rtol=1e-12)
+    np.testing.assert_allclose(mexa_tables.chance_table(n)["matrix"], tail, rtol=1e-12)
 
 
 def test_what_appendix_a4_says_and_what_it_tends_to() -> None:
-    table = chance.chance_table(100).set_index("k")
-    assert (chance.hit_probability(100), table.loc[5, "mu"]) == (1 / 199, 0.05)
+    table = mexa_tables.chance_table(100).set_index("k")
+    assert (mexa_tables.hit_probability(100), table.loc[5, "mu"]) == (1 / 199, 0.05)
     by_hand = 1 - sum(stats.binom.pmf(i, 100, 1 / 199) for i in range(5))
     assert table.loc[5, "binomial"] == pytest.approx(by_hand, rel=1e-9)
     assert round(by_hand, 5) == 0.00016
@@ -247,23 +248,23 @@ def test_what_appendix_a4_says_and_what_it_tends_to() -> None:
     assert (table.loc[0, ["binomial", "matrix"]] == 1).all()
     assert table["matrix"].is_monotonic_decreasing
     assert (table["matrix"] >= 0).all()
-    assert chance.chance_table(1)["matrix"].tolist() == [1.0, 1.0]
-    many = chance.chance_table(2000)[:8]
+    assert mexa_tables.chance_table(1)["matrix"].tolist() == [1.0, 1.0]
+    many = mexa_tables.chance_table(2000)[:8]
     for column in ("binomial", "matrix"):
         np.testing.assert_allclose(many[column], stats.poisson.sf(many["k"] - 1, 0.5), 1e-2)
 
 
 def test_simulated_chance() -> None:
-    simulated = chance.chance_simulation(10, 50, 10_000, seed=0)
+    simulated = mexa_tables.chance_simulation(10, 50, 10_000, seed=0)
     for other in ({"seed": 1}, {"anisotropy": 0.5}, {"dim": 51}):
-        changed = chance.chance_simulation(**({"n": 10, "dim": 50, "n_draws": 100} | other))
+        changed = mexa_tables.chance_simulation(**({"n": 10, "dim": 50, "n_draws": 100} | other))
         assert changed.counts.tolist() != simulated.counts[:100].tolist()
     moments = simulated.moments().set_index("source")
     exact, drawn = moments.loc["matrix"], moments.loc["vectors"]
     assert abs(drawn["p"] - 1 / 19) < 3 * drawn["error"]
     assert exact["variance"] == pytest.approx(drawn["variance"], rel=0.05)
     # the variance of the exact tail is that of the exact moments
-    tail = chance.chance_table(10)["matrix"].to_numpy()
+    tail = mexa_tables.chance_table(10)["matrix"].to_numpy()
     mass, k = tail - np.append(tail[1:], 0), np.arange(11)
     assert mass @ k**2 - (mass @ k) ** 2 == pytest.approx(exact["variance"])
     tails = simulated.tails()
@@ -271,14 +272,14 @@ def test_simulated_chance() -> None:
 
 
 def test_in_two_dimensions_hits_go_together_and_hubs_make_them_rarer() -> None:
-    two = chance.chance_simulation(2, 2, 20_000, seed=1)
+    two = mexa_tables.chance_simulation(2, 2, 20_000, seed=1)
     drawn = two.moments().set_index("source").loc["vectors"]
     assert abs(drawn["p"] - 1 / 3) < 3 * drawn["error"]
     both = two.tails().loc[2]
     assert both["binomial"] < both["low"]
     error = (both["matrix"] * (1 - both["matrix"]) / 20_000) ** 0.5
     assert abs(both["vectors"] - both["matrix"]) < 3 * error
-    hubs = chance.chance_simulation(10, 50, 3000, anisotropy=0.9).moments().set_index("source")
+    hubs = mexa_tables.chance_simulation(10, 50, 3000, anisotropy=0.9).moments().set_index("source")
     assert hubs.loc["vectors", "p"] < 1 / 19 - 5 * hubs.loc["vectors", "error"]
 
 
@@ -286,7 +287,7 @@ def test_in_two_dimensions_hits_go_together_and_hubs_make_them_rarer() -> None:
 
 
 def test_expected_score() -> None:
-    assert prediction.expected(np.array([1.0, 0.5]), 0.88).tolist() == [0.88, 0.44]
+    assert topics.expected(np.array([1.0, 0.5]), 0.88).tolist() == [0.88, 0.44]
 
 
 @pytest.mark.parametrize("n_choices", [2, 4])
@@ -294,7 +295,7 @@ def test_line_of_an_ideal_task(n_choices: int) -> None:
     x = np.linspace(0, 0.9, 7)
     table = pd.DataFrame({"language": list("abcdefg"), "expected": x})
     table["score"] = 1 / n_choices + (1 - 1 / n_choices) * x
-    line = prediction.line(table, n_choices=n_choices, n_resamples=50)
+    line = topics.line(table, n_choices=n_choices, n_resamples=50)
     assert (line.slope, line.intercept) == pytest.approx((line.ideal_slope, line.ideal_intercept))
     assert line.ideal_intercept == 1 / n_choices
     assert (line.error, line.ideal_error) == pytest.approx((0, 0), abs=1e-12)
@@ -304,7 +305,7 @@ def test_line_is_least_squares() -> None:
     rng = np.random.default_rng(2)
     table = pd.DataFrame({"language": [f"l{i}" for i in range(30)], "expected": rng.random(30)})
     table["score"] = 0.2 + 0.6 * table["expected"] + 0.1 * rng.normal(size=30)
-    line = prediction.line(table, seed=3)
+    line = topics.line(table, seed=3)
     slope, intercept = np.polyfit(table["expected"], table["score"], 1)
     assert (line.slope, line.intercept) == pytest.approx((slope, intercept))
     residuals = table["score"] - intercept - slope * table["expected"]
@@ -316,9 +317,9 @@ def test_line_is_least_squares() -> None:
 
 
 def test_bands_of_table_6() -> None:
-    found = prediction.bands([0, 0.19, 0.2, 0.4, 3 * 0.2, 0.79, 0.8, 1])
+    found = topics.bands([0, 0.19, 0.2, 0.4, 3 * 0.2, 0.79, 0.8, 1])
     assert found.codes.tolist() == [0, 0, 1, 2, 3, 3, 4, 4]
-    assert (found.ordered, tuple(found.categories)) == (True, prediction.BANDS)
+    assert (found.ordered, tuple(found.categories)) == (True, topics.BANDS)
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -338,31 +339,31 @@ TASK = pd.DataFrame(
     {"language": list("abc"), "expected": [0.1, 0.2, 0.4], "score": [0.1, 0.3, 0.3]}
 )
 REFUSED = [
-    (measures.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot en.*de"),
-    (measures.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
-    (measures.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "fi has 4 sentences and"),
-    (measures.scores, {"states": broken(fi=np.ones((1, 5, 4)))}, "fi has 1 layers"),
-    (measures.scores, {"states": broken(fi=np.ones((2, 5, 3)))}, "fi has 3 dim"),
-    (measures.scores, {"states": broken(fi=np.ones((5, 4)))}, "states of fi have shape"),
-    (measures.scores, {"states": dict.fromkeys(("en", "fi"), np.ones((1, 1, 2)))}, "two sentences"),
-    (measures.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
-    (measures.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
-    (measures.scores, {"states": broken(en=spoilt(0))}, "layer 1: .* of en at position 3 is zero"),
-    (measures.scores, {"states": broken(), "layers": [2]}, r"0 \(embeddings\) to 1"),
-    (measures.scores, {"states": broken(), "layers": []}, r"0 \(embeddings\) to 1"),
-    (measures.scores(broken()).pooled, {"how": "median"}, "mean or max"),
-    (measures.scores(broken(), layers=[0]).pooled, {"embedding_layer": False}, "none is left"),
-    (chance.chance_table, {"n": 0}, "0 sentences"),
-    (chance.chance_simulation, {"n": 1, "dim": 5, "n_draws": 5}, "two or more"),
-    (chance.chance_simulation, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
-    (chance.chance_simulation, {"n": 5, "dim": 5, "n_draws": 5, "anisotropy": 1.0}, "outside"),
-    (prediction.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
-    (prediction.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
-    (prediction.bands, {"score": [1.2]}, r"\[0, 1\]"),
-    (prediction.bands, {"score": [np.nan]}, r"\[0, 1\]"),
-    (prediction.line, {"table": TASK, "n_choices": 1}, "two choices"),
-    (prediction.line, {"table": pd.concat([TASK, TASK.tail(1)])}, "has two rows: the line is"),
-    (prediction.line, {"table": TASK.drop(columns="score")}, "no column 'score'"),
+    (mexa.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot en.*de"),
+    (mexa.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
+    (mexa.scores, {"states": broken(fi=np.ones((2, 4, 4)))}, "fi has 4 sentences and"),
+    (mexa.scores, {"states": broken(fi=np.ones((1, 5, 4)))}, "fi has 1 layers"),
+    (mexa.scores, {"states": broken(fi=np.ones((2, 5, 3)))}, "fi has 3 dim"),
+    (mexa.scores, {"states": broken(fi=np.ones((5, 4)))}, "states of fi have shape"),
+    (mexa.scores, {"states": dict.fromkeys(("en", "fi"), np.ones((1, 1, 2)))}, "two sentences"),
+    (mexa.scores, {"states": broken(fi=spoilt(np.nan))}, "layer 1: .* fi at .* 3 holds NaN"),
+    (mexa.scores, {"states": broken(fi=spoilt(0))}, "layer 1: .* of fi at position 3 is zero"),
+    (mexa.scores, {"states": broken(en=spoilt(0))}, "layer 1: .* of en at position 3 is zero"),
+    (mexa.scores, {"states": broken(), "layers": [2]}, r"0 \(embeddings\) to 1"),
+    (mexa.scores, {"states": broken(), "layers": []}, r"0 \(embeddings\) to 1"),
+    (mexa.scores(broken()).pooled, {"how": "median"}, "mean or max"),
+    (mexa.scores(broken(), layers=[0]).pooled, {"embedding_layer": False}, "none is left"),
+    (mexa_tables.chance_table, {"n": 0}, "0 sentences"),
+    (mexa_tables.chance_simulation, {"n": 1, "dim": 5, "n_draws": 5}, "two or more"),
+    (mexa_tables.chance_simulation, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
+    (mexa_tables.chance_simulation, {"n": 5, "dim": 5, "n_draws": 5, "anisotropy": 1.0}, "outside"),
+    (topics.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
+    (topics.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
+    (topics.bands, {"score": [1.2]}, r"\[0, 1\]"),
+    (topics.bands, {"score": [np.nan]}, r"\[0, 1\]"),
+    (topics.line, {"table": TASK, "n_choices": 1}, "two choices"),
+    (topics.line, {"table": pd.concat([TASK, TASK.tail(1)])}, "has two rows: the line is"),
+    (topics.line, {"table": TASK.drop(columns="score")}, "no column 'score'"),
 ]  # fmt: skip
 
 
@@ -379,11 +380,11 @@ def test_the_offset_of_a_language_hides_what_is_shared_and_can_be_taken_out() ->
     rng = np.random.default_rng(3)
     meaning = rng.normal(size=(1, 40, 8))
     states = {code: (meaning + 0.3 * rng.normal(size=(1, 40, 8))) for code in ("en", "de")}
-    there = measures.scores(states).mu.item()
+    there = mexa.scores(states).mu.item()
     states["de"] = states["de"] + 50 * rng.normal(size=8)
-    moved = measures.without_offset(states)
-    assert measures.scores(states).mu.item() < 0.2 < 0.7 < there
-    assert measures.scores(moved).mu.item() > 0.7
+    moved = mexa.without_offset(states)
+    assert mexa.scores(states).mu.item() < 0.2 < 0.7 < there
+    assert mexa.scores(moved).mu.item() > 0.7
     for code, own in moved.items():
         np.testing.assert_allclose(own.mean(axis=1), 0, atol=1e-12)
         np.testing.assert_allclose(own, states[code] - states[code].mean(axis=1), atol=1e-12)
@@ -393,9 +394,9 @@ def test_sentences_without_a_direction_tie() -> None:
     rng = np.random.default_rng(4)
     states = {code: rng.normal(size=(2, 5, 6)).astype(np.float32) for code in ("en", "de")}
     states["de"][0] = states["de"][0, 0] / 3  # as the last token is at the embeddings
-    moved = measures.without_offset(states)
-    assert not measures.scores(moved).hits[0].any()
+    moved = mexa.without_offset(states)
+    assert not mexa.scores(moved).hits[0].any()
     np.testing.assert_array_equal(
-        measures.scores(moved).hits[1],
-        measures.scores({x: own[1:] for x, own in moved.items()}).hits[0],
+        mexa.scores(moved).hits[1],
+        mexa.scores({x: own[1:] for x, own in moved.items()}).hits[0],
     )

@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from xlx import mexa
-from xlx.mexa import rivals
-from xlx.text import corpora
+from xlx.experiment import mexa_scores
+from xlx.measures import mexa
+from xlx.text import parallel
 
 
 def _states(seed: int, n: int = 7, layers: int = 2) -> dict[str, np.ndarray]:
@@ -18,7 +18,7 @@ def _states(seed: int, n: int = 7, layers: int = 2) -> dict[str, np.ndarray]:
 
 def test_a_literal_count() -> None:
     states = _states(1)
-    counted = rivals.count_rivals(states["de"], states["en"])
+    counted = mexa_scores.count_rivals(states["de"], states["en"])
     for layer in range(2):
         a, b = (
             states[x][layer] / np.linalg.norm(states[x][layer], axis=1)[:, None]
@@ -37,14 +37,16 @@ def test_hits_are_sentences_without_rivals_and_ties_are_rivals() -> None:
     states["de"][0, 3] = states["de"][0, 4]
     states["en"][0, 3] = states["en"][0, 4]
     hits = mexa.scores(states, "en").hits[:, 0]
-    assert np.array_equal(rivals.count_rivals(states["de"], states["en"])["either"] == 0, hits)
+    assert np.array_equal(mexa_scores.count_rivals(states["de"], states["en"])["either"] == 0, hits)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
 def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None:
     states = _states(3)
-    counted = rivals.count_rivals(states["de"], states["en"])
-    whole = rivals.Rivals(("de",), "en", *(counted[x][None] for x in ("row", "column", "either")))
+    counted = mexa_scores.count_rivals(states["de"], states["en"])
+    whole = mexa_scores.Rivals(
+        ("de",), "en", *(counted[x][None] for x in ("row", "column", "either"))
+    )
     drawn = [
         mexa.scores({x: states[x][:, list(some)] for x in ("en", "de")}, "en").mu[:, 0]
         for some in combinations(range(7), n)
@@ -57,15 +59,15 @@ def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None
 
 
 def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
-    text = corpora.load("flores200-100", ["en", "de", "tr"]).drop(range(12, 100))
+    text = parallel.load("flores200-100", ["en", "de", "tr"]).drop(range(12, 100))
     name, options = "mini-llama", {"pooling": "weighted_mean"}
     for centred in (False, True):
-        hits = rivals.pivot_hits(name, text, centred=centred, **options)
-        covered = mexa.measure_coverage(
+        hits = mexa_scores.pivot_hits(name, text, centred=centred, **options)
+        covered = mexa_scores.measure_coverage(
             name, text, "de", poolings=["weighted_mean"], centred=centred
         )["weighted_mean"]
         others = [text.languages.index(code) for code in covered.scores.languages]
         assert np.array_equal(hits[text.languages.index("de"), others], covered.scores.mu.T)
         assert np.isnan(np.diagonal(hits, axis1=0, axis2=1)).all()
-        counted = rivals.measure_rivals(name, text, "de", centred=centred, **options)
+        counted = mexa_scores.measure_rivals(name, text, "de", centred=centred, **options)
         assert np.array_equal(counted.mu_of_size(12), covered.scores.mu.T)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from xlx.mexa import measures, surface
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from printed import mexa_claims
+from xlx.measures import mexa
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 
 def corpus(**sentences: list[str]) -> ParallelCorpus:
@@ -14,12 +15,12 @@ def corpus(**sentences: list[str]) -> ParallelCorpus:
     return ParallelCorpus("toy", sentences, tuple(map(str, range(n))), ("",) * n, "", "")
 
 
-@pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+@pytest.mark.filterwarnings("ignore::xlx.text.parallel.CorpusWarning")
 def test_bags_score_as_states_of_their_counts_would() -> None:
-    text = corpora.load("flores200-100").select(["en", "de", "zh"])
-    scores = surface.surface_scores(text).set_index(["bag", "language"])["mu"]
+    text = parallel.load("flores200-100").select(["en", "de", "zh"])
+    scores = mexa_claims.surface_scores(text).set_index(["bag", "language"])["mu"]
     assert len(scores) == 4 * 2
-    for name, (kind, options) in surface.BAGS.items():
+    for name, (kind, options) in mexa_claims.BAGS.items():
         counted = kind(**options).fit_transform(
             [sentence for code in text.languages for sentence in text.sentences[code]]
         )
@@ -27,14 +28,14 @@ def test_bags_score_as_states_of_their_counts_would() -> None:
             pair = {"en": counted[:100], code: counted[100 * place : 100 * (place + 1)]}
             used = np.unique(np.concatenate([part.indices for part in pair.values()]))
             states = {key: part[:, used].toarray()[None] * 1.0 for key, part in pair.items()}
-            assert scores[name, code] == measures.scores(states, "en").mu[0, 0]
+            assert scores[name, code] == mexa.scores(states, "en").mu[0, 0]
     assert scores["words", "de"] > scores["words", "zh"]  # names and loans in one script
 
 
 def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
     text = ["the red house", "a green tree grows", "she sings well", "nine dogs bark"]
     other = ["κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι"]
-    scores = surface.surface_scores(corpus(en=text, same=text, el=other))
+    scores = mexa_claims.surface_scores(corpus(en=text, same=text, el=other))
     assert scores.groupby("language")["mu"].min()["same"] == 1
     # all cosines are 0 but for the spaces; a tie is a miss
     assert scores.query("language == 'el' and bag == 'words'")["mu"].item() == 0
@@ -42,12 +43,12 @@ def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
 
 def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
     cosines = np.array([[0.9, 0.1, 0.1], [0.1, 0.5, 0.5], [0.2, 0.1, 0.4]])
-    assert surface.hits(cosines).tolist() == [True, False, False]
-    assert surface.hits(np.full((2, 2), 0.3)).tolist() == [False, False]
+    assert mexa_claims.hits(cosines).tolist() == [True, False, False]
+    assert mexa_claims.hits(np.full((2, 2), 0.3)).tolist() == [False, False]
 
 
 def test_a_pivot_and_another_language_are_needed() -> None:
     with pytest.raises(ValueError, match="toy has no language to compare with en"):
-        surface.surface_scores(corpus(en=["a b", "c d"]))
+        mexa_claims.surface_scores(corpus(en=["a b", "c d"]))
     with pytest.raises(ValueError, match="toy has no text in fr"):
-        surface.surface_scores(corpus(en=["a b", "c d"], de=["a b", "c d"]), pivot="fr")
+        mexa_claims.surface_scores(corpus(en=["a b", "c d"], de=["a b", "c d"]), pivot="fr")

@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-import xlx
 from tests import tiny
-from xlx.mexa import topics
-from xlx.models import embeddings, loading, probes
-from xlx.models.embeddings import SentenceStates
+from xlx.experiment import topics
+from xlx.measures import probe_training, probes
+from xlx.results import settings
+from xlx.subjects import identity, loading, states
+from xlx.subjects import states as states_module
+from xlx.subjects.states import SentenceStates, embed
 from xlx.text import downstream, labelled
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
@@ -48,7 +50,7 @@ def table(model: Path) -> pd.DataFrame:
 
 def calls(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> list[tuple[str, ...]]:
     """What is embedded from here on; the call with number `stop_at` is interrupted."""
-    embed, seen = embeddings.embed, []
+    embed, seen = states.embed, []
 
     def counted(encoder: loading.Encoder, sentences: object, **options: object) -> SentenceStates:
         seen.append(tuple(sentences))
@@ -56,7 +58,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> list[t
             raise KeyboardInterrupt
         return embed(encoder, sentences, **options)
 
-    monkeypatch.setattr(embeddings, "embed", counted)
+    monkeypatch.setattr(states, "embed", counted)
     return seen
 
 
@@ -80,7 +82,7 @@ def test_centred_states_are_right_where_only_the_place_of_a_language_differs(
             states[:, i, 0] += 9 * (sentence in far)  # towards the first topic
         return SentenceStates(states, 0, 0.0)
 
-    monkeypatch.setattr(embeddings, "embed", embed)
+    monkeypatch.setattr(states_module, "embed", embed)
     table = topics.probe_topics([model], ["de", "en", "arb_Arab", "ja"], seeds=(0, 1))
     assert topics.chosen_layer(table) == {"tiny-llama": 1}
     centred, raw = (
@@ -102,13 +104,15 @@ def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.Data
     def seen(language: str, split: str) -> tuple[SentenceStates, np.ndarray]:
         texts = labelled.load_labelled("TOPIC", language, split)
         texts = texts.take(31, 1) if split == "test" else texts
-        return embeddings.embed(encoder, texts.first), texts.labels
+        return embed(encoder, texts.first), texts.labels
 
     train, validation = seen("en", "train"), seen("en", "validation")
     commonest = np.bincount(train[1]).argmax()
     alone = {}
     for layer, seed in ((layer, seed) for layer in range(3) for seed in OPTIONS["seeds"]):
-        splits = [probes.Split(part.states[[layer]], own) for part, own in (train, validation)]
+        splits = [
+            probe_training.Split(part.states[[layer]], own) for part, own in (train, validation)
+        ]
         alone[layer, seed] = probes.fit(*splits, 7, seeds=(seed,))
     by = table.set_index(["language", "layer", "seed", "centred"])
     assert by.index.is_unique
@@ -118,8 +122,8 @@ def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.Data
         for (layer, seed), probe in alone.items():
             own = test.states[[layer]]
             moved = own - own.mean(axis=1) + train[0].states[[layer]].mean(axis=1)
-            for centred, states in ((False, own), (True, moved)):
-                right = probe.predict(states)[0, 0] == labels
+            for centred, vectors in ((False, own), (True, moved)):
+                right = probe.predict(vectors)[0, 0] == labels
                 row = by.loc[(language, layer, seed, centred)]
                 assert (row["n"], row["n_cut"]) == (31, test.n_cut)
                 assert row["accuracy"] == pytest.approx(right.mean(), abs=1.5 / 31)
@@ -162,7 +166,7 @@ def test_results_tell_apart_what_a_score_depends_on(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics.probe_topics([model], ["de"], **OPTIONS)
-    monkeypatch.setattr(embeddings, "embed", lambda *_, **__: pytest.fail("embedded again"))
+    monkeypatch.setattr(states, "embed", lambda *_, **__: pytest.fail("embedded again"))
     topics.probe_topics([model], ["deu_Latn"], **OPTIONS)
     other = tiny.save(tmp_path / "another", "llama", positions=40, seed=1)
     for name, code, change in (
@@ -175,7 +179,7 @@ def test_results_tell_apart_what_a_score_depends_on(
     ):
         with pytest.raises(pytest.fail.Exception, match="embedded again"):
             topics.probe_topics([name], [code], **OPTIONS | change)
-    with xlx.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
+    with settings.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
         topics.probe_topics([model], ["de"], **OPTIONS)
 
 
@@ -183,7 +187,7 @@ def test_several_models_are_one_below_the_other(
     model: Path, table: pd.DataFrame, tmp_path: Path
 ) -> None:
     folder = tiny.series(tmp_path / "grown", (0, 7), architecture="llama", positions=40, width=16)
-    names = [*loading.checkpoints(str(folder)), model]
+    names = [*identity.checkpoints(str(folder)), model]
     both = topics.probe_topics(names, LANGUAGES, **OPTIONS)
     about = list(dict.fromkeys(zip(both["model"], both["checkpoint"], strict=True)))
     assert about == [("grown", 0), ("grown", 7), ("tiny-llama", 0)]

@@ -8,15 +8,14 @@ import torch
 import transformers
 from transformers import AutoTokenizer
 
-import xlx
 from tests import tiny
 from tests.mixing.test_grids import ASKED, LANGUAGES, PAIRS
-from xlx import mixing
-from xlx.mixing import grids
-from xlx.mixing.grids import Grid, GridError
-from xlx.models import loading
-from xlx.models.classifiers import ClassesError
-from xlx.text import answer_scores
+from xlx.experiment import grids
+from xlx.experiment.grids import Grid, GridError
+from xlx.measures import answers, mixing
+from xlx.results import settings
+from xlx.subjects import loading
+from xlx.subjects.finetuning import ClassesError
 
 SAYS = {0: "yes", 1: "no"}
 
@@ -108,7 +107,7 @@ def test_what_was_asked_is_found_without_loading(model: str, monkeypatch) -> Non
         grids.ask(model, PAIRS, max_length=20)
     with pytest.raises(pytest.fail.Exception, match="again"):
         grids.ask(model, PAIRS, SAYS)
-    with xlx.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
+    with settings.settings(dtype="bfloat16"), pytest.raises(pytest.fail.Exception, match="again"):
         grids.ask(model, PAIRS)
 
 
@@ -184,5 +183,5 @@ def test_a_reader_finds_its_answers(tmp_path: Path) -> None:
                 s, e = max(scores, key=scores.get)
                 found = ASKED[a].contexts[k][slice(*grid.predictions[i, j, k])]
                 assert found == context[places[s][0] : places[e][1]].strip()
-                f1 = answer_scores.f1(found, ASKED[a].answers[k], a)
+                f1 = answers.f1(found, ASKED[a].answers[k], a)
                 assert grid.scores["F1"][i, j, k] == pytest.approx(f1)

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx.mixing import experiments, predictions, task_data, within_across
-from xlx.mixing.grids import Grid, groups_of, measured
-from xlx.mixing.within_across import SETTINGS
-from xlx.models.finetuning import Job
+from shared import mixing_experiments, mixing_tables
+from xlx.experiment.grids import Grid, groups_of, measured
+from xlx.measures import mixing
+from xlx.measures.mixing import SETTINGS
+from xlx.subjects.jobs import Job
 from xlx.text.examples import Examples
 
 CODES = ("en", "de", "tr")
@@ -43,26 +44,26 @@ FEW = {"n_resamples": 50, "seed": 1}
 
 
 def test_pairs_are_those_of_the_parameters() -> None:
-    data = task_data.pair_data("NLI", ["en", "de"], "en", 30, 12, train_source="xnli-dev")
+    data = mixing_tables.pair_data("NLI", ["en", "de"], "en", 30, 12, train_source="xnli-dev")
     assert (len(data.train), len(data.gold), list(data.sets)) == (30, 12, ["en", "de"])
     said = data.described()
     assert (said["to learn"], said["to test"], said["languages"]) == (30, 12, 2)
     counts = [said[f"to test, {name}"] for name in data.gold.classes]
     assert data.guess == max(counts) / 12
     assert sum(counts) == 12
-    shown = task_data.worked_pairs(data.sets, [("en", "de"), ("de", "en")], 3, ("one", "two"))
+    shown = mixing_tables.worked_pairs(data.sets, [("en", "de"), ("de", "en")], 3, ("one", "two"))
     assert shown.loc["en-de", "one"] == data.sets["en"].first[3]
     assert shown.loc["en-de", "two"] == data.sets["de"].second[3]
     assert set(shown["label"]) == {data.gold.classes[data.gold.labels[3]]}
 
 
 def test_controls_are_the_same_examples_with_their_words_shuffled() -> None:
-    data = task_data.control_data(
+    data = mixing_tables.control_data(
         {"same": ["en", "de"], "QA": ["en", "de"]}, "en", {"same": 20, "QA": 10},
         {"same": 8, "QA": 6}, train_sources={"QA": "tydiqa"}, train_data={}, test_data={},
         per_context=2, corpus="wmt24pp", seed=1,
     )  # fmt: skip
-    table = experiments.shuffled_examples(data, 1)
+    table = mixing_experiments.shuffled_examples(data, 1)
     assert table.index.tolist() == ["same or other", "XQuAD"]
     for row in table.itertuples():
         assert len(row.words.split()) == len(row.shuffled.split())
@@ -72,26 +73,26 @@ def test_controls_are_the_same_examples_with_their_words_shuffled() -> None:
 
 
 def test_a_mixed_pair_has_its_parts_in_two_languages() -> None:
-    learnt, sets = task_data.mixed_pairs(
+    learnt, sets = mixing_tables.mixed_pairs(
         ["en-en", "en-de"], ["en", "tr"], 9, 6, train_source="xnli-dev", train_data=None,
         test_data=None,
     )  # fmt: skip
     assert learnt["en-de"].first == learnt["en-en"].first
     assert learnt["en-de"].second != learnt["en-en"].second
-    said = task_data.mixed_sizes(learnt, sets)
+    said = mixing_tables.mixed_sizes(learnt, sets)
     assert (said["to learn, en-de"], said["to test"], said["languages"]) == (9, 6, 2)
 
 
 def test_printed_classes_go_by_our_names() -> None:
-    table = task_data.printed_by_class(["en", "de"], ("different", "paraphrase"))
+    table = mixing_tables.printed_by_class(["en", "de"], ("different", "paraphrase"))
     assert set(table["label"]) == {"different", "paraphrase"}
     assert set(table["model"]) == {"mBERT", "XLM-R", "InfoXLM"}
     assert table["score"].between(0, 1).all()
 
 
 def test_printed_grids_stand_beside_ours(grids: dict[str, Grid]) -> None:
-    ours = measured(grids.values(), within_across.cells, margins=True, **FEW)
-    table = experiments.with_printed_grids(ours, "PI", ["en", "de", "ko"])
+    ours = measured(grids.values(), mixing.cells, margins=True, **FEW)
+    table = mixing_experiments.with_printed_grids(ours, "PI", ["en", "de", "ko"])
     assert table["model"].unique().tolist() == [
         *("a", "b", "mBERT, printed", "XLM-R, printed", "InfoXLM, printed")
     ]
@@ -111,7 +112,7 @@ def test_terms_of_sides_are_found_in_a_grid_made_of_them() -> None:
     rows, columns = np.array([0.3, 0.5, 0.1]), np.array([0.2, 0.0, 0.4])
     scores = np.repeat((rows[:, None] + columns)[..., None], 4, axis=2)
     made = grid("a", random(0, 4), scores={"accuracy": scores})
-    found = experiments.spreads({"a": made}, "de", ("one", "two")).loc["a"]
+    found = mixing_experiments.spreads({"a": made}, "de", ("one", "two")).loc["a"]
     assert found["between languages of the one"] == pytest.approx(100 * rows.std())
     assert found["between languages of the two"] == pytest.approx(100 * columns.std())
     assert found["left"] == pytest.approx(0, abs=1e-9)
@@ -125,7 +126,7 @@ def test_what_is_called_by_a_label_in_cells_of_each_kind() -> None:
     predictions_[1, 1] = [1, 0]
     predictions_[0, 2] = [1, 0]
     two = [grid("a", predictions_), grid("a", np.zeros_like(predictions_))]
-    found = experiments.called(two, 1, "en", ("one", "two")).loc["a"]
+    found = mixing_experiments.called(two, 1, "en", ("one", "two")).loc["a"]
     assert found["en-en"] == 0.5
     assert found["within, other languages"] == pytest.approx(0.5 / 4)
     assert found["across"] == pytest.approx(0.5 / 12)
@@ -133,14 +134,14 @@ def test_what_is_called_by_a_label_in_cells_of_each_kind() -> None:
 
 
 def test_cut_pairs_and_means_over_seeds(grids: dict[str, Grid]) -> None:
-    table = experiments.cut_pairs(grids)
+    table = mixing_experiments.cut_pairs(grids)
     assert table.to_numpy().tolist() == [[9, 180], [9, 180]]
-    means = experiments.mean_grids([*grids.values(), grid("a", random(2))], ["a"])
+    means = mixing_experiments.mean_grids([*grids.values(), grid("a", random(2))], ["a"])
     assert means["a"].each["accuracy"].shape == (2, 3, 3, 20)
 
 
 def test_differences_to_baselines_are_paired(grids: dict[str, Grid]) -> None:
-    table = experiments.above_baselines([grids["a"]], list(grids.values()), **FEW)
+    table = mixing_experiments.above_baselines([grids["a"]], list(grids.values()), **FEW)
     itself = table["baseline"] == "a"
     assert (table.loc[itself, ["score", "low", "high"]] == 0).all(axis=None)
     assert (table.loc[~itself, "low"] < table.loc[~itself, "high"]).all()
@@ -148,44 +149,44 @@ def test_differences_to_baselines_are_paired(grids: dict[str, Grid]) -> None:
 
 def test_controls_are_tables_by_condition_and_their_gap(grids: dict[str, Grid]) -> None:
     of = {("NLI", "a", "original"): grids["a"], ("NLI", "a", "shuffled"): grids["b"]}
-    table, gaps = experiments.control_tables(of, **FEW)
+    table, gaps = mixing_experiments.control_tables(of, **FEW)
     mean = table[table["language"] == "mean"].set_index(["condition", "setting"])["score"]
     gap = gaps[gaps["language"] == "mean"].set_index("setting")["score"]
     for setting in SETTINGS:
         apart = mean["original", setting] - mean["shuffled", setting]
         assert gap[setting] == pytest.approx(apart)
-    audit = predictions.of_controls(gaps, ["NLI"])
+    audit = mixing_tables.of_controls(gaps, ["NLI"])
     assert audit.claims["where"].tolist() == ["falsifier", "falsifier", "XNLI"]
     below = gaps.assign(high=-0.1, low=-0.2)
-    assert len(predictions.gains_by_shuffling(below)) == 8  # three languages, their mean
-    verdicts = predictions.of_controls(below, ["NLI"]).claims["verdict"].tolist()
+    assert len(mixing_tables.gains_by_shuffling(below)) == 8  # three languages, their mean
+    verdicts = mixing_tables.of_controls(below, ["NLI"]).claims["verdict"].tolist()
     assert verdicts == ["does not hold", "does not hold", "holds"]
 
 
 def test_pairs_are_shown_by_row(grids: dict[str, Grid]) -> None:
     of = {"en-en": grids["a"], "en-de": grids["b"]}
-    table = experiments.pair_averages(of, "en-en", unseen_only=False, **FEW)
-    scores = experiments.scores_by_row(table)
+    table = mixing_experiments.pair_averages(of, "en-en", unseen_only=False, **FEW)
+    scores = mixing_experiments.scores_by_row(table)
     own = 100 * grids["b"].scores["accuracy"].mean(axis=2)[0, 1]
     assert scores.loc["l1-l2", ("en-de", "fine-tuned")] == pytest.approx(own, abs=0.05)
-    gains = experiments.pair_gains(table)
+    gains = mixing_experiments.pair_gains(table)
     base = table[table["condition"] == "baseline"].set_index("row")["gain"]
     assert gains.loc["*-*", "en-de"].startswith(f"{100 * base['*-*'] + 0.0:.1f} (")
     alone = {"en-en": grids["a"], "en-de": grids["a"]}
-    above = experiments.above_one_part(of, alone, "one only", **FEW)
+    above = mixing_experiments.above_one_part(of, alone, "one only", **FEW)
     assert set(above["pair"]) == {"en-de"}
-    against = experiments.pair_gains(above, "one only")
+    against = mixing_experiments.pair_gains(above, "one only")
     pd.testing.assert_frame_equal(against, gains)  # there the baseline was the same grid
     better = above.assign(gain_low=0.1)
-    verdicts = predictions.of_pairs(table, table, table, better, "one").claims.set_index("where")
+    verdicts = mixing_tables.of_pairs(table, table, table, better, "one").claims.set_index("where")
     assert verdicts.loc["one only", "verdict"].tolist()[1:] == ["holds"] * 3
     worse = above.assign(gain_low=-0.1)
-    verdicts = predictions.of_pairs(table, table, table, worse, "one").claims.set_index("where")
+    verdicts = mixing_tables.of_pairs(table, table, table, worse, "one").claims.set_index("where")
     assert verdicts.loc["one only", "verdict"].tolist()[1:] == ["does not hold"] * 3
 
 
 def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    learnt, sets = task_data.mixed_pairs(
+    learnt, sets = mixing_tables.mixed_pairs(
         ["en-en", "en-de"], ["en", "de"], 30, 12, train_source="xnli-dev", train_data=None,
         test_data=None,
     )  # fmt: skip
@@ -195,9 +196,9 @@ def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.Monk
         asked.update(jobs=jobs, sets=sets)
         return [grid("a", random(k, 12)) for k in range(len(jobs))]
 
-    monkeypatch.setattr(experiments, "evaluate", evaluate)
-    recipe = experiments.recipe_of(epochs=1)
-    grids = experiments.mixed_grids("a", learnt, sets, recipe, [1, 2], part="second")
+    monkeypatch.setattr(mixing_experiments, "evaluate", evaluate)
+    recipe = mixing_experiments.recipe_of(epochs=1)
+    grids = mixing_experiments.mixed_grids("a", learnt, sets, recipe, [1, 2], part="second")
     of_english, of_german = asked["jobs"][0].train, asked["jobs"][2].train
     assert (of_english.first, of_german.first) == (learnt["en-en"].second, learnt["en-de"].second)
     assert of_german.second is None
@@ -214,17 +215,19 @@ def test_distances_and_tails_by_language(grids: dict[str, Grid]) -> None:
     apart = np.full((3, 3, 20), 9.0)
     for k in range(3):
         apart[k, k] = np.arange(20)
-    table = experiments.distance_table(apart, CODES, 9)
+    table = mixing_experiments.distance_table(apart, CODES, 9)
     assert table.loc["de"].tolist() == [9.5, 5.0, 100.0]
     distances = {code: apart[k, k] for k, code in enumerate(CODES)}
-    tails = experiments.tails_by_language([grids["a"]], distances, 0.2, **FEW)
+    tails = mixing_experiments.tails_by_language([grids["a"]], distances, 0.2, **FEW)
     assert tails["language"].tolist() == [code for code in CODES for _ in range(2)]
-    ratios = experiments.tail_ratios(grids["a"], distances, 0.2, **FEW)
+    ratios = mixing_experiments.tail_ratios(grids["a"], distances, 0.2, **FEW)
     wrong = (grids["a"].scores["F1"][1, 1] == 0).mean()
     assert ratios.loc["de", "F1 of 0, %"] == 100 * wrong
     own = tails[tails["language"] == "de"].set_index("group")["distance"]
     assert ratios.loc["de", "hardest / easiest"] == pytest.approx(own["hardest"] / own["easiest"])
-    assert experiments.tails_of_all([grids["a"]], distances, 0.2, **FEW).index.tolist() == ["a"]
+    assert mixing_experiments.tails_of_all([grids["a"]], distances, 0.2, **FEW).index.tolist() == [
+        "a"
+    ]
 
 
 def test_scripts_are_shown_where_they_are_furthest_apart(grids: dict[str, Grid]) -> None:
@@ -233,8 +236,8 @@ def test_scripts_are_shown_where_they_are_furthest_apart(grids: dict[str, Grid])
     other[1, 1] = 1 - right[1, 1]
     other[1, 1, :10] = 1
     scored = grid("a", random(0), scores={"F1, SQuAD": right, "F1, MLQA": other})
-    table = experiments.by_measure([scored], ("F1, SQuAD", "F1, MLQA"), **FEW)
-    shown = experiments.by_script(table)
+    table = mixing_experiments.by_measure([scored], ("F1, SQuAD", "F1, MLQA"), **FEW)
+    shown = mixing_experiments.by_script(table)
     assert list(shown.columns.unique(0)) == ["mean", "de"]
 
 
@@ -245,10 +248,10 @@ def test_predictions_of_inference_follow_from_the_tables(grids: dict[str, Grid])
     perfect = grid("c", np.broadcast_to(np.arange(20) % 2, (3, 3, 20)).copy())
     models = grids | {"c": perfect}
     simple = [replace(perfect, model="bag of subwords"), replace(grids["b"], model="b only")]
-    summaries = measured(models.values(), within_across.summary, **FEW)
-    bags = measured(simple, within_across.summary, **FEW)
-    above = experiments.above_baselines(models.values(), simple, **FEW)
-    audit = predictions.of_inference(
+    summaries = measured(models.values(), mixing.summary, **FEW)
+    bags = measured(simple, mixing.summary, **FEW)
+    above = mixing_experiments.above_baselines(models.values(), simple, **FEW)
+    audit = mixing_tables.of_inference(
         summaries, models, bags, above, "en", 0.5, ("one", "two"), **FEW
     )
     claims = audit.claims.set_index("claim")["verdict"]
@@ -269,13 +272,13 @@ def test_predictions_of_paraphrases_and_questions(grids: dict[str, Grid]) -> Non
             rows.append(("mean", setting, score, score - 0.05, score + 0.05, model))
     columns = ["language", "setting", "score", "low", "high", "model"]
     same = pd.DataFrame(rows, columns=columns)
-    audit = predictions.of_paraphrases(same[same["model"] == "a"], {"alike": same}, ["a"])
+    audit = mixing_tables.of_paraphrases(same[same["model"] == "a"], {"alike": same}, ["a"])
     assert audit.claims["verdict"].tolist() == [*["does not hold"] * 2, *["holds"] * 3]
     f1 = pd.concat([same, same.query("setting == 'within'").assign(setting="drop")])
     f1 = f1.assign(measure="F1")
     whole = f1[f1["model"] == "bag of subwords"]
     ratios = pd.DataFrame({"low": [1.5], "high": [2.5], "F1 of 0, %": [80.0]})
     above = same.assign(baseline="rule")
-    audit = predictions.of_questions(f1, whole, above, ratios, ["a"], 0.2)
+    audit = mixing_tables.of_questions(f1, whole, above, ratios, ["a"], 0.2)
     verdicts = audit.claims["verdict"].tolist()
     assert verdicts == ["holds", "does not hold", "holds", "holds", "does not hold"]

@@ -13,16 +13,18 @@ import pandas as pd
 import pytest
 import torch
 
+from shared import mixing_tables
 from tests import tiny
-from xlx.core import provenance
-from xlx.core.settings import current, settings
-from xlx.core.store import StoreWarning
-from xlx.mixing import baselines, grids, within_across
-from xlx.mixing.grids import GridError, averaged, evaluate, groups_of
-from xlx.models import finetuning, training
-from xlx.models.finetuning import FinetuningError, Job, Recipe
-from xlx.models.inputs import InputError
-from xlx.text import answer_scores, examples, question_overlap, questions
+from xlx.experiment import grids
+from xlx.experiment.grids import GridError, averaged, evaluate, groups_of
+from xlx.measures import answers, mixing
+from xlx.results import provenance
+from xlx.results.settings import current, settings
+from xlx.results.store import StoreWarning
+from xlx.subjects import finetuning, predicting, training
+from xlx.subjects.jobs import FinetuningError, Job, Recipe
+from xlx.subjects.predicting import InputError
+from xlx.text import examples, questions
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 from xlx.text.parallel_sets import crossed
@@ -109,8 +111,8 @@ def test_answers_are_those_of_the_questions_asked_alone(model: str, limit: int) 
         said, gold = ASKED[language].contexts[k][start:end], ASKED[language].answers[k]
         assert said == said.strip()
         literal = (
-            answer_scores.f1(said, gold, language), answer_scores.exact_match(said, gold, language),
-            *answer_scores.squad(said, gold), *answer_scores.mlqa(said, gold, language),
+            answers.f1(said, gold, language), answers.exact_match(said, gold, language),
+            *answers.squad(said, gold), *answers.mlqa(said, gold, language),
         )  # fmt: skip
         assert [grid.scores[name][i, j, k] for name in grids.MEASURES] == pytest.approx(literal)
     assert grid.groups.tolist() == [0, 0, 1, 1, 2, 2]
@@ -179,9 +181,9 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sets = {code: examples.only(part, "second") for code, part in PAIRS.items()}
-    count, before = [], finetuning.Tuned.laid_out
+    count, before = [], predicting.Tuned.laid_out
 
-    def counting(tuned: finetuning.Tuned, cell: Examples) -> object:
+    def counting(tuned: predicting.Tuned, cell: Examples) -> object:
         count.append(cell.language)
         return before(tuned, cell)
 
@@ -189,7 +191,7 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     # weights are found by the code that made them, and a stand-in is other code
     monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
     finetuning.finetune_all([wanted], weights=True)
-    monkeypatch.setattr(finetuning.Tuned, "laid_out", counting)
+    monkeypatch.setattr(predicting.Tuned, "laid_out", counting)
     grid = evaluate([wanted], sets)[0]
     assert sorted(count) == sorted(LANGUAGES)
     assert (grid.predictions == grid.predictions[:1]).all()
@@ -201,9 +203,9 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
 def test_a_stopped_grid_goes_on(
     model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    one, before, rows = job(model, PAIRS), finetuning.Tuned.predict, []
+    one, before, rows = job(model, PAIRS), predicting.Tuned.predict, []
 
-    def counting(tuned: finetuning.Tuned, row: list) -> object:
+    def counting(tuned: predicting.Tuned, row: list) -> object:
         if len(rows) == stop:
             raise KeyboardInterrupt
         rows.append(len(row))
@@ -211,7 +213,7 @@ def test_a_stopped_grid_goes_on(
 
     monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
     finetuning.finetune_all([one], weights=True)
-    monkeypatch.setattr(finetuning.Tuned, "predict", counting)
+    monkeypatch.setattr(predicting.Tuned, "predict", counting)
     stop = 1
     with pytest.raises(KeyboardInterrupt):
         evaluate([one], PAIRS)
@@ -300,7 +302,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from tests.mixing import test_grids as t
-from xlx.core.settings import settings
+from xlx.results.settings import settings
 with settings(cache=sys.argv[2], ledger=sys.argv[2], device="cpu", workers=1, progress=False):
     found = t.evaluate([t.job(sys.argv[1], t.PAIRS, every=1)], t.PAIRS)[0]
 print(found.predictions.sum())
@@ -334,11 +336,11 @@ def test_the_mean_over_seeds_is_of_the_scores(model: str) -> None:
     each = [grid.scores["accuracy"] for grid in found]
     np.testing.assert_allclose(mean.scores["accuracy"], (each[0] + each[1]) / 2)
     np.testing.assert_array_equal(mean.each["accuracy"], each)
-    table = grids.measured([mean, replace(mean, model="b")], within_across.summary, seed=1)
+    table = grids.measured([mean, replace(mean, model="b")], mixing.summary, seed=1)
     assert table["model"].unique().tolist() == [Path(model).name, "b"]
     pd.testing.assert_frame_equal(
         table[table["model"] == mean.model].drop(columns="model"),
-        within_across.summary(np.stack(each), mean.languages, mean.groups, seed=1),
+        mixing.summary(np.stack(each), mean.languages, mean.groups, seed=1),
     )
     with pytest.raises(GridError, match="not a grid of the same model"):
         averaged([found[0], replace(found[1], languages=("en", "de", "fr"))])
@@ -407,7 +409,7 @@ def overlapping(language: str, n: int = 200) -> Examples:
 
 def test_overlap_is_learnt_and_does_not_cross() -> None:
     sets = {"en": overlapping("en"), "de": overlapping("de")}
-    grid = baselines.bag_of_subwords("mini-mbert", sets["en"], sets)
+    grid = mixing_tables.bag_of_subwords("mini-mbert", sets["en"], sets)
     accuracy = grid.scores["accuracy"].mean(axis=2)
     assert accuracy[0, 0] > 0.95
     assert accuracy[1, 1] > 0.8  # overlap is overlap in any language
@@ -418,9 +420,9 @@ def test_overlap_is_learnt_and_does_not_cross() -> None:
 def test_the_bag_and_the_surface_rule_are_of_pairs_with_the_same_classes() -> None:
     for sets, learnt in ((SINGLE, SINGLE["en"]), (PAIRS, overlapping("en"))):
         with pytest.raises(GridError, match="same classes"):
-            baselines.bag_of_subwords("mini-mbert", learnt, sets)
+            mixing_tables.bag_of_subwords("mini-mbert", learnt, sets)
     with pytest.raises(GridError, match="have the label 'same'"):
-        baselines.surface_rule(PAIRS, "same")
+        mixing_tables.surface_rule(PAIRS, "same")
 
 
 def test_the_nearest_span_needs_shared_words() -> None:
@@ -438,34 +440,34 @@ def test_the_nearest_span_needs_shared_words() -> None:
             ids=("1", "2", "3"),
         )
 
-    grid = baselines.nearest_span({"en": made("en"), "de": made("de")}, 1)
+    grid = mixing_tables.nearest_span({"en": made("en"), "de": made("de")}, 1)
     accuracy = grid.scores["EM"].mean(axis=2)
     assert accuracy[0, 0] == accuracy[1, 1] == 1
     assert accuracy[0, 1] == accuracy[1, 0] == 0
 
 
 def test_distances_are_those_of_each_cell() -> None:
-    across = baselines.distances(ASKED, max_distance=64, across=True)
+    across = mixing_tables.distances(ASKED, max_distance=64, across=True)
     for i, context in enumerate(ASKED.values()):
         for j, question in enumerate(ASKED.values()):
             cell = crossed(context, question)
-            wanted = question_overlap.word_distances(cell, max_distance=64)
+            wanted = mixing_tables.word_distances(cell, max_distance=64)
             np.testing.assert_array_equal(across[i, j], wanted)
-    own = baselines.distances(ASKED, max_distance=64)
+    own = mixing_tables.distances(ASKED, max_distance=64)
     np.testing.assert_array_equal(own, [across[k, k] for k in range(len(ASKED))])
 
 
 def test_baselines_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = (
-        baselines.nearest_span(ASKED, 2),
-        baselines.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS),
+        mixing_tables.nearest_span(ASKED, 2),
+        mixing_tables.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS),
     )
-    monkeypatch.setattr(question_overlap, "overlap_answers", None)
-    monkeypatch.setattr(baselines, "LogisticRegression", None)
+    monkeypatch.setattr(mixing_tables, "overlap_answers", None)
+    monkeypatch.setattr(mixing_tables, "LogisticRegression", None)
     np.testing.assert_array_equal(
-        baselines.nearest_span(ASKED, 2).scores["F1"], first[0].scores["F1"]
+        mixing_tables.nearest_span(ASKED, 2).scores["F1"], first[0].scores["F1"]
     )
-    again = baselines.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS)
+    again = mixing_tables.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS)
     np.testing.assert_array_equal(again.predictions, first[1].predictions)
 
 

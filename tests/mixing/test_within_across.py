@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from printed import mixing_claims
+from shared import mixing_tables
+from shared.mixing_tables import tails
 from tests.tables import of
-from xlx.core.statistics import resample_counts
-from xlx.mixing import mixed_pairs, reading, resamples, within_across
-from xlx.mixing.answer_tails import tails
-from xlx.mixing.resamples import MixingError
+from xlx.measures import mixing
+from xlx.measures.mixing import MixingError
+from xlx.measures.statistics import resample_counts
 
 LANGUAGES = ("en", "de", "sw")
 #: Accuracies of a grid in per cent, so that averages can be checked by eye.
@@ -61,13 +63,11 @@ def across_by_hand(grid: np.ndarray, which: int) -> float:
 
 
 def test_averages_of_a_grid_by_hand() -> None:
-    assert within_across.within(MATRIX).tolist() == [80, 50, 90]
+    assert mixing.within(MATRIX).tolist() == [80, 50, 90]
     # en: 60, 30, 70, 40; de: 70, 20, 60, 10; sw: 40, 10, 30, 20
-    assert within_across.across(MATRIX).tolist() == [50, 40, 25]
-    assert within_across.across(MATRIX).mean() == pytest.approx(
-        MATRIX[~np.eye(3, dtype=bool)].mean()
-    )
-    margins = within_across.with_margins(MATRIX[..., None])[..., 0]
+    assert mixing.across(MATRIX).tolist() == [50, 40, 25]
+    assert mixing.across(MATRIX).mean() == pytest.approx(MATRIX[~np.eye(3, dtype=bool)].mean())
+    margins = mixing.with_margins(MATRIX[..., None])[..., 0]
     assert margins[:, -1].tolist() == pytest.approx([170 / 3, 140 / 3, 140 / 3, 50])
     assert margins[-1].tolist() == pytest.approx([190 / 3, 40, 140 / 3, 50])
 
@@ -76,8 +76,8 @@ def test_averages_of_a_grid_by_hand() -> None:
 def test_across_has_the_cells_with_the_language_in_exactly_one_place(n: int, seed: int) -> None:
     grids = np.random.default_rng(seed).random((4, n, n))
     expected = [[across_by_hand(grid, which) for which in range(n)] for grid in grids]
-    np.testing.assert_allclose(within_across.across(grids), expected)
-    within = within_across.within(grids)
+    np.testing.assert_allclose(mixing.across(grids), expected)
+    within = mixing.within(grids)
     assert within.tolist() == [[grid[i, i] for i in range(n)] for grid in grids]
     within[:] = 2  # a copy
     assert grids.max() < 1
@@ -88,14 +88,14 @@ def test_across_has_the_cells_with_the_language_in_exactly_one_place(n: int, see
 
 @pytest.fixture
 def percentiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resamples, "FEW", 0)
+    monkeypatch.setattr(mixing, "FEW", 0)
 
 
 @pytest.mark.usefixtures("percentiles_alone")
 @pytest.mark.parametrize("groups", [None, THREES, [7] * 11 + [2] * 4 + [-1] * 15])
 def test_cells_and_margins_against_a_loop_over_resamples(groups) -> None:
     scores = right()
-    table = within_across.cells(scores, LANGUAGES, groups, margins=True, **FEW)
+    table = mixing.cells(scores, LANGUAGES, groups, margins=True, **FEW)
     assert list(table.columns) == ["first", "second", *ENDS]
     low, high = percentiles([sample.mean(axis=-1) for sample in resampled(scores, groups)])
     for i, j in itertools.product(range(3), repeat=2):
@@ -104,7 +104,7 @@ def test_cells_and_margins_against_a_loop_over_resamples(groups) -> None:
     rows = [sample[1].mean() for sample in [scores, *resampled(scores, groups)]]
     row = of(table, first="de", second="all")[ENDS].to_numpy()[0]
     np.testing.assert_allclose(row, [rows[0], *percentiles(rows[1:])])
-    plain = within_across.cells(scores, LANGUAGES, groups, **FEW)
+    plain = mixing.cells(scores, LANGUAGES, groups, **FEW)
     inside = (table["first"] != "all") & (table["second"] != "all")
     pd.testing.assert_frame_equal(plain, table[inside].reset_index(drop=True))
 
@@ -113,7 +113,7 @@ def test_cells_and_margins_against_a_loop_over_resamples(groups) -> None:
 @pytest.mark.parametrize("groups", [None, THREES])
 def test_summary_against_a_loop_over_resamples(groups) -> None:
     scores = right(seed=1)
-    table = within_across.summary(scores, LANGUAGES, groups, **FEW)
+    table = mixing.summary(scores, LANGUAGES, groups, **FEW)
     assert list(table.columns) == ["language", "setting", *ENDS]
     assert list(dict.fromkeys(table["language"])) == [*LANGUAGES, "mean"]
     grids = [sample.mean(axis=-1) for sample in [scores, *resampled(scores, groups)]]
@@ -130,7 +130,7 @@ def test_a_drop_is_of_the_same_examples_in_all_cells() -> None:
     # Hard examples are hard in every cell: the drop is 0.25 in each resample, whatever is drawn.
     easy = np.random.default_rng(0).random(60) < 0.5
     scores = np.where(np.eye(3, dtype=bool)[..., None], 0.5 + 0.5 * easy, 0.25 + 0.5 * easy)
-    table = within_across.summary(scores, LANGUAGES)
+    table = mixing.summary(scores, LANGUAGES)
     np.testing.assert_allclose(of(table, setting="drop")[ENDS], 0.25)
     within = of(table, setting="within")
     assert (within["high"] - within["low"] > 0.1).all()
@@ -139,20 +139,20 @@ def test_a_drop_is_of_the_same_examples_in_all_cells() -> None:
 def test_a_difference_is_paired_and_agrees_with_a_loop_and_with_summary() -> None:
     one, other = right(seed=2), right(seed=3)
     diagonal = np.eye(3)[..., None]
-    table = within_across.paired_difference(
+    table = mixing.paired_difference(
         0.5 * one + 0.5 * diagonal, 0.5 * one + 0.25 * diagonal, LANGUAGES
     )
     expected = table["setting"].map({"within": 0.25, "across": 0, "drop": 0.25})
     for column in ENDS:
         np.testing.assert_allclose(table[column], expected, atol=1e-12)
     groups = np.arange(30) // 5
-    table = within_across.paired_difference(one, other, LANGUAGES, groups, **FEW)
-    first, second = (within_across.summary(x, LANGUAGES, groups, **FEW) for x in (one, other))
+    table = mixing.paired_difference(one, other, LANGUAGES, groups, **FEW)
+    first, second = (mixing.summary(x, LANGUAGES, groups, **FEW) for x in (one, other))
     np.testing.assert_allclose(table["score"], first["score"] - second["score"], atol=1e-12)
     found = [sample.mean(axis=-1)[1, 1] for sample in resampled(one - other, groups)]
     row = of(table, language="de", setting="within")
     np.testing.assert_allclose(row[["low", "high"]].to_numpy()[0], percentiles(found), atol=1e-12)
-    swapped = within_across.paired_difference(other, one, LANGUAGES, groups, **FEW)
+    swapped = mixing.paired_difference(other, one, LANGUAGES, groups, **FEW)
     np.testing.assert_allclose(swapped["low"], -table["high"], atol=1e-12)
 
 
@@ -164,7 +164,7 @@ def test_intervals_cover_what_the_examples_were_drawn_from() -> None:
         # the same difficulty in all cells, so cells hang together as they do in earnest
         difficulty = rng.random(150)
         scores = (difficulty < true[..., None]).astype(float)
-        table = within_across.summary(scores, ["en", "de"], n_resamples=200, seed=seed)
+        table = mixing.summary(scores, ["en", "de"], n_resamples=200, seed=seed)
         row = of(table, language="mean", setting="drop").iloc[0]
         covered.append(row["low"] <= 0.75 - 0.55 <= row["high"])
     assert 0.89 <= np.mean(covered) <= 0.99
@@ -177,7 +177,7 @@ def test_intervals_of_examples_that_hang_together_need_their_groups() -> None:
     for seed in range(100):
         scores = np.repeat((rng.random((2, 2, 60)) < 0.6).astype(float), 5, axis=-1)
         for name, drawn in (("groups", groups), ("none", None)):
-            table = within_across.cells(scores, ["en", "de"], drawn, n_resamples=200, seed=seed)
+            table = mixing.cells(scores, ["en", "de"], drawn, n_resamples=200, seed=seed)
             covered[name].append(((table["low"] <= 0.6) & (table["high"] >= 0.6)).mean())
     assert 0.89 <= np.mean(covered["groups"]) <= 0.99
     assert np.mean(covered["none"]) < 0.75  # intervals √5 times too short
@@ -186,11 +186,11 @@ def test_intervals_of_examples_that_hang_together_need_their_groups() -> None:
 def test_intervals_cover_shares_of_which_next_to_nothing_is_right() -> None:
     # 21 paragraphs of two questions; the bootstrap alone covers half of the single languages here
     rng, true, groups = np.random.default_rng(2), 0.015, np.repeat(np.arange(21), 2)
-    covered = {name: [] for name in within_across.SETTINGS}
+    covered = {name: [] for name in mixing.SETTINGS}
     for seed in range(120):
         chance = np.repeat(rng.beta(0.05, 0.05 / true, 21), 2)  # of a paragraph
         scores = (rng.random((3, 3, 42)) < chance).astype(float)
-        table = within_across.summary(scores, LANGUAGES, groups, n_resamples=200, seed=seed)
+        table = mixing.summary(scores, LANGUAGES, groups, n_resamples=200, seed=seed)
         value = (table["setting"] != "drop") * true
         table["covered"] = (table["low"] <= value + 1e-9) & (table["high"] >= value - 1e-9)
         for name, rows in table[table["language"] != "mean"].groupby("setting"):
@@ -199,7 +199,7 @@ def test_intervals_cover_shares_of_which_next_to_nothing_is_right() -> None:
 
 
 def test_nothing_right_is_not_certain() -> None:
-    table = within_across.summary(np.zeros((3, 3, 40)), LANGUAGES)
+    table = mixing.summary(np.zeros((3, 3, 40)), LANGUAGES)
     t2 = stats.t.ppf(0.975, 39) ** 2
     within, drop = of(table, setting="within"), of(table, setting="drop")
     np.testing.assert_allclose(within["low"], 0, atol=1e-12)
@@ -216,7 +216,7 @@ def test_intervals_of_a_mean_over_seeds_cover_what_other_seeds_would_give() -> N
             float
         )
         for found, some in ((wide, scores), (narrow, scores.mean(axis=0))):
-            row = within_across.cells(some, ["en", "de"], n_resamples=200, seed=seed).iloc[0]
+            row = mixing.cells(some, ["en", "de"], n_resamples=200, seed=seed).iloc[0]
             found.append((row["low"] <= 0.5 <= row["high"], row["score"]))
     np.testing.assert_allclose([score for _, score in wide], [score for _, score in narrow])
     assert np.mean([held for held, _ in wide]) > 0.92
@@ -225,26 +225,25 @@ def test_intervals_of_a_mean_over_seeds_cover_what_other_seeds_would_give() -> N
 
 def test_seeds_of_two_models_are_independent_and_one_seed_adds_nothing() -> None:
     three = np.stack([right(seed=k) for k in range(3)])
-    alike = within_across.paired_difference(three, three, LANGUAGES)
+    alike = mixing.paired_difference(three, three, LANGUAGES)
     np.testing.assert_allclose(alike["score"], 0, atol=1e-12)
     assert (alike["high"] > alike["low"]).all()  # two models of three seeds each, not one
-    single = within_across.paired_difference(three[:1], three[0], LANGUAGES)
+    single = mixing.paired_difference(three[:1], three[0], LANGUAGES)
     np.testing.assert_allclose(single[ENDS], 0, atol=1e-12)
     of_seeds, of_mean = (
-        within_across.by_label(x, LABELS, MERGED, LANGUAGES, **FEW)
-        for x in (three, three.mean(axis=0))
+        mixing.by_label(x, LABELS, MERGED, LANGUAGES, **FEW) for x in (three, three.mean(axis=0))
     )
     np.testing.assert_allclose(of_seeds["score"], of_mean["score"])
-    gain = mixed_pairs.pair_table({"a": three, "b": three[0]}, LANGUAGES, ("en", "de"), **FEW)
+    gain = mixing_tables.pair_table({"a": three, "b": three[0]}, LANGUAGES, ("en", "de"), **FEW)
     assert (of(gain, condition="a")[["gain", "gain_low", "gain_high"]] == 0).all(axis=None)
 
 
 def test_resamples_go_by_their_seed_and_groups_by_what_is_in_them() -> None:
-    one, again, other = (within_across.cells(right(), LANGUAGES, seed=k) for k in (3, 3, 4))
+    one, again, other = (mixing.cells(right(), LANGUAGES, seed=k) for k in (3, 3, 4))
     pd.testing.assert_frame_equal(one, again)
     assert (other["low"] != one["low"]).any()
     for groups, same in ((THREES, 7 * THREES - 9), (None, range(5, 35))):
-        tables = [within_across.cells(right(), LANGUAGES, x, **FEW) for x in (groups, same)]
+        tables = [mixing.cells(right(), LANGUAGES, x, **FEW) for x in (groups, same)]
         pd.testing.assert_frame_equal(*tables)
 
 
@@ -269,20 +268,20 @@ def test_resamples_go_by_their_seed_and_groups_by_what_is_in_them() -> None:
 )
 def test_what_cannot_be_averaged_is_refused(scores, options, message: str) -> None:
     with pytest.raises(MixingError, match=message):
-        within_across.summary(scores, **({"languages": LANGUAGES} | options))
+        mixing.summary(scores, **({"languages": LANGUAGES} | options))
 
 
 def test_other_tables_refuse_what_summary_does() -> None:
     for call in (
-        lambda: within_across.cells(100 * right(), LANGUAGES),
-        lambda: within_across.paired_difference(right(), 100 * right(), LANGUAGES),
-        lambda: within_across.by_label(100 * right(), LABELS, MERGED, LANGUAGES),
-        lambda: mixed_pairs.pair_table({"a": 100 * right()}, LANGUAGES, ("en", "de")),
+        lambda: mixing.cells(100 * right(), LANGUAGES),
+        lambda: mixing.paired_difference(right(), 100 * right(), LANGUAGES),
+        lambda: mixing.by_label(100 * right(), LABELS, MERGED, LANGUAGES),
+        lambda: mixing_tables.pair_table({"a": 100 * right()}, LANGUAGES, ("en", "de")),
     ):
         with pytest.raises(MixingError, match="scores are between"):
             call()
     with pytest.raises(MixingError, match=r"\(3, 3, 30\) and \(3, 3, 29\) are not of the same"):
-        within_across.paired_difference(right(), right(29), LANGUAGES)
+        mixing.paired_difference(right(), right(29), LANGUAGES)
 
 
 # --- labels ---
@@ -292,8 +291,8 @@ def test_other_tables_refuse_what_summary_does() -> None:
 @pytest.mark.parametrize("of_labels", [MERGED, {"e": [0], "n": [1], "c": [2]}])
 def test_contributions_add_up_to_the_whole(groups, of_labels: dict) -> None:
     scores = np.random.default_rng(0).random((3, 3, 30))
-    whole = within_across.summary(scores, LANGUAGES, groups, **FEW)
-    parts = within_across.by_label(scores, LABELS, of_labels, LANGUAGES, groups, **FEW)
+    whole = mixing.summary(scores, LANGUAGES, groups, **FEW)
+    parts = mixing.by_label(scores, LABELS, of_labels, LANGUAGES, groups, **FEW)
     for row in whole.itertuples():
         rows = of(parts, language=row.language, setting=row.setting)
         assert list(rows["label"]) == list(of_labels)
@@ -307,7 +306,7 @@ def test_contributions_add_up_to_the_whole(groups, of_labels: dict) -> None:
 @pytest.mark.parametrize("groups", [None, np.arange(30) % 10])
 def test_labels_against_a_loop_over_resamples(groups) -> None:
     scores = right(seed=4)
-    table = within_across.by_label(scores, LABELS, MERGED, LANGUAGES, groups, **FEW)
+    table = mixing.by_label(scores, LABELS, MERGED, LANGUAGES, groups, **FEW)
     whole = np.concatenate([scores.reshape(9, 30), [np.isin(LABELS, [1, 2])]])
     columns = [*ENDS, "contribution", "contribution_low", "contribution_high"]
     for setting, which in itertools.product(("within", "across"), range(3)):
@@ -330,7 +329,7 @@ def test_labels_of_a_worked_example() -> None:
     # Two of four are "yes". Within all are right; across no "yes" is, and every "no".
     scores = np.ones((2, 2, 4))
     scores[0, 1, :2] = scores[1, 0, :2] = 0
-    table = within_across.by_label(scores, [1, 1, 0, 0], {"yes": [1], "no": [0]}, ["en", "de"])
+    table = mixing.by_label(scores, [1, 1, 0, 0], {"yes": [1], "no": [0]}, ["en", "de"])
     found = of(table, language="en").set_index(["label", "setting"])
     assert found["score"].to_dict() == {
         ("yes", "within"): 1, ("yes", "across"): 0, ("yes", "drop"): 1,
@@ -343,7 +342,7 @@ def test_labels_of_a_worked_example() -> None:
 @pytest.mark.usefixtures("percentiles_alone")
 def test_a_resample_without_a_label_has_no_score_of_it() -> None:
     scores = np.random.default_rng(0).random((2, 2, 12))
-    table = within_across.by_label(
+    table = mixing.by_label(
         scores, [1, 1] + [0] * 10, {"rare": [1], "other": [0]}, ["en", "de"], n_resamples=300
     )
     assert np.isfinite(table.drop(columns=["label", "language", "setting"])).all(axis=None)
@@ -365,7 +364,7 @@ def test_a_resample_without_a_label_has_no_score_of_it() -> None:
 )
 def test_labels_that_do_not_make_a_whole_are_refused(labels, of_labels, groups, message) -> None:
     with pytest.raises(MixingError, match=message):
-        within_across.by_label(right(), labels, of_labels, LANGUAGES, groups)
+        mixing.by_label(right(), labels, of_labels, LANGUAGES, groups)
 
 
 # --- sensitivity and preference, and tables to read ---
@@ -376,7 +375,7 @@ def test_detection_finds_the_distance_and_the_threshold(distance: float, criteri
     """Two normal distributions, half the distance from 0 each; "first" is said above c."""
     first = stats.norm.sf(criterion, loc=distance / 2)
     second = stats.norm.cdf(criterion, loc=-distance / 2)
-    found = reading.detection(first, second)
+    found = mixing.detection(first, second)
     assert found == pytest.approx((distance, criterion, stats.norm.cdf(distance / 2)))
     assert found.unbiased >= (first + second) / 2 - 1e-12  # a preference costs
 
@@ -384,30 +383,30 @@ def test_detection_finds_the_distance_and_the_threshold(distance: float, criteri
 def test_a_threshold_alone_lowers_the_mean_of_the_classes() -> None:
     """Why a lower mean is no sign that less is known."""
     first, second = np.array([0.841, 0.309]), np.array([0.841, 0.994])
-    found = reading.detection(first, second)
+    found = mixing.detection(first, second)
     assert found.sensitivity.round(1).tolist() == [2.0, 2.0]
     assert found.criterion.round(1).tolist() == [0.0, 1.5]
     assert ((first + second) / 2).round(2).tolist() == [0.84, 0.65]
     assert found.unbiased.round(2).tolist() == [0.84, 0.84]
     for wrong in ((1.0, 0.5), (0.5, 0.0), (0.5, 80.0)):
         with pytest.raises(MixingError, match="not between 0 and 1"):
-            reading.detection(*wrong)
+            mixing.detection(*wrong)
 
 
 def test_detection_of_a_table_by_label() -> None:
     scores = np.random.default_rng(1).random((3, 3, 30))
-    table = within_across.by_label(scores, LABELS, MERGED, LANGUAGES, **FEW).assign(model="a")
-    found = reading.detected(table, "entailment", "not-entailment")
+    table = mixing.by_label(scores, LABELS, MERGED, LANGUAGES, **FEW).assign(model="a")
+    found = mixing.detected(table, "entailment", "not-entailment")
     assert list(found.index) == [("a", "within"), ("a", "across")]
     means = of(table, language="mean", setting="across").set_index("label")["score"]
-    told = reading.detection(*means)
+    told = mixing.detection(*means)
     row = found.loc[("a", "across"), ["d′", "without preference", "mean of both"]]
     assert row.tolist() == pytest.approx([told.sensitivity, told.unbiased, means.mean()])
     constant = scores * 0 + (LABELS == 0)  # all examples get the first label
-    table = within_across.by_label(constant, LABELS, MERGED, LANGUAGES, **FEW).assign(model="b")
-    both = pd.concat([table, within_across.by_label(
+    table = mixing.by_label(constant, LABELS, MERGED, LANGUAGES, **FEW).assign(model="b")
+    both = pd.concat([table, mixing.by_label(
         scores, LABELS, MERGED, LANGUAGES, **FEW).assign(model="a")])  # fmt: skip
-    beside = reading.detected(both, "entailment", "not-entailment")
+    beside = mixing.detected(both, "entailment", "not-entailment")
     assert beside.loc["b", "d′"].isna().all()
     assert beside.loc["b", "mean of both"].tolist() == [0.5, 0.5]
     pd.testing.assert_frame_equal(beside.loc[["a"]], found)
@@ -415,21 +414,21 @@ def test_detection_of_a_table_by_label() -> None:
 
 def test_tables_are_shown_in_points_and_in_order() -> None:
     scores = np.random.default_rng(0).random((3, 3, 20)).round(2)
-    table = within_across.summary(scores, LANGUAGES)
-    found = reading.by_setting(pd.concat([table.assign(model=x) for x in "za"]), "model")
+    table = mixing.summary(scores, LANGUAGES)
+    found = mixing.by_setting(pd.concat([table.assign(model=x) for x in "za"]), "model")
     assert found.index.tolist() == ["z", "a"]
     assert found.columns.tolist() == ["within", "across", "drop"]
     row = of(table, language="mean", setting="within").iloc[0]
     assert found.loc["z", "within"] == (
         f"{100 * row.score:.1f} ({100 * row.low:.1f} to {100 * row.high:.1f})"
     )
-    german = reading.by_setting(table.assign(model="z"), "model", language="de")
+    german = mixing.by_setting(table.assign(model="z"), "model", language="de")
     assert german.loc["z", "within"].startswith(f"{100 * scores[1, 1].mean():.1f} (")
     gains = pd.DataFrame({"gain": [-0.0001], "gain_low": [-0.1], "gain_high": [0.05]})
-    assert reading.as_points(gains, "gain").tolist() == ["0.0 (-10.0 to 5.0)"]
-    assert reading.listed(gains.set_axis(ENDS, axis=1).set_axis(["a"])) == "a 0.0 (-10.0 to 5.0)"
+    assert mixing.as_points(gains, "gain").tolist() == ["0.0 (-10.0 to 5.0)"]
+    assert mixing.listed(gains.set_axis(ENDS, axis=1).set_axis(["a"])) == "a 0.0 (-10.0 to 5.0)"
     with pytest.raises(MixingError, match="no language 'fi'"):
-        reading.by_setting(table, language="fi")
+        mixing.by_setting(table, language="fi")
 
 
 # --- fine-tuning on a pair ---
@@ -437,7 +436,7 @@ def test_tables_are_shown_in_points_and_in_order() -> None:
 
 def starred(grid: np.ndarray, languages: Sequence[str], pair: tuple, **options) -> dict:
     """The averages of the cells of each row, of a grid or of examples."""
-    inside = mixed_pairs.pair_cells(languages, pair, **options)
+    inside = mixing_tables.pair_cells(languages, pair, **options)
     grid = grid.mean(axis=-1) if grid.ndim == 3 else grid
     return {row: float(grid[mask].mean()) for row, mask in inside.items()}
 
@@ -447,7 +446,7 @@ def test_starred_averages_by_hand() -> None:
     # column de: 60, 50, 10; row en: 80, 60, 30
     assert found == pytest.approx({"l1-l2": 60, "l2-l1": 70, "*-l2": 40, "l1-*": 170 / 3,
                                    "*-*": 50})  # fmt: skip
-    assert tuple(found) == mixed_pairs.PAIRS_ROWS
+    assert tuple(found) == mixing_claims.PAIRS_ROWS
     swapped = starred(MATRIX, LANGUAGES, ("de", "en"))
     assert (swapped["l1-l2"], swapped["l2-l1"]) == (70, 60)
     assert swapped["*-l2"] == pytest.approx((80 + 70 + 40) / 3)  # column en
@@ -465,7 +464,7 @@ def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -
     sides = {"l1": [one], "l2": [two], "*": runs}
     grid = dict(zip(itertools.product(codes, codes), scores.ravel(), strict=True))
     found = starred(scores, codes, (one, two), unseen_only=unseen_only)
-    for row in mixed_pairs.PAIRS_ROWS:
+    for row in mixing_claims.PAIRS_ROWS:
         first, second = row.split("-")
         inside = list(itertools.product(sides[first], sides[second]))
         assert found[row] == pytest.approx(np.mean([grid[cell] for cell in inside]))
@@ -474,7 +473,7 @@ def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -
 @pytest.mark.parametrize(("unseen_only", "groups"), [(False, None), (True, THREES)])
 def test_pairs_against_a_loop_over_resamples(unseen_only: bool, groups) -> None:
     grids, pair = {"tuned": right(seed=6), "baseline": right(seed=7)}, ("de", "sw")
-    table = mixed_pairs.pair_table(grids, LANGUAGES, pair, groups, unseen_only=unseen_only, **FEW)
+    table = mixing_tables.pair_table(grids, LANGUAGES, pair, groups, unseen_only=unseen_only, **FEW)
     assert set(table["pair"]) == {"de-sw"}
     averages = {
         name: [
@@ -483,7 +482,7 @@ def test_pairs_against_a_loop_over_resamples(unseen_only: bool, groups) -> None:
         ]
         for name, scores in grids.items()
     }
-    for name, row in itertools.product(grids, mixed_pairs.PAIRS_ROWS):
+    for name, row in itertools.product(grids, mixing_claims.PAIRS_ROWS):
         found = of(table, condition=name, row=row).iloc[0]
         score = [average[row] for average in averages[name]]
         np.testing.assert_allclose(found[ENDS].to_list(), [score[0], *percentiles(score[1:])])
@@ -509,7 +508,7 @@ def test_pairs_against_a_loop_over_resamples(unseen_only: bool, groups) -> None:
 )
 def test_pairs_that_cannot_be_averaged_are_refused(grids, languages, pair, message: str) -> None:
     with pytest.raises(MixingError, match=message):
-        mixed_pairs.pair_table(grids, languages, pair, unseen_only=True)
+        mixing_tables.pair_table(grids, languages, pair, unseen_only=True)
 
 
 # --- easy and hard questions ---

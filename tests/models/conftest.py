@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests import tiny
-from xlx.models import batching, loading
+from xlx.subjects import loading, states
 
 SENTENCE = tiny.SENTENCES[1]
 
@@ -34,11 +34,11 @@ def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float = 2e-
 @contextmanager
 def token_budget(tokens: int) -> Iterator[None]:
     """Within, batches hold so many tokens."""
-    before, batching.TOKEN_BUDGET = batching.TOKEN_BUDGET, tokens
+    before, states.TOKEN_BUDGET = states.TOKEN_BUDGET, tokens
     try:
         yield
     finally:
-        batching.TOKEN_BUDGET = before
+        states.TOKEN_BUDGET = before
 
 
 def hidden(model, tokenizer) -> torch.Tensor:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial.distance import cosine, euclidean
 
-from xlx.abx import discrimination
-from xlx.models import alignment
+from xlx.measures import abx, alignment
 
 
 def translations(n: int, dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +53,7 @@ def test_retrieval_is_the_nearest_in_each_direction(n: int, dim: int, seed: int)
     c = cosines(*pair)
     expected = [(c.argmax(axis=axis) == np.arange(n)).mean() for axis in (1, 0)]
     assert alignment.retrieval(*pair) == tuple(map(pytest.approx, expected))
-    table = discrimination.exact({"a": pair[0], "b": pair[1]}).table().query("task == 'retrieval'")
+    table = abx.exact({"a": pair[0], "b": pair[1]}).table().query("task == 'retrieval'")
     assert table["score"].tolist() == list(map(pytest.approx, expected))
 
 

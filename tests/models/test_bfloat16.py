@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from xlx.models import bfloat16
+from xlx.subjects import loading
 
 CPU = torch.device("cpu")
 
@@ -22,27 +22,27 @@ def test_products_by_way_of_float32_are_those_of_bfloat16(monkeypatch: pytest.Mo
     generator = torch.Generator().manual_seed(1)
     x, w = torch.randn(3, 5, 16, generator=generator), torch.randn(16, 16, generator=generator)
     wanted = answers(x, w)
-    monkeypatch.setattr(bfloat16, "supported", lambda: False)
-    with bfloat16.products(CPU):
+    monkeypatch.setattr(loading, "supported", lambda: False)
+    with loading.products(CPU):
         found = answers(x, w)
     for one, other in zip(found, wanted, strict=True):
         assert one.dtype == other.dtype
         torch.testing.assert_close(one, other, rtol=0.02, atol=0.02 * float(other.abs().max()))
     half = x[0].bfloat16(), w.bfloat16()
-    with bfloat16.products(CPU):
+    with loading.products(CPU):
         product = half[0] @ half[1]
     assert torch.equal(product, (half[0].float() @ half[1].float()).bfloat16())
 
 
 def test_other_products_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bfloat16, "supported", lambda: False)
+    monkeypatch.setattr(loading, "supported", lambda: False)
     x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
-    with bfloat16.products(CPU):
+    with loading.products(CPU):
         product = x @ x
     assert torch.equal(product, x @ x)
 
 
 def test_where_there_are_instructions_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bfloat16, "supported", lambda: True)
-    with bfloat16.products(CPU) as within:
+    monkeypatch.setattr(loading, "supported", lambda: True)
+    with loading.products(CPU) as within:
         assert within is None

@@ -14,18 +14,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModel, AutoTokenizer
 
-import xlx
 from tests import tiny
 from tests.models.conftest import assert_close, token_budget
-from xlx.core import progress, provenance
-from xlx.core.settings import current
-from xlx.core.store import StoreWarning
-from xlx.models import batching, embeddings, loading
-from xlx.models.embeddings import POOLINGS, embed, embed_corpus, embed_poolings, pool
-from xlx.text.corpora import ParallelCorpus
+from xlx.results import progress, provenance
+from xlx.results import settings as settings_module
+from xlx.results.settings import current
+from xlx.results.store import StoreWarning
+from xlx.subjects import loading
+from xlx.subjects import states as states_module
+from xlx.subjects.states import (
+    BATCH_COST,
+    POOLINGS,
+    CorpusStates,
+    PoolingWarning,
+    bag_of_subwords,
+    batches,
+    corpus_about,
+    embed,
+    embed_corpus,
+    embed_poolings,
+    pool,
+    pooled_states,
+    states_about,
+)
+from xlx.text.parallel import ParallelCorpus
 
 # Every pooling is tried with every kind of model here.
-pytestmark = pytest.mark.filterwarnings("ignore::xlx.models.embeddings.PoolingWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::xlx.subjects.states.PoolingWarning")
 
 SENTENCES = tiny.SENTENCES
 
@@ -171,7 +186,7 @@ def test_order_and_batches_do_not_matter(encoder, budget) -> None:
 @given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 300))
 def test_batches_keep_the_budget_and_lose_no_sentence(lengths, budget) -> None:
     lengths = np.array(lengths, dtype=np.intp)
-    batches = batching.batches(lengths, budget)
+    batches = states_module.batches(lengths, budget)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * lengths[batch].max() <= budget
@@ -183,7 +198,7 @@ def test_batches_cost_least() -> None:
     lengths = np.array([1, 1, 2, 300, 310, 310, 2, 900])
 
     def cost(batches) -> int:
-        return sum(len(b) * lengths[b].max() + batching.BATCH_COST for b in batches)
+        return sum(len(b) * lengths[b].max() + BATCH_COST for b in batches)
 
     def splits(order):
         """All ways to cut a list into runs."""
@@ -198,7 +213,7 @@ def test_batches_cost_least() -> None:
         for split in splits(np.argsort(lengths, kind="stable"))
         if all(len(b) * lengths[b].max() <= 1000 for b in split)
     )
-    assert cost(batching.batches(lengths, 1000)) == least
+    assert cost(batches(lengths, 1000)) == least
 
 
 @pytest.mark.parametrize("name", ["xlm-roberta", "llama", "t5"])
@@ -306,13 +321,13 @@ def test_progress_counts_sentences(encoder, monkeypatch) -> None:
         embed(encoder, [*SENTENCES, SENTENCES[0]])
     assert seen[0] == (len(SENTENCES) + 1, True)
     assert sum(seen[1:]) == len(SENTENCES) + 1
-    with xlx.settings(progress=True):
+    with settings_module.settings(progress=True):
         embed(encoder, SENTENCES)
     assert (len(SENTENCES), False) in seen
 
 
 def test_weights_by_position_are_noted_where_the_model_sees_both_ways(encoders) -> None:
-    with pytest.warns(embeddings.PoolingWarning, match="is no causal model"):
+    with pytest.warns(PoolingWarning, match="is no causal model"):
         found = embed_corpus(encoders["xlm-roberta"], CORPUS, pooling="weighted_mean")
     assert found.pooling == "weighted_mean"
     with warnings.catch_warnings():
@@ -347,7 +362,7 @@ def computed(monkeypatch) -> list[str]:
     """The first sentence of every language that is computed; with "stop" in it, none is."""
     # Keys name the code, and a stand-in is other code.
     monkeypatch.setattr(provenance, "code_hash", lambda _: "fixed")
-    first, real = [], embeddings.pooled_states
+    first, real = [], pooled_states
 
     def counting(encoder, poolings, limit, sides, *rest):
         if "stop" in first and sides[0][0].startswith("Il"):
@@ -355,7 +370,7 @@ def computed(monkeypatch) -> list[str]:
         first.append(sides[0][0])
         return real(encoder, poolings, limit, sides, *rest)
 
-    monkeypatch.setattr(embeddings, "pooled_states", counting)
+    monkeypatch.setattr(states_module, "pooled_states", counting)
     return first
 
 
@@ -392,7 +407,7 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
     folder, other = folders["xlm-roberta"], folders["gpt2"]
     fingerprint = loading.load(folder).fingerprint
     monkeypatch.setattr("transformers.AutoModel.from_pretrained", None)
-    about = embeddings.corpus_about(folder, CORPUS)
+    about = corpus_about(folder, CORPUS)
     assert about == {
         "model": fingerprint,
         "pooling": "mean",
@@ -402,19 +417,19 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
         "texts": [[code, CORPUS.text_hash(code)] for code in ("en", "de", "fr")],
     }
     others = [
-        embeddings.corpus_about(other, CORPUS),
-        embeddings.corpus_about(folder, made(SIDES | {"en": tuple("abcd")})),
-        embeddings.corpus_about(folder, made({c: SIDES[c] for c in ("en", "fr")})),
-        embeddings.corpus_about(folder, CORPUS, pooling="cls"),
-        embeddings.corpus_about(folder, CORPUS, max_length=20),
+        corpus_about(other, CORPUS),
+        corpus_about(folder, made(SIDES | {"en": tuple("abcd")})),
+        corpus_about(folder, made({c: SIDES[c] for c in ("en", "fr")})),
+        corpus_about(folder, CORPUS, pooling="cls"),
+        corpus_about(folder, CORPUS, max_length=20),
     ]
-    with xlx.settings(dtype="bfloat16"):
-        others.append(embeddings.corpus_about(folder, CORPUS))
-    with xlx.settings(device="cuda"):
-        assert embeddings.corpus_about(folder, CORPUS) == about
+    with settings_module.settings(dtype="bfloat16"):
+        others.append(corpus_about(folder, CORPUS))
+    with settings_module.settings(device="cuda"):
+        assert corpus_about(folder, CORPUS) == about
     assert len({str(each) for each in [about, *others]}) == len(others) + 1
     with pytest.raises(ValueError, match="is not one of mean"):
-        embeddings.states_about(folder, pooling="max")
+        states_about(folder, pooling="max")
 
 
 def test_damaged_file_is_computed_again(encoder, computed) -> None:
@@ -435,12 +450,12 @@ def test_language_with_an_empty_sentence_is_named(encoder) -> None:
         embed_corpus(encoder, corpus)
 
 
-def states(**changes: float) -> embeddings.CorpusStates:
+def states(**changes: float) -> CorpusStates:
     """Ones, but for one vector of some languages."""
     full = {code: np.ones((3, 4, 5), dtype=np.float32) for code in ("en", "de")}
     for code, value in changes.items():
         full[code][2, 1] = value
-    return embeddings.CorpusStates(full, dict.fromkeys(full, 0), "m", "c", "mean")
+    return CorpusStates(full, dict.fromkeys(full, 0), "m", "c", "mean")
 
 
 @pytest.mark.parametrize(
@@ -467,7 +482,7 @@ def test_cuda_equals_cpu(folders, encoders, name) -> None:
 
 
 def test_bag_of_subwords_counts_what_the_model_reads(folders, encoder) -> None:
-    bags = embeddings.bag_of_subwords(encoder, CORPUS, max_length=6)
+    bags = bag_of_subwords(encoder, CORPUS, max_length=6)
     tokenizer = AutoTokenizer.from_pretrained(folders["xlm-roberta"])
     for language, sentences in CORPUS.sentences.items():
         assert bags[language].shape == (len(sentences), len(tokenizer))

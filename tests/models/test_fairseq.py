@@ -1,6 +1,6 @@
 """Checkpoints of fairseq become folders with the same states, or are refused.
 
-The table of names is written from fairseq's side, apart from the one in `xlx.models.fairseq`.
+The table of names is written from fairseq's side, apart from the one in `fairseq_to_hf`.
 """
 
 import argparse
@@ -12,11 +12,12 @@ import pytest
 import torch
 from transformers import AutoTokenizer, XLMRobertaForMaskedLM
 
+import fairseq_to_hf
+from fairseq_to_hf import convert_fairseq
 from tests import tiny
 from tests.models.conftest import SENTENCE, Attack, assert_one_sentence, hidden
-from xlx.models import fairseq
-from xlx.models.fairseq import convert_fairseq
-from xlx.models.loading import checkpoints, load
+from xlx.subjects.identity import checkpoints
+from xlx.subjects.loading import load
 
 
 def fairseq_name(name: str) -> str:
@@ -257,7 +258,7 @@ def dictionary(write, original, tmp_path) -> Path:
     """The dict.txt of the tokenizer's vocabulary."""
     numbers = AutoTokenizer.from_pretrained(tmp_path / "original").get_vocab()
     pieces = sorted(numbers, key=numbers.get)
-    assert pieces[:4] == list(fairseq.SPECIAL)
+    assert pieces[:4] == list(fairseq_to_hf.SPECIAL)
     path = tmp_path / "dict.txt"
     path.write_text("".join(f"{piece} 1\n" for piece in pieces[4:]), encoding="utf-8")
     return path
@@ -290,7 +291,7 @@ def test_dictionary_format(tmp_path) -> None:
     path = tmp_path / "dict.txt"
     path.write_text("a 5\n\u2028 3\n<unk> 2 #fairseq:overwrite\nb 1\n", encoding="utf-8")
     expected = ["<s>", "<pad>", "</s>", "<unk>", "a", "\u2028", "<unk>", "b", "<mask>"]
-    assert fairseq.read_dictionary(path) == expected
+    assert fairseq_to_hf.read_dictionary(path) == expected
 
 
 def test_tokenizer_folder_of_another_vocabulary(write, tmp_path) -> None:

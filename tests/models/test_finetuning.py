@@ -11,11 +11,12 @@ import torch
 from torch.nn import functional
 
 from tests import tiny
-from xlx.core import provenance, work
-from xlx.core.settings import current, settings
-from xlx.core.store import StoreWarning
-from xlx.models import finetuning, loading, snapshots, training
-from xlx.models.finetuning import Job, Recipe, Run, Sparing, finetune, finetune_all
+from xlx.results import provenance, work
+from xlx.results.settings import current, settings
+from xlx.results.store import StoreWarning
+from xlx.subjects import finetuning, jobs, loading, training
+from xlx.subjects.finetuning import Run, finetune, finetune_all
+from xlx.subjects.jobs import Job, Recipe, Sparing
 from xlx.text.examples import Examples
 
 RECIPE = Recipe(epochs=4, batch_size=3, learning_rate=3e-3, every=2, max_length=32)
@@ -327,7 +328,7 @@ def test_what_is_spared_is_not_asked_and_the_rest_is_the_same(model: str) -> Non
         assert (found[~asked] == -1).all()
         assert np.isnan(logits[~asked]).all()
         assert not np.isnan(logits[asked]).any()
-    one, other = (finetuning.run_about(job(model, **options, sparing=x)) for x in (None, sparing))
+    one, other = (jobs.run_about(job(model, **options, sparing=x)) for x in (None, sparing))
     assert "sparing" not in one
     assert one == {key: value for key, value in other.items() if key != "sparing"}
     values = [work.result(finetuning.RUN, about, None) for about in (one, other)]
@@ -365,7 +366,7 @@ def killed(model: str, cache: Path, monkeypatch: pytest.MonkeyPatch):
     return start
 
 
-@pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", jobs.ALGORITHMS)
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(
     algorithm: str, model: str, cache: Path, killed
 ) -> None:
@@ -380,7 +381,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
 
 def of_another_run(state: Path) -> None:
     left = torch.load(state, weights_only=True)
-    snapshots.save_state(state, left | {"key": json.dumps({"model": "another"})})
+    training.save_state(state, left | {"key": json.dumps({"model": "another"})})
 
 
 @pytest.mark.parametrize("spoil", [of_another_run, lambda state: state.write_bytes(b"no state")])
@@ -412,25 +413,25 @@ def folder_instead(state: Path) -> None:
 )
 def test_a_spoiled_state_is_laid_aside(spoil, tmp_path: Path) -> None:
     state = tmp_path / "state.pt"
-    snapshots.save_state(state, {"weights": torch.arange(2000.0)})
+    training.save_state(state, {"weights": torch.arange(2000.0)})
     spoil(state)
     with pytest.warns(StoreWarning, match="is not used"):
-        assert snapshots.saved_state(state, torch.device("cpu")) is None
+        assert training.saved_state(state, torch.device("cpu")) is None
     assert state.with_name("state.pt.damaged").exists()
 
 
 def test_every_flipped_byte_of_a_state_is_seen(tmp_path: Path) -> None:
     # the checksums within torch's archive are not compared when it is read
     state, where = tmp_path / "state.pt", torch.device("cpu")
-    snapshots.save_state(state, {"weights": torch.arange(20.0)})
+    training.save_state(state, {"weights": torch.arange(20.0)})
     content = state.read_bytes()
-    assert snapshots.saved_state(state, where)["weights"][3] == 3
+    assert training.saved_state(state, where)["weights"][3] == 3
     for place in range(0, len(content), 7):
         changed = bytearray(content)
         changed[place] ^= 1
         state.write_bytes(changed)
         with pytest.warns(StoreWarning, match="is not used: it"):
-            assert snapshots.saved_state(state, where) is None
+            assert training.saved_state(state, where) is None
         assert not state.exists()
         assert state.with_name("state.pt.damaged").read_bytes() == changed
 
@@ -464,7 +465,7 @@ def test_runs_side_by_side_are_those_one_after_another(
 def test_runs_are_as_far_apart_as_their_scores(model: str) -> None:
     sets = {"en": made(), "de": made("de", 5)}
     finetune(job(model))
-    value = work.result(finetuning.RUN, finetuning.run_about(job(model)))
+    value = work.result(finetuning.RUN, jobs.run_about(job(model)))
     right = np.mean(value["predicted"][:, 8:] == sets["de"].labels, axis=1)
     np.testing.assert_allclose(value["score"][:, 1], right)
     other = value | {"score": value["score"] + [[0.1, 0.2]]}
@@ -548,7 +549,7 @@ def test_only_the_head_is_new(architecture: str, folders, encoders) -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("algorithm", finetuning.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", jobs.ALGORITHMS)
 def test_a_gpu_learns_too(algorithm: str, model: str) -> None:
     train = made()
     wanted = job(model, train=train, epochs=40, every=120, algorithm=algorithm)

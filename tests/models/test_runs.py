@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from notebooks.run import journals
 from tests import tiny
-from xlx import mexa
-from xlx.core import journals, paths
-from xlx.core.settings import current
-from xlx.igap import transfers
-from xlx.igap.tasks import TransferTask
-from xlx.models.finetuning import Job, Recipe, Sparing, state_left
-from xlx.text import corpora
+from xlx.experiment import mexa_scores, transfers
+from xlx.experiment.transfers import TransferTask
+from xlx.results import paths
+from xlx.results.settings import current
+from xlx.subjects.finetuning import state_left
+from xlx.subjects.jobs import Job, Recipe, Sparing
+from xlx.text import parallel
 from xlx.text.examples import Examples, only
 
 sys.path.insert(0, str(paths.DATA / "models-public"))
@@ -79,8 +80,8 @@ def test_a_unit_of_frozen_states_writes_what_it_asks_for(
 ) -> None:
     for name in ("XLX_JOURNAL", "XLX_NOTEBOOK"):
         monkeypatch.setenv(name, "")  # and so put back
-    text = corpora.load("flores200-100", ["de", "en"]).drop(range(6, 100))
-    call = partial(mexa.measure_coverage, "mini-llama", text, alternatives=False)
+    text = parallel.load("flores200-100", ["de", "en"]).drop(range(6, 100))
+    call = partial(mexa_scores.measure_coverage, "mini-llama", text, alternatives=False)
     unit = Unit("u", "made", 1, lambda: Measured([call]))
     assert runs.status(unit, tmp_path) == "not begun"
     assert runs.run_unit(unit, tmp_path)

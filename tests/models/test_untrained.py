@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-import xlx
-from xlx.models import loading
-from xlx.models.untrained import untrained_folder
+from xlx.results import settings
+from xlx.subjects import identity, loading
+from xlx.subjects.loading import untrained_folder
 
 
 @pytest.mark.parametrize("architecture", ["xlm-roberta", "llama", "t5"])
@@ -24,8 +24,8 @@ def test_it_is_the_model_but_for_the_weights(architecture: str, folders: dict[st
 
 def test_the_seed_decides_the_weights(folders: dict[str, Path], tmp_path: Path) -> None:
     def content(seed: int, cache: str) -> str:
-        with xlx.settings(cache=tmp_path / cache):
-            return loading.fingerprint(untrained_folder(folders["bert"], seed))
+        with settings.settings(cache=tmp_path / cache):
+            return identity.fingerprint(untrained_folder(folders["bert"], seed))
 
     before = torch.random.get_rng_state()
     assert content(1, "a") == content(1, "b") != content(2, "a")

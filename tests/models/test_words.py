@@ -17,15 +17,14 @@ from transformers import (
     XLMRobertaTokenizer,
 )
 
+from family import vocabulary
 from tests import tiny
 from tests.models.conftest import assert_close, token_budget
-from xlx.core import paths, progress
-from xlx.family import vocabulary
-from xlx.models import words
-from xlx.models.embeddings import embed
-from xlx.models.loading import Encoder, load
-from xlx.models.pairs import FORMS, embed_pairs
-from xlx.models.words import WORD_SUBWORDS, embed_words
+from xlx.results import paths, progress
+from xlx.subjects import words
+from xlx.subjects.loading import Encoder, load
+from xlx.subjects.states import embed
+from xlx.subjects.words import FORMS, WORD_SUBWORDS, embed_pairs, embed_words
 
 SENTENCES = (
     ("The", "weather", "is", "fine", ",", "or", "so", "they", "say", "."),
@@ -68,7 +67,7 @@ def bpe_vocabulary() -> dict[str, int]:
 
 @lru_cache
 def tokenizer(name: str):
-    """By name; "family" and "wordpiece" are what `xlx.family.vocabulary` trains."""
+    """By name; "family" and "wordpiece" are what `family.vocabulary` trains."""
     text = {"en": list(tiny.SENTENCES) * 5}
     match name:
         case "tiny":

@@ -7,11 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import abx_1_validation
+import abx_5_probing
+import models_2_training
+from printed.printed_tables import Audit
+from shared import abx_figures, igap_figures, mexa_figures, mixing_figures
 from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
-from xlx.core.paths import FIGURES
-from xlx.plots import abx, igap, mexa, mixing, probes, report, style, training, triplets, xprobe
-from xlx.printed import Audit
+from xlx.plots import report, style
+from xlx.results.paths import FIGURES
+from xprobe import figures
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -105,60 +110,60 @@ def pairs_of_languages() -> pd.DataFrame:
 OVER_STEPS = made(checkpoint=STEPS, **LDMD)
 OVER_LAYERS = made(layer=(0, 1, 2), **LDMD).assign(checkpoint=100)
 DRAWN = {
-    "dynamics": lambda: abx.dynamics(
+    "dynamics": lambda: abx_figures.dynamics(
         OVER_STEPS, references={"a bag": rows(0, "score", **LDMD)}
     ),
-    "training_course": lambda: training.training_course(
+    "training_course": lambda: models_2_training.training_course(
         made(step=STEPS, text=("read", "other"), task=LDMD_MATCHED["task"]), 10
     ),
-    "layer_profile": lambda: abx.layer_profile(
+    "layer_profile": lambda: abx_figures.layer_profile(
         made(layer=(0, 1, 2), **LDMD_MATCHED).assign(checkpoint=100)
     ),
-    "layers_beside_training": lambda: abx.layers_beside_training(
+    "layers_beside_training": lambda: abx_figures.layers_beside_training(
         rows_of(made(layer=(0, 1, 2), **LDMD_MATCHED), MODELS[0]).assign(checkpoint=0),
         rows_of(made(checkpoint=STEPS, **LDMD_MATCHED), MODELS[1]),
         references={"a bag": rows(0, "score", **LDMD)},
     ),
-    "member_profiles": lambda: abx.member_profiles(OVER_LAYERS, {MODELS[1]: MODELS[0]}),
-    "run_profiles": lambda: abx.run_profiles(
+    "member_profiles": lambda: abx_figures.member_profiles(OVER_LAYERS, {MODELS[1]: MODELS[0]}),
+    "run_profiles": lambda: abx_figures.run_profiles(
         made(layer=(0, 1, 2), **LDMD_MATCHED), dict.fromkeys(MODELS, MODELS[0])
     ),
-    "intervals": lambda: abx.intervals(OVER_LAYERS),
-    "checkpoint_layer_map": lambda: abx.checkpoint_layer_map(
+    "intervals": lambda: abx_figures.intervals(OVER_LAYERS),
+    "checkpoint_layer_map": lambda: abx_figures.checkpoint_layer_map(
         made(checkpoint=tuple(range(0, 18_000, 1_000)), layer=(0, 1), **LDMD_MATCHED)
     ),
-    "language_maps": lambda: abx.language_maps(
+    "language_maps": lambda: abx_figures.language_maps(
         made(checkpoint=STEPS, language=CODES, **LDMD).assign(turn=True), NAMES, NAMES
     ),
-    "tradeoff": lambda: abx.tradeoff(
+    "tradeoff": lambda: abx_figures.tradeoff(
         pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
     ),
-    "correlation_course": lambda: abx.correlation_course(
+    "correlation_course": lambda: abx_figures.correlation_course(
         made("value", "p_value", model=MODELS, checkpoint=STEPS, **{"LD with": ("MD",)}).assign(
             p_value=[0.01, 0.5] * 3
         )
     ),
-    "shuffled_controls": lambda: abx.shuffled_controls(
+    "shuffled_controls": lambda: abx_figures.shuffled_controls(
         made(model=MODELS, layer=(0, 1),
              control=("LD, labels shuffled", "MD, documents shuffled"))
     ),
-    "retrieval_scatter": lambda: abx.retrieval_scatter(
+    "retrieval_scatter": lambda: abx_figures.retrieval_scatter(
         pairs_of_languages(), {"all layers": "r = 1"}
     ),
-    "sampling_spread": lambda: abx.sampling_spread(
+    "sampling_spread": lambda: abx_figures.sampling_spread(
         rows(0, "exact", "sd", "expected_sd", task=("LD", "MD"))
     ),
-    "training_losses": lambda: abx.training_losses(
+    "training_losses": lambda: abx_figures.training_losses(
         rows(0, "loss", objective=("mlm", "tlm"), model=MODELS, step=STEPS),
         {"tlm": "with a translation (TLM)", "mlm": "masked", "clm": "-"},
     ),
-    "held_out_maps": lambda: abx.held_out_maps(
+    "held_out_maps": lambda: abx_figures.held_out_maps(
         rows(0, "loss", group=("masked, BPE", "next, BPE"), model=MODELS, language=CODES), NAMES
     ),
-    "vocabularies": lambda: abx.vocabularies(
+    "vocabularies": lambda: abx_figures.vocabularies(
         rows(0, "words", vocabulary=("BPE", "WordPiece"), language=CODES), NAMES, {"words": "a"}
     ),
-    "triplet_drawings": lambda: triplets.triplet_drawings(
+    "triplet_drawings": lambda: abx_1_validation.triplet_drawings(
         pd.DataFrame(
             [(task, item, code, f"sentence {item} of some words")
              for task, codes in (("LD", "aab"), ("MD", "abb"))
@@ -171,109 +176,109 @@ DRAWN = {
         ).set_index(["task", "model"]),
         "mini-xlmr",
     ),
-    "possible_ranges": lambda: abx.possible_ranges(
+    "possible_ranges": lambda: abx_figures.possible_ranges(
         pd.DataFrame([("one", -0.9, 0, 0.9), ("two", -1, -0.9, -0.8), ("two", 0.8, 0.9, 1)],
                      columns=["row", "low", "middle", "high"]), -0.72,
     ),
-    "paired_differences": lambda: abx.paired_differences(
+    "paired_differences": lambda: abx_figures.paired_differences(
         made("value", layers=("mean", "best"), **LDMD).assign(reference="mini-mbert")
     ),
-    "probe_layers": lambda: probes.probe_layers(
+    "probe_layers": lambda: abx_5_probing.probe_layers(
         made(kind=("trained", "control"), layer=(0, 1), **TASKS),
         {"trained": "last checkpoint", "control": "control task"},
     ),
-    "best_checkpoints": lambda: probes.best_checkpoints(probing(), NAMES),
-    "learning_scatter": lambda: probes.learning_scatter(
+    "best_checkpoints": lambda: abx_5_probing.best_checkpoints(probing(), NAMES),
+    "learning_scatter": lambda: abx_5_probing.learning_scatter(
         made("accuracy", "LD", language=CODES, **TASKS), fitted(**TASKS),
         dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
     ),
-    "learning_scatter of pairs": lambda: probes.learning_scatter(
+    "learning_scatter of pairs": lambda: abx_5_probing.learning_scatter(
         made("accuracy", "LD", source=CODES, target=CODES, **TASKS), fitted(**TASKS),
         dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"), label=None,
     ),
-    "coefficients": lambda: probes.coefficients(
+    "coefficients": lambda: abx_5_probing.coefficients(
         made("coefficient", predictor=("LD", "MD"), row=("POS", "NER"), source=("printed", *MODELS))
         .assign(wide_low=-1, wide_high=2)
     ),
-    "transfer_matrices": lambda: probes.transfer_matrices(transfers(), NAMES),
-    "win_rates": lambda: probes.win_rates(
+    "transfer_matrices": lambda: abx_5_probing.transfer_matrices(transfers(), NAMES),
+    "win_rates": lambda: abx_5_probing.win_rates(
         rows(0, "win_rate", target=CODES, **TASKS), made("mean", **TASKS)
     ),
-    "gap_points_and_curves": lambda: igap.gap_points_and_curves(*gaps()),
-    "decomposition": lambda: igap.decomposition(
+    "gap_points_and_curves": lambda: igap_figures.gap_points_and_curves(*gaps()),
+    "decomposition": lambda: igap_figures.decomposition(
         made("value", model=MODELS, quantity=("training", "interlingual"), step=STEPS, **DIRECTED)
     ),
-    "ranking_dots": lambda: igap.ranking_dots(
+    "ranking_dots": lambda: igap_figures.ranking_dots(
         rows(0, "accuracy", metric=("IGAP", "LD"), source=CODES),
         made("mean", metric=("IGAP", "LD")).assign(random_low=0.3, random_high=0.7),
         printed={"IGAP": 0.8},
     ),
-    "printed_and_ours": lambda: igap.printed_and_ours(
+    "printed_and_ours": lambda: igap_figures.printed_and_ours(
         made("value", task=("NLI", "PI"), quantity=("IGAP", "accuracy"), row=("mBERT", "XLM"),
              kind=("ours", "printed"))
     ),
-    "direction_maps": lambda: igap.direction_maps(directions()),
-    "memorisation": lambda: igap.memorisation(memorised()),
-    "chance_tails": lambda: mexa.chance_tails(tails()),
-    "layer_scores": lambda: mexa.layer_scores(
+    "direction_maps": lambda: igap_figures.direction_maps(directions()),
+    "memorisation": lambda: igap_figures.memorisation(memorised()),
+    "chance_tails": lambda: mexa_figures.chance_tails(tails()),
+    "layer_scores": lambda: mexa_figures.layer_scores(
         rows(0, "mu", model=MODELS, states=("raw", "centred"), group=("a", "b"), layer=(0, 1)),
         rows(0, "mu", model=MODELS, group=("a", "b")),
     ),
-    "neighbourhoods": lambda: mexa.neighbourhoods(
+    "neighbourhoods": lambda: mexa_figures.neighbourhoods(
         rows(0, "x", "y", panel=("layer 0",), language=CODES, sentence=(1, 2, 3))
         .assign(script="Latn"), NAMES,
     ),
-    "estimates": lambda: mexa.estimates(
+    "estimates": lambda: mexa_figures.estimates(
         made("score", "expected", panel=MODELS, written=CODES)
         .rename(columns={"low": "score_low", "high": "score_high"}).assign(task="topics"),
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")),
     ),
-    "coverage_bands": lambda: mexa.coverage_bands(cover(), list(NAMES)),
-    "seen_unseen": lambda: mexa.seen_unseen(
+    "coverage_bands": lambda: mexa_figures.coverage_bands(cover(), list(NAMES)),
+    "seen_unseen": lambda: mexa_figures.seen_unseen(
         rows(0, "difference", model=MODELS, pooling=("last", "mean"), language=CODES),
         made("mean", model=MODELS, pooling=("last", "mean")),
     ),
-    "correlations of MEXA": lambda: mexa.correlations(
+    "correlations of MEXA": lambda: mexa_figures.correlations(
         made("value", model=MODELS, measure=("MEXA", "CKA"))
     ),
-    "differences": lambda: mexa.differences(audit()),
-    "above_surface": lambda: mexa.above_surface(
+    "differences": lambda: mexa_figures.differences(audit()),
+    "above_surface": lambda: mexa_figures.above_surface(
         rows(0, "surface", "mu", panel=MODELS, script=("Latin", "other"), language=CODES)
     ),
-    "cosines": lambda: mexa.cosines(
+    "cosines": lambda: mexa_figures.cosines(
         rows(0, "parallel", "other", "score", model=MODELS, language=CODES)
     ),
-    "grid_maps": lambda: mixing.grid_maps(
+    "grid_maps": lambda: mixing_figures.grid_maps(
         made(model=MODELS, first=CODES, second=CODES)[1:], middle=0.5
     ),
-    "grid_maps as printed": lambda: mixing.grid_maps(
+    "grid_maps as printed": lambda: mixing_figures.grid_maps(
         rows(0, "score", model=MODELS, first=CODES, second=CODES), unit="F1"
     ),
-    "within_across": lambda: mixing.within_across(
+    "within_across": lambda: mixing_figures.within_across(
         made(model=MODELS, language=("mean", *CODES), **SETTING), chance=1 / 3
     ),
-    "labels": lambda: mixing.labels(
+    "labels": lambda: mixing_figures.labels(
         made(model=MODELS, label=("a", "b"), language=CODES, **SETTING)
     ),
-    "controls": lambda: mixing.controls(
+    "controls": lambda: mixing_figures.controls(
         made(task=("QA", "NLI"), model=MODELS, condition=("original", "shuffled"), **SETTING),
         {"NLI": 1 / 3},
     ),
-    "distances": lambda: mixing.distances(
+    "distances": lambda: mixing_figures.distances(
         made("distance", model=MODELS, language=CODES, group=("hardest", "easiest"))
     ),
-    "pairs": lambda: mixing.pairs(
+    "pairs": lambda: mixing_figures.pairs(
         made(pair=("en-de", "zh-sw"), row=("l1-l2", "*-*"), condition=("pair", "en-en"))
     ),
-    "accuracies": lambda: xprobe.accuracies(answered().rename(columns={"language": "corpus"})),
-    "correlations of tasks": lambda: xprobe.correlations(
+    "accuracies": lambda: figures.accuracies(answered().rename(columns={"language": "corpus"})),
+    "correlations of tasks": lambda: figures.correlations(
         made("rho", language=CODES, task=("WC", "Tense"))
     ),
-    "relative": lambda: xprobe.relative(
+    "relative": lambda: figures.relative(
         rows(0, "ratio", language=CODES, encoder=("RNN", "CNN"), task=("WC", "Tense"))
     ),
-    "selectivity": lambda: xprobe.selectivity(answered()),
-    "selectivity of many": lambda: xprobe.selectivity(
+    "selectivity": lambda: figures.selectivity(answered()),
+    "selectivity of many": lambda: figures.selectivity(
         pd.concat([answered().assign(encoder=f"{i}", language=c) for i in range(6) for c in CODES])
         .drop_duplicates(["task", "encoder", "language"])
     ),
@@ -337,7 +342,17 @@ def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
 def test_every_figure_of_a_lens_is_drawn_here() -> None:
     there = {
         name
-        for lens in (abx, igap, mexa, mixing, probes, report, training, triplets, xprobe)
+        for lens in (
+            abx_figures,
+            igap_figures,
+            mexa_figures,
+            mixing_figures,
+            abx_5_probing,
+            report,
+            models_2_training,
+            abx_1_validation,
+            figures,
+        )
         for name, thing in vars(lens).items()
         if hasattr(thing, "__wrapped__")
     }
@@ -349,7 +364,7 @@ def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
     noise = table.assign(score=0.5 + (table["score"] - 0.5) / 20)
     noise = noise.assign(low=noise["score"] - 0.08, high=noise["score"] + 0.08)
     for drawn, middle, pale in ((noise, 0.5, True), (noise, None, False)):
-        mesh = mixing.grid_maps(drawn, middle=middle).axes[0].collections[0]
+        mesh = mixing_figures.grid_maps(drawn, middle=middle).axes[0].collections[0]
         faint = [style.luminance(c) > 0.6 for c in mesh.to_rgba(mesh.get_array().reshape(-1))]
         assert all(faint) == pale
     plt.close("all")
@@ -358,12 +373,18 @@ def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: mixing.within_across(made(model=("m",), setting=("among",))), "'among'"),
-        (lambda: mixing.distances(made(model=("m",), group=("odd",))), "'odd'"),
-        (lambda: mixing.controls(made(task=("QA",), setting=("within",)), {"PI": 1}), "'PI'"),
-        (lambda: mixing.grid_maps(made(model=("m", "m"), first=CODES, second=CODES)), "one row"),
-        (lambda: igap.direction_maps(pd.concat([directions()] * 2)), "more than one"),
-        (lambda: xprobe.relative(answered().assign(ratio=np.inf)), "nothing to draw"),
+        (lambda: mixing_figures.within_across(made(model=("m",), setting=("among",))), "'among'"),
+        (lambda: mixing_figures.distances(made(model=("m",), group=("odd",))), "'odd'"),
+        (
+            lambda: mixing_figures.controls(made(task=("QA",), setting=("within",)), {"PI": 1}),
+            "'PI'",
+        ),
+        (
+            lambda: mixing_figures.grid_maps(made(model=("m", "m"), first=CODES, second=CODES)),
+            "one row",
+        ),
+        (lambda: igap_figures.direction_maps(pd.concat([directions()] * 2)), "more than one"),
+        (lambda: figures.relative(answered().assign(ratio=np.inf)), "nothing to draw"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_said(call, told: str) -> None:

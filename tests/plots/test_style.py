@@ -4,8 +4,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-from xlx.core import paths
 from xlx.plots import style
+from xlx.results import paths
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt

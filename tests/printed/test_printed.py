@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx import printed
-from xlx.core.paths import NOTEBOOKS
+from printed import printed_tables
+from xlx.results.paths import NOTEBOOKS
 
 
 def test_agreement_is_within_the_tolerance_with_binary_fractions_forgiven() -> None:
-    assert printed.agrees(0.3, 0.1 + 0.2, 1e-12)
-    assert printed.agrees([68.2, 66.0], [68.3, 65.9], 0.1).all()
-    assert not printed.agrees(66.0, 65.9, 0.05)  # the same number printed twice
-    assert printed.agrees(66.0, 66.0, 0.05)
+    assert printed_tables.agrees(0.3, 0.1 + 0.2, 1e-12)
+    assert printed_tables.agrees([68.2, 66.0], [68.3, 65.9], 0.1).all()
+    assert not printed_tables.agrees(66.0, 65.9, 0.05)  # the same number printed twice
+    assert printed_tables.agrees(66.0, 66.0, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ def test_agreement_is_within_the_tolerance_with_binary_fractions_forgiven() -> N
     ],
 )
 def test_a_verdict_follows_from_the_parts_of_a_claim(parts: tuple, verdict: str) -> None:
-    assert printed.verdict(parts) == verdict
-    assert verdict in printed.VERDICTS
+    assert printed_tables.verdict(parts) == verdict
+    assert verdict in printed_tables.VERDICTS
 
 
-def audit() -> printed.Audit:
-    found = printed.Audit()
+def audit() -> printed_tables.Audit:
+    found = printed_tables.Audit()
     found.check("Table 1", ["a", "b"], [0.5, 0.6], [0.52, 0.6], 0.01)
     found.check("Table 2", ["c"], [1.0], [1.1], [0.2])
     found.claim("3.1", "more than half", "0.4", False)
@@ -70,7 +70,7 @@ def test_an_audit_counts_what_it_was_given() -> None:
 
 
 def test_claims_need_no_numbers() -> None:
-    found = printed.Audit()
+    found = printed_tables.Audit()
     found.claim("7", "most", "52 of 54", True)
     assert found.summary() == "of 1 claims: holds 1"
     assert found.listing(2) == "holds (1 of 1)\n  7: most | 52 of 54"
@@ -78,15 +78,15 @@ def test_claims_need_no_numbers() -> None:
 
 def test_checks_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Table 1: a tolerance is not above 0; of the same"):
-        printed.Audit().check("Table 1", ["a"], [1.0], [1.0], 0)
+        printed_tables.Audit().check("Table 1", ["a"], [1.0], [1.0], 0)
     with pytest.raises(ValueError, match=r"Table 1, b: a number is missing"):
-        printed.Audit().check("Table 1", ["a", "b"], [1.0, np.nan], [1.0, 1.0], 0.1)
+        printed_tables.Audit().check("Table 1", ["a", "b"], [1.0, np.nan], [1.0, 1.0], 0.1)
 
 
 def test_shares_that_an_entry_leaves_by_a_loop() -> None:
     rng = np.random.default_rng(0)
     entries = pd.Series(rng.uniform(0, 0.9, 40).round(2), index=[f"l{i}" for i in range(40)])
-    found = printed.shares_left(entries, 0.4822, 0.005, 0.00005)
+    found = printed_tables.shares_left(entries, 0.4822, 0.005, 0.00005)
     for name, entry in entries.items():
         fits = [k / 100 for k in range(101) if abs(k * 0.4822 / 100 - entry) <= 0.005 + 5e-7 * k]
         assert found.loc[name, "count"] == len(fits)
@@ -102,7 +102,9 @@ def test_exchanges_by_a_loop() -> None:
     most = least + rng.integers(0, 2, (7, 2)) / 10
     chosen = list("bdf")
     means = ((least + most) / 2).loc[["b", "d", "g"]].mean()  # of another choice
-    found = printed.exchanges(least, most, means, chosen, 0.005).set_index(["out", "into"])["fits"]
+    found = printed_tables.exchanges(least, most, means, chosen, 0.005).set_index(["out", "into"])[
+        "fits"
+    ]
     rows = []
     for out, into in itertools.product([None, *chosen], [None, *"aceg"]):
         kept = [row for row in chosen if row != out] + ([into] if into else [])

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from xlx.abx import claims, published
-from xlx.abx.published import AbxNumbers, TableRow
-from xlx.core import languages, paths
-from xlx.printed import Audit
+from printed import abx_claims
+from printed.abx_claims import AbxNumbers, TableRow
+from printed.printed_tables import Audit
+from xlx.results import paths
+from xlx.text import languages
 
 README = " ".join((paths.PUBLISHED / "abx" / "README.md").read_text(encoding="utf-8").split())
 
@@ -26,7 +27,7 @@ def paper() -> AbxNumbers:
 
 @pytest.fixture(scope="module")
 def audit(paper: AbxNumbers) -> Audit:
-    return claims.paper_audit(paper)
+    return abx_claims.paper_audit(paper)
 
 
 def test_tables_are_whole(paper: AbxNumbers) -> None:
@@ -54,7 +55,7 @@ def test_the_curve_of_t_values_holds_the_regression_that_made_it(seed: int) -> N
     r = np.corrcoef(first, second)[0, 1]
     apart = np.hypot(*(x - t for x, t in zip(row.t_values(r), fit.tvalues[1:], strict=True)))
     assert apart.min() < 0.02
-    possible = published.possible_correlations(row)
+    possible = abx_claims.possible_correlations(row)
     assert np.abs(possible - r).min() <= 0.005
 
 
@@ -69,17 +70,17 @@ def test_no_effect_of_either_and_a_large_r_squared_needs_one_predictor_twice() -
 
 
 def test_one_row_of_table_1_is_hardly_possible(paper: AbxNumbers) -> None:
-    limits = published.table_1_limits(paper, -0.72)
+    limits = abx_claims.table_1_limits(paper, -0.72)
     assert limits.index[(limits["t of LD"] == "none")].tolist() == ["CL NLI Last"]
     assert limits.loc["CL NLI Last", "F"] == pytest.approx(0.3009 / 2 / (0.6991 / 153))
-    ranges = published.correlation_ranges(paper).set_index("row").loc["CL NLI Last"]
+    ranges = abx_claims.correlation_ranges(paper).set_index("row").loc["CL NLI Last"]
     assert ranges["high"].iloc[0] == pytest.approx(-0.97, abs=0.01)
     assert ranges["low"].iloc[1] == pytest.approx(0.88, abs=0.01)
     assert re.search(r"beyond -0\.97 or \+0\.88", README)
 
 
 def test_examples_of_appendix_a_share_what_figure_1_says() -> None:
-    shared = published.shared_variables()
+    shared = abx_claims.shared_variables()
     assert shared["A and B"].to_dict() == {"LD": "meaning", "MD": "language"}
     assert shared["A and X"].to_dict() == {"LD": "language", "MD": "meaning"}
     assert set(shared["B and X"]) == {"nothing"}
@@ -114,6 +115,6 @@ def test_verdicts(audit: Audit) -> None:
 
 def test_an_exercise_has_its_answer() -> None:
     row = TableRow("cross_lingual", "mine", "Last", 306, 0.05, (-1, -1), ("n.s.", "n.s."))
-    possible = pd.Series(published.possible_correlations(row))
+    possible = pd.Series(abx_claims.possible_correlations(row))
     assert possible[possible < 0].max() == pytest.approx(-0.875)
     assert possible[possible > 0].min() == pytest.approx(0.515)

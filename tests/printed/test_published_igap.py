@@ -13,8 +13,8 @@ import pytest
 import yaml
 from scipy import stats
 
-from xlx.core import paths
-from xlx.igap import published
+from printed import igap_claims
+from xlx.results import paths
 
 FOLDER = paths.DATA / "published" / "igap"
 README = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
@@ -87,7 +87,7 @@ def gap() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def averages() -> pd.DataFrame:
     """Title and row of a table → its average, recomputed."""
-    return published.recomputed_averages(published.target_tables())
+    return igap_claims.recomputed_averages(igap_claims.target_tables())
 
 
 TITLES = {3: "XNLI, algorithms", 6: "XNLI", 7: "PAWS-X", 8: "PAWS-X, algorithms", 9: "MNLI + XNLI"}
@@ -305,7 +305,7 @@ def test_vanilla_and_the_algorithms_are_within_the_widest_interval() -> None:
 def test_contrasts_with_languages_as_replicates(
     title: str, change: str, mean: float, width: float, averages: pd.DataFrame
 ) -> None:
-    row = published.row_changes(published.target_tables(), averages).loc[(title, change)]
+    row = igap_claims.row_changes(igap_claims.target_tables(), averages).loc[(title, change)]
     assert (row["alike"], row["t"]) == pytest.approx((mean, width), abs=0.0051)
     assert f"{mean:.2f} ± {width:.2f}" in README
 
@@ -359,26 +359,26 @@ def test_about_65_per_cent_leaves_out_the_dot_product(ranking: pd.DataFrame) -> 
 
 
 def test_counts_of_table_1_are_those_of_the_notebook() -> None:
-    summary, held_against = published.ranking_counts()
+    summary, held_against = igap_claims.ranking_counts()
     assert held_against["value"].tolist() == [0.05, 62]
     best = ["best in", "beyond random orders", "below 50"]
     assert summary.loc["IGAP", best].tolist() == [13, 12, 1]
-    excess = published.german_excess(published.target_tables()["PAWS-X"]).loc["XLM-R"]
+    excess = igap_claims.german_excess(igap_claims.target_tables()["PAWS-X"]).loc["XLM-R"]
     assert excess.round(1).tolist() == [3.8, 1.5, 2.7]
-    assert published.english_rankings().loc["IGAP"].tolist() == [84.6, 87.9]
-    tables = published.target_tables()
-    drawn = published.drawn_averages(tables, published.recomputed_averages(tables))
+    assert igap_claims.english_rankings().loc["IGAP"].tolist() == [84.6, 87.9]
+    tables = igap_claims.target_tables()
+    drawn = igap_claims.drawn_averages(tables, igap_claims.recomputed_averages(tables))
     assert drawn.loc[drawn["task"] == "MNLI + XNLI", ["low", "high"]].isna().all(axis=None)
 
 
 def test_random_orders_are_all_permutations() -> None:
     pairs = list(combinations(range(5), 2))
     counts = np.bincount([sum(o[a] < o[b] for a, b in pairs) for o in permutations(range(5))])
-    np.testing.assert_allclose(published.random_tail(5), counts[::-1].cumsum()[::-1] / 120)
+    np.testing.assert_allclose(igap_claims.random_tail(5), counts[::-1].cumsum()[::-1] / 120)
 
 
 def test_table_1_against_random_orders(hits: pd.DataFrame) -> None:
-    at_least = published.random_tail()
+    at_least = igap_claims.random_tail()
     chance, k = at_least - np.append(at_least[1:], 0), np.arange(PAIRS + 1)
     assert k @ chance == pytest.approx(PAIRS / 2)
     sd = np.sqrt((k - PAIRS / 2) ** 2 @ chance) / PAIRS
@@ -476,15 +476,15 @@ def test_transfer_gap_puts_the_worst_targets_first_as_sources(gap: pd.DataFrame)
     assert list(off.mean().nlargest(2).index) == ["sw", "ur"]
     assert list(off.mean(axis=1).nsmallest(2).index) == ["ur", "sw"]
     assert (off.idxmin()["ur"], off.idxmax()["en"]) == ("sw", "es")
-    told = published.gap_extremes()["Figure 6"]
+    told = igap_claims.gap_extremes()["Figure 6"]
     assert told.tolist() == [210, 107, "ur 14, sw 1", "en 14, es 1"]
 
 
 def test_transfer_gap_is_source_plus_target() -> None:
-    shares, means = published.gap_by_ease()
+    shares, means = igap_claims.gap_by_ease()
     assert shares.tolist() == pytest.approx([98.3, 93.7, -0.93], abs=0.05)
     assert means.index[[0, -1]].tolist() == ["en", "sw"]
-    others = published.other_sources_order()  # ties count one half: 95.8 and 86.8 if they miss
+    others = igap_claims.other_sources_order()  # ties count one half: 95.8 and 86.8 if they miss
     assert others.round(1).to_dict() == {"mean": 96.4, "least (sw)": 87.4}
 
 

@@ -3,7 +3,7 @@
 A number printed to d places stands for anything within half a unit of its last place; a difference
 that this explains is agreement. What it does not explain is asserted as it is, with the numbers,
 and listed in the README of the folder. The arithmetic is that of the notebook: `published`,
-`correlation_tables` and `claims` of `xlx.mexa`; beside it stand loops written out.
+`correlation_tables` and `claims` of `xlx.measures.mexa`; beside it stand loops written out.
 """
 
 import numpy as np
@@ -11,35 +11,35 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from xlx.core import paths
-from xlx.core.languages import parse_tag
-from xlx.mexa import claims, correlation_tables, published
-from xlx.mexa.published import ENGLISH, FIGURE_1_MODEL, HALF_2, HALF_4, OTHERS
-from xlx.printed import VERDICTS, Audit
-from xlx.text import corpora
+from printed import mexa_claims
+from printed.mexa_claims import ENGLISH, FIGURE_1_MODEL, HALF_2, HALF_4, OTHERS
+from printed.printed_tables import VERDICTS, Audit
+from xlx.results import paths
+from xlx.text import parallel
+from xlx.text.languages import parse_tag
 
 FOLDER = paths.DATA / "published" / "mexa"
 README = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
 
 
 @pytest.fixture(scope="module")
-def p() -> published.MexaTables:
-    return published.MexaTables()
+def p() -> mexa_claims.MexaTables:
+    return mexa_claims.MexaTables()
 
 
 @pytest.fixture(scope="module")
-def audit(p: published.MexaTables) -> Audit:
+def audit(p: mexa_claims.MexaTables) -> Audit:
     """All numbers and all claims, as the notebook has them."""
     whole = Audit()
-    published.check_averages(whole, p)
-    published.check_table_6(whole, p)
-    published.check_hundredths(whole, p)
-    correlation_tables.check_correlations(whole, p)
-    correlation_tables.check_text_averages(whole, p)
-    correlation_tables.check_figure_1(whole, p)
-    correlation_tables.check_chance(whole, p)
-    correlation_tables.check_counts(whole, p)
-    claims.audit_claims(whole, p)
+    mexa_claims.check_averages(whole, p)
+    mexa_claims.check_table_6(whole, p)
+    mexa_claims.check_hundredths(whole, p)
+    mexa_claims.check_correlations(whole, p)
+    mexa_claims.check_text_averages(whole, p)
+    mexa_claims.check_figure_1(whole, p)
+    mexa_claims.check_chance(whole, p)
+    mexa_claims.check_counts(whole, p)
+    mexa_claims.audit_claims(whole, p)
     return whole
 
 
@@ -68,11 +68,11 @@ def test_verdicts_of_all_claims(audit: Audit) -> None:
     ]  # fmt: skip
 
 
-def test_each_claim_has_a_section_a_formula_and_parts(p: published.MexaTables) -> None:
-    table = claims.all_claims(p)
+def test_each_claim_has_a_section_a_formula_and_parts(p: mexa_claims.MexaTables) -> None:
+    table = mexa_claims.all_claims(p)
     assert len(table) == len(table.drop_duplicates(["section", "claim"])) == 33
     assert table[["formula", "found", "parts"]].map(bool).all(axis=None)
-    shown = claims.shown_claims(p, ["A.1", "Limitations"])
+    shown = mexa_claims.shown_claims(p, ["A.1", "Limitations"])
     assert shown["verdict"].tolist() == ["holds"] * 3
 
 
@@ -95,17 +95,17 @@ def test_what_the_numbers_say_of_a_claim(audit: Audit) -> None:
 # --- Tables 2 and 5 -------------------------------------------------------------------------------
 
 
-def test_one_average_of_table_5_cannot_be_one(p: published.MexaTables) -> None:
+def test_one_average_of_table_5_cannot_be_one(p: mexa_claims.MexaTables) -> None:
     """Eight of nine columns are left: the ninth that each average implies, and the one beyond 1."""
-    implied = correlation_tables.implied_ninth(p)
+    implied = mexa_claims.implied_ninth(p)
     derived = pd.read_csv(FOLDER / "table5_implied_missing_column_DERIVED.csv")
-    derived = derived.set_index(published.SETTING)["implied_missing_value_DERIVED_not_printed"]
+    derived = derived.set_index(mexa_claims.SETTING)["implied_missing_value_DERIVED_not_printed"]
     assert (derived - implied[derived.index]).abs().max() < 1e-9
     # The average is known to half a unit, so nine times it to 4.5 units; the eight add half each.
     beyond = implied[implied.abs() > 1 + 17 * HALF_4]
-    assert dict(beyond.round(4)) == {published.NO_AVERAGE: 1.6961}
-    assert implied.drop(published.NO_AVERAGE).between(0.68, 0.98).all()
-    changed = correlation_tables.digit_changes(p)
+    assert dict(beyond.round(4)) == {mexa_claims.NO_AVERAGE: 1.6961}
+    assert implied.drop(mexa_claims.NO_AVERAGE).between(0.68, 0.98).all()
+    changed = mexa_claims.digit_changes(p)
     assert changed.iloc[:, 0].tolist() == [0.6994, 0.7094, 0.7194]
     lost = set(p.table_5.index) - set(p.table_2.index)  # the last four, not in the text version
     assert {row[:2] for row in lost} == {("Bible", "last token")}
@@ -113,16 +113,16 @@ def test_one_average_of_table_5_cannot_be_one(p: published.MexaTables) -> None:
 
 
 def test_the_default_is_best_over_both_data_sets_but_not_on_flores_alone(
-    p: published.MexaTables,
+    p: mexa_claims.MexaTables,
 ) -> None:
-    mean = correlation_tables.setting_averages(p)
+    mean = mexa_claims.setting_averages(p)
     assert mean["FLORES"].idxmax() == ("last token", "Mean")
     assert mean["FLORES", "last token", "Mean"] == pytest.approx(0.9303, abs=HALF_4)
     assert round(mean[:, "weighted average", "Mean"].mean(), 2) == float(p.text["mexa_t01"])
 
 
-def test_the_closest_p_value_needs_all_33_languages(p: published.MexaTables) -> None:
-    table = correlation_tables.p_values(p)
+def test_the_closest_p_value_needs_all_33_languages(p: mexa_claims.MexaTables) -> None:
+    table = mexa_claims.p_values(p)
     assert table["marked"].sum() == 6
     assert table.loc[table["marked"], "p"].min() == pytest.approx(0.00180, abs=5e-6)
     closest = table.loc[table.loc[~table["marked"], "p"].idxmax()]
@@ -132,22 +132,22 @@ def test_the_closest_p_value_needs_all_33_languages(p: published.MexaTables) -> 
     assert 2 * stats.t.sf(t, 30) > 0.001
 
 
-def test_numbers_of_table_5_that_are_printed_twice(p: published.MexaTables) -> None:
+def test_numbers_of_table_5_that_are_printed_twice(p: mexa_claims.MexaTables) -> None:
     rows = [(data, "weighted average", "Mean", "Belebele") for data in ("FLORES", "Bible")]
     assert (p.table_5.loc[rows, 7] == 0.8404).all()
     row = p.table_5.loc[("Bible", "last token", "Mean", "m-ARC")]
     assert row[6] == row[7] == 0.8537
-    twice = correlation_tables.repeated_numbers(p)
+    twice = mexa_claims.repeated_numbers(p)
     assert twice["the same"].tolist() == [1, 1, 9]
     assert twice["expected"].tolist() == ["0.4", "1.0", "8.3"]
 
 
 def test_underlined_averages_of_table_5_are_second_among_those_of_the_bible(
-    p: published.MexaTables,
+    p: mexa_claims.MexaTables,
 ) -> None:
     marked = p.long_5.query("mark_printed == 'second_best'")
     assert marked["value"].tolist() == [0.8210, 0.8354]
-    average = p.table_5[10].drop(published.NO_AVERAGE)
+    average = p.table_5[10].drop(mexa_claims.NO_AVERAGE)
     for row in marked.itertuples():
         of_task = average.xs(row.task, level="task")
         assert of_task["Bible"].nlargest(2).iloc[1] == row.value
@@ -157,15 +157,15 @@ def test_underlined_averages_of_table_5_are_second_among_those_of_the_bible(
 # --- Tables 1 and 6 -------------------------------------------------------------------------------
 
 
-def test_english_accuracies_tell_how_many_questions_there_were(p: published.MexaTables) -> None:
-    fits = published.question_counts(p, 1300)
+def test_english_accuracies_tell_how_many_questions_there_were(p: mexa_claims.MexaTables) -> None:
+    fits = mexa_claims.question_counts(p, 1300)
     assert fits.index[fits["Belebele"] == 9].tolist() == [900]
     assert fits.index[fits["m-ARC"] == 9].tolist() == [1172]
     assert fits.loc[1169, "m-ARC"] == 1
 
 
-def test_table_6_has_the_languages_of_the_shipped_text(p: published.MexaTables) -> None:
-    shipped = set(corpora.tags("flores200-100").values())
+def test_table_6_has_the_languages_of_the_shipped_text(p: mexa_claims.MexaTables) -> None:
+    shipped = set(parallel.tags("flores200-100").values())
     assert len(shipped) == len(p.table_6) == int(p.text["mexa_t29"]) == 203
     assert set(p.table_6.index) == shipped
     assert parse_tag("swl") == "swl"  # another language: Swedish Sign Language
@@ -176,7 +176,7 @@ def test_table_6_has_the_languages_of_the_shipped_text(p: published.MexaTables) 
     assert p.table_6.loc[p.ranked, "AVG"].is_monotonic_decreasing
 
 
-def test_belebele_has_116_labels_of_flores_beside_english(p: published.MexaTables) -> None:
+def test_belebele_has_116_labels_of_flores_beside_english(p: mexa_claims.MexaTables) -> None:
     labels = set(p.files["belebele"]["label"])
     assert (len(labels), len(p.belebele)) == (122, 116)
     assert labels - {*p.belebele, "eng_Latn"} == {
@@ -184,7 +184,7 @@ def test_belebele_has_116_labels_of_flores_beside_english(p: published.MexaTable
     }
 
 
-def hundredths(p: published.MexaTables, model: str) -> pd.DataFrame:
+def hundredths(p: mexa_claims.MexaTables, model: str) -> pd.DataFrame:
     """Label → least and most of the scores k/100 that an entry of Table 6 leaves."""
     rows, english = {}, p.english[model]
     for label, entry in p.table_6[model].drop("eng_Latn").items():
@@ -194,10 +194,10 @@ def hundredths(p: published.MexaTables, model: str) -> pd.DataFrame:
     return pd.DataFrame(rows, index=["least", "most"]).T
 
 
-def test_the_mean_of_gemma_2_is_more_than_hundredths_can_give(p: published.MexaTables) -> None:
+def test_the_mean_of_gemma_2_is_more_than_hundredths_can_give(p: mexa_claims.MexaTables) -> None:
     """And a few exchanges of languages would make all nine fit; none is Belebele's own list."""
     others = [label for label in p.table_6.index if label not in {*p.belebele, "eng_Latn"}]
-    left, fits = published.hits_left(p), True
+    left, fits = mexa_claims.hits_left(p), True
     for model, mean in p.mu_max.items():
         ends = hundredths(p, model)
         for key in ends:
@@ -208,7 +208,7 @@ def test_the_mean_of_gemma_2_is_more_than_hundredths_can_give(p: published.MexaT
             for key in ("least", "most")
         )  # fmt: skip
         fits = fits & (low - HALF_4 <= mean + 1e-9) & (mean - 1e-9 <= high + HALF_4)
-    counts, fitting = published.language_exchanges(p)
+    counts, fitting = mexa_claims.language_exchanges(p)
     assert counts["fit_all_nine"].to_dict() == {
         "as it is": 0, "exchanged": 13, "left out": 0, "taken in": 0,
     }  # fmt: skip
@@ -216,10 +216,10 @@ def test_the_mean_of_gemma_2_is_more_than_hundredths_can_give(p: published.MexaT
     assert counts.loc["exchanged", "choices"] == 116 * 86
 
 
-def test_models_are_set_against_the_best_bag(p: published.MexaTables) -> None:
+def test_models_are_set_against_the_best_bag(p: mexa_claims.MexaTables) -> None:
     """Of bags that are made up; the notebook holds the numbers of those of FLORES-200."""
     bags = pd.DataFrame({"words": 0.5, "characters": 0.1}, p.per_label.loc[p.belebele].index)
-    table, points = published.above_spelling(p, bags), published.spelling_points(p, bags)
+    table, points = mexa_claims.above_spelling(p, bags), mexa_claims.spelling_points(p, bags)
     for model, scores in p.per_label.loc[p.belebele].items():
         above = [score > 0.5 for score in scores]
         width = [
@@ -233,9 +233,9 @@ def test_models_are_set_against_the_best_bag(p: published.MexaTables) -> None:
 
 
 def test_latin_script_is_ahead_in_the_lowest_quarter_and_not_in_the_lowest_half(
-    p: published.MexaTables,
+    p: mexa_claims.MexaTables,
 ) -> None:
-    means = published.script_means(p)
+    means = mexa_claims.script_means(p)
     ahead = means["Latin"] > means["other"]
     assert ahead.index[~ahead["quarter"]].tolist() == ["Gemma 2 9B", "Llama 3.1 70B"]
     assert ahead.index[ahead["half"]].tolist() == [
@@ -244,7 +244,7 @@ def test_latin_script_is_ahead_in_the_lowest_quarter_and_not_in_the_lowest_half(
 
 
 def test_llama_2_is_above_llama_1_in_all_tasks_and_below_it_on_flores(
-    p: published.MexaTables,
+    p: mexa_claims.MexaTables,
 ) -> None:
     newer = p.table_1["Llama 2 7B"] > p.table_1["Llama 1 7B"]
     assert not newer["FLORES"].any()
@@ -252,9 +252,9 @@ def test_llama_2_is_above_llama_1_in_all_tasks_and_below_it_on_flores(
 
 
 def test_english_accuracy_says_as_much_as_the_score_in_two_tasks_of_three(
-    p: published.MexaTables,
+    p: mexa_claims.MexaTables,
 ) -> None:
-    table, _ = published.score_or_english(p)
+    table, _ = mexa_claims.score_or_english(p)
     adjusted = table[table.index.str.endswith("× English")]
     ends = pd.DataFrame([table.loc["English accuracy"], adjusted.min(), adjusted.max()])
     assert {task: ends[task].round(2).tolist() for task in ends} == {
@@ -265,52 +265,52 @@ def test_english_accuracy_says_as_much_as_the_score_in_two_tasks_of_three(
 # --- Figure 1, appendix A -------------------------------------------------------------------------
 
 
-def test_the_line_of_panel_4_goes_through_the_means(p: published.MexaTables) -> None:
+def test_the_line_of_panel_4_goes_through_the_means(p: mexa_claims.MexaTables) -> None:
     """Least squares does: so panel 4 is FLORES, maximum, Belebele, and no other panel is."""
-    lines = correlation_tables.check_figure_1(Audit(), p)
+    lines = mexa_claims.check_figure_1(Audit(), p)
     off = (lines["at the mean"] - p.table_1.loc[(OTHERS, "Belebele"), FIGURE_1_MODEL]).abs()
     assert list(off.index[off <= 3 * HALF_4]) == ["4"]
     assert off.drop("4").min() > 0.03
-    others = correlation_tables.other_panels(p)["by the line"].tolist()
+    others = mexa_claims.other_panels(p)["by the line"].tolist()
     assert others == pytest.approx([0.5749, 0.3714, 0.5947], abs=2e-4)
     score = p.table_1.loc[("FLORES", "mu_Mean"), FIGURE_1_MODEL]
     assert p.table_1.loc[("Bible", "mu_Mean"), FIGURE_1_MODEL] < others[1] < score < others[2]
-    assert correlation_tables.typical_error(p).round(3).tolist() == [0.939, 0.178, 0.061]
+    assert mexa_claims.typical_error(p).round(3).tolist() == [0.939, 0.178, 0.061]
 
 
-def test_the_ideal_line_fits_english_only_if_english_is_perfect(p: published.MexaTables) -> None:
+def test_the_ideal_line_fits_english_only_if_english_is_perfect(p: mexa_claims.MexaTables) -> None:
     """From chance at score 0 to the English accuracy e at score 1 the slope is 1 - 1/(4e)."""
-    lines = correlation_tables.ideal_lines(p)
+    lines = mexa_claims.ideal_lines(p)
     row, english = lines.loc[FIGURE_1_MODEL], p.english[FIGURE_1_MODEL]
     assert row["ideal at English"] == pytest.approx(0.9075, abs=HALF_4)
     slope = (row["chance to English"] - 0.25) / row["adjusted"]
     assert slope == pytest.approx(1 - 1 / (4 * english))
     assert slope == pytest.approx(0.7148, abs=HALF_4)
     assert (lines["ideal"] > lines["Belebele"]).all()
-    above = correlation_tables.above_accuracy(lines)
+    above = mexa_claims.above_accuracy(lines)
     assert above.loc["largest distance", "ideal"] == pytest.approx(0.122, abs=5e-4)
 
 
-def test_chance_of_five_of_a_hundred(p: published.MexaTables) -> None:
+def test_chance_of_five_of_a_hundred(p: mexa_claims.MexaTables) -> None:
     """Appendix A.4. The number is that of five or more; "larger than 0.05" would be six or more."""
     five = stats.binom.sf(4, 100, 1 / 199)
     assert five == pytest.approx(0.00016230, abs=5e-9)
-    assert correlation_tables.check_chance(Audit(), p).loc[5, "binomial"] == pytest.approx(five)
+    assert mexa_claims.check_chance(Audit(), p).loc[5, "binomial"] == pytest.approx(five)
 
 
-def test_nine_languages_of_the_web_are_not_in_table_3(p: published.MexaTables) -> None:
-    missing = correlation_tables.missing_languages()
+def test_nine_languages_of_the_web_are_not_in_table_3(p: mexa_claims.MexaTables) -> None:
+    missing = mexa_claims.missing_languages()
     listed = set(map(parse_tag, p.files["table3"].query("code != 'unk'")["code"]))
     assert len(missing) == 9
     assert not set(map(parse_tag, missing)) & listed
 
 
-def test_bands_of_table_6(p: published.MexaTables) -> None:
-    counts = published.band_counts(p)
+def test_bands_of_table_6(p: mexa_claims.MexaTables) -> None:
+    counts = mexa_claims.band_counts(p)
     assert counts.iloc[:, :5].sum(axis=1).unique().tolist() == [203]
     english = p.table_1.loc[(ENGLISH, "Belebele"), "Llama 2 7B"]
     assert counts.loc["Llama 2 7B", "English"] == english.round(2)
-    assert len(published.band_scores(p)) == 9 * 203
+    assert len(mexa_claims.band_scores(p)) == 9 * 203
 
 
 # --- the folder -----------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 A number printed to one decimal stands for anything within half a unit of it; a difference that this
 explains is agreement. What it does not explain is asserted as it is, with the numbers, and listed
 in the README of the folder. The tables are those that the notebook shows: `published`,
-`published_drops`, `published_pairs` and `claims` of `xlx.mixing`. All values are in per cent.
+`published_drops`, `published_pairs` and `claims` of `xlx.measures.mixing`. All values are in per
+cent.
 """
 
 import importlib.util
@@ -17,11 +18,10 @@ import pytest
 import yaml
 from scipy import stats
 
-from xlx.core import paths
-from xlx.mixing import claims, published, published_drops
-from xlx.mixing.published import PrintedScores
-from xlx.mixing.published_pairs import PrintedPairs, english_leads
-from xlx.printed import Audit
+from printed import mixing_claims
+from printed.mixing_claims import PrintedPairs, PrintedScores, english_leads
+from printed.printed_tables import Audit
+from xlx.results import paths
 
 FOLDER = paths.DATA / "published" / "within_across"
 README = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
@@ -43,10 +43,10 @@ def pairs(p: PrintedScores) -> PrintedPairs:
 def audit(p: PrintedScores) -> Audit:
     """All numbers and all claims, as the notebook has them."""
     whole = Audit()
-    published.check_row_means(whole, p)
-    published.check_cells(whole, p)
-    published.check_classes(whole, p)
-    claims.claim_table(p, whole)
+    mixing_claims.check_row_means(whole, p)
+    mixing_claims.check_cells(whole, p)
+    mixing_claims.check_classes(whole, p)
+    mixing_claims.claim_table(p, whole)
     return whole
 
 
@@ -78,7 +78,7 @@ def test_verdicts_of_all_claims(p: PrintedScores, audit: Audit) -> None:
     assert by_verdict["holds in part"] == [
         *("3.1", "3.3", "3.4", "3.4", "4", "4, Table 5", "Table 14", "Table 8"),
     ]
-    table = claims.claim_table(p, Audit()).reset_index()
+    table = mixing_claims.claim_table(p, Audit()).reset_index()
     assert not table.duplicated(["section", "claim"]).any()
     assert table[["formula", "found"]].map(bool).all(axis=None)
 
@@ -126,7 +126,7 @@ def test_what_the_numbers_say_of_a_claim(audit: Audit, claim: str, said: str) ->
 
 def test_nine_of_sixty_averages_are_not_those_of_their_rows(p: PrintedScores) -> None:
     """One leaves out English; of the other eight none or several single languages would do."""
-    table = published.check_row_means(Audit(), p)
+    table = mixing_claims.check_row_means(Audit(), p)
     wrong = table[~table["agrees"]].astype({"recomputed": float}).round(2)
     assert wrong[["what", "printed", "recomputed", "fits without"]].to_numpy().tolist() == [
         ["Table 1, XLM-R NLI across", 64.8, 65.09, "fr, ru, es, bg"],
@@ -147,7 +147,7 @@ def test_tables_2_and_3_are_the_averages_of_figures_5_to_10_and_table_1_is_not_o
     p: PrintedScores, audit: Audit
 ) -> None:
     """Within is one number printed twice, and has to be the same."""
-    table = published.check_cells(Audit(), p)
+    table = mixing_claims.check_cells(Audit(), p)
     assert (table["furthest"]["within"].loc[["Table 2", "Table 3"]] < 1e-9).all()
     assert (table["furthest"]["across"].loc[["Table 2", "Table 3"]] <= 0.1).all()
     wrong = off(audit, "Table 1, InfoXLM, by cells")
@@ -175,7 +175,7 @@ def test_scores_by_class(p: PrintedScores, audit: Audit) -> None:
         wrong = off(audit, f"{table}, by class")
         assert wrong.index.str[:6].value_counts().to_dict() == n
         assert wrong.abs().max() == pytest.approx(largest, abs=0.005)
-    furthest = published.check_classes(Audit(), p).groupby("table")["off"].max()
+    furthest = mixing_claims.check_classes(Audit(), p).groupby("table")["off"].max()
     assert furthest["Figure 4, by Table 11"] == pytest.approx(0.055, abs=0.005)
     control = p.rows["Table 7"].loc[("mBERT", "NLI (XNLI)", "within", "all")]
     within = p.scores["NLI", "mBERT"].loc["within"]
@@ -187,14 +187,14 @@ def test_share_of_paraphrases_is_that_of_the_test_set_and_not_of_the_parallel_pa
     p: PrintedScores,
 ) -> None:
     """Section 3.2: "only parallel sentences", "less than 0.5% on average" excluded."""
-    shares = published.paraphrase_shares(p)
+    shares = mixing_claims.paraphrase_shares(p)
     low, high = shares["q from"].iloc[:2].max(), shares["q to"].iloc[:2].min()
     assert (low, high) == pytest.approx((0.4465, 0.4471), abs=0.00006)
     assert low < PARAPHRASES / ALIKE < high
     assert low < 894 / 2000 < high < 895 / 2000  # zh and de as they are
     assert low > 863 / 2000  # the largest share in dev, en
     assert shares["one q fits all 14 scores"].tolist() == ["yes", "yes", "no"]
-    public = published.public_shares(p)
+    public = mixing_claims.public_shares(p)
     alike, whole = "same label in German and Chinese", "both sentences in all languages"
     assert public.loc[alike, "q"] == PARAPHRASES / ALIKE
     assert set(public.index[public["fits both"]]) == {alike, "labels of Chinese"}
@@ -225,7 +225,7 @@ def test_pairs_of_pawsx_are_counted(tmp_path: Path) -> None:
 
 
 def test_most_of_the_drop_is_of_one_class(p: PrintedScores) -> None:
-    table = published.class_drops(p)
+    table = mixing_claims.class_drops(p)
     assert table[["first class", "second class"]].round(2).T.to_dict("list") == {
         ("NLI", "mBERT"): [12.97, -1.41], ("NLI", "XLM-R"): [6.04, 2.91],
         ("NLI", "InfoXLM"): [4.24, 0.98], ("PI", "mBERT"): [15.46, -2.63],
@@ -248,7 +248,7 @@ def test_most_of_the_drop_is_of_one_class(p: PrintedScores) -> None:
 
 def test_what_is_lost_by_sensitivity_and_by_preference(p: PrintedScores) -> None:
     """On PAWS-X; the mean of the classes falls in all models, which alone says neither."""
-    preference, table = published.sensitivity_and_preference(p)
+    preference, table = mixing_claims.sensitivity_and_preference(p)
     assert table.T.to_dict("list") == {
         "mBERT": [1.95, 1.08, 0.02, 0.65, 14.9, 12.0, 2.9],
         "XLM-R": [2.18, 1.18, 0.07, 0.84, 18.4, 13.2, 5.2],
@@ -326,7 +326,7 @@ def test_fine_tuned_starred_rows_look_as_mislabelled_as_the_baselines(pairs: Pri
 
 def test_drops_of_the_means(p: PrintedScores) -> None:
     """Half is lost by XLM-R alone; who has more loses more."""
-    table = published_drops.drop_table(p).round(1)
+    table = mixing_claims.drop_table(p).round(1)
     assert table["points"].tolist() == [
         *(11.2, 9.1, 5.1, 12.8, 16.0, 8.2, 20.2, 35.3, 9.4, 18.6, 32.7, 8.3)
     ]
@@ -338,12 +338,12 @@ def test_drops_of_the_means(p: PrintedScores) -> None:
         "0 of 11",
     ]  # fmt: skip
     assert table.loc["QA EM", "by printed averages"].tolist() == [37.6, 50.5, 15.4]
-    start, lost = published_drops.nli_drops(p)
+    start, lost = mixing_claims.nli_drops(p)
     assert start.corrwith(lost).round(2).tolist() == [0.95, 0.57, 0.89]
 
 
 def test_cells_not_below_both_languages(p: PrintedScores) -> None:
-    table = published_drops.not_below_both(p)
+    table = mixing_claims.not_below_both(p)
     assert table["cells"].tolist() == [210, 42, 42, 42, 110, 110, 110]
     assert table["not below both"].tolist() == [39, 1, 0, 5, 4, 0, 14]
     assert table.loc["QA", "of them en second"].tolist() == [4, 0, 3]
@@ -353,7 +353,7 @@ def test_cells_not_below_both_languages(p: PrintedScores) -> None:
 
 
 def test_which_part_matters_more_and_what_swapping_turns_round(p: PrintedScores) -> None:
-    table = published_drops.explained_by_sides(p)
+    table = mixing_claims.explained_by_sides(p)
     assert table[["part 1", "part 2", "both"]].round(2).to_numpy().tolist() == [
         *([0.30, 0.60, 0.97], [0.22, 0.34, 0.67], [0.28, 0.36, 0.77], [0.33, 0.37, 0.84]),
         *([0.20, 0.68, 0.96], [0.16, 0.73, 0.95], [0.60, 0.29, 0.96]),
@@ -361,10 +361,10 @@ def test_which_part_matters_more_and_what_swapping_turns_round(p: PrintedScores)
     assert table["odd part"].round(3).tolist() == [
         *(0.035, 0.007, 0.003, 0.004, 0.098, 0.176, 0.101)
     ]
-    r = published_drops.odd_correlations(p, "PI")
+    r = mixing_claims.odd_correlations(p, "PI")
     assert r.loc[["mBERT", "XLM-R"], "InfoXLM"].round(2).tolist() == [-0.10, -0.15]
     assert r.loc["mBERT", "XLM-R"] == pytest.approx(0.42, abs=0.005)
-    assert published_drops.odd_correlations(p, "QA").loc["mBERT", "XLM-R"].round(2) == 0.92
+    assert mixing_claims.odd_correlations(p, "QA").loc["mBERT", "XLM-R"].round(2) == 0.92
 
 
 def test_infoxlm_gains_no_more_in_pairs_with_english(p: PrintedScores) -> None:
@@ -375,7 +375,7 @@ def test_infoxlm_gains_no_more_in_pairs_with_english(p: PrintedScores) -> None:
 
 
 def test_paraphrase_is_lost_between_scripts(p: PrintedScores) -> None:
-    assert published_drops.lost_between_scripts(p).round(1).to_numpy().tolist() == [
+    assert mixing_claims.lost_between_scripts(p).round(1).to_numpy().tolist() == [
         [5.5, 9.6, 17.3], [8.1, 15.4, 20.1], [2.6, 8.4, 10.9],
     ]  # fmt: skip
 
@@ -385,7 +385,7 @@ def test_paraphrase_is_lost_between_scripts(p: PrintedScores) -> None:
 
 def test_drops_of_the_control_tasks(p: PrintedScores) -> None:
     """No reading gives both 4 and 3 per cent; XLM-R answers better with shuffled questions."""
-    table = published_drops.control_losses(p)
+    table = mixing_claims.control_losses(p)
     assert table["points"].round(1).tolist() == [
         *(1.8, 2.1, 26.7, 13.2, 1.6, 3.5, 2.7, 3.2, 30.1, 14.1, 1.5, -1.5)
     ]
@@ -393,9 +393,9 @@ def test_drops_of_the_control_tasks(p: PrintedScores) -> None:
         *(2.8, 3.9, 2.5, 8.0, 3.6, 4.9, 2.1, -4.1)
     ]
     assert table["better shuffled"].tolist() == [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 8]
-    fits = published_drops.fitting_readings(p)
+    fits = mixing_claims.fitting_readings(p)
     assert (len(fits), *fits.sum(), fits.all(axis=1).sum()) == (18, 5, 1, 0)
-    majority, _ = published_drops.from_majority(p)
+    majority, _ = mixing_claims.from_majority(p)
     control = p.rows["Table 14"].xs("PI (PAWS-X)", level="task")
     assert (control - majority).abs().max(axis=None) == pytest.approx(0.7, abs=0.05)
 

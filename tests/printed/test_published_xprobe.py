@@ -1,9 +1,9 @@
 """The printed numbers of X-Probe against each other and against what its text says of them.
 
 A number printed to two decimals stands for anything within half a unit of it. The tables are those
-that the notebook shows (`xlx.xprobe.printed_tables`), the claims those that it lists
-(`xlx.xprobe.claims`); what rounding does not explain is asserted as it is and listed in the README
-of the folder. Correlations, tests of signs and intervals are recomputed here by hand.
+that the notebook shows (`printed.xprobe_claims`), the claims those that it lists
+(`printed.xprobe_claims`); what rounding does not explain is asserted as it is and listed in the
+README of the folder. Correlations, tests of signs and intervals are recomputed here by hand.
 """
 
 import importlib.util
@@ -17,10 +17,10 @@ import pytest
 import yaml
 from scipy import stats
 
-from xlx.core import paths
-from xlx.printed import Audit
-from xlx.xprobe import claims
-from xlx.xprobe.printed_tables import PrintedTables
+from printed import xprobe_claims
+from printed.printed_tables import Audit
+from printed.xprobe_claims import PrintedTables
+from xlx.results import paths
 
 FOLDER = paths.PUBLISHED / "xprobe"
 README = " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
@@ -41,7 +41,7 @@ def paper() -> PrintedTables:
 
 @pytest.fixture(scope="module")
 def audit(paper: PrintedTables) -> Audit:
-    return claims.audit_of(paper)
+    return xprobe_claims.audit_of(paper)
 
 
 # --- the tables and the claims ---

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from xlx.report import command
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 LANGUAGES = ("en", "de", "ja", "ar")
 N = 24
@@ -27,7 +27,7 @@ class Written:
 
 @pytest.fixture(scope="session")
 def corpus() -> ParallelCorpus:
-    return corpora.load("wmt24pp", LANGUAGES, drop_duplicates=True).take(N, 1)
+    return parallel.load("wmt24pp", LANGUAGES, drop_duplicates=True).take(N, 1)
 
 
 @pytest.fixture(scope="session")

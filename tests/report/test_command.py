@@ -10,15 +10,15 @@ from transformers import ViTConfig, ViTModel
 
 from tests import tiny
 from tests.report.conftest import LANGUAGES, N, Written
-from xlx.abx.checkpoint_scores import MATCHED
-from xlx.models import batching, loading, memory
+from xlx.experiment.abx_scores import MATCHED
 from xlx.report import command, estimates
 from xlx.report.estimates import Estimate
 from xlx.report.inputs import QUICK_LANGUAGES, quick_languages, reported_models, reported_text
 from xlx.report.measures import reported_model
-from xlx.text.corpora import ParallelCorpus
+from xlx.subjects import folders, identity, states
+from xlx.text.parallel import ParallelCorpus
 
-LAST_STEP = str(loading.checkpoints("mini-infoxlm")[-1].path)
+LAST_STEP = str(identity.checkpoints("mini-infoxlm")[-1].path)
 SMALL = ["--languages", "en,de", "--sentences", "12", "--reference", "none", "--no-notebook"]
 
 
@@ -77,7 +77,7 @@ def test_a_second_run_computes_nothing(
     def unwanted(*_: object) -> None:
         raise AssertionError("a model reads what it has read")
 
-    monkeypatch.setattr(batching, "hidden_states", unwanted)
+    monkeypatch.setattr(states, "hidden_states", unwanted)
     monkeypatch.setattr(
         command, "estimate", lambda *_: Estimate(1, 1, 1, {reported_model(own).label: 1.0})
     )
@@ -187,7 +187,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        (memory, "GB of weights in float32"),
+        (folders, "GB of weights in float32"),
         (estimates, "the states of 12 sentences in 2 languages need"),
     ],
 )

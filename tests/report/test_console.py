@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from xlx.core.paths import ROOT
+from xlx.results.paths import ROOT
 
 CODE = """
 import os, sys

@@ -3,12 +3,12 @@
 import pytest
 
 from tests import tiny
-from xlx.models import batching
 from xlx.report import course as courses
 from xlx.report.course import Course, read_ahead
 from xlx.report.estimates import Estimate, duration
 from xlx.report.measures import measure_reported, reported_model
-from xlx.text.corpora import ParallelCorpus
+from xlx.subjects import states
+from xlx.text.parallel import ParallelCorpus
 
 
 def test_the_rest_takes_as_much_longer_as_the_first_part(
@@ -37,7 +37,7 @@ def test_what_was_read_is_not_read_again(
     def unwanted(*_: object) -> None:
         raise AssertionError("a model reads what it has read")
 
-    monkeypatch.setattr(batching, "hidden_states", unwanted)
+    monkeypatch.setattr(states, "hidden_states", unwanted)
     measured = measure_reported(model, corpus, "en")
     assert measured.raw.scores.n_sentences == len(corpus)
 

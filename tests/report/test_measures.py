@@ -8,22 +8,21 @@ import pytest
 
 from tests import tiny
 from tests.report.conftest import N, Written
-from xlx.abx import discrimination, surface
-from xlx.abx.averages import Average, average, averaged_scores
-from xlx.abx.checkpoint_scores import MATCHED, centred, checkpoint_scores
-from xlx.abx.distractors import length_matched
-from xlx.mexa import measures as mexa_measures
-from xlx.mexa.coverage import measure_coverage
-from xlx.models import embeddings, loading
+from xlx.experiment import surface
+from xlx.experiment.abx_scores import MATCHED, centred, checkpoint_scores, length_matched
+from xlx.experiment.averages import Average, average, averaged_scores
+from xlx.experiment.mexa_scores import measure_coverage
+from xlx.measures import abx, mexa
 from xlx.report import measures
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.subjects import identity, loading, states
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 MODELS = {"mini-infoxlm": "mean", "mini-llama": "weighted_mean"}
 
 
 def states_of(model: str, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
-    return embeddings.embed_corpus(loading.load(model), corpus, pooling=MODELS[model]).states
+    return states.embed_corpus(loading.load(model), corpus, pooling=MODELS[model]).states
 
 
 def rows(table: pd.DataFrame, **keys: object) -> pd.DataFrame:
@@ -42,7 +41,7 @@ def test_scores_by_layer_are_exact_scores(
     for layer in range(len(states["en"])):
         vectors = {code: whole[layer] for code, whole in states.items()}
         vectors = centred(vectors) if space == "centred" else vectors
-        exact = discrimination.exact(vectors, masks=masks)
+        exact = abx.exact(vectors, masks=masks)
         for task in measures.TOLD:
             (score,) = rows(table, layer=layer, task=task)["score"]
             assert score == pytest.approx(exact.scores[task].mean(), abs=2e-4)
@@ -94,11 +93,9 @@ def test_pairs_and_directions(written: Written, corpus: ParallelCorpus) -> None:
     table = rows(written.tables["pairs"], model="mini-infoxlm")
     layer = int(table["layer"].iloc[0])
     states = states_of("mini-infoxlm", corpus)
-    groups = {"documents": corpora.documents(corpus)}
+    groups = {"documents": parallel.documents(corpus)}
     masks = {"like length": length_matched(corpus)}
-    exact = discrimination.exact(
-        states, layers=[layer], pairs=[("de", "ar")], masks=masks, groups=groups
-    )
+    exact = abx.exact(states, layers=[layer], pairs=[("de", "ar")], masks=masks, groups=groups)
     row = rows(table, language_1="de", language_2="ar", task=MATCHED).iloc[0]
     score = exact.scores[MATCHED][0, 0].mean()
     assert row["score"] == pytest.approx(score, abs=2e-4)
@@ -129,8 +126,8 @@ def test_coverage_is_mexa(
 ) -> None:
     moved = states_of(model, corpus)
     if states == "centred":
-        moved = mexa_measures.without_offset(moved)
-    scores = mexa_measures.scores(moved, "en")
+        moved = mexa.without_offset(moved)
+    scores = mexa.scores(moved, "en")
     for how in ("max", "mean"):
         table = rows(written.tables["coverage"], model=model, layers=how, states=states)
         expected = scores.pooled(how)
@@ -156,7 +153,7 @@ def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> No
     first = measures.before_training("mini-infoxlm")
     assert (first.name, first.step) == ("mini-infoxlm", 0)
     own = tiny.save(tmp_path / "own")
-    assert measures.before_training(str(own)) == loading.twin_of(str(own))
+    assert measures.before_training(str(own)) == identity.twin_of(str(own))
 
 
 def test_references_are_on_the_same_text(written: Written, corpus: ParallelCorpus) -> None:
@@ -179,7 +176,7 @@ def test_references_are_on_the_same_text(written: Written, corpus: ParallelCorpu
 def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:
     runes = tuple(f"{'ᚠᚢᚦ' * (1 + i % 4)} {'ᛒᛖ' * (i // 4)} {i}" for i in range(len(corpus)))
     texts = {"en": corpus.sentences["en"], "xx": runes}
-    mixed = corpora.ParallelCorpus("mixed", texts, corpus.ids, corpus.domains, "", "")
+    mixed = parallel.ParallelCorpus("mixed", texts, corpus.ids, corpus.domains, "", "")
     model = measures.reported_model("mini-mbert")
     with pytest.warns(UserWarning, match="does not read all"):
         (scores,) = checkpoint_scores([model.name], mixed, pooling="mean")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from notebooks.run import profiles, report_notebook
+from notebooks.run.runner import NotebookFailed
 from tests import tiny
-from xlx.core import profiles
-from xlx.core.run import NotebookFailed
-from xlx.core.settings import current
-from xlx.report import command, notebook_copy
+from xlx.report import command
 from xlx.report.estimates import Estimate
+from xlx.results.settings import current
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict]:
         runs.append({"source": source, "values": dict(values), "told": dict(told)})
         target.write_text("executed", encoding="utf-8")
 
-    monkeypatch.setattr(notebook_copy, "run_cells", noted)
+    monkeypatch.setattr(report_notebook, "run_cells", noted)
     monkeypatch.setattr(command, "estimate", lambda *_: Estimate(1, 1, 1, defaultdict(float)))
     return runs
 
@@ -36,7 +36,7 @@ def test_the_notebook_is_given_what_the_report_was(
     line = ["report", "own", "--languages", "en,de", "--sentences", "12", "--reference", "none"]
     assert command.main([*line, "--out", "out"]) == 0
     (run,) = given
-    declared = profiles.parameters(profiles.read_notebook(notebook_copy.SOURCE), "report")
+    declared = profiles.parameters(profiles.read_notebook(report_notebook.SOURCE), "report")
     assert set(run["values"]) == set(declared)
     assert run["values"]["models"] == [str(tmp_path / "own")]
     assert (run["values"]["languages"], run["values"]["n_sentences"]) == (["en", "de"], 12)
@@ -54,7 +54,7 @@ def test_a_notebook_that_fails_leaves_the_report(
     def failed(*_: object) -> None:
         raise NotebookFailed("failed in cell [3]: ValueError: no")
 
-    monkeypatch.setattr(notebook_copy, "run_cells", failed)
+    monkeypatch.setattr(report_notebook, "run_cells", failed)
     tiny.save(tmp_path / "own")
     line = ["report", str(tmp_path / "own"), "--languages", "en,de", "--sentences", "12"]
     assert command.main([*line, "--reference", "none", "--out", str(tmp_path / "out")]) == 0

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from tests.report.conftest import Written
-from xlx.mexa.measures import PivotScores
+from xlx.measures.mexa import PivotScores
 from xlx.report import answers, figures, page, predicted_tasks
 from xlx.report.measures import Measured, ReportedModel
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.text import parallel
 from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus
 
 CODES = ("en", "de", "fr", "ja", "ar", "ru", "tr")
 MODEL = ReportedModel("mini-infoxlm", "mini-infoxlm", "encoder", "mean", "0" * 64)
@@ -20,7 +20,7 @@ MODEL = ReportedModel("mini-infoxlm", "mini-infoxlm", "encoder", "mean", "0" * 6
 
 @pytest.fixture(scope="module")
 def text() -> ParallelCorpus:
-    return corpora.load("wmt24pp", CODES, drop_duplicates=True).take(12, 1)
+    return parallel.load("wmt24pp", CODES, drop_duplicates=True).take(12, 1)
 
 
 def file_of(folder: Path, codes: tuple[str, ...], model: str = "some/path/mini-infoxlm") -> Path:
@@ -122,7 +122,7 @@ def test_files_that_do_not_fit_are_refused(
 def test_a_text_in_a_variety_is_found_by_its_language(text: ParallelCorpus) -> None:
     sentences = {"pt_BR": text.sentences["de"], "zh_Hant": text.sentences["ja"]}
     codes = predicted_tasks.text_codes(
-        corpora.ParallelCorpus("own", sentences, text.ids, text.domains, "", "")
+        parallel.ParallelCorpus("own", sentences, text.ids, text.domains, "", "")
     )
     assert codes["pt"] == codes["pt_BR"] == "pt_BR"
     assert codes["zh_Hant"] == "zh_Hant"

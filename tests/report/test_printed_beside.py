@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.report.conftest import Written
-from xlx.abx.checkpoint_scores import checkpoint_scores
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment.abx_scores import checkpoint_scores
+from xlx.text.parallel import ParallelCorpus
 
 
 def test_printed_numbers_are_those_of_the_papers(written: Written) -> None:

@@ -2,13 +2,12 @@
 
 import pytest
 
-from xlx.abx import probing
-from xlx.abx.probe_setup import ProbeSetup
-from xlx.mexa import topics
+from xlx.experiment import probing, topics
+from xlx.experiment.probing import ProbeSetup
 from xlx.report import probed_labels
 from xlx.report.measures import Measured, reported_model
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 SIZES = probed_labels.ProbeSizes((60, 20, 60), 20, (0, 1))
 
@@ -18,7 +17,7 @@ def text(corpus: ParallelCorpus) -> ParallelCorpus:
     """One language that has labels for both, one for topics alone, one for nothing."""
     rows = corpus.sentences
     sentences = {"en": rows["en"], "sw": rows["de"], "tlh": rows["ja"]}
-    return corpora.ParallelCorpus("own", sentences, corpus.ids, corpus.domains, "", "")
+    return parallel.ParallelCorpus("own", sentences, corpus.ids, corpus.domains, "", "")
 
 
 def test_languages_are_those_of_text_and_data(text: ParallelCorpus) -> None:

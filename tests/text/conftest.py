@@ -2,7 +2,7 @@
 
 import pytest
 
-from xlx.family import pretraining_text
+from xlx.text import pretraining_text
 from xlx.text.files import letters
 
 

@@ -10,11 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.text.made import CODES, TEXT
-from xlx.text import answer_scores
-from xlx.text.answer_scores import exact_match, f1, normalised_answer
+from xlx.measures import answers
+from xlx.measures.answers import exact_match, f1, mlqa, normalised_answer, squad
 from xlx.text.files import TextError
-from xlx.text.questions import Answer, load_questions
-from xlx.text.segmentation import word_spans, words
+from xlx.text.questions import Answer, load_questions, word_spans, words
 
 # --- words ----------------------------------------------------------------------------------------
 
@@ -133,9 +132,9 @@ def test_the_metric_on_its_edges(
 
 @pytest.mark.parametrize("metric", [exact_match, f1])
 def test_no_answer_or_no_language_is_an_error(metric) -> None:
-    for answers, language, says in (([], "en", "no answer to"), (["Rome"], "no language", "tag")):
+    for wanted, language, says in (([], "en", "no answer to"), (["Rome"], "no language", "tag")):
         with pytest.raises(TextError, match=says):
-            metric("Rome", answers, language)
+            metric("Rome", wanted, language)
 
 
 def test_the_metric_of_a_pair_is_that_of_the_context() -> None:
@@ -149,10 +148,10 @@ def test_the_metric_is_fast_enough_for_a_grid() -> None:
     part = part.at(range(300))
     began = time.process_time()
     for cell in range(2):
-        for context, answers in zip(part.contexts, part.answers, strict=True):
+        for context, wanted in zip(part.contexts, part.answers, strict=True):
             prediction = context[cell * 7 : cell * 7 + 30]
-            exact_match(prediction, answers, "ru")
-            f1(prediction, answers, "ru")
+            exact_match(prediction, wanted, "ru")
+            f1(prediction, wanted, "ru")
     assert time.process_time() - began < 0.5
 
 
@@ -179,14 +178,14 @@ def test_the_metric_is_fast_enough_for_a_grid() -> None:
 def test_answers_are_scored_as_the_scripts_do(
     said: str, wanted: str, language: str, squad: tuple, mlqa: tuple
 ) -> None:
-    assert answer_scores.squad(said, [wanted]) == pytest.approx(squad)
-    assert answer_scores.mlqa(said, [wanted], language) == pytest.approx(mlqa)
+    assert answers.squad(said, [wanted]) == pytest.approx(squad)
+    assert answers.mlqa(said, [wanted], language) == pytest.approx(mlqa)
 
 
 def test_the_best_of_the_answers_counts_and_one_is_needed() -> None:
     answers = [Answer("two", 4), "one two three"]
-    assert answer_scores.squad("one two", answers) == pytest.approx((0.8, 0))
-    assert answer_scores.mlqa("two", answers, "en") == (1, 1)
+    assert squad("one two", answers) == pytest.approx((0.8, 0))
+    assert mlqa("two", answers, "en") == (1, 1)
     assert f1("丹佛野马", ["丹佛野马队"], "zh") == pytest.approx(8 / 9)  # ours is as MLQA's there
     with pytest.raises(TextError, match="no answer to compare"):
-        answer_scores.squad("one", [])
+        squad("one", [])

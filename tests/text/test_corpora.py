@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.text.made import put
-from xlx.core.languages import ABX
-from xlx.text import corpora, origins
-from xlx.text.corpora import CorpusWarning, DownloadError, ParallelCorpus, load
+from xlx.text import origins, parallel
 from xlx.text.files import TextError
+from xlx.text.languages import ABX
+from xlx.text.origins import CorpusWarning, DownloadError
+from xlx.text.parallel import ParallelCorpus, load
 
-quiet = pytest.mark.filterwarnings("ignore::xlx.text.corpora.CorpusWarning")
+quiet = pytest.mark.filterwarnings("ignore::xlx.text.parallel.CorpusWarning")
 
 
 def write(folder, **files):
@@ -55,9 +56,9 @@ def make(**sentences):
 
 def test_documents_are_named_by_the_ids_that_have_them():
     corpus = make(en=["a", "b", "c", "d"])
-    assert corpora.documents(corpus) == corpus.ids  # each position its own
+    assert parallel.documents(corpus) == corpus.ids  # each position its own
     ids = ("test-en-news_a.b:0:0", "test-en-news_a.b:0:1", "test-en-news_a.b:1:2", "Jas.1.1")
-    assert corpora.documents(replace(corpus, ids=ids)) == (
+    assert parallel.documents(replace(corpus, ids=ids)) == (
         *["test-en-news_a.b:0"] * 2, "test-en-news_a.b:1", "Jas.1.1",
     )  # fmt: skip
 
@@ -622,7 +623,7 @@ def served(tmp_path, monkeypatch):
         known |= {"flores200": {"url": url + file.name, "pin": digest}}
         for name, change in known.items():
             monkeypatch.setitem(origins.ORIGINS, name, replace(origins.ORIGINS[name], **change))
-        monkeypatch.setattr("xlx.core.paths.CACHE", tmp_path / "cache")
+        monkeypatch.setattr("xlx.results.paths.CACHE", tmp_path / "cache")
         yield folder
         server.shutdown()
 
@@ -660,7 +661,7 @@ def test_ntrex_download(served, monkeypatch):
 def test_without_a_network(name, monkeypatch, tmp_path):
     closed = replace(origins.ORIGINS[name], url="http://127.0.0.1:9/")
     monkeypatch.setitem(origins.ORIGINS, name, closed)
-    monkeypatch.setattr("xlx.core.paths.CACHE", tmp_path)
+    monkeypatch.setattr("xlx.results.paths.CACHE", tmp_path)
     refuses(name, f"{name} could not be downloaded", "connect to", f'load("{name}", path=...)',
             error=DownloadError, languages=["de"])  # fmt: skip
 
@@ -668,7 +669,7 @@ def test_without_a_network(name, monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["google/wmt24pp", "ntrex", "flores200", "flores200-dev"])
 def test_every_language_on_record_has_a_key_of_its_own(name):
     tags = origins.available(name).tags
-    keys = corpora.keys_of(tags, origins.tags_of(name), name)
+    keys = parallel.keys_of(tags, origins.tags_of(name), name)
     assert sorted(keys.values()) == sorted(tags)
     assert set(ABX) <= set(keys)
     assert len(tags) == {"google/wmt24pp": 56, "ntrex": 128}.get(name, 204)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.text import made
-from xlx.core import paths
-from xlx.text import corpora, downstream
+from xlx.results import paths
+from xlx.text import downstream, parallel
 from xlx.text.files import TextError
 
 #: As version 0.4 writes it, without what is not read.
@@ -225,10 +225,10 @@ def test_languages_without_a_score_are_counted(tmp_path: Path) -> None:
 
 def test_codes_are_those_of_the_shipped_text() -> None:
     """Labels of FLORES-200 get the code that `corpora` gives them; no two of Belebele the same."""
-    for code, label in corpora.tags("flores200-100").items():
+    for code, label in parallel.tags("flores200-100").items():
         assert downstream.language_of(label) == code
         assert downstream.language_of(code) == code
     labels = pd.read_csv(paths.DATA / "published" / "mexa" / "belebele_labels.csv")["label"]
     codes = [downstream.language_of(label) for label in labels]
     assert len(set(codes)) == len(labels) == 122
-    assert len(set(codes) & set(corpora.tags("flores200-100"))) == 117
+    assert len(set(codes) & set(parallel.tags("flores200-100"))) == 117

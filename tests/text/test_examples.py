@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.text.made import examples as some
 from tests.text.made import pairs
-from xlx.text import corpora, examples
-from xlx.text.corpora import ParallelCorpus
+from xlx.text import examples, parallel
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus
 from xlx.text.parallel_sets import aligned, crossed
 
 
 def test_random_labels_are_one_draw_for_all_languages() -> None:
-    corpus = corpora.load("flores200-100", ["de", "en"])
+    corpus = parallel.load("flores200-100", ["de", "en"])
     made = aligned(examples.of_corpus(corpus, 3))
     assert made["de"].first == corpus.sentences["de"]
     assert (made["de"].labels != examples.of_corpus(corpus, 4)["de"].labels).any()

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 
 from tests.text.made import conllu_row as word
 from tests.text.made import put
-from xlx.core import languages, paths
-from xlx.text import corpora, labelled, labelled_files
+from xlx.results import paths
+from xlx.text import labelled, languages, parallel
 from xlx.text.examples import Examples, class_counts
-from xlx.text.files import TextError, letters
+from xlx.text.files import TextError, catalogue, letters
 from xlx.text.labelled import LABELS, NLI, PI, SPLITS, Tagged
 from xlx.text.labelled import load_labelled as load
 from xlx.text.parallel_sets import aligned
-from xlx.text.shipped import catalogue
 
 # --- small files in the public formats ------------------------------------------------------------
 
@@ -191,7 +190,7 @@ SENTENCE = st.text(
 def test_sentences_are_those_that_xtreme_gave_to_its_csv_writer(pairs) -> None:
     written = io.StringIO(newline="")
     csv.writer(written, delimiter="\t", lineterminator="\n").writerows(pairs)
-    columns, left_out = labelled_files.read_pawsx(written.getvalue().split("\n")[:-1], "file")
+    columns, left_out = labelled.read_pawsx(written.getvalue().split("\n")[:-1], "file")
     expected = [(*texts, PI[int(label)], str(i)) for i, (*texts, label) in enumerate(pairs, 1)]
     assert (list(zip(*columns, strict=True)), left_out) == (expected, 0)
 
@@ -413,7 +412,7 @@ def test_the_languages_of_table_2_are_complete() -> None:
     # What goes over all that is shipped does not meet the same text under two sources.
     assert set(of) - set(catalogue("labelled")["source"]) == {"xnli-whole"}
     # The same languages by the same codes as the text of FLORES-200 that is shipped, and two more.
-    assert set(of["sib200"]) - set(corpora.tags("flores200-100")) == {"nqo", "yue"}
+    assert set(of["sib200"]) - set(parallel.tags("flores200-100")) == {"nqo", "yue"}
     with_entities = {*of["wikiann"], *of["uner"]}
     assert set(languages.for_task("NER", "mono")) - with_entities == {"ca", "cs", "is", "lv", "sl"}
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xlx.core import paths
+from xlx.results import paths
 from xlx.text.files import letters
 
 FOLDER = paths.DATA / "pretraining"

@@ -6,12 +6,12 @@ import lzma
 from pathlib import Path
 
 import pytest
+from parse_wiki import parse_wiki, wiki_documents
 from ufal import udpipe
 
 from tests.text.made import put
-from xlx.core import paths
+from xlx.results import paths
 from xlx.text.files import TextError
-from xlx.text.parsing import parse_wiki, wiki_documents
 from xlx.text.trees import load_trees
 
 FOLDER = paths.DATA / "trees"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.mixing_tables import overlap_answers, word_distances
 from tests.text.made import CONTEXT, asked, encoded, qa, squad
 from xlx.text.files import TextError
 from xlx.text.parallel_sets import crossed
-from xlx.text.question_overlap import overlap_answers, word_distances
 from xlx.text.questions import Answer, load_questions, read_squad
 
 # --- distances ------------------------------------------------------------------------------------

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.mixing_tables import word_distances
 from tests.text.made import CODES, CONTEXT, TEXT, asked, encoded, paragraph, put, qa, squad
 from xlx.text import questions
-from xlx.text.files import TextError, letters
+from xlx.text.files import TextError, catalogue, letters
 from xlx.text.parallel_sets import aligned, crossed, shortest
-from xlx.text.question_overlap import word_distances
-from xlx.text.questions import Answer, Questions
-from xlx.text.segmentation import words
-from xlx.text.shipped import catalogue
+from xlx.text.questions import Answer, Questions, words
 
 # --- reading --------------------------------------------------------------------------------------
 

@@ -5,16 +5,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from xlx.mixing import baselines
-from xlx.text import corpora, sameness
-from xlx.text.corpora import ParallelCorpus
+from shared import mixing_tables
+from xlx.text import examples, parallel
 from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus
 from xlx.text.parallel_sets import aligned
 
 
 def test_same_or_other_is_balanced_and_parallel() -> None:
-    corpus = corpora.load("flores200-100").select(["en", "de"])
-    sets = aligned(sameness.same_or_other(corpus, seed=3))
+    corpus = parallel.load("flores200-100").select(["en", "de"])
+    sets = aligned(examples.same_or_other(corpus, seed=3))
     english = sets["en"]
     assert len(english) == 2 * len(corpus)
     same = english.labels == 1
@@ -24,18 +24,18 @@ def test_same_or_other_is_balanced_and_parallel() -> None:
     german = corpus.sentences["de"]
     places = [corpus.sentences["en"].index(text) for text in english.second]
     assert sets["de"].second == tuple(german[i] for i in places)
-    assert english.text_hash() == sameness.same_or_other(corpus, 4)["en"].text_hash()
-    rounds = [sameness.same_or_other(corpus, seed, alike=False)["en"] for seed in (3, 3, 4)]
+    assert english.text_hash() == examples.same_or_other(corpus, 4)["en"].text_hash()
+    rounds = [examples.same_or_other(corpus, seed, alike=False)["en"] for seed in (3, 3, 4)]
     assert rounds[0].text_hash() == rounds[1].text_hash() != rounds[2].text_hash()
 
 
 def test_other_is_like_same_in_length_and_digits() -> None:
-    corpus = corpora.load("wmt24pp", drop_duplicates=True).select(["en", "de", "zh"])
+    corpus = parallel.load("wmt24pp", drop_duplicates=True).select(["en", "de", "zh"])
 
     def right(alike: bool) -> float:
         """How often the surface tells a translation from another sentence, across languages."""
-        _, sets = sameness.same_or_other_parts(corpus, "en", 200, 150, 1, alike=alike)
-        scores = baselines.surface_rule(sets, "same").scores["accuracy"]
+        _, sets = examples.same_or_other_parts(corpus, "en", 200, 150, 1, alike=alike)
+        scores = mixing_tables.surface_rule(sets, "same").scores["accuracy"]
         return float(scores[~np.eye(len(sets), dtype=bool)].mean())
 
     assert right(alike=False) > 0.7
@@ -45,16 +45,16 @@ def test_other_is_like_same_in_length_and_digits() -> None:
 def test_other_is_the_nearest_of_few() -> None:
     texts = ["One of 20", "A sentence that runs on", "Two of 30", "It is one that runs on"]
     corpus = ParallelCorpus("four", {"en": tuple(texts)}, tuple("abcd"), ("",) * 4, "CC0", "")
-    others = sameness.same_or_other(corpus, 0)["en"].second[::2]
+    others = examples.same_or_other(corpus, 0)["en"].second[::2]
     assert others == (texts[2], texts[3], texts[0], texts[1])
 
 
 def test_no_sentence_of_same_or_other_is_in_both_parts() -> None:
-    corpus = corpora.load("flores200-100").select(["en", "de"])
-    train, test = sameness.same_or_other_parts(corpus, "en", 40, 20, seed=1)
+    corpus = parallel.load("flores200-100").select(["en", "de"])
+    train, test = examples.same_or_other_parts(corpus, "en", 40, 20, seed=1)
     assert (len(train["de"]), len(test["de"])) == (40, 20)
     assert not {*train["en"].first, *train["en"].second} & {*test["en"].first, *test["en"].second}
     longest = max(len(text) for text in train["en"].first + test["en"].first)
     assert longest == sorted(len(text) for text in corpus.sentences["en"])[29]
     with pytest.raises(TextError, match="need 150"):
-        sameness.same_or_other_parts(corpus, "en", 200, 100, seed=1)
+        examples.same_or_other_parts(corpus, "en", 200, 100, seed=1)

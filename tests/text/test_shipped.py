@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from xlx.core import paths
-from xlx.text import shipped
-from xlx.text.files import TextError
+from xlx.results import paths
+from xlx.text.files import TextError, catalogue, contents
 from xlx.text.labelled import load_labelled
 from xlx.text.questions import load_questions
 from xlx.text.trees import load_trees
@@ -43,7 +42,7 @@ def test_a_shipped_file_that_was_changed_or_lost(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_are_small_listed_and_on_record(kind: str) -> None:
-    folder, table = paths.DATA / kind, shipped.catalogue(kind, whole=True)
+    folder, table = paths.DATA / kind, catalogue(kind, whole=True)
     files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*")}
     files = {name: file for name, file in files.items() if "__pycache__" not in name}
     licences = set(table["licence_file"]) - {""} if kind == "labelled" else set()
@@ -51,7 +50,7 @@ def test_files_are_small_listed_and_on_record(kind: str) -> None:
     assert sum(file.stat().st_size for file in files.values()) < KINDS[kind][2]
     readme = files["README.md"].read_text(encoding="utf-8")
     for row in table.to_dict("records"):
-        assert shipped.contents(kind, row)
+        assert contents(kind, row)
         assert row["made_from"]
         assert row["url"]
         assert row["licence"].split(" (")[0] in readme

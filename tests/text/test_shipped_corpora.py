@@ -13,12 +13,13 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from xlx.core import paths
-from xlx.core.languages import ABX, LANGUAGES
-from xlx.family.pretraining_text import HELD_OUT_BOOKS, read_source
-from xlx.text import corpora, origins
-from xlx.text.corpora import CorpusWarning, ParallelCorpus
+from xlx.results import paths
+from xlx.text import origins, parallel
 from xlx.text.files import TextError, letters
+from xlx.text.languages import ABX, LANGUAGES
+from xlx.text.origins import CorpusWarning
+from xlx.text.parallel import ParallelCorpus
+from xlx.text.pretraining_text import HELD_OUT_BOOKS, read_source
 
 SEEN, HELD_OUT = "new-testament", "new-testament-held-out"
 WMT, FLORES, VERSES = (paths.DATA / name for name in ("wmt24pp", "flores200", "new_testament"))
@@ -54,24 +55,24 @@ def checksums(folder: Path, *index: str) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def wmt() -> ParallelCorpus:
     with pytest.warns(CorpusWarning, match="51 sentences at 11 of 960 positions"):
-        return corpora.load("wmt24pp")
+        return parallel.load("wmt24pp")
 
 
 @pytest.fixture(scope="module")
 def flores() -> ParallelCorpus:
     with pytest.warns(CorpusWarning, match="1 sentences at 1 of 100.*tg, line 17"):
-        return corpora.load("flores200-100")
+        return parallel.load("flores200-100")
 
 
 @pytest.fixture(scope="module")
 def seen() -> ParallelCorpus:
     with pytest.warns(CorpusWarning, match=r"at 65 of 7208 .*cs, Matt.12.17 repeats Matt.4.14;"):
-        return corpora.load(SEEN)
+        return parallel.load(SEEN)
 
 
 @pytest.fixture(scope="module")
 def held_out() -> ParallelCorpus:
-    return corpora.load(HELD_OUT)  # without a warning, which would be an error
+    return parallel.load(HELD_OUT)  # without a warning, which would be an error
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def test_files_are_those_on_record_and_of_one_line_a_sentence(wmt, flores, verse
     assert set(packed) == {f"{label}.txt" for label in record.index}
     held += [
         (flores.text_hash(code), packed[f"{label}.txt"], record[label], 100)
-        for code, label in corpora.tags("flores200-100").items()
+        for code, label in parallel.tags("flores200-100").items()
     ]
     record = checksums(VERSES, "corpus", "language")
     assert set(record.index) == {(name, code) for name in (SEEN, HELD_OUT) for code in CODES}
@@ -137,7 +138,7 @@ def pack(file: Path, files: dict[str, bytes]) -> None:
 def test_a_changed_letter_is_noticed_and_a_lost_file(
     tmp_path, monkeypatch, name: str, codes: tuple, says: str
 ) -> None:
-    tags, origin = corpora.tags(name), origins.ORIGINS[name]
+    tags, origin = parallel.tags(name), origins.ORIGINS[name]
     folder = origin.shipped
     if folder.is_dir():
         files = {x.name: x.read_bytes() for x in folder.glob("*.t[xs][tv]")}
@@ -148,21 +149,21 @@ def test_a_changed_letter_is_noticed_and_a_lost_file(
     archive = tmp_path / folder.name / "some.tar.gz"
     archive.parent.mkdir()
     monkeypatch.setitem(origins.ORIGINS, name, replace(origin, shipped=archive))
-    monkeypatch.setattr(corpora, "_stock", lambda *_: ())
+    monkeypatch.setattr(parallel, "_stock", lambda *_: ())
     pack(archive, few)
-    assert corpora.load(name, codes, drop_duplicates=True).languages == codes
+    assert parallel.load(name, codes, drop_duplicates=True).languages == codes
     with pytest.raises(TextError, match=f"no text in {tags['de']}; restore data/"):
-        corpora.load(name, ["de", "en"])
+        parallel.load(name, ["de", "en"])
     (last,) = (x for x in few if x.startswith(tags["fr"]))
     pack(archive, few | {last: few[last].replace(b"e", b"a", 1)})
     with pytest.raises(TextError, match=says):
-        corpora.load(name, codes)
+        parallel.load(name, codes)
     archive.write_bytes(archive.read_bytes()[:-400])
     with pytest.raises(TextError, match="neither a folder nor a whole tar archive"):
-        corpora.load(name, codes)
+        parallel.load(name, codes)
     archive.unlink()
     with pytest.raises(FileNotFoundError, match="no folder or archive"):
-        corpora.load(name, codes)
+        parallel.load(name, codes)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_a_changed_letter_is_noticed_and_a_lost_file(
 )
 def test_what_is_shipped_is_read_from_nowhere_else(name: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"{name} is shipped; {says}"):
-        corpora.load(name, path=tmp_path)
+        parallel.load(name, path=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_facts_are_those_of_the_text_and_the_readme_has_them(wmt: ParallelCorpus
 
 
 def test_dropping_the_repeated_leaves_none() -> None:
-    corpus = corpora.load("wmt24pp", drop_duplicates=True)
+    corpus = parallel.load("wmt24pp", drop_duplicates=True)
     assert corpus.duplicates().empty
     assert len(corpus.domains) == len(corpus) == 949
 
@@ -252,7 +253,7 @@ def test_the_two_corrections_of_flores(flores: ParallelCorpus) -> None:
 
 
 def test_codes_and_labels_of_flores(flores: ParallelCorpus) -> None:
-    tags = corpora.tags("flores200-100")
+    tags = parallel.tags("flores200-100")
     assert list(tags) == sorted(tags)
     assert all(tags[code] == language.flores for code, language in LANGUAGES.items())
     assert {code for code in tags if "_" in code} == {
@@ -263,13 +264,13 @@ def test_codes_and_labels_of_flores(flores: ParallelCorpus) -> None:
     for code in ("ar_Latn", "fa_Arab_AF", "zh_Hant", "ace", "bjn", "kr", "ks", "min", "taq"):
         assert f"`{code}`" in prose(FLORES)
     with pytest.raises(FileNotFoundError, match="no corpus 'wmt'"):
-        corpora.tags("wmt")
+        parallel.tags("wmt")
     asked = ["arb_Latn", "zho_Hant", "zho_Hans", "prs_Arab", "swh_Latn", "zgh", "arb"]
-    some = corpora.load("flores200-100", asked)
+    some = parallel.load("flores200-100", asked)
     assert some.languages == ("ar_Latn", "zh_Hant", "zh", "fa_Arab_AF", "sw", "zgh", "ar")
     assert some.sentences["ar"] == flores.sentences["ar"]
     with pytest.raises(TextError, match="no text in yue_Hant, ace"):
-        corpora.load("flores200-100", ["yue_Hant", "ace", "en"])
+        parallel.load("flores200-100", ["yue_Hant", "ace", "en"])
 
 
 def test_the_repeated_sentence_of_flores(flores: ParallelCorpus) -> None:
@@ -285,7 +286,7 @@ def test_flores_is_the_beginning_of_the_whole(flores: ParallelCorpus, tmp_path: 
         text = "".join(f"{sentence}\n" for sentence in flores.sentences[key])
         (tmp_path / f"{label}.devtest").write_text(text, encoding="utf-8", newline="\n")
     with pytest.warns(CorpusWarning, match="is not the one on record"):
-        copy = corpora.load("flores200", ["en", "de"], path=tmp_path)
+        copy = parallel.load("flores200", ["en", "de"], path=tmp_path)
     assert copy.sentences["de"] == flores.sentences["de"]
 
 
@@ -303,24 +304,24 @@ def test_languages_verses_and_books(seen: ParallelCorpus, held_out: ParallelCorp
         assert len(set(corpus.ids)) == len(corpus)
         assert corpus.domains == tuple(verse.split(".")[0] for verse in corpus.ids)
         assert all(re.fullmatch(r"\w+\.\d+\.\d+", verse) for verse in corpus.ids)
-        assert corpora.tags(corpus.name) == {code: code for code in CODES}
+        assert parallel.tags(corpus.name) == {code: code for code in CODES}
     for told in (f"{len(seen):,} in all 21", " ".join(CODES), "7,525", "7,143", "432: the verses"):
         assert told in prose(VERSES)
 
 
 def test_fewer_languages_have_as_many_verses_or_more(seen, held_out) -> None:
-    pair = corpora.load(HELD_OUT, ["sv", "da"])
+    pair = parallel.load(HELD_OUT, ["sv", "da"])
     assert pair.languages == ("sv", "da")
     assert set(pair.ids) - set(held_out.ids) == {"3John.1.15"}
     assert "Hils Vennerne" in pair.sentences["da"][pair.ids.index("3John.1.15")]
     with pytest.warns(CorpusWarning, match="repeat"):
-        some = corpora.load(SEEN, ["en", "de"])
+        some = parallel.load(SEEN, ["en", "de"])
     assert len(some) == 7525
     for code in ("en", "de"):
         verses = dict(zip(some.ids, some.sentences[code], strict=True))
         assert tuple(verses[verse] for verse in seen.ids) == seen.sentences[code]
     with pytest.raises(TextError, match="new-testament-held-out has no text in zh; it has cs"):
-        corpora.load(HELD_OUT, ["en", "zh"])
+        parallel.load(HELD_OUT, ["en", "zh"])
 
 
 def test_the_seen_verses_are_the_pretraining_text_without_signs(seen: ParallelCorpus) -> None:

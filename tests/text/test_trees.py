@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from tests.text.made import conllu_row as row
 from tests.text.made import put
-from xlx.text.files import TextError
+from xlx.text.files import TextError, catalogue
 from xlx.text.labelled import load_labelled
-from xlx.text.shipped import catalogue
 from xlx.text.trees import FLAWS, Treebank, Trees, load_trees, read_trees
 
 GERMAN = [

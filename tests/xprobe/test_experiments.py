@@ -3,12 +3,13 @@
 import pandas as pd
 import pytest
 
-from xlx.core import paths
+import xprobe_2_mapping
+from xlx.results import paths
 from xlx.text.trees import Treebank
-from xlx.xprobe import experiments, mapping_study
-from xlx.xprobe.mapping_study import MappingStudy
-from xlx.xprobe.sentence_encoders import MINI
-from xlx.xprobe.word_spaces import OfFile, OfTranslations
+from xprobe import probing
+from xprobe.encoders import MINI
+from xprobe.word_spaces import OfFile, OfTranslations
+from xprobe_2_mapping import MappingStudy
 
 
 class Planned:
@@ -27,31 +28,31 @@ TASKS = {
 
 
 def test_treebanks_are_those_of_a_folder_or_the_shipped_ones() -> None:
-    shipped = experiments.treebanks_of(["de"])["de"]
+    shipped = probing.treebanks_of(["de"])["de"]
     assert [bank.source for bank in shipped] == ["ud", "pud"]
-    (own,) = experiments.treebanks_of(["de"], "cache/wiki")["de"]
+    (own,) = probing.treebanks_of(["de"], "cache/wiki")["de"]
     assert own.path == paths.ROOT / "cache/wiki/de"
-    assert list(experiments.two_corpora(shipped)) == ["UD", "PUD"]
-    assert list(experiments.two_corpora([own])) == ["OWN", "PUD"]
-    assert experiments.rules_of({"depths": [3, 5], "n_words": 4}).depths == (3, 5)
+    assert list(probing.two_corpora(shipped)) == ["UD", "PUD"]
+    assert list(probing.two_corpora([own])) == ["OWN", "PUD"]
+    assert probing.rules_of({"depths": [3, 5], "n_words": 4}).depths == (3, 5)
 
 
 def test_a_shown_tree_has_two_clauses_and_its_table_its_heads() -> None:
     bank = Treebank("en", "pud")
-    tree = experiments.shown_tree(bank)
+    tree = probing.shown_tree(bank)
     assert len(tree) < 16
-    table = experiments.tree_table(tree)
+    table = probing.tree_table(tree)
     assert table.loc["head", tree.root] == "-"
     assert table.loc["word"].tolist() == list(tree.words)
-    said = experiments.tree_properties(tree)
+    said = probing.tree_properties(tree)
     assert said["tokens"] == len(tree.tokens)
-    counts = experiments.sentences_of({"en": [bank]})
+    counts = probing.sentences_of({"en": [bank]})
     assert counts.loc["en", "pud"] == len(bank.trees)
 
 
 def test_tasks_are_kept_where_all_or_english_have_them() -> None:
-    assert [task.name for task in experiments.in_every_language(TASKS)["de"]] == ["WC"]
-    kept = experiments.in_all_languages(TASKS)
+    assert [task.name for task in probing.in_every_language(TASKS)["de"]] == ["WC"]
+    kept = probing.in_all_languages(TASKS)
     assert [[x.name for x in own] for own in kept.values()] == [["WC", "WC"], ["WC"]]
 
 
@@ -60,14 +61,14 @@ def test_tables_of_tasks() -> None:
         [("WC", "en", 90, 60, 10, 20, 2), ("WC", "de", 9, 0, 0, 0, 0)],
         columns=["task", "language", "usable", "train", "validation", "test", "draws"],
     )
-    assert experiments.task_sizes(table).loc["WC"].to_dict() == {
+    assert probing.task_sizes(table).loc["WC"].to_dict() == {
         "en": 90, "de": 9, "train": 60, "validation": 10, "test": 20, "draws": 2,
     }  # fmt: skip
-    (row,) = experiments.lacking_tasks(table, 30).to_dict("records")
+    (row,) = probing.lacking_tasks(table, 30).to_dict("records")
     assert row == {"task": "WC", "language": "de", "usable": 9, "needed": 30}
-    items = experiments.example_items(TASKS, ["en", "de"])
+    items = probing.example_items(TASKS, ["en", "de"])
     assert items["sentence"].tolist()[:4] == ["WC en x", "WC en y", "WC de x", "WC de y"]
-    apart = experiments.parts_apart(TASKS)
+    apart = probing.parts_apart(TASKS)
     assert apart.to_dict() == {
         "tasks": 5, "shared sentences": 0, "shared bags": 5, "shared bases": 0, "points off": 10.0,
     }  # fmt: skip
@@ -88,7 +89,7 @@ def test_gains_stand_beside_those_of_other_conditions() -> None:
     main = cells("mapped", en=[0.5, 0.6], de=[0.7, 0.6], fr=[0.6, 0.5], **{"en-mapped": [0.4, 0.6]})
     usual = main[main["language"] != "en-mapped"]
     other = cells("untrained", en=[0.5, 0.5], de=[0.6, 0.5])
-    table = experiments.gains_by_condition(
+    table = probing.gains_by_condition(
         {"mapped": usual, "untrained": other}, main, {"en to en": "en-mapped", "fr": "fr"}
     )
     columns = ["mapped", "low", "high", "better", "en to en", "untrained", "fr"]
@@ -96,9 +97,9 @@ def test_gains_stand_beside_those_of_other_conditions() -> None:
     assert table.loc["WC", ["mapped", "better", "en to en", "untrained", "fr"]].tolist() == [
         15, 2, -10, 10, 10,
     ]  # fmt: skip
-    selective = experiments.selectivity_by_encoder(other)
+    selective = probing.selectivity_by_encoder(other)
     assert selective.loc["e", "WC"] == pytest.approx(0.3)
-    chance = experiments.beside_chance(other)
+    chance = probing.beside_chance(other)
     assert chance.loc["WC"].tolist() == pytest.approx([0.55, 0.5])
 
 
@@ -157,8 +158,8 @@ def test_verdicts_on_maps_follow_from_means_over_languages() -> None:
         {"inference": [None, 0.4, 0.45], "P@1": [0.3, 0.2, 0.1], "cosine": 0.5, "n": 9},
         index=index,
     ).astype(float)
-    audit = mapping_study.audit_of_maps(maps)
+    audit = xprobe_2_mapping.audit_of_maps(maps)
     assert audit.claims["verdict"].tolist() == ["holds", "does not hold", "does not hold"]
     assert audit.claims["found"][0] == "e +5.0 points"
-    means = mapping_study.mean_over_languages(maps)
+    means = xprobe_2_mapping.mean_over_languages(maps)
     assert means.loc[("e", "mapped"), ["inference", "P@1"]].tolist() == [45, 10]

@@ -8,21 +8,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx.text import trees
-from xlx.text.trees import Tree, Treebank, Trees, letters, read_trees
-from xlx.xprobe import task_sets
-from xlx.xprobe.probing_rules import PROBING_TASKS, Pool, Rules, TooFewSentencesError
-from xlx.xprobe.probing_tasks import (
+from xlx.measures.sentence_tasks import (
+    CHANGED,
+    PROBING_TASKS,
+    Bigrams,
     Candidates,
+    Pool,
     ProbingTask,
+    Rules,
     TaskPart,
+    TooFewSentencesError,
+    bigram_shifts,
     build,
+    clauses,
     drawn,
+    odd_words,
     overlaps,
     sizes_of,
 )
-from xlx.xprobe.sentence_changes import CHANGED, Bigrams, bigram_shifts, clauses, odd_words
-from xlx.xprobe.task_sets import alike, planned
+from xlx.text import trees
+from xlx.text.files import letters
+from xlx.text.trees import Tree, Treebank, Trees, read_trees
+from xprobe import probing
+from xprobe.probing import alike, planned
 
 ANY = Rules(lengths=(1, 99))
 
@@ -519,7 +527,7 @@ def test_planned_tasks_are_those_that_are_built(monkeypatch: pytest.MonkeyPatch)
             assert plan.text_hash() == task.text_hash() == plan.built().text_hash()
             assert (plan.n_classes, plan.majority) == (len(task.classes), task.majority)
             draws = [other for other in tasks_of if other.name == task.name]
-            assert plan.n_distinct == task_sets.n_distinct(draws) > 0
+            assert plan.n_distinct == probing.n_distinct(draws) > 0
             assert plan.overlaps == overlaps(task)
             assert set(plan.examples) == {task.classes[0], task.classes[-1]}
             for label, text in plan.examples.items():

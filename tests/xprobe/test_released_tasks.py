@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from xlx.xprobe.probing_rules import PROBING_TASKS
-from xlx.xprobe.probing_tasks import overlaps
-from xlx.xprobe.released_tasks import RELEASED, read_released, read_senteval
+from xlx.measures.sentence_tasks import PROBING_TASKS, overlaps
+from xprobe_2_mapping import RELEASED, read_released, read_senteval
 
 LINES = """tr\tO\tAnna sleeps .
 tr\tI\tsleeps Anna .

@@ -11,37 +11,31 @@ import torch
 
 from xlx.text import labelled
 from xlx.text.examples import Examples
-from xlx.xprobe import encoder_recipes, encoder_training, sentence_encoders, word_spaces
-from xlx.xprobe.encoder_recipes import (
-    Inference,
-    Inferred,
-    Mapped,
-    Retrieval,
-    inference_accuracies,
-    retrieved,
-    trained,
-)
-from xlx.xprobe.encoder_training import (
-    InferenceEncoder,
-    LabelledPairs,
-    align,
-    alignment_loss,
-    nli_predictions,
-    train_nli,
-)
-from xlx.xprobe.parallel_text import ParallelText
-from xlx.xprobe.sentence_encoders import (
+from xprobe import encoders, word_spaces
+from xprobe.encoders import (
     ENCODERS,
     MINI,
     EncoderError,
+    Inference,
+    InferenceEncoder,
+    Inferred,
+    LabelledPairs,
+    Mapped,
+    Retrieval,
     Sentences,
     Sizes,
+    align,
+    alignment_loss,
     encode,
     encoder,
+    inference_accuracies,
+    nli_predictions,
+    retrieved,
+    train_nli,
+    trained,
     weights,
 )
-from xlx.xprobe.word_spaces import Lookup, OfFile
-from xlx.xprobe.word_vectors import of_file
+from xprobe.word_spaces import Lookup, OfFile, ParallelText, of_file
 
 TINY = Sizes(
     words=6, hidden=4, layers=2, dropout=0.1, channels=5, projection=8, attention=3, heads=2
@@ -134,8 +128,8 @@ def test_encoders_are_what_their_definitions_say(name: str, monkeypatch) -> None
     for sizes in (TINY, replace(TINY, padding=(0, 0, 3), layers=1)):
         own = weights(encoder(name, sizes, seed=3))
         expected = [by_hand(name, some().vectors[ids], own, sizes) for ids in some().ids]
-        for tokens in (sentence_encoders.BATCH_TOKENS, 1):  # all sentences in a batch, or one
-            monkeypatch.setattr(sentence_encoders, "BATCH_TOKENS", tokens)
+        for tokens in (encoders.BATCH_TOKENS, 1):  # all sentences in a batch, or one
+            monkeypatch.setattr(encoders, "BATCH_TOKENS", tokens)
             np.testing.assert_allclose(encode(name, sizes, own, some()), expected, atol=2e-6)
 
 
@@ -258,7 +252,7 @@ def test_training_ends_after_epochs_without_gain() -> None:
 
 def test_pair_features_by_hand() -> None:
     u, v = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 4.0]])
-    assert encoder_training.pair_features(u, v).tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
+    assert encoders.pair_features(u, v).tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
 
 
 # --- mapping ---
@@ -293,7 +287,7 @@ def test_others_of_a_batch_are_all_others_once_and_never_the_own() -> None:
     rng = np.random.default_rng(0)
     met = set()
     for _ in range(200):
-        ring = encoder_training._ring(4, rng)
+        ring = encoders._ring(4, rng)
         assert sorted(ring) == [0, 1, 2, 3]
         met |= set(enumerate(ring.tolist()))
     assert met == {(i, j) for i in range(4) for j in range(4) if i != j}
@@ -427,7 +421,7 @@ def test_recipes_give_what_training_gives_and_are_not_done_again(
     def fail(*_: object) -> None:
         raise AssertionError("done again")
 
-    monkeypatch.setattr(encoder_recipes, "load_lookups", fail)
+    monkeypatch.setattr(encoders, "load_lookups", fail)
     monkeypatch.setattr(word_spaces.Lookup, "load", fail)
     monkeypatch.setattr(ParallelText, "lines", property(fail))
     assert inference_accuracies([german], [asked]) == [accuracy]
@@ -503,5 +497,5 @@ def test_answers_are_apart_by_what_is_reached_and_a_fifth_of_what_is_said() -> N
         ({"predicted": np.array([0, 1, 2, 1])}, 0.05),
         ({"predicted": np.array([0, 1])}, np.inf),
     ):
-        apart = encoder_recipes.ANSWERS.difference(answered, answered | change)
+        apart = encoders.ANSWERS.difference(answered, answered | change)
         assert apart == pytest.approx(expected)

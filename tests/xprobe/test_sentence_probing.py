@@ -9,27 +9,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import xlx
 from tests.tables import of
-from xlx.core.settings import current
-from xlx.models import embeddings, loading, probes
-from xlx.xprobe import sentence_probing
-from xlx.xprobe.encoder_recipes import Untrained
-from xlx.xprobe.probing_tasks import ProbingTask, TaskPart
-from xlx.xprobe.sentence_encoders import ENCODER_NAMES, Sentences, Sizes, encode
-from xlx.xprobe.sentence_probing import CELL_KEYS, CELLS, cell_means, dealt_labels, probe
-from xlx.xprobe.subjects import (
+from xlx.measures import probe_training, probes
+from xlx.measures.sentence_tasks import ProbingTask, TaskPart
+from xlx.results import settings
+from xlx.results.settings import current
+from xlx.subjects import loading, states
+from xprobe import probing
+from xprobe.encoders import ENCODER_NAMES, Sentences, Sizes, Untrained, encode
+from xprobe.probing import (
+    CELL_KEYS,
+    CELLS,
     Encode,
     Subject,
+    cell_means,
+    dealt_labels,
     of_encoder,
     of_function,
     of_length,
     of_mean,
     of_model,
     of_random_words,
+    probe,
 )
-from xlx.xprobe.word_spaces import Lookup
-from xlx.xprobe.word_vectors import of_file
+from xprobe.word_spaces import Lookup, of_file
 
 Tokens = tuple[str, ...]
 #: A random sentence and its label.
@@ -109,7 +112,7 @@ def counting(subject: Subject, encoded: list[int]) -> Subject:
 def by_hand(subject: Subject, task: ProbingTask, **options: object) -> pd.DataFrame:
     """`probes.evaluate` for one subject and one task."""
     splits = [
-        probes.Split(subject.ready([task])(part.tokens)[None], part.labels)
+        probe_training.Split(subject.ready([task])(part.tokens)[None], part.labels)
         for part in task.parts().values()
     ]
     return probes.evaluate_probes(*splits, len(task.classes), **options)
@@ -121,7 +124,7 @@ def by_hand(subject: Subject, task: ProbingTask, **options: object) -> pd.DataFr
 @pytest.fixture
 def two_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two encoders a call, so that a few make several calls."""
-    monkeypatch.setattr(sentence_probing, "TOGETHER", 2)
+    monkeypatch.setattr(probing, "TOGETHER", 2)
 
 
 @pytest.mark.usefixtures("two_together")
@@ -171,7 +174,7 @@ def test_results_do_not_depend_on_processes_or_on_what_is_beside_them() -> None:
     tasks = {code: [made(length, language=code), made(word)] for code in "abc"}
     tables = []
     for workers in (1, 2):
-        with xlx.settings(workers=workers, cache=current().cache / str(workers)):
+        with settings.settings(workers=workers, cache=current().cache / str(workers)):
             tables.append(probe(subjects, tasks, **FAST))
     pd.testing.assert_frame_equal(*tables)
     alone = probe(subjects[1:2], tasks, **FAST)
@@ -422,9 +425,9 @@ def test_a_layer_of_a_model_reads_tokens_with_spaces_between() -> None:
     texts = [("the", "dog", "barks", "."), ("a", "cat"), ("im", "haus", "!")]
     subject = of_model("mini-xlmr", "en", 2)
     assert (subject.encoder, subject.condition) == ("mini-xlmr, layer 2", "pretrained")
-    own = embeddings.embed(loading.load("mini-xlmr"), [" ".join(tokens) for tokens in texts])
+    own = states.embed(loading.load("mini-xlmr"), [" ".join(tokens) for tokens in texts])
     np.testing.assert_allclose(subject.ready([])(texts), own.states[2], atol=1e-6)
-    with xlx.settings(dtype="bfloat16"):
+    with settings.settings(dtype="bfloat16"):
         rounded = of_model("mini-xlmr", "en", 2)
     # The precision is that of when the subject was made.
     apart = np.abs(rounded.ready([])(texts) - own.states[2]).max()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.tables import of
-from xlx.xprobe import summaries
+from xlx.measures import xprobe
 
 ENCODERS = ("rnn-max", "cnn-mean", "attention-last", "rnn-last", "cnn-max", "mini-xlmr")
 LANGUAGES = ("tr", "en", "fr-UN")
@@ -34,7 +34,7 @@ def downstream(seed: int = 1, encoders: tuple = ENCODERS) -> pd.DataFrame:
 
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_mean_and_deviation_of_a_task_by_hand(ddof: int) -> None:
-    found = summaries.mean_sd(table(), ddof=ddof)
+    found = xprobe.mean_sd(table(), ddof=ddof)
     assert found["task"].tolist() == list(TASKS)
     for row in found.itertuples():
         values = of(table(), task=row.task)["accuracy"].tolist()
@@ -47,25 +47,25 @@ def test_mean_and_deviation_of_a_task_by_hand(ddof: int) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: summaries.mean_sd(table().drop(columns="task")), "there is no column 'task'"),
-        (lambda: summaries.mean_sd(table().assign(accuracy=70.0)), r"70\.0 is not in \[0, 1\]"),
+        (lambda: xprobe.mean_sd(table().drop(columns="task")), "there is no column 'task'"),
+        (lambda: xprobe.mean_sd(table().assign(accuracy=70.0)), r"70\.0 is not in \[0, 1\]"),
         (
-            lambda: summaries.mean_sd(pd.concat([table()] * 2)),
+            lambda: xprobe.mean_sd(pd.concat([table()] * 2)),
             "than one row of language tr",
         ),
-        (lambda: summaries.mean_sd(table().assign(accuracy=np.nan)), "is missing in 36 of 36 rows"),
+        (lambda: xprobe.mean_sd(table().assign(accuracy=np.nan)), "is missing in 36 of 36 rows"),
         (
-            lambda: summaries.relative_accuracies(lacking("en")),
+            lambda: xprobe.relative_accuracies(lacking("en")),
             "en has no accuracy of cnn-max on WC",
         ),
-        (lambda: summaries.gains(lacking("en")), "en has no accuracy of cnn-max on WC"),
+        (lambda: xprobe.gains(lacking("en")), "en has no accuracy of cnn-max on WC"),
         (
-            lambda: summaries.above_guessing(table().assign(guess=np.nan, n=9)),
+            lambda: xprobe.above_guessing(table().assign(guess=np.nan, n=9)),
             "guess is missing in 36 of 36 rows",
         ),
-        (lambda: summaries.spearman([1, 2, 3], [1, 2, 3]), "needs four points, and there are 3"),
+        (lambda: xprobe.spearman([1, 2, 3], [1, 2, 3]), "needs four points, and there are 3"),
         (
-            lambda: summaries.rank_correlations(table(), lacking("tr").query("task == 'WC'")),
+            lambda: xprobe.rank_correlations(table(), lacking("tr").query("task == 'WC'")),
             "there is no downstream accuracy of cnn-max in tr: add it",
         ),
     ],
@@ -85,7 +85,7 @@ def lacking(language: str) -> pd.DataFrame:
 
 def test_ratios_are_to_the_same_encoder_and_task_in_english() -> None:
     cells = table().sample(frac=1, random_state=3)
-    found = summaries.relative_accuracies(cells)
+    found = xprobe.relative_accuracies(cells)
     assert len(found) == 24
     assert "en" not in set(found["language"])
     for row in found.itertuples():
@@ -97,7 +97,7 @@ def test_ratios_are_to_the_same_encoder_and_task_in_english() -> None:
 def test_rounding_widens_a_ratio() -> None:
     rows = [("en", "a", "WC", 0.5), ("tr", "a", "WC", 0.6), ("hi", "a", "WC", 0.0)]
     cells = pd.DataFrame(rows, columns=["language", "encoder", "task", "accuracy"])
-    found = summaries.relative_accuracies(cells, half=0.005).set_index("language")
+    found = xprobe.relative_accuracies(cells, half=0.005).set_index("language")
     assert found.loc["tr", ["least", "ratio", "most"]].tolist() == pytest.approx(
         [0.595 / 0.505, 1.2, 0.605 / 0.495]
     )
@@ -108,7 +108,7 @@ def test_rounding_widens_a_ratio() -> None:
 def test_a_ratio_to_nothing_is_infinite_or_missing() -> None:
     rows = [("en", "a", "WC", 0.0), ("tr", "a", "WC", 0.6), ("hi", "a", "WC", 0.0)]
     cells = pd.DataFrame(rows, columns=["language", "encoder", "task", "accuracy"])
-    first, second = summaries.relative_accuracies(cells)["ratio"]
+    first, second = xprobe.relative_accuracies(cells)["ratio"]
     assert math.isinf(first)
     assert math.isnan(second)
 
@@ -116,7 +116,7 @@ def test_a_ratio_to_nothing_is_infinite_or_missing() -> None:
 def test_gains_are_means_over_languages_with_the_interval_of_a_t_test() -> None:
     cells = pd.concat([table(), of(table(7), language="tr").assign(language="hi")])
     cells = cells[~((cells["language"] == "hi") & (cells["encoder"] == "cnn-max"))]
-    gains, english = summaries.gains(cells), of(cells, language="en")
+    gains, english = xprobe.gains(cells), of(cells, language="en")
     assert gains["task"].tolist() == list(TASKS)
     for row in gains.itertuples():
         own = []
@@ -133,7 +133,7 @@ def test_gains_are_means_over_languages_with_the_interval_of_a_t_test() -> None:
 
 
 def test_the_gain_of_one_language_has_no_interval() -> None:
-    gains = summaries.gains(table().query("language != 'tr'"))
+    gains = xprobe.gains(table().query("language != 'tr'"))
     assert gains["n"].tolist() == [1, 1]
     assert gains[["low", "high"]].isna().all(axis=None)
     assert gains["gain"].notna().all()
@@ -142,15 +142,15 @@ def test_the_gain_of_one_language_has_no_interval() -> None:
 def test_a_difference_counts_beyond_rounding_and_luck() -> None:
     # 0.5 of 10,000 sentences is known to 0.0098; of two independent sets the difference to 0.0139
     one, other = np.array([0.524, 0.5238, 0.476, 0.5]), np.full(4, 0.5)
-    assert summaries.beyond(one, other, 10_000, 10_000, half=0.005).tolist() == [1, 0, -1, 0]
-    assert summaries.beyond(one, other, 10_000, 2_000, half=0.005).tolist() == [0] * 4
-    assert summaries.beyond(0.514, 0.5, 10_000, 10_000) == 1
+    assert xprobe.beyond(one, other, 10_000, 10_000, half=0.005).tolist() == [1, 0, -1, 0]
+    assert xprobe.beyond(one, other, 10_000, 2_000, half=0.005).tolist() == [0] * 4
+    assert xprobe.beyond(0.514, 0.5, 10_000, 10_000) == 1
 
 
 def test_guessing_is_the_most_frequent_class_of_the_test() -> None:
     cells = table().query("task == 'WC'").assign(guess=0.55, n=10_000)
     cells["accuracy"] = np.linspace(0.55, 0.58, len(cells))
-    found = summaries.above_guessing(cells, half=0.005)
+    found = xprobe.above_guessing(cells, half=0.005)
     for row in found.itertuples():
         p = row.accuracy - 0.005
         for name, level in (("above", 0.95), ("above_all", 1 - 0.05 / len(cells))):
@@ -159,13 +159,13 @@ def test_guessing_is_the_most_frequent_class_of_the_test() -> None:
             low = (p + z**2 / 2e4 - width) / (1 + z**2 / 1e4)
             assert getattr(row, name) == (low > 0.55)
     assert 0 < found["above_all"].sum() < found["above"].sum() < len(cells)
-    assert summaries.above_guessing(cells.assign(guess=0.5))["above_all"].all()
+    assert xprobe.above_guessing(cells.assign(guess=0.5))["above_all"].all()
 
 
 def test_guessing_is_corrected_for_the_cells_of_a_task() -> None:
     cells = table().assign(guess=0.5, n=1000)
-    alone = summaries.above_guessing(cells[cells["task"] == "WC"])
-    both = summaries.above_guessing(cells)
+    alone = xprobe.above_guessing(cells[cells["task"] == "WC"])
+    both = xprobe.above_guessing(cells)
     assert of(both, task="WC")["above_all"].tolist() == alone["above_all"].tolist()
 
 
@@ -192,7 +192,7 @@ numbers = st.lists(st.integers(0, 4), min_size=5, max_size=5)
 
 @given(numbers, numbers)
 def test_correlation_and_p_value_count_every_order(x: list[int], y: list[int]) -> None:
-    found = summaries.spearman(x, y)
+    found = xprobe.spearman(x, y)
     if len(set(x)) == 1 or len(set(y)) == 1:
         assert np.isnan([found.value, found.low, found.high, found.p_value]).all()
         return
@@ -217,7 +217,7 @@ def test_ties_may_hide_what_some_order_of_them_has(x: list[int], y: list[int]) -
         ]
 
     found = [np.corrcoef(a, b)[0, 1] for a in orders(x)[:24] for b in orders(y)]
-    least, most = summaries.untied(x, y)
+    least, most = xprobe.untied(x, y)
     assert least - 1e-9 <= min(found)
     assert most + 1e-9 >= max(found)
     if len(set(x)) > 2 and len(set(y)) > 1 and len(orders(x)) <= 24:
@@ -228,14 +228,14 @@ def test_ties_may_hide_what_some_order_of_them_has(x: list[int], y: list[int]) -
 def test_ties_of_printed_accuracies() -> None:
     # English, BiShift with XNLI: three of the six have 0.55, and two pairs are alike on XNLI
     bishift, xnli = [57, 56, 54, 55, 55, 55], [71, 70, 71, 66, 51, 51]
-    assert np.round(summaries.untied(bishift, xnli), 3).tolist() == [-0.086, 0.429]
-    assert summaries.untied([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx((0.8, 0.8))
-    assert summaries.untied([1, 1, 1, 1], [1, 1, 1, 1]) == (-1, 1)
+    assert np.round(xprobe.untied(bishift, xnli), 3).tolist() == [-0.086, 0.429]
+    assert xprobe.untied([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx((0.8, 0.8))
+    assert xprobe.untied([1, 1, 1, 1], [1, 1, 1, 1]) == (-1, 1)
 
 
 def test_interval_is_fishers_with_the_variance_of_bonett_and_wright() -> None:
     x, y = [1, 2, 3, 4, 5, 6], [2, 1, 3, 6, 4, 5]
-    found = summaries.spearman(x, y)
+    found = xprobe.spearman(x, y)
     assert found.value == pytest.approx(1 - 6 * 8 / 210)
     width = 1.959964 * math.sqrt((1 + found.value**2 / 2) / 3)
     ends = [math.tanh(math.atanh(found.value) + sign * width) for sign in (-1, 1)]
@@ -244,47 +244,47 @@ def test_interval_is_fishers_with_the_variance_of_bonett_and_wright() -> None:
 
 def test_a_perfect_order_leaves_what_the_next_one_would() -> None:
     x = [1, 2, 3, 4, 5, 6]
-    perfect, nearly = summaries.spearman(x, x), summaries.spearman(x, [1, 2, 3, 4, 6, 5])
+    perfect, nearly = xprobe.spearman(x, x), xprobe.spearman(x, [1, 2, 3, 4, 6, 5])
     assert (perfect.value, nearly.value) == pytest.approx((1, 1 - 12 / 210))
     assert perfect.low == pytest.approx(nearly.low)
     assert perfect.high == 1
     assert perfect.p_value == pytest.approx(2 / 720)
     # ties can have a coefficient between the two, which says no more
-    between = summaries.spearman(x, [1, 2, 3, 4, 5, 5])
+    between = xprobe.spearman(x, [1, 2, 3, 4, 5, 5])
     assert nearly.value < between.value < 1
     assert between.low == pytest.approx(nearly.low)
-    turned = summaries.spearman(x, x[::-1])
+    turned = xprobe.spearman(x, x[::-1])
     assert (turned.value, turned.low, turned.high) == pytest.approx((-1, -1, -perfect.low))
 
 
 def test_many_points_have_the_usual_p_value_and_eight_are_still_counted() -> None:
     x, y = np.random.default_rng(0).random((2, 12))
-    assert summaries.spearman(x, y).p_value == pytest.approx(stats.spearmanr(x, y).pvalue)
-    counted = summaries.spearman(x[:8], y[:8]).p_value * math.factorial(8)
+    assert xprobe.spearman(x, y).p_value == pytest.approx(stats.spearmanr(x, y).pvalue)
+    counted = xprobe.spearman(x[:8], y[:8]).p_value * math.factorial(8)
     assert counted == pytest.approx(round(counted))
 
 
 def test_correlations_pair_encoders_by_name() -> None:
     probing, xnli = table(), downstream().sample(frac=1, random_state=2)
-    found = summaries.rank_correlations(probing.sample(frac=1, random_state=5), xnli)
+    found = xprobe.rank_correlations(probing.sample(frac=1, random_state=5), xnli)
     assert len(found) == 6
     for row in found.itertuples():
         own = of(probing, language=row.language, task=row.task).set_index("encoder")["accuracy"]
         other = of(xnli, language=row.language).set_index("encoder")["accuracy"]
         pair = [own[name] for name in ENCODERS], [other[name] for name in ENCODERS]
         assert row.rho == pytest.approx(rho_by_hand(*pair))
-        alone = summaries.spearman(*pair)
+        alone = xprobe.spearman(*pair)
         assert (row.low, row.high, row.p_value) == pytest.approx(
             (alone.low, alone.high, alone.p_value)
         )
-        assert (row.least, row.most) == pytest.approx(summaries.untied(*pair))
+        assert (row.least, row.most) == pytest.approx(xprobe.untied(*pair))
         assert row.n == 6
         assert row.least <= row.rho <= row.most
 
 
 def test_correlations_keep_the_order_of_the_table_and_more_downstream_is_no_matter() -> None:
     more = of(downstream(), language="tr").assign(language="hi")
-    rho = summaries.rank_correlations(table(), pd.concat([more, downstream()]))
+    rho = xprobe.rank_correlations(table(), pd.concat([more, downstream()]))
     pairs = list(zip(rho["language"], rho["task"], strict=True))
     assert pairs == list(itertools.product(LANGUAGES, TASKS))
 
@@ -292,7 +292,7 @@ def test_correlations_keep_the_order_of_the_table_and_more_downstream_is_no_matt
 def test_a_task_that_all_encoders_do_alike_correlates_with_nothing() -> None:
     probing = table()
     probing.loc[probing["task"] == "WC", "accuracy"] = 0.0
-    found = summaries.rank_correlations(probing, downstream()).set_index(["task", "language"])
+    found = xprobe.rank_correlations(probing, downstream()).set_index(["task", "language"])
     assert found.loc["WC", ["rho", "low", "high", "p_value"]].isna().all(axis=None)
     assert found.loc["WC", "least"].tolist() == pytest.approx([-1] * 3)
     assert found.loc["SentLen"].notna().all(axis=None)
@@ -303,7 +303,7 @@ def test_a_task_that_all_encoders_do_alike_correlates_with_nothing() -> None:
 
 def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
     cells = table().sample(frac=1, random_state=1)
-    apart = summaries.encoder_distances(cells)
+    apart = xprobe.encoder_distances(cells)
     assert list(apart.index) == list(apart.columns) == list(dict.fromkeys(cells["encoder"]))
     for one, other in itertools.combinations(ENCODERS, 2):
         squares = [

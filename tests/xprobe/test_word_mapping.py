@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xlx.xprobe import word_mapping
-from xlx.xprobe.word_mapping import normalised_words, orthogonal_map, precision_at_1
+from xprobe import word_spaces
+from xprobe.word_spaces import normalised_words, orthogonal_map, precision_at_1
 
 DIM = 6
 ALL = np.stack([np.arange(40), np.arange(40)], axis=1)
@@ -113,7 +113,7 @@ def nearest_in_words(source: np.ndarray, target: np.ndarray, csls: int) -> list[
 
 @pytest.mark.parametrize("csls", [0, 1, 3])
 def test_precision_against_a_loop_over_all_words(csls: int, monkeypatch) -> None:
-    monkeypatch.setattr(word_mapping, "SIMILARITIES_AT_ONCE", 60)
+    monkeypatch.setattr(word_spaces, "SIMILARITIES_AT_ONCE", 60)
     source = random(30, seed=1)
     target = source[:25] + 0.7 * random(25, seed=2)
     pairs = np.stack([np.arange(25), np.arange(25)], axis=1)

@@ -6,9 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlx.xprobe.parallel_text import WordVectorsError
-from xlx.xprobe.word_spaces import Dictionary, OfFile, held_out_pairs, induced
-from xlx.xprobe.word_vectors import WordVectors
+from xprobe.word_spaces import (
+    Dictionary,
+    OfFile,
+    WordVectors,
+    WordVectorsError,
+    held_out_pairs,
+    induced,
+)
 
 
 def vectors(language: str, words: str) -> WordVectors:

@@ -9,11 +9,17 @@ import numpy as np
 import pytest
 from gensim.models.fasttext import FastText, save_facebook_model
 
-from xlx.core.settings import current
-from xlx.family import pretraining_text
-from xlx.xprobe import parallel_text, word_vectors
-from xlx.xprobe.parallel_text import ParallelText, WordVectorsError, tokenize
-from xlx.xprobe.word_vectors import Ngrams, WordVectors, factorised
+from xlx.results.settings import current
+from xlx.text import pretraining_text
+from xprobe import word_spaces
+from xprobe.word_spaces import (
+    Ngrams,
+    ParallelText,
+    WordVectors,
+    WordVectorsError,
+    factorised,
+    tokenize,
+)
 
 #: Lines of a few words in which each of the first list goes with one of the second.
 LINES = [
@@ -77,7 +83,7 @@ TEXT = {
 @pytest.fixture
 def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of a few lines in place of the shipped one."""
-    monkeypatch.setattr(parallel_text, "shipped_text", lambda: TEXT)
+    monkeypatch.setattr(word_spaces, "shipped_text", lambda: TEXT)
 
 
 def written(path: Path, content: str) -> Path:
@@ -217,7 +223,7 @@ def test_vectors_from_counts_against_a_loop(window: int) -> None:
 def test_a_rare_word_is_no_neighbour_but_keeps_its_place() -> None:
     lines = ["a b c d", "a b c d", "a x b"]
     words, near = ["a", "b", "c", "d"], [[0, 2, 0, 0], [2, 0, 2, 0], [0, 2, 0, 2], [0, 0, 2, 0]]
-    counted = word_vectors._neighbours([line.split() for line in lines], words, 1)
+    counted = word_spaces._neighbours([line.split() for line in lines], words, 1)
     assert counted.toarray().tolist() == near
 
 
@@ -231,16 +237,16 @@ def test_words_that_were_not_in_the_text_are_near_those_that_look_like_them() ->
 
 
 def test_means_of_ngrams_are_as_near_to_the_words_as_least_squares_has_them(monkeypatch) -> None:
-    monkeypatch.setattr(word_vectors, "_STEPS", 100)
+    monkeypatch.setattr(word_spaces, "_STEPS", 100)
     words, vectors = ["ab", "abc", "bcd"], np.random.default_rng(0).normal(size=(3, 2))
-    found = word_vectors._fitted_ngrams(words, vectors, (2, 3), 9).vectors
+    found = word_spaces._fitted_ngrams(words, vectors, (2, 3), 9).vectors
     means = np.zeros((3, 9))
     for row, word in enumerate(words):
         framed = f"<{word}>"
         ngrams = [framed[at : at + n] for n in (2, 3) for at in range(len(framed) - n + 1)]
         for ngram in ngrams:
             means[row, bucket(ngram, 9)] += 1 / len(ngrams)
-    penalty = word_vectors._DAMPING**2 * np.eye(9)
+    penalty = word_spaces._DAMPING**2 * np.eye(9)
     expected = np.linalg.solve(means.T @ means + penalty, means.T @ vectors)
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
@@ -259,15 +265,15 @@ SHORT["a"]["tr"] = {"0": "IŞIK yandı ışık evde", "1": "ışık IŞIK evde y
 @pytest.fixture
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of a few lines in place of the shipped one."""
-    monkeypatch.setattr(parallel_text, "shipped_text", lambda: SHORT)
-    monkeypatch.setattr(word_vectors, "_LOADED", {})
+    monkeypatch.setattr(word_spaces, "shipped_text", lambda: SHORT)
+    monkeypatch.setattr(word_spaces, "_LOADED", {})
 
 
 @pytest.mark.usefixtures("_short")
 def test_vectors_of_the_text_are_kept_and_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"dim": 2, "buckets": 50}
-    recipes = [word_vectors.of_pretraining_text(code, **options) for code in ("tr", "en")]
-    first = word_vectors.load_vectors(recipes)
+    recipes = [word_spaces.of_pretraining_text(code, **options) for code in ("tr", "en")]
+    first = word_spaces.load_vectors(recipes)
     assert set(first[0].words) == {"ışık", "yandı", "evde"}
     plain = factorised(LINES, "en", **options)
     assert first[1].words == plain.words
@@ -277,9 +283,9 @@ def test_vectors_of_the_text_are_kept_and_read_again(monkeypatch: pytest.MonkeyP
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("counted again")
 
-    monkeypatch.setattr(word_vectors, "_LOADED", {})
-    monkeypatch.setattr(word_vectors, "factorised", fail)
-    for before, kept in zip(first, word_vectors.load_vectors(recipes), strict=True):
+    monkeypatch.setattr(word_spaces, "_LOADED", {})
+    monkeypatch.setattr(word_spaces, "factorised", fail)
+    for before, kept in zip(first, word_spaces.load_vectors(recipes), strict=True):
         assert kept.words == before.words
         np.testing.assert_array_equal(kept.vectors, before.vectors)
         np.testing.assert_array_equal(kept.lookup(["xyz"]), before.lookup(["xyz"]))
@@ -288,15 +294,15 @@ def test_vectors_of_the_text_are_kept_and_read_again(monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("_short")
 def test_a_language_that_the_text_lacks() -> None:
     with pytest.raises(WordVectorsError, match=r"no line of 'xx': choose en, tr"):
-        word_vectors.load_vectors([word_vectors.of_pretraining_text("xx")])
+        word_spaces.load_vectors([word_spaces.of_pretraining_text("xx")])
 
 
 def test_recipes_are_named_by_all_that_decides_their_vectors(tmp_path: Path) -> None:
     def ask(code: str = "en", **options) -> str:
-        return word_vectors.of_pretraining_text(code, **options).ask.identity
+        return word_spaces.of_pretraining_text(code, **options).ask.identity
 
     def ask_file(name: str, content: str, **options) -> str:
-        return word_vectors.of_file(written(tmp_path / name, content), "de", **options).ask.identity
+        return word_spaces.of_file(written(tmp_path / name, content), "de", **options).ask.identity
 
     assert ask() == ask(dim=100, seed=0)
     file = ask_file("a.vec", "1 2\nder 1 2\n")
@@ -311,19 +317,19 @@ def test_recipes_are_named_by_all_that_decides_their_vectors(tmp_path: Path) -> 
 
 def test_vectors_of_a_text_file(tmp_path: Path) -> None:
     content = "3 2\nder 0.5 -1e-3 \na\u00a0b 1 2\nÖl 3 4\n"
-    found = word_vectors.pretrained(written(tmp_path / "a.vec", content), "de")
+    found = word_spaces.pretrained(written(tmp_path / "a.vec", content), "de")
     assert found.words == ("der", "a\u00a0b", "Öl")
     np.testing.assert_allclose(found.vectors, [[0.5, -1e-3], [1, 2], [3, 4]], rtol=1e-6)
     assert found.ngrams is None
     zipped = tmp_path / "b.vec.gz"
     zipped.write_bytes(gzip.compress(content.encode("utf-8")))
-    assert word_vectors.pretrained(zipped, "de", limit=2).words == found.words[:2]
+    assert word_spaces.pretrained(zipped, "de", limit=2).words == found.words[:2]
 
 
 def test_words_that_are_no_whole_utf8_and_fall_together_count_once(tmp_path: Path) -> None:
     path = tmp_path / "a.vec"
     path.write_bytes(b"3 1\n\xff 1\n\xfe 2\nb 3\n")
-    found = word_vectors.pretrained(path, "de")
+    found = word_spaces.pretrained(path, "de")
     assert found.words == ("\ufffd", "b")
     assert found.vectors.tolist() == [[1], [3]]
 
@@ -341,12 +347,12 @@ def test_words_that_are_no_whole_utf8_and_fall_together_count_once(tmp_path: Pat
 )
 def test_a_malformed_text_file_is_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(WordVectorsError, match=r"a\.vec is no whole \.vec file of fastText"):
-        word_vectors.pretrained(written(tmp_path / "a.vec", content), "de")
+        word_spaces.pretrained(written(tmp_path / "a.vec", content), "de")
 
 
 def test_lines_past_the_limit_are_not_read(tmp_path: Path) -> None:
     path = written(tmp_path / "a.vec", "9 1\nder 1\ndie x\n")
-    assert word_vectors.pretrained(path, "de", limit=1).words == ("der",)
+    assert word_spaces.pretrained(path, "de", limit=1).words == ("der",)
 
 
 def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
@@ -356,7 +362,7 @@ def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
     )  # fmt: skip
     path = tmp_path / "a.bin"
     save_facebook_model(model, str(path))
-    own = word_vectors.pretrained(path, "en", limit=5)
+    own = word_spaces.pretrained(path, "en", limit=5)
     assert own.words == tuple(model.wv.index_to_key[:5])
     np.testing.assert_allclose(own.vectors, model.wv.vectors[:5], atol=1e-6)
     np.testing.assert_allclose(own.lookup(["castles"])[0], model.wv["castles"], atol=1e-6)
@@ -368,11 +374,11 @@ def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
     ):
         path.write_bytes(content)
         with pytest.raises(WordVectorsError, match=r"a\.bin is no whole \.bin file of fastText"):
-            word_vectors.pretrained(path, "en")
+            word_spaces.pretrained(path, "en")
 
 
 def test_what_is_no_file_of_vectors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cc\.de\.300\.vec are not there: download"):
-        word_vectors.of_file(tmp_path / "cc.de.300.vec", "de")
+        word_spaces.of_file(tmp_path / "cc.de.300.vec", "de")
     with pytest.raises(WordVectorsError, match=r"a\.txt is neither a \.vec nor a \.bin"):
-        word_vectors.pretrained(written(tmp_path / "a.txt", "1 1\na 1\n"), "de")
+        word_spaces.pretrained(written(tmp_path / "a.txt", "1 1\na 1\n"), "de")

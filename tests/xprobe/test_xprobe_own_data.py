@@ -12,12 +12,14 @@ import nbformat
 import numpy as np
 import pytest
 
-from xlx.core import paths, profiles
+import xprobe_2_mapping
+from notebooks.run import profiles
+from xlx.measures import sentence_tasks
+from xlx.measures.sentence_tasks import PROBING_TASKS
+from xlx.results import paths
 from xlx.text import labelled, trees
-from xlx.xprobe import probing_tasks, released_tasks
-from xlx.xprobe.experiments import rules_of
-from xlx.xprobe.parallel_text import WordVectorsError
-from xlx.xprobe.probing_rules import PROBING_TASKS
+from xprobe.probing import rules_of
+from xprobe.word_spaces import WordVectorsError
 
 #: French is mapped by Europarl and MultiUN, Russian by MultiUN, as in the paper.
 CODES = ("en", "fr", "ru")
@@ -77,8 +79,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = trees.load_trees("en", "own", path=cache / "wiki/en")
     rules = rules_of(RULES)
     short = {part: name for name, part in (("tr", "train"), ("va", "validation"), ("te", "test"))}
-    for name, stem in released_tasks.RELEASED.items():
-        task = probing_tasks.build(name, own, sizes=(48, 12, 24), rules=rules)
+    for name, stem in xprobe_2_mapping.RELEASED.items():
+        task = sentence_tasks.build(name, own, sizes=(48, 12, 24), rules=rules)
         rows = [
             f"{short[part]}\t{task.classes[label]}\t{' '.join(tokens)}"
             for part, found in task.parts().items()

@@ -11,10 +11,10 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from xlx.plots.mexa import BAND_COLOURS
 from xlx.plots.panels import across, order
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import (
+    BAND_COLOURS,
     CHANCE,
     GUESSING,
     MEASURES,
@@ -114,7 +114,8 @@ def language_tiles(table: pd.DataFrame) -> Figure:
     """A tile a language, coloured by the band of its MEXA score; a row a family and script.
 
     ``table`` has ``model``, ``row`` (families and scripts), ``place`` (of a tile in its row),
-    ``language`` and ``band`` (those of `xlx.mexa.bands`). The best covered stand on the left.
+    ``language`` and ``band`` (those of `xlx.measures.mexa.bands`). The best covered stand on the
+    left.
     """
     # On a globe a language would need coordinates, which nothing here has; kinship and script say
     # more of what a model can share.

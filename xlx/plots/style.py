@@ -21,8 +21,8 @@ from matplotlib import patheffects
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from xlx.core import paths
-from xlx.core.languages import LANGUAGES
+from xlx.results import paths
+from xlx.text.languages import LANGUAGES
 
 STYLE = Path(__file__).with_name("xlx.mplstyle")
 #: The width of a notebook's column in inches (957 px at 110 dpi), and the smallest type in points.
@@ -33,19 +33,16 @@ CHANCE = 0.5
 #: above.
 HIGH, ABOUT = "cividis", "PuOr"
 MISSING = "0.85"
-
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 _COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
 _MARKERS = ("o", "s", "^", "D", "v", "<", ">")
 _DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)))
-
 #: White around small text, so that it can be read across a line.
 HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
 #: Lines to compare with: chance, and what else knows nothing.
 GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
 ZERO = {"color": "0.4", "linewidth": 1}
-
 Look = dict[str, object]
 
 
@@ -215,9 +212,10 @@ def save(figure: Figure, name: str, profile: str = "mini") -> None:
     """Write ``<name>.pdf`` and ``.png`` where ``make figures`` says, and show it in a notebook.
 
     A notebook that is only played with changes no committed figure: without ``XLX_FIGURES``
-    (`xlx.core.run` sets it; "none": no files at all) they go to ``build/figures/``. Another profile
-    than mini has a folder within. The files depend on the figure alone, and stay as they are where
-    the picture in them looks the same (`VISIBLE`). Files and notebook have its `alternative` text.
+    (`notebooks.run.runner` sets it; "none": no files at all) they go to ``build/figures/``. Another
+    profile than mini has a folder within. The files depend on the figure alone, and stay as they
+    are where the picture in them looks the same (`VISIBLE`). Files and notebook have its
+    `alternative` text.
     """
     with plt.style.context(STYLE):
         if (engine := figure.get_layout_engine()) is not None:
@@ -276,3 +274,8 @@ def _same(before: bytes, now: bytes) -> bool:
     apart = np.abs(np.rint(old) - np.rint(new)).max(axis=2)
     most, share = VISIBLE
     return bool(apart.max() <= most and (apart > FAINT).mean() <= share)
+
+
+#: From "not covered" to "well-covered": red to blue as far as the paper's go to green, each darker
+#: than the one before.
+BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")

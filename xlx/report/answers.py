@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from xlx.abx.checkpoint_scores import MATCHED
-from xlx.core.checks import ILLEGIBLE
-from xlx.mexa.prediction import BANDS, EDGES
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.topics import BANDS, EDGES
 from xlx.report.predicted_tasks import TASK_BAG
+from xlx.results.checks import ILLEGIBLE
 
 #: From this score of MEXA on a language counts as covered: the two highest bands.
 COVERED = EDGES[3]

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,11 +22,6 @@ import torch
 from huggingface_hub import ModelCardData
 
 import xlx
-from xlx.core import checks, paths, store, work
-from xlx.core.run import NotebookFailed
-from xlx.core.settings import settings
-from xlx.models.hub import download_ahead
-from xlx.models.identity import local_folder
 from xlx.report.answers import Finding, answers_of
 from xlx.report.card import model_index
 from xlx.report.course import Course, read_ahead
@@ -40,13 +35,15 @@ from xlx.report.inputs import (
     reported_text,
 )
 from xlx.report.measures import ReportedModel
-from xlx.report.notebook_copy import executed_copy
 from xlx.report.page import report_page
 from xlx.report.predicted_tasks import scores_of_tasks
 from xlx.report.probed_labels import FEW_LABELS, ProbeSizes
 from xlx.report.tables import report_tables
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.results import checks, paths, store, work
+from xlx.results.settings import settings
+from xlx.subjects.identity import download_ahead, local_folder
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 _QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
 #: With fewer there is nothing to leave out, and no interval.
@@ -82,13 +79,20 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 2 after a sentence of what is wrong, 130 where it was stopped."""
+#: What is left beside the page: folder, options and text in, the path of what was left out.
+Leave = Callable[[Path, argparse.Namespace, ParallelCorpus], Path | None]
+
+
+def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
+    """Run the command; 0, 2 after a sentence of what is wrong, 130 where it was stopped.
+
+    ``leave`` is called when the page is written, if the options ask for a notebook.
+    """
     options = arguments(given)
     try:
         with settings(device=options.device, dtype=options.dtype), warnings.catch_warnings():
             warnings.simplefilter("ignore", checks.TextWarning)  # the report says by how much
-            report_on(options)
+            report_on(options, leave)
     except (ValueError, OSError, work.MissingResultError) as error:
         print(f"xlx report: {error}", file=sys.stderr)
         return 2
@@ -102,7 +106,7 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
-def report_on(options: argparse.Namespace) -> Path | None:
+def report_on(options: argparse.Namespace, leave: Leave | None = None) -> Path | None:
     """Say what will be done, do it and write it; the page, or None after an estimate."""
     for name in [*options.models, *(x for x in options.reference or () if x != "none")]:
         if local_folder(name) is None and (told := download_ahead(name)):
@@ -140,11 +144,8 @@ def report_on(options: argparse.Namespace) -> Path | None:
     about = _about(options, models, references, corpus, pivot)
     page = write_report(folder, tables, about, notes)
     course.tell(page)
-    if options.notebook:
-        try:
-            course.tell(executed_copy(folder / "report.ipynb", options, corpus))
-        except NotebookFailed as error:  # the report itself is there
-            print(f"xlx report: its notebook {error}", file=sys.stderr)
+    if options.notebook and leave and (left := leave(folder, options, corpus)):
+        course.tell(left)
     return page
 
 
@@ -186,7 +187,7 @@ def _about(
         "licence": corpus.licence,
         "languages": {code: corpus.text_hash(code) for code in corpus.languages},
         "sentences": len(corpus),
-        "documents": len(set(corpora.documents(corpus))),
+        "documents": len(set(parallel.documents(corpus))),
         "pivot": pivot,
         "quick": options.quick,
         "seed": options.seed,

@@ -3,10 +3,10 @@
 import time
 from dataclasses import dataclass, field
 
-from xlx.models import embeddings, loading
 from xlx.report.estimates import Estimate, duration
 from xlx.report.measures import ReportedModel
-from xlx.text.corpora import ParallelCorpus
+from xlx.subjects import loading, states
+from xlx.text.parallel import ParallelCorpus
 
 #: Seconds after which the first estimate, from one batch, is corrected.
 _MINUTE = 60.0
@@ -51,7 +51,7 @@ def read_ahead(
     """
     encoder, n = loading.load(model.name), len(corpus.languages)
     for number, language in enumerate(corpus.languages, start=1):
-        embeddings.embed_corpus(
+        states.embed_corpus(
             encoder, corpus.select([language]), pooling=model.pooling, max_length=max_length
         )
         course.correct(done + course.foreseen.reading[model.label] * number / n)

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from xlx.abx.checkpoint_scores import packed_scores
-from xlx.abx.distractors import standard_masks
-from xlx.core import store
-from xlx.core.settings import current
-from xlx.models import embeddings, loading
-from xlx.models.identity import find, model_files
-from xlx.models.memory import free_bytes, weight_bytes
+from xlx.experiment.abx_scores import packed_scores, standard_masks
 from xlx.report.measures import ReportedModel
 from xlx.report.probed_labels import ProbeSizes, probed_codes
-from xlx.text.corpora import ParallelCorpus
+from xlx.results import store
+from xlx.results.settings import current
+from xlx.subjects import loading, states
+from xlx.subjects.folders import free_bytes, weight_bytes
+from xlx.subjects.identity import find, model_files
+from xlx.text.parallel import ParallelCorpus
 
 #: Sentences of the batch that is timed, and languages whose pairs are.
 _TIMED, _FEW = 64, 6
@@ -157,7 +156,7 @@ def _seconds_a_sentence(
     for every in (_TIMED // 2, _TIMED // 16, 1):  # the first call has to set things up
         sentences = some[::every]
         began = time.perf_counter()
-        embeddings.pooled_states(encoder, ways, limit, [sentences], "position ", lambda n: None)
+        states.pooled_states(encoder, ways, limit, [sentences], "position ", lambda n: None)
         long = (time.perf_counter() - began) / len(set(sentences))
         if every <= _TIMED // 16 and long * _TIMED > _ENOUGH:
             break  # a large model is known by few

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from xlx.abx.checkpoint_scores import MATCHED
+from xlx.experiment.abx_scores import MATCHED
 from xlx.plots import report
 from xlx.report.pivot_alignment import band_kinds, best_layer_rows, kind_of_language, tile_places
 from xlx.report.predicted_tasks import ALIGNMENTS

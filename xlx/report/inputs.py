@@ -4,8 +4,8 @@ import warnings
 from collections.abc import Sequence
 
 from xlx.report.measures import ReportedModel, labelled_apart, reported_model
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.text import origins, parallel
+from xlx.text.parallel import ParallelCorpus
 
 #: Sentences of a quick report.
 QUICK = 50
@@ -45,8 +45,8 @@ def reported_text(
     Errors as of `corpora.load`; ValueError for text in one language alone.
     """
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", corpora.CorpusWarning)
-        corpus = corpora.load(name, languages, drop_duplicates=True)
+        warnings.simplefilter("always", origins.CorpusWarning)
+        corpus = parallel.load(name, languages, drop_duplicates=True)
     if len(corpus.languages) < 2:
         raise ValueError(
             f"{corpus.name} is read in {corpus.languages[0]} alone, and a report compares "

@@ -6,16 +6,16 @@ from itertools import chain, combinations
 import numpy as np
 import pandas as pd
 
-from xlx.abx import discrimination
-from xlx.abx.averages import Average
-from xlx.abx.checkpoint_scores import group_sizes
-from xlx.abx.distractors import length_matched
-from xlx.core import statistics, work
-from xlx.models import embeddings, loading
-from xlx.models.loading import Name
+from xlx.experiment.abx_scores import group_sizes, length_matched
+from xlx.experiment.averages import Average
+from xlx.measures import abx, statistics
 from xlx.report.measures import TOLD, Measured
-from xlx.text import corpora
-from xlx.text.corpora import ParallelCorpus
+from xlx.results import work
+from xlx.subjects import loading, states
+from xlx.subjects.identity import Name
+from xlx.subjects.states import embed_corpus
+from xlx.text import parallel
+from xlx.text.parallel import ParallelCorpus
 
 
 def pair_rows(
@@ -59,8 +59,8 @@ def _pairs_value(
 ) -> dict[str, np.ndarray]:
     model, layer = measured.model, measured.layer
     options = {"pooling": model.pooling, "max_length": max_length}
-    about = embeddings.corpus_about(model.name, corpus, **options)
-    about |= {"layer": layer, "documents": [*corpora.documents(corpus)]}
+    about = states.corpus_about(model.name, corpus, **options)
+    about |= {"layer": layer, "documents": [*parallel.documents(corpus)]}
     return work.result(PAIRS_AT_LAYER, about, model.name, corpus, layer, options)
 
 
@@ -69,9 +69,9 @@ def _pairs(
 ) -> dict[str, np.ndarray]:
     """``score`` ``(n_tasks, n_pairs, 2)``, ``low`` and ``high`` of the mean of both directions."""
     encoder = loading.load(name)
-    states = embeddings.embed_corpus(encoder, corpus, **options).states
-    documents = corpora.documents(corpus)
-    exact = discrimination.exact(
+    states = embed_corpus(encoder, corpus, **options).states
+    documents = parallel.documents(corpus)
+    exact = abx.exact(
         states, layers=[layer], masks={"like length": length_matched(corpus)},
         groups={"documents": documents}, device=encoder.device,
     )  # fmt: skip

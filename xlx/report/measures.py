@@ -1,8 +1,9 @@
 """Tables of a report: what the lenses measure of models on a text, a row an observation.
 
-LD, MD and retrieval are those of `xlx.abx.checkpoint_scores`, with intervals over documents
-(`xlx.abx.averages`), MEXA that of `xlx.report.pivot_alignment`. Of every model one layer is chosen,
-where MD among sentences of like length is highest; languages and pairs are told of at that layer.
+LD, MD and retrieval are those of `xlx.experiment.abx_scores`, with intervals over documents
+(`xlx.experiment.averages`), MEXA that of `xlx.report.pivot_alignment`. Of every model one layer is
+chosen, where MD among sentences of like length is highest; languages and pairs are told of at that
+layer.
 """
 
 import re
@@ -13,16 +14,23 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from xlx.abx import surface
-from xlx.abx.averages import Average, average, averaged_scores, best_layer
-from xlx.abx.checkpoint_scores import MATCHED, CheckpointScores, checkpoint_scores
-from xlx.mexa.measures import PivotScores
-from xlx.models import batching, embeddings, folders, loading
-from xlx.models.identity import find, local_folder, local_series, model_files
-from xlx.models.loading import Name, series_name
-from xlx.models.untrained import untrained_folder
+from xlx.experiment import surface
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, checkpoint_scores
+from xlx.experiment.averages import Average, average, averaged_scores, best_layer
+from xlx.measures.mexa import PivotScores
 from xlx.report.pivot_alignment import pivot_alignment
-from xlx.text.corpora import ParallelCorpus
+from xlx.subjects import folders, identity, loading, states
+from xlx.subjects.identity import (
+    Name,
+    find,
+    identify,
+    local_folder,
+    local_series,
+    model_files,
+    series_name,
+)
+from xlx.subjects.loading import untrained_folder
+from xlx.text.parallel import ParallelCorpus
 
 #: What is told of a model, in this order.
 TOLD = ("LD", "MD", MATCHED, "retrieval")
@@ -70,8 +78,8 @@ def reported_model(name: Name) -> ReportedModel:
     kind = folders.kind_of(folders.load_config(label, folder))
     own = folders.own_pooling(folder)
     usual = "weighted_mean" if kind == "decoder" else "mean"
-    identity = loading.identify(name)
-    pooling = own if own in embeddings.POOLINGS else usual
+    identity = identify(name)
+    pooling = own if own in states.POOLINGS else usual
     label = series_name(identity)
     if _CHECKPOINT.fullmatch(label):
         label = f"{folder.resolve().parent.name}/{label}"
@@ -121,7 +129,7 @@ def before_training(name: Name) -> Name:
         return untrained_folder(name, WEIGHTS_SEED)
     folder = local_folder(name)
     series = local_series(name, folder) if folder is not None else []
-    return series[0] if series and not series[0].step else loading.twin_of(name, WEIGHTS_SEED)
+    return series[0] if series and not series[0].step else identity.twin_of(name, WEIGHTS_SEED)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -215,7 +223,7 @@ def reading_rows(measured: Measured, corpus: ParallelCorpus) -> pd.DataFrame:
     """
     words, n, rows = loading.tokenizer(measured.model.name), len(corpus), []
     for language in corpus.languages:
-        ids, _ = batching.tokenise(
+        ids, _ = states.tokenise(
             words, corpus.sentences[language], limit=None, add_special_tokens=False
         )
         pieces = list(chain.from_iterable(ids["input_ids"]))

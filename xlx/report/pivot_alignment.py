@@ -1,7 +1,7 @@
 """MEXA of every language with the pivot, raw and centred, from the states that LD and MD are of.
 
-`xlx.mexa.coverage` reads a language at a time, so that 200 languages fit; a report holds the states
-of its text anyway, and what a model has read once it does not read again.
+`xlx.experiment.mexa_scores` reads a language at a time, so that 200 languages fit; a report holds
+the states of its text anyway, and what a model has read once it does not read again.
 """
 
 from collections.abc import Mapping
@@ -9,14 +9,16 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from xlx import mexa
-from xlx.core import languages, work
-from xlx.mexa import measures
-from xlx.mexa.measures import PivotScores
-from xlx.mexa.prediction import BANDS
-from xlx.models import embeddings, loading
-from xlx.models.loading import Name
-from xlx.text.corpora import ParallelCorpus
+from xlx.experiment import topics
+from xlx.experiment.topics import BANDS
+from xlx.measures import mexa
+from xlx.measures.mexa import PivotScores
+from xlx.results import ledger, work
+from xlx.subjects import loading, states
+from xlx.subjects.identity import Name
+from xlx.subjects.states import embed_corpus
+from xlx.text import languages
+from xlx.text.parallel import ParallelCorpus
 
 
 def pivot_alignment(
@@ -27,7 +29,7 @@ def pivot_alignment(
     Centred: each language without its mean (`mexa.measures.without_offset`). Options (``pooling``,
     ``max_length``) and errors as of `embeddings.embed_corpus` and `mexa.measures.scores`.
     """
-    about = embeddings.corpus_about(name, corpus, **options) | {"pivot": pivot}
+    about = states.corpus_about(name, corpus, **options) | {"pivot": pivot}
     value = work.result(PIVOT_ALIGNMENT, about, name, corpus, pivot, options)
     others = tuple(code for code in corpus.languages if code != pivot)
     return {
@@ -43,15 +45,15 @@ def _aligned(
     name: Name, corpus: ParallelCorpus, pivot: str, options: Mapping[str, object]
 ) -> dict[str, np.ndarray]:
     """What `PivotScores` keep, of both ways to take the states."""
-    states = embeddings.embed_corpus(loading.load(name), corpus, **options).states
+    states = embed_corpus(loading.load(name), corpus, **options).states
     value = {}
-    for way, moved in (("raw", states), ("centred", measures.without_offset(states))):
-        scores = measures.scores(moved, pivot)
+    for way, moved in (("raw", states), ("centred", mexa.without_offset(states))):
+        scores = mexa.scores(moved, pivot)
         value |= {f"{way} hits": scores.hits, f"{way} only rival": scores.only_rival}
     return value
 
 
-def _scores_apart(stored: work.Value, computed: work.Value) -> float:
+def _scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     """The largest difference of a score: a single sentence may tie on another processor."""
     hits = [name for name in stored if name.endswith("hits")]
     if stored.keys() != computed.keys() or any(
@@ -77,7 +79,7 @@ def coverage_rows(label: str, scores: Mapping[str, PivotScores]) -> pd.DataFrame
         for states, of in scores.items()
         for how in ("max", "mean")
     )
-    table = table.assign(model=label, band=mexa.bands(table["mu"]))
+    table = table.assign(model=label, band=topics.bands(table["mu"]))
     for place, what in enumerate(("name", "family", "script")):
         table[what] = [kind_of_language(code)[place] for code in table["language"]]
     first = ["model", "language", "name", "family", "script", "pivot", "states", "layers"]

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xlx.core import statistics
-from xlx.core.languages import base_code
-from xlx.mexa.controls import score_bags
-from xlx.mexa.estimates import read_tasks
+from xlx.experiment.mexa_scores import score_bags
+from xlx.measures import statistics
 from xlx.report.measures import Measured, ReportedModel
 from xlx.text import downstream
-from xlx.text.corpora import ParallelCorpus
+from xlx.text.downstream import read_tasks
 from xlx.text.files import TextError
+from xlx.text.languages import base_code
+from xlx.text.parallel import ParallelCorpus
 
 #: With fewer languages beside the pivot a line and its error say nothing.
 LEAST_LANGUAGES = 5

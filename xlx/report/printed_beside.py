@@ -9,11 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from xlx.abx.checkpoint_scores import CheckpointScores
-from xlx.abx.experiments import PAIRINGS, printed_results
-from xlx.core import statistics
-from xlx.mexa.published import MexaTables
+from xlx.experiment.abx_scores import CheckpointScores
+from xlx.measures import statistics
 from xlx.report.measures import Measured
+from xlx.results import paths
 
 _ABX = "de Seyssel et al. (2025)"
 _MEXA = "Kargaran et al. (2025)"
@@ -28,7 +27,8 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
     interval (of correlations, by resampling languages; else, over the languages of the text),
     ``differs``. Of correlations there is none here with fewer than four languages.
     """
-    rows = [*_correlations(measured.raw), *_means(measured)]
+    there = paths.PUBLISHED.is_dir()  # shipped by the repository, not by the package alone
+    rows = [*_correlations(measured.raw), *_means(measured)] if there else []
     columns = ["quantity", "paper", "place", "printed_of", "printed", "here", "low", "high",
                "differs"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns).assign(model=measured.model.label)[
@@ -38,9 +38,14 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
 
 def _correlations(scores: CheckpointScores) -> Iterator[tuple]:
     """Of LD with MD, and MD with retrieval, over pairs of languages (ABX, sections 4.1, 4.2)."""
-    printed = printed_results()
-    wanted = {"abx_t07": ("LD", "MD", False, False, "4.2")}
-    wanted |= {claim: ("MD", "retrieval", *last, "4.1") for *last, claim in PAIRINGS.values()}
+    file = paths.PUBLISHED / "abx" / "text_results.csv"
+    printed = pd.read_csv(file, index_col="claim_id")["value"]
+    wanted = {
+        "abx_t07": ("LD", "MD", False, False, "4.2"),
+        "abx_t01": ("MD", "retrieval", False, False, "4.1"),
+        "abx_t02": ("MD", "retrieval", True, True, "4.1"),
+        "abx_t03": ("MD", "retrieval", False, True, "4.1"),
+    }
     differs = f"pairs of {len(set(sum(scores.scores.pairs, ())))} languages, not of 36; other text"
     for claim, (one, other, *last, section) in wanted.items():
         table = pd.DataFrame(scores.scores.pairs, columns=["language_1", "language_2"])
@@ -60,9 +65,11 @@ def _correlations(scores: CheckpointScores) -> Iterator[tuple]:
 
 def _means(measured: Measured) -> Iterator[tuple]:
     """Mean MEXA score over languages, of each model of Table 1 on FLORES, and their mean."""
-    p, raw = MexaTables(), measured.mexa["raw"]
+    raw, file = measured.mexa["raw"], paths.PUBLISHED / "mexa" / "table1_performance_and_mexa.csv"
+    printed = pd.read_csv(file).query("group == 'FLORES'").set_index("item")
+    n_printed = int(printed.loc["mu_Max", "n_languages"].dropna().iloc[0])
     differs = (
-        f"{len(raw.languages)} languages, not {p.sizes['FLORES', 'mu_Max']}; "
+        f"{len(raw.languages)} languages, not {n_printed}; "
         f"{raw.hits.shape[-1]} sentences of this text, not 100 of FLORES-200 (MEXA falls with "
         f"more); {measured.model.pooling.replace('_', ' ')} of subwords"
     )
@@ -72,7 +79,7 @@ def _means(measured: Measured) -> Iterator[tuple]:
         if len(by_language) > 2:
             error = by_language.std(ddof=1) / np.sqrt(len(by_language))
             low, high = statistics.interval(mean, error)
-        for model, value in p.table_1.loc[("FLORES", row)].items():
+        for model, value in printed.loc[row].set_index("model")["value"].items():
             of = "mean of the nine" if model == "AVG" else model
             yield (f"mean MEXA score, {how} over layers", _MEXA, "Table 1", of, float(value),
                    float(mean), float(low), float(high), differs)  # fmt: skip

@@ -1,8 +1,8 @@
 """Parts of speech and topics: what a linear probe reads off the layer that a report chooses.
 
-Parts of speech are learnt and tested in each language (`xlx.abx.probing`, on Universal
-Dependencies), topics learnt in English and tested in every language (`xlx.mexa.topics`, SIB-200):
-so the second asks also whether what was learnt in English holds elsewhere.
+Parts of speech are learnt and tested in each language (`xlx.experiment.probing`, on Universal
+Dependencies), topics learnt in English and tested in every language (`xlx.experiment.topics`,
+SIB-200): so the second asks also whether what was learnt in English holds elsewhere.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from xlx.abx import probing
-from xlx.abx.probe_setup import ProbeSetup
-from xlx.core import statistics
-from xlx.mexa import topics
-from xlx.models import probes
+from xlx.experiment import probing, topics
+from xlx.experiment.probing import ProbeSetup
+from xlx.measures import probe_training, statistics
 from xlx.report.measures import Measured
 from xlx.report.pivot_alignment import kind_of_language
 from xlx.report.predicted_tasks import text_codes
-from xlx.text import shipped
-from xlx.text.corpora import ParallelCorpus
+from xlx.text import files
+from xlx.text.parallel import ParallelCorpus
 
 #: What is probed → how it is called in the catalogue of the labelled data.
 PROBED = {"parts of speech": "POS", "topics": "TOPIC"}
@@ -33,7 +31,7 @@ class ProbeSizes:
 
     words: tuple[int, int, int] = (600, 150, 600)
     topic_sentences: int | None = None
-    seeds: tuple[int, ...] = probes.SEEDS
+    seeds: tuple[int, ...] = probe_training.SEEDS
 
 
 #: Of a quick report.
@@ -42,7 +40,7 @@ FEW_LABELS = ProbeSizes((300, 100, 300), 100, (0, 1))
 
 def probed_codes(corpus: ParallelCorpus) -> dict[str, dict[str, str]]:
     """What is probed → code of the labelled data → code of the text, of languages in both."""
-    labelled, codes = shipped.catalogue("labelled"), text_codes(corpus)
+    labelled, codes = files.catalogue("labelled"), text_codes(corpus)
     return {
         what: {
             code: codes[code]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from xlx.abx import surface
+from xlx.experiment import surface
 from xlx.report.language_pairs import pair_rows, retrieval_rows
 from xlx.report.measures import (
     UNTRAINED,
@@ -23,7 +23,7 @@ from xlx.report.pivot_alignment import coverage_rows
 from xlx.report.predicted_tasks import task_fits, task_points
 from xlx.report.printed_beside import printed_rows
 from xlx.report.probed_labels import ProbeSizes, probe_rows
-from xlx.text.corpora import ParallelCorpus
+from xlx.text.parallel import ParallelCorpus
 
 #: Table → the words that head it. The last three are there where they are asked for.
 HEADINGS = {

@@ -6,9 +6,9 @@ about paragraphs, dependency trees (`trees`), published scores of models on task
 Every loader reads local files, says which file and line is wrong, and runs no foreign code.
 """
 
-from xlx.text.corpora import ParallelCorpus
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus
 from xlx.text.questions import Questions
 
 __all__ = ["Examples", "ParallelCorpus", "Questions", "TextError"]

@@ -22,18 +22,17 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from xlx.core import checks
-from xlx.core.languages import LANGUAGES, parse_tag
+from xlx.results import checks, paths
 from xlx.text.files import TextError
+from xlx.text.languages import LANGUAGES, parse_tag
 
 SCORE_COLUMNS = ("task", "model", "language", "score", "stderr", "n")
-
 #: Names of tasks in lm-evaluation-harness, and the part of them that is the language. The English
 #: part of m-ARC is ARC-Challenge itself, of which the others are translations.
 _TASKS = {
@@ -42,14 +41,11 @@ _TASKS = {
     "m-ARC": re.compile(r"arc_([a-z]{2}|challenge)"),
 }
 _ENGLISH = {"challenge": "en"}
-
 #: The measure of a task: for ARC the harness reports both, and its papers the normalised one.
 _METRICS = {"Belebele": "acc", "m-MMLU": "acc", "m-ARC": "acc_norm"}
-
 #: Codes with several texts in FLORES-200, and the labels that Belebele adds to it.
 _SEVERAL = {"ace", "ar", "bjn", "fa", "kr", "ks", "min", "taq", "zh"}
 _ROMANISED = {"bn_Latn", "hi_Latn", "ne_Latn", "si_Latn", "ur_Latn"}
-
 #: The bare code of a language is that of this label.
 _CHOSEN = {language.flores: code for code, language in LANGUAGES.items()}
 
@@ -299,3 +295,15 @@ def _count(value: object, where: str) -> object:
     if isinstance(value, bool) or not number.is_integer() or number < 1:
         raise TextError(f"{where}: n is {value!r}; it must be a number of questions.")
     return int(number)
+
+
+# --- the task -------------------------------------------------------------------------------------
+
+
+def read_tasks(files: Sequence[str]) -> pd.DataFrame:
+    """Scores of tasks from results of lm-evaluation-harness or CSVs, below the repository."""
+    tables = [
+        (read_csv if str(file).endswith(".csv") else read_results)(paths.ROOT / file)
+        for file in files
+    ]
+    return pd.concat(tables, ignore_index=True)

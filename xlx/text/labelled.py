@@ -1,55 +1,401 @@
-"""Labelled data: words with tags, pairs of sentences with a relation, sentences with a topic.
+"""Public layouts of labelled data: IOB2, and the tables of XNLI, PAWS-X and SIB-200.
 
-`load_labelled` is the one way in. A subset of each source is shipped in ``data/labelled``
-(`shipped.catalogue` says what it holds); ``path=`` reads a local copy of the full set in its public
-layout, a folder that holds these files at any depth:
-
-============ ===== ================================================== ==============================
-source       task  what                                               files of a local copy
-============ ===== ================================================== ==============================
-``ud``       POS   Universal Dependencies (Nivre et al. 2020)         ``de_gsd-ud-train.conllu``
-``pud``      POS   Parallel UD: the same sentences in all, test only  ``de_pud-ud-test.conllu``
-``wikiann``  NER   WikiAnn (Pan et al. 2017; Rahimi et al. 2019)      ``train-de.tsv``, ``de/train``
-``uner``     NER   Universal NER (Mayhew et al. 2024)                 ``hr_set-ud-train.iob2``
-``xnli``     NLI   XNLI (Conneau et al. 2018)                         ``xnli.dev.tsv``,
-                                                                      ``dev-de.tsv``,
-                                                                      ``multinli.train.de.tsv``
-``xnli-dev`` NLI   more of XNLI's dev part to train on, shipped alone
-``xnli-whole``     all of XNLI in 15 languages, split by premise, shipped alone
-``sick``     NLI   SICK (Marelli et al. 2014) and translations, shipped alone
-``pawsx``    PI    PAWS-X (Yang et al. 2019)                          ``dev-de.tsv``,
-                                                                      ``de/dev_2k.tsv``,
-                                                                      ``de/translated_train.tsv``
-``sib200``   TOPIC SIB-200 (Adelani et al. 2024), of FLORES-200       ``deu_Latn/train.tsv``
-============ ===== ================================================== ==============================
-
-UD's former names (``de-ud-dev.OLD201604.conllu``) are read too. "validation" is what the public
-sets call ``dev``. What is done to the data is told in `conllu_files` and `labelled_files`. Anything
-out of order is a TextError with file and line.
+Every reader takes the lines of a file and ``where`` (its name), which opens every error with the
+number of the line. What is done to the data: UNER's OTH counts as O, since WikiAnn has no such
+entity; ``I-X`` that continues no X is read as ``B-X``, as conlleval does, and counted; rows of
+PAWS-X without a label, or with nothing or a placeholder ("NS", "NA") for a sentence, are left out
+and counted, as its authors count them.
 """
 
+import csv
 import hashlib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from xlx.core import checks
-from xlx.text import conllu_files, labelled_files, shipped
-from xlx.text import labelled_sources as sources
-from xlx.text.conllu_files import UPOS
+from xlx.results import checks
+from xlx.text import files, trees
 from xlx.text.examples import Examples
-from xlx.text.files import TextError, decode
-from xlx.text.labelled_files import LABELS, NER, NLI, PI, TOPICS
-from xlx.text.labelled_sources import SPLITS, codes_of
+from xlx.text.files import TextError, catalogue, decode, files_below, single_file
+from xlx.text.languages import LANGUAGES, base_code, parse_tag
+from xlx.text.parallel import keys_of, language_code
 from xlx.text.parallel_sets import Rows, common, shortest
+from xlx.text.trees import UPOS, comment, sentence_blocks
 
-__all__ = [
-    "LABELS", "NER", "NLI", "PI", "SPLITS", "TOPICS", "UPOS", "Tagged", "about_labelled",
-    "codes_of", "load_labelled", "of_public_part", "parallel_examples",
-]  # fmt: skip
+#: IOB2 tags of the three entities that WikiAnn has.
+NER: tuple[str, ...] = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")
+NLI: tuple[str, ...] = ("entailment", "neutral", "contradiction")
+#: Paraphrase identification; 0 and 1 in the files of PAWS-X.
+PI: tuple[str, ...] = ("different", "paraphrase")
+#: The seven topics of SIB-200.
+TOPICS: tuple[str, ...] = (
+    *("entertainment", "geography", "health", "politics", "science/technology", "sports"),
+    "travel",
+)
+LABELS = {"POS": UPOS, "NER": NER, "NLI": NLI, "PI": PI, "TOPIC": TOPICS}
+#: Entities of UNER that are none of WikiAnn's three.
+_NO_ENTITY = {"B-OTH", "I-OTH", "B-OTHER", "I-OTHER"}
+#: Labels of pairs as public files write them: MultiNLI in the translations that come with XNLI,
+#: and PAWS-X.
+_PUBLIC_LABELS = {"contradictory": "contradiction", "0": "different", "1": "paraphrase"}
+#: What stands in PAWS-X for a sentence that was not translated, casefolded, and for no label.
+_NO_SENTENCE = {"", "ns", "na"}
+_NO_LABEL = {"", "NA"}
+#: Texts of one or two sides, their labels, ids.
+Columns = tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]
+
+
+def read_iob2(
+    lines: Sequence[str],
+    where: str,
+    *,
+    columns: int = 2,
+    language: str = "",
+    split: str | None = None,
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...], int]]:
+    """The sentences of an IOB2 file: id, words, entity tags, and how many tags were repaired.
+
+    ``columns``: 2 (word, tag; WikiAnn and the shipped files) or 5 (number, word, tag, a second tag,
+    annotator; UNER). With ``language``, the prefix ``de:`` of the words of the original WikiAnn is
+    taken off, and no line is a comment. ``split``: only sentences with the comment ``# split = …``.
+
+    Raises TextError, with the line, for a wrong number of columns, an unknown tag, an empty word,
+    words of UNER not numbered 1, 2, 3, and for a file without sentences.
+    """
+    prefix = f"{language}:"
+    if not (language and all(line.startswith(prefix) for line in lines if line.strip())):
+        prefix = ""
+    for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
+        if language:  # nothing is a comment there: a line that looks like one lacks its tag
+            first, rows, comments = first - len(comments), [*comments, *rows], []
+        words: list[str] = []
+        tags: list[str] = []
+        repaired = 0
+        for line, row in enumerate(rows, first):
+            place = f"{where}, line {line}"
+            cells = _checked(row.split("\t"), columns, place)
+            if columns == 5 and cells.pop(0) != str(len(words) + 1):
+                raise TextError(f"{place}: this is not word {len(words) + 1} of its sentence.")
+            word, tag = cells[0].removeprefix(prefix), cells[1]
+            tag = "O" if tag in _NO_ENTITY else tag
+            if tag not in NER:
+                raise TextError(f"{place}: the tag {tag!r} is none of {' '.join(NER)}.")
+            if not word.strip():
+                raise TextError(f"{place}: a tag without a word.")
+            if tag[0] == "I" and (not tags or tags[-1][1:] != tag[1:]):
+                tag, repaired = f"B{tag[1:]}", repaired + 1
+            words.append(word)
+            tags.append(tag)
+        if not words:
+            raise TextError(f"{where}, line {first}: a sentence without words.")
+        name = comment(comments, "sent_id") or comment(comments, "id") or str(number)
+        yield name, tuple(words), tuple(tags), repaired
+
+
+def _checked(cells: list[str], n: int, place: str) -> list[str]:
+    """The cells of a row, if there are n."""
+    if len(cells) != n:
+        withheld = " XTREME withholds the labels of its test files; the original sets have them."
+        raise TextError(
+            f"{place}: {len(cells)} columns, not {n}, parted by tabs."
+            + withheld * (n <= 3 and len(cells) == n - 1)
+        )
+    return cells
+
+
+def _rows(lines: Sequence[str], where: str, n: int, start: int) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of the lines from ``start`` (from 1) on, ``n`` cells each."""
+    for line, row in enumerate(lines[start - 1 :], start):
+        yield line, _checked(row.split("\t"), n, f"{where}, line {line}")
+
+
+def _pairs(
+    rows: Iterable[tuple[int, str, str, str, str]], where: str, labels: tuple[str, ...]
+) -> Columns:
+    """Columns of rows (line, id, first, second, label), checked."""
+    pairs = []
+    for line, name, first, second, label in rows:
+        label = _PUBLIC_LABELS.get(label, label)
+        if label not in labels:
+            some = ", ".join(labels) + " (0, 1)" * (labels == PI)
+            raise TextError(f"{where}, line {line}: {label!r} is none of {some}.")
+        if not (first.strip() and second.strip()):
+            raise TextError(f"{where}, line {line}: an empty sentence.")
+        pairs.append((first, second, label, name))
+    if not pairs:
+        raise TextError(f"{where} has no pair of this language and split.")
+    return tuple(zip(*pairs, strict=True))
+
+
+def read_xnli(lines: Sequence[str], where: str, language: str) -> Columns:
+    """The pairs of a file of XNLI in one of its three public layouts, told apart by the header."""
+    header = lines[0].split("\t")
+    if header == ["premise", "hypo", "label"]:  # XNLI-MT-1.0
+        rows = ((line, str(line - 1), *row) for line, row in _rows(lines, where, 3, 2))
+    elif "gold_label" not in header:  # XTREME: three columns, no header
+        rows = _of_xtreme(lines, where)
+    else:  # XNLI-1.0: all languages in one file
+        names = ("language", "pairID", "sentence1", "sentence2", "gold_label")
+        if missing := [name for name in names if name not in header]:
+            raise TextError(f"{where}, line 1: the header lacks {', '.join(missing)}.")
+        code, *places = map(header.index, names)
+        rows = (
+            (line, *(row[i] for i in places))
+            for line, row in _rows(lines, where, len(header), 2)
+            if row[code] == language
+        )
+    return _pairs(rows, where, NLI)
+
+
+def read_pawsx(lines: Sequence[str], where: str, untranslated: bool = False) -> tuple[Columns, int]:
+    """The pairs of a file of PAWS-X or of XTREME's copy, and how many rows were left out.
+
+    With ``untranslated``, pairs with a placeholder for a sentence are kept.
+    """
+    if lines[0].split("\t") == ["id", "sentence1", "sentence2", "label"]:
+        rows = [(line, *row) for line, row in _rows(lines, where, 4, 2)]
+    else:
+        rows = list(_of_xtreme(lines, where))
+    missing = {""} if untranslated else _NO_SENTENCE
+    whole = [
+        row
+        for row in rows
+        if row[-1].strip() not in _NO_LABEL
+        and not {text.strip().casefold() for text in row[2:4]} & missing
+    ]
+    if rows and not whole:
+        raise TextError(f"{where}: no row has both sentences and a label.")
+    return _pairs(whole, where, PI), len(rows) - len(whole)
+
+
+def _of_xtreme(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str, str, str]]:
+    """Rows of XTREME's copies: no header, ids are line numbers, sentences as `csv` writes them."""
+    for line, row in _rows(lines, where, 3, 1):
+        yield line, str(line), *map(_unquoted, row)
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the quotation marks of the ``csv`` module; as it is where they are its own."""
+    inner = re.fullmatch('"((?:[^"]|"")*)"', cell)
+    return inner[1].replace('""', '"') if inner else cell
+
+
+def read_sib200(lines: Sequence[str], where: str) -> Columns:
+    """Sentences, topics and ids of a file of SIB-200, whose fields are as `csv` writes them.
+
+    Raises TextError, with the line, for another header, another number of columns, quotation marks
+    that do not close, an unknown topic, an id that is no number or comes twice, an empty sentence,
+    and for a file without sentences.
+    """
+    header = ["index_id", "category", "text"]
+    if lines[0].split("\t") != header:
+        raise TextError(f"{where}, line 1: the header is not {', '.join(header)}.")
+    rows: dict[str, tuple[str, str]] = {}
+    for number, line in enumerate(lines[1:], 2):
+        place = f"{where}, line {number}"
+        try:
+            (cells,) = csv.reader([line], delimiter="\t", strict=True) if line else ([],)
+        except csv.Error as error:
+            raise TextError(f"{place}: {error}.") from None
+        name, topic, sentence = _checked(cells, 3, place)
+        if not name.isdecimal():
+            raise TextError(f"{place}: the id {name!r} is no number.")
+        if name in rows:
+            raise TextError(f"{place}: the id {name} comes twice.")
+        if topic not in TOPICS:
+            raise TextError(f"{place}: the topic {topic!r} is none of {', '.join(TOPICS)}.")
+        if not sentence.strip():
+            raise TextError(f"{place}: an empty sentence.")
+        rows[name] = (sentence, topic)
+    if not rows:
+        raise TextError(f"{where} has no sentences.")
+    sentences, topics = zip(*rows.values(), strict=True)
+    return sentences, None, topics, tuple(rows)
+
+
+SPLITS: tuple[str, ...] = ("train", "validation", "test")
+#: What the public files call a split.
+_PARTS = {"train": "train", "validation": "dev", "test": "test"}
+#: Labels of FLORES-200 and SIB-200 under which the text of another language stands: Standard
+#: Moroccan Tamazight, not Central Atlas Tamazight (Kargaran et al. 2023, as in `corpora`).
+_MISNAMED = {"tzm_Tfng": "zgh_Tfng"}
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a source comes from, and how the files of a local copy are called.
+
+    ``files`` is a regular expression for their names, or paths; ``only`` the splits that there
+    are, if not all. A source without a ``layout`` is shipped alone; one that was ``selected_from``
+    another, too.
+    """
+
+    task: str
+    url: str
+    layout: str
+    files: str = ""
+    only: tuple[str, ...] = SPLITS
+    selected_from: str = ""
+
+
+_UD = "universaldependencies.org, github.com/UniversalDependencies"
+_XNLI = "github.com/facebookresearch/XNLI"
+_SOURCES = {
+    "ud": _Source(
+        "POS", _UD, "UD_German-GSD/de_gsd-ud-train.conllu",
+        files=r"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
+    ),
+    "pud": _Source(
+        "POS", _UD, "UD_German-PUD/de_pud-ud-test.conllu",
+        files=r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu", only=("test",),
+    ),
+    "wikiann": _Source(
+        "NER", "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
+        "train-de.tsv (XTREME) or de/train (WikiAnn)",
+        files=r"{part}-{language}\.tsv|(.*/)?{language}/{part}",
+    ),
+    "uner": _Source(
+        "NER", "universalner.org, github.com/UniversalNER",
+        "UNER_Croatian-SET/hr_set-ud-train.iob2", files=r"{language}_[a-z0-9]+-ud-{part}\.iob2",
+    ),
+    "xnli": _Source(
+        "NLI", _XNLI,
+        "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); to "
+        "train, multinli.train.de.tsv (XNLI-MT-1.0)",
+        files=r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
+    ),
+    "xnli-dev": _Source("NLI", _XNLI, "dev-de.tsv (XTREME)", only=("train",), selected_from="xnli"),
+    "xnli-whole": _Source(
+        "NLI", _XNLI, "dev-de.tsv and test-de.tsv (XTREME)", only=("train", "test"),
+        selected_from="xnli",
+    ),
+    "sick": _Source("NLI", "SICK (Marelli et al. 2014) and its translations", ""),
+    "pawsx": _Source(
+        "PI", "github.com/google-research-datasets/paws",
+        "de/dev_2k.tsv and de/test_2k.tsv (PAWS-X) or dev-de.tsv and test-de.tsv (XTREME); to "
+        "train, en/train.tsv, de/translated_train.tsv (PAWS-X) or train-en.tsv (XTREME)",
+        files=r"{part}-{language}\.tsv|(.*/)?{language}/{published}\.tsv",
+    ),
+    "sib200": _Source(
+        "TOPIC", "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
+        "deu_Latn/train.tsv, dev.tsv and test.tsv",
+    ),
+}  # fmt: skip
+_DEFAULTS = {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "PI": "pawsx", "TOPIC": "sib200"}
+
+
+def resolved(
+    task: str, language: str, split: str, source: str | None, path: str | Path | None
+) -> tuple[str, str]:
+    """Code of the language and source that `load_labelled` is asked for; its errors."""
+    if task not in LABELS:
+        raise TextError(f"There is no task {task!r}; there are {', '.join(LABELS)}.")
+    if split not in SPLITS:
+        raise TextError(f"There is no split {split!r}; there are {', '.join(SPLITS)}.")
+    # Only SIB-200 has several varieties of a language.
+    language = language_code(language, parse_tag if task == "TOPIC" else base_code)
+    if source is None:
+        source = _DEFAULTS[task]
+        if task == "NER" and path is None:
+            rows = files.catalogue("labelled").query("task == 'NER' and language == @language")
+            source = "uner" if set(rows["source"]) == {"uner"} else source
+    about = _SOURCES.get(source)
+    if about is None or about.task != task:
+        some = ", ".join(name for name in _SOURCES if _SOURCES[name].task == task)
+        raise TextError(f"There is no source {source!r} for {task}; there is {some}.")
+    if split not in about.only:
+        only = " and ".join(about.only)
+        raise TextError(
+            f"{source} has no {split} part, only {only}; take source={_DEFAULTS[task]!r}."
+        )
+    if path is not None and about.selected_from:
+        raise TextError(
+            f"{source} is a selection of {about.selected_from} that is shipped alone; leave path= "
+            f"out, or read a local copy as source={about.selected_from!r}."
+        )
+    if path is not None and not about.layout:
+        raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
+    return language, source
+
+
+def how_to_get(source: str) -> str:
+    """What to do where something is not shipped or not found."""
+    about = _SOURCES[source]
+    if about.selected_from:
+        return f"It is a selection of {about.selected_from}. {how_to_get(about.selected_from)}"
+    if not about.layout:
+        return f"It is {about.url}, shipped whole."
+    return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
+
+
+def find_file(path: Path, source: str, language: str, split: str) -> Path:
+    """The one file of a source below ``path``; of several, that of the treebank that is shipped."""
+    part = _PARTS[split]
+    published = "(translated_)?train" if split == "train" else f"{part}_2k"
+    names = _SOURCES[source].files.format(language=language, part=part, published=published)
+    same = catalogue("labelled").query("source == @source and language == @language")
+    treebanks = set(same["treebank"])
+
+    def fits(file: Path) -> bool:
+        named = re.fullmatch(names, file.name) or re.fullmatch(names, file.as_posix())
+        return bool(named) and file.is_file()
+
+    what = f"{split} part of {source} in {language}"
+    files = files_below(path.absolute(), fits, what, how_to_get(source))
+    return single_file([x for x in files if x.parent.name in treebanks] or files, f"the {what}")
+
+
+def label_of(file: str | Path) -> str:
+    """The label of FLORES-200 in the name of a shipped file: "sib200/deu_Latn.tsv.xz"."""
+    return Path(file).name.split(".")[0]
+
+
+def codes_of(labels: Iterable[str]) -> dict[str, str]:
+    """The code of each language of SIB-200, in order, and its label there.
+
+    As in `corpora`: the bare code for the variety of `languages.LANGUAGES` or the only one, else
+    with script. ``tzm_Tfng`` counts as ``zgh_Tfng``, as in the text of FLORES-200 that is shipped.
+    """
+    named = {_MISNAMED.get(label, label): label for label in labels}
+    chosen = {code: x.flores for code, x in LANGUAGES.items() if x.flores in named}
+    codes = keys_of(named, chosen, "sib200")
+    return {code: named[tag] for code, tag in codes.items()}
+
+
+def variety(language: str, labels: dict[str, str]) -> str | None:
+    """The code among those of ``labels`` (code to label) that a code or a label means."""
+    if language in labels:
+        return language
+    spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
+    spelled |= {parse_tag(label): code for code, label in labels.items()}
+    return spelled.get(language)
+
+
+def find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
+    """Code and file in SIB-200 as it is published: a folder a language, named by its label."""
+    files: dict[str, Path] = {}
+    for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
+        label = file.parent.name
+        try:
+            parse_tag(label)
+        except ValueError:
+            continue
+        if label in files:
+            raise TextError(
+                f"{path} has {label} twice ({files[label]}, {file}); give the folder of one."
+            )
+        files[label] = file
+    labels = codes_of(files)
+    code = variety(language, labels)
+    if code is None:
+        raise TextError(
+            f"{path} has no {split} part of sib200 in {language}. {how_to_get('sib200')}"
+        )
+    return code, files[labels[code]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +465,7 @@ def load_labelled(
     Raises TextError (a ValueError) for what there is not, for malformed files (with file and line)
     and for a shipped file that was changed; FileNotFoundError where there is no folder ``path``.
     """
-    language, source = sources.resolved(task, language, split, source, path)
+    language, source = resolved(task, language, split, source, path)
     if untranslated and (path is None or source != "pawsx"):
         raise TextError(
             "untranslated pairs are in local copies of PAWS-X alone: none are shipped, and other "
@@ -128,7 +474,7 @@ def load_labelled(
     if path is None:
         return _load_shipped(task, source, language, split)
     if not Path(path).is_dir():
-        raise FileNotFoundError(f"There is no folder {path}. {sources.how_to_get(source)}")
+        raise FileNotFoundError(f"There is no folder {path}. {how_to_get(source)}")
     return _load_local(task, source, language, split, Path(path), untranslated)
 
 
@@ -140,7 +486,7 @@ def about_labelled(
     Part of the identity of results, so the subsets of XNLI have the hash of a file with nothing but
     them, as they were once shipped. Parameters and errors as `load_labelled`.
     """
-    language, source = sources.resolved(task, language, split, source, None)
+    language, source = resolved(task, language, split, source, None)
     row = _entry(source, language, split)
     return {"file": row["identity"] or row["sha256"], "split": split}
 
@@ -182,19 +528,19 @@ def parallel_examples(
 def _entry(source: str, language: str, split: str) -> dict[str, Any]:
     """The row of the catalogue that has a split."""
     if source == "sib200":
-        rows = shipped.catalogue("labelled").query("source == @source")
-        tags = {row.language: sources.label_of(row.file) for row in rows.itertuples()}
-        language = sources.variety(language, tags) or language
-    row = shipped.entry("labelled", sources.how_to_get(source), source=source, language=language)
+        rows = files.catalogue("labelled").query("source == @source")
+        tags = {row.language: label_of(row.file) for row in rows.itertuples()}
+        language = variety(language, tags) or language
+    row = files.entry("labelled", how_to_get(source), source=source, language=language)
     if not row[split]:
         what = f"No {split} part of {source} is shipped in {language}, only in English."
-        raise TextError(f"{what} {sources.how_to_get(source)}")
+        raise TextError(f"{what} {how_to_get(source)}")
     return row
 
 
 def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Examples:
     row = _entry(source, language, split)
-    lines, where = shipped.lines_of("labelled", row), row["file"]
+    lines, where = files.lines_of("labelled", row), row["file"]
     name = f"{source} {row['language']} {split}", row["language"]
     if task in ("POS", "NER"):
         return _tagged(*name, _sentences(task, lines, where, split=split))
@@ -211,26 +557,24 @@ def _load_local(
     task: str, source: str, language: str, split: str, path: Path, untranslated: bool
 ) -> Tagged | Examples:
     if source == "sib200":
-        language, file = sources.find_variety(path, language, split)
+        language, file = find_variety(path, language, split)
     else:
-        file = sources.find_file(path, source, language, split)
+        file = find_file(path, source, language, split)
     lines, where = decode(file.read_bytes(), str(file)), str(file)
     if not any(line.strip() for line in lines):
         raise TextError(f"{where} is empty; fetch it again.")
     name = f"{source} {language} {split}", language
     if source == "sib200":
-        return _examples(*name, task, labelled_files.read_sib200(lines, where))
+        return _examples(*name, task, read_sib200(lines, where))
     if source == "xnli":
-        return _examples(*name, task, labelled_files.read_xnli(lines, where, language))
+        return _examples(*name, task, read_xnli(lines, where, language))
     if source == "pawsx":
-        return _examples(*name, task, *labelled_files.read_pawsx(lines, where, untranslated))
+        return _examples(*name, task, *read_pawsx(lines, where, untranslated))
     options = {"uner": {"columns": 5}, "wikiann": {"language": language}}.get(source, {})
     return _tagged(*name, _sentences(task, lines, where, **options))
 
 
-def _examples(
-    name: str, language: str, task: str, columns: labelled_files.Columns, left_out: int = 0
-) -> Examples:
+def _examples(name: str, language: str, task: str, columns: Columns, left_out: int = 0) -> Examples:
     first, second, labels, ids = columns
     classes = LABELS[task]
     places = np.array([classes.index(label) for label in labels])
@@ -240,10 +584,10 @@ def _examples(
 def _sentences(task: str, lines: list[str], where: str, **options: Any) -> Iterable[tuple]:
     """Id, words, tags and number of repaired tags of each sentence of a file."""
     if task == "NER":
-        return labelled_files.read_iob2(lines, where, **options)
+        return read_iob2(lines, where, **options)
     return (
         (read.id, tuple(w.form for w in read.words), tuple(w.upos for w in read.words), 0)
-        for read in conllu_files.read_conllu(lines, where, **options)
+        for read in trees.read_conllu(lines, where, **options)
     )
 
 

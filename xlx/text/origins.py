@@ -18,8 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from xlx.core import paths, progress
-from xlx.core.languages import LANGUAGES
+from xlx.results import paths, progress
 from xlx.text.files import (
     TextError,
     broken,
@@ -31,6 +30,7 @@ from xlx.text.files import (
     tsv,
     with_ids,
 )
+from xlx.text.languages import LANGUAGES
 
 #: Verses of fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
 _VERSE = re.compile(r"(?:[\W_]*[^\W_]){3}")

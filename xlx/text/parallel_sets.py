@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from xlx.core import checks
+from xlx.results import checks
 from xlx.text.files import TextError
 
 

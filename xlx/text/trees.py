@@ -1,31 +1,168 @@
-"""Dependency trees: sentences parsed as in Universal Dependencies, gold or by UDPipe.
+"""One reader of CoNLL-U: the words of each sentence, and the line of whatever is wrong.
 
-X-Probe's probing tasks (section 4) are made of parsed sentences (Ravishankar, Øvrelid and Velldal
-2019, section 6.1). `load_trees` reads the gold parses shipped in ``data/trees``, of a treebank
-(``ud``) and of Parallel UD (``pud``), or with ``path=`` CoNLL-U files of your own, such as
-`parsing` makes of raw text.
-
-A `Tree` holds UD's syntactic words with their heads, relations, tags and features, and apart from
-them the tokens, which are what the text shows: German *im* is one token and two words, *in* and
-*dem*. Names of UD 1 are read as those of UD 2 (``dobj`` as ``obj``, ``Number=Sg`` as
-``Number=Sing``); its ``nmod`` stays, as nothing tells which are UD 2's ``obl``. A sentence that is
-no tree is left out and named in `Trees.dropped`: automatic parses have such.
+Words are the syntactic words of UD; ranges of multi-word tokens (``3-4``) say what the text shows,
+and empty nodes (``5.1``) are left out. UD 1's CONJ is read as CCONJ. Of the ``conllu`` library,
+which knows no lines and no order of words, the ids of what is no word are read.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from xlx.text import conllu_files, shipped
+from conllu.exceptions import ParseException
+from conllu.parser import parse_id_value
+
+from xlx.text import files
 from xlx.text.files import TextError, decode, files_below, letters, unpacked
-from xlx.text.varieties import language_code
+from xlx.text.parallel import language_code
+
+#: The 17 tags of Universal Dependencies, in alphabetical order.
+UPOS: tuple[str, ...] = (
+    *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM"),
+    *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
+)
+_NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+_COMMENT = re.compile("#[^\t]*$")
+
+
+class Word(NamedTuple):
+    """A syntactic word; its features as they are written, head None for no number, its line."""
+
+    form: str
+    upos: str
+    features: str
+    head: int | None
+    relation: str
+    line: int
+
+
+class Sentence(NamedTuple):
+    """A sentence of a file: its ``sent_id`` or number, the line of its first row, its words.
+
+    ``tokens`` is what the text shows; ``token_of`` the place in it of each word's token.
+    """
+
+    id: str
+    line: int
+    words: list[Word]
+    tokens: list[str]
+    token_of: list[int]
+
+
+def sentence_blocks(
+    lines: Sequence[str], where: str, split: str | None = None
+) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Sentences of a file whose sentences end at empty lines: (first line, comments, rows).
+
+    A comment starts with ``#`` and has no tab (which the word "#" with its tag has); ``first line``
+    is the number of the first row (from 1), and comments are above all rows. With ``split``, only
+    the sentences with the comment ``# split = <split>``. TextError for a file without sentences.
+    """
+    start, empty = 0, True
+    for number, line in enumerate([*lines, ""]):
+        if line.strip():
+            continue
+        block = lines[start:number]
+        n_comments = 0
+        while n_comments < len(block) and _COMMENT.match(block[n_comments]):
+            n_comments += 1
+        comments, rows = block[:n_comments], block[n_comments:]
+        if block and (split is None or f"# split = {split}" in comments):
+            yield start + n_comments + 1, comments, rows
+            empty = False
+        start = number + 1
+    if empty:
+        raise TextError(f"{where} has no sentences{f' of {split}' if split else ''}.")
+
+
+def comment(comments: Iterable[str], key: str) -> str | None:
+    """The value of ``# key = value``. UD 1's ``# sent_id value`` is none: not unique in a file."""
+    for line in comments:
+        if match := re.fullmatch(rf"#\s*{key}\s*=\s*(\S.*?)\s*", line):
+            return match[1]
+    return None
+
+
+def read_conllu(lines: Sequence[str], where: str, split: str | None = None) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-U file; with ``split``, those of it. ``where`` opens every error.
+
+    Raises TextError, with the line, for a row that has not 10 columns, an id out of order, a word
+    without form or without one of the 17 tags, a range of words that does not fit, a comment among
+    the rows, a repeated ``sent_id``, and for a file without sentences.
+    """
+    seen: dict[str, int] = {}
+    for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
+        name = comment(comments, "sent_id") or str(number)
+        if seen.setdefault(name, first) != first:
+            raise TextError(f"{where}, line {first}: sentence {name} is also at line {seen[name]}.")
+        yield _sentence(name, first, rows, where)
+
+
+def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentence:
+    words: list[Word] = []
+    tokens: list[str] = []
+    token_of: list[int] = []
+    last = 0  # of the range of words that is open
+    for line, row in enumerate(rows, first):
+        place, n, columns = f"{where}, line {line}", len(words), row.split("\t")
+        if len(columns) != 10:
+            what = (
+                "a comment among the words" if row[0] == "#" else f"{len(columns)} columns, not 10"
+            )
+            raise TextError(f"{place}: {what}; CoNLL-U has 10 columns parted by tabs.")
+        number, form, _, tag, _, features, head, relation, _, _ = columns
+        if number != str(n + 1):
+            start, mark, end = _range(number, n, place)
+            if mark == ".":  # an empty node
+                continue
+            if start != n + 1 or start <= last or end <= start:
+                raise TextError(
+                    f"{place}: the range {start}-{end} after word {n}; a range stands before its "
+                    "first word, has two words or more, and none of another range."
+                )
+            last = end
+            tokens.append(form)
+            continue
+        if not form.strip():
+            raise TextError(f"{place}: a word without form.")
+        tag = "CCONJ" if tag == "CONJ" else tag
+        if tag not in UPOS:
+            raise TextError(
+                f"{place}: {form!r} has the tag {tag!r}, which is none of UD's 17 "
+                f"({' '.join(UPOS)}); is this CoNLL-U with UPOS tags?"
+            )
+        head = int(head) if _NUMBER.fullmatch(head) else None
+        words.append(Word(form, tag, features, head, relation, line))
+        if len(words) > last:  # within a range, the token is there already
+            tokens.append(form)
+        token_of.append(len(tokens) - 1)
+    if last > len(words):
+        raise TextError(f"{where}, line {first}: a range ends at word {last}, which is missing.")
+    if not words:
+        raise TextError(f"{where}, line {first}: a sentence without words.")
+    return Sentence(name, first, words, tokens, token_of)
+
+
+def _range(number: str, n_words: int, place: str) -> tuple[int, str, int]:
+    """Both numbers of ``3-4`` or ``5.1``, and what is between them."""
+    try:
+        place_of_word = parse_id_value(number)
+    except (ParseException, ValueError):  # a number of thousands of digits
+        place_of_word = None
+    if not isinstance(place_of_word, tuple):
+        raise TextError(
+            f"{place}: word {number[:20]} follows word {n_words}; words are numbered 1, 2, 3 and "
+            "so on."
+        )
+    return place_of_word
+
 
 #: Why a sentence is no tree; "two roots" are two or more.
 FLAWS: tuple[str, ...] = ("no such head", "no root", "two roots", "a cycle")
-
 #: Relations that UD 2 has renamed; ``nmod`` and ``dep`` cannot be told apart from the name alone.
 _FORMER_RELATIONS = {
     **{"dobj": "obj", "nsubjpass": "nsubj:pass", "csubjpass": "csubj:pass"},
@@ -150,8 +287,8 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     language = language_code(language)
     if path is None:
         row = _shipped(language, source)
-        read = read_trees(shipped.lines_of("trees", row), row["file"], language, source=source)
-        return replace(read, left_out=read.left_out | shipped.left_out(row))
+        read = read_trees(files.lines_of("trees", row), row["file"], language, source=source)
+        return replace(read, left_out=read.left_out | files.left_out(row))
     parts: dict[str, Trees] = {}
     for file in _local_files(Path(path)):
         lines = decode(unpacked(file.read_bytes(), str(file)), str(file))
@@ -200,7 +337,7 @@ class Treebank:
 
 def _shipped(language: str, source: str) -> dict[str, Any]:
     how = "Give path=, CoNLL-U files of universaldependencies.org or your own."
-    return shipped.entry("trees", how, source=source, language=language)
+    return files.entry("trees", how, source=source, language=language)
 
 
 def _local_files(path: Path) -> list[Path]:
@@ -219,7 +356,7 @@ def read_trees(lines: Sequence[str], where: str, language: str, *, source: str =
     """
     left_out = dict.fromkeys(FLAWS, 0)
     trees, dropped = [], []
-    for sentence in conllu_files.read_conllu(lines, where):
+    for sentence in read_conllu(lines, where):
         tree = _tree(sentence, language, where)
         if flaw := _flaw(tree.heads):
             left_out[flaw] += 1
@@ -229,7 +366,7 @@ def read_trees(lines: Sequence[str], where: str, language: str, *, source: str =
     return Trees(language, source, tuple(trees), left_out, tuple(dropped))
 
 
-def _tree(sentence: conllu_files.Sentence, language: str, where: str) -> Tree:
+def _tree(sentence: Sentence, language: str, where: str) -> Tree:
     features = []
     for number, word in enumerate(sentence.words, 1):
         place = f"{where}, line {word.line}: word {number}"

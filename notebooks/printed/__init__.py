@@ -1,0 +1,1 @@
+"""The printed numbers and claims of five papers, recomputed: a module a paper."""

@@ -1,0 +1,1 @@
+"""Notebooks run, checked and reproduced: the commands behind make."""

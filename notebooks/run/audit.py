@@ -1,0 +1,237 @@
+"""Whether the results that the repository ships are those that its code computes.
+
+    python -m notebooks.run.audit sample build/test/sample    # before the notebooks are tested
+    python -m notebooks.run.audit                      # after: what was compared, what is wrong
+
+``make test`` draws entries of every kind, by the hash of the ledger: another ledger, another
+sample. Where a notebook asks for one of them, it is computed again and compared
+(`xlx.results.work`, ``XLX_AUDIT``); the journals of the notebooks say by how much both differ.
+``AUDIT_SEED`` draws another sample. Not drawn is what long runs alone ask for, and what is of a
+public model whose weights are not on this machine.
+"""
+
+import argparse
+import hashlib
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from notebooks.run import journals
+from notebooks.run.gathering import is_run, kinds, of_absent_models
+from xlx.results import paths
+from xlx.results.ledger import Ledger
+from xlx.results.store import StoreWarning
+
+#: What a sample is worth, by the seconds that were recorded.
+SECONDS = 120.0
+FOLDER = paths.BUILD / "test"
+
+
+def ledger_hash(root: Path) -> str:
+    """SHA-256 of all files of the ledger."""
+    digest = hashlib.sha256()
+    for file in Ledger(root).files():
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def draw(overview: pd.DataFrame, ledger: str, seed: str, seconds: float) -> pd.DataFrame:
+    """Entries to compute again: of each kind first its share of the time, then from all the rest.
+
+    A kind of which nothing fits its share gives its shortest entry, if that takes no more than half
+    of the whole time.
+    """
+
+    def place(identity: str) -> str:
+        return hashlib.sha256(f"{ledger}{seed}{identity}".encode()).hexdigest()
+
+    rows = overview.assign(place=overview["identity"].map(place)).sort_values("place")
+    shared = {name: kind.shared_seconds for name, kind in kinds().items()}
+    rows["seconds"] = rows["seconds"].fillna(0.0) + rows["kind"].map(shared).fillna(0.0)
+    chosen: list[int] = []
+    left = seconds
+    for _, entries in rows["seconds"].groupby(rows["kind"]):
+        taken = _fitting(entries, seconds / rows["kind"].nunique())
+        if not taken and entries.min() <= seconds / 2:
+            taken = [entries.idxmin()]
+        chosen += taken
+        left -= entries[taken].sum()
+    chosen += _fitting(rows["seconds"].drop(index=chosen), left)
+    return rows.loc[chosen].drop(columns="place")
+
+
+def _fitting(entries: pd.Series, seconds: float) -> list[int]:
+    """Entries in their order, as long as they fit."""
+    taken = []
+    for index, takes in entries.items():
+        if takes <= seconds:
+            taken.append(index)
+            seconds -= takes
+    return taken
+
+
+def computable(overview: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The entries that a test of the notebooks can compute again, and how many lack weights here.
+
+    The first asker of an entry is a notebook, if one asks for it.
+    """
+    rows = overview[[not all(map(is_run, askers)) for askers in overview["notebooks"]]]
+    absent = of_absent_models(rows)
+    return rows[~absent], int(absent.sum())
+
+
+def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
+    """Draw a sample and write it: a line an entry, its identity and a notebook that asks for it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StoreWarning)  # `report` says it
+        rows, n_absent = computable(Ledger(root).overview())
+    if n_absent:
+        print(
+            f"audit: {n_absent} results of public models are left out, as their weights are not on "
+            "this machine: `make models` fetches them"
+        )
+    drawn = draw(rows, ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    asked = zip(drawn["identity"], drawn["notebooks"], strict=True)
+    lines = [" ".join([identity, *notebooks[:1]]) + "\n" for identity, notebooks in asked]
+    path.write_text("".join(lines), encoding="utf-8")
+    return drawn
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+
+def findings(
+    root: Path = paths.RESULTS, folder: Path = FOLDER, stems: Sequence[str] | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """What was compared, a row a kind, and a sentence on everything that is wrong.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``asks/``, where the tested notebooks noted what they asked for, and ``sample``.
+    stems : sequence of str, optional
+        The notebooks that there should be. Default: those of the repository.
+    """
+    if stems is None:
+        stems = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", StoreWarning)
+        overview = Ledger(root).overview()
+    wrong = [str(x.message) for x in caught if issubclass(x.category, StoreWarning)]
+    lines: list[dict] = []
+    whole = True
+    for stem in stems:
+        journal = journals.journal(stem, folder)
+        if journal.is_file():
+            lines += [{"notebook": stem, **line} for line in journals.read_journal(journal)]
+        else:
+            whole = False
+            wrong.append(f"{stem} was not tested: no {journal}")
+    names = ["notebook", "kind", "identity", "apart", "tolerance"]
+    again = pd.DataFrame([line for line in lines if "apart" in line], columns=names)
+    wrong += _outside(again, overview)
+    wrong += _never_computed(folder / "sample", again, overview)
+    wrong += _of_other_code(overview)
+    wrong += _asks([line for line in lines if "from" in line], overview, whole)
+    table = again.groupby("kind", as_index=False).agg(
+        compared=("apart", "size"), largest=("apart", "max"), tolerance=("tolerance", "first")
+    )
+    return table, wrong
+
+
+def _outside(again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
+    texts = overview.drop_duplicates("identity").set_index("identity")["ask"]
+    # a NaN is no difference that could be allowed
+    rows = again[~(again["apart"].astype(float) <= again["tolerance"].astype(float))]
+    return [
+        f"{row.notebook}: a result of the kind {row.kind!r} differs by {row.apart:.3g} when it is "
+        f"computed again, and {row.tolerance:.3g} is allowed: {texts.get(row.identity, '?')}"
+        for row in rows.itertuples()
+    ]
+
+
+def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
+    if not path.is_file():
+        return [
+            f"there is no sample {path}: `python -m notebooks.run.audit sample {path}` draws one"
+        ]
+    drawn = {line.split()[0] for line in path.read_text(encoding="utf-8").splitlines()}
+    rows = overview[overview["identity"].isin(drawn - set(again["identity"]))]
+    return [
+        f"a sampled result of the kind {row.kind!r} was not computed again: no notebook among "
+        f"{', '.join(row.notebooks) or 'none'} asks for {row.ask}"
+        for row in rows.itertuples()
+    ]
+
+
+def _of_other_code(overview: pd.DataFrame) -> list[str]:
+    """Entries whose code has changed under the same version, a sentence a kind."""
+    known, wrong = kinds(), []
+    for name, rows in overview.groupby("kind"):
+        if name not in known:
+            wrong.append(f"the ledger has results of a kind {name!r} that the code does not know")
+            continue
+        kind = known[name]
+        n_old = ((rows["code"] != kind.code) & (rows["version"] == kind.version)).sum()
+        if n_old:
+            wrong.append(
+                f"{n_old} of {len(rows)} results of the kind {name!r} were made by other code "
+                f"than today's version {kind.version}: compute some again (`make reproduce "
+                f"ONLY={name}`); if they are equal, `make results RESTAMP=1`, if not, raise the "
+                f"version in {kind.compute.__module__}"
+            )
+    return wrong
+
+
+def _asks(asks: Sequence[Mapping], overview: pd.DataFrame, whole: bool) -> list[str]:
+    """Asks that the ledger cannot answer; if all notebooks are known, entries nobody asks for."""
+    there = set(overview["identity"])
+    last = {ask["identity"]: (ask["notebook"], ask["kind"]) for ask in asks}
+    lacking = Counter(place for identity, place in last.items() if identity not in there)
+    wrong = [
+        f"{stem} asks for {n} results of the kind {kind!r} that the ledger lacks: "
+        f"`make figures ONLY={stem}`, then `make results`"
+        for (stem, kind), n in sorted(lacking.items())
+    ]
+    if whole:
+        by_runs = [any(map(is_run, askers)) for askers in overview["notebooks"]]
+        rows = overview[~overview["identity"].isin(list(last)) & ~pd.Series(by_runs, dtype=bool)]
+        wrong += [
+            f"{len(orphans)} results of the kind {kind!r} are asked for by no notebook, such as "
+            f"{orphans['ask'].iloc[0]}: `make results` drops them"
+            for kind, orphans in rows.groupby("kind")
+        ]
+    return wrong
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return 0, or 1 where something is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m notebooks.run.audit")
+    parser.add_argument("command", nargs="?", choices=["sample", "report"], default="report")
+    parser.add_argument("path", nargs="?", type=Path, default=FOLDER / "sample")
+    options = parser.parse_args(argv)
+    if options.command == "sample":
+        drawn = write_sample(options.path)
+        print(
+            f"audit: {len(drawn)} results of {drawn['kind'].nunique()} kinds, which took "
+            f"{drawn['seconds'].sum():.0f} s, are computed again"
+        )
+        return 0
+    table, wrong = findings()
+    print(table.to_string(index=False, float_format="{:.3g}".format))
+    for sentence in wrong:
+        print(sentence, file=sys.stderr)
+    if absent := sorted(set(Ledger(paths.RESULTS).overview()["kind"]) - set(table["kind"])):
+        print(f"not in the sample, because one alone takes too long: {', '.join(absent)}")
+    print(f"audit: {table['compared'].sum()} compared, {len(wrong)} things wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

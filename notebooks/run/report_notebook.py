@@ -1,0 +1,80 @@
+"""A report and its executed notebook: ``notebooks/report.ipynb`` with the models and the text.
+
+    python -m notebooks.run.report_notebook report MODEL [--quick ...]    # make report
+
+The page is that of `xlx.report.command`. What the notebook asks for was computed a moment ago, so
+it takes its results from the cache.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from notebooks.run.runner import NotebookFailed, run_cells
+from xlx.results import paths, store
+from xlx.results.settings import current
+from xlx.subjects.identity import local_folder
+from xlx.text.parallel import ParallelCorpus
+
+#: The notebook of which copies are left.
+SOURCE = paths.NOTEBOOKS / "report.ipynb"
+
+
+def executed_copy(target: Path, options: argparse.Namespace, corpus: ParallelCorpus) -> Path:
+    """Execute the notebook as the command line has it, on the same text, into ``target``.
+
+    Raises `notebooks.run.runner.NotebookFailed` where a cell fails; then nothing is left.
+    """
+    values = {
+        "profile": "report",
+        "models": [_from_anywhere(name) for name in options.models],
+        "corpus": _from_anywhere(options.text),
+        "languages": list(corpus.languages),
+        "n_sentences": len(corpus),
+        "pivot": options.pivot,
+        "references": options.reference and [_from_anywhere(name) for name in options.reference],
+        "tasks": [str(Path(file).resolve()) for file in options.tasks or ()],
+        "probe": options.probe,
+        "quick": options.quick,
+        "max_length": options.max_length,
+        "device": options.device,
+        "dtype": options.dtype,
+        "seed": options.seed,
+    }
+    told = {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
+    with tempfile.TemporaryDirectory() as folder:
+        ran = Path(folder) / target.name
+        run_cells(SOURCE, ran, values, told)
+        store.write_whole(target, ran.read_bytes())
+    return target
+
+
+def _from_anywhere(name: str) -> str:
+    """A name as it is; of a folder its whole path, as a notebook runs in a folder of its own."""
+    folder = local_folder(name)
+    return str(folder.resolve()) if folder and not folder.is_relative_to(paths.MODELS) else name
+
+
+def leave_notebook(
+    folder: Path, options: argparse.Namespace, corpus: ParallelCorpus
+) -> Path | None:
+    """The executed copy beside a report; None, and a sentence, where a cell fails."""
+    try:
+        return executed_copy(folder / "report.ipynb", options, corpus)
+    except NotebookFailed as error:  # the report itself is there
+        print(f"xlx report: its notebook {error}", file=sys.stderr)
+        return None
+
+
+def main() -> int:
+    """Run the command line of `xlx report` and leave the notebook."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is loaded
+    from xlx.report import command
+
+    return command.main(leave=leave_notebook)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""Run a notebook without a browser.
+
+    python -m notebooks.run.runner abx-2-dynamics --profile mini
+
+The values of the profile (`notebooks.run.profiles`) go into the notebook after its cell tagged
+``parameters``. The kernel is told the notebook's name (``XLX_NOTEBOOK``), where to note what it
+asks for (``XLX_JOURNAL``; see `xlx.results.work`), and where figures are committed
+(``XLX_FIGURES``): so only a run from here writes them, those of another profile than ``mini`` to
+``figures/<profile>/``. ``XLX_FIGURES`` set outside sends them elsewhere.
+
+The executed notebook appears at ``build/<profile>/<name>.ipynb`` only when every cell has run. A
+notebook that fails is kept as ``<name>.failed.ipynb`` beside it, with its traceback; a run that is
+killed leaves neither. The kernel runs in the notebook's own folder, as in JupyterLab and nbval.
+What it has to compute, and after some of it the hours and the disk to come, is said on stderr
+(`xlx.results.forecasts`).
+
+``--store`` copies the outputs of such a run back into the notebook, so that it can be committed
+executed. ``--play`` lays copies of the notebooks in ``playground/``, where no change is committed.
+"""
+
+import argparse
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from notebooks.run.journals import fresh_journal
+from notebooks.run.profiles import (
+    NotebookError,
+    first_line,
+    notebook_format,
+    notebook_path,
+    read_notebook,
+    shown,
+    values_for,
+)
+from xlx.results import paths
+from xlx.results.forecasts import forecast_file, shown_lines
+from xlx.results.store import digest_of, written_whole
+
+
+class NotebookFailed(RuntimeError):
+    """A cell raised an error; the message names the cell, the error and the file kept."""
+
+
+def execute(stem: str, profile: str = "mini", *, build: Path = paths.BUILD) -> Path:
+    """Execute one notebook under a profile and return the path of the executed copy.
+
+    Raises NotebookFailed when a cell fails or the kernel dies (the notebook so far is then kept as
+    ``<stem>.failed.ipynb``), NotebookError or FileNotFoundError before anything runs.
+    """
+    source, values = notebook_path(stem), values_for(stem, profile)
+    folder = build / profile
+    folder.mkdir(parents=True, exist_ok=True)
+    done, failed = folder / f"{stem}.ipynb", folder / f"{stem}.failed.ipynb"
+    running = folder / f".{stem}.running.ipynb"  # complete only when renamed
+    for stale in (done, failed):
+        stale.unlink(missing_ok=True)
+    told = {
+        "XLX_NOTEBOOK": stem,
+        "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
+        "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
+    }
+    try:
+        with shown_lines(forecast_file(stem, told["XLX_JOURNAL"])):
+            run_cells(source, running, values, told)
+        os.replace(running, done)
+    except NotebookFailed as error:
+        os.replace(running, failed)
+        raise NotebookFailed(f"{stem} {error} (traceback in {shown(failed)})") from error
+    except Exception as error:  # the kernel died, the disk is full, ...
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(running, failed)
+        kept = f" (the notebook so far is in {shown(failed)})" if failed.exists() else ""
+        raise NotebookFailed(
+            f"{stem} failed: {type(error).__name__}: {first_line(error)}{kept}"
+        ) from error
+    finally:
+        running.unlink(missing_ok=True)
+    return done
+
+
+def run_cells(
+    source: Path, target: Path, values: Mapping[str, Any], told: Mapping[str, str]
+) -> None:
+    """Execute a notebook, with other values of its parameters, into a copy that grows as it runs.
+
+    ``told`` are variables for its kernel. NotebookFailed, with cell and error, when a cell fails;
+    what a kernel that dies raises.
+    """
+    notebook_format()  # before papermill imports it
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
+
+    # papermill reports on every run through its logger; what matters is printed here.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    try:
+        with kernel_variables(told):
+            papermill.execute_notebook(
+                source,
+                target,
+                parameters=dict(values),
+                kernel_name="python3",
+                cwd=source.parent,
+                progress_bar=sys.stderr.isatty(),
+                # Without it ipykernel warns, at every start, that others here could listen.
+                config=Config(KernelManager={"transport_encryption": "auto"}),
+            )
+    except PapermillExecutionError as error:
+        raise NotebookFailed(
+            f"failed in cell [{error.exec_count}]: {error.ename}: {first_line(error.evalue)}"
+        ) from error
+
+
+def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
+    """Copy the outputs of ``build/mini/<stem>.ipynb`` into the notebook itself; return its path.
+
+    Nothing but outputs and execution counts changes. NotebookError if the executed copy has other
+    cells than the notebook, or was given other parameters than the notebook's own.
+    """
+    source, executed = notebook_path(stem), build / "mini" / f"{stem}.ipynb"
+    if not executed.is_file():
+        raise FileNotFoundError(
+            f"{shown(executed)} is missing: run {stem} under profile mini first"
+        )
+    notebook, ran = read_notebook(source), read_notebook(executed)
+    if [c.source for c in notebook.cells] != [c.source for c in ran.cells]:
+        raise NotebookError(
+            f"{shown(executed)} has other cells than {shown(source)}: run the notebook again, "
+            "with a profile that changes no parameter"
+        )
+    code = [pair for pair in zip(notebook.cells, ran.cells, strict=True) if "outputs" in pair[0]]
+    for cell, result in code:
+        # A warning names the line of a file that the kernel made up: no two runs have the same.
+        said = [output for output in result.outputs if output.get("name") != "stderr"]
+        cell.outputs, cell.execution_count = _joined_streams(said), None
+    for count, cell in enumerate((cell for cell, _ in code if cell.source.strip()), 1):
+        for numbered in (cell, *(x for x in cell.outputs if "execution_count" in x)):
+            numbered.execution_count = count
+    with written_whole(source, durable=False) as part:
+        notebook_format().write(notebook, part)
+    os.utime(executed)  # still newer than the notebook: Make need not run it again
+    return source
+
+
+def play() -> tuple[list[str], list[str]]:
+    """Lay working copies of the notebooks beside their folder; those laid, and those kept.
+
+    A copy is renewed when its notebook has changed since. One that was changed itself is kept, and
+    named if its notebook has changed too.
+    """
+    playground = paths.ROOT / "playground"
+    playground.mkdir(parents=True, exist_ok=True)
+    record = playground / ".copied.json"
+    try:
+        copied = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        copied = {}
+    laid, kept = [], []
+    for source in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        copy, before = playground / source.name, copied.get(source.stem)
+        digest = digest_of(source)
+        there = digest_of(copy) if copy.is_file() else None
+        if there is None or there == before != digest:
+            shutil.copyfile(source, copy)
+            laid.append(source.stem)
+            copied[source.stem] = digest
+        elif before != digest and there not in (before, digest):
+            kept.append(source.stem)
+    for module in sorted(paths.NOTEBOOKS.rglob("*.py")):
+        copy = playground / module.relative_to(paths.NOTEBOOKS)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.is_file() or copy.stat().st_mtime < module.stat().st_mtime:
+            shutil.copyfile(module, copy)
+    record.write_text(json.dumps(copied, indent=1), encoding="utf-8")
+    return laid, kept
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return 0, 1 (a notebook failed) or 2 (it could not be run)."""
+    parser = argparse.ArgumentParser(prog="python -m notebooks.run.runner")
+    parser.add_argument("notebook", nargs="?", help="its name in notebooks/: abx-2-dynamics")
+    parser.add_argument("--profile", default="mini", help="a name in notebooks/profiles/")
+    parser.add_argument("--build", type=Path, default=paths.BUILD, help="where the copy goes")
+    store = "do not run, but copy the outputs of the last run into the notebook"
+    parser.add_argument("--store", action="store_true", help=store)
+    parser.add_argument("--play", action="store_true", help="lay working copies in playground/")
+    options = parser.parse_args(argv)
+    if options.play:
+        for name in play()[1]:
+            print(
+                f"playground/{name}.ipynb was changed by you and notebooks/{name}.ipynb has "
+                "changed since: delete your copy to have the new one"
+            )
+        return 0
+    if options.notebook is None:
+        parser.error("name a notebook")
+    stem = options.notebook.removeprefix("notebooks/").removesuffix(".ipynb")
+    began = time.monotonic()
+    try:
+        if options.store:
+            print(f"{stem}: outputs stored in {shown(store_outputs(stem, build=options.build))}")
+            return 0
+        with stopped_by_sigterm():
+            path = execute(stem, options.profile, build=options.build)
+    except NotebookFailed as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (NotebookError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{stem} was stopped; nothing half-written is left", file=sys.stderr)
+        return 130
+    print(f"{stem}: {time.monotonic() - began:.0f} s, {shown(path)}")
+    return 0
+
+
+def _joined_streams(outputs: list) -> list:
+    """Join neighbouring pieces of one stream: where a kernel cuts them is chance."""
+    joined = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        if output.output_type == "stream" and output.name == last.get("name"):
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+@contextlib.contextmanager
+def kernel_variables(changes: Mapping[str, str]) -> Iterator[None]:
+    """Variables for the kernels that start within."""
+    before = dict(os.environ)
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def stopped_by_sigterm() -> Iterator[None]:
+    """Let a polite kill end the run as Ctrl-C does: the kernel shut down, the half file removed."""
+
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

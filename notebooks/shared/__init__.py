@@ -1,0 +1,1 @@
+"""What the notebooks of one lens share: their tables and figures, a module each."""

@@ -1,0 +1,1 @@
+"""X-Probe's pipeline: word spaces, small sentence encoders, probes on what they give."""

@@ -1,0 +1,151 @@
+"""Averages of a checkpoint's scores over pairs, layers and directions, and how sure they are.
+
+What another text would change is found by leaving out documents (`statistics.left_out_error`):
+sentences of one document hang together, and intervals over sentences are too narrow by a half and
+more. The same documents are left out of all scores of a corpus, so a difference of two averages
+has an interval of its own, narrower than those of the two suggest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from xlx.experiment.abx_scores import (
+    MATCHED,
+    CheckpointScores,
+    language_weights,
+    layers_of_mean,
+    pair_weights,
+)
+from xlx.measures import statistics
+from xlx.results import checks
+
+
+@dataclass(frozen=True)
+class Average:
+    """One or several averages: ``score`` ``(...)``, and what it changes by without each group.
+
+    ``left_out_change``: ``(..., n_groups)``; ``sizes``: positions of each group, ``(n_groups,)``;
+    ``texts``: SHA-256 of the text of each language, where it is known.
+    """
+
+    score: np.ndarray
+    left_out_change: np.ndarray
+    sizes: np.ndarray
+    texts: tuple[str, ...] = ()
+
+    def __sub__(self, other: "Average") -> "Average":
+        """The difference, on the same text."""
+        if not np.array_equal(self.sizes, other.sizes) or self.texts != other.texts:
+            raise ValueError("two averages of different text have no difference on the same text")
+        change = self.left_out_change - other.left_out_change
+        return Average(self.score - other.score, change, self.sizes, self.texts)
+
+    @property
+    def error(self) -> np.ndarray:
+        """Standard error over the groups."""
+        return statistics.left_out_error(
+            self.score, self.score[..., None] + self.left_out_change, self.sizes
+        )
+
+    def interval(self, level: float = statistics.LEVEL) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high, of Student's t with a degree of freedom less than there are groups."""
+        width = stats.t.ppf((1 + checks.level(level)) / 2, len(self.sizes) - 1) * self.error
+        return self.score - width, self.score + width
+
+    def within(self, kept: np.ndarray) -> "Average":
+        """The same on some of the groups alone (``kept``: of each whether), to first order.
+
+        Without a group of a share f of the positions a score changes by -f / (1 - f) times what a
+        position of it adds, so those of the groups that are kept can be averaged. For a mean, and
+        for a difference of means, that is exact.
+        """
+        share = self.sizes / self.sizes.sum()
+        added = -self.left_out_change * (1 - share) / share
+        added = added - (added @ share)[..., None]
+        share, added = share[kept] / share[kept].sum(), added[..., kept]
+        score = added @ share
+        change = -share / (1 - share) * (added - score[..., None])
+        return Average(self.score + score, change, self.sizes[kept], self.texts)
+
+
+def average(
+    measured: CheckpointScores,
+    task: str,
+    *,
+    by: Sequence[str] = (),
+    layers: Sequence[int] | None = None,
+    embedding_layer: bool = True,
+    weighting: str = "pairs",
+    over: str = "documents",
+) -> Average:
+    """The mean score of a task over pairs and layers, or by "layer", by "language", or by both.
+
+    A language's score is the mean over its pairs with all others. ``layers`` are those that count
+    (negative numbers from the last), by default all; ``embedding_layer``: whether 0 is among them.
+    ``weighting``: how pairs count in a mean over all (`checkpoint_scores.WEIGHTINGS`); ``over``:
+    what another text would change, "documents" or "sentences".
+
+    ValueError for what is not there: a task, layer or weighting, errors by language of another task
+    than LD, MD and MD among sentences of like length, or over sentences.
+    """
+    checks.one_of(task, measured.tasks, "task")
+    unknown = set(checks.several(by, "keys")) - {"layer", "language"}
+    if unknown:
+        raise ValueError(f"no average by {unknown.pop()!r}: choose layer, language or both")
+    rows = layers_of_mean(len(measured.scores.layers), layers, embedding_layer)
+    pairs = measured.scores.pairs
+    weights = {**pair_weights(pairs), "languages": language_weights(pairs)[1]}
+    checks.one_of(weighting, list(weights)[:-1], "weighting")
+    averaged = "languages" if "language" in by else weighting
+    checks.one_of(over, measured.left_out_change, "grouping")
+    kept = measured.left_out_change[over].get(averaged, {})
+    if task not in kept:
+        raise ValueError(
+            f"errors of {task} over {over} are not kept by {averaged}: there are those of "
+            f"{', '.join(kept) or 'no task'}"
+        )
+    score = measured.scores.scores[task][rows].mean(axis=-1) @ weights[averaged].T
+    left_out_change = kept[task][rows]
+    if "layer" not in by:
+        score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
+    return Average(score, left_out_change, measured.sizes[over], measured.texts)
+
+
+def best_layer(measured: CheckpointScores) -> int:
+    """Where MD among sentences of like length is highest, the mean over pairs; 0: embeddings."""
+    return int(average(measured, MATCHED, by=["layer"]).score.argmax())
+
+
+def averaged_scores(
+    measured: Sequence[CheckpointScores],
+    tasks: Sequence[str] | None = None,
+    *,
+    by: Sequence[str] = (),
+    layers: Sequence[int] | None = None,
+    embedding_layer: bool = True,
+    **options: str,
+) -> pd.DataFrame:
+    """`average` of several checkpoints and tasks, as a tidy table with 95 % intervals.
+
+    Columns ``model``, ``checkpoint``, ``space``, ``task``, the keys, ``score``, ``low``, ``high``.
+    """
+    tables = []
+    for of in checks.several(measured, "checkpoints"):
+        kept = layers_of_mean(len(of.scores.layers), layers, embedding_layer)
+        names = {"layer": kept, "language": language_weights(of.scores.pairs)[0]}
+        names = {key: np.array(names[key]) for key in names if key in by}
+        for task in of.tasks if tasks is None else tasks:
+            mean = average(
+                of, task, by=by, layers=layers, embedding_layer=embedding_layer, **options
+            )
+            places = zip(names, np.indices(mean.score.shape), strict=True)
+            keys = {key: names[key][place].ravel() for key, place in places}
+            columns = {"model": of.model, "checkpoint": of.step, "space": of.space, "task": task}
+            numbers = zip(("score", "low", "high"), (mean.score, *mean.interval()), strict=True)
+            columns |= keys | {name: np.ravel(number) for name, number in numbers}
+            tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,495 @@
+"""Tasks to fine-tune on: a training set that is parallel, so that each answer has its translation.
+
+    task = labelled_task("NLI", ["en", "de", "ru"], n_train=120, n_test=120)
+
+Without labels of a task, `random_task` has parallel sentences with random ones (IGAP, section 3.2).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from xlx.measures import igap, statistics
+from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
+from xlx.results import checks
+from xlx.subjects.finetuning import Run, finetune_all
+from xlx.subjects.jobs import Job, Recipe, Sparing
+from xlx.text import examples, labelled, parallel, parallel_sets
+from xlx.text.examples import Examples
+from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus
+
+#: The task that needs no labels: is the second sentence the first one, or another one?
+SAME_OR_OTHER = "same or other"
+
+
+@dataclass(frozen=True)
+class TransferTask:
+    """A parallel training set and, where there is one, a parallel test set.
+
+    ``train`` and ``test`` are language → `Examples`, aligned; ``test`` may be empty, as the
+    interlingual gap needs none. ``left_out``: part → why (see `examples.common`) → how many.
+    """
+
+    name: str
+    train: dict[str, Examples]
+    test: dict[str, Examples]
+    left_out: dict[str, dict[str, int]]
+
+    def __post_init__(self) -> None:
+        parallel_sets.aligned(self.train)
+        if self.test:
+            parallel_sets.aligned(self.test)
+        if self.test and set(self.test) != set(self.train):
+            raise TextError(
+                f"{self.name}: the training set has {', '.join(self.train)} and the test set "
+                f"{', '.join(self.test)}: both need the same languages"
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Task({self.name}: {self.n_train} examples to train and {self.n_test} to test, in "
+            f"{' '.join(self.languages)})"
+        )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(self.train)
+
+    @property
+    def n_train(self) -> int:
+        return len(next(iter(self.train.values())))
+
+    @property
+    def n_test(self) -> int:
+        return len(next(iter(self.test.values()))) if self.test else 0
+
+    @property
+    def sets(self) -> dict[str, Examples]:
+        """What a run is asked: "train de", "test de" ... → examples."""
+        parts = (("train", self.train), ("test", self.test))
+        return {f"{part} {code}": one for part, sets in parts for code, one in sets.items()}
+
+    @property
+    def guess(self) -> float:
+        """The error of a model that guesses, each class as often: 1 - 1 / number of classes."""
+        return 1 - 1 / len(next(iter(self.train.values())).classes)
+
+    def corrupted(self, ratio: float, seed: int) -> "TransferTask":
+        """The same with a share of the training labels random, alike in all languages (5.4)."""
+        first = next(iter(self.train.values()))
+        labels = examples.corrupted(first.labels, ratio, len(first.classes), seed)
+        train = {code: part.relabelled(labels) for code, part in self.train.items()}
+        return replace(self, train=train)
+
+
+def labelled_task(
+    name: str,
+    languages: Sequence[str],
+    *,
+    n_train: int | None = None,
+    n_test: int | None = None,
+    train_split: str = "train",
+    path: str | Path | None = None,
+    seed: int = 1,
+) -> TransferTask:
+    """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
+
+    ``name`` is "NLI" (XNLI), "PI" (PAWS-X) or "same or other": pairs of a sentence with itself or
+    with another one that is like it in length and digits (`sameness.same_or_other_parts`), which
+    models learn that are too small for the others.
+
+    ``n_train`` and ``n_test`` are the shortest so many (`examples.shortest`), which saves most of
+    the time; None: all. Of "same or other" both are needed, and "the shortest" is said of the first
+    language. ``train_split``: what is shipped as "train" comes from the public validation part; of
+    a full local copy the paper's is "validation". ``path``: a local copy of the full data, or of
+    "same or other" a parallel corpus, for `corpora.load`; None: the shipped subset, WMT24++.
+    ``seed`` is of the parts of "same or other", which deals out its own.
+
+    ValueError as `labelled.load`; for a language twice; nothing that all languages have with one
+    label; "same or other" without numbers of pairs or with more than there are.
+    """
+    if train_split == "test":
+        raise ValueError("train_split is 'test', the part to test on: train on another")
+    if name == SAME_OR_OTHER:
+        if n_train is None or n_test is None:
+            raise ValueError("how many pairs of same or other, to train and to test on?")
+        codes = checks.several(languages, "languages", once=True)
+        text = parallel.load(path or "wmt24pp", codes, drop_duplicates=True)
+        parts = examples.same_or_other_parts(text, codes[0], n_train, n_test, seed)
+        return TransferTask(name, *parts, {"train": {}, "test": {}})
+    parts, left_out = {}, {}
+    for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
+        parts[part], left_out[part] = labelled.parallel_examples(
+            name, languages, split, n, path=path
+        )
+    return TransferTask(name, parts["train"], parts["test"], left_out)
+
+
+def random_task(corpus: ParallelCorpus, seed: int) -> TransferTask:
+    """Parallel sentences with random labels, the same in all languages; no test set."""
+    return TransferTask("random labels", examples.of_corpus(corpus, seed), {}, {})
+
+
+# --- several at once ------------------------------------------------------------------------------
+
+
+def load_tasks(
+    languages: Mapping[str, Sequence[str]],
+    n_train: Mapping[str, int] | int | None,
+    n_test: Mapping[str, int] | int | None,
+    folders: Mapping[str, str],
+    *,
+    train_split: str,
+) -> dict[str, TransferTask]:
+    """`labelled_task` of each task that ``languages`` names; numbers by task, or one for all."""
+
+    def of(numbers: Mapping[str, int] | int | None, name: str) -> int | None:
+        return numbers.get(name) if isinstance(numbers, Mapping) else numbers
+
+    return {
+        name: labelled_task(
+            name, codes, n_train=of(n_train, name), n_test=of(n_test, name),
+            train_split=train_split, path=folders.get(name),
+        )
+        for name, codes in languages.items()
+    }  # fmt: skip
+
+
+def task_table(tasks: Mapping[str, TransferTask]) -> pd.DataFrame:
+    """What each task is: pairs, labels in the first language, errors of the two ways to know none.
+
+    ``guess``: the error of guessing, each class as often; ``one label``: of always the commonest.
+    """
+    rows = {}
+    for name, task in tasks.items():
+        counts = examples.class_counts(task.train[task.languages[0]])
+        rows[name] = {
+            "to train": task.n_train,
+            "to test": task.n_test,
+            "languages": " ".join(task.languages),
+            "labels": ", ".join(f"{label} {n}" for label, n in counts.items()),
+            "left out": sum(sum(reasons.values()) for reasons in task.left_out.values()),
+            "guess": round(task.guess, 3),
+            "one label": round(one_label(task), 3),
+        }
+    return pd.DataFrame(rows).T
+
+
+def one_label(task: TransferTask) -> float:
+    """The error of a model that always gives the commonest label of the training set."""
+    labels = task.train[task.languages[0]].labels
+    return 1 - np.bincount(labels).max() / task.n_train
+
+
+def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
+    """One training example in some languages, in full, and its label."""
+    lines = []
+    for code in codes:
+        part = task.train[code]
+        second = "" if part.second is None else f"\n    {part.second[position]}"
+        lines.append(f"{code:4}{part.first[position]}{second}")
+    part = task.train[codes[0]]
+    return "\n".join([*lines, f"label: {part.classes[part.labels[position]]}"])
+
+
+def stem_of(name: str) -> str:
+    """A task in the name of a file."""
+    return name.lower().replace(" ", "-")
+
+
+#: What names a direction in tables.
+DIRECTION = ["model", "task", "source", "target", "algorithm"]
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """The runs of a task, of any models, sources, algorithms and seeds, and what they measure."""
+
+    task: TransferTask
+    runs: tuple[Run, ...]
+
+    def wrong(
+        self, run: Run, part: str, language: str, rows: np.ndarray | slice | int = slice(None)
+    ) -> np.ndarray:
+        """Which answers of a run are wrong: bool ``(n_checkpoints, n)``; part "train" or "test".
+
+        ``rows`` chooses checkpoints. Raises ValueError for one that was not asked (`Sparing`): the
+        source's training set is asked at all, everything at the last.
+        """
+        answers = run.predictions[f"{part} {language}"][rows]
+        if (answers < 0).any():
+            raise ValueError(
+                f"{run.model} was not asked about {part} {language} at all these checkpoints, as "
+                "the run was sparing: ask for more windows, or for all after some more steps"
+            )
+        return answers != getattr(self.task, part)[language].labels
+
+    def points(self) -> pd.DataFrame:
+        """The parts of the error of every fine-tuned model (Figures 1 and 7).
+
+        One row per run, checkpoint and target: ``model, task, source, target, algorithm, seed,
+        learning_rate, step, training, interlingual, intralingual, error`` (Equations 3 and 4, on
+        the test set) and ``transfer_gap`` (Equation 2), in [-1, 1]. What needs a test set is NaN
+        without one; so is what a sparing run was not asked.
+        """
+        tables = [
+            self._points_of(run, target).assign(**self._names(run), target=target)
+            for run in self.runs
+            for target in self._targets(run)
+        ]
+        order = [*DIRECTION, "seed", "learning_rate", "step", "training", "interlingual",
+                 "intralingual", "error", "transfer_gap"]  # fmt: skip
+        return pd.concat(tables, ignore_index=True)[order]
+
+    def _points_of(self, run: Run, target: str) -> pd.DataFrame:
+        """A row for each checkpoint of a run: the parts of its error in one target."""
+
+        def asked(part: str, language: str) -> np.ndarray:
+            return run.predictions[f"{part} {language}"][:, 0] >= 0
+
+        training = self.wrong(run, "train", run.source)
+        parts = ("interlingual", "intralingual", "error", "transfer_gap")
+        columns = {"seed": run.seed, "learning_rate": run.learning_rate, "step": run.steps}
+        columns |= {"training": training.mean(axis=1), **dict.fromkeys(parts, np.nan)}
+        table = pd.DataFrame(columns)
+        near = asked("train", target)
+        translated = self.wrong(run, "train", target, near)
+        both = igap.decompose(training[near], translated, translated)
+        table.loc[near, "interlingual"] = both.interlingual
+        if self.task.test:
+            rows = near & asked("test", target) & asked("test", run.source)
+            unseen = self.wrong(run, "test", target, rows)
+            translated = self.wrong(run, "train", target, rows)
+            both = igap.decompose(training[rows], translated, unseen)
+            gap = igap.transfer_gap(~self.wrong(run, "test", run.source, rows), ~unseen)
+            table.loc[rows, list(parts[1:])] = np.array([both.intralingual, both.error, gap]).T
+        return table
+
+    def curves(
+        self,
+        levels: Sequence[float] = TRAINING_ERRORS,
+        tolerance: float = TOLERANCE,
+        **options: int,
+    ) -> pd.DataFrame:
+        """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
+
+        `transferability.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
+        columns as ``task`` does; ``chance``: the gap at the level if all answers in the target are
+        guesses. With the mean over targets as target "mean". ``options`` (``n_resamples``,
+        ``n_splits``, ``seed``) and errors as there.
+        """
+        tables = []
+        for names, runs in self._grouped():
+            training, translated, seeds = self._inside(runs, levels, tolerance)
+            table = igap.igap_curve(training, translated, seeds, levels, tolerance, **options)
+            tables.append(table.assign(**names, chance=self.task.guess - table["level"].to_numpy()))
+        curves = pd.concat(tables, ignore_index=True)
+        return curves[[*DIRECTION, *curves.columns.drop(DIRECTION)]]
+
+    def lost(self, tolerance: float = FITTED) -> list[np.ndarray]:
+        """What the models at training error 0 lose, ``(m, n)``, of each target; runs of one kind.
+
+        1 for an example that is wrong in translation alone, -1 for one that is right there alone.
+        """
+        training, translated, _ = self._inside(self.runs, [0.0], tolerance)
+        return [wrong.astype(np.float32) - training for wrong in translated.values()]
+
+    def _inside(
+        self, runs: Sequence[Run], levels: Sequence[float], tolerance: float
+    ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+        """Wrong answers in the source and by target, and seeds: of models in a window of a level.
+
+        No other model has a say in a curve, nor need it have been asked.
+        """
+        near = []
+        for run in runs:
+            error = self.wrong(run, "train", run.source).mean(axis=1)
+            windows = [statistics.window(error, level, tolerance) for level in levels]
+            near.append(np.flatnonzero(np.any(windows, axis=0)))
+        wrong = {
+            code: np.concatenate(
+                [self.wrong(run, "train", code, rows) for run, rows in zip(runs, near, strict=True)]
+            )
+            for code in (runs[0].source, *self._targets(runs[0]))
+        }
+        seeds = np.repeat([run.seed for run in runs], [len(rows) for rows in near])
+        return wrong.pop(runs[0].source), wrong, seeds
+
+    def directions(
+        self, level: float = 0.0, tolerance: float = FITTED, **options: int
+    ) -> pd.DataFrame:
+        """Test accuracy, IGAP and transfer gap of each direction (Figures 2, 4, 5 and 6).
+
+        One row per ``model, task, source, target, algorithm``, source = target included:
+        ``accuracy`` and ``transfer_gap`` of the last checkpoint, mean over seeds and rates (the
+        paper does not say which checkpoint), NaN without a test set; ``igap`` at training error
+        ``level`` with its interval and the other columns of `curves`, 0 of a language with itself.
+        """
+        curves = self.curves([level], tolerance, **options)
+        rows = []
+        for names, runs in self._grouped():
+            source = runs[0].source
+            for target in (*self._targets(runs[0]), source):
+                row = {**names, "target": target, "accuracy": np.nan, "transfer_gap": np.nan}
+                if self.task.test:
+                    right = {
+                        code: np.mean([1 - self.wrong(r, "test", code, -1).mean() for r in runs])
+                        for code in (target, source)
+                    }
+                    row["accuracy"] = right[target]
+                    row["transfer_gap"] = right[source] - right[target]
+                rows.append(row)
+        table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
+        same = table["source"] == table["target"]
+        table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
+        return table[[*DIRECTION, "accuracy", "transfer_gap", *curves.columns.drop(DIRECTION)]]
+
+    def igap_scores(self, tolerance: float = FITTED) -> pd.DataFrame:
+        """IGAP at training error 0 as a predictor, for `ranking.rank_directions`: high is good."""
+        table = self.curves([0.0], tolerance, n_resamples=1, n_splits=1)
+        table = table[table["target"] != igap.MEAN_TARGET].reset_index(drop=True)
+        table = table.assign(metric="IGAP", score=-table["igap"])
+        return table[["metric", "source", "target", "score"]]
+
+    def last_wrong(self, part: str = "test") -> dict[tuple[str, str], np.ndarray]:
+        """(source, target) → wrong answers of the last checkpoints, bool ``(n_runs, n)``.
+
+        What `ranking.gold_scores` takes; the runs must be of one model and algorithm.
+        """
+        kinds = {(run.model, run.algorithm) for run in self.runs}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"the runs are of {len(kinds)} models or algorithms: give those of one"
+            )
+        if part == "test" and not self.task.test:
+            raise ValueError(f"the task {self.task.name} has no test set")
+        return {
+            (runs[0].source, target): np.array([self.wrong(run, part, target, -1) for run in runs])
+            for _, runs in self._grouped()
+            for target in self._targets(runs[0])
+        }
+
+    def only(self, **kept: object) -> "Transfers":
+        """The runs with these attributes, such as ``model="mini-xlmr"``."""
+        runs = tuple(run for run in self.runs if all(getattr(run, k) == v for k, v in kept.items()))
+        if not runs:
+            raise ValueError(f"there is no run with {kept}")
+        return Transfers(self.task, runs)
+
+    def _names(self, run: Run) -> dict[str, str]:
+        names = {"model": run.model, "task": self.task.name, "source": run.source}
+        return names | {"algorithm": run.algorithm}
+
+    def _targets(self, run: Run) -> list[str]:
+        return [code for code in self.task.languages if code != run.source]
+
+    def _grouped(self) -> Iterator[tuple[dict[str, str], list[Run]]]:
+        """The runs that make up one A(θ₀): of one model, source and algorithm."""
+        groups: dict[tuple, list[Run]] = {}
+        for run in self.runs:
+            groups.setdefault((run.model, run.source, run.algorithm), []).append(run)
+        for runs in groups.values():
+            yield self._names(runs[0]), runs
+
+
+def transfer_task(
+    names: Sequence[str],
+    task: TransferTask,
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    more: Examples | None = None,
+    sparing: Sparing | None = None,
+) -> Transfers:
+    """Fine-tune every model in every source by every recipe and seed; predict in all languages.
+
+    Recipes and seeds together span A(θ₀), the set of fine-tuned models that IGAP is the minimum
+    over; recipes that differ in the algorithm are kept apart.
+
+    ``more`` are further examples of the source language to train on, which have no translations:
+    the paper adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training
+    set. Of ``sparing``, ``windows`` and ``every`` count: the training set of the source is asked at
+    every checkpoint, its translations only near the training errors of the windows, the test sets
+    only after ``every`` steps and the last. None: everything at every checkpoint.
+
+    ValueError for a source that the task does not have, ``more`` for several sources or with other
+    classes; as `finetuning.finetune`.
+    """
+    return transfer_tasks(names, [task], sources, recipes, seeds, more=more, sparing=sparing)[0]
+
+
+def transfer_tasks(
+    names: Sequence[str],
+    tasks: Sequence[TransferTask],
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    *,
+    more: Examples | None = None,
+    sparing: Sparing | None = None,
+) -> list[Transfers]:
+    """`transfer_task` of several tasks, such as one with its labels corrupted at several ratios.
+
+    All runs of all tasks go side by side, where one task after another would leave a CPU idle.
+    """
+    names, sources, recipes, seeds = (
+        checks.several(values, what, once=True)
+        for values, what in (
+            (names, "models"), (sources, "sources"), (recipes, "recipes"), (seeds, "seeds")
+        )
+    )  # fmt: skip
+    jobs = [_jobs(names, task, sources, recipes, seeds, more, sparing) for task in tasks]
+    runs = iter(finetune_all([job for of_task in jobs for job in of_task]))
+    return [
+        Transfers(task, tuple(islice(runs, len(of_task))))
+        for task, of_task in zip(tasks, jobs, strict=True)
+    ]
+
+
+def _jobs(
+    names: Sequence[str],
+    task: TransferTask,
+    sources: Sequence[str],
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    more: Examples | None,
+    sparing: Sparing | None,
+) -> list[Job]:
+    for source in sources:
+        if source not in task.train:
+            raise ValueError(
+                f"the task {task.name} has no {source}: it has {', '.join(task.languages)}"
+            )
+    if more is not None:
+        if list(sources) != [more.language]:
+            raise ValueError(
+                f"{more.name} is in {more.language}: it can be added for that source alone"
+            )
+        if more.classes != task.train[more.language].classes:
+            raise ValueError(f"{more.name} has other classes than {task.name}")
+    return [
+        Job(
+            name,
+            task.train[source] if more is None else examples.joined(task.train[source], more),
+            task.sets,
+            recipe,
+            seed,
+            sparing_in(task, source, sparing),
+        )
+        for name in names
+        for source in sources
+        for recipe in recipes
+        for seed in seeds
+    ]
+
+
+def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Sparing | None:
+    """Which sets decide and are spared, of a run that is fine-tuned in one language."""
+    others = tuple(f"train {code}" for code in task.languages if code != source)
+    return sparing and replace(sparing, decides=f"train {source}", inside=others)

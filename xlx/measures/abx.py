@@ -1,0 +1,556 @@
+"""Triplets (A, B, X) of sentences that differ in one thing: Algorithms 1 and 2 of the ABX paper.
+
+A and X share the variable of interest; B does not. A and B share the other variable, so that it
+cannot help. In *language discrimination* (LD) A is another sentence of X's language, B its
+translation. In *meaning discrimination* (MD) A is X's translation, B another sentence of A's
+language. de Seyssel et al. (2025), section 3 and Appendix B.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from xlx.measures import alignment
+from xlx.measures.alignment import Block, Vectors, blocks, unit_vectors
+from xlx.results import checks
+
+
+@dataclass(frozen=True)
+class Triplets:
+    """Languages and positions in a parallel corpus of X, A and B, each ``(n_triplets,)``."""
+
+    task: str
+    languages: tuple[str, ...]  # what the language columns count into
+    x_language: np.ndarray
+    a_language: np.ndarray
+    b_language: np.ndarray
+    x: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+def sample_triplets(
+    task: str,
+    pair: tuple[str, str],
+    n_positions: int,
+    n_triplets: int,
+    seed: int | np.random.Generator,
+) -> Triplets:
+    """Draw LD or MD triplets for a language pair, half of them in each direction.
+
+    Independent draws, which may repeat; the paper takes about 100,000 per task and pair.
+    Raises ValueError for another task, for one language twice, and for fewer than two positions.
+    """
+    checks.one_of(task, ("LD", "MD"), "task")
+    if pair[0] == pair[1]:
+        raise ValueError(f"a pair needs two languages, and both are {pair[0]}")
+    if n_positions < 2:
+        raise ValueError(
+            f"{n_positions} sentence(s) make no triplet: a second one is needed as other meaning"
+        )
+    rng = np.random.default_rng(seed)
+    shared = rng.integers(n_positions, size=n_triplets)
+    other = rng.integers(n_positions - 1, size=n_triplets)
+    other += other >= shared  # any position but the shared one
+    first = np.arange(n_triplets) % 2
+    second = 1 - first
+    if task == "LD":  # A and B at the shared position, X at another one in A's language
+        return Triplets(task, tuple(pair), first, first, second, other, shared, shared)
+    # X and A at the shared position, B at another one in A's language
+    return Triplets(task, tuple(pair), first, second, second, shared, shared, other)
+
+
+def sample_control(
+    task: str,
+    languages: Sequence[str],
+    n_positions: int,
+    n_triplets: int,
+    seed: int | np.random.Generator,
+) -> Triplets:
+    """Triplets in which the variable of interest is the same for A, B and X (section 4.1).
+
+    A score other than one half on them is a bias of the sampling or of the scoring. The paper does
+    not say what A and B still differ in; if in nothing, the control cannot fail. So here they
+    differ in the variable that is normally held constant, drawn at random:
+
+    * LD: X, A and B in one language (each of `languages` in turn), at three different positions;
+    * MD: X, A and B at one position, in three different languages.
+
+    Raises ValueError for fewer than three positions (LD) or three languages (MD).
+    """
+    checks.one_of(task, ("LD", "MD"), "task")
+    rng = np.random.default_rng(seed)
+    enough, what = (n_positions, "sentences") if task == "LD" else (len(languages), "languages")
+    if enough < 3:
+        raise ValueError(
+            f"the {task} control needs three {what}, one each for X, A and B; there are {enough}"
+        )
+    first = rng.integers(enough, size=n_triplets)
+    second = rng.integers(enough - 1, size=n_triplets)
+    second += second >= first
+    third = rng.integers(enough - 2, size=n_triplets)
+    third += third >= np.minimum(first, second)
+    third += third >= np.maximum(first, second)
+    if task == "LD":
+        language = np.arange(n_triplets) % len(languages)
+        return Triplets(task, tuple(languages), *[language] * 3, first, second, third)
+    position = rng.integers(n_positions, size=n_triplets)
+    return Triplets(task, tuple(languages), first, second, third, *[position] * 3)
+
+
+class PositionGroups:
+    """Positions that may depend on each other, such as the sentences of a document."""
+
+    def __init__(self, of_position: Sequence[object]) -> None:
+        names, codes = np.unique(np.asarray(of_position).astype(str), return_inverse=True)
+        self.n = len(names)
+        #: Where each position is a group, their order.
+        self._order = np.argsort(codes) if self.n == len(codes) else None
+        self._holds = (codes[:, None] == np.arange(self.n)).astype(np.float64)
+        first, second = np.nonzero(codes[:, None] == codes)
+        apart = first != second
+        self._first, self._second = map(torch.from_numpy, (first[apart], second[apart]))
+        self._group = codes[first[apart]]
+
+    def sums(self, at: np.ndarray) -> np.ndarray:
+        """``(m, n)`` → sums over the positions of each group, ``(m, n_groups)``."""
+        return at[:, self._order] if self._order is not None else at @ self._holds
+
+    def inside(self, cells: torch.Tensor) -> np.ndarray:
+        """``(m, n, n)`` → sums over the pairs of positions of each group, ``(m, n_groups)``."""
+        if self._order is not None:
+            return np.zeros((len(cells), self.n))
+        chosen = cells[:, self._first.to(cells.device), self._second.to(cells.device)]
+        rows = chosen.double().cpu().numpy()
+        return np.stack([np.bincount(self._group, row, minlength=self.n) for row in rows])
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Sums over comparisons of one direction, of m pairs of languages.
+
+    ``total``, ``(m,)``; ``at``, ``(m, n)``: of those that hold a position; ``inside``: groups →
+    ``(m, n_groups)``, of those that hold two positions of a group.
+    """
+
+    total: np.ndarray
+    at: np.ndarray
+    inside: dict[PositionGroups, np.ndarray]
+
+    @classmethod
+    def of(
+        cls, cells: torch.Tensor, groupings: Collection[PositionGroups], worth: float = 1
+    ) -> "Comparisons":
+        """Those of ``(m, n, n)``, zero on the diagonals; ``worth``: what 1 in a cell counts."""
+        ones = cells.new_ones(cells.shape[-1])
+        rows, columns = (side.double().cpu().numpy() for side in (cells @ ones, ones @ cells))
+        inside = {groups: worth * groups.inside(cells) for groups in groupings}
+        return cls(worth * rows.sum(axis=1), worth * (rows + columns), inside)
+
+    @classmethod
+    def of_queries(cls, credit: np.ndarray, groupings: Collection[PositionGroups]) -> "Comparisons":
+        """Those that hold one position each: ``(m, n)``."""
+        nothing = {groups: np.zeros((len(credit), groups.n)) for groups in groupings}
+        return cls(credit.sum(axis=1), credit, nothing)
+
+    def without(self, groups: PositionGroups) -> np.ndarray:
+        """What is left of the total without each group, ``(m, n_groups)``."""
+        return self.total[:, None] - groups.sums(self.at) + self.inside[groups]
+
+    def taken(self, rows: Sequence[int]) -> "Comparisons":
+        """Those of some pairs, in this order."""
+        inside = {groups: sums[rows] for groups, sums in self.inside.items()}
+        return Comparisons(self.total[rows], self.at[rows], inside)
+
+
+class Distractors:
+    """Which sentences may be B: language of B → boolean ``(n, n)``, ``[a, b]``: b, where A is at a.
+
+    ValueError where a language leaves no B at all.
+    """
+
+    def __init__(
+        self, task: str, masks: Mapping[str, np.ndarray], groupings: Collection[PositionGroups]
+    ) -> None:
+        self.task = task
+        distinct = {id(mask): mask for mask in masks.values()}  # one may serve all languages
+        rows = {key: row for row, key in enumerate(distinct)}
+        self._row = {language: rows[id(mask)] for language, mask in masks.items()}
+        cells = torch.from_numpy(np.stack([*distinct.values()]).astype(np.uint8))
+        cells.diagonal(dim1=1, dim2=2).zero_()
+        self._made = Comparisons.of(cells.float(), groupings)
+        for language, row in self._row.items():
+            if not self._made.total[row]:
+                raise ValueError(
+                    f"{task}: no sentence of {language} may be B: take more sentences, or a wider "
+                    "choice of B"
+                )
+        self._cells = {1: cells.mT.contiguous(), 2: cells}  # by the axis of B
+
+    def cells(self, languages: Sequence[str], axis: int, device: torch.device) -> torch.Tensor:
+        """1 where b may be B, ``(m, n, n)`` or, of one mask, ``(1, n, n)``."""
+        rows = [self._row[language] for language in languages]
+        rows = rows[:1] if len(set(rows)) == 1 else rows
+        return self._cells[axis][rows].to(device).float()
+
+    def n_triplets(self, language: str) -> int:
+        """How many triplets there are with B in a language."""
+        return int(self._made.total[self._row[language]])
+
+    def made(self, languages: Sequence[str]) -> Comparisons:
+        """The comparisons that are made where B is of these languages."""
+        return self._made.taken([self._row[language] for language in languages])
+
+
+#: Task → comparisons with X of the first language of a block, of the second.
+ByDirection = dict[str, tuple[Comparisons, Comparisons]]
+
+
+def unmasked(n: int, groupings: Collection[PositionGroups]) -> ByDirection:
+    """All comparisons of n positions, and all queries: the same in all pairs."""
+    every = Comparisons.of(1 - torch.eye(n)[None], groupings)
+    queries = Comparisons.of_queries(np.ones((1, n)), groupings)
+    return {"LD": (every, every), "MD": (every, every), "retrieval": (queries, queries)}
+
+
+def won(
+    block: Block, groupings: Collection[PositionGroups], masks: Sequence[Distractors]
+) -> ByDirection:
+    """The comparisons of a block that A wins; a tie counts one half.
+
+    Tasks are LD, MD, retrieval and that of each mask.
+    """
+    # Rows: sentences of the second language; columns: of the first. The similarity of each to the
+    # items of the second language (whose offset is added), and to those of the first.
+    to_second = block.across + block.offset_second[:, :, None]
+    to_first = block.across + block.offset_first
+    of_first = _won(block, to_second, block.within_first, 1, block.second, groupings, masks)
+    of_second = _won(block, to_first, block.within_second, 2, [block.first], groupings, masks)
+    return {task: (of_first[task], of_second[task]) for task in of_first}
+
+
+def _won(
+    block: Block,
+    to_other: torch.Tensor,
+    within: torch.Tensor,
+    axis: int,
+    languages: Sequence[str],
+    groupings: Collection[PositionGroups],
+    masks: Sequence[Distractors],
+) -> dict[str, Comparisons]:
+    """One direction; ``axis`` is that of B, in ``languages``, among ``to_other``, overwritten."""
+    translation = to_other.diagonal(dim1=1, dim2=2).clone().unsqueeze(axis)
+    credit = alignment.top1_credit(to_other, axis, block.tolerance).cpu().numpy()
+    # A difference within the tolerance passes ≥ and fails >, and so counts one half. The two bounds
+    # are the same matrix, moved by the slack; moving it in place saves making it anew.
+    slack = block.tolerance[:, None, None]
+    to_other -= slack
+    cells = {"LD": within, "MD": translation}
+    ahead = {task: _compared(torch.ge, nearer, to_other) for task, nearer in cells.items()}
+    to_other += 2 * slack
+    for task, nearer in cells.items():
+        ahead[task] += _compared(torch.gt, nearer, to_other)
+        ahead[task].diagonal(dim1=1, dim2=2).zero_()
+    sums = {task: Comparisons.of(cells, groupings, 0.5) for task, cells in ahead.items()}
+    sums["retrieval"] = Comparisons.of_queries(credit, groupings)
+    for mask in masks:
+        cells = ahead["MD"] * mask.cells(languages, axis, to_other.device)
+        sums[mask.task] = Comparisons.of(cells, groupings, 0.5)
+    return sums
+
+
+def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> torch.Tensor:
+    """A comparison as 0 and 1; written as numbers, it is three times as fast as in booleans."""
+    return how(nearer, farther, out=torch.empty_like(farther))
+
+
+#: What is scored of every pair of languages.
+SCORES = ("LD", "MD", "retrieval")
+#: Name → language of B → boolean ``(n, n)``: ``[a, b]``, whether b may be B where A is at a.
+Masks = Mapping[str, Mapping[str, np.ndarray]]
+
+
+# --- Algorithm 3, on sampled triplets -------------------------------------------------------------
+
+
+def score_triplets(vectors: Mapping[str, np.ndarray], triplets: Triplets) -> np.ndarray:
+    """Algorithm 3: for each triplet 1 if X is closer to A than to B, 0 if not, 1/2 on a tie.
+
+    ``vectors``: language → ``(n_sentences, dim)``, those of one layer. Errors as
+    `triplet_distances`, which are compared in float64.
+    """
+    x_to_a, x_to_b = triplet_distances(vectors, triplets)
+    return np.where(x_to_a < x_to_b, 1.0, np.where(x_to_a > x_to_b, 0.0, 0.5))
+
+
+def triplet_distances(
+    vectors: Mapping[str, np.ndarray], triplets: Triplets
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine distances d(X, A) and d(X, B) of each triplet, ``(n_triplets,)`` each, in [0, 2].
+
+    Raises ValueError for a language without vectors, and as `similarity.unit_vectors`.
+    """
+    missing = [language for language in triplets.languages if language not in vectors]
+    if missing:
+        raise ValueError(
+            f"there are no vectors of {', '.join(missing)}: embed them, or choose among "
+            f"{', '.join(vectors)}"
+        )
+    checks.arrays({language: vectors[language] for language in triplets.languages})
+    units = unit_vectors({language: vectors[language] for language in triplets.languages})
+    stacked = np.stack(list(units.values()))
+
+    def distance(language: np.ndarray, position: np.ndarray) -> np.ndarray:
+        cosines = np.empty(len(triplets))
+        for start in range(0, len(triplets), 20_000):  # 100,000 × 768 numbers would be 0.6 GB
+            rows = slice(start, start + 20_000)
+            x = stacked[triplets.x_language[rows], triplets.x[rows]]
+            cosines[rows] = np.einsum("td,td->t", x, stacked[language[rows], position[rows]])
+        return 1 - cosines
+
+    return (
+        distance(triplets.a_language, triplets.a),
+        distance(triplets.b_language, triplets.b),
+    )
+
+
+def sampled(
+    states: Mapping[str, np.ndarray],
+    pairs: Sequence[tuple[str, str]],
+    n_triplets: int,
+    n_runs: int,
+    seed: int,
+) -> pd.DataFrame:
+    """The score as the paper computes it: Algorithms 1 to 3, in independent runs.
+
+    ``states``: language → ``(n_layers + 1, n_sentences, dim)``; ``n_triplets`` are per task, pair
+    and run, the same ones at every layer. Returns ``task``, ``layer``, ``language_1``,
+    ``language_2``, ``run``, ``score``, ``n_triplets``.
+    """
+    n_layers, n_sentences, _ = next(iter(states.values())).shape
+    rows = []
+    for number, pair in enumerate(pairs):
+        for run in range(n_runs):
+            for task in ("LD", "MD"):
+                draw = np.random.default_rng([seed, number, run, SCORES.index(task)])
+                triplets = sample_triplets(task, pair, n_sentences, n_triplets, draw)
+                for layer in range(n_layers):
+                    vectors = {code: states[code][layer] for code in pair}
+                    score = score_triplets(vectors, triplets).mean()
+                    rows.append((task, layer, *pair, run, score, n_triplets))
+    columns = ["task", "layer", "language_1", "language_2", "run", "score", "n_triplets"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+# --- the exact score ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """Exact scores of language pairs at one or several layers.
+
+    ``scores``: task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first
+    language, in the second. ``influence``: task → ``(n_layers, n_pairs, n_sentences)``, both
+    directions averaged; empty unless asked for. Of LD and MD, the mean score of the triplets with
+    this position in either place; of retrieval, the credit of this query. ``left_out``: grouping →
+    task → ``(n_layers, n_pairs, n_groups)``, the score without each group, both directions
+    averaged. ``masked``: task of a mask → its number of triplets, ``(n_pairs, 2)``.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    layers: tuple[int, ...]
+    n_sentences: int
+    scores: dict[str, np.ndarray]
+    influence: dict[str, np.ndarray]
+    left_out: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    masked: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def table(self) -> pd.DataFrame:
+        """Tidy: one row per task, layer, pair and direction.
+
+        ``task``, ``layer``, ``language_1``, ``language_2`` (the pair), ``x_language`` (of X, or the
+        query), ``score`` and ``n_triplets`` (for retrieval: queries).
+        """
+        pairs, n = np.array(self.pairs), self.n_sentences
+        layer, pair, side = np.indices((len(self.layers), len(pairs), 2)).reshape(3, -1)
+        columns = {
+            "layer": np.array(self.layers)[layer],
+            "language_1": pairs[pair, 0],
+            "language_2": pairs[pair, 1],
+            "x_language": pairs[pair, side],
+        }
+        plain = {"LD": n * (n - 1), "MD": n * (n - 1), "retrieval": n}
+        tables = [
+            pd.DataFrame({"task": task, **columns, "score": scores.ravel()}).assign(
+                n_triplets=plain[task] if task in plain else self.masked[task][pair, side]
+            )
+            for task, scores in self.scores.items()
+        ]
+        return pd.concat(tables, ignore_index=True)
+
+
+def exact(
+    states: Vectors | Mapping[str, np.ndarray],
+    *,
+    layers: Sequence[int] | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    influence: bool = False,
+    masks: Masks | None = None,
+    groups: Mapping[str, Sequence[object]] | None = None,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> PairScores:
+    """LD, MD and retrieval of all language pairs from all triplets.
+
+    ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
+    single layer (dense or sparse); sentences aligned across languages. Without ``layers`` all, the
+    embedding layer (0) included; without ``pairs`` every unordered one. float32 agrees with float64
+    to 1e-4 in the score.
+
+    ``masks`` (`xlx.experiment.abx_scores`): name → language of B → boolean ``(n_sentences,
+    n_sentences)``, ``[a, b]``: whether b may be B where A is at a. Each adds "MD, name": the share
+    of those triplets alone. ``influence``, ``groups`` (grouping → the group of each position): also
+    return what intervals need, for groups exactly (`statistics.left_out_error`).
+
+    Raises ValueError as `similarity.unit_vectors`, with the layer; for pairs or layers that are not
+    there, or none; for arrays that differ in axes or layers, or hold no real numbers; for groups or
+    masks of another size, and a mask that leaves a language no B.
+    """
+    if len(states) < 2:
+        raise ValueError("two languages or more are needed: a score compares languages")
+    checks.arrays(states)
+    one_layer = next(iter(states.values())).ndim == 2
+    layers = tuple(checks.layers(layers, 1 if one_layer else len(next(iter(states.values())))))
+    slices = [
+        {code: array if one_layer else array[layer] for code, array in states.items()}
+        for layer in layers
+    ]
+    pairs = list(combinations(states, 2)) if pairs is None else pairs
+    column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
+    n = next(iter(slices[0].values())).shape[0]
+    groupings, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
+    everything = unmasked(n, groupings.values())
+    tasks = [*SCORES, *(mask.task for mask in distractors)]
+    shape = len(layers), len(column)
+    scores = {task: np.full((*shape, 2), np.nan) for task in tasks}
+    influences = {task: np.full((*shape, n), np.nan, np.float32) for task in SCORES if influence}
+    left_out = {
+        name: {task: np.full((*shape, of.n), np.nan) for task in tasks}
+        for name, of in groupings.items()
+    }
+    for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
+        try:
+            for block in blocks(vectors, list(column), device=device, dtype=dtype):
+                at = [column[block.first, second] for second in block.second]
+                wins = won(block, groupings.values(), distractors)
+                made = everything | {
+                    mask.task: (mask.made(block.second), mask.made([block.first]))
+                    for mask in distractors
+                }
+                for task in tasks:
+                    sides = list(zip(wins[task], made[task], strict=True))
+                    scores[task][row, at] = np.stack([w.total / m.total for w, m in sides], axis=1)
+                    for name, of in groupings.items():
+                        parts = [w.without(of) / m.without(of) for w, m in sides]
+                        left_out[name][task][row, at] = sum(parts) / 2
+                for task, kept in influences.items():
+                    held = 1 if task == "retrieval" else 2 * (n - 1)
+                    kept[row, at] = sum(side.at for side in wins[task]) / (2 * held)
+        except ValueError as error:
+            raise ValueError(f"layer {layer}: {error}") from None
+    masked = {
+        mask.task: np.array([[mask.n_triplets(b), mask.n_triplets(a)] for a, b in column])
+        for mask in distractors
+    }
+    return PairScores(tuple(column), layers, n, scores, influences, left_out, masked)
+
+
+def _restrictions(
+    groups: Mapping[str, Sequence[object]], masks: Masks, n: int, languages: set[str]
+) -> tuple[dict[str, PositionGroups], list[Distractors]]:
+    """Groupings of the positions, and masks on B, of the right size."""
+    for name, of_position in groups.items():
+        if len(of_position) != n:
+            raise ValueError(
+                f"{name} name a group for {len(of_position)} positions, and there are {n}"
+            )
+    for name, by_language in masks.items():
+        for language in languages:
+            shape = np.shape(by_language.get(language, ()))
+            if shape != (n, n):
+                raise ValueError(
+                    f"the mask {name!r} has the shape {shape} in {language}: {(n, n)} is due"
+                )
+    groupings = {name: PositionGroups(of_position) for name, of_position in groups.items()}
+    return groupings, [
+        Distractors(f"MD, {name}", by_language, groupings.values())
+        for name, by_language in masks.items()
+    ]
+
+
+def kernel(vectors: Mapping[str, np.ndarray], pair: tuple[str, str], task: str) -> np.ndarray:
+    """The score of every triplet of a pair, ``(2, n, n)``, NaN on the diagonals; in float64.
+
+    ``[d, x, o]``: direction d (X in the first, in the second language), position of X, and the
+    other position: of A and B in LD, of B in MD. Its mean is the exact score; slow, for the
+    bootstrap.
+    """
+    first, second = (
+        vectors[code] / np.linalg.norm(vectors[code].astype(np.float64), axis=1, keepdims=True)
+        for code in pair
+    )
+    scores = []
+    for own, other in ((first, second), (second, first)):
+        to_own, to_other = own @ own.T, own @ other.T
+        to_a, to_b = (to_own, to_other) if task == "LD" else (np.diag(to_other)[:, None], to_other)
+        difference = np.where(np.isclose(to_a, to_b, rtol=0, atol=1e-14), 0, to_a - to_b)
+        score = (1 + np.sign(difference)) / 2
+        np.fill_diagonal(score, np.nan)
+        scores.append(score)
+    return np.stack(scores)
+
+
+# --- from directions to pairs, languages and averages ---------------------------------------------
+
+
+def pair_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean of both directions: one row per task, layer (checkpoint ...) and unordered pair."""
+    return _mean_over(table, "x_language")
+
+
+def language_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """A language's global score: the mean over its pairs with all others (section 4.1)."""
+    pairs = pair_scores(table) if "x_language" in table else table
+    sides = [
+        pairs.rename(columns={side: "language"}).drop(columns=other)
+        for side, other in (("language_1", "language_2"), ("language_2", "language_1"))
+    ]
+    return _mean_over(pd.concat(sides, ignore_index=True))
+
+
+def average_layers(table: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
+    """Mean over layers: "averaged across all layers" (section 4.1).
+
+    Whether "all layers" includes the embedding layer (0) the paper does not say. Here it counts, as
+    the first of the states a model offers, unless `embedding_layer` is False. ValueError if then
+    none is left.
+    """
+    kept = table if embedding_layer else table[table["layer"] > 0]
+    if kept.empty and len(table):
+        raise ValueError("there is no layer but that of the embeddings: let it count")
+    return _mean_over(kept, "layer")
+
+
+def _mean_over(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    by = [name for name in table.columns if name not in (*columns, "score", "n_triplets")]
+    mean = table.groupby(by, sort=False, observed=True).agg(
+        score=("score", "mean"), n_triplets=("n_triplets", "sum")
+    )
+    return mean.reset_index()

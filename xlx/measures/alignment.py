@@ -1,0 +1,484 @@
+"""The similarity block: what two languages and one layer say to all the lenses.
+
+For unit vectors the cosine distance is ``d(x, a) = 1 - x·a``, so every score of this compendium
+that compares sentences of two languages can be read off three n × n matrices of dot products:
+within the first language, within the second, and across. They are computed once and shared.
+
+**The arithmetic.** In real models all cosines crowd together, often above 0.99, where float32
+cannot tell neighbours apart. But the lenses only ever ask which of ``x·a`` and ``x·b`` is larger.
+Write each unit vector as a common part and a rest, ``a = c + a'`` (c: the mean of all unit
+vectors). Then
+
+    x·a = (c·c + x'·c) + (c·a' + x'·a')
+
+and the first bracket is the same for a and b. What must be compared, ``c·a' + x'·a'``, is made of
+small numbers with all their digits: the *offsets* ``c·a'`` come from float64, the products
+``x'·a'`` from one float32 matrix product.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy import sparse, stats
+
+from xlx.results import checks
+
+Vectors = Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]
+#: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
+BLOCK_NUMBERS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Block:
+    """Comparable similarities of one language with m others; n sentences each.
+
+    Of a row, ``within + offset`` and ``across + offset`` order the items by their cosine to the
+    row's sentence; differences below ``tolerance`` are rounding, so they are ties.
+    """
+
+    first: str
+    second: tuple[str, ...]
+    within_first: torch.Tensor  # (n, n): [a, x] = x'·a' + c·a', the similarity of item a to x
+    within_second: torch.Tensor  # (m, n, n): [k, x, a], rows are the x
+    across: torch.Tensor  # (m, n, n): [k, j, i] = sentence j of second k · sentence i of first
+    offset_first: torch.Tensor  # (n,)
+    offset_second: torch.Tensor  # (m, n)
+    tolerance: torch.Tensor  # (m,)
+
+
+def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.csr_array]:
+    """The sentence vectors of one layer, by language, in float64 with length 1.
+
+    ``vectors`` are ``(n_sentences, dim)``, dense or sparse; sentences aligned across languages. Of
+    sparse vectors, dimensions that a single sentence uses are dropped afterwards: they take no part
+    in any product of two different sentences. ValueError for unequal shapes, fewer than two
+    sentences, NaN or infinity, a zero vector; names the language and the position.
+    """
+    shapes = {language: array.shape for language, array in vectors.items()}
+    if len(set(shapes.values())) > 1:
+        (one, shape), *rest = shapes.items()
+        other, different = next(item for item in rest if item[1] != shape)
+        raise ValueError(
+            f"the vectors of {one} have shape {shape} and those of {other} {different}: embed all "
+            "languages of one corpus with one model"
+        )
+    if not shapes or next(iter(shapes.values()))[0] < 2:
+        raise ValueError("two or more sentences are needed: with one there is no other meaning")
+    units = {}
+    for language, array in vectors.items():
+        # A sparse matrix keeps its numbers in .data; its missing ones are zeros, so finite.
+        numbers = array.data if sparse.issparse(array) else array
+        if not np.isfinite(numbers).all():
+            where = 0 if sparse.issparse(array) else np.argwhere(~np.isfinite(array))[0][0]
+            raise ValueError(
+                f"the vector of {language} at position {where} holds NaN or infinity: look at the "
+                "model's output for this sentence, or embed in float32"
+            )
+        exact = array.astype(np.float64)
+        squares = exact.multiply(exact) if sparse.issparse(exact) else exact**2
+        norms = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        if not (np.isfinite(norms) & (norms > 0)).all():
+            where = np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))[0]
+            raise ValueError(
+                f"the vector of {language} at position {where} is "
+                f"{'zero' if norms[where] == 0 else 'too long'} and has no direction: drop this "
+                "sentence, or scale the vectors"
+            )
+        if sparse.issparse(exact):
+            units[language] = sparse.csr_array(sparse.diags_array(1 / norms) @ exact)
+        else:
+            units[language] = exact / norms[:, None]
+    if sparse.issparse(next(iter(units.values()))):
+        used = sum(np.asarray((unit != 0).sum(axis=0)).ravel() for unit in units.values())
+        return {language: sparse.csr_array(unit[:, used > 1]) for language, unit in units.items()}
+    return units
+
+
+def blocks(
+    vectors: Vectors,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    *,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Iterator[Block]:
+    """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
+
+    ``within`` is computed once a language and ``across`` once an unordered pair, whose transpose
+    serves the other direction.
+    """
+    units = unit_vectors(vectors)
+    languages = list(units)
+    if pairs is None:
+        pairs = [(a, b) for i, a in enumerate(languages) for b in languages[i + 1 :]]
+    for pair in pairs:
+        for language in pair:
+            if language not in units:
+                raise ValueError(
+                    f"there are no vectors of {language}: embed it, or choose among "
+                    f"{', '.join(languages)}"
+                )
+    wanted = sorted({language for pair in pairs for language in pair}, key=languages.index)
+    row = {language: index for index, language in enumerate(wanted)}
+    rest, offsets, squares = _centred(units, wanted, dtype)
+    offsets = offsets.to(device)
+    if isinstance(rest, torch.Tensor):
+        rest = rest.to(device)
+    within = torch.stack([_product(rest[i], rest[i], device) for i in range(len(wanted))])
+    within += offsets[:, None, :]  # [l, x, a]
+    n = within.shape[-1]
+    chunk = max(1, BLOCK_NUMBERS // (n * n))
+    # Of a dot product of float32 vectors of lengths r and s, the rounding error is a few eps·r·s.
+    tolerance = 16 * torch.finfo(dtype).eps * torch.as_tensor(squares, dtype=dtype, device=device)
+    for first in wanted:
+        i = row[first]
+        transposed = within[i].T.contiguous()
+        others = [b for a, b in pairs if a == first]
+        for start in range(0, len(others), chunk):
+            second = tuple(others[start : start + chunk])
+            rows = [row[language] for language in second]
+            # Neighbouring languages are a view; only an unusual choice of pairs makes a copy.
+            run = slice(rows[0], rows[-1] + 1)
+            index = run if rows == list(range(run.start, run.stop)) else rows
+            yield Block(
+                first,
+                second,
+                transposed,
+                within[index],
+                torch.stack([_product(rest[j], rest[i], device) for j in rows]),
+                offsets[i],
+                offsets[index],
+                torch.sqrt(tolerance[i] * tolerance[index]),
+            )
+
+
+def _centred(
+    units: dict, wanted: list[str], dtype: torch.dtype
+) -> tuple[torch.Tensor | list[sparse.csr_array], torch.Tensor, np.ndarray]:
+    """The parts a' of the unit vectors, the offsets c·a', and the mean square length of the a'."""
+    if sparse.issparse(units[wanted[0]]):  # c = 0: centred vectors would not be sparse
+        n = units[wanted[0]].shape[0]
+        return (
+            [units[language] for language in wanted],
+            torch.zeros(len(wanted), n),
+            np.ones(len(wanted)),
+        )
+    common = np.mean([units[language].mean(axis=0) for language in wanted], axis=0)
+    rest = torch.empty((len(wanted), *units[wanted[0]].shape), dtype=dtype)
+    offsets = torch.empty(rest.shape[:2], dtype=dtype)
+    squares = np.empty(len(wanted))
+    for index, language in enumerate(wanted):
+        centred = units[language] - common
+        rest[index] = torch.from_numpy(centred)
+        offsets[index] = torch.from_numpy(centred @ common)
+        squares[index] = np.mean(np.sum(centred**2, axis=1))
+    return rest, offsets, squares
+
+
+def _product(
+    one: torch.Tensor | sparse.csr_array,
+    other: torch.Tensor | sparse.csr_array,
+    device: str | torch.device,
+) -> torch.Tensor:
+    if isinstance(one, torch.Tensor):
+        return one @ other.T
+    return torch.from_numpy((one @ other.T).toarray().astype(np.float32)).to(device)
+
+
+#: Nearest neighbours of the margin, as in Artetxe and Schwenk (2019).
+NEIGHBOURS = 4
+#: Below this share of their size, numbers that differ are taken for equal.
+_ROUNDING = 1e-12
+#: Decimals of a cosine that count where cosines are ranked: beyond them equal ones differ.
+_DECIMALS = 12
+#: What `measures` computes, in the order of its rows.
+ALIGNMENT_MEASURES = (
+    "parallel_cosine", "other_cosine", "to_pivot", "from_pivot", "margin", "margin_to_pivot",
+    "margin_from_pivot", "cka", "debiased_cka", "rsa_spearman", "rsa_pearson",
+)  # fmt: skip
+
+
+def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tensor) -> torch.Tensor:
+    """Whether the translation beats every other candidate: ``(m, n)`` in [0, 1].
+
+    1 if it does, 0 if another is more similar; with k others as similar, 1 / (k + 1), what a draw
+    among them would win. ``similarity`` is ``(m, n, n)`` with the translations on the diagonals,
+    ``candidates`` the axis (1 or 2) along which a query chooses. Overwrites the diagonals with
+    -inf: the best rival is what is left.
+    """
+    diagonal = similarity.diagonal(dim1=1, dim2=2)
+    translation = diagonal.clone()
+    diagonal.fill_(-torch.inf)
+    margin = translation - similarity.amax(dim=candidates)
+    slack = tolerance[:, None]
+    credit = (margin >= -slack).double()
+    if (margin.abs() <= slack).any():
+        level = (translation - slack).unsqueeze(candidates)
+        credit /= 1 + (similarity >= level).sum(dim=candidates)
+    return credit
+
+
+# --- a language and a pivot -----------------------------------------------------------------------
+
+
+def check_pivot(
+    states: Mapping[str, np.ndarray], pivot: str, layers: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """The layers to compare with the pivot (None: all), or a ValueError that says what is wrong.
+
+    `states` is language → ``(n_layers + 1, n, dim)``.
+    """
+    if pivot not in states:
+        raise ValueError(
+            f"there are no states of the pivot {pivot}: embed it, or choose among "
+            f"{', '.join(states) or 'none'}"
+        )
+    if len(states) < 2:
+        raise ValueError(f"there is only the pivot {pivot}: a score needs another language")
+    shape = np.shape(states[pivot])
+    for language, array in states.items():
+        if np.ndim(array) != 3:
+            raise ValueError(
+                f"the states of {language} have shape {np.shape(array)}: (n_layers + 1, n, dim) is "
+                "needed, also for one layer"
+            )
+        sizes = zip(np.shape(array), shape, ("layers", "sentences", "dim"), strict=True)
+        for size, due, name in sizes:
+            if size != due:
+                raise ValueError(
+                    f"{language} has {size} {name} and the pivot {pivot} {due}: give both the same "
+                    "parallel sentences, embedded with one model"
+                )
+    if shape[1] < 2:
+        raise ValueError(f"two sentences or more are needed, and there is {shape[1]}")
+    checks.arrays(states)
+    return tuple(checks.layers(layers, shape[0]))
+
+
+def measures(
+    states: Mapping[str, np.ndarray], pivot: str = "en", *, layers: Sequence[int] | None = None
+) -> pd.DataFrame:
+    """All measures of this module, of each language with the pivot, at each layer.
+
+    ``states`` are language → ``(n_layers + 1, n, dim)``, sentences aligned across languages;
+    ``layers`` all by default, the embedding layer (0) included. One row per language, layer and
+    ``measure`` (of `ALIGNMENT_MEASURES`) with its ``value``, NaN where a measure has none (all
+    sentences have one vector). ValueError as `check_pivot` and `similarity.unit_vectors`; for fewer
+    than four sentences.
+    """
+    rows = []
+    for layer in check_pivot(states, pivot, layers):
+        for language in states:
+            if language == pivot:
+                continue
+            raw = states[language][layer], states[pivot][layer]
+            try:
+                units = unit_vectors(dict(zip((language, pivot), raw, strict=True)))
+                unit = units[language], units[pivot]
+                values = (
+                    *mean_cosines(*unit), *retrieval(*unit), *margin(*unit), cka(*raw),
+                    cka(*raw, debiased=True), *rsa(*raw),
+                )  # fmt: skip
+            except ValueError as error:
+                raise ValueError(f"{language} with {pivot}, layer {layer}: {error}") from None
+            rows += [
+                (language, layer, measure, value)
+                for measure, value in zip(ALIGNMENT_MEASURES, values, strict=True)
+            ]
+    return pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
+
+
+def mean_cosines(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Mean cosine of parallel and of other sentences (MEXA paper, section 5.3), in [-1, 1].
+
+    ``first`` and ``second`` are ``(n, dim)``, row i of one the translation of row i of the other.
+    The mean over all n² pairs is the product of the mean unit vectors, so no matrix is needed.
+    """
+    first, second = _units(first, second)
+    n = len(first)
+    parallel = np.einsum("id,id->", first, second)
+    everything = first.sum(axis=0) @ second.sum(axis=0)
+    return float(parallel / n), float((everything - parallel) / (n * (n - 1)))
+
+
+def retrieval(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Share of sentences whose most similar one is the translation, in [0, 1].
+
+    (from the first to the second, from the second to the first); ties as in `top1_credit`. The
+    paper's retrieval in both directions is their mean; MEXA asks for both at once.
+    """
+    (block,) = blocks({"first": first, "second": second})
+    to_second, to_first = _retrieval_in(block)
+    return float(to_second[0]), float(to_first[0])
+
+
+def _retrieval_in(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """`retrieval` of one language with the m others of a block: ``(m,)`` to them, from them."""
+    to_second = block.across + block.offset_second[:, :, None]
+    to_first = block.across + block.offset_first
+    return (
+        top1_credit(to_second, 1, block.tolerance).mean(dim=1).numpy(),
+        top1_credit(to_first, 2, block.tolerance).mean(dim=1).numpy(),
+    )
+
+
+def margin(
+    first: np.ndarray, second: np.ndarray, *, neighbours: int = NEIGHBOURS
+) -> tuple[float, float, float]:
+    """Ratio margin of the translations, and retrieval by it (Artetxe and Schwenk 2019, section 3).
+
+    The cosine of two sentences over the mean of the two means of each one's cosines with its
+    nearest sentences of the other language. It takes out hubs, which are near to everything. It
+    means something where those means are above zero, as they are in Transformers.
+
+    Returns the mean margin of the translations (1: no nearer than the ``neighbours``), then as
+    `retrieval` with the margin in the place of the cosine.
+    """
+    if neighbours < 1:
+        raise ValueError(f"there must be one neighbour or more, not {neighbours}")
+    first, second = _units(first, second)
+    cosine = first @ second.T
+    k = min(neighbours, len(first))
+    near_first = np.partition(cosine, -k, axis=1)[:, -k:].mean(axis=1)
+    near_second = np.partition(cosine, -k, axis=0)[-k:].mean(axis=0)
+    ratio = torch.from_numpy(cosine / ((near_first[:, None] + near_second) / 2))[None]
+    rounding = torch.full((1,), 16 * np.finfo(float).eps, dtype=torch.float64)
+    mean = float(ratio.diagonal(dim1=1, dim2=2).mean())
+    credits = [top1_credit(ratio.clone(), axis, rounding).mean() for axis in (2, 1)]
+    return mean, float(credits[0]), float(credits[1])
+
+
+def cka(first: np.ndarray, second: np.ndarray, *, debiased: bool = False) -> float:
+    """Linear centred kernel alignment (Kornblith et al. 2019).
+
+    HSIC(K, L) / √(HSIC(K, K) HSIC(L, L)) of the matrices of dot products K and L of two languages;
+    unchanged by rotations and by a common scale. With fewer sentences than dimensions the usual
+    (biased) estimate of HSIC makes unrelated vectors look alike; ``debiased`` takes the unbiased
+    one (Song et al. 2012; Nguyen et al. 2021), about 0 for unrelated vectors and at times below.
+
+    ``first`` and ``second`` are ``(n, dim)``, as they come from the model; ``dim`` may differ. In
+    [0, 1], or [-1, 1] if debiased; NaN if all vectors of a language are the same. ValueError for
+    unequal n; debiased, for fewer than four sentences.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} sentences against {len(second)}: they must be parallel")
+    n = len(first)
+    if debiased and n < 4:
+        raise ValueError(f"debiased CKA needs four sentences or more, and there are {n}")
+    kernels = []
+    for vectors in (first, second):
+        # Centred before the products: that changes neither estimate, but keeps their digits.
+        centred = vectors - vectors.mean(axis=0, dtype=np.float64)
+        scale = np.abs(centred).max()
+        if scale <= _ROUNDING * np.abs(vectors).max():
+            return float("nan")
+        centred = centred / scale
+        kernel = centred @ centred.T
+        if debiased:  # "U-centred": the unbiased HSIC is then a mean of products, too
+            np.fill_diagonal(kernel, 0)
+            sums = kernel.sum(axis=0) / (n - 2)
+            kernel += sums.sum() / (n - 1) - sums - sums[:, None]
+            np.fill_diagonal(kernel, 0)
+        kernels.append(kernel)
+    k, l = kernels  # noqa: E741
+    norm = np.linalg.norm(k) * np.linalg.norm(l)
+    return float((k * l).sum() / norm) if norm > 0 else float("nan")
+
+
+def rsa(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Representational similarity analysis (Chrupała and Alishahi 2019; MEXA paper, A.3).
+
+    Spearman's and Pearson's correlation, in [-1, 1], of the cosines within one language with those
+    within the other, over all pairs of sentences. NaN where they have no variation. ``(n, dim)``.
+    Equal cosines (of sentences with one vector, as at layer 0 of a last token) share a rank.
+    """
+    cosines = [_within(unit) for unit in _units(first, second)]
+    if min(map(np.ptp, cosines)) <= 16 * np.finfo(float).eps:
+        return float("nan"), float("nan")
+    ranks = [stats.rankdata(own.round(_DECIMALS)) for own in cosines]
+    return float(np.corrcoef(*ranks)[0, 1]), float(np.corrcoef(*cosines)[0, 1])
+
+
+def _within(unit: np.ndarray) -> np.ndarray:
+    """Cosines of all pairs of sentences of a language: ``(n (n - 1) / 2,)``."""
+    mean = unit.mean(axis=0)
+    centred = unit - mean
+    offset = centred @ mean
+    cosines = centred @ centred.T + offset + offset[:, None]
+    return cosines[np.triu_indices(len(unit), 1)]
+
+
+# --- all directions -------------------------------------------------------------------------------
+
+
+def mean_distances(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
+    """Mean L2 distance, dot product and cosine of parallel sentences (IGAP paper, section 4.2).
+
+    After Hu et al. (2020); of the L2 distance low is near, of the others high. All three are the
+    same in both directions, so they cannot tell which of two languages is the better source.
+    ``first`` and ``second`` are ``(n, dim)``, as they come from the model, row i of one the
+    translation of row i of the other.
+    """
+    cosine, _ = mean_cosines(first, second)
+    first, second = first.astype(np.float64), second.astype(np.float64)
+    return (
+        float(np.linalg.norm(first - second, axis=1).mean()),
+        float(np.einsum("id,id->", first, second) / len(first)),
+        cosine,
+    )
+
+
+def directions(
+    states: Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None
+) -> pd.DataFrame:
+    """The `mean_distances` and the `retrieval` of every ordered pair of languages, at each layer.
+
+    ``states`` is language → ``(n_layers + 1, n, dim)``, means over the tokens of a sentence in the
+    paper; sentences aligned across languages. ``layers``: None for all, the embedding layer (0)
+    included. A table of ``metric`` ("L2", "dot", "cosine", "retrieval"), ``source``, ``target``,
+    ``layer``, ``value``; retrieval asks with the sentences of the source among those of the target.
+    Raises as `check_pivot` (the first language stands for the pivot) and `similarity.unit_vectors`.
+    """
+    if len(states) < 2:
+        raise ValueError(
+            f"a transfer direction needs two languages, and the states have {len(states)}: "
+            f"{', '.join(states) or 'none'}"
+        )
+    rows = []
+    for layer in check_pivot(states, next(iter(states)), layers):
+        vectors = {language: array[layer] for language, array in states.items()}
+        try:
+            shares = {
+                (block.first, other): tuple(map(float, both))
+                for block in blocks(vectors)
+                for other, *both in zip(block.second, *_retrieval_in(block), strict=True)
+            }
+        except ValueError as error:
+            raise ValueError(f"layer {layer}: {error}") from None
+        for (one, other), both in shares.items():
+            distances = mean_distances(vectors[one], vectors[other])
+            values = zip(("L2", "dot", "cosine"), distances, distances, strict=True)
+            for metric, there, back in [*values, ("retrieval", *both)]:
+                rows.append((metric, one, other, layer, there))
+                rows.append((metric, other, one, layer, back))
+    return pd.DataFrame(rows, columns=["metric", "source", "target", "layer", "value"])
+
+
+def best_aligned_layer(
+    states: Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None
+) -> int:
+    """The layer with the highest mean retrieval over all ordered pairs; of equal ones the lowest.
+
+    The IGAP paper takes layer 7 of 12, found the best aligned of XLM-R by others; a model of
+    another depth needs its own. ``states`` as in `directions`.
+    """
+    table = directions(states, layers=layers)
+    means = table[table["metric"] == "retrieval"].groupby("layer")["value"].mean()
+    return int(means.index[means >= means.max() * (1 - _ROUNDING)].min())
+
+
+def _units(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    units = unit_vectors({"first": first, "second": second})
+    return units["first"], units["second"]

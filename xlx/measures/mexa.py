@@ -1,0 +1,257 @@
+"""MEXA: how well a language is aligned with the pivot (Kargaran et al. 2025, section 3).
+
+C holds the cosines of n sentences of a language (rows) with their n translations in the pivot
+(columns). Sentence i is a *hit* if c_ii is larger than every other element of row i and of column
+i: its translation is the best answer in both directions at once. The score μ is the share of hits,
+for each layer; over layers it is averaged, or its maximum taken.
+
+**The arithmetic.** As in `xlx.measures.alignment`: where all cosines are near one, float32 cannot
+tell them apart. With x = m + x' a unit vector of the language and p = q + p' one of the pivot, m
+and q their means over the sentences,
+
+    x_i·p_j = m·q + q·x'_i + m·p'_j + x'_i·p'_j
+
+and the first term is the same for all. The next two come from float64, the last from one float32
+product for all sentences; where that leaves a comparison open it is made again in float64.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, unit_vectors
+from xlx.measures.statistics import share_interval
+
+#: Rounding errors of a dot product, in units of the last place of the product of the lengths.
+_ROUNDING = 16
+#: A vector this much shorter than what it is the rest of is rounding of float32.
+_NOTHING = 1e-6
+
+
+# --- the score ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PivotScores:
+    """Hits of some languages against the pivot, and the scores that are made of them.
+
+    Attributes
+    ----------
+    languages : tuple of str
+        All but the pivot, whose own score is 1 (but for sentences that are there twice).
+    layers : tuple of int
+        0 is the embedding layer.
+    hits : numpy.ndarray
+        bool ``(n_layers, n_languages, n)``: is the translation the best answer both ways?
+    only_rival : numpy.ndarray
+        int, as ``hits``: the position of the one sentence but for which this one would be a hit; -1
+        for a hit, and for a sentence with several such rivals.
+    """
+
+    languages: tuple[str, ...]
+    pivot: str
+    layers: tuple[int, ...]
+    hits: np.ndarray
+    only_rival: np.ndarray
+
+    @property
+    def mu(self) -> np.ndarray:
+        """The MEXA score, ``(n_layers, n_languages)`` in [0, 1]."""
+        return self.hits.mean(axis=-1)
+
+    def left_out(self) -> np.ndarray:
+        """The score without sentence k, exactly: ``(n_layers, n_languages, n)``.
+
+        Without k as a query its own hit goes, and without k as a candidate those become hits whose
+        only rival it was.
+        """
+        n = self.hits.shape[-1]
+        regained = np.zeros(self.hits.shape)
+        layer, language, query = np.nonzero(self.only_rival >= 0)
+        np.add.at(regained, (layer, language, self.only_rival[layer, language, query]), 1)
+        return (self.hits.sum(axis=-1, keepdims=True) - self.hits + regained) / (n - 1)
+
+    def table(self) -> pd.DataFrame:
+        """Tidy: ``language``, ``layer``, ``mu``, ``low``, ``high`` (interval: see `pooled`)."""
+        low, high = _interval(self.mu, self.left_out())
+        keys = pd.MultiIndex.from_product(
+            [self.languages, self.layers], names=["language", "layer"]
+        )
+        columns = {"mu": self.mu.T.ravel(), "low": low.T.ravel(), "high": high.T.ravel()}
+        return pd.DataFrame(columns, keys).reset_index()
+
+    def pooled(self, how: str = "mean", *, embedding_layer: bool = True) -> pd.DataFrame:
+        """One score a language, over layers: ``language``, ``mu``, ``low``, ``high``.
+
+        ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); whether
+        layer 0 counts "all model layers" leaves open. ValueError for another way, or no layer left.
+
+        **The interval** is for other sentences, as many and of the same kind: the score belongs to
+        n, since every further sentence is a rival to all. Each sentence is a query and a candidate,
+        so it cannot be resampled with replacement: copies tie with each other, and if they are no
+        rivals to each other there are a third fewer rivals than in the corpus. Leaving out one
+        sentence at a time, as both, needs no new comparison (`left_out`). That jackknife errs on
+        the safe side, on average (Efron and Stein 1981): where hits are next to independent it is
+        about a quarter too wide. An interval for independent hits breaks down where a few sentences
+        are hubs, which spoil the hits of many; the jackknife sees them, if the corpus holds some.
+        So that the interval of a score near 0 or 1 does not end there, it is Wilson's, for the
+        number of independent sentences that would give the jackknife's variance, at most n.
+
+        The maximum is taken again without each sentence, so the interval includes the choice of the
+        layer; it is for the maximum as computed, on average a little above the highest true score.
+        """
+        if how not in ("mean", "max"):
+            raise ValueError(f"layers cannot be pooled by {how!r}: choose mean or max")
+        kept = [row for row, layer in enumerate(self.layers) if layer > 0 or embedding_layer]
+        if not kept:
+            raise ValueError("without the embedding layer none is left to pool")
+        pool = np.mean if how == "mean" else np.max
+        mu = pool(self.mu[kept], axis=0)
+        low, high = _interval(mu, pool(self.left_out()[kept], axis=0))
+        return pd.DataFrame({"language": self.languages, "mu": mu, "low": low, "high": high})
+
+
+def _interval(mu: np.ndarray, left_out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval for the number of sentences that the jackknife variance is worth."""
+    n = left_out.shape[-1]
+    deviations = left_out - left_out.mean(axis=-1, keepdims=True)
+    variance = (n - 1) / n * (deviations**2).sum(axis=-1)
+    share = (n * mu + 1) / (n + 2)  # never 0 or 1, where hits could have no variance
+    worth = np.full(mu.shape, float(n))
+    np.divide(share * (1 - share), variance, out=worth, where=variance > 0)
+    worth = worth.clip(1, n)
+    low, high = share_interval(mu * worth, worth)
+    return np.minimum(low, mu).clip(0), np.maximum(high, mu).clip(max=1)  # rounding
+
+
+def scores(
+    states: Mapping[str, np.ndarray], pivot: str = "en", *, layers: Sequence[int] | None = None
+) -> PivotScores:
+    """Hits of all languages against the pivot, at all layers (the embedding layer 0 included).
+
+    ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
+    another element of its row or column is a miss, as the definition asks for strictly more;
+    cosines tie that differ by less than the rounding of float64.
+
+    ValueError as `alignment.check_pivot`; NaN or infinity, or a zero vector (with language,
+    position and layer).
+    """
+    layers = check_pivot(states, pivot, layers)
+    languages = tuple(language for language in states if language != pivot)
+    _, n, dim = states[pivot].shape
+    hits = np.empty((len(layers), len(languages), n), dtype=bool)
+    only_rival = np.empty(hits.shape, dtype=np.int32)
+    chunk = max(1, BLOCK_NUMBERS // (4 * n * max(n, dim)))  # several arrays of it, in the cache
+    space = torch.empty((2, min(chunk, len(languages)), n, n))
+    for row, layer in enumerate(layers):
+        try:
+            of_pivot = _centred({pivot: states[pivot][layer]})
+            for start in range(0, len(languages), chunk):
+                part = slice(start, start + chunk)
+                of_languages = _centred({x: states[x][layer] for x in languages[part]})
+                rivals = _rivals(*of_languages, *(array[0] for array in of_pivot), space).numpy()
+                hits[row, part] = rivals == 0
+                only_rival[row, part] = np.where((rivals > 0) & (rivals < 2 * n), rivals - n, -1)
+        except ValueError as error:
+            raise ValueError(f"layer {layer}: {error}") from None
+    return PivotScores(languages, pivot, layers, hits, only_rival)
+
+
+def without_offset(states: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """States of each language less their mean over its sentences, at every layer: centred.
+
+    All sentences of a language may lie to one side of those of another. That offset says nothing of
+    which sentence is which, and in a cosine it comes before all that does. Without it the score
+    asks what else is shared; it needs sentences of the language and no translations (Libovický,
+    Rosa and Fraser 2020). The paper does not take it out.
+
+    Language → ``(n_layers + 1, n, dim)``, float64. A sentence at the mean, but for rounding, has no
+    direction: all such get the same one, and so tie.
+    """
+    moved = {}
+    for language, whole in states.items():
+        rest = whole - whole.mean(axis=1, keepdims=True, dtype=np.float64)
+        rest[np.linalg.norm(rest, axis=-1) <= _NOTHING * np.linalg.norm(whole, axis=-1)] = 1.0
+        moved[language] = rest
+    return moved
+
+
+def _centred(vectors: Mapping[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Unit vectors less the mean of their language, ``(m, n, dim)``, and the means; float64."""
+    rest = torch.from_numpy(np.stack(list(vectors.values()), dtype=np.float64))
+    norms = torch.linalg.vector_norm(rest, dim=2, keepdim=True)
+    if not (norms.isfinite() & (norms > 0)).all():
+        unit_vectors(vectors)  # says which vector has no direction
+    rest *= 1 / norms
+    means = rest.mean(dim=1)
+    rest -= means[:, None]
+    return rest, means
+
+
+def _rivals(
+    rest: torch.Tensor,
+    means: torch.Tensor,
+    pivot_rest: torch.Tensor,
+    pivot_mean: torch.Tensor,
+    space: torch.Tensor,
+) -> torch.Tensor:
+    """Who keeps each sentence from being a hit: ``(m, n)``.
+
+    0 if nobody does, n + j if sentence j alone, 2n if several do. ``space`` is to work in,
+    ``(2, m or more, n, n)``: new memory for every step would cost more than the comparisons.
+    """
+    m, n, dim = rest.shape
+    offset, pivot_offset = rest @ pivot_mean, means @ pivot_rest.T  # (m, n): q·x'_i and m·p'_j
+    single, pivot_single = rest.float(), pivot_rest.float()
+    across, reach = space[:, :m]
+    torch.mm(single.view(-1, dim), pivot_single.T, out=across.view(-1, n))
+    across += offset.float()[:, :, None]
+    across += pivot_offset.float()[:, None]
+    largest = single.norm(dim=2).amax(dim=1) * pivot_single.norm(dim=1).amax()
+    size = largest + offset.abs().amax(dim=1) + pivot_offset.abs().amax(dim=1)
+    slack = (_ROUNDING * torch.finfo(torch.float32).eps * size).float()[:, None]
+    diagonal = _take_diagonal(across, torch.arange(n).expand(m, n))
+    rivals, sure = (
+        _either(_beaten(across, level, reach), _beaten(across.mT, level, reach.mT), n)
+        for level in (diagonal - slack, diagonal + slack)
+    )
+    exact_slack = _ROUNDING * torch.finfo(torch.float64).eps
+    unsure = rivals != sure
+    for language in unsure.any(dim=1).nonzero().ravel():
+        open_ = unsure[language].nonzero().ravel()
+        row = rest[language, open_] @ pivot_rest.T + pivot_offset[language]
+        column = pivot_rest[open_] @ rest[language].T + offset[language]
+        sums = (
+            _beaten(matrix, _take_diagonal(matrix, open_) - exact_slack, torch.empty_like(matrix))
+            for matrix in (row, column)
+        )
+        rivals[language, open_] = _either(*sums, n)
+    return rivals
+
+
+def _take_diagonal(across: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Of each row the element at its position, where -inf is left: ``(..., r)``."""
+    taken = across.gather(-1, positions[..., None])
+    across.scatter_(-1, positions[..., None], -torch.inf)
+    return taken[..., 0]
+
+
+def _beaten(across: torch.Tensor, level: torch.Tensor, reach: torch.Tensor) -> torch.Tensor:
+    """Σ (n + j) over the elements j of a row that reach its level: ``(..., r)``.
+
+    It is 0 for none, n + j < 2n for j alone, and above 2n for several, however it is rounded.
+    ``across`` and ``reach``, which is overwritten, are ``(..., r, n)``.
+    """
+    torch.ge(across, level[..., None], out=reach)  # 1 or 0
+    n = across.shape[-1]
+    weights = torch.arange(n, 2 * n).to(across).expand(*across.shape[:-2], 1, n)
+    return (weights @ reach.mT)[..., 0, :]  # in this order, fast for rows and columns
+
+
+def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
+    """The sum over a row and that over a column as one over the sentences in either, at most 2n."""
+    # Unequal ones are of different sentences, so that several are counted, or one of them is 0.
+    return torch.where(row == column, row, row + column).clamp(max=2 * n).int()

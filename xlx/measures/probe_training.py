@@ -1,0 +1,538 @@
+"""Probes as stacks of matrices: what they are made of, and how they read states.
+
+Shapes: states ``(g, n, d)`` for g groups of n examples of width d; labels ``(g, n)`` or, the same
+for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example. Groups with fewer examples
+are filled up with -1, anywhere and with any states. What is measured has a row a group and a column
+a seed, ``(g, s)``.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from xlx.results import checks
+from xlx.results.settings import current
+
+SEEDS = tuple(range(6))
+ACTIVATIONS = ("relu", "sigmoid")
+_MEMORY = {"cpu": 2**25, "cuda": 2**32}
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples of all groups: for training, for validation or for the test."""
+
+    states: np.ndarray | torch.Tensor  # (g, n, d), any floating type; may be a memory map
+    labels: ArrayLike  # whole numbers, (g, n) or (n,)
+    names: Sequence[str] | None = None  # of the groups, in messages and tables
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How probes are fitted; the defaults were chosen on parts of speech from a 6 x 128 model, for
+    n from 50 to 9,000.
+    """
+
+    hidden: int | None = None  #: Width of a hidden layer; None: a linear probe.
+    activation: str = "relu"  #: Of the hidden units; "sigmoid" in X-Probe (section 5.3, Table 2).
+    seeds: Sequence[int] = SEEDS  #: Each draws initial weights alone, the same for every group.
+    #: Draws the order of the examples, anew in each epoch (`batch_order`), the same for all seeds
+    #: and all groups of equal size: so a group's seeds train in one product (1.3 times as fast at
+    #: width 128). What is left between seeds is then smaller: on parts of speech a third of the
+    #: deviation with an order each, at the same mean.
+    order: int = 0
+    learning_rate: float = 3e-2  #: Adam's step ...
+    #: ... and what it is multiplied by after each epoch that was not the best so far (Hewitt and
+    #: Liang 2019 halve it too; 1 keeps it).
+    anneal: float = 0.5
+    #: Examples a step, at most: fewer where an epoch would have less than 16 steps (then n // 16,
+    #: but at least 8). The last batch may be short.
+    batch_size: int = 128
+    max_epochs: int = 100
+    patience: int = 3
+    #: A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
+    #: AdamW, with less decay for more data, as Loshchilov and Hutter (2019, appendix B.1) advise.
+    weight_decay: float = 32.0
+    device: str | torch.device | None = (
+        None  #: Default: as in `xlx.settings`, a GPU if there is one.
+    )
+
+    def __post_init__(self) -> None:
+        sizes = {name: getattr(self, name) for name in ("batch_size", "max_epochs", "patience")}
+        sizes |= {"hidden": 1 if self.hidden is None else self.hidden}
+        for name, value in (sizes | {"number of seeds": len(self.seeds)}).items():
+            if value < 1:
+                raise ValueError(f"{name} is {value}: it has to be at least 1")
+        checks.one_of(self.activation, ACTIVATIONS, "activation")
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Trained probes of all groups and seeds.
+
+    ``weights`` are for standardised states. Linear: one, ``(g, s, K, d + 1)``, whose last column is
+    the bias. With a hidden layer two: ``(g, s, hidden, d + 1)`` and ``(g, s, K, hidden + 1)``.
+    """
+
+    weights: tuple[torch.Tensor, ...]
+    mean: torch.Tensor  # (g, d), of the training states; every state is standardised by them
+    scale: torch.Tensor
+    epochs: np.ndarray  # (g, s): the epoch, from 1, whose weights were kept
+    validation_loss: np.ndarray  # (g, s): mean cross-entropy at that epoch, in nats
+    seeds: tuple[int, ...]
+    activation: str = "relu"
+
+    def take(self, groups: Sequence[int]) -> "Probes":
+        """The probes of some groups (one may occur often), for states of another set of groups."""
+        rows = np.asarray(groups, dtype=np.int64)
+        index = torch.as_tensor(rows, device=self.mean.device)
+        return replace(
+            self,
+            weights=tuple(weight[index] for weight in self.weights),
+            mean=self.mean[index],
+            scale=self.scale[index],
+            epochs=self.epochs[rows],
+            validation_loss=self.validation_loss[rows],
+        )
+
+    def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
+        """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64.
+
+        ValueError if the states are of other groups or another width; shorter groups may be filled
+        up with anything.
+        """
+        groups, dim = self.mean.shape
+        if len(states.shape) != 3 or states.shape[0] != groups or states.shape[2] != dim:
+            raise ValueError(
+                f"the states have the shape {tuple(states.shape)}, and the probes are for "
+                f"({groups}, n, {dim}): (groups, examples, width)"
+            )
+        return np.concatenate([x.argmax(2).cpu().numpy() for x in self._logits(states)])
+
+    def standardised(self, states: torch.Tensor, group: int) -> torch.Tensor:
+        """States of a group, less the mean of its training states and over their deviation."""
+        return (states - self.mean[group]) / self.scale[group]
+
+    def _logits(self, states: np.ndarray | torch.Tensor) -> Iterator[torch.Tensor]:
+        """Logits ``(chunk, s, K, n)`` of a few groups at a time."""
+        device, n, width = self.mean.device, states.shape[1], self.weights[0].shape[-1]
+        of_outputs = self.weights[0].shape[1] * sum(weight.shape[2] for weight in self.weights)
+        size = max(1, memory_of(device) // (8 * n * (width + of_outputs)))
+        for start in range(0, len(self.mean), size):
+            groups = range(len(self.mean))[start : start + size]
+            x = torch.ones(len(groups), n, width, device=device)
+            for row, group in enumerate(groups):
+                x[row, :, :-1] = self.standardised(as_floats(states[group]).to(device), group)
+            weights = [weight[start : start + size] for weight in self.weights]
+            yield logits_of(weights, x, self.activation)[0]
+
+
+def initial_weights(
+    dim: int, n_classes: int, hidden: int | None, seed: int
+) -> tuple[torch.Tensor, ...]:
+    """The weights a seed starts from, ``(outputs, inputs + 1)`` a layer, the bias last.
+
+    Uniform between ±1/√inputs, as `torch.nn.Linear` draws them; from a generator of the CPU,
+    whatever the device.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    widths = (dim, n_classes) if hidden is None else (dim, hidden, n_classes)
+    return tuple(
+        (2 * torch.rand(outputs, inputs + 1, generator=generator) - 1) / inputs**0.5
+        for inputs, outputs in pairwise(widths)
+    )
+
+
+def batch_order(n: int, order: int, epoch: int) -> np.ndarray:
+    """The order of a group's n examples in an epoch (from 1), to be cut into batches."""
+    return np.random.default_rng((order, n, epoch)).permutation(n)
+
+
+def as_floats(states: np.ndarray | torch.Tensor) -> torch.Tensor:
+    """States as a float32 tensor without gradients."""
+    if isinstance(states, torch.Tensor):
+        return states.detach().float()
+    return torch.tensor(np.asarray(states, dtype=np.float32))
+
+
+def memory_of(device: torch.device) -> int:
+    """Bytes that the groups trained or asked at once may take."""
+    return _MEMORY["cpu" if device.type == "cpu" else "cuda"]
+
+
+def logits_of(
+    weights: Sequence[torch.Tensor], x: torch.Tensor, activation: str
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Logits ``(g, s, K, n)`` of states ``(g, n, d + 1)``, and the hidden layer.
+
+    Examples come last: softmax over K then runs along memory, several times as fast.
+    """
+    g, s, outputs, _ = weights[0].shape
+    first = torch.bmm(weights[0].flatten(1, 2), x.mT).view(g, s, outputs, -1)
+    if len(weights) == 1:
+        return first, None
+    units = first.relu_() if activation == "relu" else first.sigmoid_()
+    units = torch.cat([units, torch.ones_like(first[:, :, :1])], dim=2)
+    return torch.matmul(weights[1], units), units
+
+
+def surprise(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """-log p of the right class in nats, ``(g, s, n)``."""
+    g, s, _, n = logits.shape
+    right = logits.gather(2, y[:, None, None, :].expand(g, s, 1, n)).squeeze(2)
+    return logits.logsumexp(dim=2) - right
+
+
+SMALLEST_BATCH, FEWEST_STEPS = 8, 16
+_BETAS = (0.9, 0.999)
+_EPSILON = 1e-8
+
+
+@dataclass(frozen=True)
+class CheckedSplit:
+    """A split whose numbers are in order, with labels ``(g, n)`` and the sizes of its groups."""
+
+    states: np.ndarray | torch.Tensor
+    labels: np.ndarray
+    sizes: np.ndarray
+    split: str
+    names: Sequence[str] | None
+
+    def name(self, group: int) -> str:
+        """Split and group, for messages."""
+        called = f" ({self.names[group]})" if self.names is not None else ""
+        return f"{self.split} split, group {group}{called}"
+
+    def examples(self, group: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """States ``(n, d)`` and labels ``(n,)`` of the examples there are, in their order."""
+        there = self.labels[group] >= 0
+        states = self.states[group]
+        if not there.all():
+            states = states[torch.as_tensor(there) if isinstance(states, torch.Tensor) else there]
+        return as_floats(states), torch.as_tensor(self.labels[group][there])
+
+
+def checked(*splits: Split, n_classes: int) -> list[CheckedSplit]:
+    """Training, validation and, if given, test split, checked alone and against each other.
+
+    ValueError naming split and group: shapes that do not fit, states that are not finite, labels
+    outside 0 to K - 1, a group without examples or with a single one to train on.
+    """
+    if n_classes < 2:
+        raise ValueError(f"n_classes is {n_classes}: a probe tells at least two classes apart")
+    first = splits[0]
+    groups, _, dim = first.states.shape if len(first.states.shape) == 3 else (0, 0, 0)
+    in_order = []
+    for split, name in zip(splits, ("training", "validation", "test"), strict=False):
+        shape, labels = tuple(split.states.shape), split.labels
+        labels = labels.cpu().numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
+        if len(shape) != 3 or shape[::2] != (groups, dim):
+            raise ValueError(
+                f"{name} split: the states have the shape {shape}, and not ({groups}, n, {dim}), "
+                "(groups, examples, width), as those of the training split"
+            )
+        if labels.dtype.kind not in "iu" or labels.shape not in (shape[:2], shape[1:2]):
+            raise ValueError(
+                f"{name} split: the labels are {labels.dtype} of the shape {labels.shape}: give a "
+                f"whole number an example, {shape[:2]} or {shape[1:2]}"
+            )
+        labels = np.broadcast_to(labels.astype(np.int64), shape[:2])
+        names = split.names if split.names is not None else first.names
+        whole = CheckedSplit(split.states, labels, (labels >= 0).sum(axis=1), name, names)
+        for group in range(groups):
+            if problem := _problem(whole, group, n_classes):
+                raise ValueError(f"{whole.name(group)}: {problem}")
+        in_order.append(whole)
+    return in_order
+
+
+def _problem(split: CheckedSplit, group: int, n_classes: int) -> str | None:
+    labels, least = split.labels[group], 2 if split.split == "training" else 1
+    outside = labels[(labels < -1) | (labels >= n_classes)]
+    if len(outside):
+        return f"there is a label {outside[0]}, and the classes are 0 to {n_classes - 1}"
+    if split.sizes[group] < least:
+        return f"{split.sizes[group]} examples, and at least {least} are needed"
+    if not torch.isfinite(split.examples(group)[0].sum()):
+        return "there is a NaN or an infinite number in its states"
+    return None
+
+
+def fitted_probes(
+    training: CheckedSplit,
+    held_out: CheckedSplit,
+    n_classes: int,
+    how: Fitting,
+    groups: np.ndarray | None = None,
+) -> Probes:
+    """Probes of all groups, or of some; those of the others stay untrained."""
+    device = how.device or current().device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device(device)
+    groups = np.arange(len(training.sizes)) if groups is None else groups
+    n_groups, dim = len(training.sizes), training.states.shape[2]
+    initial = [initial_weights(dim, n_classes, how.hidden, seed) for seed in how.seeds]
+    weights = tuple(
+        torch.stack(layer).to(device).repeat(n_groups, 1, 1, 1)
+        for layer in zip(*initial, strict=True)
+    )
+    probes = Probes(
+        weights,
+        torch.empty(n_groups, dim, device=device),
+        torch.empty(n_groups, dim, device=device),
+        np.zeros((n_groups, len(how.seeds)), dtype=np.int64),
+        np.full((n_groups, len(how.seeds)), np.inf),
+        tuple(how.seeds),
+        how.activation,
+    )
+    # Groups of like size train together, those with most steps first: see `_train`.
+    sizes = training.sizes[groups]
+    by_steps = groups[np.lexsort((-sizes, -_batches(sizes, how.batch_size)[1]))]
+    for chunk in _chunks(by_steps, training.sizes, held_out.sizes, weights, device):
+        _train(probes, training, held_out, chunk, how)
+    lost = groups[~np.isfinite(probes.validation_loss[groups]).all(axis=1)]
+    if len(lost):
+        raise ValueError(
+            f"{training.name(lost[0])}: the validation loss is no number; try a lower learning "
+            f"rate than {how.learning_rate}"
+        )
+    return probes
+
+
+def _chunks(
+    by_steps: np.ndarray,
+    n_train: np.ndarray,
+    n_validation: np.ndarray,
+    weights: tuple[torch.Tensor, ...],
+    device: torch.device,
+) -> Iterator[np.ndarray]:
+    """Groups to train at once, as many as the memory allows."""
+    parameters = sum(weight[0].numel() for weight in weights)
+    activations = sum(weight.shape[1] * weight.shape[2] for weight in weights)
+    width = weights[0].shape[-1]
+    while len(by_steps):
+        examples = (n_train[by_steps].max() + n_validation.max()) * width
+        need = 4 * (examples + 5 * parameters + n_validation.max() * activations)
+        size = max(1, int(memory_of(device) // need))
+        yield by_steps[:size]
+        by_steps = by_steps[size:]
+
+
+def stack(
+    rows: Sequence[tuple[torch.Tensor, torch.Tensor]], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Standardised states with a one behind each, labels, and sizes, filled up to the longest.
+
+    ``(g, n, d + 1)``, ``(g, n)`` and ``(g,)``; what fills up is zero.
+    """
+    sizes = [len(labels) for _, labels in rows]
+    x = torch.zeros(len(rows), max(sizes), rows[0][0].shape[1] + 1, device=device)
+    y = torch.zeros(len(rows), max(sizes), dtype=torch.int64, device=device)
+    for row, (states, labels) in enumerate(rows):
+        x[row, : len(labels), :-1] = states
+        x[row, : len(labels), -1] = 1
+        y[row, : len(labels)] = labels
+    return x, y, torch.tensor(sizes, device=device)
+
+
+def _load(
+    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray
+) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Both splits of some groups, standardised; sets the probes' mean and scale."""
+    device = probes.mean.device
+    rows: list[list[tuple[torch.Tensor, torch.Tensor]]] = [[], []]
+    for group in chunk:
+        for split, examples in zip((training, held_out), rows, strict=True):
+            states, labels = (part.to(device) for part in split.examples(group))
+            if split is training:
+                mean = states.mean(dim=0)
+                scale = (states - mean).square_().mean(dim=0).sqrt_()
+                # A dimension that only varies by rounding has nothing to say: do not blow it up.
+                scale[scale <= 1e-6 * mean.abs()] = 1
+                probes.mean[group], probes.scale[group] = mean, scale
+            examples.append((probes.standardised(states, group), labels))
+    return [stack(examples, device) for examples in rows]
+
+
+def _train(
+    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray, how: Fitting
+) -> None:
+    """Train the probes of some groups, and write what is best into `probes`.
+
+    A step of an epoch concerns the groups that still have examples: as the groups are sorted by
+    their steps, the first few, so that everything is a view. Whoever has finished leaves: rows are
+    the groups that still train; slots are their seeds that do, as many as the group with most has.
+    """
+    device = probes.mean.device
+    (x, y, sizes), (x_held, y_held, sizes_held) = _load(probes, training, held_out, chunk)
+    groups = np.asarray(chunk)
+    rows = np.arange(len(groups))  # of x and y
+    slots = np.tile(np.arange(len(probes.seeds)), (len(rows), 1))
+    waited = np.zeros(slots.shape, dtype=np.int64)  # epochs since the best one
+    slack = np.zeros(slots.shape, dtype=np.int64)  # epochs that were not the best so far
+    at = torch.as_tensor(groups, device=device)
+    weights = [weight[at] for weight in probes.weights]
+    adam = _Adam(weights)
+    for epoch in range(1, how.max_epochs + 1):
+        rates = how.learning_rate * how.anneal**slack
+        _epoch(weights, adam, rates, x, y, rows, sizes, epoch, how)
+        held = torch.as_tensor(rows, device=device)
+        loss = _loss(weights, x_held[held], y_held[held], sizes_held[held], how.activation)
+        loss = loss.cpu().numpy()
+        columns = groups[rows][:, None], slots
+        # A slot may hold a seed that has finished, if its group still trains others: not counted.
+        better = (loss < probes.validation_loss[columns]) & (waited < how.patience)
+        improved = np.nonzero(better)
+        where = tuple(index[improved] for index in np.broadcast_arrays(*columns))
+        probes.validation_loss[where], probes.epochs[where] = loss[improved], epoch
+        for best, weight in zip(probes.weights, weights, strict=True):
+            best[where] = weight[improved]
+        waited, slack = np.where(better, 0, waited + 1), slack + ~better
+        going = waited < how.patience
+        if not going.any():
+            return
+        kept, n_slots = going.any(axis=1), going.sum(axis=1).max()
+        if kept.all() and n_slots == slots.shape[1]:
+            continue
+        first = np.argsort(~going, axis=1, kind="stable")[kept, :n_slots]
+        taken = np.nonzero(kept)[0][:, None], first
+        rows, slots, waited, slack = rows[kept], slots[taken], waited[taken], slack[taken]
+        weights = [weight[taken] for weight in weights]
+        adam.take(taken)
+
+
+class _Adam:
+    """Adam (Kingma and Ba 2015) with decoupled decay, on stacks whose rows take their own steps."""
+
+    def __init__(self, weights: Sequence[torch.Tensor]) -> None:
+        self.first = [torch.zeros_like(weight) for weight in weights]
+        self.second = [torch.zeros_like(weight) for weight in weights]
+
+    def take(self, at: tuple[np.ndarray, np.ndarray]) -> None:
+        self.first = [moment[at] for moment in self.first]
+        self.second = [moment[at] for moment in self.second]
+
+    def step(
+        self,
+        weights: Sequence[torch.Tensor],
+        gradients: Sequence[torch.Tensor],
+        steps: np.ndarray,
+        rates: np.ndarray,
+        decay: np.ndarray,
+    ) -> None:
+        """Move the first rows.
+
+        Row by row, ``steps`` says how many with this one were taken, and ``decay`` which share of
+        a weight goes, times the learning rate; ``rates``, ``(rows, seeds)``, are those.
+        """
+        correction, second_correction = (
+            1 - beta ** steps[:, None].astype(float) for beta in _BETAS
+        )
+        # rate · (m / c1) / (√(v / c2) + ε) = m / (√v · factor + offset)
+        factor, offset, kept = (
+            torch.as_tensor(values, dtype=torch.float32, device=weights[0].device)[..., None, None]
+            for values in (
+                correction / (rates * np.sqrt(second_correction)),
+                _EPSILON * correction / rates,
+                1 - rates * decay[:, None],
+            )
+        )
+        n = len(steps)
+        for weight, gradient, first, second in zip(
+            weights, gradients, self.first, self.second, strict=True
+        ):
+            weight, first, second = weight[:n], first[:n], second[:n]
+            weight[..., :-1].mul_(kept)
+            first.lerp_(gradient, 1 - _BETAS[0])
+            second.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
+            weight.addcdiv_(first, second.sqrt().mul_(factor).add_(offset), value=-1)
+
+
+def _epoch(
+    weights: list[torch.Tensor],
+    adam: _Adam,
+    rates: np.ndarray,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    rows: np.ndarray,
+    sizes: torch.Tensor,
+    epoch: int,
+    how: Fitting,
+) -> None:
+    """One pass over the examples of the groups in `rows`."""
+    n = sizes.cpu().numpy()[rows]
+    length, steps = _batches(n, how.batch_size)
+    orders = {size: batch_order(size, how.order, epoch) for size in set(n.tolist())}
+    batches = np.zeros((len(rows), steps.max(), length.max()), dtype=np.int64)
+    for at, (row, own) in enumerate(zip(rows, length, strict=True)):
+        order = np.zeros(steps[at] * own, dtype=np.int64)
+        order[: n[at]] = orders[n[at]]
+        batches[at, : steps[at], :own] = (row * x.shape[1] + order).reshape(-1, own)
+    places = torch.as_tensor(batches, device=x.device)
+    states, labels = x.view(-1, x.shape[2]), y.view(-1)
+    decay = how.weight_decay / np.sqrt(n)
+    for step in range(steps.max()):
+        active = int((steps > step).sum())
+        counts = np.minimum(n[:active] - step * length[:active], length[:active])
+        batch = places[:active, step, : counts.max()]
+        picked = batch.reshape(-1)
+        gradients = _gradients(
+            [weight[:active] for weight in weights],
+            states.index_select(0, picked).view(*batch.shape, -1),
+            labels.index_select(0, picked).view(batch.shape),
+            counts,
+            how.activation,
+        )
+        taken = (epoch - 1) * steps[:active] + step + 1
+        adam.step(weights, gradients, taken, rates[:active], decay[:active])
+
+
+def _batches(n: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Length of the batches of groups of n examples, and how many there are."""
+    length = np.minimum(batch_size, np.maximum(SMALLEST_BATCH, n // FEWEST_STEPS))
+    return length, -(-n // length)
+
+
+def _gradients(
+    weights: Sequence[torch.Tensor],
+    x: torch.Tensor,
+    y: torch.Tensor,
+    counts: np.ndarray,
+    activation: str,
+) -> list[torch.Tensor]:
+    """Gradients of the mean cross-entropy over the first `counts` examples of each group's batch.
+
+    Of the logits it is softmax - onehot, and the rest are products; autograd would do the same
+    with more copies.
+    """
+    logits, units = logits_of(weights, x, activation)
+    g, s, _, n = logits.shape
+    error = logits.softmax(dim=2)
+    minus_one = error.new_full((1,), -1.0).expand(g, s, 1, n)
+    error.scatter_add_(2, y[:, None, None, :].expand(g, s, 1, n), minus_one)
+    share = torch.as_tensor(1 / counts, dtype=torch.float32)
+    weight = (torch.arange(n) < torch.as_tensor(counts)[:, None]) * share[:, None]
+    error *= weight.to(x.device)[:, None, None, :]
+    if len(weights) == 1:
+        return [torch.bmm(error.flatten(1, 2), x).view_as(weights[0])]
+    last = torch.matmul(error, units.mT)
+    inner = units[:, :, :-1]
+    slope = inner > 0 if activation == "relu" else inner * (1 - inner)
+    back = torch.matmul(weights[1][..., :-1].mT, error) * slope
+    return [torch.bmm(back.flatten(1, 2), x).view_as(weights[0]), last]
+
+
+def _loss(
+    weights: Sequence[torch.Tensor],
+    x: torch.Tensor,
+    y: torch.Tensor,
+    sizes: torch.Tensor,
+    activation: str,
+) -> torch.Tensor:
+    """Mean cross-entropy of each probe in nats, ``(g, s)``."""
+    logits, _ = logits_of(weights, x, activation)
+    there = torch.arange(x.shape[1], device=x.device) < sizes[:, None]
+    return (surprise(logits, y) * there[:, None]).sum(dim=2) / sizes[:, None]

@@ -1,0 +1,673 @@
+"""The rules of X-Probe's nine probing tasks: which sentences of a treebank a task can use.
+
+========= ============================================== ===========================================
+task      classes                                        sentences that are usable
+========= ============================================== ===========================================
+SentLen   bins of the number of tokens                   all of these lengths
+WC        words of middling frequency                    with one of the words, once
+TreeDepth depths of the tree                             of these depths, paired within length bins
+BiShift   original, shifted                              with two unlike neighbours
+SubjNum   Sing, Plur                                     one nsubj of the root verb, with a number
+ObjNum    Sing, Plur                                     one obj of the root verb, with a number
+CoordInv  original, inverted                             two main clauses around a conjunction
+SOMO      original, replaced                             with a word that can be replaced
+Tense     Past, Pres                                     root verb of one of these tenses
+========= ============================================== ===========================================
+
+What the paper gives (section 4) is in the defaults of `Rules`; what it does not give is chosen, and
+said, here or there:
+
+* Tokens are counted, swapped and replaced, as the text shows them (German *im* is one), and are
+  in small letters, since a capital in the middle would give a swap away. Punctuation counts, and
+  what closes the sentence stays where it is.
+* "The head verb" is the root where its tag is VERB or AUX. Subtypes count: ``nsubj:pass`` is a
+  subject. The number is that of the noun's or pronoun's own feature.
+* Tense: the feature of the root as it stands, so that English "was sleeping" is Pres (its
+  participle's) and "is built" Past. Where the root has none, that of its auxiliary or copula.
+* BiShift, CoordInv and SOMO: see `xlx.measures.sentence_tasks`.
+
+Ravishankar, Øvrelid and Velldal (2019); sections are numbered as there.
+"""
+
+import hashlib
+import itertools
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from xlx.results import checks
+from xlx.text.files import letters
+from xlx.text.languages import lowered
+from xlx.text.trees import Tree, Trees
+
+#: The nine tasks (section 4), in the order of the paper's text.
+PROBING_TASKS: tuple[str, ...] = (
+    *("SentLen", "WC", "TreeDepth", "BiShift", "SubjNum", "ObjNum", "CoordInv", "SOMO", "Tense"),
+)
+VERBS = ("VERB", "AUX")
+_WORD = re.compile(r"[^\W\d_]")
+#: A sentence as its tokens.
+Tokens = tuple[str, ...]
+
+
+class TooFewSentencesError(ValueError):
+    """A language has too few sentences for a task; says how many."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is open in the rules of the tasks.
+
+    ``lengths``: fewest and most tokens of a sentence, in all tasks but SentLen (ours: what is
+    shorter leaves little to probe).
+
+    SentLen: bin i has ``length_edges[i]`` to ``length_edges[i + 1] - 1`` tokens; six bins, those of
+    SentEval (5-8, 9-12, 13-16, 17-20, 21-25, 26-28), as the paper has six and no edges.
+
+    WC: the ``n_words`` words of the text (what has a letter and no digit) that follow the
+    ``first_rank`` most frequent ones. 1,000 as in the paper, which says of their ranks only that
+    they are not SentEval's, 2,000 to 3,000: those are the default.
+
+    TreeDepth: classes are the depths from ``depths[0]`` to ``depths[1]`` (steps from the root to
+    the word farthest from it); within each bin of lengths (``depth_edges``, as above) every depth
+    comes equally often. The paper gives neither.
+
+    SOMO: ``max_log_difference`` of frequencies (1 in the paper) and the tags ``odd_tags`` of the
+    words that are replaced.
+
+    Tense: with ``auxiliaries``, a root without tense has that of its first auxiliary or copula that
+    has one; else it is left out.
+
+    CoordInv: with ``own_subjects``, both verbs must have a subject of their own.
+    """
+
+    lengths: tuple[int, int] = (5, 50)
+    length_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 26, 29)
+    n_words: int = 1000
+    first_rank: int = 2000
+    depths: tuple[int, int] = (3, 7)
+    depth_edges: tuple[int, ...] = (9, 13, 17, 21, 25, 29, 33, 37, 41)
+    max_log_difference: float = 1.0
+    odd_tags: tuple[str, ...] = ("NOUN", "VERB")
+    auxiliaries: bool = True
+    own_subjects: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("length_edges", "depth_edges", "lengths", "depths"):
+            edges = getattr(self, name)
+            if len(edges) < 2 or list(edges) != sorted(set(edges)):
+                raise ValueError(f"{name} are {edges}: two or more numbers that rise are needed")
+        if self.n_words < 2 or self.first_rank < 0:
+            raise ValueError(
+                f"n_words is {self.n_words} and first_rank {self.first_rank}: two words or more "
+                "and a rank from 0 are needed"
+            )
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The distinct sentences of one language: trees, tokens in small letters, names of bases."""
+
+    language: str
+    trees: tuple[Tree, ...]
+    tokens: tuple[Tokens, ...]
+    bases: tuple[str, ...]
+
+    @classmethod
+    def of(cls, trees: Trees | Sequence[Trees]) -> "Pool":
+        """Of sentences that are the same (letters and digits), the first; ValueError of several
+        languages."""
+        sources = [trees] if isinstance(trees, Trees) else list(trees)
+        languages = sorted({source.language for source in sources})
+        if len(languages) != 1:
+            raise ValueError(
+                f"trees are of {', '.join(languages) or 'no language'}: a task is built in one"
+            )
+        distinct: dict[str, tuple[Tree, str]] = {}
+        for source in sources:
+            for tree in source:
+                distinct.setdefault(tree.key, (tree, f"{source.source}:{tree.id}"))
+        distinct.pop("", None)  # punctuation alone
+        kept, bases = zip(*distinct.values(), strict=True) if distinct else ((), ())
+        # a sentence at a time is faster than a token
+        joined = (lowered("\n".join(tree.tokens), languages[0]) for tree in kept)
+        return cls(languages[0], kept, tuple(tuple(text.split("\n")) for text in joined), bases)
+
+    def within(self, rules: Rules) -> Iterator[int]:
+        """Positions of the sentences of the rules' lengths."""
+        low, high = rules.lengths
+        return (i for i, tokens in enumerate(self.tokens) if low <= len(tokens) <= high)
+
+
+class Usable(NamedTuple):
+    """A sentence (position in the pool) with its class and the bin within which it is balanced."""
+
+    at: int
+    label: int
+    bin: int = 0
+
+
+#: Classes of a task, and the sentences that are usable for it.
+Classed = tuple[tuple[str, ...], list[Usable]]
+
+
+# --- what is usable, by task ----------------------------------------------------------------------
+
+
+def _bin(value: int, edges: Sequence[int]) -> int:
+    """The bin of a value among edges; -1 outside."""
+    return -1 if not edges[0] <= value < edges[-1] else sum(value >= edge for edge in edges) - 1
+
+
+def _sent_len(pool: Pool, rules: Rules) -> Classed:
+    names = tuple(f"{low}-{high - 1}" for low, high in pairwise(rules.length_edges))
+    binned = [Usable(i, _bin(len(t), rules.length_edges)) for i, t in enumerate(pool.tokens)]
+    return names, [item for item in binned if item.label >= 0]
+
+
+def _word_content(pool: Pool, rules: Rules) -> Classed:
+    counts = Counter(token for tokens in pool.tokens for token in tokens)
+    ranked = sorted(
+        (w for w in counts if _WORD.search(w) and not any(map(str.isdigit, w))),
+        key=lambda word: (-counts[word], word),
+    )
+    needed = rules.first_rank + rules.n_words
+    if len(ranked) < needed:
+        raise TooFewSentencesError(
+            f"WC in {pool.language}: the text has {len(ranked)} words, and {needed} are needed for "
+            f"{rules.n_words} that follow the {rules.first_rank} most frequent; lower n_words or "
+            "first_rank"
+        )
+    words = tuple(ranked[rules.first_rank : needed])
+    label = {word: i for i, word in enumerate(words)}
+    usable = []
+    for i in pool.within(rules):
+        there = [label[token] for token in pool.tokens[i] if token in label]
+        if len(there) == 1:
+            usable.append(Usable(i, there[0]))
+    return words, usable
+
+
+def _tree_depth(pool: Pool, rules: Rules) -> Classed:
+    low, high = rules.depths
+    usable = []
+    for i in pool.within(rules):
+        bin_, depth = _bin(len(pool.tokens[i]), rules.depth_edges), pool.trees[i].depth
+        if bin_ >= 0 and low <= depth <= high:
+            usable.append(Usable(i, depth - low, bin_))
+    return tuple(map(str, range(low, high + 1))), usable
+
+
+#: What a rule sees in a tree: a class, another value, or nothing.
+Seen = Callable[[Tree, Rules], str | None]
+
+
+def _number(relation: str) -> Seen:
+    """The number of the only subject or object of the root verb."""
+
+    def seen(tree: Tree, rules: Rules) -> str | None:
+        nouns = tree.children(tree.root, relation)
+        return tree.features[nouns[0]].get("Number") if len(nouns) == 1 else None
+
+    return seen
+
+
+def _tense(tree: Tree, rules: Rules) -> str | None:
+    """The tense of the root verb, or of what helps it."""
+    helping = tree.children(tree.root, "aux", "cop") if rules.auxiliaries else []
+    tenses = (tree.features[word].get("Tense") for word in (tree.root, *helping))
+    return next(filter(None, tenses), None)
+
+
+def _of_root_verb(seen: Seen, *classes: str) -> "Finder":
+    """Usable sentences by what a rule sees in those whose root is a verb."""
+
+    def find(pool: Pool, rules: Rules) -> Classed:
+        usable = []
+        for i in pool.within(rules):
+            tree = pool.trees[i]
+            value = seen(tree, rules) if tree.upos[tree.root] in VERBS else None
+            if value in classes:
+                usable.append(Usable(i, classes.index(value)))
+        return classes, usable
+
+    return find
+
+
+Finder = Callable[[Pool, Rules], Classed]
+FINDERS: dict[str, Finder] = {
+    "SentLen": _sent_len,
+    "WC": _word_content,
+    "TreeDepth": _tree_depth,
+    "SubjNum": _of_root_verb(_number("nsubj"), "Sing", "Plur"),
+    "ObjNum": _of_root_verb(_number("obj"), "Sing", "Plur"),
+    "Tense": _of_root_verb(_tense, "Past", "Pres"),
+}
+#: The tasks that change half of their sentences.
+CHANGED: dict[str, tuple[str, str]] = {
+    "BiShift": ("original", "shifted"),
+    "CoordInv": ("original", "inverted"),
+    "SOMO": ("original", "replaced"),
+}
+#: What changes a sentence of the pool: all its changed forms, in an order drawn by the generator;
+#: without one, in any order that is the same in every run, and none before it is asked for.
+Changer = Callable[[int, np.random.Generator | None], Iterator[Tokens]]
+
+
+def _end(tree: Tree) -> int:
+    """How many words come before the punctuation that closes the sentence."""
+    end = len(tree)
+    while end and tree.upos[end - 1] == "PUNCT":
+        end -= 1
+    return end
+
+
+def shuffled(items: Iterable, rng: np.random.Generator | None) -> Iterable:
+    """The items in random order; as they are without a generator."""
+    if rng is None:
+        return items
+    items = list(items)
+    return [items[i] for i in rng.permutation(len(items))]
+
+
+def bigram_shifts(pool: Pool) -> Changer:
+    """Two neighbours that differ change places."""
+
+    def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
+        tree, tokens = pool.trees[at], pool.tokens[at]
+        end = _end(tree)
+        n_tokens = tree.token_of[end - 1] + 1 if end else 0
+        pairs = [i for i in range(n_tokens - 1) if tokens[i] != tokens[i + 1]]
+        for i in shuffled(pairs, rng):
+            yield (*tokens[:i], tokens[i + 1], tokens[i], *tokens[i + 2 :])
+
+    return changed
+
+
+def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] | None:
+    """Where two coordinated main clauses are: positions (from 0) among the tokens, or None.
+
+    Of ``(a, b, c)``, tokens 0 to a - 1 are the first clause, a to b - 1 the conjunction with the
+    punctuation beside it, b to c - 1 the second clause, and c to the end closing punctuation.
+    """
+    root, conjuncts = tree.root, tree.children(tree.root, "conj")
+    if len(conjuncts) != 1:
+        return None
+    (other,) = conjuncts
+    if tree.upos[root] not in VERBS or tree.upos[other] not in VERBS:
+        return None
+    if own_subjects and not all(tree.children(i, "nsubj", "csubj") for i in (root, other)):
+        return None
+    # UD 1 has the conjunction below the first conjunct, UD 2 below the second.
+    joining = [
+        i for i in tree.children(root, "cc") + tree.children(other, "cc") if root < i < other
+    ]
+    if len(joining) != 1:
+        return None
+    first, second = joining[0], joining[0] + 1
+    end = _end(tree)
+    while first and tree.upos[first - 1] == "PUNCT":
+        first -= 1
+    while second < end and tree.upos[second] == "PUNCT":
+        second += 1
+    if not 0 < first < second < end:
+        return None
+    below = tree.below(other)
+    strangers = [i for i in range(first) if i in below and tree.upos[i] != "PUNCT"]
+    strangers += [i for i in range(second, end) if i not in below and tree.upos[i] != "PUNCT"]
+    cuts = [cut for cut in (first, second, end) if cut < len(tree)]
+    if strangers or any(tree.token_of[cut] == tree.token_of[cut - 1] for cut in cuts):
+        return None
+    return tree.token_of[first], tree.token_of[second], tree.token_of[end - 1] + 1
+
+
+def coordination_inversions(pool: Pool, rules: Rules) -> Changer:
+    """The clauses change places around the conjunction."""
+
+    def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
+        places = clauses(pool.trees[at], own_subjects=rules.own_subjects)
+        if places is not None:
+            a, b, c = places
+            tokens = pool.tokens[at]
+            if tokens[:a] != tokens[b:c]:
+                yield (*tokens[b:c], *tokens[a:b], *tokens[:a], *tokens[c:])
+
+    return changed
+
+
+class Bigrams:
+    """How often each bigram occurs: counts by its first token, and by its second."""
+
+    def __init__(self, lines: Iterable[Sequence[str]]) -> None:
+        self.after: dict[str, Counter[str]] = defaultdict(Counter)
+        self.before: dict[str, Counter[str]] = defaultdict(Counter)
+        for first, second in itertools.chain.from_iterable(map(itertools.pairwise, lines)):
+            self.after[first][second] += 1
+            self.before[second][first] += 1
+
+    def alike(self, previous: str, word: str, following: str, limit: float) -> Iterator[str]:
+        """Other words both of whose bigrams here are about as frequent as those of the word."""
+        left, right = self.after.get(previous, {}), self.before.get(following, {})
+        n_left, n_right = left.get(word, 0), right.get(word, 0)
+        if not (n_left and n_right):
+            return
+        fewer, more = sorted((left, right), key=len)
+        for other in fewer:  # in order of first occurrence, the same in every run; a set has none
+            if (
+                other in more
+                and other != word
+                and abs(math.log(left[other] / n_left)) <= limit
+                and abs(math.log(right[other] / n_right)) <= limit
+            ):
+                yield other
+
+
+def _tags(tree: Tree) -> list[str]:
+    """The tag of each token; "" where it is several words."""
+    tags, sizes = [""] * len(tree.tokens), Counter(tree.token_of)
+    for token, tag in zip(tree.token_of, tree.upos, strict=True):
+        if sizes[token] == 1:
+            tags[token] = tag
+    return tags
+
+
+def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams) -> Changer:
+    """A word gives place to one of the same tag that is as frequent beside its neighbours."""
+    tags = [_tags(tree) for tree in pool.trees]
+    known: dict[str, set[str]] = defaultdict(set)
+    for tokens, of_tokens in zip(pool.tokens, tags, strict=True):
+        for token, tag in zip(tokens, of_tokens, strict=True):
+            known[token].add(tag)
+
+    def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
+        tokens, of_tokens = pool.tokens[at], tags[at]
+        inner = [i for i in range(1, len(tokens) - 1) if of_tokens[i] in rules.odd_tags]
+        for i in shuffled(inner, rng):
+            alike = bigrams.alike(*tokens[i - 1 : i + 2], rules.max_log_difference)
+            same_tag = (word for word in alike if of_tokens[i] in known.get(word, ()))
+            for word in shuffled(same_tag, rng):
+                yield (*tokens[:i], word, *tokens[i + 1 :])
+
+    return changed
+
+
+def changer(name: str, pool: Pool, rules: Rules) -> Changer:
+    """What changes the sentences of a task among `CHANGED`; bigrams are counted in the pool."""
+    if name == "BiShift":
+        return bigram_shifts(pool)
+    if name == "CoordInv":
+        return coordination_inversions(pool, rules)
+    return odd_words(pool, rules, Bigrams(pool.tokens))
+
+
+TASK_PARTS: tuple[str, ...] = ("train", "validation", "test")
+#: Sentences of train, validation and test in the paper (section 6.1).
+SIZES = (100_000, 10_000, 10_000)
+
+
+@dataclass(frozen=True)
+class TaskPart:
+    """A part of a task.
+
+    ``tokens`` has one tuple a sentence; ``labels`` is int64 ``(n,)``, positions in the task's
+    classes; ``bases`` names the sentence that each was made from: source, colon, id of the tree.
+    """
+
+    tokens: tuple[Tokens, ...]
+    labels: np.ndarray
+    bases: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Letters and digits of each sentence (`xlx.text.trees.letters`)."""
+        return tuple(map(letters, self.tokens))
+
+
+@dataclass(frozen=True, eq=False)
+class ProbingTask:
+    """A probing task in a language."""
+
+    name: str
+    language: str
+    classes: tuple[str, ...]
+    train: TaskPart = field(repr=False)
+    validation: TaskPart = field(repr=False)
+    test: TaskPart = field(repr=False)
+
+    def parts(self) -> dict[str, TaskPart]:
+        """Train, validation and test by name."""
+        return {name: getattr(self, name) for name in TASK_PARTS}
+
+    @property
+    def majority(self) -> float:
+        """Accuracy in test of the commonest class of train, of several the first: in [0, 1]."""
+        counts = np.bincount(self.train.labels, minlength=len(self.classes))
+        return float((self.test.labels == counts.argmax()).mean())
+
+    def text_hash(self) -> str:
+        """SHA-256 of the sentences and labels of all parts."""
+        digest = hashlib.sha256("\t".join(self.classes).encode())
+        for name, part in self.parts().items():
+            digest.update(f"\n\n{name}\n".encode())
+            for tokens, label in zip(part.tokens, part.labels.tolist(), strict=True):
+                digest.update("\t".join((str(label), *tokens, "\n")).encode())
+        return digest.hexdigest()
+
+    def built(self) -> "ProbingTask":
+        """Itself, as of a `task_sets.Planned` task."""
+        return self
+
+
+def overlaps(task: ProbingTask) -> dict[str, int]:
+    """What the parts of a task have in common, summed over pairs of parts.
+
+    How many distinct ones are in both by ``sentences`` (the same letters and digits), ``bags`` (the
+    same tokens in any order: a sentence and its swapped form, which share a base) and ``bases``.
+    """
+    named = [
+        {
+            "sentences": set(part.keys),
+            "bags": {tuple(sorted(tokens)) for tokens in part.tokens},
+            "bases": set(part.bases),
+        }
+        for part in task.parts().values()
+    ]
+    return {
+        kind: sum(len(one[kind] & other[kind]) for one, other in combinations(named, 2))
+        for kind in named[0]
+    }
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The usable sentences of a task; those of a task that changes some have no class yet (0)."""
+
+    pool: Pool
+    classes: tuple[str, ...]
+    usable: list[Usable]
+    change: Changer | None
+
+    @classmethod
+    def of(cls, name: str, trees: Trees | Sequence[Trees], rules: Rules) -> "Candidates":
+        """What is usable for a task; ValueError for an unknown one."""
+        checks.one_of(name, PROBING_TASKS, "task")
+        pool = Pool.of(trees)
+        if name in FINDERS:
+            return cls(pool, *FINDERS[name](pool, rules), None)
+        change = changer(name, pool, rules)
+        usable = [Usable(i, 0) for i in pool.within(rules) if any(change(i, None))]
+        return cls(pool, CHANGED[name], usable, change)
+
+    @property
+    def cells(self) -> dict[tuple[int, int], list[int]]:
+        """Positions in the pool by bin and class, all classes in each bin that there is."""
+        n_classes = 1 if self.change else len(self.classes)
+        bins = sorted({item.bin for item in self.usable})
+        positions = {(bin_, label): [] for bin_ in bins for label in range(n_classes)}
+        for item in self.usable:
+            positions[item.bin, item.label].append(item.at)
+        return positions
+
+    @property
+    def capacity(self) -> dict[int, int]:
+        """How many examples of each class every bin can give."""
+        if self.change:
+            return {0: len(self.usable) // 2}
+        rarest: dict[int, int] = {}
+        for (bin_, _), positions in self.cells.items():
+            rarest[bin_] = min(rarest.get(bin_, len(positions)), len(positions))
+        return rarest
+
+    @property
+    def largest(self) -> int:
+        """The most sentences of a balanced task."""
+        return len(self.classes) * sum(self.capacity.values())
+
+
+def sizes_of(total: int, proportions: tuple[int, int, int] = SIZES) -> tuple[int, int, int]:
+    """Sizes of train, validation and test that sum to a total, in the proportions given.
+
+    Raises ValueError where a part would be empty.
+    """
+    _, *others = (total * share // sum(proportions) for share in proportions)
+    sizes = (total - sum(others), *others)
+    if min(sizes) < 1:
+        raise ValueError(f"{total} sentences in the proportions {proportions} leave a part empty")
+    return sizes
+
+
+def build(
+    name: str,
+    trees: Trees | Sequence[Trees],
+    *,
+    sizes: tuple[int, int, int] = SIZES,
+    seed: int = 0,
+    rules: Rules | None = None,
+) -> ProbingTask:
+    """Build one of `PROBING_TASKS` of parsed sentences of one language, from one source or several.
+
+    ``sizes`` are the sentences of train, validation and test. A part has so many of each class as
+    go into its size: of 100 and six classes, 6 × 16. In every part each class comes equally often
+    (within each bin of lengths in TreeDepth), and no two examples of the task have the same base or
+    the same letters and digits.
+
+    Raises TooFewSentencesError, ValueError for an unknown task, trees of several languages, or a
+    part of fewer sentences than there are classes.
+    """
+    return drawn(name, Candidates.of(name, trees, rules or Rules()), sizes, seed)
+
+
+def drawn(name: str, candidates: Candidates, sizes: tuple[int, int, int], seed: int) -> ProbingTask:
+    """A task of what is usable."""
+    n_classes, pool = len(candidates.classes), candidates.pool
+    per_class = [size // n_classes for size in sizes]
+    if min(per_class) < 1:
+        raise ValueError(
+            f"{name}: parts of {', '.join(map(str, sizes))} sentences; each needs one or more of "
+            f"its {n_classes} classes"
+        )
+    there, needed = sum(candidates.capacity.values()), sum(per_class)
+    if there < needed:
+        said = f"{there} sentences of each class can be had, and {needed} are needed"
+        if candidates.change:
+            n = len(candidates.usable)
+            said = f"{n} sentences are usable, and {2 * needed} are needed"
+        raise TooFewSentencesError(
+            f"{name} in {pool.language}: {said}; lower the sizes, change the rules or add text"
+        )
+    rng = np.random.default_rng([seed, *name.encode()])
+    draw = _draw_changed if candidates.change else _draw_balanced
+    parts = {
+        part: _part(pool, examples, rng)
+        for part, examples in zip(TASK_PARTS, draw(name, candidates, per_class, rng), strict=True)
+    }
+    return ProbingTask(name, pool.language, candidates.classes, **parts)
+
+
+#: A sentence of a part: position in the pool, class, tokens.
+_Example = tuple[int, int, Tokens]
+
+
+def _part(pool: Pool, examples: list[_Example], rng: np.random.Generator) -> TaskPart:
+    """The part of some examples, in random order."""
+    at, labels, tokens = zip(*shuffled(examples, rng), strict=True)
+    bases = tuple(pool.bases[i] for i in at)
+    return TaskPart(tokens, np.array(labels, dtype=np.int64), bases)
+
+
+def _draw_balanced(
+    name: str, candidates: Candidates, per_class: list[int], rng: np.random.Generator
+) -> list[list[_Example]]:
+    """Each class equally often in every part, within every bin."""
+    cells = {cell: shuffled(positions, rng) for cell, positions in candidates.cells.items()}
+    left = candidates.capacity
+    parts = []
+    for n in per_class:
+        shares = _shares(n, left)
+        left = {bin_: left[bin_] - share for bin_, share in shares.items()}
+        parts.append(
+            [
+                (at, label, candidates.pool.tokens[at])
+                for (bin_, label), positions in cells.items()
+                for at in (positions.pop() for _ in range(shares[bin_]))
+            ]
+        )
+    return parts
+
+
+def _shares(total: int, capacity: dict[int, int]) -> dict[int, int]:
+    """A total divided in proportion to capacities, none of which is exceeded."""
+    whole = sum(capacity.values())
+    shares = {bin_: total * size // whole for bin_, size in capacity.items()}
+    by_remainder = sorted(capacity, key=lambda bin_: (-(total * capacity[bin_] % whole), bin_))
+    for bin_ in by_remainder[: total - sum(shares.values())]:
+        shares[bin_] += 1
+    return shares
+
+
+def _draw_changed(
+    name: str, candidates: Candidates, per_class: list[int], rng: np.random.Generator
+) -> list[list[_Example]]:
+    """Half of every part changed, so that no example is like another or like another's base."""
+    pool = candidates.pool
+    waiting = shuffled([item.at for item in candidates.usable], rng)
+    bases = {tree.key for tree in pool.trees}
+    made: set[str] = set()
+    as_they_are: list[int] = []  # what has no changed form that is not there already
+    parts = []
+    for n in per_class:
+        examples: list[_Example] = []
+        while len(examples) < n:
+            if not waiting:
+                there = 2 * (sum(per_class) - n + len(examples))
+                raise TooFewSentencesError(
+                    f"{name} in {pool.language}: too many changed sentences are alike; {there} of "
+                    f"{2 * sum(per_class)} examples could be made; lower the sizes or add text"
+                )
+            at = waiting.pop()
+            own = pool.trees[at].key
+            for tokens in candidates.change(at, rng):
+                key = letters(tokens)
+                if key not in made and (key == own or key not in bases):
+                    made.add(key)
+                    examples.append((at, 1, tokens))
+                    break
+            else:
+                as_they_are.append(at)
+        for _ in range(n):
+            at = as_they_are.pop() if as_they_are else waiting.pop()
+            examples.append((at, 0, pool.tokens[at]))
+        parts.append(examples)
+    return parts

@@ -1,0 +1,273 @@
+"""What X-Probe reports of probing accuracies (Ravishankar, Øvrelid and Velldal 2019, section 7).
+
+Tables are tidy: ``language`` (a code, or a setting such as "fr-UN"), ``encoder``, ``task`` and
+``accuracy`` in [0, 1], a row for each; ValueError for a column or number missing, an accuracy
+outside [0, 1], two rows of one cell. The same functions serve our results and the printed ones.
+Printed accuracies are rounded, so some stand alike that are not: what rounding can do to a ratio or
+a correlation is part of the result. ``half`` is half a unit of the last place that is printed.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from xlx.measures.statistics import LEVEL, Correlation, half_width, numbers, require, share_interval
+
+#: The column names of a cell.
+ACCURACY_KEYS = ("language", "encoder", "task")
+#: With more encoders there are too many orders of them to count all, and no need to.
+MOST_COUNTED = 9
+#: Coefficients that differ by less are equal: what sums of ranks leave in binary.
+_SLACK = 1e-9
+
+
+def _checked(table: pd.DataFrame, keys: Sequence[str] = ACCURACY_KEYS) -> pd.DataFrame:
+    """The columns needed, once per cell, or ValueError."""
+    require(table, keys)
+    accuracies = numbers(table, ["accuracy"])[:, 0]
+    outside = (accuracies < 0) | (accuracies > 1)
+    if outside.any():
+        raise ValueError(
+            f"accuracy {accuracies[outside][0]} is not in [0, 1]: divide by 100 if it is per cent"
+        )
+    twice = table[table.duplicated(list(keys))]
+    if len(twice):
+        place = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
+        raise ValueError(f"there is more than one row of {place}: keep one of them")
+    return table[[*keys, "accuracy"]]
+
+
+def mean_sd(table: pd.DataFrame, *, ddof: int = 0) -> pd.DataFrame:
+    """Mean and standard deviation of each task over languages and encoders (Table 1).
+
+    ``ddof`` lessens the number of cells in the variance. The paper does not say by how much; its
+    numbers are those of 0, with English and both French among the cells. A row per task, in the
+    order of the table: ``task``, ``mean``, ``sd``, ``n`` (cells).
+    """
+    groups = _checked(table).groupby("task", sort=False)["accuracy"]
+    columns = {"mean": groups.mean(), "sd": groups.std(ddof=ddof), "n": groups.size()}
+    return pd.DataFrame(columns).reset_index()
+
+
+def relative_accuracies(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
+    """Accuracy of each cell over that of English (Figure 4): 1 is parity.
+
+    A row per cell of another language: ``language``, ``encoder``, ``task``, ``accuracy``,
+    ``reference`` (the English accuracy), ``ratio``, and ``least`` and ``most`` that rounding
+    allows, as an accuracy a stands for anything from a - half (0 at least) to a + half. A ratio to
+    0 is infinite, and 0/0 missing. ValueError also where English lacks an encoder and task.
+    """
+    table = _checked(table)
+    own = table[table["language"] == "en"].rename(columns={"accuracy": "reference"})
+    others = table[table["language"] != "en"]
+    ratios = others.merge(own.drop(columns="language"), on=["encoder", "task"], how="left")
+    missing = ratios[ratios["reference"].isna()]
+    if len(missing):
+        first = missing.iloc[0]
+        raise ValueError(f"en has no accuracy of {first['encoder']} on {first['task']}")
+    accuracy, base = ratios["accuracy"], ratios["reference"]
+    return ratios.assign(
+        ratio=accuracy / base,
+        least=(accuracy - half).clip(lower=0) / (base + half),
+        most=(accuracy + half) / (base - half).clip(lower=0),
+    )
+
+
+def rounding_and_luck(
+    one: np.ndarray | float,
+    other: np.ndarray | float,
+    n_one: np.ndarray | int,
+    n_other: np.ndarray | int,
+    *,
+    half: float = 0.0,
+) -> np.ndarray:
+    """By how much two accuracies may be apart that are alike.
+
+    Luck is that of two independent sets of ``n_one`` and ``n_other`` sentences, so of the same
+    sentences it says too seldom that two differ; rounding moves each by ``half`` at most. What
+    another training run would change is not in it.
+    """
+    variance = one * (1 - one) / n_one + other * (1 - other) / n_other
+    return 2 * half + half_width(np.sqrt(variance))
+
+
+def beyond(
+    one: np.ndarray | float,
+    other: np.ndarray | float,
+    n_one: np.ndarray | int,
+    n_other: np.ndarray | int,
+    *,
+    half: float = 0.0,
+) -> np.ndarray:
+    """Whether one accuracy is above another by more than `rounding_and_luck`: 1, 0 or -1 below."""
+    apart = np.asarray(one, float) - np.asarray(other, float)
+    reach = rounding_and_luck(one, other, n_one, n_other, half=half)
+    return np.where(np.abs(apart) > reach, np.sign(apart), 0).astype(int)
+
+
+def above_guessing(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
+    """Which accuracies are above that of guessing, alone and among all of their task.
+
+    The table also has ``guess`` (what the most frequent class of that very test set is right in, so
+    it has no error of its own) and ``n`` (sentences). It comes back with ``above`` (Wilson's
+    interval is above ``guess``, even if the accuracy had been rounded up by all of ``half``) and
+    ``above_all`` (so it is at Bonferroni's level for the cells of its task).
+    """
+    _checked(table)
+    least = (numbers(table, ["accuracy"])[:, 0] - half).clip(min=0)
+    guess, n = numbers(table, ["guess", "n"]).T
+    tests = table.groupby("task")["task"].transform("size").to_numpy()
+    alone = share_interval(least * n, n)[0]
+    among = np.zeros_like(alone)
+    for size in np.unique(tests):  # every row has its task's size
+        rows = tests == size
+        among[rows] = share_interval(least[rows] * n[rows], n[rows], 1 - (1 - LEVEL) / size)[0]
+    return table.assign(above=alone > guess, above_all=among > guess)
+
+
+def gains(table: pd.DataFrame) -> pd.DataFrame:
+    """How much better each task is answered than in English, over the other languages.
+
+    A language's gain is the mean over encoders of its accuracy less the English one. The interval
+    is Student's over the gains of languages, which stand for other languages: with few of them, and
+    of one family mostly, it is wide and still too hopeful; it is missing where there is one.
+
+    A row per task, in the order of the table: ``task``, ``gain`` (mean over languages, in
+    accuracy), ``low``, ``high``, ``n`` (languages), and ``better`` (languages with a gain above 0).
+    ValueError as `relative_accuracies`.
+    """
+    ratios = relative_accuracies(table)
+    ratios["gain"] = ratios["accuracy"] - ratios["reference"]
+    by_language = ratios.groupby(["task", "language"], sort=False)["gain"].mean()
+    rows = []
+    for task, own in by_language.groupby("task", sort=False):
+        n, mean = len(own), own.mean()
+        half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * own.std(ddof=1) / math.sqrt(n)
+        rows.append((task, mean, mean - half, mean + half, n, int((own > 0).sum())))
+    return pd.DataFrame(rows, columns=["task", "gain", "low", "high", "n", "better"])
+
+
+def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Correlation:
+    """Rank correlation of a few encoders, with all that so few points allow to say.
+
+    The p-value is two-sided: of all n! ways to pair the numbers, the share that is as far from 0.
+    This is exact, ties included; above `MOST_COUNTED` points it is the usual t approximation. It
+    takes encoders for exchangeable, which two variants of one architecture are not.
+
+    The interval is Fisher's on the scale of atanh, with the variance (1 + ρ²/2) / (n - 3) of Bonett
+    and Wright (2000). That scale has no end at ρ = ±1, where the interval would be a point. So
+    above the largest ρ that an order with a fault can have (two neighbours changed: 0.943 of six),
+    the end nearer to 0 is the one that it has there: a perfect order of few points does not say
+    that there is nothing else to come.
+
+    ValueError for fewer than four points. Where x or y is the same everywhere, nothing is defined
+    and all is NaN but n.
+    """
+    n = len(x)
+    if n < 4:
+        raise ValueError(f"a correlation with an interval needs four points, and there are {n}")
+    ranks, others = stats.rankdata(x), stats.rankdata(y)
+    if np.ptp(ranks) == 0 or np.ptp(others) == 0:
+        return Correlation("spearman", *[math.nan] * 4, n)
+    rho = float(_rho(ranks, others[None])[0])
+    if n <= MOST_COUNTED:
+        orders = others[_permutations(n)]
+        p_value = float((np.abs(_rho(ranks, orders)) >= abs(rho) - _SLACK).mean())
+    else:
+        p_value = float(stats.spearmanr(x, y).pvalue)
+    return Correlation("spearman", rho, *_interval(rho, n), p_value, n)
+
+
+@lru_cache(maxsize=2)
+def _permutations(n: int) -> np.ndarray:
+    """All orders of n things, ``(n!, n)``."""
+    return np.array(list(itertools.permutations(range(n))))
+
+
+def _rho(ranks: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    """Correlation of ranks ``(n,)`` with each row of ``(k, n)``."""
+    centred, others = ranks - ranks.mean(), orders - orders.mean(axis=1, keepdims=True)
+    return (others @ centred) / np.sqrt((centred @ centred) * (others**2).sum(axis=1))
+
+
+def _interval(rho: float, n: int) -> tuple[float, float]:
+    """Ends of the interval that `spearman` describes."""
+    quantile = stats.norm.ppf((1 + LEVEL) / 2)
+    faulty = 1 - 12 / (n * (n**2 - 1))  # without ties, changing neighbours costs 6 · 2 / (n³ - n)
+    ends = []
+    for sign in (-1, 1):  # low, high
+        inner = sign * rho < 0  # the end nearer to 0
+        centre = float(np.clip(rho, -faulty, faulty)) if inner else rho
+        if abs(centre) > 1 - _SLACK:
+            ends.append(math.copysign(1.0, rho))
+            continue
+        error = math.sqrt((1 + centre**2 / 2) / (n - 3))
+        ends.append(math.tanh(math.atanh(centre) + sign * quantile * error))
+    return ends[0], ends[1]
+
+
+def untied(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """Least and greatest rank correlation over all orders of numbers that stand alike.
+
+    Numbers rounded to one value were seldom equal, and their order is lost. The greatest is where
+    those alike in x are in the order of y and the reverse, the least where they are in the opposite
+    one; the correlation of the tied ranks themselves is counted in. (-1 to 1 where all are alike.)
+    """
+    first, second = np.asarray(x, float), np.asarray(y, float)
+    extremes = []
+    for sign in (1, -1):
+        ranks = [np.empty(len(first)), np.empty(len(first))]
+        ranks[0][np.lexsort((sign * second, first))] = np.arange(len(first))
+        ranks[1][np.lexsort((first, sign * second))] = np.arange(len(first))
+        extremes.append(sign * _rho(ranks[0], ranks[1][None])[0])
+    if np.ptp(first) > 0 and np.ptp(second) > 0:
+        extremes.append(_rho(stats.rankdata(first), stats.rankdata(second)[None])[0])
+    return float(min(extremes)), float(max(extremes))
+
+
+def rank_correlations(probing: pd.DataFrame, downstream: pd.DataFrame) -> pd.DataFrame:
+    """Probing accuracy with that of a downstream task over the encoders (Figure 3).
+
+    ``downstream`` has no column ``task`` (it is XNLI in the paper), and at least the languages and
+    encoders of ``probing``. A row per language and task, in the order of ``probing``: ``language``,
+    ``task``, ``rho``, ``low``, ``high``, ``p_value``, ``n`` (encoders), as `spearman` gives them,
+    and ``least`` and ``most`` that ties may hide (`untied`).
+
+    ValueError also as `spearman`, and where an encoder has no downstream accuracy.
+    """
+    keys = list(ACCURACY_KEYS[:2])
+    downstream = _checked(downstream, keys).rename(columns={"accuracy": "downstream"})
+    both = _checked(probing).merge(downstream, on=keys, how="left")
+    missing = both[both["downstream"].isna()]
+    if len(missing):
+        first = missing.iloc[0]
+        raise ValueError(
+            f"there is no downstream accuracy of {first['encoder']} in {first['language']}: add it "
+            "or leave the encoder out there"
+        )
+    rows = []
+    for (language, task), cells in both.groupby(["language", "task"], sort=False):
+        pair = cells["accuracy"].to_numpy(), cells["downstream"].to_numpy()
+        rho = spearman(*pair)
+        interval = rho.value, rho.low, rho.high, rho.p_value, rho.n
+        rows.append((language, task, *interval, *untied(*pair)))
+    columns = ["language", "task", "rho", "low", "high", "p_value", "n", "least", "most"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def encoder_distances(table: pd.DataFrame) -> pd.DataFrame:
+    """How far apart encoders are: root mean square difference of accuracy over all cells.
+
+    Square, encoder by encoder in the order of the table, 0 on the diagonal (section 8.3: variants
+    of an encoder are nearer to each other than to the others). All encoders have the same cells.
+    """
+    table = _checked(table)
+    names = list(dict.fromkeys(table["encoder"]))
+    cells = table.pivot(index="encoder", columns=["language", "task"], values="accuracy").loc[names]
+    apart = cells.to_numpy()[:, None] - cells.to_numpy()[None]
+    return pd.DataFrame(np.sqrt((apart**2).mean(axis=-1)), index=names, columns=names)

@@ -1,0 +1,201 @@
+"""What public functions refuse at the door: checks that several of them share, a sentence each.
+
+They stand at each public face, so that inner functions need none. Nothing here moves a number, so
+it is no part of the code of a result (`xlx.results.provenance.AROUND`).
+"""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def several(
+    values: Any, what: str, kind: type[ValueError] = ValueError, *, once: bool = False
+) -> list[Any]:
+    """The values as a list; `kind` of error for a string, or one value, where several are due.
+
+    With `once`, also for none, and for a value that is there twice.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise kind(
+            f"{what} are due in a list, and {_shown(values)} is none: give [...], also of one"
+        )
+    values = list(values)
+    if once and not values:
+        raise kind(f"no {what} are given: name one or more")
+    if once and (twice := [value for i, value in enumerate(values) if value in values[:i]]):
+        raise kind(f"{what}: {_shown(twice[0])} is given twice")
+    return values
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def layers(chosen: Sequence[int] | None, n_layers: int, *, from_last: bool = False) -> list[int]:
+    """The layers as asked for, or all; with `from_last`, negative ones count from the last."""
+    if chosen is None:
+        return list(range(n_layers))
+    chosen = several(chosen, "layers")
+    known = range(-n_layers if from_last else 0, n_layers)
+    outside = [x for x in chosen if not isinstance(x, int | np.integer) or x not in known]
+    if outside or not chosen:
+        raise ValueError(
+            f"there is no layer {outside[0] if outside else 'given'}: choose among 0 (embeddings) "
+            f"to {n_layers - 1}"
+        )
+    return [layer % n_layers for layer in chosen]
+
+
+def level(value: float) -> float:
+    """The level of an interval, a share."""
+    if not (isinstance(value, Real) and 0 < value < 1):
+        raise ValueError(f"level is {value!r}: give a share between 0 and 1, such as 0.95")
+    return value
+
+
+def language_pairs(chosen: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Pairs of two languages, each pair once."""
+    pairs = [tuple(several(pair, "the languages of a pair")) for pair in several(chosen, "pairs")]
+    if not pairs:
+        raise ValueError("pairs is empty: name a pair of languages, or leave it out for all")
+    for place, pair in enumerate(pairs):
+        if len(pair) != 2 or pair[0] == pair[1]:
+            raise ValueError(f"{pair} is no pair: give two different languages")
+        if pair in pairs[:place]:
+            raise ValueError(f"the pair {pair} is given twice: give each once")
+    return pairs
+
+
+def one_of(value: Any, known: Iterable[str], what: str) -> None:
+    """A name among those that there are."""
+    known = list(known)
+    if value not in known:
+        raise ValueError(f"there is no {what} {value!r}: choose {', '.join(known)}")
+
+
+def whole(
+    value: Any, what: str, kind: type[ValueError] = ValueError, least: int | None = 1
+) -> None:
+    """A whole number that is large enough."""
+    right = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not right or (least is not None and value < least):
+        small = "" if least is None else f", {least} or more"
+        raise kind(f"{what} is {value!r}: it must be a whole number{small}")
+
+
+def tag(value: Any, kind: type[ValueError]) -> None:
+    """A language is named by text."""
+    if not isinstance(value, str):
+        raise kind(f"{_shown(value)} is no language tag: give text, such as 'de'")
+
+
+def loaded(corpus: Any) -> None:
+    """A corpus that was loaded: sentences by language."""
+    if not hasattr(corpus, "sentences"):
+        raise ValueError(
+            f"{_shown(corpus)} is no corpus: give what corpora.load returns for a name or a folder"
+        )
+
+
+def arrays(states: Mapping[str, Any]) -> None:
+    """Vectors by language: arrays of real numbers, all of two axes or all of three."""
+    if not isinstance(states, Mapping):
+        raise ValueError(
+            f"vectors are due by language, in a dictionary, and {_shown(states)} is none"
+        )
+    first, shape = next(((code, np.shape(array)) for code, array in states.items()), ("", ()))
+    for language, array in states.items():
+        problem = None
+        if not (isinstance(array, np.ndarray) or sparse.issparse(array)):
+            problem = f"are a {type(array).__name__}: give a numpy array"
+        elif array.dtype.kind not in "biuf":
+            problem = f"are of the type {array.dtype}: give real numbers"
+        elif array.ndim not in (2, 3) or array.ndim != len(shape):
+            problem = (
+                f"have the shape {array.shape} and those of {first} {shape}: give (n_layers + 1, "
+                "n_sentences, dim), or for a single layer (n_sentences, dim), the same for all"
+            )
+        if problem:
+            raise ValueError(f"the vectors of {language} {problem}")
+        if array.ndim == 3 and len(array) != shape[0]:
+            raise ValueError(
+                f"{language} has {len(array)} layers and {first} {shape[0]}: embed all languages "
+                "with one model"
+            )
+
+
+class TextWarning(UserWarning):
+    """Text of which a model sees a part only."""
+
+
+#: The share from which on it is said.
+ILLEGIBLE = 0.05
+
+
+def legible(model: str, corpus: str, shares_of: Mapping[str, Mapping[str, float]]) -> None:
+    """Warn of languages of which more than `ILLEGIBLE` is lost.
+
+    ``shares_of`` is what is lost ("sentences cut") → language → its share.
+    """
+    said = []
+    for what, shares in shares_of.items():
+        over = sorted((x for x in shares if shares[x] > ILLEGIBLE), key=shares.get, reverse=True)
+        if over:
+            some = ", ".join(f"{language} {shares[language]:.0%}" for language in over[:8])
+            more = f" and {len(over) - 8} languages more" if len(over) > 8 else ""
+            said.append(f"{what}: {some}{more}")
+    if said:
+        warnings.warn(
+            f"{model!r} does not read all of {corpus!r} ({'; '.join(said)}): scores of these "
+            "languages are of what is left; take a model that knows their script, or shorter text",
+            TextWarning,
+            stacklevel=3,
+        )
+
+
+def regular(file: Path, kind: type[Exception]) -> None:
+    """A file that can be read to its end: a pipe would wait for ever."""
+    if not file.is_file():
+        what = "a link to nothing" if file.is_symlink() else "a pipe, a device or the like"
+        raise kind(f"{file} is {what}: give a file")
+
+
+def on_record(path: Path, digest: str, record: Path) -> None:
+    """A file below the folder of a record (of ``sha256sum``) is the one that it names, if any."""
+    if path.absolute().is_relative_to(record.parent):
+        name = path.absolute().relative_to(record.parent).as_posix()
+        if _record(record).get(name, digest) != digest:
+            raise ValueError(
+                f"{path} is not the file on record in {record.name}: restore {record.parent} from "
+                "the repository"
+            )
+
+
+@lru_cache
+def _record(file: Path) -> dict[str, str]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+
+
+def device(name: Any) -> Any:
+    """The torch device of a name, if this machine has it."""
+    import torch
+
+    try:
+        chosen = torch.device(name)
+    except (RuntimeError, TypeError):
+        chosen = None
+    if chosen is None or chosen.type not in ("cpu", "cuda"):
+        raise ValueError(f"device {str(name)!r} is not known: use 'cpu', 'cuda' or 'cuda:1'")
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        there = torch.cuda.device_count() or "no"
+        raise ValueError(f"device {str(name)!r}: torch sees {there} CUDA device here; use 'cpu'")
+    return chosen

@@ -1,0 +1,107 @@
+"""What holds for all that is computed here: set once, not handed from function to function.
+
+    xlx.settings(dtype="bfloat16")  # from here on
+    with xlx.settings(device="cuda", workers=1):  # within
+        ...
+
+Makefile and command line set the same by the environment: ``XLX_POLICY``, ``XLX_WORKERS``,
+``XLX_SCHEDULER``, ``XLX_CACHE``, ``XLX_DTYPE``, ``XLX_TOKEN_BUDGET``.
+"""
+
+import os
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from xlx.results import paths
+
+#: Where a result comes from: see `Settings`.
+POLICIES = ("use", "only", "verify", "ignore")
+
+
+class SettingsError(ValueError):
+    """A setting that there is not, or a value that it cannot have."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings and their defaults.
+
+    Policies: "use": a result comes from the ledger, else from the cache, else it is computed.
+    "only": from the ledger; a miss is an error. "verify": as "use", and a sample of what came from
+    the ledger is computed again and compared. "ignore": all is computed.
+    """
+
+    device: str | None = None  #: "cpu", "cuda" ...; None: CUDA where there is one
+    #: Weights and arithmetic of frozen models: or "bfloat16", "float16", "tf32".
+    dtype: str = "float32"
+    #: Most tokens in a batch, padding included; None: 4,096. A GPU of 24 GB wants some ten times as
+    #: many. Which rows share a batch moves numbers in their last digits, so it is not part of them.
+    token_budget: int | None = None
+    workers: int | None = None  #: processes side by side; None: one a core, or one on a GPU
+    scheduler: str | None = None  #: of Dask ("tcp://host:8786"), which gets the work instead
+    progress: bool | None = None  #: show bars; None: in a terminal and in JupyterLab
+    policy: str = "use"
+    cache: Path = paths.CACHE  #: where this machine keeps what it computed
+    ledger: Path = paths.RESULTS  #: the results that the repository ships
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise SettingsError(f"policy {self.policy!r} is not one of {', '.join(POLICIES)}")
+        if self.workers is not None and self.workers < 1:
+            raise SettingsError(f"workers is {self.workers}: one at least has to do the work")
+        if self.token_budget is not None and self.token_budget < 1:
+            raise SettingsError(f"token_budget is {self.token_budget}: give a number of tokens")
+
+
+# One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
+# one cell sets has to hold in the next.
+_current: Settings | None = None
+
+
+def current() -> Settings:
+    """The settings in force."""
+    global _current
+    if _current is None:
+        _current = Settings(
+            dtype=os.environ.get("XLX_DTYPE") or "float32",
+            token_budget=_number("XLX_TOKEN_BUDGET", "tokens"),
+            workers=_number("XLX_WORKERS", "processes"),
+            scheduler=os.environ.get("XLX_SCHEDULER") or None,
+            policy=os.environ.get("XLX_POLICY") or "use",
+        )
+    return _current
+
+
+def _number(name: str, of: str) -> int | None:
+    """A whole number from the environment."""
+    text = os.environ.get(name) or None
+    if text is not None and not text.isdigit():
+        raise SettingsError(f"{name} is {text!r}: give a number of {of}")
+    return text and int(text)
+
+
+class settings:
+    """Change settings: for good as a statement, for a while as a context.
+
+    Raises SettingsError for an unknown name (with those there are) or value.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        names = [field.name for field in fields(Settings)]
+        if unknown := [name for name in changes if name not in names]:
+            raise SettingsError(f"there is no setting {unknown[0]!r}: {', '.join(names)}")
+        changes |= {name: Path(changes[name]) for name in ("cache", "ledger") if name in changes}
+        global _current
+        self._before = current()
+        _current = replace(self._before, **changes)
+
+    def __enter__(self) -> Settings:
+        return current()
+
+    def __exit__(self, *_: object) -> None:
+        global _current
+        _current = self._before
+
+    def __repr__(self) -> str:
+        return repr(current())

@@ -1,0 +1,324 @@
+"""One loop for all that takes long: what is missing is computed, kept, and can be stopped anywhere.
+
+A *kind* of result (`Kind`) names a function, its cut point, with the version of its method and how
+far two computations of one value may differ. `results` is asked for values by what decides them;
+they come, as `xlx.settings` says,
+
+1. from the ledger ``data/results``, which the repository ships and nothing here writes;
+2. from the cache of this machine;
+3. from the function, on processes of this machine or a Dask cluster, each kept in the cache as it
+   comes. The caller alone writes, so workers need no disk in common.
+
+Every value has its provenance (`xlx.results.provenance`), and `report` says in one line where those
+of a notebook came from.
+
+    FERTILITY = work.Kind("fertility", _fertility, version=1)
+    value = work.result(FERTILITY, {"model": fingerprint, "text": text_hash}, name, corpus)
+"""
+
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xlx.results import executors, progress, provenance
+from xlx.results.forecasts import Forecast
+from xlx.results.ledger import Ask, Cache, Entry, Ledger, Value, from_arrow, to_arrow
+from xlx.results.settings import current
+from xlx.results.store import StoreError, StoreWarning
+
+#: By name, every kind of result there is.
+KINDS: dict[str, "Kind"] = {}
+
+
+class MissingResultError(LookupError):
+    """The policy "only" and a result that the ledger has not; names the command that makes it."""
+
+
+class NotReproducedError(ValueError):
+    """A result of the ledger that comes out otherwise when it is computed again."""
+
+
+def largest_difference(stored: Value, computed: Value) -> float:
+    """The largest absolute difference of two values' numbers; inf where they are not alike.
+
+    Text and truth values must be equal, NaN stands where NaN stands.
+    """
+    if set(stored) != set(computed):
+        return np.inf
+    largest = 0.0
+    for name in stored:
+        a, b = np.asarray(stored[name]), np.asarray(computed[name])
+        if a.shape != b.shape:
+            return np.inf
+        if a.dtype.kind in "iuf" and b.dtype.kind in "iuf":
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            differ = (a != b) & ~(np.isnan(a) & np.isnan(b))
+            apart = np.abs(a[differ] - b[differ]).max(initial=0.0)
+            largest = max(largest, np.inf if np.isnan(apart) else float(apart))
+        elif not all(x == y or (x != x and y != y) for x, y in zip(a.flat, b.flat, strict=True)):
+            return np.inf
+    return largest
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of result, of a name unique in the package: its cut function and what is promised.
+
+    ``compute``, a function of a module (so that a process can be told of it), is given the
+    arguments of a call and returns, or yields, a value for each ask of the call. Side by side,
+    calls run in processes of one thread each; else one after another, in this process, with all its
+    threads. What is large and only a means (weights of a trained encoder) is not shipped: it stays
+    in the cache of the machine, under every policy.
+    """
+
+    name: str
+    compute: Callable[..., Any]
+    version: int = 1  #: raised by hand when a change of the method means other numbers
+    tolerance: float = 1e-6  #: the largest `difference` between two machines' values
+    difference: Callable[[Value, Value], float] = largest_difference  #: of stored and computed
+    side_by_side: bool = False
+    shared_seconds: float = 0.0  #: that a value alone takes more, as neighbours share a model, say
+    shipped: bool = True
+
+    def __post_init__(self) -> None:
+        known = KINDS.setdefault(self.name, self).compute
+        names = {(f.__module__, f.__qualname__) for f in (known, self.compute)}
+        if len(names) > 1:
+            raise ValueError(f"two kinds of result are called {self.name!r}")
+        KINDS[self.name] = self
+
+    def ask(self, about: Mapping[str, Any]) -> Ask:
+        """The ask of what `about` describes, by the present version."""
+        return Ask(self.name, about, self.version)
+
+    @property
+    def code(self) -> str:
+        """The hash of the code that computes it now (`provenance.code_hash`)."""
+        return provenance.code_hash(self.compute)
+
+
+#: Positions of asks, and the arguments of the call that answers them.
+Call = tuple[Sequence[int], tuple]
+
+
+def result(kind: Kind, about: Mapping[str, Any], *arguments: Any) -> Value:
+    """One value: that of ``about``, or ``kind.compute(*arguments)``, which returns it alone."""
+    (value,) = results(kind, [about], lambda missing: [(missing, arguments)], alone=True)
+    return value
+
+
+def results(
+    kind: Kind,
+    abouts: Sequence[Mapping[str, Any]],
+    calls: Callable[[list[int]], Iterable[Call]],
+    *,
+    what: str = "",
+    alone: bool = False,
+    uncomputable: Collection[int] = (),
+) -> list[Value]:
+    """The values of many asks, in their order.
+
+    Parameters
+    ----------
+    abouts : sequence of mapping
+        What decides each value: text, numbers, lists, dictionaries, and `Ask`s inside.
+    calls : callable
+        Positions of the asks that have to be computed → calls, each of the positions that it
+        answers and the arguments for ``kind.compute``. Not called where nothing is missing, and
+        read one by one where the work is done in this process.
+    what : str
+        For the progress bar.
+    alone : bool
+        A call returns the value of its one ask, not a list of values.
+    uncomputable : collection of int
+        Positions of asks that nothing here can answer, such as of weights that are not shipped:
+        what is stored is taken under every policy, None where nothing is.
+
+    Raises MissingResultError under the policy "only" where the ledger lacks a value, and
+    NotReproducedError under "verify" where one came out otherwise.
+    """
+    asks = [kind.ask(about) for about in abouts]
+    first: dict[Ask, int] = {}
+    for position, ask in enumerate(asks):
+        first.setdefault(ask, position)
+    values: dict[Ask, Value] = {}
+    again: dict[int, Entry] = {}
+    for ask, position in first.items():
+        fixed = position in uncomputable
+        entry, origin = _look_up(ask, kind.shipped, fixed)
+        if entry is None:
+            continue
+        values[ask] = entry.value
+        _journal.add(ask, origin, entry)
+        if origin == "ledger" and _is_sampled(ask) and not fixed:
+            again[position] = entry
+    missing = [position for ask, position in first.items()
+               if ask not in values and position not in uncomputable]  # fmt: skip
+    if missing and kind.shipped and current().policy == "only":
+        raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
+    if missing:
+        forecast = Forecast(what or kind.name, len(missing))
+        with progress.bar(what=what or kind.name, total=len(missing)) as bar:
+            for position, value, made in _computed(kind, calls(missing), alone):
+                values[asks[position]] = _kept(asks[position], value, made)
+                bar.update()
+                forecast.update()
+        if absent := [asks[i].text for i in missing if asks[i] not in values]:
+            raise RuntimeError(f"{kind.name}: no call answered the ask {absent[0]}")
+    if again:
+        for position, value, _ in _computed(kind, calls(list(again)), alone):
+            if position in again:
+                _compare(kind, again[position], value)
+    return [values.get(ask) for ask in asks]
+
+
+# --- looking up -----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4)
+def _ledger(root: Path) -> Ledger:
+    return Ledger(root)
+
+
+def cache() -> Cache:
+    """Of the policy "ignore" one of its own."""
+    folder = "reproduction" if current().policy == "ignore" else "results"
+    return Cache(current().cache / folder)
+
+
+def _look_up(ask: Ask, shipped: bool, fixed: bool = False) -> tuple[Entry | None, str]:
+    policy = current().policy
+    # some kinds computed from nothing, the others taken as they are: `notebooks.run.reproduction`
+    chosen = (os.environ.get("XLX_KINDS") or ask.kind).split()
+    ignored = policy == "ignore" and ask.kind in chosen and not fixed
+    if shipped and not ignored and (entry := _ledger(current().ledger).get(ask)):
+        return entry, "ledger"
+    if (policy != "only" or not shipped) and (entry := cache().get(ask)):
+        return entry, "cache"
+    return None, ""
+
+
+def _missing_message(ask: Ask, n: int) -> str:
+    notebook = os.environ.get("XLX_NOTEBOOK", "")
+    more = f" (and {n - 1} more)" if n > 1 else ""
+    make = f"make figures ONLY={notebook}" if notebook else "make figures"
+    return (
+        f"{notebook or 'this call'} asks for a result of the kind {ask.kind!r} that "
+        f"{current().ledger} lacks{more}: {ask.text}; `{make}` computes it, and then "
+        "`make results` puts it there"
+    )
+
+
+# --- computing ------------------------------------------------------------------------------------
+
+
+def _computed(
+    kind: Kind, calls: Iterable[Call], alone: bool
+) -> Iterator[tuple[int, Value, dict[str, Any]]]:
+    """Position, value and provenance of everything that the calls answer, as it comes."""
+    code = kind.code
+    answers = executors.run(kind.compute, calls, alone, kind.side_by_side)
+    for positions, place, value, made in answers:
+        yield positions[place], value, {**made, "code": code}
+
+
+def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
+    """Keep a computed value and give it as it is read back, so that a second run has the same."""
+    try:
+        entry = cache().put(ask, value, made)
+    except StoreError as error:
+        warnings.warn(f"a result is not stored: {error.strerror or error}", StoreWarning, 3)
+        _journal.add(ask, "unsaved", None)
+        return value
+    _journal.add(ask, "computed", entry)
+    return entry.value
+
+
+# --- computing again ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _sample(path: str, notebook: str) -> frozenset[str]:
+    lines = map(str.split, Path(path).read_text(encoding="utf-8").splitlines())
+    return frozenset(identity for identity, *where in lines if not where or notebook in where)
+
+
+def _is_sampled(ask: Ask) -> bool:
+    """Whether the audit wants this entry computed again here (`notebooks.run.audit`)."""
+    path = os.environ.get("XLX_AUDIT")
+    return bool(path) and ask.identity in _sample(path, os.environ.get("XLX_NOTEBOOK", ""))
+
+
+def _compare(kind: Kind, entry: Entry, value: Value) -> None:
+    # As it would be stored: half precision and the like are part of the value.
+    computed = from_arrow(to_arrow([replace(entry, value=value)]), 0).value
+    apart = kind.difference(entry.value, computed)
+    _journal.write(entry, apart=apart, tolerance=kind.tolerance)
+    if not apart <= kind.tolerance and current().policy == "verify":
+        raise NotReproducedError(
+            f"a result of the kind {kind.name!r} differs by {apart:.3g} when it is computed again, "
+            f"and {kind.tolerance:.3g} is allowed: {entry.text} (stored at commit "
+            f"{entry.made.get('commit')} on {entry.made.get('cpu')}); if the method has changed, "
+            "raise its version"
+        )
+
+
+# --- what a notebook asked for --------------------------------------------------------------------
+
+
+@dataclass
+class _Journal:
+    """What this process asked for, and where it came from."""
+
+    origins: dict[str, str] = field(default_factory=dict)
+    makers: Counter[str] = field(default_factory=Counter)
+    other_code: set[str] = field(default_factory=set)
+
+    def add(self, ask: Ask, origin: str, entry: Entry | None) -> None:
+        # what was computed here stays so when it is asked for again
+        kind, made = KINDS[ask.kind], entry.made if entry else {}
+        if ask.identity in self.origins or not kind.shipped:
+            return
+        self.origins[ask.identity] = origin
+        if origin == "ledger":
+            self.makers[f"{made['cpu']}, torch {made['torch']}, {made['date']}"] += 1
+        if origin == "cache" and made["code"] != kind.code:
+            self.other_code.add(ask.identity)
+        self.write(ask, **{"from": origin, "seconds": float(made.get("seconds") or 0)})
+
+    def write(self, about: Ask | Entry, **more: object) -> None:
+        if folder := os.environ.get("XLX_JOURNAL"):
+            name = os.environ.get("XLX_NOTEBOOK") or f"process-{os.getpid()}"
+            path = Path(folder) / f"{name}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                line = {"kind": about.kind, "identity": about.identity, **more}
+                file.write(json.dumps(line) + "\n")
+
+
+_journal = _Journal()
+
+
+def report() -> None:
+    """Print where the results of this process came from, in one line."""
+    counts = Counter(_journal.origins.values())
+    shipped = f"{counts['ledger']} from the ledger"
+    for maker, _ in _journal.makers.most_common(1):
+        more = f" and {len(_journal.makers) - 1} more" if len(_journal.makers) > 1 else ""
+        shipped += f" ({maker}{more})"
+    parts = [shipped]
+    if counts["cache"]:
+        other = f" ({len(_journal.other_code)} by other code)" if _journal.other_code else ""
+        parts.append(f"{counts['cache']} from the cache{other}")
+    parts.append(f"{counts['computed'] + counts['unsaved']} computed here")
+    if counts["unsaved"]:
+        parts.append(f"{counts['unsaved']} of them not stored")
+    print(f"{len(_journal.origins)} results: {', '.join(parts)}")

@@ -1,0 +1,511 @@
+"""The precisions of weights and products by name, and TF32.
+
+"tf32" is float32 whose products are taken in TF32 (10 bits of mantissa) where a CUDA device has it,
+as PyTorch 1.7 to 1.11 did unasked; elsewhere it is float32. It is a precision by name, and so part
+of what identifies a result.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from xlx.results import checks, paths
+from xlx.results.settings import current
+from xlx.results.store import written_whole
+from xlx.subjects import folders
+from xlx.subjects.identity import (
+    WORDS,
+    Loaded,
+    Name,
+    content_of,
+    find,
+    local_series,
+    model_files,
+    public_models,
+    twin_parts,
+)
+
+#: What a precision is called → the type of the weights.
+DTYPES = {
+    "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16,
+    "tf32": torch.float32,
+}  # fmt: skip
+#: Those that a model is fine-tuned in: float16 would need its loss scaled.
+OF_TRAINING = ("float32", "bfloat16", "tf32")
+
+
+@contextmanager
+def tf32_products(device: torch.device, wanted: bool) -> Iterator[None]:
+    """Within, products of float32 on a CUDA device go by TF32, if wanted."""
+    if not wanted or device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+_aten = torch.ops.aten
+_PRODUCTS = {
+    _aten.mm.default, _aten.bmm.default, _aten.addmm.default, _aten.baddbmm.default,
+    _aten.linear.default, _aten.matmul.default,
+}  # fmt: skip
+
+
+def products(device: torch.device) -> AbstractContextManager[Any]:
+    """Within, products of bfloat16 on a CPU go by way of float32 if it lacks the instructions.
+
+    Forwards and backwards, the latter if ``backward`` is called within as well.
+    """
+    return nullcontext() if device.type != "cpu" or supported() else _ByFloat32()
+
+
+@cache
+def supported() -> bool:
+    """Whether this processor has fast products in bfloat16."""
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+class _ByFloat32(TorchDispatchMode):
+    def __torch_dispatch__(
+        self,
+        function: Any,
+        types: Any,
+        arguments: tuple = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        options = options or {}
+        if function not in _PRODUCTS or arguments[0].dtype != torch.bfloat16:
+            return function(*arguments, **options)
+        wide = [one.float() if isinstance(one, torch.Tensor) else one for one in arguments]
+        return function(*wide, **options).bfloat16()
+
+
+def untrained_folder(name: Name, seed: int) -> Path:
+    """The folder of a model with the config and the tokenizer of another and weights by a seed.
+
+    It is kept in the cache of this machine, under the content hash of the model; ``seed`` decides
+    the weights, which are float32 and drawn on the CPU. Raises as `loading.load`.
+    """
+    from transformers import AutoModel
+
+    checks.whole(seed, "seed", least=0)
+    label, folder, _ = find(name)
+    files = model_files(label, folder)
+    made = current().cache / "untrained" / f"{content_of(label, folder)[:16]}-{seed}"
+    if made.exists():
+        return made
+    config = folders.load_config(label, folder)
+    with torch.random.fork_rng(devices=[]), folders.quiet(), folders.load_errors(label, folder):
+        torch.manual_seed(seed)
+        model = AutoModel.from_config(config, dtype=torch.float32)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(made, durable=False) as beside:
+        beside.mkdir()
+        with folders.quiet():
+            model.save_pretrained(beside)
+        for file in files:
+            if WORDS.fullmatch(file.name):
+                shutil.copy(file, beside)
+    return made
+
+
+#: What configurations call the shares of units that are left out in training.
+_DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
+
+
+@dataclass(frozen=True)
+class Encoder(Loaded):
+    """A loaded model in evaluation mode, with its tokenizer.
+
+    It is taken wherever a model's name is, by all that reads its states. One that `load` cannot
+    make is made by hand, around a bare model of `transformers`; its ``fingerprint`` is then yours
+    to give, and decides which stored results are taken for its own.
+    """
+
+    model: torch.nn.Module  # without a language-modelling head; of mT5 and the like the encoder
+    tokenizer: Any
+    name: str  # what it was loaded by, with the step: "mini-xlmr@step-000100"
+    fingerprint: str  # SHA-256 over weights, configuration and tokenizer files
+    kind: str  # "encoder", "decoder" or "encoder-decoder"
+    device: torch.device
+    dtype: torch.dtype  # of weights and arithmetic
+    step: int | None = None  # of training, of a checkpoint of a series
+    own_pooling: str | None = None  # "mean", "cls" ...: of a folder of sentence-transformers
+    tf32: bool = False  # whether products of float32 go by TF32, see `xlx.subjects.loading`
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError(
+            f"{self.name!r} is loaded in this process and not sent to another: give its name"
+        )
+
+    @property
+    def precision(self) -> str:
+        """What its precision is called: of `DTYPES`."""
+        return "tf32" if self.tf32 else str(self.dtype).removeprefix("torch.")
+
+    @property
+    def n_layers(self) -> int:
+        """Number of Transformer layers; there is one hidden state more (the embedding layer's)."""
+        return int(self._config.num_hidden_layers)
+
+    @property
+    def dim(self) -> int:
+        """Width of the hidden states."""
+        return int(self._config.hidden_size)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Rows of the embedding table."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills up short rows: masked out, so any serves where none is named."""
+        tokenizer = self.tokenizer
+        # The model's own first: RoBERTa numbers positions by what is not its padding id.
+        for token in (self._config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id):
+            if isinstance(token, int) and 0 <= token < self.vocabulary_size:
+                return token
+        return 0
+
+    @property
+    def max_length(self) -> int | None:
+        """How many tokens, special ones included, a sequence may have; None: no limit."""
+        limits = []
+        positions = getattr(self._config, "max_position_embeddings", None)
+        if isinstance(positions, int) and positions > 0:
+            # RoBERTa and its kin count positions from the padding id + 1 on.
+            limits.append(positions - self._first_position)
+        # Tokenizers without a limit of their own say 10^30.
+        if self.tokenizer.model_max_length < 10**6:
+            limits.append(int(self.tokenizer.model_max_length))
+        return min(limits, default=None)
+
+    def limit(self, max_length: int | None, *, pair: bool = False) -> int | None:
+        """Tokens an input may have: ``max_length``, or where that is None what the model takes.
+
+        ValueError for more than it takes, or where special tokens leave no room for text.
+        """
+        if max_length is None:
+            return self.max_length
+        checks.whole(max_length, "max_length", least=None)
+        if self.max_length is not None and max_length > self.max_length:
+            raise ValueError(
+                f"max_length is {max_length}, but {self.name!r} takes {self.max_length} tokens"
+            )
+        n_special = self.tokenizer.num_special_tokens_to_add(pair=pair)
+        if max_length <= n_special + pair:
+            raise ValueError(
+                f"max_length is {max_length}, and {n_special} of the tokens of {self.name!r} are "
+                f"special ones: no room is left for {'two sentences' if pair else 'the sentence'}"
+            )
+        return max_length
+
+    @property
+    def _first_position(self) -> int:
+        for name, module in self.model.named_modules():
+            if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+                return 0 if module.padding_idx is None else module.padding_idx + 1
+        return 0
+
+    @property
+    def _config(self) -> Any:
+        return self.model.config.get_text_config()
+
+
+def load(
+    name: Name,
+    *,
+    step: int | None = None,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | None = None,
+    device_map: folders.DeviceMap | None = None,
+    quantization: str | None = None,
+) -> Encoder:
+    """Load a model for looking into its hidden states.
+
+    Parameters
+    ----------
+    name : str, path or Checkpoint
+        Looked for in this order: a model shipped in `data/models-long`, a public model that `make
+        models` has fetched, a folder, the hub. ``@untrained`` behind a name: its untrained twin. An
+        `Encoder` is given back as it is.
+    step : int, optional
+        A checkpoint of a series. Without it a local series gives its last one (the trained model)
+        and a hub name its main revision.
+    revision : str, optional
+        Branch, tag or commit of a hub repository.
+    device, dtype : optional
+        As in `xlx.settings`: "cpu", "cuda", "cuda:1"; "float32", "tf32" (`xlx.subjects.loading`),
+        or "bfloat16" for weights and arithmetic of about two and a half decimal digits, faster
+        where the processor has it, or "float16" (pooled vectors are float32 in any case).
+    device_map : str or mapping, optional
+        Instead of a device, for a model that does not fit on one: "auto" lets accelerate spread it
+        over GPUs, memory and disk, a mapping says where each part goes. Numbers are the same but
+        for rounding, and so is the fingerprint.
+    quantization : str, optional
+        "8bit" or "4bit": weights are packed by bitsandbytes, on CUDA. It is part of the
+        fingerprint.
+
+    Raises
+    ------
+    ModelNotFoundError
+        If there is no such model, or no network to get it with.
+    ValueError
+        If it cannot be used: needs code of its own, lacks weights or a tokenizer, has weights that
+        its config leaves out, is an adapter, reads no text, unknown step; or a shipped file that is
+        not the one on record (``data/models-long/SHA256SUMS``). A model larger than the free
+        memory, which is said before anything is loaded (not where ``device_map`` or
+        ``quantization`` is given).
+    """
+    options = (step, revision, device, dtype, device_map, quantization)
+    if isinstance(name, Encoder):
+        if any(option is not None for option in options):
+            raise ValueError(f"{name.name!r} is loaded already: options are for names")
+        return name
+    dtype = dtype or current().dtype
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+    if quantization is not None:
+        checks.one_of(quantization, folders.QUANTIZATIONS, "quantization")
+    if device is not None and device_map is not None:
+        raise ValueError("device and device_map are both given: a model goes to one, or is spread")
+    torch_device = device_of(device)
+    label, folder, step = _found(name, step, revision)
+    files = model_files(label, folder)
+    if device_map is None and quantization is None:
+        folders.check_fits(label, files, DTYPES[dtype], torch_device)
+    config, model = folders.load_model(label, folder, DTYPES[dtype], device_map, quantization)
+    if device_map is not None or _is_placed(model):
+        torch_device = _device_of_input(model)
+    else:
+        model.to(torch_device)
+    kind = folders.kind_of(config)
+    if kind == "encoder-decoder":
+        model = model.get_encoder()
+    model.requires_grad_(False).eval()
+    words = folders.load_tokenizer(label, folder)
+    content = content_of(label, folder)
+    if quantization is not None:
+        content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
+    return Encoder(
+        model, words, label, content, kind, torch_device, DTYPES[dtype], step,
+        folders.own_pooling(folder), dtype == "tf32",
+    )  # fmt: skip
+
+
+def _found(
+    name: Name, step: int | None = None, revision: str | None = None
+) -> tuple[str, Path, int | None]:
+    """`find`, after an untrained twin has been made where there is none yet."""
+    if twin := twin_parts(name):
+        untrained_folder(*twin)
+    return find(name, step, revision)
+
+
+def _is_placed(model: Any) -> bool:
+    """Whether a model is where it belongs: spread by accelerate, or with quantised weights."""
+    return any(getattr(model, name, None) is not None for name in ("hf_device_map", "hf_quantizer"))
+
+
+def _device_of_input(model: Any) -> torch.device:
+    """Where a model that is spread takes its input, and gives its states back."""
+    device = model.get_input_embeddings().weight.device
+    if device.type != "meta":  # what is kept in memory or on disk comes to the first device
+        return device
+    places = getattr(model, "hf_device_map", {}).values()
+    return torch.device(next((place for place in places if place not in ("cpu", "disk")), "cpu"))
+
+
+def tokenizer(name: Name) -> Any:
+    """The tokenizer of a model alone. Raises as `load`."""
+    if isinstance(name, Encoder):
+        return name.tokenizer
+    label, folder, _ = _found(name)
+    model_files(label, folder)
+    return folders.load_tokenizer(label, folder)
+
+
+def configuration(name: Name) -> Any:
+    """The configuration of a model alone. Raises as `load`."""
+    label, folder, _ = _found(name)
+    model_files(label, folder)
+    return folders.load_config(label, folder)
+
+
+def device_of(device: str | torch.device | None) -> torch.device:
+    """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
+    device = current().device if device is None else device
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return checks.device(device)
+
+
+def task_model(
+    name: Name,
+    n_classes: int | None,
+    seed: int,
+    max_length: int | None = None,
+    *,
+    dropout: float | None = None,
+) -> tuple[Any, Any, int | None]:
+    """An encoder with a new head, to be fine-tuned: it classifies its input, or finds answers.
+
+    The head is that of the architecture's class for sequence classification in `transformers`, or,
+    where ``n_classes`` is None, for extractive question answering; its new weights are normal with
+    the variance of BERT's at a width of 768 (0.02 ** 2), times 768 / width, and come from ``seed``.
+    Weights are float32, on the CPU. A model that was fine-tuned already comes with its own head, if
+    that is for ``n_classes``. ``dropout`` is the share of units that all its dropouts leave out in
+    training; None: as in its config.
+
+    Returns the model, its tokenizer and how many tokens an input may have, see `Encoder.limit`.
+    Raises as `load`; also for a model that is no encoder, a ``max_length`` that does not fit, a
+    ``dropout`` where the config has none.
+    """
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+
+    label, folder, step = _found(name)
+    content = content_of(label, folder)
+    config, options = folders.load_config(label, folder), {}
+    if (kind := folders.kind_of(config)) != "encoder":
+        raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
+    if dropout is not None:
+        rates = [key for key in config.to_dict() if _DROPOUT.search(key)]
+        if not rates:
+            raise ValueError(f"the config of {label!r} has no dropout that could be {dropout}")
+        options = dict.fromkeys(rates, dropout)
+    model_class = AutoModelForQuestionAnswering
+    if n_classes is not None:
+        model_class, options = (
+            AutoModelForSequenceClassification,
+            options | {"num_labels": n_classes},
+        )
+    model, missing = _with_head(model_class, label, folder, options)
+    sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
+    _draw(model, missing, sd, torch.Generator().manual_seed(seed))
+    words = folders.load_tokenizer(label, folder)
+    encoder = Encoder(
+        model.base_model, words, label, content, kind, torch.device("cpu"), torch.float32, step
+    )
+    return model, words, encoder.limit(max_length, pair=True)
+
+
+def headed_model(
+    name: Name, max_length: int | None = None, *, reads: bool = False
+) -> tuple[Any, Any, int | None]:
+    """A model with the head that it was fine-tuned with: a classifier, or one that finds answers.
+
+    As `task_model`, of any kind of model; nothing is drawn anew. Raises as `load`, also for a model
+    without such a head, a decoder without a padding token, by which its head finds the last one.
+    """
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+
+    model_class = AutoModelForQuestionAnswering if reads else AutoModelForSequenceClassification
+    label, folder, step = _found(name)
+    content = content_of(label, folder)
+    kind = folders.kind_of(folders.load_config(label, folder))
+    model, missing = _with_head(model_class, label, folder, {})
+    if missing:
+        raise ValueError(
+            f"{label!r} has no head that {'finds answers' if reads else 'classifies'} (its weights "
+            f"lack {missing[0]}): give a model that is fine-tuned, or fine-tune this one"
+        )
+    words = folders.load_tokenizer(label, folder)
+    if kind == "decoder":
+        padding = model.config.get_text_config().pad_token_id
+        if padding is None:
+            raise ValueError(
+                f"{label!r} has no padding token, by which its head finds the last token: set "
+                "pad_token_id in its config.json"
+            )
+        words.pad_token_id = padding
+    encoder = Encoder(
+        model.base_model, words, label, content, kind, torch.device("cpu"), torch.float32, step
+    )
+    return model.requires_grad_(False), words, encoder.limit(max_length, pair=True)
+
+
+def _with_head(
+    model_class: Any, label: str, folder: Path, options: dict[str, Any]
+) -> tuple[Any, list[str]]:
+    """A model with a head in float32, and the names of the weights that its files lack."""
+    # The weights that are missing are drawn at once, from everybody's random numbers: `_draw`
+    # replaces them.
+    with folders.quiet(), folders.load_errors(label, folder), torch.random.fork_rng(devices=[]):
+        model, report = model_class.from_pretrained(
+            folder, dtype=torch.float32, weights_only=True, ignore_mismatched_sizes=False,
+            output_loading_info=True, **folders.LOCAL, **options,
+        )  # fmt: skip
+    inside = model.base_model_prefix + "."
+    folders.check_layers(label, model.base_model, report["unexpected_keys"])
+    folders.check_missing(label, [key for key in report["missing_keys"] if key.startswith(inside)])
+    return model, sorted(report["missing_keys"])
+
+
+@torch.no_grad()
+def _draw(model: torch.nn.Module, names: list[str], sd: float, generator: torch.Generator) -> None:
+    """New weights: matrices normal with this standard deviation, biases zero."""
+    parameters = dict(model.named_parameters())
+    for name in names:
+        if parameters[name].ndim > 1:
+            parameters[name].normal_(0.0, sd, generator=generator)
+        elif name.endswith("bias"):
+            parameters[name].zero_()
+
+
+def list_models() -> pd.DataFrame:
+    """All names that `load` knows without a path or a network, a row a model.
+
+    ``model``, ``kind`` ("encoder" or "decoder"), ``layers``, ``width``, ``licence``,
+    ``checkpoints`` (of its training; 1: none but the last) and ``where``: "shipped", "fetched" (by
+    `make models`), or the command that fetches it.
+    """
+    rows = []
+    folders = sorted(paths.MODELS.iterdir()) if paths.MODELS.is_dir() else []
+    for folder in (path for path in folders if path.is_dir()):
+        series = local_series(folder.name, folder)
+        if not (series or (folder / "config.json").is_file()):
+            continue  # a record of checkpoints alone
+        config = json.loads(((series[-1].path if series else folder) / "config.json").read_text())
+        rows.append(
+            {
+                "model": folder.name,
+                "kind": "decoder" if "CausalLM" in config["architectures"][0] else "encoder",
+                "layers": config["num_hidden_layers"],
+                "width": config["hidden_size"],
+                "licence": "MIT",
+                "checkpoints": max(1, len(series)),
+                "where": "shipped",
+            }
+        )
+    for model in public_models().values():
+        accept = f" ACCEPT={model.terms}" if model.terms else ""
+        here = (model.folder / "config.json").is_file()
+        rows.append(
+            {
+                "model": model.name,
+                "kind": model.kind,
+                "layers": int(model.layers),
+                "width": int(model.width),
+                "licence": model.licence,
+                "checkpoints": 1,
+                "where": "fetched" if here else f"make models MODEL={model.name}{accept}",
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,571 @@
+"""Text to the model: tokenised, cut, in batches of like length, padded on the right, on the device.
+
+One way for all that reads text: sentences and pairs (`xlx.subjects.states`, `words`), what is
+fine-tuned and asked (`training`, `predicting`). Rows are padded on the right whatever the
+tokenizer's habit, so that a token's position in a causal model never depends on the other rows of
+its batch. Which rows share a batch can move a number in its last digits.
+"""
+
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch.nn.utils.rnn import pad_sequence
+
+from xlx.results import checks, progress, provenance
+from xlx.results.ledger import Ask, Cache
+from xlx.results.settings import current
+from xlx.subjects.identity import Name, identify
+from xlx.subjects.loading import Encoder, tf32_products
+from xlx.text.files import sentences_hash
+from xlx.text.parallel import ParallelCorpus
+
+TOKEN_BUDGET = 4096
+BATCH_COST = 96
+#: Model inputs of a text or pair: ``input_ids``, and for a model that is told ``token_type_ids``.
+Row = Mapping[str, Sequence[int]]
+
+
+def tokenise(
+    tokenizer: Any, *sides: Sequence[str], limit: int | None, **columns: bool
+) -> tuple[dict[str, list[list[int]]], np.ndarray]:
+    """Texts, or pairs of texts, as the tokenizer writes them, cut at ``limit`` tokens.
+
+    A pair loses tokens of its longer text first. Returns the columns (``input_ids`` and what
+    ``columns`` asks for, as ``return_special_tokens_mask=True``), a row each, and which were cut.
+    """
+    options = {"return_attention_mask": False, "verbose": False, **columns}
+    if not len(sides[0]):
+        named = [name.removeprefix("return_") for name in columns if name.startswith("return_")]
+        return {name: [] for name in ["input_ids", *named]}, np.empty(0, dtype=np.intp)
+    whole = {name: list(rows) for name, rows in tokenizer(*map(list, sides), **options).items()}
+    lengths = np.array(list(map(len, whole["input_ids"])))
+    cut = np.flatnonzero(lengths > limit) if limit is not None else np.empty(0, dtype=np.intp)
+    if len(cut):
+        long = [[side[i] for i in cut] for side in sides]
+        shorter = tokenizer(*long, truncation="longest_first", max_length=limit, **options)
+        for name, rows in whole.items():
+            for i, row in zip(cut, shorter[name], strict=True):
+                rows[i] = row
+    return whole, cut
+
+
+def batches(lengths: Sequence[int], token_budget: int | None = None) -> list[np.ndarray]:
+    """Split rows into batches of similar length, longest first.
+
+    Among all ways to cut the list sorted by length into runs that keep the budget, the one with the
+    least padded tokens plus `BATCH_COST` a batch (dynamic programming over the cuts). A row longer
+    than the budget goes alone.
+    """
+    budget = token_budget or current().token_budget or TOKEN_BUDGET
+    lengths = np.asarray(lengths, dtype=np.intp)
+    n = len(lengths)
+    order = np.argsort(lengths, kind="stable")
+    ordered = lengths[order]
+    best = np.zeros(n + 1)  # least cost of the first i rows
+    start = np.zeros(n + 1, dtype=np.intp)  # where the last of their batches begins
+    for i in range(1, n + 1):
+        longest = max(int(ordered[i - 1]), 1)
+        first = max(0, i - max(1, budget // longest))
+        cost = best[first:i] + (np.arange(i - first, 0, -1) * longest + BATCH_COST)
+        start[i] = first + int(cost.argmin())
+        best[i] = cost[start[i] - first]
+    split = []
+    end = n
+    while end > 0:
+        split.append(order[start[end] : end])
+        end = start[end]
+    return split
+
+
+def padded(rows: Sequence[Row], pad_id: int, device: torch.device) -> dict[str, torch.Tensor]:
+    """Rows as tensors ``(n, longest)`` with the ``attention_mask``, filled up on the right."""
+    rows = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in rows]
+    return {
+        name: pad_sequence(
+            [torch.tensor(row[name], dtype=torch.int64) for row in rows],
+            batch_first=True,
+            padding_value=pad_id if name == "input_ids" else 0,
+        ).to(device)
+        for name in rows[0]
+    }
+
+
+@torch.inference_mode()
+def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
+    """Token states of a batch, of every layer: ``(n, longest, dim)``, on the encoder's device.
+
+    ValueError for a model that does not give one state a token and layer.
+    """
+    inputs = padded(rows, encoder.pad_id, encoder.device)
+    shape = (*inputs["input_ids"].shape, encoder.dim)
+    if inputs["attention_mask"].all():
+        # Without padding there is nothing to mask, and attention without a mask is faster.
+        inputs["attention_mask"] = None
+    with tf32_products(encoder.device, encoder.tf32):
+        output = encoder.model(**inputs, output_hidden_states=True, return_dict=True)
+    states = getattr(output, "hidden_states", None) or ()
+    found = [tuple(state.shape) for state in states]
+    if found != [shape] * (encoder.n_layers + 1):
+        raise ValueError(
+            f"{encoder.name!r} gives {len(found)} hidden states"
+            f"{f', the last of shape {found[-1]}' if found else ''}, where {encoder.n_layers + 1} "
+            f"of shape {shape} are due: {type(encoder.model).__name__} is no Transformer whose "
+            "layers can be read one by one"
+        )
+    return tuple(state.to(encoder.device) for state in states)  # of a model that is spread
+
+
+def distinct(items: Sequence[Any]) -> tuple[list[Any], np.ndarray, np.ndarray]:
+    """Distinct items by first appearance, the number of each item's, and where each comes first."""
+    unique = list(dict.fromkeys(items))
+    number = {item: u for u, item in enumerate(unique)}
+    inverse = np.fromiter((number[item] for item in items), dtype=np.intp, count=len(items))
+    return unique, inverse, np.unique(inverse, return_index=True)[1]
+
+
+def check_strings(texts: Sequence[str], what: str) -> None:
+    """Refuse what is no list of strings."""
+    if isinstance(texts, str):
+        raise ValueError(f"{what}: a single string was given where a list of sentences is due")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"{what}, position {position}: {text!r} is no string")
+
+
+def check_vocabulary(
+    encoder: Encoder, ids: Sequence[Sequence[int]], name: Callable[[int], str]
+) -> None:
+    """Refuse tokens that the model has no embedding of."""
+    for i, row in enumerate(ids):
+        if max(row, default=0) >= encoder.vocabulary_size:
+            raise ValueError(
+                f"{name(i)}: the tokenizer of {encoder.name!r} gives the token {max(row)}, but the "
+                f"model knows {encoder.vocabulary_size} only; they do not belong together"
+            )
+
+
+def check_finite(
+    states: np.ndarray, where: str, name: Callable[[int], str] = "position {}".format
+) -> None:
+    """Refuse vectors ``(n_layers + 1, n, dim)`` that hold NaN or infinity."""
+    # One pass without a temporary of the same size: a sum is finite only if all its terms are.
+    with np.errstate(all="ignore"):
+        if np.isfinite(states.sum(dtype=np.float64)):
+            return
+    bad = np.argwhere(~np.isfinite(states).all(axis=2))
+    if len(bad):
+        layer, row = bad[0].tolist()
+        raise ValueError(
+            f"{where}, {name(row)}, layer {layer}: the vector holds NaN or infinity ({len(bad)} "
+            "such vectors); the checkpoint may be broken, or overflow in half precision"
+        )
+
+
+POOLINGS = ("mean", "weighted_mean", "last", "cls")
+
+
+class PoolingWarning(UserWarning):
+    """A pooling whose reason does not hold for the model."""
+
+
+@dataclass(frozen=True)
+class SentenceStates:
+    """Pooled hidden states of a list of sentences, or of pairs.
+
+    ``unknown`` is the share of the tokens that the tokenizer gives for what it does not know.
+    """
+
+    states: np.ndarray  # float32, (n_layers + 1, n_sentences, dim), in their order
+    n_cut: int  # sentences longer than the maximum length, which lost their end
+    unknown: float
+
+
+@dataclass(frozen=True)
+class CorpusStates:
+    """Pooled hidden states of a parallel corpus.
+
+    Equal strings anywhere in the corpus have equal vectors, bit for bit.
+    """
+
+    states: dict[str, np.ndarray]  # by language: float32, (n_layers + 1, n_sentences, dim)
+    cut: dict[str, int]  # by language: sentences cut at the maximum length
+    model: str
+    corpus: str
+    pooling: str
+    step: int | None = None  # of the model's training
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, in the order of the corpus."""
+        return tuple(self.states)
+
+    @property
+    def n_layers(self) -> int:
+        """Number of Transformer layers, L; ``states`` has L + 1."""
+        return next(iter(self.states.values())).shape[0] - 1
+
+    def check(self) -> "CorpusStates":
+        """Return itself if the cosine of any two of its vectors can be taken.
+
+        ValueError where a vector is zero, infinite or not a number.
+        """
+        for language, states in self.states.items():
+            where = f"{self.model!r} on {self.corpus!r}, language {language!r}"
+            check_finite(states, where)
+            zero = np.argwhere(~states.any(axis=2))
+            if len(zero):
+                layer, position = zero[0]
+                raise ValueError(
+                    f"{where}, position {position}, layer {layer}: the vector is zero, so it has "
+                    f"no cosine with another ({len(zero)} such); leave the sentence out"
+                )
+        return self
+
+
+def embed(
+    encoder: Encoder,
+    sentences: Sequence[str],
+    *,
+    pooling: str = "mean",
+    max_length: int | None = None,
+    special_tokens: bool = False,
+) -> SentenceStates:
+    """Pooled hidden states of all layers for a list of sentences; equal strings computed once.
+
+    ``max_length`` tokens a sentence may have, special ones included; the rest is cut off and
+    counted. Default: what the model takes. ``special_tokens``: whether those that the tokenizer
+    adds count as subwords. ValueError if an option does not fit the model, a sentence has no token
+    to pool, or a state is not a finite number.
+    """
+    options = {"max_length": max_length, "special_tokens": special_tokens}
+    return embed_poolings(encoder, sentences, (pooling,), **options)[pooling]
+
+
+def embed_poolings(
+    encoder: Encoder,
+    sentences: Sequence[str],
+    poolings: Sequence[str],
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = False,
+) -> dict[str, SentenceStates]:
+    """`embed` with several poolings, for which the model reads each sentence once.
+
+    All else is as for `embed`; the result is by pooling, in the order asked for.
+    """
+    check_strings(sentences, "sentences")
+    poolings, limit = check_poolings(encoder, poolings), encoder.limit(max_length)
+    ways = [(pooling, special_tokens) for pooling in poolings]
+    with progress.bar(what="embedding", total=len(sentences), unit="sentences") as bar:
+        states = [_kept_states(encoder, way, limit, sentences) for way in ways]
+        if None in states:
+            states = pooled_states(encoder, ways, limit, [sentences], "position ", bar.update)
+    return dict(zip(poolings, states, strict=True))
+
+
+def keep_states(
+    encoder: Encoder,
+    corpus: ParallelCorpus,
+    poolings: Sequence[str],
+    *,
+    special_tokens: Sequence[bool] = (False, True),
+    max_length: int | None = None,
+) -> None:
+    """Read a corpus once for all that asks later: its states, in each way, into the cache.
+
+    `embed_poolings` and `embed_corpus` find them there. ``special_tokens``: without, with, or both.
+    A file a language and way; goes on after a stop. Errors as `embed_corpus`.
+    """
+    limit, cache = encoder.limit(max_length), Cache(current().cache)
+    ways = [(x, special) for x in check_poolings(encoder, poolings) for special in special_tokens]
+    total = sum(map(len, corpus.sentences.values()))
+    with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
+        for language, sentences in corpus.sentences.items():
+            asks = [states_ask(encoder, way, limit, sentences) for way in ways]
+            missing = [i for i, ask in enumerate(asks) if not cache.path(ask).is_file()]
+            if not missing:
+                bar.update(len(sentences))
+                continue
+            where = f"language {language!r} of {corpus.name!r}, position "
+            these = [ways[i] for i in missing]
+            new = pooled_states(encoder, these, limit, [sentences], where, bar.update)
+            for i, states in zip(missing, new, strict=True):
+                cache.put(asks[i], _arrays(states))
+
+
+def states_ask(
+    encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
+) -> Ask:
+    """By what the states of sentences are kept in the cache of this machine."""
+    made_by = provenance.environment()
+    key = {
+        "model": encoder.fingerprint,
+        "pooling": way[0],
+        "special_tokens": way[1],
+        "max_length": limit,
+        "dtype": encoder.precision,
+        "device": encoder.device.type,
+        "code": provenance.code_hash(pooled_states),
+        "torch": made_by["torch"],
+        "transformers": made_by["transformers"],
+        "text": sentences_hash(sentences),
+    }
+    return Ask("embeddings", key)
+
+
+def _kept_states(
+    encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
+) -> SentenceStates | None:
+    """What `keep_states` or `embed_corpus` has kept of sentences; None where nothing is."""
+    cache, ask = Cache(current().cache), states_ask(encoder, way, limit, sentences)
+    entry = cache.get(ask) if cache.path(ask).is_file() else None
+    if entry is None:
+        return None
+    value = entry.value
+    return SentenceStates(value["states"], int(value["n_cut"]), float(value["unknown"]))
+
+
+def _arrays(states: SentenceStates) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in vars(states).items()}
+
+
+def embed_corpus(
+    encoder: Encoder,
+    corpus: ParallelCorpus,
+    *,
+    pooling: str = "mean",
+    max_length: int | None = None,
+    special_tokens: bool = False,
+) -> CorpusStates:
+    """Pooled hidden states of all languages of a parallel corpus, kept in this machine's cache.
+
+    Each language is a file of its own, so a run that was stopped goes on at the next one. Where
+    more than 5 % of the tokens are unknown, or of the sentences cut, the language is named in a
+    `checks.TextWarning`. A segment left untranslated is the same string in two languages: all its
+    occurrences get the vector of the first one, so distances to them are equal, not nearly so.
+
+    Options and errors as `embed`, naming the language; a zero vector is an error too.
+    """
+    for language in corpus.languages:
+        check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
+    (pooling,), limit = check_poolings(encoder, [pooling]), encoder.limit(max_length)
+    cache, way = Cache(current().cache), (pooling, special_tokens)
+    states, cut, unknown = {}, {}, {}
+    total = sum(map(len, corpus.sentences.values()))
+    with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
+        for language in corpus.languages:
+            sentences = corpus.sentences[language]
+            of_language = _kept_states(encoder, way, limit, sentences)
+            if of_language is None:
+                where = f"language {language!r} of {corpus.name!r}, position "
+                (of_language,) = pooled_states(
+                    encoder, [way], limit, [sentences], where, bar.update
+                )
+                cache.put(states_ask(encoder, way, limit, sentences), _arrays(of_language))
+            else:
+                bar.update(len(sentences))
+            states[language], cut[language] = of_language.states, of_language.n_cut
+            unknown[language] = of_language.unknown
+    shares = {code: n / len(corpus.sentences[code]) for code, n in cut.items()}
+    lost = {"tokens unknown to it": unknown, "sentences cut": shares}
+    checks.legible(encoder.name, corpus.name, lost)
+    _share_vectors(corpus, states)
+    return CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step).check()
+
+
+def corpus_about(name: Name, corpus: ParallelCorpus, **options: object) -> dict[str, object]:
+    """What decides the vectors of `embed_corpus`, without loading the model: see `states_about`.
+
+    With the text of each language, in order: a repeated string has the vector of its first.
+    """
+    texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
+    return states_about(name, **options) | {"texts": texts}
+
+
+def states_about(
+    name: Name,
+    *,
+    pooling: str = "mean",
+    max_length: int | None = None,
+    special_tokens: bool = False,
+) -> dict[str, object]:
+    """What decides the vectors of `embed` but for the sentences, without loading the model.
+
+    Part of the identity of results computed from them (`xlx.results.work`): the content hash of the
+    model, the options as asked for, the precision: the one that the settings name, or that of a
+    loaded `Encoder`. Raises as `identify`.
+    """
+    _check_pooling(pooling)
+    return {
+        "model": identify(name).fingerprint,
+        "pooling": pooling,
+        "special_tokens": special_tokens,
+        "max_length": max_length,
+        "dtype": name.precision if isinstance(name, Encoder) else current().dtype,
+    }
+
+
+def bag_of_subwords(
+    encoder: Encoder, corpus: ParallelCorpus, *, max_length: int | None = None
+) -> dict[str, sparse.csr_array]:
+    """Sentences as counts of their subwords: what a model with one-hot states would pool to.
+
+    The reference line under every score of a model: two sentences are as similar as the subwords
+    they share, whatever their order and sense. By language ``(n_sentences, vocabulary)``, cut at
+    `max_length` as the model's input is.
+    """
+    limit = encoder.limit(max_length)
+    bags = {}
+    for language in corpus.languages:
+        sentences = corpus.sentences[language]
+        check_strings(sentences, f"language {language!r} of {corpus.name!r}")
+        columns, _ = tokenise(
+            encoder.tokenizer, sentences, limit=limit, return_special_tokens_mask=True
+        )
+        subwords = _of_text(columns)
+        rows = np.repeat(np.arange(len(subwords)), list(map(len, subwords)))
+        ids = np.fromiter(chain.from_iterable(subwords), dtype=np.int64)
+        shape = (len(subwords), len(encoder.tokenizer))
+        bags[language] = sparse.coo_array((np.ones(len(rows)), (rows, ids)), shape).tocsr()
+    return bags
+
+
+def pooled_states(
+    encoder: Encoder,
+    ways: Sequence[tuple[str, bool]],
+    limit: int | None,
+    sides: Sequence[Sequence[str]],
+    where: str,
+    advance: Callable[[int], object],
+) -> list[SentenceStates]:
+    """Sentences, or pairs of them as the tokenizer writes a pair, pooled in each of the ways.
+
+    A way is a pooling, and whether special tokens count. ``sides`` are the sentences, or the first
+    and the second ones; of a pair the subwords of both count as one sentence. ``where`` goes before
+    a sentence's position in an error.
+    """
+    unique, inverse, first = distinct(list(zip(*sides, strict=True)))
+    occurrences = np.bincount(inverse, minlength=len(unique))
+
+    def name(i: int) -> str:
+        return f"{where}{first[i]} ({textwrap.shorten(' / '.join(unique[i]), 40)!r})"
+
+    inputs = ["input_ids"]
+    if len(sides) == 2 and _has_token_types(encoder):
+        inputs.append("token_type_ids")
+    columns, cut = tokenise(
+        encoder.tokenizer, *(list(zip(*unique, strict=True)) or sides), limit=limit,
+        return_special_tokens_mask=True, return_token_type_ids=len(inputs) == 2,
+    )  # fmt: skip
+    ids, special = columns["input_ids"], columns["special_tokens_mask"]
+    for i, mask in enumerate(special):
+        if all(mask):
+            raise ValueError(
+                f"{name(i)}: the tokenizer of {encoder.name!r} makes no token of this sentence, so "
+                "there is nothing to pool; drop the sentence in all languages"
+            )
+    check_vocabulary(encoder, ids, name)
+    shape = (len(ways), encoder.n_layers + 1, len(unique), encoder.dim)
+    pooled = np.empty(shape, dtype=np.float32)
+    for batch in batches(list(map(len, ids))):
+        layers = hidden_states(encoder, [{x: columns[x][i] for x in inputs} for i in batch])
+        for states, (pooling, special_tokens) in zip(pooled, ways, strict=True):
+            # Unless asked for, the special tokens count for "cls" alone, which is one of them.
+            all_count = special_tokens or pooling == "cls"
+            counted = [(torch.tensor(special[i]) == 0) | all_count for i in batch]
+            mask = pad_sequence(counted, batch_first=True).to(encoder.device)
+            layers_pooled = [pool(layer, mask, pooling) for layer in layers]
+            states[:, batch] = torch.stack(layers_pooled).cpu().numpy()
+        advance(len(sides) * int(occurrences[batch].sum()))
+    for states in pooled:
+        check_finite(states, f"{encoder.name!r}", name)
+    tokens = list(chain.from_iterable(_of_text(columns)))
+    unknown = tokens.count(encoder.tokenizer.unk_token_id) / max(1, len(tokens))
+    n_cut, repeated = int(occurrences[cut].sum()), len(unique) < len(inverse)
+    return [
+        SentenceStates(states[:, inverse] if repeated else states, n_cut, unknown)
+        for states in pooled
+    ]
+
+
+def pool(states: torch.Tensor, counted: torch.Tensor, pooling: str) -> torch.Tensor:
+    """Pool token states to sentence vectors, wherever the padding is: float32 ``(n, dim)``.
+
+    ``states`` are ``(n, n_tokens, dim)`` of any floating type; ``counted`` ``(n, n_tokens)`` is
+    True where a token counts, one at least in each row. For "cls" the first that counts is taken,
+    so the special tokens must be among them.
+    """
+    if pooling in ("last", "cls"):
+        first = counted.flip(1) if pooling == "last" else counted
+        place = first.long().argmax(dim=1)
+        place = counted.shape[1] - 1 - place if pooling == "last" else place
+        return states[torch.arange(len(states), device=states.device), place].float()
+    weights = counted.float()
+    if pooling == "weighted_mean":
+        weights = weights.cumsum(dim=1) * weights
+    weights = weights / weights.sum(dim=1, keepdim=True)
+    return torch.bmm(weights.unsqueeze(1), states.float()).squeeze(1)
+
+
+def _of_text(columns: dict[str, list[list[int]]]) -> list[list[int]]:
+    """The tokens of each text without the special ones."""
+    rows = zip(columns["input_ids"], columns["special_tokens_mask"], strict=True)
+    return [[i for i, added in zip(ids, mask, strict=True) if not added] for ids, mask in rows]
+
+
+def _has_token_types(encoder: Encoder) -> bool:
+    """Whether the model is told which sentence of a pair a token is of, as BERT is."""
+    in_model = getattr(encoder.model.config, "type_vocab_size", 0) or 0
+    return in_model > 1 and "token_type_ids" in encoder.tokenizer.model_input_names
+
+
+def _share_vectors(corpus: ParallelCorpus, states: dict[str, np.ndarray]) -> None:
+    """Give all occurrences of a string, in any language, the vector of its first."""
+    first: dict[str, tuple[str, int]] = {}
+    for language in corpus.languages:
+        for position, sentence in enumerate(corpus.sentences[language]):
+            source, place = first.setdefault(sentence, (language, position))
+            if (source, place) != (language, position):
+                states[language][:, position] = states[source][:, place]
+
+
+def _check_pooling(pooling: str) -> None:
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling {pooling!r} is not one of {', '.join(POOLINGS)}")
+
+
+def check_poolings(encoder: Encoder, poolings: Sequence[str]) -> list[str]:
+    """The poolings, each once; ValueError or a `PoolingWarning` where they do not fit the model."""
+    if not poolings:
+        raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
+    for pooling in poolings:
+        _check_pooling(pooling)
+    if "weighted_mean" in poolings and encoder.kind != "decoder":
+        _warn(
+            f"{encoder.name!r} is no causal model: each of its tokens has seen the whole sentence, "
+            "so the later ones need no greater weight; 'mean' is the usual pooling"
+        )
+    if "cls" in poolings:
+        opening = encoder.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0]
+        problem = None if opening else "needs a tokenizer that puts a special token first"
+        if opening and encoder.kind == "decoder":
+            problem = "takes the first token, and that of a decoder, has seen no other"
+        if problem:
+            raise ValueError(f"pooling 'cls' {problem} ({encoder.name!r}): use 'mean' or 'last'")
+    if encoder.own_pooling not in (None, *poolings):
+        _warn(
+            f"{encoder.name!r} was trained with the pooling {encoder.own_pooling!r}, as its folder "
+            f"of sentence-transformers says, and not with {poolings[0]!r}"
+        )
+    return list(dict.fromkeys(poolings))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PoolingWarning, stacklevel=4)

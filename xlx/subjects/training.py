@@ -1,0 +1,329 @@
+"""What lets a training that was stopped go on: its state, whole and sealed, or not there at all."""
+
+import json
+import math
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from xlx.results import progress, store
+from xlx.results.store import StoreWarning, written_whole
+from xlx.subjects import predicting
+from xlx.subjects.jobs import FinetuningError, Job, Recipe
+from xlx.subjects.predicting import Tuned, autocast, score
+from xlx.text.examples import Examples
+from xlx.text.questions import Questions
+
+
+def save_state(path: Path, left: Mapping[str, Any]) -> None:
+    """Keep what lets a run go on in a file, whole or not at all, with its seal."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as beside:
+        # By way of Python's file, whose error says why it could not be written.
+        with beside.open("wb") as file:
+            torch.save(left, file)
+        store.append_seal(beside)
+
+
+def saved_state(path: Path, where: torch.device) -> dict[str, Any] | None:
+    """What `save_state` has left in a file, if it can be trusted; else a StoreWarning.
+
+    What cannot is laid aside under another name: it may be days of work that someone can save.
+    """
+    try:
+        store.check_appended(path)
+        return torch.load(path, map_location=where, weights_only=True)
+    except FileNotFoundError:
+        return None
+    except (OSError, store.Damaged) as error:
+        aside = path.with_name(f"{path.name}.damaged")
+        store.remove(aside)
+        path.replace(aside)
+        warnings.warn(
+            f"{path} is not used: {error}; starting anew (it is kept as {aside.name})",
+            StoreWarning,
+            stacklevel=3,
+        )
+        return None
+
+
+#: Between two states of a run that is under way.
+SAVE_SECONDS = 600.0
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def gaussian_noise(
+    embedding: torch.nn.Module, sd: float, generator: torch.Generator
+) -> Iterator[None]:
+    """Within, the word embeddings come with Gaussian noise of this standard deviation."""
+
+    def add(module: torch.nn.Module, inputs: tuple, output: torch.Tensor) -> torch.Tensor:
+        drawn = torch.randn(
+            output.shape, generator=generator, device=output.device, dtype=output.dtype
+        )
+        return output + sd * drawn
+
+    handle = embedding.register_forward_hook(add)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def consistency(clean: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
+    """Symmetric divergence of two predictions from logits ``(n, classes)``, mean in nats.
+
+    KL(P‖Q) + KL(Q‖P), each with its first distribution held fixed (Zheng et al. 2021, section 3.1).
+    """
+    p, q = functional.log_softmax(clean, dim=-1), functional.log_softmax(noisy, dim=-1)
+    options = {"reduction": "batchmean", "log_target": True}
+    return functional.kl_div(q, p.detach(), **options) + functional.kl_div(p, q.detach(), **options)
+
+
+def training_loss(
+    model: torch.nn.Module,
+    rows: Mapping[str, torch.Tensor],
+    labels: torch.Tensor,
+    recipe: Recipe,
+    entropy: tuple[int, ...],
+) -> torch.Tensor:
+    """The loss of a batch by the recipe's algorithm; dropout and noise drawn from ``entropy``.
+
+    ``labels`` are classes ``(n,)``, or of a reader the places of first and last token ``(n, 2)``,
+    whose two cross-entropies are averaged.
+    """
+    device = labels.device
+    dropout, noise, other = np.random.SeedSequence(entropy).generate_state(3).tolist()
+    generator = torch.Generator(device).manual_seed(noise)
+
+    def logits(seed: int = dropout) -> torch.Tensor:
+        # Dropout has no generator of its own; fork_rng leaves that of the process as it was.
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            with autocast(device, recipe.dtype):
+                return _logits(model(**rows))
+
+    if labels.ndim == 2:
+        labels = labels.T.reshape(-1)  # as `_logits` has them: starts before ends
+    if recipe.algorithm == "gaussian":
+        with gaussian_noise(model.get_input_embeddings(), recipe.noise, generator):
+            return functional.cross_entropy(logits(), labels)
+    clean = logits()
+    loss = functional.cross_entropy(clean, labels)
+    if recipe.algorithm == "xtune" and recipe.consistency > 0:
+        with gaussian_noise(model.get_input_embeddings(), recipe.noise, generator):
+            noisy = logits(dropout if recipe.shared_dropout else other)
+        loss = loss + recipe.consistency * consistency(clean, noisy)
+    return loss
+
+
+def _logits(output: Any) -> torch.Tensor:
+    """Of a classifier ``(n, classes)``; of a reader ``(2n, length)``, starts before ends."""
+    if "start_logits" in output:
+        return torch.cat([output.start_logits, output.end_logits]).float()
+    return output.logits.float()
+
+
+# --- a run ----------------------------------------------------------------------------------------
+
+
+def epoch_order(
+    lengths: np.ndarray, batch_size: int, length_pool: int, entropy: tuple[int, ...]
+) -> np.ndarray:
+    """The order of examples in an epoch, drawn from ``entropy``: int64 ``(n,)``.
+
+    With a ``length_pool`` of several batches, the examples of each pool are sorted by length before
+    they are cut into batches, whose order is then drawn. What fills no batch comes last.
+    """
+    rng = np.random.default_rng(entropy)
+    order = rng.permutation(len(lengths))
+    if length_pool == 1:
+        return order
+    whole = len(order) // batch_size * batch_size
+    parts = []
+    for start in range(0, whole, length_pool * batch_size):
+        pool = order[start : min(start + length_pool * batch_size, whole)]
+        pool = pool[np.argsort(lengths[pool], kind="stable")].reshape(-1, batch_size)
+        parts.append(rng.permutation(pool).ravel())
+    return np.concatenate([*parts, order[whole:]])
+
+
+@dataclass
+class _Progress:
+    """How far a run is: what its state holds beside weights and optimiser."""
+
+    step: int = 0
+    losses: list[float] = field(default_factory=list)
+    predicted: list[np.ndarray] = field(default_factory=list)
+    logits: list[np.ndarray] = field(default_factory=list)
+
+
+class _Training:
+    """A model with its new head, what it is trained on and asked, optimiser and schedule."""
+
+    def __init__(self, job: Job, key: Mapping[str, Any], state: Path) -> None:
+        from transformers import get_scheduler
+
+        self.job, self.state, self.key = job, state, json.dumps(key, sort_keys=True)
+        recipe = job.recipe
+        self.tuned = Tuned.new(job.model, job.train, recipe, job.seed)
+        self.train = self.tuned.laid_out(job.train)
+        self.sets = {name: self.tuned.laid_out(asked) for name, asked in job.evaluations.items()}
+        self.labels = job.train.labels if isinstance(job.train, Examples) else self._places()
+        self.n_steps = recipe.n_steps(len(self.train.rows))
+        self.lengths = np.array([len(row["input_ids"]) for row in self.train.rows])
+        self.optimiser = torch.optim.AdamW(
+            [weights for weights in self.tuned.model.parameters() if weights.requires_grad],
+            lr=recipe.learning_rate, weight_decay=recipe.weight_decay,
+        )  # fmt: skip
+        self.schedule = get_scheduler(
+            "linear" if recipe.schedule == "linear" else "constant_with_warmup",
+            self.optimiser, round(recipe.warmup * self.n_steps), self.n_steps,
+        )  # fmt: skip
+        self.parts = {"optimiser": self.optimiser, "schedule": self.schedule}
+        self.done = self._left()
+
+    def _places(self) -> np.ndarray:
+        """Where in each window the first answer to its question starts and ends."""
+        firsts = [answers[0] for answers in self.job.train.answers]
+        answers = [firsts[window.example] for window in self.train.windows]
+        return np.array(
+            [
+                predicting.answer_places(window, answer.start, answer.end)
+                for window, answer in zip(self.train.windows, answers, strict=True)
+            ]
+        )
+
+    def step(self, step: int) -> float:
+        """One batch, as ``(seed, step)`` draws it; its loss."""
+        job, model = self.job, self.tuned.model
+        epoch, batch = divmod(step - 1, self.n_steps // job.recipe.epochs)
+        size = job.recipe.batch_size
+        order = epoch_order(self.lengths, size, job.recipe.length_pool, (job.seed, epoch))
+        chosen = order[batch * size : (batch + 1) * size].tolist()
+        rows = self.tuned.padded([self.train.rows[i] for i in chosen])
+        labels = torch.from_numpy(self.labels)[chosen].to(self.tuned.device)
+        model.train()
+        rate = self.schedule.get_last_lr()[0]
+        loss = training_loss(model, rows, labels, job.recipe, (job.seed, step))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), job.recipe.clip)
+        value = float(loss.detach())
+        if not (math.isfinite(value) and math.isfinite(float(norm))):
+            raise FinetuningError(
+                f"{job.name}: the loss is no longer a number at step {step} (learning rate "
+                f"{rate:.3g}): lower the learning rate"
+            )
+        self.optimiser.step()
+        self.schedule.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        return value
+
+    def answers(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions of all evaluations after a step, and logits; -1 and NaN for the spared."""
+        sparing, sets = self.job.sparing, self.job.evaluations
+        if sparing is None or step == self.n_steps or sparing.wants_all(step):
+            return self._predict(tuple(sets))
+        predicted, logits = self._predict((sparing.decides,))
+        wrong = predicted[self._of(sparing.decides)] != sets[sparing.decides].labels
+        if sparing.wants_inside(float(wrong.mean())):
+            more, more_logits = self._predict(sparing.inside)
+            fresh = predicted < 0
+            predicted[fresh], logits[fresh] = more[fresh], more_logits[fresh]
+        return predicted, logits
+
+    def _of(self, *names: str) -> np.ndarray:
+        """Which predictions are of these sets."""
+        return np.repeat([name in names for name in self.sets], [x.n for x in self.sets.values()])
+
+    def _predict(self, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions and logits of some evaluations, among those of all."""
+        asked = [laid for name, laid in self.sets.items() if name in names]
+        if isinstance(self.job.train, Questions):  # which spare none; each set batched by itself
+            parts = [self.tuned.predict([laid]) for laid in asked]
+            return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        there = self._of(*names)
+        found, of_found = self.tuned.predict(asked)
+        predicted = np.full(len(there), -1, found.dtype)
+        logits = np.full((len(there), of_found.shape[1]), np.nan, of_found.dtype)
+        predicted[there], logits[there] = found, of_found
+        return predicted, logits
+
+    def save(self) -> None:
+        """Leave what lets the run go on."""
+        done = vars(self.done) | {
+            name: [torch.from_numpy(row) for row in getattr(self.done, name)]
+            for name in ("predicted", "logits")
+        }
+        states = {name: part.state_dict() for name, part in self.parts.items()}
+        states["model"] = self.tuned.trained()
+        save_state(self.state, {"key": self.key, "done": done, **states})
+
+    def _left(self) -> _Progress:
+        """How far the run was when it was stopped."""
+        left = saved_state(self.state, self.tuned.device)
+        if left is None:
+            return _Progress()
+        if left["key"] != self.key:
+            warnings.warn(f"{self.state} is not used: it is of another run", StoreWarning, 4)
+            return _Progress()
+        self.tuned.restore(left["model"])
+        for name, part in self.parts.items():
+            part.load_state_dict(left[name])
+        arrays = {
+            name: [row.cpu().numpy() for row in left["done"][name]]
+            for name in ("predicted", "logits")
+        }
+        return _Progress(**left["done"] | arrays)
+
+
+def trained_run(
+    job: Job, key: Mapping[str, Any], state: Path
+) -> tuple[dict[str, np.ndarray], Tuned]:
+    """All that is kept of a run, as arrays, and the model after its last step.
+
+    ``key`` names the run; ``state`` is the file by which it goes on after a stop.
+    """
+    training = _Training(job, key, state)
+    done, n_steps = training.done, training.n_steps
+    checkpoints = job.recipe.checkpoint_steps(len(training.train.rows))
+    saved = time.monotonic()
+    with progress.bar(what=job.name, total=n_steps) as bar:
+        bar.update(done.step)
+        for step in range(done.step + 1, n_steps + 1):
+            done.losses.append(training.step(step))
+            done.step = step
+            bar.update()
+            if step in checkpoints:
+                predicted, logits = training.answers(step)
+                done.predicted.append(predicted)
+                done.logits.append(logits)
+            if step < n_steps and time.monotonic() - saved >= SAVE_SECONDS:
+                training.save()
+                saved = time.monotonic()
+    sets = list(job.evaluations.values())
+    ends = np.cumsum([len(asked) for asked in sets])[:-1]
+    scores = [
+        [score(asked, said) for asked, said in zip(sets, np.split(row, ends), strict=True)]
+        for row in done.predicted
+    ]
+    value = {
+        "steps": np.array(checkpoints),
+        "losses": np.array(done.losses, dtype=np.float32),
+        "n_cut": np.array([training.train.n_cut, *(laid.n_cut for laid in training.sets.values())]),
+        "predicted": np.array(done.predicted),
+        "logits": np.array(done.logits),
+        "score": np.array(scores),
+    }
+    return value, training.tuned

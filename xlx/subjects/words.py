@@ -1,0 +1,270 @@
+"""Words to vectors: what probes for tagging are fitted on.
+
+`embed_words` gives a vector for every word of sentences that come split into words (the syntactic
+words of Universal Dependencies, the tokens of WikiAnn). The model reads the whole sentence, and of
+a word's subwords ``first`` takes the first one (Devlin et al. 2019, section 5.3), ``mean`` all
+alike.
+
+Some tokenizers set the mark of a word's beginning apart ("▁", "," for a comma, or "▁", "天", "気").
+``first`` passes over that bare mark, which is the same for all such words, if the word has more. In
+a causal model the first subword has not seen the rest of its word; ``mean`` has.
+
+Every word is cut by itself, so it begins as after a space, also before a full stop and in scripts
+written without spaces. Tokenizers that tell a word after a space from one without (the byte-level
+ones of GPT-2, RoBERTa, Llama 3) are given the space too.
+
+No word is ever given another's vector: a word that loses a subword because its sentence is longer
+than the model takes has none, nor has a word of which the tokenizer makes nothing (a control
+character, say). Both are counted.
+
+All layers come at once, float32; equal sentences have equal vectors, bit for bit.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from xlx.results import checks, progress
+from xlx.subjects import states
+from xlx.subjects.loading import Encoder
+from xlx.subjects.states import (
+    SentenceStates,
+    batches,
+    check_finite,
+    check_poolings,
+    check_strings,
+    check_vocabulary,
+    distinct,
+    pooled_states,
+    tokenise,
+)
+
+WORD_SUBWORDS = ("first", "mean")
+_MARKS = ("▁", "Ġ", " ")
+
+
+@dataclass(frozen=True)
+class WordStates:
+    """Hidden states of the words of a list of sentences, in their order."""
+
+    states: np.ndarray  # float32, (n_layers + 1, n_kept_words, dim)
+    sentence: np.ndarray  # (n_kept_words,): which sentence a vector's word is in
+    word: np.ndarray  # (n_kept_words,): and which of its words it is
+    n_cut: int  # words that lost a subword, or all, as their sentence was too long
+    n_empty: int  # words of which the tokenizer made no subword
+
+
+def embed_words(
+    encoder: Encoder,
+    sentences: Sequence[Sequence[str]],
+    *,
+    subword: str = "first",
+    max_length: int | None = None,
+) -> WordStates:
+    """Hidden states of all layers for the words of sentences, each a list of words.
+
+    Equal sentences are computed once. ``max_length`` tokens a sentence may have, special ones
+    included; words past them are lost and counted (default: what the model takes). ValueError if a
+    sentence is no list of words or has none, an option or the tokenizer does not fit, or a state is
+    not a finite number.
+    """
+    _check_words(sentences)
+    checks.one_of(subword, WORD_SUBWORDS, "subword")
+    unique, inverse, first = distinct([tuple(words) for words in sentences])
+    pieces = _pieces(encoder, unique, subword, encoder.limit(max_length))
+    check_vocabulary(encoder, [piece.ids for piece in pieces], lambda u: f"sentence {first[u]}")
+    n_words = np.array([len(piece.words) for piece in pieces], dtype=np.intp)
+    ends = n_words.cumsum()
+    places = [np.arange(end - n, end) for n, end in zip(n_words, ends, strict=True)]
+    total = int(ends[-1]) if len(ends) else 0
+    states = np.empty((encoder.n_layers + 1, total, encoder.dim), dtype=np.float32)
+    occurrences = np.bincount(inverse, minlength=len(unique))
+    filled = np.flatnonzero(n_words)
+    with progress.bar(what="embedding words", total=len(sentences), unit="sentences") as bar:
+        bar.update(int(occurrences[n_words == 0].sum()))
+        for batch in batches([len(pieces[u].ids) for u in filled]):
+            batch = filled[batch]
+            vectors = _forward(encoder, [pieces[u] for u in batch])
+            states[:, np.concatenate([places[u] for u in batch])] = vectors
+            bar.update(int(occurrences[batch].sum()))
+    none = np.empty(0, dtype=np.intp)
+    if len(unique) < len(inverse):
+        states = states[:, np.concatenate([none, *(places[u] for u in inverse)])]
+    word = np.concatenate([none, *(pieces[u].words for u in inverse)])
+    sentence = np.repeat(np.arange(len(inverse)), n_words[inverse])
+    check_finite(
+        states,
+        f"{encoder.name!r}",
+        lambda k: f"sentence {sentence[k]}, word {word[k]} ({sentences[sentence[k]][word[k]]!r})",
+    )
+    n_cut, n_empty = (sum(getattr(pieces[u], x) for u in inverse) for x in ("n_cut", "n_empty"))
+    return WordStates(states, sentence, word, n_cut, n_empty)
+
+
+def _check_words(sentences: Sequence[Sequence[str]]) -> None:
+    if isinstance(sentences, str):
+        raise ValueError("a single string was given where a list of sentences is due")
+    for i, words in enumerate(sentences):
+        if isinstance(words, str):
+            raise ValueError(
+                f"sentence {i} is a string, {words[:40]!r}: give it as a list of its words"
+            )
+        if len(words) == 0:
+            raise ValueError(f"sentence {i} has no words: drop it")
+        states.check_strings(words, f"sentence {i}")
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """A sentence as the model reads it, and which of its tokens make which word's vector.
+
+    ``words``: those that get a vector, ``(k,)``. The vector of ``words[rows[m]]`` takes the share
+    ``shares[m]`` of the token ``tokens[m]``.
+    """
+
+    ids: list[int]
+    words: np.ndarray
+    rows: np.ndarray
+    tokens: np.ndarray
+    shares: np.ndarray
+    n_cut: int
+    n_empty: int
+
+
+def _pieces(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], subword: str, limit: int | None
+) -> list[_Pieces]:
+    vocabulary = encoder.tokenizer.get_vocab()
+    marks = [vocabulary[mark] for mark in _MARKS if mark in vocabulary]
+    before, after, spaces = _frame(encoder)
+    room = None if limit is None else limit - len(before) - len(after)
+    # A blank word is none, whatever a tokenizer makes of white space.
+    texts = [[word if word.strip() else "" for word in words] for words in sentences]
+    if spaces:
+        texts = [_spaced(words) for words in texts]
+    subwords = _subwords(encoder, {word for words in texts for word in words})
+    pieces = []
+    for words in texts:
+        lengths = np.array([len(subwords[word]) for word in words])
+        ids = [i for word in words for i in subwords[word]][:room]
+        owner = np.repeat(np.arange(len(words)), lengths)[:room]
+        pieces.append(_choose([*before, *ids, *after], len(before), owner, lengths, marks, subword))
+    return pieces
+
+
+def _spaced(words: list[str]) -> list[str]:
+    """A space before every word but the first that is not empty."""
+    first = next((j for j, word in enumerate(words) if word), 0)
+    return [" " + word if word and j > first else word for j, word in enumerate(words)]
+
+
+def _subwords(encoder: Encoder, words: Iterable[str]) -> dict[str, list[int]]:
+    """The ids of each word, cut by itself."""
+    words = list(words)
+    if not words:
+        return {}
+    options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
+    return dict(zip(words, encoder.tokenizer(words, **options)["input_ids"], strict=True))
+
+
+def _choose(
+    ids: list[int], start: int, owner: np.ndarray, whole: np.ndarray, marks: list[int], subword: str
+) -> _Pieces:
+    """Which tokens make which word's vector.
+
+    ``owner``: of each token from ``start`` on the word it is of. ``whole``: of each word how many
+    subwords it has in the uncut sentence.
+    """
+    left = np.bincount(owner, minlength=len(whole))
+    kept = (left == whole) & (whole > 0)
+    words = np.flatnonzero(kept)
+    tokens = start + np.flatnonzero(kept[owner])
+    rows = np.searchsorted(words, owner[tokens - start])
+    shares = 1 / whole[words][rows]
+    if subword == "first":
+        is_mark = np.isin(np.array(ids, dtype=np.int64)[tokens], marks)
+        order = np.lexsort((tokens, is_mark, rows))  # by word; in a word, bare marks last
+        rows, first = np.unique(rows[order], return_index=True)
+        tokens, shares = tokens[order][first], np.ones(len(rows))
+    n_cut, n_empty = int((left < whole).sum()), int((whole == 0).sum())
+    return _Pieces(ids, words, rows, tokens, shares, n_cut, n_empty)
+
+
+def _frame(encoder: Encoder) -> tuple[list[int], list[int], bool]:
+    """The special tokens before and after a sentence, and whether words must come with their space.
+
+    That is where the tokenizer tells "a b" from "ab" by it. ValueError if no way of giving it words
+    leads to the subwords of the text.
+    """
+    read = encoder.tokenizer("a b", return_special_tokens_mask=True)
+    ids, special = read["input_ids"], read["special_tokens_mask"]
+    start, end = special.index(0), len(ids) - special[::-1].index(0)
+    subwords = _subwords(encoder, ["a", "b", " b"])
+    for spaces, second in enumerate(("b", " b")):
+        if subwords["a"] + subwords[second] == ids[start:end]:
+            return ids[:start], ids[end:], bool(spaces)
+    raise ValueError(
+        f"the tokenizer of {encoder.name!r} cuts 'a b' in another way when it is given the words "
+        "one by one, with or without the space, so its subwords cannot be told apart by word: use "
+        "a model with another tokenizer"
+    )
+
+
+def _forward(encoder: Encoder, sentences: list[_Pieces]) -> np.ndarray:
+    """One batch through the model: float32 ``(n_layers + 1, n_words, dim)``, in order."""
+    layers = states.hidden_states(encoder, [{"input_ids": sentence.ids} for sentence in sentences])
+    most = max(len(sentence.words) for sentence in sentences)
+    shares = torch.zeros(len(sentences), most, layers[0].shape[1])
+    there = torch.zeros(len(sentences), most, dtype=torch.bool)
+    for k, sentence in enumerate(sentences):
+        shares[k, sentence.rows, sentence.tokens] = torch.from_numpy(sentence.shares).float()
+        there[k, : len(sentence.words)] = True
+    shares, there = shares.to(encoder.device), there.to(encoder.device)
+    return torch.stack([torch.bmm(shares, layer.float())[there] for layer in layers]).cpu().numpy()
+
+
+FORMS = ("joint", "concatenated")
+
+
+def embed_pairs(
+    encoder: Encoder,
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    form: str = "joint",
+    max_length: int | None = None,
+) -> SentenceStates:
+    """Hidden states of all layers for pairs of sentences (premise and hypothesis), in their order.
+
+    Of concatenated pairs they are ``4 * dim`` wide. Equal pairs have equal vectors, bit for bit.
+    ``max_length`` tokens a joint pair, or one of the concatenated sentences, may have, special ones
+    included (default: what the model takes); a joint pair loses tokens of its longer sentence
+    first. ValueError if the numbers of sentences differ, an option does not fit the model, a
+    sentence has no token, or a state is not a finite number.
+    """
+    check_strings(first, "first")
+    check_strings(second, "second")
+    checks.one_of(form, FORMS, "form")
+    n = len(first)
+    if n != len(second):
+        raise ValueError(
+            f"there are {n} first and {len(second)} second sentences: a pair has one of each"
+        )
+    for i, pair in enumerate(zip(first, second, strict=True)):
+        if not all(map(str.strip, pair)):
+            raise ValueError(f"pair {i}: a sentence has no token; drop the pair")
+    check_poolings(encoder, ["mean"])
+    ways, limit = [("mean", False)], encoder.limit(max_length, pair=form == "joint")
+    with progress.bar(what="embedding pairs", total=2 * n, unit="sentences") as bar:
+        if form == "joint":
+            return pooled_states(encoder, ways, limit, [first, second], "pair ", bar.update)[0]
+        # At once, so that a sentence that stands on both sides has one vector, and u - v is zero.
+        sentences, where = [*first, *second], "first and second sentences end to end, position "
+        (both,) = pooled_states(encoder, ways, limit, [sentences], where, bar.update)
+    u, v = both.states[:, :n], both.states[:, n:]
+    is_cut = np.zeros(2 * n, dtype=bool)
+    is_cut[tokenise(encoder.tokenizer, sentences, limit=limit)[1]] = True
+    states = np.concatenate([u, v, np.abs(u - v), u * v], axis=2)
+    return SentenceStates(states, int((is_cut[:n] | is_cut[n:]).sum()), both.unknown)

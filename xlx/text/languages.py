@@ -1,0 +1,194 @@
+"""The languages of the compendium, and how to read a language tag.
+
+The 36 languages are those of Table 2 (Appendix C) of de Seyssel et al. (2025), "Discriminating Form
+and Meaning in Multilingual Models with Minimal-Pair ABX Tasks", in its order; ``tasks`` holds its
+ticks. The paper gives ISO 639-1 codes only, so the variety of a language is our choice:
+
+========== ======================= ================================================================
+language   choice (not taken)      reason
+========== ======================= ================================================================
+Arabic     ar_SA (ar_EG)           both lean towards speech; ar_SA is nearer to Standard Arabic:
+                                   64 % of its words occur in that of NTREX and FLORES-200 devtest
+                                   together, 53 % of those of ar_EG
+Spanish    es_MX                   the only one in WMT24++; elsewhere plain ``spa``
+French     fr_FR (fr_CA)           the plain ``fra`` of NTREX, where Canada is the marked variety
+Portuguese pt_PT (pt_BR)           the plain ``por`` of NTREX, where Brazil is the marked variety
+Chinese    zh_CN (zh_TW)           simplified script, as in XNLI; ``zho_Hans``, ``zho-CN`` elsewhere
+Serbian    sr_RS                   the only one in WMT24++, and Cyrillic: so ``srp_Cyrl``,
+                                   ``srp-Cyrl`` elsewhere (NTREX has Latin too)
+Persian    fa_IR                   the only one in WMT24++; ``pes_Arab`` and ``fas`` elsewhere
+English    the source text         what all the others are translated from
+========== ======================= ================================================================
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from langcodes import Language as _Tag
+from langcodes import LanguageTagError
+
+#: The columns of Table 2. "mono" is monolingual probing, "CL" cross-lingual transfer.
+TABLE_2 = ("ABX", "POS mono", "POS CL", "NER mono", "NER CL", "NLI mono", "NLI CL")
+#: CLDR reads these as Akan and Filipino; ISO 639 has both of each, and so do corpora.
+_KEPT = {"tw": "tw", "twi": "tw", "tl": "tl", "tgl": "tl"}
+#: Languages that write an i without a dot as a letter of its own, whose capital is I.
+_TWO_I = {"tr", "az"}
+#: Codes of ISO 639 that name no language: undetermined, several, uncoded, no linguistic content.
+_NO_LANGUAGE = {"und", "mul", "mis", "zxx"}
+
+
+@dataclass(frozen=True)
+class Language:
+    """One language of Table 2 and its names in the parallel corpora.
+
+    ``family`` and ``branch`` are the usual genealogical labels; ``script`` is an ISO 15924 code
+    (Jpan is kanji with both kana, Kore hangul with hanja). ``wmt24pp``, ``ntrex``, ``flores`` are
+    the file tags of the variety chosen (see the module's table), ``tasks`` a subset of `TABLE_2`.
+    """
+
+    code: str
+    name: str
+    family: str
+    branch: str
+    script: str
+    wmt24pp: str
+    ntrex: str
+    flores: str
+    tasks: frozenset[str]
+
+
+_EVERYWHERE = ("ABX", "POS mono", "NER mono")
+
+
+def _row(text: str) -> Language:
+    """Read one row of the table below; the last column adds to the tasks all 36 share."""
+    code, name, family, branch, script, wmt24pp, ntrex, flores, more = (
+        cell.strip() for cell in text.split("|")
+    )
+    ticks = {"P": ("POS CL",), "N": ("NER CL",), "I": ("NLI mono", "NLI CL")}
+    tasks = frozenset(_EVERYWHERE).union(*(ticks[letter] for letter in more))
+    return Language(code, name, family, branch, script, wmt24pp, ntrex, flores, tasks)
+
+
+# code | name | family | branch | script | WMT24++ | NTREX | FLORES-200 | also in
+# (P: POS cross-lingual, N: NER cross-lingual, I: NLI monolingual and cross-lingual)
+_TABLE = """\
+ar | Arabic     | Afro-Asiatic  | Semitic     | Arab | ar_SA | arb      | arb_Arab | PNI
+bg | Bulgarian  | Indo-European | Slavic      | Cyrl | bg_BG | bul      | bul_Cyrl | NI
+ca | Catalan    | Indo-European | Romance     | Latn | ca_ES | cat      | cat_Latn |
+cs | Czech      | Indo-European | Slavic      | Latn | cs_CZ | ces      | ces_Latn | PN
+da | Danish     | Indo-European | Germanic    | Latn | da_DK | dan      | dan_Latn |
+de | German     | Indo-European | Germanic    | Latn | de_DE | deu      | deu_Latn | PNI
+el | Greek      | Indo-European | Hellenic    | Grek | el_GR | ell      | ell_Grek | NI
+en | English    | Indo-European | Germanic    | Latn | en    | eng      | eng_Latn | PNI
+es | Spanish    | Indo-European | Romance     | Latn | es_MX | spa      | spa_Latn | PNI
+et | Estonian   | Uralic        | Finnic      | Latn | et_EE | est      | est_Latn |
+fa | Persian    | Indo-European | Iranian     | Arab | fa_IR | fas      | pes_Arab |
+fi | Finnish    | Uralic        | Finnic      | Latn | fi_FI | fin      | fin_Latn | PN
+fr | French     | Indo-European | Romance     | Latn | fr_FR | fra      | fra_Latn | PNI
+he | Hebrew     | Afro-Asiatic  | Semitic     | Hebr | he_IL | heb      | heb_Hebr |
+hi | Hindi      | Indo-European | Indo-Aryan  | Deva | hi_IN | hin      | hin_Deva | PNI
+hr | Croatian   | Indo-European | Slavic      | Latn | hr_HR | hrv      | hrv_Latn |
+hu | Hungarian  | Uralic        | Ugric       | Latn | hu_HU | hun      | hun_Latn |
+is | Icelandic  | Indo-European | Germanic    | Latn | is_IS | isl      | isl_Latn | PN
+it | Italian    | Indo-European | Romance     | Latn | it_IT | ita      | ita_Latn | PN
+ja | Japanese   | Japonic       | Japanesic   | Jpan | ja_JP | jpn      | jpn_Jpan | PN
+ko | Korean     | Koreanic      | Korean      | Kore | ko_KR | kor      | kor_Hang | PN
+lv | Latvian    | Indo-European | Baltic      | Latn | lv_LV | lav      | lvs_Latn |
+nl | Dutch      | Indo-European | Germanic    | Latn | nl_NL | nld      | nld_Latn |
+pl | Polish     | Indo-European | Slavic      | Latn | pl_PL | pol      | pol_Latn | PN
+pt | Portuguese | Indo-European | Romance     | Latn | pt_PT | por      | por_Latn | PN
+ro | Romanian   | Indo-European | Romance     | Latn | ro_RO | ron      | ron_Latn |
+ru | Russian    | Indo-European | Slavic      | Cyrl | ru_RU | rus      | rus_Cyrl | PNI
+sk | Slovak     | Indo-European | Slavic      | Latn | sk_SK | slk      | slk_Latn |
+sl | Slovenian  | Indo-European | Slavic      | Latn | sl_SI | slv      | slv_Latn |
+sr | Serbian    | Indo-European | Slavic      | Cyrl | sr_RS | srp-Cyrl | srp_Cyrl |
+sv | Swedish    | Indo-European | Germanic    | Latn | sv_SE | swe      | swe_Latn | PN
+tr | Turkish    | Turkic        | Oghuz       | Latn | tr_TR | tur      | tur_Latn | PNI
+uk | Ukrainian  | Indo-European | Slavic      | Cyrl | uk_UA | ukr      | ukr_Cyrl |
+ur | Urdu       | Indo-European | Indo-Aryan  | Arab | ur_PK | urd      | urd_Arab | NI
+vi | Vietnamese | Austroasiatic | Vietic      | Latn | vi_VN | vie      | vie_Latn | NI
+zh | Chinese    | Sino-Tibetan  | Sinitic     | Hans | zh_CN | zho-CN   | zho_Hans | PNI"""
+#: The 36 languages by ISO 639-1 code, in the order of Table 2.
+LANGUAGES: dict[str, Language] = {
+    language.code: language for language in map(_row, _TABLE.splitlines())
+}
+#: The codes of the 36 languages of the ABX study.
+ABX: tuple[str, ...] = tuple(LANGUAGES)
+
+
+def for_task(task: str, setup: str | None = None) -> tuple[str, ...]:
+    """Codes of the languages ticked for a task in Table 2, in its order.
+
+    ``task`` is "ABX", or one of "POS", "NER", "NLI" with ``setup`` "mono" or "CL" (or both in one
+    string: "POS CL"). Raises ValueError for a column that Table 2 does not have.
+    """
+    column = task if setup is None else f"{task} {setup}"
+    if column not in TABLE_2:
+        raise ValueError(f"Table 2 has no column {column!r}; it has {', '.join(TABLE_2)}.")
+    return tuple(code for code, language in LANGUAGES.items() if column in language.tasks)
+
+
+def parse_tag(tag: str) -> str:
+    """Canonical form of a language tag, its parts joined by underscores.
+
+    The language may be given in ISO 639-1 or -3 and is written in ISO 639-1 where a code exists; a
+    script (ISO 15924) and a region (ISO 3166-1 or UN M.49) are kept: "eng" and "EN" give "en",
+    "eng_Latn" "en_Latn", "pt-br" "pt_BR". The 639-3 code of the main member of a macrolanguage
+    counts as that language, as in CLDR: "arb_Arab" gives "ar_Arab", "pes" "fa", "lvs" "lv", "cmn"
+    "zh"; the others ("arz", "yue") stay what they are.
+
+    Raises ValueError if the tag is malformed, names no language, script or region that exists, or
+    carries more than these three.
+    """
+    problem = ValueError(
+        f"{tag!r} is no language tag; use an ISO 639-1 or 639-3 code, with a script or region "
+        "if wanted, such as en, eng_Latn or pt_BR."
+    )
+    # BCP 47 has private-use, variant and extension parts too: no corpus names a file with them.
+    parts = tag.replace("-", "_").split("_")
+    if len(parts) > 3:
+        raise problem
+    try:
+        parsed = _Tag.get(tag, normalize=True)
+        main = _Tag.get(parsed.to_tag()).prefer_macrolanguage()
+    except LanguageTagError:
+        raise problem from None
+    if kept := _KEPT.get(parts[0].lower()):
+        main = main.update_dict({"language": kept})
+    rebuilt = "-".join(filter(None, [main.language, parsed.script, parsed.territory]))
+    private = parsed.language and ("qaa" <= parsed.language <= "qtz" and len(parsed.language) == 3)
+    if (
+        not parsed.language
+        or private
+        or parsed.language.startswith("x-")
+        or parsed.language in _NO_LANGUAGE
+        or main.to_tag() != rebuilt
+        or not parsed.is_valid()
+    ):
+        raise problem
+    return rebuilt.replace("-", "_")
+
+
+def base_code(tag: str) -> str:
+    """The language of a tag without script and region: "pt_BR" gives "pt", "eng_Latn" "en"."""
+    return parse_tag(tag).split("_")[0]
+
+
+def lowered(text: str, code: str) -> str:
+    """The text in small letters, as the language has them; ValueError as `parse_tag`.
+
+    In Turkish and Azerbaijani, I is the capital of ı and İ that of i: "IŞIK" gives "ışık". İ gives
+    a plain i in all languages, and not the two characters of ``str.lower`` (an i and a combining
+    dot), so that a name is one string in all.
+    """
+    text = text.replace("I\u0307", "İ").replace("İ", "i")
+    if _has_two_i(code):
+        text = text.replace("I", "ı")
+    return text.lower()
+
+
+@lru_cache(maxsize=1024)
+def _has_two_i(code: str) -> bool:
+    """Kept, as `lowered` may be called word by word and reading a tag takes longer."""
+    return base_code(code) in _TWO_I
