@@ -10,7 +10,7 @@ import pytest
 
 from family.recipes import RECIPES
 from tests import tiny
-from xlx.experiment import abx_scores
+from xlx.experiment import abx_scores, scoring
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.measures import abx
 from xlx.results import settings
@@ -151,20 +151,20 @@ def test_an_encoder_stands_for_its_name(corpus: ParallelCorpus, tmp_path: Path) 
     assert not np.allclose(plain.scores.scores["MD"], expected.scores.scores["MD"], atol=1e-3)
 
 
-def test_values_are_compared_by_scores_and_differences(kept: CheckpointScores) -> None:
+def test_values_are_compared_by_scores_and_differences() -> None:
     rng = np.random.default_rng(0)
     states = {code: rng.normal(size=(12, 4)) for code in "abc"}
     groups = {"documents": np.arange(12) // 3, "sentences": range(12)}
-    packed = abx_scores._packed(abx.exact(states, groups=groups))
+    packed = scoring.packed(abx.exact(states, groups=groups), "LD")
     value = {part: np.stack([array, array]) for part, array in packed.items()}
     value["cut"] = np.zeros(3, dtype=np.int64)
-    difference = abx_scores.CHECKPOINT.difference
+    difference = scoring.SCORE.difference
     assert difference(value, value) == 0
-    won = value["won LD"].copy()
+    won = value["won"].copy()
     won[0, 1, 0] += 12
     expected = 12 / (2 * 12 * 11) / 2 / 2  # both directions, two pairs a language
-    assert difference(value, value | {"won LD": won}) == pytest.approx(expected)
-    wider = value | {"step documents pairs MD": 2 * value["step documents pairs MD"]}
+    assert difference(value, value | {"won": won}) == pytest.approx(expected)
+    wider = value | {"step documents pairs": 2 * value["step documents pairs"]}
     assert difference(value, wider) > 0
     assert difference(value, value | {"cut": np.array([0, 2])}) == np.inf
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.abx.test_discrimination import literal
-from xlx.experiment import averages, surface
+from xlx.experiment import averages, scoring, surface
 from xlx.experiment.abx_scores import MATCHED
 from xlx.measures import abx
 from xlx.subjects import loading, states
@@ -35,7 +35,7 @@ def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
         mean = averages.average(bag, task)
         assert mean.score == pytest.approx(by_hand)
         assert mean.error > 0
-    assert (bag.model, bag.step, len(bag.scores.layers)) == (surface.BAG, 0, 1)
+    assert (bag.model, bag.step, len(bag.scores.layers)) == (scoring.BAG, 0, 1)
     assert {MATCHED, "MD, near", "MD, same document"} <= set(bag.tasks)
 
 

@@ -14,7 +14,6 @@ from xlx.experiment import mexa_scores
 from xlx.measures import alignment, mexa
 from xlx.results import settings
 from xlx.subjects import identity, loading, states
-from xlx.subjects import states as states_module
 from xlx.subjects.states import SentenceStates, embed, embed_corpus, embed_poolings
 from xlx.text import parallel
 from xlx.text.files import TextError
@@ -61,7 +60,7 @@ def calls(
             raise KeyboardInterrupt
         return embed(encoder, sentences, poolings, **options)
 
-    monkeypatch.setattr(states, "embed_poolings", counted)
+    monkeypatch.setattr(mexa_scores, "embed_poolings", counted)
     return seen
 
 
@@ -250,7 +249,7 @@ def test_results_tell_apart_what_a_score_depends_on(
 ) -> None:
     two = corpus.select(["en", "sw"])
     measured = mexa_scores.measure_coverage(model, two)
-    monkeypatch.setattr(states, "embed_poolings", lambda *_, **__: pytest.fail("again"))
+    monkeypatch.setattr(mexa_scores, "embed_poolings", lambda *_, **__: pytest.fail("again"))
     renamed = make("other name", **two.sentences)
     same(mexa_scores.measure_coverage(model, renamed, "eng")["last"], measured["last"])
     text = two.sentences
@@ -348,7 +347,7 @@ def test_a_vector_that_has_no_cosine_is_named(
             states["last"].states[1, 3] = 0
         return states
 
-    monkeypatch.setattr(states_module, "embed_poolings", broken)
+    monkeypatch.setattr(mexa_scores, "embed_poolings", broken)
     for alternatives in (False, True):
         with pytest.raises(ValueError, match=r"layer 1: .*ja.*position 3.* zero"):
             mexa_scores.measure_coverage(model, corpus, alternatives=alternatives)

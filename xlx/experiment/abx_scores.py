@@ -1,19 +1,17 @@
 """What measurements of models on a corpus have in common: asks, layers, weights of languages."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
 from xlx.measures import abx
-from xlx.measures.abx import SCORES
 from xlx.results import checks, ledger, work
-from xlx.subjects import identity, loading, states
-from xlx.subjects.identity import Name, RecordedCheckpoint, identify, series_name
+from xlx.subjects import identity, states
+from xlx.subjects.identity import Name, RecordedCheckpoint
 from xlx.subjects.loading import Encoder
 from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
@@ -79,16 +77,43 @@ N_NEIGHBOURS = 10
 Mask = dict[str, np.ndarray]
 
 
-def standard_masks(encoder: Encoder, corpus: ParallelCorpus) -> dict[str, Mask]:
-    """The masks of the table above, as far as the corpus has documents and domains."""
-    masks = {"like length": length_matched(corpus), "near": subword_neighbours(encoder, corpus)}
-    for name, labels in (("document", parallel.documents(corpus)), ("domain", corpus.domains)):
-        same = label_shared(labels)
-        if 1 < len(set(labels)) < len(labels):
-            masks[f"same {name}"] = dict.fromkeys(corpus.languages, same)
-            if name == "document":
-                masks["other document"] = dict.fromkeys(corpus.languages, ~same)
+def _two_or_more(labels: Sequence[object]) -> bool:
+    """Whether positions hang together in groups: several, and fewer than there are positions."""
+    return 1 < len(set(labels)) < len(labels)
+
+
+#: Name of a mask → whether a corpus has what it needs.
+MASKS: dict[str, Callable[[ParallelCorpus], bool]] = {
+    "like length": lambda corpus: True,
+    "near": lambda corpus: True,
+    "same document": lambda corpus: _two_or_more(parallel.documents(corpus)),
+    "other document": lambda corpus: _two_or_more(parallel.documents(corpus)),
+    "same domain": lambda corpus: _two_or_more(corpus.domains),
+}
+
+
+def masks_of(
+    corpus: ParallelCorpus, names: Sequence[str], encoder: Callable[[], Encoder]
+) -> dict[str, Mask]:
+    """Masks by name; ``encoder`` gives the model whose vocabulary says what is near."""
+    masks = {}
+    for name in names:
+        if name == "like length":
+            masks[name] = length_matched(corpus)
+        elif name == "near":
+            masks[name] = subword_neighbours(encoder(), corpus)
+        else:
+            which, of = name.split()
+            labels = parallel.documents(corpus) if of == "document" else corpus.domains
+            same = label_shared(labels)
+            masks[name] = dict.fromkeys(corpus.languages, same if which == "same" else ~same)
     return masks
+
+
+def standard_masks(encoder: Encoder, corpus: ParallelCorpus) -> dict[str, Mask]:
+    """All masks of `MASKS`, as far as the corpus has documents and domains."""
+    names = [name for name, there in MASKS.items() if there(corpus)]
+    return masks_of(corpus, names, lambda: encoder)
 
 
 def length_matched(corpus: ParallelCorpus, share: float = LENGTH_TOLERANCE) -> Mask:
@@ -156,10 +181,6 @@ BY_LANGUAGE = ("LD", "MD", MATCHED)
 #: How pairs are weighed in a mean over all: each alike, or by the branches, or scripts, of its
 #: languages, so that each pair of branches, or scripts, counts alike.
 WEIGHTINGS = ("pairs", "branches", "scripts")
-#: Steps between the lowest and the highest difference of a layer: its errors keep three digits.
-_STEPS = 2**8 - 1
-#: Steps between a score of 0 and of 1, where it is of one of the other masks.
-_SHARES = 2**16 - 1
 # --- spaces ---------------------------------------------------------------------------------------
 
 #: The vectors of one layer, by language, to vectors of the same shapes.
@@ -232,26 +253,16 @@ def checkpoint_scores(
     warned of, are checkpoints whose weights are not here and of which nothing is stored
     (`loading.RecordedCheckpoint`).
     """
+    from xlx.experiment import scoring  # which knows subjects; this module what is said of them
+
     names = checks.several(names, "models")
-    checks.loaded(corpus)
-    checks.one_of(space, SPACES, "space")
-    if len(corpus.languages) < 2:
-        raise ValueError("two languages or more are needed: a score compares languages")
-    labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
-    about = {"space": space} | {what: label_runs(of_it) for what, of_it in labels.items()}
-    values = values_of(CHECKPOINT, names, corpus, options, space, about=about, what="ABX")
-    _tell_of_missing(names, values)
-    scores = []
-    for name, value in zip(names, values, strict=True):
-        if value is None:
-            continue
-        identity = identify(name)
-        about = {"model": series_name(identity), "step": identity.step or 0, "space": space}
-        scores.append(unpacked_scores(value, corpus, **about))
-    return scores
+    subjects = [scoring.Subject(name, options) for name in names]
+    scores = scoring.measured(subjects, corpus, space=space, what="ABX")
+    _tell_of_missing(names, scores)
+    return [of for of in scores if of is not None]
 
 
-def _tell_of_missing(names: Sequence[Name], values: Sequence[ledger.Value | None]) -> None:
+def _tell_of_missing(names: Sequence[Name], values: Sequence[CheckpointScores | None]) -> None:
     """Warn of checkpoints without a value."""
     missing: dict[str, list[str]] = {}
     for name, value in zip(names, values, strict=True):
@@ -295,148 +306,6 @@ def pair_weights(pairs: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
     return weights
 
 
-def _checkpoint(
-    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], space: str
-) -> dict[str, np.ndarray]:
-    """What `unpacked_scores` reads: scores of pairs, changes without documents and sentences."""
-    encoder = loading.load(name)
-    embedded = states.embed_corpus(encoder, corpus, **options)
-    layers = (
-        SPACES[space]({code: x[layer] for code, x in embedded.states.items()})
-        for layer in range(embedded.n_layers + 1)
-    )
-    packed = packed_scores(layers, corpus, standard_masks(encoder, corpus), device=encoder.device)
-    return packed | {"cut": np.array([embedded.cut[code] for code in corpus.languages])}
-
-
-def packed_scores(
-    layers: Iterable[Mapping[str, np.ndarray]],
-    corpus: ParallelCorpus,
-    masks: Mapping[str, Mask],
-    **options: object,
-) -> dict[str, np.ndarray]:
-    """A value of `CHECKPOINT` but ``cut``, from the vectors of each layer."""
-    groups, by_layer = groupings(corpus), []
-    for vectors in layers:
-        exact = abx.exact(vectors, masks=masks, groups=groups, **options)
-        by_layer.append(_packed(exact))
-    packed = {part: np.stack([of[part] for of in by_layer]) for part in by_layer[0]}
-    return packed | {f"made {task}": counts for task, counts in exact.masked.items()}
-
-
-def _packed(exact: abx.PairScores) -> dict[str, np.ndarray]:
-    """One layer: comparisons won, each counted twice, or their share; and coded differences."""
-    n = exact.n_sentences
-    weights = pair_weights(exact.pairs)
-    weights["languages"] = language_weights(exact.pairs)[1]
-    packed = {}
-    for task, scores in exact.scores.items():
-        made = exact.masked.get(task, n * (n - 1))
-        if task == "retrieval":
-            packed[f"score {task}"] = scores[0].astype(np.float32)
-        elif task in BY_LANGUAGE:
-            packed[f"won {task}"] = np.rint(2 * made * scores[0]).astype(np.uint32)
-        else:
-            packed[f"share {task}"] = np.rint(_SHARES * scores[0]).astype(np.uint16)
-        for what, left_out in exact.left_out.items():
-            differences = left_out[task][0] - scores[0].mean(axis=-1, keepdims=True)
-            for averaged, weight in weights.items():
-                if not _kept(what, averaged, task):
-                    continue
-                part = f"{what} {averaged} {task}"
-                coded = _coded(weight @ differences)
-                packed |= {f"{sort} {part}": array for sort, array in coded.items()}
-    return packed
-
-
-def _kept(what: str, averaged: str, task: str) -> bool:
-    """Whether an average without each group is kept."""
-    if averaged == "languages" or what == "sentences":
-        return task in BY_LANGUAGE and (what == "documents" or averaged == "pairs")
-    return True
-
-
-def _coded(differences: np.ndarray) -> dict[str, np.ndarray]:
-    """Numbers as steps between their lowest and their highest."""
-    lowest, highest = np.nanmin(differences), np.nanmax(differences)
-    step = (highest - lowest) / _STEPS or 1.0
-    codes = np.rint((np.nan_to_num(differences, nan=lowest) - lowest) / step).astype(np.uint8)
-    return {"codes": codes, "lowest": np.float64(lowest), "step": np.float64(step)}
-
-
-def _differences(value: Mapping[str, np.ndarray], part: str) -> np.ndarray:
-    codes = value[f"codes {part}"]
-    lowest, step = (
-        value[f"{sort} {part}"].reshape(-1, *[1] * (codes.ndim - 1)) for sort in ("lowest", "step")
-    )
-    return codes * step + lowest
-
-
-def _pair_scores(value: Mapping[str, np.ndarray], n: int) -> dict[str, np.ndarray]:
-    """Task → ``(n_layers, n_pairs, 2)``, in the order of `abx.exact`."""
-    scores = {}
-    for part in value:
-        sort, _, task = part.partition(" ")
-        if sort == "score":
-            scores[task] = value[part].astype(np.float64)
-        elif sort == "won":
-            scores[task] = value[part] / (2 * value.get(f"made {task}", n * (n - 1)))
-        elif sort == "share":
-            scores[task] = value[part] / _SHARES
-    return {task: scores[task] for task in sorted(scores, key=[*SCORES, *scores].index)}
-
-
-def unpacked_scores(
-    value: Mapping[str, np.ndarray], corpus: ParallelCorpus, *, model: str, step: int, space: str
-) -> CheckpointScores:
-    """The scores that a value of `CHECKPOINT` holds."""
-    n = len(corpus)
-    scores = _pair_scores(value, n)
-    left_out_change: dict[str, dict[str, dict[str, np.ndarray]]] = {}
-    for what in groupings(corpus):
-        for averaged in (*WEIGHTINGS, "languages"):
-            kept = [task for task in scores if _kept(what, averaged, task)]
-            if kept:
-                left_out_change.setdefault(what, {})[averaged] = {
-                    task: _differences(value, f"{what} {averaged} {task}") for task in kept
-                }
-    masked = {part[len("made ") :]: counts for part, counts in value.items() if "made " in part}
-    pairs, layers = tuple(combinations(corpus.languages, 2)), tuple(range(len(scores["LD"])))
-    return CheckpointScores(
-        model,
-        step,
-        space,
-        abx.PairScores(pairs, layers, n, scores, {}, {}, masked),
-        left_out_change,
-        {what: group_sizes(of_position) for what, of_position in groupings(corpus).items()},
-        dict(zip(corpus.languages, value["cut"].tolist(), strict=True)),
-        tuple(map(corpus.text_hash, corpus.languages)),
-    )
-
-
 def group_sizes(of_position: Sequence[object]) -> np.ndarray:
     """How many positions each group has, in the order of their sorted names."""
     return np.unique(np.asarray(of_position).astype(str), return_counts=True)[1]
-
-
-def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
-    """The largest difference of two values' scores of languages, or of their differences."""
-    if not same_shapes(stored, computed):
-        return np.inf
-    n = stored["codes sentences pairs LD"].shape[-1]
-    _, weights = language_weights(list(combinations(range(len(stored["cut"])), 2)))
-    scores, others = _pair_scores(stored, n), _pair_scores(computed, n)
-    largest = float(np.abs(stored["cut"].astype(int) - computed["cut"]).max())
-    for task in scores:
-        change = (scores[task] - others[task]).mean(axis=-1)
-        largest = max(largest, float(np.abs(change @ weights.T).max()))
-    for part in (part.partition(" ")[2] for part in stored if part.startswith("codes ")):
-        change = np.abs(_differences(stored, part) - _differences(computed, part))
-        largest = max(largest, float(change.max()))
-    return largest
-
-
-#: A value: ``cut``, and of each task what `_pair_scores` and `_differences` read.
-CHECKPOINT = work.Kind(
-    "abx-checkpoint", _checkpoint, version=1, tolerance=5e-4, difference=scores_apart
-)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
+from xlx.experiment.scoring import BAG
 from xlx.measures import alignment, mexa
 from xlx.results import checks, ledger, work
 from xlx.results.settings import current
@@ -95,11 +96,11 @@ def measure_coverage(
     poolings = tuple(dict.fromkeys(checks.several(poolings, "poolings")))
     if not poolings:
         raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
-    about = {"pivot": corpus.text_hash(pivot)} | ({} if centred else {"alternatives": alternatives})
-    chosen = () if centred else (alternatives,)
+    chosen = not centred and alternatives, centred
     options = {"max_length": max_length, "special_tokens": special_tokens}
     of_poolings = [
-        {"states": states_about(name, pooling=pooling, **options)} | about for pooling in poolings
+        _about(states_about(name, pooling=pooling, **options), corpus, pivot, *chosen)
+        for pooling in poolings
     ]
     asked = [(language, pooling) for language in languages for pooling in poolings]
 
@@ -112,11 +113,11 @@ def measure_coverage(
             for part in _portions(list(group)):
                 positions = [asked.index((language, x)) for language in part for x in some]
                 text = corpus.select([pivot, *part])
-                yield positions, (name, text, pivot, part, some, options, *chosen)
+                yield positions, (_measured, name, text, pivot, part, some, options, *chosen)
 
     known = isinstance(name, identity.Checkpoint | loading.Encoder)
     values = work.results(
-        CENTRED if centred else COVERAGE,
+        COVERAGE,
         [
             of_pooling | {"text": corpus.text_hash(language)}
             for language in languages
@@ -133,6 +134,18 @@ def measure_coverage(
         )
         for pooling in poolings
     }
+
+
+def _about(
+    vectors: Mapping[str, object],
+    corpus: ParallelCorpus,
+    pivot: str,
+    alternatives: bool = False,
+    centred: bool = False,
+) -> dict[str, object]:
+    """An ask of `COVERAGE` but for the text of the language."""
+    about = {"states": vectors, "pivot": corpus.text_hash(pivot), "alternatives": alternatives}
+    return about | ({"space": "centred"} if centred else {})
 
 
 def with_pivot(corpus: ParallelCorpus, pivot: str) -> tuple[str, tuple[str, ...]]:
@@ -185,10 +198,6 @@ def _measured(
         checks.legible(encoder.name, corpus.name, lost)
 
 
-def _measured_centred(*arguments: object) -> Iterator[dict[str, np.ndarray]]:
-    return _measured(*arguments, centred=True)
-
-
 def _compare(
     states: Mapping[str, SentenceStates], pivot: str, alternatives: bool
 ) -> dict[str, np.ndarray]:
@@ -230,10 +239,15 @@ def coverage_difference(stored: ledger.Value, computed: ledger.Value) -> float:
     return work.largest_difference({"scores": both[0] / unit}, {"scores": both[1] / unit})
 
 
+def _compute(how: Callable[..., Iterator[dict[str, np.ndarray]]], *arguments: object) -> Iterator:
+    """A value for each language and pooling, of vectors that `_measured` or `_bags` reads."""
+    return how(*arguments)
+
+
 #: A sentence of a hundred may be a hit on one processor and tied on another.
-_NEAR_coverage = {"tolerance": 0.02, "difference": coverage_difference}
-COVERAGE = work.Kind("coverage", _measured, version=2, **_NEAR_coverage)
-CENTRED = work.Kind("coverage-centred", _measured_centred, version=1, **_NEAR_coverage)
+COVERAGE = work.Kind(
+    "coverage", _compute, version=2, tolerance=0.02, difference=coverage_difference
+)
 
 
 def _coverage(
@@ -285,17 +299,16 @@ def score_bags(
     Raises ValueError as `measure_coverage`.
     """
     pivot, languages = with_pivot(corpus, pivot)
-    about = {
-        "model": identity.fingerprint(name), "max_length": max_length,
-        "pivot": corpus.text_hash(pivot),
-    }  # fmt: skip
+    bag = {"of": BAG, "model": identity.fingerprint(name), "max_length": max_length}
+    about = _about(bag, corpus, pivot, centred=centred)
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         needed = [languages[position] for position in missing]
-        yield missing, (name, corpus.select([pivot, *needed]), pivot, needed, max_length)
+        text = corpus.select([pivot, *needed])
+        yield missing, (_bags, name, text, pivot, needed, max_length, centred)
 
     values = work.results(
-        CENTRED_SUBWORD_BAG if centred else SUBWORD_BAG,
+        COVERAGE,
         [about | {"text": corpus.text_hash(language)} for language in languages],
         calls,
         what="bags of subwords",
@@ -309,7 +322,7 @@ def _bags(
     pivot: str,
     languages: Sequence[str],
     max_length: int | None,
-    centred: bool = False,
+    centred: bool,
 ) -> Iterator[dict[str, np.ndarray]]:
     bags = states.bag_of_subwords(loading.load(name), corpus, max_length=max_length)
     for language in languages:
@@ -320,30 +333,12 @@ def _bags(
         yield hits_of(mexa.scores(dense, pivot))
 
 
-def _centred_bags(*arguments: object) -> Iterator[dict[str, np.ndarray]]:
-    return _bags(*arguments, centred=True)
-
-
-_NEAR = {"tolerance": 0.02, "difference": coverage_difference}
-SUBWORD_BAG = work.Kind("coverage-bag", _bags, version=1, **_NEAR)
-CENTRED_SUBWORD_BAG = work.Kind("coverage-bag-centred", _centred_bags, version=1, **_NEAR)
-
-
 def mean_subwords(name: Name, corpus: ParallelCorpus) -> pd.Series:
     """Mean number of subwords of a sentence by language, those that the tokenizer adds included."""
-    texts = [corpus.text_hash(language) for language in corpus.languages]
-    about = {"model": identity.fingerprint(name), "texts": texts}
-    values = work.result(MEAN_SUBWORDS, about, name, corpus)
-    return pd.Series(values["subwords"], list(corpus.languages), name="subwords")
-
-
-def _subwords(name: Name, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
     tokenizer = loading.tokenizer(name)
-    read = (tokenizer(list(text), verbose=False)["input_ids"] for text in corpus.sentences.values())
-    return {"subwords": np.array([np.mean([len(ids) for ids in of_text]) for of_text in read])}
-
-
-MEAN_SUBWORDS = work.Kind("subwords", _subwords, version=1, tolerance=1e-9)
+    read = {x: tokenizer(list(y), verbose=False)["input_ids"] for x, y in corpus.sentences.items()}
+    means = {x: np.mean([*map(len, ids)]) for x, ids in read.items()}
+    return pd.Series(means, name="subwords")
 
 
 def wrong_pairs(

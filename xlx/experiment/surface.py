@@ -7,7 +7,6 @@ not see whole.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,43 +15,30 @@ import torch
 from xlx.experiment.abx_scores import (
     SPACES,
     CheckpointScores,
-    label_runs,
-    length_matched,
-    packed_scores,
-    scores_apart,
-    standard_masks,
-    texts_of,
-    unpacked_scores,
     values_of,
 )
+from xlx.experiment.scoring import BAG as BAG
+from xlx.experiment.scoring import LENGTH_ALONE as LENGTH_ALONE
+from xlx.experiment.scoring import BagOfSubwords, Length, measured
 from xlx.measures.alignment import unit_vectors
 from xlx.results import checks, work
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name, series_name
-from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
-
-#: What stands for a model in the tables.
-BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
 
 
 def subword_bag(
     name: Name, corpus: ParallelCorpus, *, max_length: int | None = None, space: str = "raw"
 ) -> CheckpointScores:
-    """Scores of a bag of the subwords of a model's vocabulary (`embeddings.bag_of_subwords`).
-
-    In another ``space`` than the raw one (`checkpoint_scores.SPACES`) counts are no longer few: it
-    takes some 16 bytes a sentence and subword of the vocabulary.
-    """
-    checks.one_of(space, SPACES, "space")
-    about = {"bag of": identity.fingerprint(name), "max_length": max_length}
-    about |= {"space": space} if space != "raw" else {}
-    return replace(_scored(BAG, about, corpus, name, max_length, space), space=space)
+    """Scores of a bag of the subwords of a model's vocabulary (`scoring.BagOfSubwords`)."""
+    (scores,) = measured([BagOfSubwords(name, {"max_length": max_length})], corpus, space=space)
+    return scores
 
 
 def length_alone(corpus: ParallelCorpus) -> CheckpointScores:
-    """Scores of the number of characters: the closer on a log scale, the more alike."""
-    return _scored(LENGTH_ALONE, {}, corpus)
+    """Scores of the number of characters (`scoring.Length`)."""
+    (scores,) = measured([Length()], corpus)
+    return scores
 
 
 def uncut(
@@ -62,11 +48,7 @@ def uncut(
 
     ValueError where fewer than two are left.
     """
-    cut: set[int] = set()
-    for name in checks.several(names, "models"):
-        about = {"vocabulary of": identity.fingerprint(name), "max_length": max_length}
-        about |= {"texts": texts_of(corpus)}
-        cut |= set(work.result(CUT, about, name, corpus, max_length)["position"].tolist())
+    cut = {x for name in checks.several(names, "models") for x in _cut(name, corpus, max_length)}
     if len(corpus) - len(cut) < 2:
         raise ValueError(
             f"of {len(corpus)} positions {len(cut)} are cut in some language: choose a larger "
@@ -75,58 +57,15 @@ def uncut(
     return corpus.drop(cut)
 
 
-def _cut(name: Name, corpus: ParallelCorpus, max_length: int | None) -> dict[str, np.ndarray]:
+def _cut(name: Name, corpus: ParallelCorpus, max_length: int | None) -> set[int]:
+    """The positions that a model cuts in some language."""
     encoder = loading.load(name)
-    limit, positions = encoder.limit(max_length), set()
-    for sentences in corpus.sentences.values():
-        positions |= set(states.tokenise(encoder.tokenizer, sentences, limit=limit)[1].tolist())
-    return {"position": np.array(sorted(positions), dtype=np.int32)}
+    limit = encoder.limit(max_length)
+    texts = corpus.sentences.values()
+    cut = (states.tokenise(encoder.tokenizer, text, limit=limit)[1].tolist() for text in texts)
+    return set().union(*cut)
 
 
-CUT = work.Kind("abx-cut", _cut, version=1, tolerance=0)
-
-
-def _scored(
-    what: str, about: Mapping[str, object], corpus: ParallelCorpus, *arguments: object
-) -> CheckpointScores:
-    labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
-    runs = {name: label_runs(of_it) for name, of_it in labels.items()}
-    ask = {"of": what, **about, "texts": texts_of(corpus)} | runs
-    value = work.result(SURFACE, ask, corpus, *arguments)
-    return unpacked_scores(value, corpus, model=what, step=0, space="raw")
-
-
-def _surface(
-    corpus: ParallelCorpus,
-    name: Name | None = None,
-    max_length: int | None = None,
-    space: str = "raw",
-) -> dict[str, np.ndarray]:
-    """Of a bag of subwords; without a name, of length."""
-    dtype = torch.float64
-    if name is None:
-        vectors, masks = _arcs(corpus), {"like length": length_matched(corpus)}
-    else:
-        encoder = loading.load(name)
-        vectors = states.bag_of_subwords(encoder, corpus, max_length=max_length)
-        masks = standard_masks(encoder, corpus)
-        if space != "raw":
-            dense = {code: rows.toarray().astype(np.float32) for code, rows in vectors.items()}
-            vectors, dtype = SPACES[space](dense), torch.float32
-    packed = packed_scores([vectors], corpus, masks, dtype=dtype)
-    return packed | {"cut": np.zeros(len(corpus.languages), dtype=int)}
-
-
-def _arcs(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
-    """Points on a quarter of a circle, whose cosine falls with the distance in log characters."""
-    logs = {code: np.log1p([*map(len, sentences)]) for code, sentences in corpus.sentences.items()}
-    longest = max(row.max() for row in logs.values())
-    angles = {code: row / longest * np.pi / 2 for code, row in logs.items()}
-    return {code: np.stack([np.cos(a), np.sin(a)], axis=1) for code, a in angles.items()}
-
-
-#: A value of `checkpoint_scores.CHECKPOINT` of one layer.
-SURFACE = work.Kind("abx-surface", _surface, version=1, tolerance=5e-4, difference=scores_apart)
 #: Among which sentences the nearest is looked for.
 AMONG = ("others", "other positions")
 #: Rows whose similarities to all sentences are held at once.

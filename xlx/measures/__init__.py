@@ -6,3 +6,26 @@ what is lost within and across languages; `probes` and `probe_training` linear p
 at once; `sentence_tasks` and `xprobe` the nine tasks of X-Probe and what it reports of them;
 `alignment` cosines and what follows from them; `statistics` and `regressions` the intervals.
 """
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+
+@cache
+def registered() -> dict[str, Any]:
+    """Every measure of two languages (`abx.Measure`), by name, in the order of modules.
+
+    A module of this folder that has ``MEASURES``, a tuple of them, adds them: nothing else needs to
+    know. ValueError where two have one name.
+    """
+    measures: dict[str, Any] = {}
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
+        for measure in getattr(
+            importlib.import_module(f"{__name__}.{module.name}"), "MEASURES", ()
+        ):
+            if measure.name in measures:
+                raise ValueError(f"two measures are called {measure.name!r}")
+            measures[measure.name] = measure
+    return measures

@@ -8,6 +8,7 @@ language. de Seyssel et al. (2025), section 3 and Appendix B.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, combinations
 
 import numpy as np
@@ -209,61 +210,101 @@ class Distractors:
         return self._made.taken([self._row[language] for language in languages])
 
 
-#: Task → comparisons with X of the first language of a block, of the second.
-ByDirection = dict[str, tuple[Comparisons, Comparisons]]
+class Side:
+    """One direction of a block: X of one language, of m pairs with others.
 
-
-def unmasked(n: int, groupings: Collection[PositionGroups]) -> ByDirection:
-    """All comparisons of n positions, and all queries: the same in all pairs."""
-    every = Comparisons.of(1 - torch.eye(n)[None], groupings)
-    queries = Comparisons.of_queries(np.ones((1, n)), groupings)
-    return {"LD": (every, every), "MD": (every, every), "retrieval": (queries, queries)}
-
-
-def won(
-    block: Block, groupings: Collection[PositionGroups], masks: Sequence[Distractors]
-) -> ByDirection:
-    """The comparisons of a block that A wins; a tie counts one half.
-
-    Tasks are LD, MD, retrieval and that of each mask.
+    ``axis`` is that of B in the matrices ``(m, n, n)``, ``languages`` those that B is of.
     """
-    # Rows: sentences of the second language; columns: of the first. The similarity of each to the
-    # items of the second language (whose offset is added), and to those of the first.
-    to_second = block.across + block.offset_second[:, :, None]
-    to_first = block.across + block.offset_first
-    of_first = _won(block, to_second, block.within_first, 1, block.second, groupings, masks)
-    of_second = _won(block, to_first, block.within_second, 2, [block.first], groupings, masks)
-    return {task: (of_first[task], of_second[task]) for task in of_first}
+
+    def __init__(self, block: Block, axis: int) -> None:
+        self.axis, self.tolerance = axis, block.tolerance
+        # Rows: sentences of the second language; columns: of the first. The similarity of each to
+        # the items of the language of B, whose offset is added, and to those of its own.
+        of_second, of_first = block.offset_second[:, :, None], block.offset_first
+        if axis == 1:
+            self.languages, self.within = block.second, block.within_first
+            self.to_other, self._own = block.across + of_second, of_first
+        else:
+            self.languages, self.within = (block.first,), block.within_second
+            self.to_other, self._own = block.across + of_first, of_second
+
+    @property
+    def cosine(self) -> torch.Tensor:
+        """The cosines across, ``(m, n, n)``, less what is common to all sentences."""
+        return self.to_other + self._own
+
+    @property
+    def translation(self) -> torch.Tensor:
+        """The similarity of each sentence to its translation, ``(m, n)``."""
+        return self.to_other.diagonal(dim1=1, dim2=2).clone()
+
+    def credit(self, similarity: torch.Tensor) -> np.ndarray:
+        """`alignment.top1_credit` of similarities like ``to_other``, which is left as it is."""
+        diagonal = similarity.diagonal(dim1=1, dim2=2)
+        kept = diagonal.clone()
+        credit = alignment.top1_credit(similarity, self.axis, self.tolerance).cpu().numpy()
+        diagonal.copy_(kept)
+        return credit
+
+    @cached_property
+    def ahead(self) -> dict[str, torch.Tensor]:
+        """Of LD and MD twice what A wins of B, ``(m, n, n)``: 2, or 1 for a tie; 0 on diagonals."""
+        cells = {"LD": self.within, "MD": self.translation.unsqueeze(self.axis)}
+        # A difference within the tolerance passes ≥ and fails >, and so counts one half. The two
+        # bounds are the same matrix, moved by the slack; moving it in place saves making it anew.
+        slack = self.tolerance[:, None, None]
+        bound = self.to_other - slack
+        ahead = {task: _compared(torch.ge, nearer, bound) for task, nearer in cells.items()}
+        bound += 2 * slack
+        for task, nearer in cells.items():
+            ahead[task] += _compared(torch.gt, nearer, bound)
+            ahead[task].diagonal(dim1=1, dim2=2).zero_()
+        return ahead
 
 
-def _won(
-    block: Block,
-    to_other: torch.Tensor,
-    within: torch.Tensor,
-    axis: int,
-    languages: Sequence[str],
-    groupings: Collection[PositionGroups],
-    masks: Sequence[Distractors],
-) -> dict[str, Comparisons]:
-    """One direction; ``axis`` is that of B, in ``languages``, among ``to_other``, overwritten."""
-    translation = to_other.diagonal(dim1=1, dim2=2).clone().unsqueeze(axis)
-    credit = alignment.top1_credit(to_other, axis, block.tolerance).cpu().numpy()
-    # A difference within the tolerance passes ≥ and fails >, and so counts one half. The two bounds
-    # are the same matrix, moved by the slack; moving it in place saves making it anew.
-    slack = block.tolerance[:, None, None]
-    to_other -= slack
-    cells = {"LD": within, "MD": translation}
-    ahead = {task: _compared(torch.ge, nearer, to_other) for task, nearer in cells.items()}
-    to_other += 2 * slack
-    for task, nearer in cells.items():
-        ahead[task] += _compared(torch.gt, nearer, to_other)
-        ahead[task].diagonal(dim1=1, dim2=2).zero_()
-    sums = {task: Comparisons.of(cells, groupings, 0.5) for task, cells in ahead.items()}
-    sums["retrieval"] = Comparisons.of_queries(credit, groupings)
-    for mask in masks:
-        cells = ahead["MD"] * mask.cells(languages, axis, to_other.device)
-        sums[mask.task] = Comparisons.of(cells, groupings, 0.5)
-    return sums
+@dataclass(frozen=True)
+class Measure:
+    """A score of two languages by what it says of every triplet, or of every query.
+
+    ``wins``: a direction of a block and groupings → the comparisons that are won, of all triplets
+    or, if ``of_queries``, of all sentences; their share is the score, and what they hold of each
+    position gives its interval. ``version`` is raised when the formula means other numbers.
+    """
+
+    name: str
+    wins: Callable[[Side, Collection[PositionGroups]], Comparisons]
+    of_queries: bool = False
+    version: int = 1
+    mask: Distractors | None = None
+
+    def made(self, side: Side, every: Comparisons, queries: Comparisons) -> Comparisons:
+        """The comparisons that are made."""
+        if self.mask is not None:
+            return self.mask.made(side.languages)
+        return queries if self.of_queries else every
+
+    def chance(self, n: int) -> float:
+        """What vectors that say nothing score, of n sentences."""
+        return 1 / n if self.of_queries else 0.5
+
+
+LD = Measure("LD", lambda side, groupings: Comparisons.of(side.ahead["LD"], groupings, 0.5))
+MD = Measure("MD", lambda side, groupings: Comparisons.of(side.ahead["MD"], groupings, 0.5))
+RETRIEVAL = Measure(
+    "retrieval",
+    lambda side, groupings: Comparisons.of_queries(side.credit(side.to_other), groupings),
+    of_queries=True,
+)
+
+
+def masked(mask: Distractors) -> Measure:
+    """MD with B as a mask allows."""
+
+    def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
+        cells = mask.cells(side.languages, side.axis, side.to_other.device)
+        return Comparisons.of(side.ahead["MD"] * cells, groupings, 0.5)
+
+    return Measure(mask.task, wins, mask=mask)
 
 
 def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> torch.Tensor:
@@ -272,7 +313,8 @@ def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> tor
 
 
 #: What is scored of every pair of languages.
-SCORES = ("LD", "MD", "retrieval")
+MEASURES = (LD, MD, RETRIEVAL)
+SCORES = tuple(measure.name for measure in MEASURES)
 #: Name → language of B → boolean ``(n, n)``: ``[a, b]``, whether b may be B where A is at a.
 Masks = Mapping[str, Mapping[str, np.ndarray]]
 
@@ -386,10 +428,12 @@ class PairScores:
             "language_2": pairs[pair, 1],
             "x_language": pairs[pair, side],
         }
-        plain = {"LD": n * (n - 1), "MD": n * (n - 1), "retrieval": n}
+        triplets = {"LD": n * (n - 1), "MD": n * (n - 1)}  # the others ask each sentence once
         tables = [
             pd.DataFrame({"task": task, **columns, "score": scores.ravel()}).assign(
-                n_triplets=plain[task] if task in plain else self.masked[task][pair, side]
+                n_triplets=self.masked[task][pair, side]
+                if task in self.masked
+                else triplets.get(task, n)
             )
             for task, scores in self.scores.items()
         ]
@@ -401,13 +445,14 @@ def exact(
     *,
     layers: Sequence[int] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
+    measures: Sequence[Measure] = MEASURES,
     influence: bool = False,
     masks: Masks | None = None,
     groups: Mapping[str, Sequence[object]] | None = None,
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> PairScores:
-    """LD, MD and retrieval of all language pairs from all triplets.
+    """LD, MD and retrieval, or other measures, of all language pairs from all triplets.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
     single layer (dense or sparse); sentences aligned across languages. Without ``layers`` all, the
@@ -436,11 +481,14 @@ def exact(
     column = {pair: index for index, pair in enumerate(checks.language_pairs(pairs))}
     n = next(iter(slices[0].values())).shape[0]
     groupings, distractors = _restrictions(groups or {}, masks or {}, n, {*chain(*column)})
-    everything = unmasked(n, groupings.values())
-    tasks = [*SCORES, *(mask.task for mask in distractors)]
+    measures = [*measures, *map(masked, distractors)]
+    every = Comparisons.of(1 - torch.eye(n)[None], groupings.values())
+    queries = Comparisons.of_queries(np.ones((1, n)), groupings.values())
+    tasks = [measure.name for measure in measures]
     shape = len(layers), len(column)
     scores = {task: np.full((*shape, 2), np.nan) for task in tasks}
-    influences = {task: np.full((*shape, n), np.nan, np.float32) for task in SCORES if influence}
+    plain = [measure.name for measure in measures if measure.mask is None]
+    influences = {task: np.full((*shape, n), np.nan, np.float32) for task in plain if influence}
     left_out = {
         name: {task: np.full((*shape, of.n), np.nan) for task in tasks}
         for name, of in groupings.items()
@@ -449,27 +497,26 @@ def exact(
         try:
             for block in blocks(vectors, list(column), device=device, dtype=dtype):
                 at = [column[block.first, second] for second in block.second]
-                wins = won(block, groupings.values(), distractors)
-                made = everything | {
-                    mask.task: (mask.made(block.second), mask.made([block.first]))
-                    for mask in distractors
-                }
-                for task in tasks:
-                    sides = list(zip(wins[task], made[task], strict=True))
-                    scores[task][row, at] = np.stack([w.total / m.total for w, m in sides], axis=1)
+                sides = Side(block, 1), Side(block, 2)
+                for measure in measures:
+                    task = measure.name
+                    won = [measure.wins(side, groupings.values()) for side in sides]
+                    made = [measure.made(side, every, queries) for side in sides]
+                    both = list(zip(won, made, strict=True))
+                    scores[task][row, at] = np.stack([w.total / m.total for w, m in both], axis=1)
                     for name, of in groupings.items():
-                        parts = [w.without(of) / m.without(of) for w, m in sides]
+                        parts = [w.without(of) / m.without(of) for w, m in both]
                         left_out[name][task][row, at] = sum(parts) / 2
-                for task, kept in influences.items():
-                    held = 1 if task == "retrieval" else 2 * (n - 1)
-                    kept[row, at] = sum(side.at for side in wins[task]) / (2 * held)
+                    if task in influences:
+                        held = 1 if measure.of_queries else 2 * (n - 1)
+                        influences[task][row, at] = sum(side.at for side in won) / (2 * held)
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
-    masked = {
+    n_triplets = {
         mask.task: np.array([[mask.n_triplets(b), mask.n_triplets(a)] for a, b in column])
         for mask in distractors
     }
-    return PairScores(tuple(column), layers, n, scores, influences, left_out, masked)
+    return PairScores(tuple(column), layers, n, scores, influences, left_out, n_triplets)
 
 
 def _restrictions(

@@ -1,0 +1,120 @@
+"""Entries of an earlier layout of results as entries of today's; nothing is computed again.
+
+    python data/results/convert.py                 # data/results
+    python data/results/convert.py --runs build/runs --cache cache    # what long runs have left
+
+A checkpoint's scores were once one value for all measures (`abx-checkpoint`, `abx-surface`); now
+each measure is an entry of the kind `score`. MEXA of centred vectors and of bags of subwords were
+kinds of their own; now they are asks of `coverage`. This script stays until the last long run that
+was begun before is in.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from xlx.experiment import scoring
+from xlx.results import ledger, paths
+from xlx.results.ledger import Ask, Cache, Entry, Ledger
+from xlx.results.store import write_whole
+
+#: Kinds of results that are read here alone.
+OLD = (
+    "abx-checkpoint", "abx-surface", "coverage-centred", "coverage-bag", "coverage-bag-centred"
+)  # fmt: skip
+
+
+def converted(entry: Entry) -> Iterator[Entry]:
+    """An entry for each measure of an old one; any other entry as it is."""
+    if entry.kind not in OLD:
+        yield entry
+        return
+    about = json.loads(entry.text)
+    if entry.kind.startswith("coverage"):
+        if "bag" in entry.kind:
+            bag = {"of": scoring.BAG, "model": about["model"], "max_length": about["max_length"]}
+            about = {"states": bag, "pivot": about["pivot"], "text": about["text"]}
+        about |= {"alternatives": False}
+        about |= {"space": "centred"} if "centred" in entry.kind else {}
+        ask = Ask("coverage", about, 2)
+        yield replace(
+            entry, kind=ask.kind, identity=ask.identity, version=ask.version, text=ask.text
+        )
+        return
+    if entry.kind == "abx-surface":
+        about.setdefault("space", "raw")
+    tasks = [part.partition(" ")[2] for part in entry.value
+             if part.partition(" ")[0] in ("won", "score", "share")]  # fmt: skip
+    for task in tasks:
+        value = {"cut": entry.value["cut"]}
+        for part, array in entry.value.items():
+            if part.endswith(f" {task}"):
+                kept = part.removesuffix(f" {task}")
+                if kept in ("won", "score", "share", "made") or len(kept.split()) == 3:
+                    value[kept] = array
+        ask = Ask(scoring.SCORE.name, about | {"measure": [task, 1]}, scoring.SCORE.version)
+        seconds = round(float(entry.made.get("seconds") or 0) / len(tasks), 3)
+        yield Entry(
+            ask.kind, ask.identity, ask.version, ask.text, value,
+            {**entry.made, "seconds": seconds}, entry.notebooks,
+        )  # fmt: skip
+
+
+def convert_ledger(root: Path) -> int:
+    """Rewrite a ledger; how many entries there are afterwards."""
+    entries, lens_of = {}, {}
+    for file in Ledger(root).files():
+        table = ledger.read_entries(file)
+        for row in range(table.num_rows if table is not None else 0):
+            for entry in converted(ledger.from_arrow(table, row)):
+                before = entries.get(entry.identity)
+                askers = (*(before.notebooks if before else ()), *entry.notebooks)
+                merged = replace(entry, notebooks=tuple(dict.fromkeys(askers)))
+                entries[entry.identity] = merged
+                lens_of.setdefault(entry.identity, file.parent.name)
+    ledger.write_ledger(root, entries.values(), lens_of)
+    return len(entries)
+
+
+def convert_runs(journals: Path, cache: Path) -> int:
+    """Rewrite the journals of long runs and what they left in a cache; entries made."""
+    kept, made = Cache(cache / "results"), 0
+    for journal in sorted(journals.glob("asks/*.jsonl")):
+        lines = []
+        for line in map(json.loads, journal.read_text(encoding="utf-8").splitlines()):
+            if line["kind"] not in OLD:
+                lines.append(line)
+                continue
+            path = kept.root / line["kind"] / line["identity"][:2]
+            table = ledger.read_entries(path / f"{line['identity'][2:]}.arrow")
+            if table is None:
+                lines.append(line)
+                continue
+            for entry in converted(ledger.from_arrow(table, 0)):
+                kept.put(Ask(entry.kind, json.loads(entry.text), entry.version), entry.value,
+                         entry.made)  # fmt: skip
+                lines.append({**line, "kind": entry.kind, "identity": entry.identity})
+                made += 1
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        write_whole(journal, text.encode())
+    return made
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=Path, help="folder of the journals of long runs")
+    parser.add_argument("--cache", type=Path, default=paths.CACHE)
+    options = parser.parse_args()
+    if options.runs:
+        print(f"{convert_runs(options.runs, options.cache)} entries made of what runs have left")
+    else:
+        print(f"{paths.RESULTS}: {convert_ledger(paths.RESULTS)} entries")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

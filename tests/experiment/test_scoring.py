@@ -1,0 +1,152 @@
+"""Measures × subjects × texts: every measure has every control, and adding one touches nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.abx.conftest import corpus, grouped  # noqa: F401
+from tests.experiment import csls
+from xlx import measures
+from xlx.experiment import scoring
+from xlx.experiment.abx_scores import checkpoint_scores
+from xlx.experiment.averages import average
+from xlx.experiment.scoring import BagOfSubwords, FunctionSubject, Length, Subject, scored
+from xlx.experiment.surface import length_alone, subword_bag
+from xlx.measures import abx
+from xlx.results import work
+from xlx.text.parallel import ParallelCorpus
+
+SUBJECTS = [Subject("mini-xlmr"), BagOfSubwords("mini-xlmr"), Length()]
+
+
+@pytest.fixture
+def with_csls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry as it is when a file with CSLS lies among the measures."""
+    known = measures.registered() | {measure.name: measure for measure in csls.MEASURES}
+    monkeypatch.setattr(scoring, "registered", lambda: known)
+
+
+def literal_csls(first: np.ndarray, second: np.ndarray) -> float:
+    """The share of sentences of one language whose nearest by CSLS is the translation."""
+    one, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (first, second))
+    hits = 0.0
+    near_one = [np.mean(sorted(a @ b for b in other)[-csls.K :]) for a in one]
+    near_other = [np.mean(sorted(a @ b for a in one)[-csls.K :]) for b in other]
+    for i, a in enumerate(one):
+        values = [2 * a @ b - near_one[i] - near_other[j] for j, b in enumerate(other)]
+        hits += int(np.argmax(values) == i)
+    return hits / len(one)
+
+
+def test_csls_is_the_literal_one() -> None:
+    rng = np.random.default_rng(3)
+    shared = rng.normal(size=(40, 8)) + 2
+    vectors = {code: shared + rng.normal(size=(40, 8)) for code in "abc"}
+    found = abx.exact(vectors, measures=csls.MEASURES).scores["CSLS"][0]
+    for pair, (one, other) in enumerate(("ab", "ac", "bc")):
+        ways = (
+            literal_csls(vectors[one], vectors[other]),
+            literal_csls(vectors[other], vectors[one]),
+        )
+        assert found[pair].tolist() == pytest.approx(list(ways))
+    assert 0.1 < found.mean() < 0.9
+
+
+def test_a_new_measure_is_everywhere_and_recomputes_nothing(
+    grouped: ParallelCorpus,  # noqa: F811
+    with_csls: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = scored(["LD", "MD"], SUBJECTS, [grouped])
+    asked: list[list[str]] = []
+    compute = scoring._scores
+
+    def counted(subject, text, space, names):
+        asked.append(list(names))
+        return compute(subject, text, space, names)
+
+    monkeypatch.setattr(scoring, "SCORE", replace_compute(counted))
+    after = scored(["LD", "MD", "CSLS"], SUBJECTS, [grouped])
+    assert asked == [["CSLS"]] * 3  # of each subject the new one alone
+    kept = after[after["task"] != "CSLS"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, before)
+    of_csls = after[after["task"] == "CSLS"]
+    assert set(of_csls["model"]) == {"mini-xlmr", scoring.BAG, scoring.LENGTH_ALONE}
+    assert (of_csls["low"] <= of_csls["score"]).all()
+    assert (of_csls["low"] < of_csls["high"]).any()
+
+
+def replace_compute(compute) -> work.Kind:
+    """The kind of scores with another function, under the same name."""
+    kind = scoring.SCORE
+    changed = object.__new__(work.Kind)
+    for name, value in {**vars(kind), "compute": compute}.items():
+        object.__setattr__(changed, name, value)
+    return changed
+
+
+def test_a_measure_alone_is_what_it_is_among_others(grouped: ParallelCorpus) -> None:  # noqa: F811
+    subject = Subject("mini-xlmr")
+    (every,) = scoring.measured([subject], grouped)
+    for task in every.tasks:
+        (one,) = scoring.measured([subject], grouped, [task])
+        np.testing.assert_array_equal(one.scores.scores[task], every.scores.scores[task])
+        np.testing.assert_array_equal(average(one, task).error, average(every, task).error)
+
+
+def test_names_and_subjects_give_the_same(grouped: ParallelCorpus) -> None:  # noqa: F811
+    (named,) = checkpoint_scores(["mini-xlmr"], grouped)
+    (subject,) = scoring.measured([Subject("mini-xlmr")], grouped)
+    pd.testing.assert_frame_equal(named.table(), subject.table())
+    for one, other in (
+        (subword_bag("mini-xlmr", grouped), BagOfSubwords("mini-xlmr")),
+        (length_alone(grouped), Length()),
+    ):
+        (again,) = scoring.measured([other], grouped)
+        pd.testing.assert_frame_equal(one.table(), again.table())
+
+
+def test_any_function_is_a_subject(grouped: ParallelCorpus) -> None:  # noqa: F811
+    """A code of the position: meaning without language; and one of the language: a place."""
+
+    def position(sentences, language):
+        return np.eye(len(sentences)) + 0.01
+
+    def place(sentences, language):
+        rows = np.random.default_rng(0).normal(size=(len(sentences), 3))
+        return np.hstack([rows, np.full((len(rows), 1), 50.0 * len(language))])
+
+    table = scored(
+        ["LD", "MD", "retrieval"],
+        [FunctionSubject("position", function=position), FunctionSubject("noise", function=place)],
+        [grouped],
+    ).set_index(["model", "task"])["score"]
+    assert table["position", "MD"] == table["position", "retrieval"] == 1
+    assert table["position", "LD"] == 0.5  # all others are as near in both languages
+    with pytest.raises(ValueError, match="noise has no vocabulary"):
+        scoring.measured([FunctionSubject("noise", function=place)], grouped, ["MD, near"])
+
+
+def test_texts_without_translations_or_languages(grouped: ParallelCorpus) -> None:  # noqa: F811
+    wide = replace(
+        grouped, sentences={x: tuple(map(str.upper, y)) for x, y in grouped.sentences.items()}
+    )
+    moved = scoring.shuffled_translations(wide, seed=2)
+    assert moved.sentences["de"] == wide.sentences["de"] != moved.sentences["en"]
+    assert sorted(moved.sentences["en"]) == sorted(wide.sentences["en"])
+    dealt = scoring.shuffled_languages(wide, seed=2)
+    for i in range(len(wide)):
+        at = [{text.sentences[x][i] for x in wide.languages} for text in (wide, dealt)]
+        assert at[0] == at[1]
+    assert dealt.sentences != wide.sentences
+    table = scored(["MD"], [BagOfSubwords("mini-xlmr")], [wide, moved, dealt])
+    scores = table.set_index("text")["score"]
+    assert scores[wide.name] > 0.7 > scores[moved.name]
+
+
+def test_a_wrong_name_is_told(grouped: ParallelCorpus) -> None:  # noqa: F811
+    for name in ("LX", "MD, far"):
+        with pytest.raises(ValueError, match="measure"):
+            scored([name], ["mini-xlmr"], [grouped])
