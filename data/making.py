@@ -3,15 +3,26 @@
 import hashlib
 import io
 import lzma
+import re
 import sys
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from xlx.text import pretraining_text
 from xlx.text.files import letters
+
+#: Train parts that are not used: of UD 1, while dev and test are of UD 2.
+NOT_USED = {"pt_bosque-ud-train.OLD201611.conllu"}
+
+#: Where README and LICENSE.txt of a treebank disagree: the stricter, and what is said.
+LICENCES = {
+    "UD_Estonian-EWT": "CC BY-NC-SA 4.0 (README; LICENSE.txt: CC BY-SA 4.0)",
+    "UD_Turkish-IMST": "CC BY-NC-SA 3.0 (LICENSE.txt; README: 4.0)",
+}
+UD_URL = "https://github.com/UniversalDependencies/{}"
 
 
 def trained_letters() -> frozenset[str]:
@@ -58,3 +69,65 @@ def write_table(file: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
     """A table parted by tabs."""
     lines = ["\t".join(map(str, row)) + "\n" for row in [columns, *rows]]
     file.write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def linked(keys: Sequence[Iterable[Hashable]]) -> list[list[int]]:
+    """Positions that share a key, directly or by others, each group ascending."""
+    parent = list(range(len(keys)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            i = parent[i]
+        return i
+
+    first: dict[Hashable, int] = {}
+    for i, key in ((i, key) for i, of_one in enumerate(keys) for key in of_one):
+        one, other = root(i), root(first.setdefault(key, i))
+        parent[max(one, other)] = min(one, other)
+    groups: dict[int, list[int]] = {}
+    for i in range(len(keys)):
+        groups.setdefault(root(i), []).append(i)
+    return list(groups.values())
+
+
+# --- treebanks ---
+
+
+def treebank_files(folder: Path) -> dict[str, Path]:
+    return {
+        re.search(r"-ud-(\w+)", file.name)[1]: file
+        for file in sorted(folder.iterdir())
+        if file.suffix in (".conllu", ".iob2") and file.name not in NOT_USED
+    }
+
+
+def version(files: dict[str, Path]) -> str:
+    """UD 1 or 2, by the name of the object relation, and which files are of an earlier release."""
+    major = {1 if "\tdobj\t" in file.read_text("utf-8") else 2 for file in files.values()}
+    if len(major) > 1:
+        raise SystemExit(f"{files}: parts of UD 1 and UD 2")
+    old = [
+        f"{part} OLD{name[1]}"
+        for part, file in files.items()
+        if (name := re.search(r"\.OLD(\d+)", file.name))
+    ]
+    return "; ".join([f"UD {major.pop()}", *old])
+
+
+def licence(folder: Path) -> str:
+    """As README and LICENSE.txt say."""
+    if folder.name in LICENCES:
+        return LICENCES[folder.name]
+    readme = "".join(file.read_text("utf-8") for file in folder.glob("README*"))
+    if found := re.search(r"^License: *(\S.*?)\s*$", readme, flags=re.MULTILINE):
+        return found[1]
+    return "CC BY-SA 4.0"  # all of UNER, by their LICENSE.txt; UD always has the line
+
+
+def by_language(folder: Path) -> dict[str, Path]:
+    """Treebank of each language, from the names of its files."""
+    found = {}
+    for treebank in sorted(folder.iterdir()):
+        file = next(iter(treebank_files(treebank).values()))
+        found[re.match("[a-z]+", file.name)[0]] = treebank
+    return found

@@ -1,4 +1,9 @@
-"""Whether languages, and meanings, lie apart in the space: variance shares and silhouettes.
+"""Training and depth: the sentences of section 4.2, domains, and how far languages lie apart.
+
+What the paper says of training and depth is a row each that could have come out otherwise, with its
+interval. Where a sentence is about the highest or lowest of several checkpoints, they are chosen on
+one half of the documents and compared on the other (`reversal`): the highest of several noisy
+scores is above a later one by choice alone.
 
 A score near 1 says that X is nearly always closer to A than to B; by how much it does not say. The
 paper names that as a limitation ("Discrimination vs Separation"): a space in which languages can be
@@ -16,18 +21,136 @@ pair of points is ever compared.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
 
-from xlx.experiment.abx_scores import SPACES, group_sizes, label_runs, values_of
+from shared.abx_figures import LAYER, STEP, References, scored, shown, with_lines
+from shared.abx_tables import DRAWN, ends, pivoted
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, checkpoint_scores, history
+from xlx.experiment.averages import Average, average, averaged_scores
 from xlx.measures import statistics
-from xlx.results import checks, work
-from xlx.subjects import identity, loading
+from xlx.plots.panels import Panels, number, panels, parts
+from xlx.plots.primitives import heatmap
+from xlx.plots.style import styled
+from xlx.results import checks
+from xlx.subjects import identity
 from xlx.subjects.identity import Name
-from xlx.subjects.states import embed_corpus
+from xlx.subjects.states import CorpusStates
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
+
+
+def reversal(
+    course: Sequence[Average], *, seed: int | np.random.Generator = 0
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Whether a score falls after its highest checkpoint, and rises again from its lowest.
+
+    ``course``: the score of each checkpoint in turn, on one text. The highest, and the lowest from
+    there on, are chosen on one half of the groups of the text (documents) and compared on the
+    other, the halves change places, and the two differences are averaged: of scores that differ by
+    noise alone the result is as often negative as positive. ``seed`` draws the halves.
+
+    Returns the fall (highest less lowest) and the recovery (last less lowest): ``value``, ``low``,
+    ``high`` (95 %), ``highest``, ``lowest`` (their places in the course, one a half).
+    """
+    n_groups = len(course[0].sizes)
+    first = np.zeros(n_groups, dtype=bool)
+    first[np.random.default_rng(seed).permutation(n_groups)[: n_groups // 2]] = True
+    chosen, changes = [], []
+    for half in (first, ~first):
+        seen = np.array([float(score.within(half).score) for score in course])
+        high = int(seen.argmax())
+        low = high + int(seen[high:].argmin())
+        chosen.append((high, low))
+        changes.append([(course[upper] - course[low]).within(~half) for upper in (high, -1)])
+    highest, lowest = map(list, zip(*chosen, strict=True))
+    quantile = stats.t.ppf((1 + statistics.LEVEL) / 2, n_groups - 2)  # the groups of both halves
+    rows = []
+    for halves in zip(*changes, strict=True):
+        value = float(np.mean([change.score for change in halves]))
+        width = quantile * float(np.linalg.norm([change.error for change in halves])) / 2
+        around = {"value": value, "low": value - width, "high": value + width}
+        rows.append(around | {"highest": highest, "lowest": lowest})
+    return rows[0], rows[1]
+
+
+def section_claims(
+    course_of: Sequence[CheckpointScores], *, embedding_layer: bool = True,
+    seed: int | np.random.Generator = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """The sentences of section 4.2 on one series, in the order of training, intervals by document.
+
+    MD is scored plain and among sentences of like length. "Middle" is the layer just above half of
+    the depth; ``seed`` as for `reversal`.
+
+    Returns ``model``, ``claim``, ``difference``, ``low``, ``high``, ``holds``
+    (`statistics.verdicts`).
+    """
+    last = course_of[-1]
+    middle = (len(last.scores.layers) - 1) // 2 + 1
+    courses = {
+        task: [average(of, task, embedding_layer=embedding_layer) for of in course_of]
+        for task in DRAWN
+    }
+
+    def layers(task: str, upper: int, lower: int) -> dict[str, float]:
+        return ends(average(last, task, layers=[upper]) - average(last, task, layers=[lower]))
+
+    rows: dict[str, Mapping[str, object]] = {}
+    for task, course in courses.items():
+        lowest = min(course, key=lambda score: float(score.score))
+        above = replace(lowest, score=lowest.score - 0.5)
+        rows[f"{task} above 0.5 at its lowest checkpoint"] = ends(above)
+    fall, recovery = reversal(courses["LD"], seed=seed)
+    rows["LD falls after its highest checkpoint"] = fall
+    rows["LD recovers until the end"] = recovery
+    rows["LD: first layer above the middle one"] = layers("LD", 1, middle)
+    rows["LD: last layer above the one before"] = layers("LD", -1, -2)
+    for task in ("MD", MATCHED):
+        course = courses[task]
+        rows[f"{task} rises from the first to the last checkpoint"] = ends(course[-1] - course[0])
+        rows[f"{task}: middle layer above the embeddings"] = layers(task, middle, 0)
+        rows[f"{task}: last layer below the one before"] = layers(task, -2, -1)
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("claim").reset_index()
+    table = table.rename(columns={"value": "difference"}).assign(model=last.model)
+    table["holds"] = statistics.verdicts(table["low"], table["high"])
+    return table[["model", "claim", "difference", "low", "high", "holds"]]
+
+
+def untrained_states(names: Sequence[str]) -> list[Name]:
+    """Models before training: step 0 of a series, of equal weights the first; else the twin."""
+    states = []
+    for name in names:
+        first = history(name)[0]
+        states.append(first if getattr(first, "step", None) == 0 else identity.twin_of(name))
+    return list({identity.fingerprint(state): state for state in reversed(states)}.values())
+
+
+def domain_scores(
+    names: Sequence[Name], corpus: ParallelCorpus, *, fewest: int = 50, **options: object
+) -> pd.DataFrame:
+    """Mean scores on the positions of each domain alone, with intervals over its documents.
+
+    Rows are models and domains, with the number of positions. Domains of fewer positions than
+    ``fewest``, or of a single document, are left out; where a corpus names none, all of it is one.
+    """
+    tables = []
+    for domain in dict.fromkeys(corpus.domains):
+        inside = corpus.drop({i for i, other in enumerate(corpus.domains) if other != domain})
+        if len(inside) >= fewest and len(set(parallel.documents(inside))) > 1:
+            table = averaged_scores(checkpoint_scores(names, inside, **options), DRAWN)
+            tables.append(table.assign(domain=domain, positions=len(inside)))
+    if not tables:
+        return pd.DataFrame()
+    index, values = ["model", "domain", "positions"], ["score", "low", "high"]
+    return pivoted(pd.concat(tables), index, "task", values).sort_index()
+
+
+# --- separation -----------------------------------------------------------------------------------
 
 #: What points are sorted by.
 SORTINGS = ("language", "meaning")
@@ -56,117 +179,95 @@ def variance_shares(points: np.ndarray) -> dict[str, float]:
 def silhouettes(points: np.ndarray, kind: str) -> np.ndarray:
     """The silhouette of every point, ``(n_languages, n)``, by cosine distance.
 
-    ``points``: ``(n_languages, n, dim)``, none of them zero; ``kind``: of `SORTINGS`.
-    """
-    return _silhouettes(_unit(points), kind)[0]
-
-
-def separation(points: np.ndarray, documents: Sequence[object]) -> pd.DataFrame:
-    """Both measures for both kinds, with jackknife errors over documents.
-
-    ``points``: ``(n_languages, n, dim)``; ``documents``: of each position. Columns ``measure``
-    ("variance", "silhouette"), ``kind``, ``score``, ``error``.
-    """
-    groups = np.unique(np.asarray(documents).astype(str), return_inverse=True)[1]
-    sizes, rows = group_sizes(documents), []
-    kept = [groups != group for group in range(len(sizes))]
-    shares = [variance_shares(points[:, rest]) for rest in kept]
-    for kind, share in variance_shares(points).items():
-        rows.append(("variance", kind, share, np.array([without[kind] for without in shares])))
-    unit = _unit(points)
-    language = np.array([_silhouettes(unit[:, rest], "language")[0].mean() for rest in kept])
-    rows.append(("silhouette", "language", _silhouettes(unit, "language")[0].mean(), language))
-    rows.append(("silhouette", "meaning", *_meaning_without_each(unit, groups)))
-    return pd.DataFrame(
-        [(*row, score, float(statistics.left_out_error(score, without, sizes)))
-         for *row, score, without in rows],
-        columns=["measure", "kind", "score", "error"],
-    )  # fmt: skip
-
-
-def _unit(points: np.ndarray) -> np.ndarray:
-    return points / np.linalg.norm(points, axis=-1, keepdims=True)
-
-
-def _silhouettes(
-    unit: np.ndarray, kind: str, groups: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Silhouettes; with the group of each kind, too: without the group of the nearest other kind.
-
-    The second are the silhouettes where that group is not there, the third is the group,
-    ``(n_languages, n)`` each.
+    ``points``: ``(n_languages, n, dim)``, none of them zero; ``kind``: of `SORTINGS`. Where all
+    points are the same, 0.
     """
     checks.one_of(kind, SORTINGS, "kind")
+    unit = points / np.linalg.norm(points, axis=-1, keepdims=True)
     by_kind = unit if kind == "language" else unit.swapaxes(0, 1)  # (kinds, points of each, dim)
-    size, sums = by_kind.shape[1], by_kind.sum(axis=1)
-    parts: list[list[np.ndarray]] = [[], [], []]
-    for number, points in enumerate(by_kind):
-        similar = points @ sums.T  # (points of the kind, kinds)
-        within = 1 - (similar[:, number] - 1) / (size - 1)
-        distance = 1 - similar / size
-        distance[:, number] = np.inf
-        parts[0].append(_silhouette(within, distance.min(axis=1)))
-        if groups is not None:
-            nearest = groups[distance.argmin(axis=1)]
-            distance[nearest[:, None] == groups] = np.inf
-            parts[1].append(_silhouette(within, distance.min(axis=1)))
-            parts[2].append(nearest)
-    tables = (np.stack(part) if part else None for part in parts)
-    turned = kind == "meaning"
-    return tuple(table.T if turned and table is not None else table for table in tables)
+    size, sums, rows = by_kind.shape[1], by_kind.sum(axis=1), []
+    for place, own in enumerate(by_kind):
+        similar = own @ sums.T  # (points of the kind, kinds)
+        within = 1 - (similar[:, place] - 1) / (size - 1)
+        nearest = 1 - np.delete(similar, place, axis=1).max(axis=1) / size
+        larger = np.maximum(within, nearest)
+        rows.append((nearest - within) / np.where(larger > 0, larger, np.inf))
+    return np.stack(rows) if kind == "language" else np.stack(rows, axis=1)
 
 
-def _silhouette(within: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-    """Rousseeuw's s from a and b; all the same point: 0."""
-    larger = np.maximum(within, nearest)
-    with np.errstate(invalid="ignore"):
-        return np.where(larger > 0, np.where(np.isinf(nearest), 1, (nearest - within) / larger), 0)
+def separations(states: Mapping[str, CorpusStates]) -> pd.DataFrame:
+    """Both measures for both kinds, of models at every layer.
 
-
-def _meaning_without_each(unit: np.ndarray, groups: np.ndarray) -> tuple[float, np.ndarray]:
-    """The mean silhouette of meanings, and that without each group of positions.
-
-    Without a group its points are not there, and those that are nearest to one of its meanings are
-    sorted against the nearest of another group.
+    Columns ``model``, ``layer``, ``measure`` ("variance", "silhouette"), ``kind``, ``score``.
     """
-    all_there, without, nearest = _silhouettes(unit, "meaning", groups)
-    n_groups, n_languages = groups.max() + 1, len(unit)
-    change = np.where(nearest != groups, without - all_there, 0)  # the others go themselves
-    turns = np.bincount(nearest.ravel(), change.ravel(), n_groups)
-    mine = np.bincount(groups, all_there.sum(axis=0), n_groups)
-    left = all_there.sum() - mine + turns
-    sizes = n_languages * np.bincount(groups, minlength=n_groups)
-    return float(all_there.mean()), left / (all_there.size - sizes)
+    rows = []
+    for model, embedded in states.items():
+        for layer in range(embedded.n_layers + 1):
+            points = np.stack([x[layer] for x in embedded.states.values()]).astype(np.float64)
+            shares = variance_shares(points)
+            for kind in SORTINGS:
+                rows.append((model, layer, "variance", kind, shares[kind]))
+                rows.append((model, layer, "silhouette", kind, silhouettes(points, kind).mean()))
+    return pd.DataFrame(rows, columns=["model", "layer", "measure", "kind", "score"])
 
 
-def separations(
-    names: Sequence[Name], corpus: ParallelCorpus, *, space: str = "raw", **options: object
-) -> pd.DataFrame:
-    """`separation` of models at every layer: columns ``model`` and ``layer`` in front.
+# --- figures --------------------------------------------------------------------------------------
 
-    ``space``: of `checkpoint_scores.SPACES`. Options and errors as
-    `checkpoint_scores.checkpoint_scores`.
+
+@styled
+def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Figure:
+    """Scores along training, one panel a model (Figure 2 of the ABX paper).
+
+    ``table`` has ``checkpoint``, and may have MD among sentences of like length; ``references``
+    maps a label ("a bag of subwords") to a table of ``model``, ``task`` and ``score``; a task that
+    it lacks has no line.
     """
-    checks.one_of(space, SPACES, "space")
-    about = {"space": space, "documents": label_runs(parallel.documents(corpus))}
-    values = values_of(SEPARATION, names, corpus, options, space, about=about, what="separation")
-    tables = dict(
-        zip(map(identity.series_name, map(identity.identify, names)), values, strict=True)
-    )
-    return pd.concat(tables, names=["model"]).reset_index("model").reset_index(drop=True)
+    tasks = shown(table)
+    on = scored(table, "checkpoint", tasks, even=True, width=3.9, height=2.5)
+    return on.done(STEP, "ABX score", handles=with_lines(on, references, tasks))
 
 
-def _separation(
-    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], space: str
-) -> pd.DataFrame:
-    encoder = loading.load(name)
-    states = embed_corpus(encoder, corpus, **options).states
-    documents = parallel.documents(corpus)
-    tables = {}
-    for layer in range(encoder.n_layers + 1):
-        vectors = SPACES[space]({code: array[layer] for code, array in states.items()})
-        tables[layer] = separation(np.stack([*vectors.values()]).astype(np.float64), documents)
-    return pd.concat(tables, names=["layer"]).reset_index("layer").reset_index(drop=True)
+@styled
+def layer_profile(table: pd.DataFrame, *, references: References | None = None) -> Figure:
+    """Scores over layers, one panel a model (Figure 3 of the ABX paper)."""
+    tasks = shown(table)
+    on = scored(table, "layer", tasks, width=3.9, height=2.5)
+    steps = {model: own["checkpoint"].max() for model, own in parts(table, "model")}
+    on.titles(lambda model: f"{model}, step {steps[model]:,}" if steps[model] else model)
+    return on.done(LAYER, "ABX score", handles=with_lines(on, references, tasks))
 
 
-SEPARATION = work.Kind("abx-separation", _separation, version=1, tolerance=1e-4)
+@styled
+def layers_beside_training(
+    layers: pd.DataFrame, course: pd.DataFrame, *, references: References | None = None
+) -> Figure:
+    """Scores of a model over its layers (left), and of another along its training (right).
+
+    ``layers`` are as of `layer_profile`, ``course`` as of `dynamics`, of one model each;
+    ``references`` have a line in the panels of their models.
+    """
+    tasks = shown(layers)
+    on = panels(pd.concat([layers, course]), "model", width=3.9, height=2.5, sharey=True)
+    for table, x, label in ((layers, "layer", LAYER), (course, "checkpoint", STEP)):
+        name = table["model"].iloc[0]
+        single = Panels(on.figure, "model", {name: on.axes[name]}, on.across)
+        scored(table, x, tasks, on=single, even=table is course)
+        on.axes[name].set_xlabel(label, fontsize=9)
+    return on.done("", "ABX score", handles=with_lines(on, references, tasks))
+
+
+@styled
+def checkpoint_layer_map(table: pd.DataFrame) -> Figure:
+    """Maps of checkpoint and layer, a row of panels a model (Figure 4 of the ABX paper)."""
+    tasks = shown(table)
+    table = table[table["task"].isin(tasks)]
+    table = table.sort_values(["checkpoint", "task", "layer"], kind="stable")
+    n_cells = len(tasks) * table["checkpoint"].nunique()
+    on = heatmap(
+        table, row="layer", column="checkpoint", value="score", panel=("model", "task"),
+        rows=sorted(table["layer"].unique(), reverse=True), tops=lambda step: f"{step:,}",
+        written=number if n_cells <= 28 else None,
+        cell=(7.8 / n_cells, 0.24), turned=45 if n_cells <= 28 else 90,
+        bar="ABX score (bright: high)", edge=(0.7, 1.4),
+    )  # fmt: skip
+    return on.done("training step", LAYER)

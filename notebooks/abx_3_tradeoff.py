@@ -4,22 +4,26 @@ Correlations over pairs, checkpoints and layers; where nothing was learnt; given
 without a model; within kinds of pairs. MD is taken plain and among sentences of like length.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from shared.abx_tables import PAIR, at_first, at_last, printed_results, side_by_side
+from shared.abx_figures import STEP, chance_line
+from shared.abx_tables import PAIR, at_first, at_last, printed_results
 from xlx.experiment import surface
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.measures import statistics
 from xlx.measures.abx import average_layers, pair_scores
+from xlx.plots.panels import across, parts
+from xlx.plots.primitives import curves, scatter
+from xlx.plots.style import BLUE, CHANCE, MEASURES, NAMES, ZERO, look, styled
 from xlx.text import languages
 from xlx.text.parallel import ParallelCorpus
 
-_PRINTED = "printed (XLM-R)"
 #: What LD is held against.
 MEANINGS = ("MD", MATCHED)
+METHODS = ("spearman", "pearson")
 
 
 def layer_pairs(measured: Sequence[CheckpointScores]) -> pd.DataFrame:
@@ -28,19 +32,31 @@ def layer_pairs(measured: Sequence[CheckpointScores]) -> pd.DataFrame:
     return pair_scores(table[table["task"].isin(["LD", *MEANINGS])].drop(columns="space"))
 
 
+def side_by_side(scores: pd.DataFrame, index: Sequence[str]) -> pd.DataFrame:
+    """A row per ``index``, the scores of the tasks in columns; models in the order given."""
+    wide = scores.pivot(index=list(index), columns="task", values="score").reset_index()
+    if "model" in index:
+        order = list(scores["model"].unique())
+        wide = wide.sort_values("model", key=lambda names: names.map(order.index), kind="stable")
+    return wide.reset_index(drop=True).rename_axis(columns=None)
+
+
 def tradeoff_pairs(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
     """LD and `MEANINGS` of a pair, mean over layers: a row a model, checkpoint and pair."""
     averaged = average_layers(by_layer, embedding_layer)
     return side_by_side(averaged, ["model", "checkpoint", *PAIR])
 
 
-def _against_ld(rows: pd.DataFrame, keys: Sequence[str], **options: object) -> pd.DataFrame:
-    """`statistics.correlations` of LD with each of `MEANINGS`, in the column ``LD with``."""
-    tables = {
-        meaning: statistics.correlations(rows, keys, "LD", meaning, **options)
+def against_ld(rows: pd.DataFrame, keys: Sequence[str], **options: object) -> pd.DataFrame:
+    """`statistics.correlations` of LD with each of `MEANINGS`: columns ``method``, ``LD with``."""
+    tables = [
+        statistics.correlations(rows, keys, "LD", meaning, method=method, **options).assign(
+            **{"LD with": meaning, "method": method}
+        )
+        for method in METHODS
         for meaning in MEANINGS
-    }
-    return pd.concat(tables, names=["LD with", None]).reset_index(0)
+    ]
+    return pd.concat(tables, ignore_index=True)
 
 
 def tradeoff_correlations(
@@ -49,61 +65,19 @@ def tradeoff_correlations(
     """LD and `MEANINGS` over pairs, checkpoints and layers (Appendix D); the printed ones of MD."""
     pairs = tradeoff_pairs(by_layer, embedding_layer)
     layers = side_by_side(at_last(by_layer), ["model", "layer", "checkpoint", *PAIR])
+    layers = layers[layers["layer"] >= (0 if embedding_layer else 1)]
     sets = {
         "pairs × checkpoints": (pairs, "abx_t04", "abx_t05"),
         "pairs, last checkpoint": (at_last(pairs), "abx_t06", "abx_t07"),
-        "pairs × layers, last checkpoint": (
-            layers if embedding_layer else layers[layers["layer"] > 0], "abx_t08", "abx_t09",
-        ),
-    }  # fmt: skip
-    printed = printed_results()
-    tables = {}
-    for observations, (rows, *claims) in sets.items():
-        for method, claim in zip(("spearman", "pearson"), claims, strict=True):
-            table = _against_ld(rows, ["model"], method=method, **options)
-            table[_PRINTED] = np.where(table["LD with"] == "MD", float(printed[claim]), np.nan)
-            tables[observations, method] = table
-    return pd.concat(tables, names=["observations", "method"]).reset_index([0, 1])
-
-
-def correlation_courses(pairs: pd.DataFrame, **options: object) -> pd.DataFrame:
-    """Pearson's r of LD and each of `MEANINGS` at each checkpoint (Figure 7), with its p-value."""
-    rows = [
-        {"model": name, "checkpoint": step, "LD with": meaning}
-        | vars(statistics.correlation(of_step, "LD", meaning, **options))
-        for (name, step), of_step in pairs.groupby(["model", "checkpoint"], sort=False)
-        for meaning in MEANINGS
-    ]
-    return pd.DataFrame(rows)
-
-
-def bag_pairs(
-    names: Sequence[str], titles: Sequence[str], corpus: ParallelCorpus, max_length: int | None
-) -> pd.DataFrame:
-    """Scores of the bags of subwords of models: a row a model and pair, a column a task."""
-    bags = [surface.subword_bag(name, corpus, max_length=max_length) for name in names]
-    tables = [
-        side_by_side(layer_pairs([bag]), PAIR).assign(model=title)
-        for bag, title in zip(bags, titles, strict=True)
-    ]
-    return pd.concat(tables, ignore_index=True)
-
-
-def untaught_correlations(
-    pairs: pd.DataFrame, bags: pd.DataFrame, **options: object
-) -> pd.DataFrame:
-    """LD and `MEANINGS` over pairs where nothing was learnt: a bag of subwords, a first checkpoint.
-
-    Pearson's and Spearman's correlations, column ``method``.
-    """
-    several = pairs.groupby("model")["checkpoint"].transform("nunique") > 1
-    sources = {"bag of subwords": bags, "first checkpoint": at_first(pairs[several])}
-    rows = pd.concat(sources, names=["scores of", None]).reset_index(level=0)
-    tables = {
-        method: _against_ld(rows, ["model", "scores of"], method=method, **options)
-        for method in ("spearman", "pearson")
+        "pairs × layers, last checkpoint": (layers, "abx_t08", "abx_t09"),
     }
-    return pd.concat(tables, names=["method"]).reset_index(0).drop(columns="n")
+    printed, tables = printed_results().astype(str), []
+    for observations, (rows, *claims) in sets.items():
+        table = against_ld(rows, ["model"], **options).assign(observations=observations)
+        values = table["method"].map(dict(zip(METHODS, printed[claims], strict=True)))
+        values = values.where(table["LD with"] == "MD")
+        tables.append(table.assign(**{"printed (XLM-R)": values.astype(float)}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def partial_tradeoffs(
@@ -116,11 +90,11 @@ def partial_tradeoffs(
     languages share a script, too; and what length alone gives MD of the pair.
     """
     of_bag = bags.rename(columns={"LD": "bag LD", meaning: "bag MD"})
-    held = pairs.merge(of_bag[["model", *PAIR, "bag LD", "bag MD"]], on=["model", *PAIR])
     length = layer_pairs([surface.length_alone(corpus)]).query("task == 'MD'")
     length = length.rename(columns={"score": "length MD"})[[*PAIR, "length MD"]]
+    held = pairs.merge(of_bag[["model", *PAIR, "bag LD", "bag MD"]], on=["model", *PAIR])
     held = held.merge(length, on=PAIR)
-    held["one_script"] = _shared(held, "script").astype(float)
+    held["one_script"] = alike(held, "script").astype(float)
     sets = {"nothing": [], "the bag": ["bag LD", "bag MD"]}
     if held["one_script"].nunique() > 1:
         sets["the bag and script"] = [*sets["the bag"], "one_script"]
@@ -133,7 +107,7 @@ def partial_tradeoffs(
     return pd.concat(tables, names=["model", "checkpoint"]).droplevel(2)
 
 
-def _shared(pairs: pd.DataFrame, *what: str) -> pd.Series:
+def alike(pairs: pd.DataFrame, *what: str) -> pd.Series:
     """Whether the languages of each pair have the same script, or family and branch."""
     known = {
         code: tuple(getattr(language, name) for name in what)
@@ -142,14 +116,53 @@ def _shared(pairs: pd.DataFrame, *what: str) -> pd.Series:
     return pairs[PAIR[0]].map(known) == pairs[PAIR[1]].map(known)
 
 
-def kinds_of_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Pairs by whether their languages share a script and a branch: means, and r with LD within."""
-    script = _shared(pairs, "script").map({True: "one script", False: "two scripts"})
-    branch = _shared(pairs, "family", "branch")
-    branch = branch.map({True: ", one branch", False: ", two branches"})
-    groups = pairs.assign(kind=script + branch).groupby(["model", "kind"])
-    table = groups[["LD", *MEANINGS]].mean()
-    table.insert(0, "pairs", groups.size())
-    for meaning in MEANINGS:
-        table[f"r with {meaning}"] = groups[["LD", meaning]].corr()[meaning].xs("LD", level=2)
-    return table[table["pairs"] > 2]
+@styled
+def tradeoff(
+    table: pd.DataFrame, meanings: Sequence[str], statistics: Mapping[tuple[str, str], str]
+) -> Figure:
+    """Language pairs by LD and MD (Figure 6 of the ABX paper), a row a kind of MD.
+
+    ``table`` has ``model``, ``language_1``, ``language_2``, ``LD`` and the ``meanings``;
+    ``statistics``: model and meaning → a line of text. The pairs at the ends of both scales are
+    named.
+    """
+    names = table["language_1"] + "-" + table["language_2"]
+    long = table.assign(pair=names).melt(
+        ["model", "pair", "LD"], list(meanings), "meaning", "score"
+    )
+    long["panel"] = list(zip(long["model"], long["meaning"], strict=True))
+    ends = [
+        index for _, own in parts(long, "panel") for score in ("LD", "score")
+        for index in (own[score].idxmin(), own[score].idxmax())
+    ]  # fmt: skip
+    long["written"] = long["pair"].where(long.index.isin(ends), "")
+    on = scatter(long, x="LD", y="score", panel="panel", looks={None: look(BLUE, "o")},
+                 columns=table["model"].nunique(), written="written", size=7, alpha=0.4,
+                 width=3.9, height=2.4)  # fmt: skip
+    across(on, CHANCE, CHANCE)
+    on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
+    return on.done("LD of a language pair", "MD of a language pair", handles=[chance_line()])
+
+
+@styled
+def correlation_course(table: pd.DataFrame) -> Figure:
+    """Correlation of LD and MD at each checkpoint, a panel a model (Figure 7 of the ABX paper).
+
+    ``table`` as of `correlation_courses`; filled marks are significant (p < 0.05), as in the paper.
+    """
+    options = {"x": "checkpoint", "value": "value", "panel": "model", "even": True}
+    tasks = [task for task in MEANINGS if (table["LD with"] == task).any()]
+    lines = {task: MEASURES[task] | {"marker": ""} for task in tasks}
+    names = {task: f"LD and {NAMES[task]}" for task in tasks}
+    on = curves(table, series="LD with", looks=lines, labels=names, width=3.9, height=2.1,
+                **options)  # fmt: skip
+    significant, unnamed = table["p_value"] < 0.05, dict.fromkeys(tasks, "_")
+    for label, kept, face in (
+        ("p < 0.05", significant, {}), ("p ≥ 0.05", ~significant, {"markerfacecolor": "white"})
+    ):  # fmt: skip
+        marks = {task: MEASURES[task] | {"linestyle": "none"} | face for task in tasks}
+        if kept.any():
+            curves(table.assign(value=table["value"].where(kept)), series="LD with", looks=marks,
+                   labels=unnamed | {tasks[0]: label}, on=on, low="", **options)  # fmt: skip
+    across(on, y=0, **ZERO | {"linestyle": "-"})
+    return on.done(STEP, "Pearson r over language pairs")

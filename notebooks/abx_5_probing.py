@@ -4,55 +4,36 @@ Parameters in, tidy tables out; `xlx.experiment.probing` makes the numbers behin
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from shared import pair_regressions
-from shared.abx_tables import at_first, at_last
-from shared.pair_regressions import LD_AND_MD
+from shared.abx_figures import language_courses
+from shared.abx_tables import at_first, at_last, rowed
+from shared.pair_regressions import LD_AND_MD, Reading, Selection, instead, turned
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.probing import ProbeSetup, monolingual, probe_input, probed_languages
-from xlx.measures import probe_training, probes, statistics
-from xlx.measures.regressions import Regression, least_squares, leverage, regression
-from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, rows_of, scale_about
-from xlx.plots.primitives import curves, heatmap, lanes, scatter
-from xlx.plots.style import (
-    ABOUT,
-    BLUE,
-    CHANCE,
-    GUESSING,
-    MEASURES,
-    MODELS,
-    VERMILION,
-    ZERO,
-    handle,
-    look,
-    looks,
-    styled,
-)
+from xlx.measures import probe_training, probes, regressions, statistics
+from xlx.measures.regressions import Regression, regression
+from xlx.plots.panels import framed_handle, parts, rows_of, scale_about
+from xlx.plots.style import ABOUT, styled
 from xlx.results import checks, paths
 from xlx.subjects.identity import Name
 from xlx.subjects.loading import configuration, load
-from xlx.text import labelled, pretraining_text
+from xlx.text import labelled
 from xlx.text.files import catalogue
+
+# --- what is probed -------------------------------------------------------------------------------
 
 
 def setups(
-    tasks: Sequence[str],
-    sizes: Sequence[Mapping[str, int | None]],
-    folders: Mapping[str, str],
-    n_seeds: int,
-    *,
-    sources: Mapping[str, str] | None = None,
-    **options: object,
-) -> dict[str, ProbeSetup]:
+    tasks: Sequence[str], sizes: Sequence[Mapping[str, int | None]], folders: Mapping[str, str],
+    n_seeds: int, *, sources: Mapping[str, str] | None = None, **options: object,
+) -> dict[str, ProbeSetup]:  # fmt: skip
     """Task → `ProbeSetup`: ``sizes`` of training, validation and test; folders with full data.
 
     A size of None takes all there is. ``sources``: task → source of its labels ("NLI": "sick"), of
@@ -60,11 +41,11 @@ def setups(
     """
     if unsized := [task for task in tasks if any(task not in size for size in sizes)]:
         raise ValueError(f"{unsized[0]} has no size in every split: give one, or None for all")
+    options["seeds"] = tuple(range(n_seeds))
     return {
         task: ProbeSetup(
             task,
             *(size[task] for size in sizes),
-            seeds=tuple(range(n_seeds)),
             path=paths.ROOT / folders[task] if task in folders else None,
             source=(sources or {}).get(task),
             **options,
@@ -74,11 +55,9 @@ def setups(
 
 
 def task_languages(
-    of_tasks: Mapping[str, ProbeSetup],
-    chosen: Sequence[str] | None = None,
-    table_2: str = "mono",
+    of_tasks: Mapping[str, ProbeSetup], chosen: Sequence[str] | None = None, table_2: str = "mono",
     sources: Mapping[str, str] | None = None,
-) -> dict[str, list[str]]:
+) -> dict[str, list[str]]:  # fmt: skip
     """Task → its `probed_languages`, those chosen, of one source: the setup's own if it has."""
     codes = {}
     for task, setup in of_tasks.items():
@@ -94,69 +73,17 @@ def regressed_tasks(codes: Mapping[str, Sequence[str]], fewest: int) -> list[str
     if not several:
         counts = ", ".join(f"{task} {len(of_task)}" for task, of_task in codes.items())
         raise ValueError(
-            f"no task has the {fewest} languages that a regression takes here ({counts}): choose "
-            "more languages, or a smaller fewest_languages"
+            f"no task has the {fewest} languages that a regression takes here ({counts})"
         )
     return several
 
 
-def example_counts(
-    of_tasks: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]]
-) -> pd.DataFrame:
-    """How many examples a language has: its words, of NLI its pairs (ABX paper, section 5.2).
-
-    A row a task and split; ``languages``, and ``fewest``, ``median``, ``most`` of one. Where all
-    words are taken they differ, since sentences of one language are shorter than those of another.
-    """
-    rows = {}
-    for task, setup in of_tasks.items():
-        for split in labelled.SPLITS:
-            parts = [setup.load(code, split) for code in codes[task]]
-            counts = np.array([getattr(part, "n_words", len(part)) for part in parts])
-            rows[task, split] = len(counts), counts.min(), int(np.median(counts)), counts.max()
-    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    table.columns = ["languages", "fewest", "median", "most"]
-    return table.rename_axis(["task", "split"])
-
-
-def shipped_sizes(tasks: Sequence[str], sources: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """What is shipped for tasks in one language: languages, sentences (NLI: pairs) a language.
-
-    ``sources`` as `shipped_parts`.
-    """
-    parts = shipped_parts(tasks, sources).groupby(["task", "source"])
-    sizes = parts[["train", "validation", "test"]].median()
-    sizes.insert(0, "languages", parts["language"].nunique())
-    return sizes.astype(int)
-
-
-#: Sources that stand beside the one that a task is probed on.
-OTHERWISE = ("pud", "xnli-dev", "sick")
-
-
-def shipped_parts(tasks: Sequence[str], sources: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """The shipped files of tasks in one language (`shipped.catalogue`).
-
-    ``sources``: task → the one source that counts; of other tasks all but those of `OTHERWISE`.
-    """
-    shipped = catalogue("labelled")
-    own = shipped["task"].map(dict(sources or {}))
-    usual = own.isna() & ~shipped["source"].isin(OTHERWISE)
-    return shipped[shipped["task"].isin(tasks) & (usual | (shipped["source"] == own))]
-
-
 def probed(
-    names: Sequence[str],
-    of_tasks: Mapping[str, ProbeSetup],
-    codes: Mapping[str, Sequence[str]],
-    *,
-    checkpoints: str = "all",
-    leave_out: Sequence[int] = (),
-    steps: Sequence[int] | None = None,
-    entities: bool = False,
-    **options: object,
-) -> pd.DataFrame:
-    """`monolingual` of several models and tasks, by checkpoint.
+    names: Sequence[str], of_tasks: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]], *,
+    checkpoints: str = "all", leave_out: Sequence[int] = (), steps: Sequence[int] | None = None,
+    entities: bool = False, layers_from: int = 0, **options: object,
+) -> pd.DataFrame:  # fmt: skip
+    """`monolingual` of several models and tasks, by checkpoint, at layers from ``layers_from`` on.
 
     ``checkpoints``: "all" (of `chosen_history`), "ends" (first and last) or "last"; ``entities``:
     whether NER has the F1 of whole entities, at all layers.
@@ -174,15 +101,15 @@ def probed(
             options |= {"entity_layers": list(range(depth))}
             of_model.append(monolingual(of_series, setup, codes[task], **options))
         tables.append(pd.concat(of_model).sort_values("checkpoint", kind="stable"))
-    return pd.concat(tables, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True)
+    return table[table["layer"] >= layers_from]
 
 
 def chosen_history(
     name: str, leave_out: Sequence[int] = (), steps: Sequence[int] | None = None
 ) -> list[Name]:
     """`history`; of ``steps`` those that the series has, and its last checkpoint in any case."""
-    checkpoints = history(name, leave_out=leave_out)
-    *earlier, last = checkpoints
+    *earlier, last = history(name, leave_out=leave_out)
     return [*(of for of in earlier if steps is None or of.step in steps), last]
 
 
@@ -206,86 +133,51 @@ def example_probe(
 ) -> tuple[pd.DataFrame, pd.Series]:
     """One probe for POS on one sentence of about so many words, and its accuracy by layer."""
     encoder = load(name)
-    parts = {split: setup.load(language, split) for split in labelled.SPLITS}
-    seen = {split: probe_input(encoder, part, setup) for split, part in parts.items()}
-    splits = [
-        probe_training.Split(seen[split].states, seen[split].labels) for split in labelled.SPLITS
-    ]
-    fitted = probes.fit(*splits[:2], len(setup.labels), seeds=(0,))
-    test, predicted = seen["test"], fitted.predict(seen["test"].states)[:, 0]
-    sentences = parts["test"].sentences
-    shown = min(range(len(sentences)), key=lambda i: abs(len(sentences[i]) - n_words))
+    loaded = {split: setup.load(language, split) for split in labelled.SPLITS}
+    train, validation, test = (probe_input(encoder, part, setup) for part in loaded.values())
+    splits = [probe_training.Split(seen.states, seen.labels) for seen in (train, validation)]
+    probe = probes.fit(*splits, len(setup.labels), seeds=(0,))
+    predicted = probe.predict(test.states)[:, 0]
+    lengths = [len(sentence) for sentence in loaded["test"].sentences]
+    shown = int(np.abs(np.array(lengths) - n_words).argmin())
     rows = [k for k, (sentence, _) in enumerate(test.places) if sentence == shown]
-    tags = np.array(setup.labels)
-    table = pd.DataFrame(
-        {
-            "gold": tags[test.labels[rows]],
-            "layer 0": tags[predicted[0, rows]],
-            f"layer {encoder.n_layers}": tags[predicted[-1, rows]],
-        },
-        index=pd.Index([test.types[k] for k in rows], name="word"),
-    )
+    at = {"gold": test.labels, "layer 0": predicted[0], f"layer {encoder.n_layers}": predicted[-1]}
+    tags = {label: np.array(setup.labels)[of[rows]] for label, of in at.items()}
+    words = pd.Index([test.types[k] for k in rows], name="word")
     accuracies = pd.Series((predicted == test.labels).mean(axis=1), name="accuracy")
-    return table.T, accuracies.rename_axis("layer")
+    return pd.DataFrame(tags, index=words).T, accuracies.rename_axis("layer")
 
 
-def with_kind(context: pd.DataFrame) -> pd.DataFrame:
-    """``kind``: "trained" at a model's last checkpoint, "untrained" before."""
-    last = context.groupby("model")["checkpoint"].transform("max")
-    return context.assign(kind=np.where(context["checkpoint"] == last, "trained", "untrained"))
+# --- what a probe's score means -------------------------------------------------------------------
 
 
-def context_bands(context: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy by layer, beside the untrained model, the control task and the commonest label.
-
-    ``model``, ``task``, ``kind``, ``layer``, ``score``, ``error`` (standard error over languages,
-    what makes one easy or hard left out), ``low``, ``high`` (one error either way).
-    """
-    keys = ["model", "task", "layer", "language"]
-    trained, untrained = (context[context["kind"] == kind] for kind in ("trained", "untrained"))
-    columns = {"accuracy": "trained", "control_accuracy": "control", "majority": "majority"}
-    renamed = trained.drop(columns="kind").rename(columns=columns)
-    rows = pd.concat(
-        [
-            renamed.melt(keys, list(columns.values()), "kind", "score"),
-            untrained.rename(columns={"accuracy": "score"})[[*keys, "kind", "score"]],
-        ]
-    )
-    shares = rows.groupby(["kind", *keys], sort=False, as_index=False)["score"].mean()
-    ease = shares.groupby(["model", "task", "language"])["score"].transform("mean")
-    shares["apart"] = shares["score"] - ease
-    grouped = shares.groupby(["model", "task", "kind", "layer"], sort=False)
-    bands = grouped[["score"]].mean().assign(error=grouped["apart"].sem()).reset_index()
-    return bands.assign(low=bands["score"] - bands["error"], high=bands["score"] + bands["error"])
-
-
-def of_layers(scored: pd.DataFrame, layer: str | int, *, majority: bool = False) -> pd.DataFrame:
+def of_layers(scored: pd.DataFrame, layer: str | int) -> pd.DataFrame:
     """Accuracies of models from those of their layers: a row a model, checkpoint, task, language.
 
     ``scored`` as `monolingual` returns it; ``layer``: "mean" over layers, "best" (of lowest
-    validation loss) or a number; ``majority``: also that column, the share of the commonest label
-    of the training part in the test part, ``above``, how far accuracy lies above it, and ``f1`` of
-    entities, if it is there.
+    validation loss) or a number. Beside ``accuracy``: ``majority``, the share of the commonest
+    label of the training part in the test part, ``above``, how far accuracy lies above it, and
+    ``f1`` of entities, if it is there.
     """
     keys = ["model", "task", "checkpoint", "language"]
-    beside = [name for name in ("majority", "f1") if majority and name in scored]
-    shown = ["accuracy", *beside]
-    by_layer = scored.groupby([*keys, "layer"], sort=False, as_index=False)[
-        [*shown, "validation_loss"]
-    ].mean()
+    shown = [name for name in ("accuracy", "majority", "f1") if name in scored]
+    groups = scored.groupby([*keys, "layer"], sort=False, as_index=False)
+    chosen = groups[[*shown, "validation_loss"]].mean()
     if layer == "mean":
-        chosen = by_layer.groupby(keys, sort=False, as_index=False)[shown].mean()
+        chosen = chosen.groupby(keys, sort=False, as_index=False)[shown].mean()
     elif layer == "best":
-        chosen = by_layer.loc[by_layer.groupby(keys, sort=False)["validation_loss"].idxmin()]
+        chosen = chosen.loc[chosen.groupby(keys, sort=False)["validation_loss"].idxmin()]
     else:
-        chosen = by_layer[by_layer["layer"] == layer]
+        chosen = chosen[chosen["layer"] == layer]
     chosen = chosen[[*keys, *shown]].reset_index(drop=True)
-    return chosen.assign(above=chosen["accuracy"] - chosen["majority"]) if majority else chosen
+    return chosen.assign(above=chosen["accuracy"] - chosen["majority"])
 
 
 #: What is regressed in place of accuracy: F1 of entities in NER, where most words are none; else
 #: how far accuracy lies above the commonest label.
 PROBE_MEASURES = {"NER": "f1"}
+#: What `regressed` can take.
+MEASURE_COLUMNS = ("above", "f1", "accuracy")
 
 
 def regressed(table: pd.DataFrame, measures: Mapping[str, str] = PROBE_MEASURES) -> pd.DataFrame:
@@ -303,17 +195,10 @@ def regressed(table: pd.DataFrame, measures: Mapping[str, str] = PROBE_MEASURES)
     return table.assign(**{"accuracy": chosen, "plain accuracy": table["accuracy"]})
 
 
-#: What `regressed` can take.
-MEASURE_COLUMNS = ("above", "f1", "accuracy")
-
-
 def retested(
-    first: pd.DataFrame,
-    second: pd.DataFrame,
-    languages: Sequence[str] = ("language",),
-    *,
+    first: pd.DataFrame, second: pd.DataFrame, languages: Sequence[str] = ("language",), *,
     seed: int = 0,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """How far accuracies hold when all examples are drawn anew (test-retest reliability).
 
     A regression can explain no larger share of the variance of accuracies than the one that comes
@@ -331,16 +216,10 @@ def retested(
     return table[["task", "model", "n", "r", "low", "high"]]
 
 
-def lost_examples(scored: pd.DataFrame) -> pd.DataFrame:
-    """Languages of which examples could not be embedded whole, and how many."""
-    lost = scored.groupby(["task", "language"], as_index=False)["n_lost"].max()
-    return lost[lost["n_lost"] > 0].set_index(["task", "language"])
+# --- regressions ----------------------------------------------------------------------------------
 
-
-def courses(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies, ``best`` at the highest checkpoint of a language."""
-    best = accuracy.groupby(["model", "task", "language"])["accuracy"].idxmax()
-    return accuracy.assign(best=accuracy.index.isin(best))
+#: Sources that stand beside the one that a task is probed on.
+OTHERWISE = ("pud", "xnli-dev", "sick")
 
 
 def with_scores(
@@ -354,14 +233,14 @@ def with_scores(
     """
     keys = ["model", "checkpoint", "language"]
     wide = scores.pivot_table(index=keys, columns="task", values="score").reset_index()
-    joined = accuracy.merge(wide, on=keys)
-    own = {task: setup.source for task, setup in of_tasks.items() if setup.source}
-    shipped = shipped_parts(list(of_tasks), own)
-    commonest = shipped.groupby("task")["source"].agg(lambda sources: sources.mode()[0])
-    usual = shipped[shipped["source"] == shipped["task"].map(commonest)]
-    usual = set(zip(usual["task"], usual["language"], strict=True))
-    rows = zip(joined["task"], joined["language"], strict=True)
-    return joined[[of_tasks[task].path is not None or (task, code) in usual for task, code in rows]]
+    shipped, usual = catalogue("labelled"), {}
+    for task, setup in of_tasks.items():
+        of_task = shipped[(shipped["task"] == task) & ~shipped["source"].isin(OTHERWISE)]
+        source = setup.source or of_task["source"].mode()[0]
+        known = shipped.loc[(shipped["task"] == task) & (shipped["source"] == source), "language"]
+        usual[task] = set(known) if setup.path is None else set(accuracy["language"])
+    pairs = zip(accuracy["task"], accuracy["language"], strict=True)
+    return accuracy[[code in usual[task] for task, code in pairs]].merge(wide, on=keys)
 
 
 #: Sides that the paper prints.
@@ -384,70 +263,58 @@ def sides(
     return {"Avg": means, "Last": at_last(last)} | ends
 
 
-Fits = dict[tuple[str, str, str], Regression]
+@dataclass(frozen=True)
+class Fit:
+    """Accuracy regressed on LD and MD over languages, ``rows``."""
+
+    rows: pd.DataFrame
+    regression: Regression
+
+    def of(self, errors: str) -> pd.DataFrame:
+        """The rows of LD and MD with one kind of errors."""
+        table = self.regression.table
+        return table[table["errors"] == errors].set_index("term").loc[LD_AND_MD]
 
 
-def regressions(of_sides: Mapping[str, pd.DataFrame]) -> Fits:
-    """(model, task, side) → accuracy regressed on LD and MD over languages."""
-    return {
-        (model, task, side): regression(rows, "accuracy", LD_AND_MD)
-        for side, table in of_sides.items()
-        for (model, task), rows in table.groupby(["model", "task"], sort=False)
-    }
+def fits(of_sides: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str, str], Fit]:
+    """(task, side, model) → its regression, of `SIDES`, in the order of Table 1."""
+    models, tasks = (of_sides["Last"][name].unique() for name in ("model", "task"))
+    found = {}
+    for task, side, model in product(tasks, SIDES, models):
+        rows = rows_of(of_sides[side], model=model, task=task)
+        found[task, side, model] = Fit(rows, regression(rows, "accuracy", LD_AND_MD))
+    return found
 
 
-def printed_regressions(setting: str) -> pd.DataFrame:
-    """Table 1 as printed, "probing_monolingual" or "cross_lingual": a row a task and checkpoint.
-
-    Columns (``value`` or ``p_value``, which is text; "R2", "LD" or "MD").
-    """
-    printed = pd.read_csv(paths.PUBLISHED / "abx" / "table1_regression.csv")
-    printed = printed[printed["setting"] == setting].fillna({"predictor": "R2"})
-    keys = ["task", "checkpoint"]
-    return printed.pivot(index=keys, columns="predictor", values=["value", "p_value"])
-
-
-def of_errors(fit: Regression, kind: str) -> pd.DataFrame:
-    """The rows of LD and MD with one kind of errors."""
-    return fit.table[fit.table["errors"] == kind].set_index("term").loc[LD_AND_MD]
-
-
-def regression_table(fits: Fits, of_sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def regression_table(of_sides: Mapping[tuple[str, str, str], Fit]) -> pd.DataFrame:
     """Table 1, rows "Prob.": printed and ours; of LD and MD each ``β``, in standard deviations.
 
     ``Holm p``: of robust errors, for all of our rows together. p-values are text, since the printed
     ones are.
     """
-    printed = printed_regressions("probing_monolingual")
-    models, tasks = (list(dict.fromkeys(key[part] for key in fits)) for part in (0, 1))
-    robust = {key: of_errors(fit, "robust") for key, fit in fits.items() if key[2] in SIDES}
-    together = pair_regressions.holm(pd.concat(robust)["p_value"])
-    rows = {}
-    for task, side in product(tasks, SIDES):
+    printed = pair_regressions.printed_regressions("probing_monolingual")
+    robust = pd.concat({key: fit.of("robust")["p_value"] for key, fit in of_sides.items()})
+    together, rows = pair_regressions.holm(robust), {}
+    for (task, side, model), fit in of_sides.items():
         value, p_value = (printed.loc[task, side][part] for part in ("value", "p_value"))
-        row = {"R2": float(value["R2"])}
-        for term in LD_AND_MD:
-            row |= {term: float(value[term]), f"{term}, p": p_value[term]}
-        rows[task, side, "printed"] = row
-        for model in models:
-            key = model, task, side
-            spread = _rows(of_sides[side], model, task)[["accuracy", *LD_AND_MD]].std()
-            row = {"R2": fits[key].r_squared}
-            for term, own in of_errors(fits[key], "classical").iterrows():
-                row[term] = own["coefficient"]
-                row[f"{term}, β"] = own["coefficient"] * spread[term] / spread["accuracy"]
-                row[f"{term}, p"] = f"{own['p_value']:.3f}"
-                row[f"{term}, robust p"] = f"{robust[key].loc[term, 'p_value']:.3f}"
-                row[f"{term}, Holm p"] = f"{together[(*key, term)]:.3f}"
-            rows[task, side, model] = row
-    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    of_term = ["", ", β", ", p", ", robust p", ", Holm p"]
-    columns = ["R2", *(term + name for term in LD_AND_MD for name in of_term)]
-    return table.rename_axis(["task", "checkpoint", "source"])[columns]
+        above, row = {"R2": float(value["R2"])}, {"R2": fit.regression.r_squared}
+        for term, own in fit.of("classical").iterrows():
+            key = task, side, model, term
+            above |= {term: float(value[term]), f"{term}, p": p_value[term]}
+            row |= {
+                term: own["coefficient"],
+                f"{term}, β": pair_regressions.beta(own["coefficient"], fit.rows, term),
+                f"{term}, p": f"{own['p_value']:.3f}",
+                f"{term}, robust p": f"{robust[key]:.3f}",
+                f"{term}, Holm p": f"{together[key]:.3f}",
+            }
+        rows.setdefault((task, side, "printed"), above)
+        rows[task, side, model] = row
+    return rowed(rows, ["task", "checkpoint", "source"])[list(row)]
 
 
 def regression_checks(
-    fits: Fits, of_sides: Mapping[str, pd.DataFrame], retest: pd.DataFrame
+    of_sides: Mapping[tuple[str, str, str], Fit], retest: pd.DataFrame
 ) -> pd.DataFrame:
     """What the coefficients of LD could have shown, and what they hang on.
 
@@ -456,334 +323,139 @@ def regression_checks(
     (``cook``; ``next cook``: of another); ``lowest``, ``highest`` coefficient without one
     language; ``retest r``: the reliability of the accuracies.
     """
-    printed = printed_regressions("probing_monolingual")["value"]["LD"].astype(float)
+    printed = pair_regressions.printed_regressions("probing_monolingual")["value"]["LD"].astype(
+        float
+    )
     reliability = retest.set_index(["task", "model"])["r"]
     rows = {}
-    for (model, task, side), fit in fits.items():
-        if side not in SIDES:
-            continue
-        table = _rows(of_sides[side], model, task).set_index("language")
-        robust = of_errors(fit, "robust").loc["LD"]
-        cook = leverage(table, "accuracy", LD_AND_MD)["cook"].sort_values()
-        without = [_ld(table.drop(index=code)) for code in table.index]
-        rows[task, side, model] = {
-            "power": statistics.power(printed[task, side], robust["error"], robust["df"]),
-            "detectable": pair_regressions.detectable(robust["error"], robust["df"]),
-            "VIF": robust["vif"],
-            "heaviest": cook.index[-1],
-            "cook": cook.iloc[-1],
-            "next cook": cook.iloc[-2],
-            "lowest": min(without),
-            "highest": max(without),
-            "retest r": reliability[task, model],
-        }
-    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    order = [fit for task in printed.index.unique("task") for fit in rows if fit[0] == task]
-    return table.rename_axis(["task", "checkpoint", "model"]).loc[order]
+    for (task, side, model), fit in of_sides.items():
+        table, robust = fit.rows.set_index("language"), fit.of("robust").loc["LD"]
+        cook = regressions.leverage(table, "accuracy", LD_AND_MD)["cook"].sort_values()
+        without = [
+            regressions.least_squares(table.drop(index=code), "accuracy", LD_AND_MD).params[1]
+            for code in table.index
+        ]
+        power = statistics.power(printed[task, side], robust["error"], robust["df"])
+        least = pair_regressions.detectable(robust["error"], robust["df"])
+        heaviest = cook.index[-1], cook.iloc[-1], cook.iloc[-2]
+        spread = min(without), max(without), reliability[task, model]
+        rows[task, side, model] = power, least, robust["vif"], *heaviest, *spread
+    columns = ["power", "detectable", "VIF", "heaviest", "cook", "next cook", "lowest", "highest"]
+    return rowed(rows, ["task", "checkpoint", "model"], columns=[*columns, "retest r"])
 
 
-def _ld(table: pd.DataFrame) -> float:
-    """The coefficient of LD."""
-    return float(least_squares(table, "accuracy", LD_AND_MD).params[1])
+#: The regression at the last checkpoint for other readings of its terms.
+READINGS = {
+    "untrained": Reading(instead(accuracy="untrained", LD="untrained LD", MD="untrained MD")),
+    "Last": Reading(),
+    "accuracy as the paper takes it": Reading(instead(accuracy="plain accuracy")),
+    EQUAL: Reading(instead(accuracy=EQUAL)),
+    "gain over untrained": Reading(instead(accuracy="gain")),
+    "best layer": Reading(instead(accuracy="best layer")),
+    "last layer": Reading(instead(accuracy="last layer")),
+    "MD among sentences of like length": Reading(instead(MD=MATCHED)),
+    "LD in logits": Reading(turned("logits", "LD")),
+    "LD and MD in ranks": Reading(turned("ranks", *LD_AND_MD)),
+    "beside words to train on": Reading(terms=(*LD_AND_MD, "n")),
+}
 
 
-def drawn_coefficients(fits: Fits) -> pd.DataFrame:
-    """Coefficients as `plots.probes.coefficients` draws them: ``low``, ``high`` by ordinary errors,
-    ``wide_low``, ``wide_high`` by robust ones."""
-    tables = []
-    for (model, task, side), fit in fits.items():
-        if side in SIDES:
-            plain, robust = (of_errors(fit, kind) for kind in ("classical", "robust"))
-            ends = plain[["coefficient", "low", "high"]].assign(
-                wide_low=robust["low"], wide_high=robust["high"]
-            )
-            labels = {"task": task, "row": f"{task}, {side}", "source": model}
-            tables.append(ends.assign(**labels).rename_axis("predictor").reset_index())
-    return under_printed(pd.concat(tables), "probing_monolingual")
-
-
-def under_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """Printed coefficients, which have no interval, and ours below, task by task.
-
-    ``ours`` has ``row`` ("POS, Last"), ``task``, ``source``, ``predictor``, ``coefficient``.
-    """
-    printed = printed_regressions(setting)["value"][LD_AND_MD].astype(float)
-    printed = printed.stack().rename("coefficient").reset_index().assign(source="printed")
-    printed["row"] = printed["task"] + ", " + printed["checkpoint"]
-    if setting == "cross_lingual":
-        printed["row"] = printed["task"] + ", all pairs"
-    tasks = list(ours["task"].unique())
-    both = pd.concat([printed[printed["task"].isin(tasks)], ours], ignore_index=True)
-    return both.sort_values("task", key=lambda names: names.map(tasks.index), kind="stable")
-
-
-def readings(
-    fits: Fits, of_sides: Mapping[str, pd.DataFrame], scored: pd.DataFrame
-) -> pd.DataFrame:
-    """The regression at the last checkpoint for other readings of its terms, robust intervals.
+def readings(of_sides: Mapping[str, pd.DataFrame], scored: pd.DataFrame) -> pd.DataFrame:
+    """`READINGS` of every model and task, with robust intervals.
 
     Of the accuracy: as the paper takes it; with as many words in every language; of the untrained
-    model; as gain over it; at the layer of lowest validation loss, or the last. Of the scores: MD
-    among sentences of like length, LD in logits, both in ranks. Beside them the words or pairs that
-    a language has to train on (logs). ``scored`` as `probe_tables.probed` returns it.
+    model, whose LD and MD it is then on; as gain over it; at the layer of lowest validation loss,
+    or the last. Beside LD and MD the words or pairs that a language has to train on (logs).
+    ``scored`` as `probed` returns it.
     """
-    rows = []
-    for (model, task), last in of_sides["Last"].groupby(["model", "task"], sort=False):
-        untrained, equal = (
-            _rows(of_sides[side], model, task).set_index("language")["accuracy"]
-            for side in ("untrained", EQUAL)
-        )
-        own = at_last(_rows(scored, model, task))
-        n_train = own.groupby("language")["n_train"].first()
-        tables = {
-            "Last": last,
-            "accuracy as the paper takes it": last.assign(accuracy=last["plain accuracy"]),
-            EQUAL: last.assign(accuracy=last["language"].map(equal)),
-            "gain over untrained": last.assign(accuracy=last["language"].map(equal - untrained)),
-            **_other_layers(last, own),
-            "MD among sentences of like length": last.assign(MD=last[MATCHED]),
-            "LD in logits": last.assign(LD=pair_regressions.SCALES["logits"](last["LD"])),
-            "LD and MD in ranks": last.assign(
-                **{term: pair_regressions.SCALES["ranks"](last[term]) for term in LD_AND_MD}
-            ),
-            "beside words to train on": last.assign(n=np.log(last["language"].map(n_train))),
-        }
-        fitted = {"untrained": fits[model, task, "untrained"]}
-        for label, table in tables.items():
-            if table["accuracy"].nunique() > 1:  # a model of one checkpoint has no gain
-                terms = [*LD_AND_MD, *(["n"] if "n" in table and table["n"].nunique() > 1 else [])]
-                fitted[label] = regression(table, "accuracy", terms)
-        for label, fit in fitted.items():
-            row = {"task": task, "model": model, "reading": label, "R2": fit.r_squared}
-            for term, own in of_errors(fit, "robust").iterrows():
-                row |= {term: own["coefficient"]}
-                row |= {f"{term}, {end}": own[end] for end in ("low", "high")}
-            rows.append(row)
-    return pd.DataFrame(rows).set_index(["task", "model", "reading"])
+    keys = ["model", "task", "language"]
+    before = of_sides["untrained"].set_index(keys)[["accuracy", *LD_AND_MD]]
+    columns = ["untrained", "untrained LD", "untrained MD"]
+    equal = of_sides[EQUAL].set_index(keys)["accuracy"].rename(EQUAL)
+    end = at_last(scored)
+    n = np.log(end.groupby(keys)["n_train"].first()).rename("n")
+    last = of_sides["Last"].join(before.set_axis(columns, axis=1), on=keys).join(equal, on=keys)
+    last = last.join(n, on=keys).assign(gain=lambda rows: rows[EQUAL] - rows["untrained"])
+    deepest = end[end["layer"] == end.groupby("model")["layer"].transform("max")]
+    for label, rows, layer in (("best layer", end, "best"), ("last layer", deepest, "mean")):
+        values = regressed(of_layers(rows, layer)).set_index(keys)["accuracy"]
+        last = last.join(values.rename(label), on=keys)
+    groups = dict(list(last.groupby(["model", "task"], sort=False)))
+    table = pair_regressions.fitted(groups, READINGS, clusters=(), errors="robust")
+    return pair_regressions.coefficient_table(table, "coefficient", "low", "high")
 
 
-def _other_layers(last: pd.DataFrame, at_end: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows of ``last`` with what is regressed at other layers."""
-    tables = {}
-    for label, layer in (("best layer", "best"), ("last layer", at_end["layer"].max())):
-        values = regressed(of_layers(at_end, layer, majority=True)).set_index("language")
-        tables[label] = last.assign(accuracy=last["language"].map(values["accuracy"]))
-    return tables
+def choose_checkpoints(table: pd.DataFrame) -> Selection:
+    """How near to its best accuracy a language comes at a checkpoint chosen for it (appendix H).
 
+    The gap of a checkpoint is the best accuracy of the language at any checkpoint, less that at
+    this one. Rules: "selected", where LD is lowest, for each language its own; "final", the last;
+    "constant", the one with the highest mean accuracy of the *other* languages; "random", any, in
+    expectation. Of several equal checkpoints the earliest is taken.
 
-def _rows(table: pd.DataFrame, model: str, task: str) -> pd.DataFrame:
-    """The rows of one model and task."""
-    return table[(table["model"] == model) & (table["task"] == task)]
+    ``table`` has one row per ``language`` and ``checkpoint``, none missing, with ``accuracy`` and
+    ``LD``. ValueError for fewer than two languages or checkpoints, or a row missing or twice there.
 
-
-def text_amounts(
-    last: pd.DataFrame, seed: int, counted: Mapping[str, str | Path] | None = None
-) -> pd.DataFrame:
-    """Accuracy against the log amount of pretraining text (footnote 8), by model and task.
-
-    ``counted``: model → a CSV file with the columns ``language`` and ``amount``, in any unit, as it
-    was sampled; of a miniature the characters that it was trained on are known. Other models are
-    left out. ValueError for a file without these columns, or an amount that is not above zero.
+    Returns ``table``: ``rule``, ``language``, ``checkpoint`` (missing for "random"), ``accuracy``,
+    ``gap``, ``delta`` (gap of "final" less this gap; the paper's "Δ = Final - ABX"); and
+    ``summary``, one row per ``rule`` and rule ``against`` which it is held:
+    `pair_regressions.improvement`.
     """
-    results = []
-    for model, of_model in last.groupby("model", sort=False):
-        amounts = _amounts(model, counted or {})
-        if amounts is None:
-            continue
-        rows = of_model.assign(amount=np.log(of_model["language"].map(amounts)))
-        by_task = rows.dropna(subset="amount").groupby("task", sort=False)
-        for (task, of_task), method in product(by_task, ("spearman", "pearson")):
-            r = statistics.correlation(
-                of_task, "amount", "accuracy", languages=("language",), method=method, seed=seed
-            )
-            results.append((task, model, method, r.value, r.low, r.high, r.p_value))
-    columns = ["task", "model", "method", "r", "low", "high", "p"]
-    return pd.DataFrame(results, columns=columns).set_index(columns[:3])
-
-
-def _amounts(model: str, counted: Mapping[str, str | Path]) -> pd.Series | None:
-    """Language → amount of text."""
-    if model not in counted:
-        return pretraining_text.characters() if model.startswith("mini-") else None
-    table = pd.read_csv(counted[model])
-    if missing := sorted({"language", "amount"} - set(table)):
-        raise ValueError(
-            f"{counted[model]} has no column {missing[0]}: a row a language, its code in language "
-            "and the amount of its text in amount"
-        )
-    amounts = table.set_index("language")["amount"]
-    if bad := [code for code, amount in amounts.items() if not amount > 0]:
-        raise ValueError(f"{counted[model]}: the amount of {bad[0]} is not above zero")
-    return amounts
-
-
-def chosen_checkpoints(
-    joined: pd.DataFrame, task: str, untrained_counts: bool = False
-) -> pair_regressions.Selection:
-    """`selection.choose_checkpoints` of every model with three or more, ``model`` in front.
-
-    Appendix H of the paper.
-    """
-    rows = joined[(joined["task"] == task) & (untrained_counts | (joined["checkpoint"] > 0))]
-    chosen = {
-        model: pair_regressions.choose_checkpoints(of_model)
-        for model, of_model in rows.groupby("model", sort=False)
-        if joined[joined["model"] == model]["checkpoint"].nunique() > 2
-    }
-    tables = (
-        [getattr(choice, part).assign(model=model) for model, choice in chosen.items()]
-        for part in ("table", "summary")
+    accuracy, score = (
+        table.pivot(index="language", columns="checkpoint", values=column)
+        for column in ("accuracy", "LD")
     )
-    empty = pd.DataFrame(columns=["model", "rule", "against", "checkpoint"])
-    return pair_regressions.Selection(*(pd.concat(part) if part else empty for part in tables))
+    if min(accuracy.shape) < 2 or accuracy.isna().any(axis=None):
+        raise ValueError(
+            f"{len(accuracy)} languages at {accuracy.shape[1]} checkpoints: there must be two or "
+            "more of each to choose between, and each language at every checkpoint"
+        )
+    values, steps = accuracy.to_numpy(), accuracy.columns.to_numpy()
+    n, best = len(values), values.max(axis=1)
+    others = (values.sum(axis=0) - values).round(12)  # rounded, so that equal sums are equal
+    chosen = {
+        "selected": score.to_numpy().round(12).argmin(axis=1),
+        "final": np.full(n, len(steps) - 1),
+        "constant": others.argmax(axis=1),
+    }
+    reached = {rule: values[np.arange(n), choice] for rule, choice in chosen.items()}
+    reached["random"] = values.mean(axis=1)
+    long = pd.DataFrame(reached, index=accuracy.index).melt(
+        var_name="rule", value_name="accuracy", ignore_index=False
+    )
+    long = long.reset_index().assign(checkpoint=pd.array([pd.NA] * len(long), "Int64"))
+    long.loc[long["rule"] != "random", "checkpoint"] = steps[np.concatenate([*chosen.values()])]
+    long["gap"] = np.tile(best, len(reached)) - long["accuracy"]
+    long["delta"] = long["accuracy"] - np.tile(reached["final"], len(reached))
+    against = [(rule, "final") for rule in ("selected", "constant", "random")]
+    against += [("selected", "constant"), ("selected", "random")]
+    summary = [
+        {"rule": x, "against": y} | pair_regressions.improvement(reached[x] - reached[y])
+        for x, y in against
+    ]
+    return Selection(long, pd.DataFrame(summary))
 
 
-@styled
-def probe_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """Accuracy of probes by layer, with what it has to be compared with.
-
-    ``table`` has ``kind`` (of ``names``, which tells what to call them: "trained", "untrained",
-    "control", "majority"), ``layer``, ``score``, ``low``, ``high``.
-    """
-    on = curves(table, x="layer", value="score", series="kind", panel=("model", "task"),
-                looks={kind: MEASURES[kind] for kind in names}, labels=names, width=2.7,
-                sharex=True, sharey="col")  # fmt: skip
-    return on.done("layer (0: embeddings)", "accuracy")
+# --- figures --------------------------------------------------------------------------------------
 
 
 @styled
 def best_checkpoints(
-    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
+    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]
 ) -> Figure:
     """Accuracy by language and checkpoint, the best checkpoint of a language framed (Figure 10).
 
-    ``table`` has ``language``, ``checkpoint``, ``accuracy`` and ``best`` (True for one checkpoint
-    a language); ``names`` gives the languages from top to bottom. Colours tell how much accuracy
-    is gained or lost since the first checkpoint, on one scale for a task; ``labels`` tells of a
-    task what accuracy is, if something else.
+    ``table`` has ``language``, ``checkpoint``, ``accuracy``, ``gain`` (since the first checkpoint,
+    which colours tell, on one scale for a task) and ``best`` (True for one checkpoint a language);
+    ``names`` gives the languages from top to bottom, ``labels`` tells of a task what
+    accuracy is, if something else.
     """
-    table = table.sort_values(["checkpoint"], kind="stable")
-    keys = ["model", "task", "language"]
-    first = table.drop_duplicates(keys)[[*keys, "accuracy"]]
-    table = table.merge(first, on=keys, suffixes=("", "_first"))
-    table["gain"] = table["accuracy"] - table["accuracy_first"]
-    models, tasks = order(table, "model"), order(table, "task")
-    table = pd.concat(
-        [rows_of(table, task=task, model=model) for task in tasks for model in models]
-    )
-    table["panel"] = table["task"] + ": " + table["model"]
-    on = heatmap(
-        table, row="language", column="checkpoint", value="gain", panel="panel", rows=list(names),
-        across=sorted(table["checkpoint"].unique()), own_rows=True,
-        tops=lambda step: f"{step:,}", framed="best", cell=(0.2, 0.165),
-        edge=(0.5, 1.6), columns=len(models) * len(tasks), turned=90, cmap=ABOUT,
+    bar = "{}: {} − that of\nthe first checkpoint"
+    on = language_courses(
+        table, lambda task: bar.format(task, labels.get(task, "accuracy")),
+        value="gain", rows=list(names), across=sorted(table["checkpoint"].unique()), own_rows=True,
+        framed="best", cell=(0.2, 0.165), edge=(0.5, 1.6), cmap=ABOUT,
         norm={task: scale_about(part["gain"]) for task, part in parts(table, "task")},
-        bar_by=lambda key: key.partition(": ")[0],
-        bar={task: f"{task}: {(labels or {}).get(task, 'accuracy')} − that of\nthe first checkpoint"
-             for task in tasks},
     )  # fmt: skip
     on.titles(lambda key: key.replace(": ", ":\n"))
     return on.done("training step", handles=[framed_handle("best checkpoint of a language")])
-
-
-@styled
-def learning_scatter(
-    table: pd.DataFrame, lines: pd.DataFrame, statistics: Mapping[tuple[str, str], str], *,
-    x: str = "LD", y: str = "accuracy", xlabel: str = "LD of a language", ylabel: str = "accuracy",
-    label: str | None = "language",
-) -> Figure:  # fmt: skip
-    """Accuracy against a score with a fitted line and its band (Figures 11 and 15).
-
-    ``table`` has ``x``, ``y`` and ``label``, which names a point; the points furthest above and
-    below the line are named (None: the pairs with the lowest ``x``). ``lines`` has ``x``, ``y``,
-    ``low``, ``high``; ``statistics`` a text for each (model, task).
-    """
-    table = table.reset_index(drop=True)
-    named = []
-    for (model, task), part in parts(table, "model", "task"):
-        line = rows_of(lines, model=model, task=task).sort_values("x")
-        off = part[y] - np.interp(part[x], line["x"], line["y"]) if label else part[x]
-        named += [*off.nsmallest(2).index, *(off.nlargest(2).index if label else ())]
-    names = table[label] if label else table["source"] + "-" + table["target"]
-    table["written"] = names.where(table.index.isin(named), "")
-    options = {"panel": ("model", "task")}
-    on = scatter(
-        table, x=x, y=y, looks={None: look(BLUE, "o")}, written="written", width=2.7, size=9,
-        alpha=0.7 if label else 0.25, sharex="row", sharey="col", **options,
-    )  # fmt: skip
-    curves(lines, x="x", value="y", looks={None: look(VERMILION, "")}, on=on, **options)
-    on.titles(lambda key: f"{key[0]}: {key[1]}\n{statistics[key]}")
-    return on.done(xlabel, ylabel)
-
-
-@styled
-def coefficients(table: pd.DataFrame) -> Figure:
-    """Regression coefficients, printed and ours, a row an analysis, a panel a predictor (Table 1).
-
-    ``table`` has ``row`` (what the analysis is), ``source`` ("printed" or a model), ``predictor``,
-    ``coefficient``, ``low``, ``high`` (missing where none is printed) and ``wide_low``,
-    ``wide_high`` (of the more careful errors, drawn thin behind).
-    """
-    table = pd.concat([rows_of(table, predictor=name) for name in ("LD", "MD")])
-    on = lanes(
-        table, item="row", value="coefficient", series="source", panel="predictor", width=3.3,
-        looks=looks(order(table, "source"), MODELS), wide=("wide_low", "wide_high"), lane=0.12,
-        sharex=False, linewidth=2.2, capsize=0,
-    )  # fmt: skip
-    across(on, 0, **ZERO | {"linestyle": "-"})
-    on.titles(lambda name: f"coefficient of {name}")
-    widths = {"interval": 2.2, "interval with the more careful errors": 0.7}
-    grey = [Line2D([], [], color="0.3", linewidth=w, label=name) for name, w in widths.items()]
-    return on.done("points of accuracy (%) for 0.01 more of the predictor", handles=grey)
-
-
-@styled
-def transfer_matrices(
-    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
-) -> Figure:
-    """Transfer from source (row) to target (column), the best source framed (Figure 14).
-
-    ``table`` has ``source``, ``target``, ``accuracy`` and ``best`` (True for the best other source
-    of a target), and may have ``majority``, the share of the target's commonest label: then
-    colours tell how far the accuracy is above or below it. A task has one scale, and the languages
-    that it has, by family; ``labels`` tells of a task what its colours are, if something else.
-    """
-    above = "majority" in table
-    value = table["accuracy"] - table["majority"] if above else table["accuracy"]
-    table = table.assign(value=value, itself=table["source"] == table["target"])
-    table["best"] = table["best"] & ~table["itself"]
-    norms = {t: scale_about(x["value"]) for t, x in parts(table[~table["itself"]], "task")}
-    what = "accuracy − share of\nthe commonest label" if above else "accuracy (bright: high)"
-    n = max(part["source"].nunique() for _, part in parts(table, "task"))
-    on = heatmap(
-        table, row="source", column="target", value="value", panel=("model", "task"),
-        rows=list(names), across=list(names), own_rows=True, own_columns=True,
-        framed="best", hatched="itself", cell=(2.65 / n, 2.65 / n), edge=(0.7, 1.5), turned=90,
-        bar_by=lambda key: key[1], bar={task: (labels or {}).get(task, what) for task in norms},
-        **({"norm": norms, "cmap": ABOUT} if above else {}),
-    )  # fmt: skip
-    handles = [
-        framed_handle("best source of a target"),
-        Patch(label="the language itself", **HATCHED),
-    ]
-    return on.done("target", "source", handles=handles)
-
-
-@styled
-def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
-    """How often the chosen source beats a random one, a point a target (Figure 16).
-
-    ``table`` has ``model``, ``task``, ``target`` and ``win_rate``; ``summary`` has ``model``,
-    ``task``, ``mean``, ``low`` and ``high``.
-    """
-    table, summary = (x.assign(item=x["task"] + ", " + x["model"]) for x in (table, summary))
-    table = table.sort_values("win_rate", kind="stable")
-    items = order(summary, "item")
-    tasks = {task: MEASURES[task] for task in order(summary, "task")}
-    on = lanes(table, item="item", value="win_rate", series="task", looks=tasks, items=items,
-               spread=0.3, shift=-0.1, lane=0.12, low="", width=5, alpha=0.6)  # fmt: skip
-    lanes(summary, item="item", value="mean", items=items, on=on, shift=0.32, capsize=3,
-          looks={None: look("black", "o")}, labels={None: "mean, with interval"})  # fmt: skip
-    across(on, CHANCE)
-    chance = handle("chance", GUESSING | {"marker": ""}, line=True)
-    return on.done("share of random sources that the chosen one beats", handles=[chance])

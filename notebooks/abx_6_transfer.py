@@ -1,34 +1,77 @@
-"""Kinship of languages: a rule for choosing a source that has seen neither model nor text.
+"""Transfer of probes from source to target (ABX paper, section 5.3): the tables of `abx-6`.
 
-What a choice by LD (ABX paper, section 5.3, appendix K) has to beat. The rule: a source of the
-target's branch, else of its family, and among those that are equally near, or where none is of the
-family, one that is written in its script (`xlx.text.languages`). Sources that are still equal share
-their weight (`selection.choose_sources`), so the outcome is exactly the mean over them; where no
-source has anything in common with the target, that is chance. Typological distances would part
-more sources, and the repository has none.
+Three things can make or turn round a coefficient over pairs of languages, and the paper looks at
+none of them: a pair far from all others (`heaviest_pairs`), a language (`leave_one_language_out`),
+and that some languages are good sources or easy targets for all, whatever lies between the two
+(`VARIANTS`: fixed effects).
+
+What a choice of a source by LD (appendix K) has to beat is kinship, a rule that has seen neither
+model nor text: a source of the target's branch, else of its family, and among those that are
+equally near, or where none is of the family, one that is written in its script
+(`xlx.text.languages`). Sources that are still equal share their weight (`choose_sources`), so the
+outcome is exactly the mean over them; where no source has anything in common with the target, that
+is chance. Typological distances would part more sources, and the repository has none.
 """
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from scipy import stats
 
-from abx_5_probing import printed_regressions, retested, under_printed
 from shared import pair_regressions
-from shared.abx_tables import PAIR, printed_results
-from shared.pair_regressions import ENDS, LD_AND_MD, Groups, detectable, exchanged, holm, variants
+from shared.abx_figures import chance_line
+from shared.abx_tables import PAIR, pivoted, rowed
+from shared.pair_regressions import ENDS, LD_AND_MD, Groups, Reading, Selection, fitted, turned
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.probing import ProbeSetup, cross_lingual
 from xlx.experiment.surface import subword_bag
 from xlx.measures import regressions, statistics
 from xlx.measures.abx import average_layers
-from xlx.results import checks
-from xlx.text import languages
-from xlx.text.languages import LANGUAGES, Language
+from xlx.measures.statistics import SLACK
+from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, scale_about
+from xlx.plots.primitives import heatmap, lanes
+from xlx.plots.style import ABOUT, CHANCE, MEASURES, look, styled
+from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
 
-#: By kinship, what decides: the nearest thing that two languages have in common.
-_COMMON = {7: "branch", 6: "branch", 3: "family", 2: "family", 1: "script", 0: "nothing"}
+#: The source of each task whose languages take part.
+TRANSFERRED = {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}
+
+# --- what crosses ---------------------------------------------------------------------------------
+
+
+def pair_accuracies(
+    names: Sequence[str], setups: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]], *,
+    embedding_layer: bool = True, layer: str | int = "mean",
+) -> pd.DataFrame:  # fmt: skip
+    """Accuracy and commonest label of each source, target, task and model over the layers.
+
+    ``majority``: the share that a constant answer gets in the target, the best of those labels that
+    are commonest in a source (one source's would make it better than others for being rarer in
+    the target); ``above``: accuracy less that share; ``f1`` of whole entities, NaN of tasks other
+    than NER.
+    """
+    tables = [
+        cross_lingual(name, setup, codes[task], entities=task == "NER")
+        for name in names
+        for task, setup in setups.items()
+    ]
+    rows = pd.concat(tables, ignore_index=True)
+    rows = rows if embedding_layer else rows[rows["layer"] > 0]
+    rows = rows if layer == "mean" else rows[rows["layer"] == layer]
+    scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
+    groups = rows.groupby(["model", "task", "source", "target"], sort=False, as_index=False)
+    mean = groups[scores].mean()
+    mean["majority"] = mean.groupby(["model", "task", "target"])["majority"].transform("max")
+    apart = mean["source"] != mean["target"]
+    pairs = apart.map({True: "between languages", False: "in the language"})
+    return mean.assign(above=mean["accuracy"] - mean["majority"], pairs=pairs)
+
+
+# --- what may predict it --------------------------------------------------------------------------
 
 
 def kinship(source: str, target: str) -> int:
@@ -37,176 +80,157 @@ def kinship(source: str, target: str) -> int:
     The sum, 0 to 7, orders sources by branch, then family, then script. Codes are those of
     `LANGUAGES`; ValueError for others.
     """
-    a, b = _language(source), _language(target)
+    if unknown := [code for code in (source, target) if code not in LANGUAGES]:
+        raise ValueError(
+            f"the family and script of {unknown[0]!r} are not known: choose by kinship among the "
+            f"{len(LANGUAGES)} languages of xlx.text.languages.LANGUAGES"
+        )
+    a, b = LANGUAGES[source], LANGUAGES[target]
     same_family = a.family == b.family
     same_branch = same_family and a.branch == b.branch
     return 4 * same_branch + 2 * same_family + (a.script == b.script)
 
 
-def _language(code: str) -> Language:
-    if code not in LANGUAGES:
-        raise ValueError(
-            f"the family and script of {code!r} are not known: choose by kinship among the "
-            f"{len(LANGUAGES)} languages of xlx.text.languages.LANGUAGES"
-        )
-    return LANGUAGES[code]
-
-
-def with_kinship(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a column ``kinship``, of their ``source`` and ``target``."""
-    pairs = zip(table["source"], table["target"], strict=True)
-    return table.assign(kinship=[kinship(*pair) for pair in pairs])
-
-
-def nearest_kin(codes: Sequence[str]) -> pd.DataFrame:
-    """What the rule chooses for each language among the others, by ``target``.
-
-    ``common``: what its nearest sources have in common with it ("branch", "family", "script" or
-    "nothing"); ``sources``: these, joined by "+". ValueError for fewer than two languages, one
-    named twice, or one that is not known.
-    """
-    codes = checks.several(codes, "languages", once=True)
-    if len(codes) < 2:
-        raise ValueError(f"{codes[0]} has no other language to be near to: name two or more")
-    rows = {}
-    for target in codes:
-        near = {source: kinship(source, target) for source in codes if source != target}
-        nearest = max(near.values())
-        chosen = (source for source, value in near.items() if value == nearest)
-        rows[target] = _COMMON[nearest], "+".join(chosen)
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["common", "sources"])
-    return table.rename_axis("target")
-
-
-#: The source of each task whose languages take part.
-TRANSFERRED = {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}
-
-
-def sizes(codes: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """How many languages and ordered pairs of them there are, beside what Table 2 ticks."""
-    rows = {
-        task: (len(some), len(languages.for_task(task, "CL")), len(some) * (len(some) - 1))
-        for task, some in codes.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["languages", "ticked", "pairs"])
-
-
-def shared_sentence(setup: ProbeSetup, codes: Sequence[str]) -> pd.Series:
-    """The shortest sentence of Parallel UD that is drawn in all languages, with its tags."""
-    parts = {code: setup.load(code, "test", "pud") for code in codes}
-    first, *others = parts.values()
-    shared = [row for row in zip(first.ids, first.sentences, strict=True)
-              if all(row[0] in part.ids for part in others)]  # fmt: skip
-    shown, _ = min(shared, key=lambda row: (len(row[1]), row[0]))
-    texts = {}
-    for code, part in parts.items():
-        row = part.ids.index(shown)
-        tagged = zip(part.sentences[row], part.tags[row], strict=True)
-        texts[code] = " ".join(f"{word}/{tag}" for word, tag in tagged)
-    return pd.Series(texts, name="sentence")
-
-
-def pair_accuracies(
-    names: Sequence[str],
-    setups: Mapping[str, ProbeSetup],
-    codes: Mapping[str, Sequence[str]],
-    *,
-    embedding_layer: bool = True,
-    layer: str | int = "mean",
-    entities: bool = False,
-) -> pd.DataFrame:
-    """Accuracy and commonest label of each source, target, task and model over the layers.
-
-    ``majority``: the share that a constant answer gets in the target, the best of those labels that
-    are commonest in a source (one source's would make it better than others for being rarer in
-    the target); ``above``: accuracy less that share. ``entities``: also ``f1`` of whole entities,
-    NaN of tasks other than NER.
-    """
-    tables = [
-        cross_lingual(name, setup, codes[task], entities=entities and task == "NER")
-        for name in names
-        for task, setup in setups.items()
-    ]
-    rows = pd.concat(tables, ignore_index=True)
-    rows = rows if embedding_layer else rows[rows["layer"] > 0]
-    rows = rows if layer == "mean" else rows[rows["layer"] == layer]
-    keys = ["model", "task", "source", "target"]
-    scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
-    mean = rows.groupby(keys, sort=False, as_index=False)[scores].mean()
-    mean["majority"] = mean.groupby(["model", "task", "target"])["majority"].transform("max")
-    return mean.assign(above=mean["accuracy"] - mean["majority"])
-
-
-def with_best(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """``best``: whether a pair is that of a target's best other source."""
-    others = accuracy[accuracy["source"] != accuracy["target"]]
-    best = others.groupby(["model", "task", "target"])["accuracy"].idxmax()
-    return accuracy.assign(best=accuracy.index.isin(best))
-
-
-def _pairs(accuracy: pd.DataFrame) -> pd.Series:
-    apart = accuracy["source"] != accuracy["target"]
-    return apart.map({True: "between languages", False: "in the language"})
-
-
-def within_and_between(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Mean accuracy, commonest label (and F1, if there) within the probe's language and between."""
-    scores = [name for name in ("accuracy", "majority", "f1") if name in accuracy]
-    return accuracy.assign(pairs=_pairs(accuracy)).pivot_table(
-        index=["task", "model"], columns="pairs", values=scores, sort=False
-    )
-
-
-def retest_table(accuracy: pd.DataFrame, again: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """`retested` over pairs of languages, and within languages."""
-    kinds = accuracy.groupby(_pairs(accuracy), sort=True)
-    tables = {kind: retested(rows, again, languages=ENDS, seed=seed) for kind, rows in kinds}
-    table = pd.concat(tables, names=["pairs", ""]).droplevel(1)
-    return table.set_index(["task", "model"], append=True)
-
-
-def pairs_with_scores(
-    accuracy: pd.DataFrame,
-    names: Sequence[str],
-    measured: Sequence[CheckpointScores],
-    corpus: ParallelCorpus,
-    embedding_layer: bool = True,
-) -> pd.DataFrame:
-    """Accuracies between languages, with `ordered_pair_scores`: the model's, and its bag's.
-
-    ``measured``: the scores of ``names``, in that order. ``kinship`` of the two is there, too.
-    """
-    tables = []
-    for name, of in zip(names, measured, strict=True):
-        own = ordered_pair_scores([of], embedding_layer).set_index(["model", *ENDS])
-        bag = ordered_pair_scores([subword_bag(name, corpus)]).set_index(list(ENDS))
-        bag = bag.drop(columns="model").add_prefix("bag ")
-        tables.append(own.join(bag, on=list(ENDS)))
-    others = with_kinship(accuracy.query("source != target"))
-    return others.merge(pd.concat(tables).reset_index(), on=["model", *ENDS])
-
-
-def ordered_pair_scores(
-    measured: Sequence[CheckpointScores], embedding_layer: bool = True
-) -> pd.DataFrame:
-    """Scores of source and target: a row a model and ordered pair, a column a task.
+def ordered_pair_scores(of: CheckpointScores, embedding_layer: bool = True) -> pd.DataFrame:
+    """Scores of source and target: a row an ordered pair, a column a task; ``model``.
 
     Of a task both directions are averaged, as the paper does; "LD, target" and so on is the
     direction with X in the target: of its sentences it is asked where they lie, and transfer has a
     direction too.
     """
+    table = average_layers(of.table(), embedding_layer)
+    index = [*PAIR, "x_language"]
+    directed = table.pivot(index=index, columns="task", values="score").reset_index()
+    first, second, target = (directed[name] for name in index)
+    mean = directed.groupby(PAIR)[of.tasks].transform("mean")
+    both = pd.concat([mean, directed[of.tasks].add_suffix(", target")], axis=1)
+    source = first.where(target == second, second)
+    return both.assign(model=of.model, source=source, target=target).rename_axis(columns=None)
+
+
+def pairs_with_scores(
+    accuracy: pd.DataFrame, names: Sequence[str], measured: Sequence[CheckpointScores],
+    corpus: ParallelCorpus, embedding_layer: bool = True,
+) -> pd.DataFrame:  # fmt: skip
+    """Accuracies between languages, with `ordered_pair_scores`: the model's, and its bag's.
+
+    ``measured``: the scores of ``names``, in that order. `kinship` of the two is there, too.
+    """
     tables = []
-    for of in measured:
-        table = average_layers(of.table(), embedding_layer)
-        index = ["model", *PAIR, "x_language"]
-        directed = table.pivot(index=index, columns="task", values="score").reset_index()
-        first, second = directed[PAIR[0]], directed[PAIR[1]]
-        source = first.where(directed["x_language"] == second, second)
-        directed = directed.assign(source=source, target=directed["x_language"])
-        mean = directed.groupby(PAIR)[of.tasks].transform("mean")
-        both = pd.concat([mean, directed[of.tasks].add_suffix(", target")], axis=1)
-        tables.append(pd.concat([directed[["model", *ENDS]], both], axis=1))
-    return pd.concat(tables, ignore_index=True).rename_axis(columns=None)
+    for name, of in zip(names, measured, strict=True):
+        own = ordered_pair_scores(of, embedding_layer)
+        bag = ordered_pair_scores(subword_bag(name, corpus)).drop(columns="model")
+        bag = bag.set_index(list(ENDS)).add_prefix("bag ")
+        tables.append(own.join(bag, on=list(ENDS)))
+    others = accuracy.query("source != target")
+    kin = [kinship(*pair) for pair in zip(others["source"], others["target"], strict=True)]
+    return others.assign(kinship=kin).merge(pd.concat(tables), on=["model", *ENDS])
+
+
+# --- regressions ----------------------------------------------------------------------------------
+
+
+def _unordered(table: pd.DataFrame) -> pd.Series:
+    """Unordered pair of each row: "es-pt"."""
+    names = ["-".join(sorted(pair)) for pair in zip(*(table[end] for end in ENDS), strict=True)]
+    return pd.Series(names, index=table.index)
+
+
+def _weights(table: pd.DataFrame) -> pd.DataFrame:
+    """`regressions.leverage` of unordered pairs, the larger of their two rows; most Cook first."""
+    weights = regressions.leverage(table, "accuracy", LD_AND_MD).groupby(_unordered(table)).max()
+    return weights.sort_values("cook", ascending=False)
+
+
+def without_heaviest(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows but those of the pair that moves the regression most."""
+    return table[_unordered(table) != _weights(table).index[0]]
+
+
+#: The regression as it is, without its heaviest pair, with fixed effects, with both.
+VARIANTS = {
+    "all pairs": Reading(),
+    "without the weightiest pair": Reading(without_heaviest),
+    "source and target effects": Reading(effects=ENDS),
+    "effects, without the pair": Reading(without_heaviest, effects=ENDS),
+}
+#: LD and MD on other scales, with effects; in standard deviations the accuracy is, too.
+SCALED = {
+    "logits": Reading(turned("logits", *LD_AND_MD), effects=ENDS),
+    "ranks": Reading(turned("ranks", *LD_AND_MD), effects=ENDS),
+    "standard deviations": Reading(
+        turned("standard deviations", *LD_AND_MD, "accuracy"), effects=ENDS
+    ),
+}
+
+
+def heaviest_pairs(groups: Groups) -> pd.DataFrame:
+    """The pair whose rows move the regression most, and R² of intercepts by language.
+
+    One row a group: ``pair``, its ``leverage`` and ``cook``, ``mean leverage`` of all rows,
+    ``next cook``, the largest of another pair; ``R² of source``, ``target`` (each alone), ``both``.
+    """
+    rows = {}
+    for key, table in groups.items():
+        weights = _weights(table)
+        rows[key] = {
+            "pair": weights.index[0],
+            "leverage": weights["leverage"].iloc[0],
+            "mean leverage": (1 + len(LD_AND_MD)) / len(table),
+            "cook": weights["cook"].iloc[0],
+            "next cook": weights["cook"].iloc[1],
+        }
+        for label, ends in {"source": ENDS[:1], "target": ENDS[1:], "both": ENDS}.items():
+            rows[key][f"R² of {label}"] = regressions.explained(table, "accuracy", ends)[0]
+    return rowed(rows, ["model", "task"])
+
+
+def within_levels(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table, columns as what is left of them when source and target have each a level.
+
+    Residuals of least squares on an intercept for each source and each target. A regression on
+    these has the coefficients of one with effects of both (Frisch and Waugh 1933), and languages of
+    them can be exchanged.
+    """
+    names = table[list(ENDS)].astype(str)
+    levels = pd.get_dummies(names, dtype=float).to_numpy()
+    values = table[list(columns)].to_numpy(float)
+    left = values - levels @ np.linalg.lstsq(levels, values, rcond=None)[0]
+    return table.assign(**dict(zip(columns, left.T, strict=True)))
+
+
+def exchanged(groups: Groups, **options: object) -> pd.DataFrame:
+    """p-values of `regressions.permutation_regression` of all pairs, without and with levels.
+
+    Of the kinds of error only this one keeps its level with so few languages. One row per group,
+    ``variant`` (as in `VARIANTS`) and ``term``: ``permutation``. ``options`` of the permutation;
+    ValueError for a pair that is missing.
+    """
+    tables = []
+    for (model, task), table in groups.items():
+        within = within_levels(table, ["accuracy", *LD_AND_MD])
+        for variant, rows in (("all pairs", table), ("source and target effects", within)):
+            permuted = regressions.permutation_regression(rows, "accuracy", LD_AND_MD, **options)
+            tables.append(permuted.assign(model=model, task=task, variant=variant))
+    table = pd.concat(tables, ignore_index=True).drop(columns="coefficient")
+    return table.rename(columns={"p_value": "permutation"})
+
+
+def leave_one_language_out(groups: Groups) -> pd.DataFrame:
+    """The lowest and highest coefficient without the pairs of one language, and without which."""
+    tables = {}
+    for key, table in groups.items():
+        without = {}
+        for name in sorted(set(table[list(ENDS)].to_numpy().ravel())):
+            left = table[~table[list(ENDS)].eq(name).any(axis=1)]
+            without[name] = regressions.least_squares(left, "accuracy", LD_AND_MD).params[1:]
+        coefficients = pd.DataFrame.from_dict(without, orient="index", columns=LD_AND_MD)
+        tables[key] = coefficients.agg(["idxmin", "min", "idxmax", "max"])
+    return pd.concat(tables, names=["model", "task"]).unstack().infer_objects()
+
+
+#: Kinds of error of `regressions.regression`, from the paper's on.
+TRANSFER_ERRORS = ["classical", "robust", "clustered", "dyadic"]
 
 
 def transfer_regressions(
@@ -214,209 +238,258 @@ def transfer_regressions(
 ) -> pd.DataFrame:
     """Table 1, rows "CL": printed and ours, with the p-values of five kinds of error.
 
-    ``permuted``: `pair_regression.exchanged`. ``β``: in standard deviations; ``Holm``: the p-values
-    of permutations, for all of our rows together; ``power``: how often the printed coefficient
-    would be seen, by clustered errors; ``detectable``: the smallest seen in 80 % of samples.
-    p-values are text, since the printed ones are.
+    ``permuted``: `exchanged`. ``β``: in standard deviations; ``Holm``: the p-values of
+    permutations, for all of our rows together; ``power``: how often the printed coefficient would
+    be seen, by clustered errors; ``detectable``: the smallest seen in 80 % of samples. p-values are
+    text, since the printed ones are.
     """
-    printed = printed_regressions("cross_lingual").loc[(slice(None), "Last"), :].droplevel(1)
+    printed = pair_regressions.printed_regressions("cross_lingual").xs("Last", level="checkpoint")
     reliability = retest.xs("between languages", level="pairs")["r"]
     plain = permuted[permuted["variant"] == "all pairs"]
-    p_values = plain.set_index(["task", "model", "term"])["p_value"]
-    together = holm(p_values)
+    p_values = plain.set_index(["task", "model", "term"])[["permutation"]]
+    p_values["Holm"] = pair_regressions.holm(p_values["permutation"])
     rows = {}
     for task in tasks:
         value, p_value = (printed.loc[task, part] for part in ("value", "p_value"))
         for term in LD_AND_MD:
             row = {"R2": value["R2"], "coefficient": value[term], "classical": p_value[term]}
             rows[task, "printed", term] = row
-        for (model, of_group), table in groups.items():
-            if of_group == task:
-                for term, row in _own_rows(table, value).items():
-                    key = task, model, term
-                    row["permutation"] = f"{p_values[key]:.3f}"
-                    row["Holm"] = f"{together[key]:.3f}"
-                    rows[key] = row | {"retest r": reliability[task, model]}
-    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    columns = [
-        "R2",
-        "coefficient",
-        "β",
-        *TRANSFER_ERRORS,
-        "permutation",
-        "Holm",
-        "power",
-        "detectable",
-    ]
-    return table.rename_axis(["task", "source", "term"])[[*columns, "VIF", "retest r"]]
+        for model, table in {key[0]: of for key, of in groups.items() if key[1] == task}.items():
+            fit = regressions.regression(table, "accuracy", LD_AND_MD, clusters=ENDS)
+            for term in LD_AND_MD:
+                own = fit.table[fit.table["term"] == term].set_index("errors")
+                clustered = own.loc["clustered", ["error", "df"]]
+                rows[task, model, term] = {
+                    "R2": fit.r_squared,
+                    "coefficient": own["coefficient"].iloc[0],
+                    "β": pair_regressions.beta(own["coefficient"].iloc[0], table, term),
+                    **own["p_value"].map("{:.3f}".format),
+                    **p_values.loc[(task, model, term)].map("{:.3f}".format),
+                    "power": statistics.power(float(value[term]), *clustered),
+                    "detectable": pair_regressions.detectable(*clustered),
+                    "VIF": own["vif"].iloc[0],
+                    "retest r": reliability[task, model],
+                }
+    columns = ["R2", "coefficient", "β", *TRANSFER_ERRORS, "permutation", "Holm", "power"]
+    return rowed(rows, ["task", "source", "term"])[[*columns, "detectable", "VIF", "retest r"]]
 
 
-#: Kinds of error of `statistics.regression`, from the paper's on.
-TRANSFER_ERRORS = ["classical", "robust", "clustered", "dyadic"]
+def variant_table(fits: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
+    """`fitted` by `VARIANTS`, with p-values of `exchanged` where there are."""
+    both = fits.merge(permuted, on=["task", "model", "variant", "term"], how="left")
+    return pair_regressions.coefficient_table(both, "coefficient", "p_value", "permutation")
 
 
-def _own_rows(table: pd.DataFrame, printed: pd.Series) -> dict[str, dict[str, object]]:
-    """Of LD and MD the coefficient of a group and how sure it is."""
-    fit = regressions.regression(table, "accuracy", LD_AND_MD, clusters=ENDS)
-    rows = {}
-    for term in LD_AND_MD:
-        of_term = fit.table[fit.table["term"] == term].set_index("errors")
-        coefficient = of_term["coefficient"].iloc[0]
-        clustered = of_term.loc["clustered", ["error", "df"]]
-        rows[term] = {
-            "R2": fit.r_squared,
-            "coefficient": coefficient,
-            "β": coefficient * table[term].std() / table["accuracy"].std(),
-            **of_term["p_value"].map("{:.3f}".format),
-            "power": statistics.power(float(printed[term]), *clustered),
-            "detectable": detectable(*clustered),
-            "VIF": of_term["vif"].iloc[0],
-        }
-    return rows
+def rival_table(groups: Groups, sets: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Sets of predictors: adjusted R² without and with effects, coefficients with these."""
+    keys, shares = ["task", "model", "variant"], {}
+    for label, effects in (("none", ()), ("source and target", ENDS)):
+        readings = {of: Reading(terms=terms, effects=effects) for of, terms in sets.items()}
+        fits = fitted(groups, readings)
+        shares["adjusted R²", label] = fits.groupby(keys, sort=False)["adjusted R2"].first()
+    within = pivoted(fits, keys, "term", ["coefficient", "p_value"])
+    table = pd.concat([pd.DataFrame(shares).loc[within.index], within], axis=1)
+    return table.rename_axis(index={"variant": "predictors"})
 
 
-def variant_table(fitted: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
-    """`pair_regression.variants`, with p-values of `pair_regression.exchanged` where there are."""
-    keys = ["task", "model", "variant"]
-    both = fitted.merge(
-        permuted.rename(columns={"p_value": "permutation"}).drop(columns="coefficient"),
-        on=[*keys, "term"], how="left",
-    )  # fmt: skip
-    both = both.rename(columns={"r_squared": "R2"})
-    columns = ["coefficient", "p_value", "permutation"]
-    wide = both.set_index([*keys, "R2", "term"])[columns].unstack("term")
-    order = pd.MultiIndex.from_frame(both[[*keys, "R2"]].drop_duplicates())
-    return wide.swaplevel(axis=1).loc[order, [(term, c) for term in LD_AND_MD for c in columns]]
+# --- choosing a source ----------------------------------------------------------------------------
 
 
-def other_readings(tables: Mapping[str, pd.DataFrame], **options: object) -> pd.DataFrame:
-    """`variant_table` without and with effects, of what else can be regressed.
+#: What a choice is measured by: no source is better, fewer than ``top`` are, how many it beats.
+CHOICE_MEASURES = ("hit", "top", "win_rate")
 
-    ``tables``: label → rows as of `pairs_with_scores`; ``options`` of the permutation.
+
+def choose_sources(
+    table: pd.DataFrame, by: str = "LD", *, lowest: bool = True, top: int = 3, n_random: int = 100,
+    n_permutations: int = 9999, seed: int | np.random.Generator = 0,
+) -> Selection:  # fmt: skip
+    """How well a source language does that was chosen for its target by a score of the two.
+
+    ABX paper, appendix K. Rules: "selected", the source where `by` is lowest (or highest), equal
+    ones with the same weight, so that what is reported is the expectation under drawing one;
+    "constant", the source that serves the *other* targets best, by its mean accuracy there, each
+    target's mean taken off first; "random", any, in expectation: the chance levels.
+
+    The win rate of a source is the share of the other sources of the target that it beats, a tie
+    counting one half: what comparing it with infinitely many random sources gives. The paper draws
+    100 random sources and does not say whether the chosen one may be among them; here it may not,
+    so the best source wins always. (If it may, a win rate w turns into ((m - 1) w + ½) / m.)
+
+    ``table`` has one row per ordered pair of three languages or more, none missing: ``source``,
+    ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used. ``n_random``
+    sources are drawn with replacement for ``win_rate_sampled``. ValueError for a pair missing or
+    twice there, `top` or `n_random` below 1.
+
+    Returns ``table``: ``rule``, ``target``, ``source`` (missing for "random", joined by "+" if
+    several are equal), ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`), ``win_rate_sampled``;
+    and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (of the win
+    rate over targets, taken for independent: Student), ``chance`` and two one-sided p-values, how
+    often the total would be as large: ``p_value``, if a random source were chosen for each target
+    (exact; where equal scores share, if anything too large); ``p_permutation``, if the languages of
+    the score were permuted, sources and targets together, which keeps that one language may be near
+    to all others, or a good source for all (only for "selected").
     """
-    found = {}
-    for label, rows in tables.items():
-        groups = dict(list(rows.groupby(["model", "task"], sort=False)))
-        permuted = exchanged(groups, **options)
-        table = variant_table(variants(groups).round({"r_squared": 2}), permuted)
-        found[label] = table[table.index.isin(permuted["variant"], level="variant")]
-    return pd.concat(found, names=["regressed"])
-
-
-def rival_table(rivals: pd.DataFrame, effects: str = "source and target") -> pd.DataFrame:
-    """`pair_regression.rivals`: adjusted R² without and with effects, coefficients with these."""
-    keys = ["task", "model", "predictors"]
-    first = rivals.drop_duplicates([*keys, "effects"])
-    shares = first.set_index([*keys, "effects"])["adjusted_r_squared"].unstack(sort=False)
-    own = rivals[rivals["effects"] == effects].set_index([*keys, "term"])
-    within = own[["coefficient", "p_value"]].unstack(sort=False).swaplevel(axis=1)
-    terms = list(rivals["term"].unique())
-    wide = within[[(term, column) for term in terms for column in ("coefficient", "p_value")]]
-    return pd.concat([pd.concat({"adjusted R²": shares}, axis=1), wide], axis=1)
-
-
-def partial_table(groups: Groups, **options: object) -> pd.DataFrame:
-    """Pearson's r of LD, MD and accuracy over pairs, and what is left of it given the bag.
-
-    With 95 % intervals over languages; ``options`` as of `statistics.correlation`.
-    """
-    sets = {"nothing": [], "the bag": ["bag LD", "bag MD"]}
-    columns = [("LD", "MD"), ("LD", "accuracy"), ("MD", "accuracy")]
-    tables = {
-        (f"{x}, {y}", *key): statistics.partial_correlations(
-            rows, x, y, sets, languages=ENDS, **options
-        ).query("method == 'pearson'")
-        for x, y in columns
-        for key, rows in groups.items()
+    if top < 1 or n_random < 1:
+        raise ValueError(f"top and n_random must be 1 or more: {top}, {n_random}")
+    rng = np.random.default_rng(seed)
+    apart = table[table["source"] != table["target"]]
+    accuracy, score = (
+        apart.pivot(index="source", columns="target", values=column).astype(float)
+        for column in ("accuracy", by)
+    )
+    n = len(accuracy)
+    if n < 3 or list(accuracy.index) != list(accuracy.columns) or accuracy.count().sum() < n**2 - n:
+        raise ValueError("three languages or more are needed, each a source of every other")
+    values = accuracy.to_numpy()
+    outcomes = _outcomes(values, top, n_random, rng)
+    # how good a source is for the other targets: its mean accuracy less the target's mean
+    centred = values - np.nanmean(values, axis=0)
+    elsewhere = np.nansum(centred, axis=1, keepdims=True) - np.nan_to_num(centred)
+    elsewhere = np.where(np.isnan(values), np.nan, elsewhere / (n - 2))
+    weights = {
+        "selected": _cheapest(score.to_numpy() if lowest else -score.to_numpy()),
+        "constant": _cheapest(-elsewhere),
+        "random": _cheapest(np.where(np.isnan(values), np.nan, 0.0)),
     }
-    table = pd.concat(tables, names=["r of", "model", "task"]).droplevel(3).reset_index()
-    index = ["r of", "task", "model"]
-    order = pd.MultiIndex.from_frame(table[index].drop_duplicates())
-    wide = table.pivot(index=index, columns="given", values=["r", "low", "high"])
-    return wide.swaplevel(axis=1).loc[order, [(of, x) for of in sets for x in ("r", "low", "high")]]
+    permuted = _permuted(weights["selected"], outcomes, n_permutations, rng)
+    tables, summary = [], []
+    for rule, weight in weights.items():
+        brought = {name: (weight * np.nan_to_num(x)).sum(axis=0) for name, x in outcomes.items()}
+        sources = ["+".join(accuracy.index[column > 0]) for column in weight.T]
+        about = {"rule": rule, "target": accuracy.columns, "source": sources}
+        tables.append(pd.DataFrame(about | brought))
+        for measure in CHOICE_MEASURES:
+            of_rule, outcome = brought[measure], outcomes[measure]
+            width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * stats.sem(of_rule)
+            row = {"rule": rule, "measure": measure, "mean": of_rule.mean()}
+            row["chance"] = np.nanmean(outcome, axis=0).mean()
+            if measure == "win_rate":
+                row |= {"low": max(row["mean"] - width, 0), "high": min(row["mean"] + width, 1)}
+            if rule != "random":
+                row["p_value"] = _by_chance(outcome, of_rule.sum())
+            if rule == "selected":
+                as_large = (permuted[measure] >= of_rule.sum() - SLACK).sum()
+                row["p_permutation"] = (1 + as_large) / (1 + n_permutations)
+            summary.append(row)
+    whole = pd.concat(tables, ignore_index=True).astype({"source": "string"})
+    whole["source"] = whole["source"].where(whole["rule"] != "random")
+    return Selection(whole, pd.DataFrame(summary))
 
 
-def drawn_variants(fitted: pd.DataFrame) -> pd.DataFrame:
-    """`pair_regression.variants` as `plots.probes.coefficients` draws them, under the printed."""
-    names = {"model": "source", "term": "predictor", "low": "wide_low", "high": "wide_high"}
-    ours = fitted.rename(columns=names).assign(low=float("nan"), high=float("nan"))
-    ours["row"] = ours["task"] + ", " + ours["variant"]
-    return under_printed(ours, "cross_lingual")
+def _cheapest(cost: np.ndarray) -> np.ndarray:
+    """Equal weights over the rows that have the lowest cost of their column."""
+    chosen = cost <= np.nanmin(cost, axis=0) + SLACK
+    return chosen / chosen.sum(axis=0)
 
 
-def chosen_sources(
-    groups: Groups, *, kinship: bool = False, **options: object
-) -> pair_regressions.Selection:
-    """`selection.choose_sources` of each model and task, by each of three scores (appendix K).
+def _by_chance(outcome: np.ndarray, total: float) -> float:
+    """How often the outcomes of one random source per target sum to `total` or more: exact."""
+    sums, mass = np.zeros(1), np.ones(1)
+    for column in outcome.T:
+        values = column[~np.isnan(column)]
+        longer = np.add.outer(sums, values).ravel()
+        # What rounding tells apart is merged, but kept as it is: rounded sums would drift apart.
+        _, first, index = np.unique(longer.round(9), return_index=True, return_inverse=True)
+        sums = longer[first]
+        mass = np.bincount(index, np.repeat(mass, len(values))) / len(values)
+    return float(min(mass[sums >= total - 1e-6].sum(), 1))
 
-    The rules: "LD" (lowest), "MD" (highest), "bag LD" (lowest in a bag of subwords), "constant" and
-    "random"; if asked for, "kinship" (the nearest: `abx_6_transfer`).
+
+def _outcomes(
+    accuracy: np.ndarray, top: int, n_random: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """What each source would bring each target: sources × targets, NaN on the diagonal."""
+    there = ~np.isnan(accuracy)
+    beats, equals, loses = (
+        compare(accuracy[:, None], accuracy).sum(axis=1)
+        for compare in (np.greater, np.equal, np.less)
+    )
+    equals = equals - 1  # itself
+    counts = np.stack([beats, equals, loses], axis=-1)[there]
+    shares = counts / counts.sum(axis=-1, keepdims=True)
+    drawn = np.full(accuracy.shape, np.nan)
+    drawn[there] = rng.multinomial(n_random, shares) @ [1, 0.5, 0] / n_random
+    rates = loses == 0, loses < top, (beats + equals / 2) / (len(accuracy) - 2)
+    found = dict(zip(CHOICE_MEASURES, (np.where(there, x, np.nan) for x in rates), strict=True))
+    return found | {"win_rate_sampled": drawn}
+
+
+def _permuted(
+    weight: np.ndarray, outcomes: Mapping[str, np.ndarray], n: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Totals of the outcomes if the languages of the score change places, n times."""
+    source, target = np.nonzero(weight)  # mostly one source a target
+    orders = np.stack([rng.permutation(len(weight)) for _ in range(n)])
+    place = np.argsort(orders, axis=1)  # where each language of the score goes
+    moved = place[:, source], place[:, target]
+    return {
+        name: np.nan_to_num(outcomes[name])[moved] @ weight[source, target]
+        for name in CHOICE_MEASURES
+    }
+
+
+#: Rules that choose by a score → whether the lowest is chosen.
+RULES = {"LD": True, "MD": False, "bag LD": True, "kinship": False}
+
+
+def chosen_sources(groups: Groups, tasks: Sequence[str], **options: object) -> Selection:
+    """`choose_sources` of each task and model by each of `RULES` (appendix K).
+
+    The rules in the tables: these, "constant" and "random".
     """
     tables, summaries = [], []
-    scores = ("LD", "MD", "bag LD", *(["kinship"] if kinship else []))
-    for (model, task), rows in groups.items():
-        rows = with_kinship(rows) if kinship else rows
-        for by in scores:
-            lowest = by not in ("MD", "kinship")
-            choice = pair_regressions.choose_sources(rows, by, lowest=lowest, **options)
-            for part, parts in ((choice.table, tables), (choice.summary, summaries)):
+    by_task = sorted(groups.items(), key=lambda group: tasks.index(group[0][1]))
+    for (model, task), rows in by_task:
+        for by, lowest in RULES.items():
+            choice = choose_sources(rows, by, lowest=lowest, **options)
+            for part, whole in ((choice.table, tables), (choice.summary, summaries)):
                 part = part if by == "LD" else part[part["rule"] == "selected"]
                 rule = part["rule"].replace("selected", by)
-                parts.append(part.assign(rule=rule, model=model, task=task))
-    return pair_regressions.Selection(pd.concat(tables), pd.concat(summaries))
+                whole.append(part.assign(rule=rule, model=model, task=task))
+    return Selection(*(pd.concat(parts, ignore_index=True) for parts in (tables, summaries)))
 
 
-def source_table(chosen: pair_regressions.Selection, tasks: Sequence[str]) -> pd.DataFrame:
-    """How the rules do: ``mean`` and ``p`` of each measure, below the chance of it.
+# --- figures --------------------------------------------------------------------------------------
 
-    ``p`` is one-sided, against scores whose languages are permuted ("constant": random sources).
+
+@styled
+def transfer_matrices(
+    table: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> Figure:
+    """Transfer from source (row) to target (column), the best source framed (Figure 14).
+
+    ``table`` has ``source``, ``target``, ``accuracy`` and ``best`` (True for the best other source
+    of a target). A task has one scale about 0, and the languages that it has, by family; ``labels``
+    tells of a task what its colours are, if something else than accuracy above a constant answer.
     """
-    shown = chosen.summary[chosen.summary["rule"] != "random"]
-    shown = shown.assign(p=shown["p_permutation"].fillna(shown["p_value"]))
-    chance = shown.assign(rule="chance", mean=shown["chance"], p=float("nan"))
-    table = pd.concat([chance, shown]).drop_duplicates(["task", "model", "rule", "measure"])
-    keys = ["task", "model", "rule"]
-    wide = table.pivot_table(["mean", "p"], keys, "measure", aggfunc="first", sort=False)
-    return wide.swaplevel(axis=1)[["hit", "top", "win_rate"]].loc[list(tasks)]
+    table = table.assign(itself=table["source"] == table["target"])
+    norms = {t: scale_about(x["accuracy"]) for t, x in parts(table[~table["itself"]], "task")}
+    bars = dict.fromkeys(norms, "accuracy − share of\nthe commonest label") | dict(labels or {})
+    n = max(part["source"].nunique() for _, part in parts(table, "task"))
+    on = heatmap(
+        table, row="source", column="target", value="accuracy", panel=("model", "task"),
+        rows=list(names), across=list(names), own_rows=True, own_columns=True,
+        framed="best", hatched="itself", cell=(2.65 / n, 2.65 / n), edge=(0.7, 1.5), turned=90,
+        bar_by=lambda key: key[1], bar=bars, norm=norms, cmap=ABOUT,
+    )  # fmt: skip
+    itself = Patch(label="the language itself", **HATCHED)
+    return on.done("target", "source", handles=[framed_handle("best source of a target"), itself])
 
 
-def compared_rules(chosen: pair_regressions.Selection, tasks: Sequence[str]) -> pd.DataFrame:
-    """`selection.improvement` of the win rate by the source of lowest LD on the other rules'."""
-    rows = {}
-    for (model, task), table in chosen.table.groupby(["model", "task"], sort=False):
-        rates = table.pivot(index="target", columns="rule", values="win_rate")
-        others = [rule for rule in ("constant", "MD", "bag LD", "kinship") if rule in rates]
-        for rule in others:
-            deltas = (rates["LD"] - rates[rule]).to_numpy()
-            rows[task, model, rule] = pair_regressions.improvement(deltas)
-    table = pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows))
-    return table.rename_axis(["task", "model", "LD against"]).loc[list(tasks)]
+@styled
+def win_rates(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
+    """How often the chosen source beats a random one, a point a target (Figure 16).
 
-
-def win_rates_by_ld(
-    chosen: pair_regressions.Selection, tasks: Sequence[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Win rates of the source of lowest LD: by target, and their summary (`choose_sources`)."""
-    of_ld = (part[part["rule"] == "LD"] for part in (chosen.table, chosen.summary))
-    targets, summary = (
-        part.sort_values("task", key=lambda names: names.map(list(tasks).index), kind="stable")
-        for part in of_ld
-    )
-    return targets, summary[summary["measure"] == "win_rate"]
-
-
-def printed_hits() -> pd.DataFrame:
-    """The printed hits of choosing by LD, beside those by chance: one-sided binomial."""
-    claims = {
-        ("POS", "best"): ("abx_t19", 1),
-        ("POS", "among the best three"): ("abx_t21", 3),
-        ("NER", "best"): ("abx_t20", 1),
-        ("NER", "among the best three"): ("abx_t22", 3),
-    }
-    printed, rows = printed_results(), {}
-    for key, (claim, first) in claims.items():
-        hits, targets = map(int, printed[claim].split("/"))
-        share = first / (targets - 1)
-        rows[key] = printed[claim], targets * share, stats.binom.sf(hits - 1, targets, share)
-    index = pd.MultiIndex.from_tuples(rows, names=["task", "chosen source is"])
-    return pd.DataFrame(rows.values(), index=index, columns=["printed", "by chance", "p"])
+    ``table`` has ``model``, ``task``, ``target`` and ``win_rate``; ``summary`` has ``model``,
+    ``task``, ``mean``, ``low`` and ``high``.
+    """
+    table, summary = (x.assign(item=x["task"] + ", " + x["model"]) for x in (table, summary))
+    table = table.sort_values("win_rate", kind="stable")
+    items = order(summary, "item")
+    tasks = {task: MEASURES[task] for task in order(summary, "task")}
+    on = lanes(table, item="item", value="win_rate", series="task", looks=tasks, items=items,
+               spread=0.3, shift=-0.1, lane=0.12, low="", width=5, alpha=0.6)  # fmt: skip
+    lanes(summary, item="item", value="mean", items=items, on=on, shift=0.32, capsize=3,
+          looks={None: look("black", "o")}, labels={None: "mean, with interval"})  # fmt: skip
+    across(on, CHANCE)
+    return on.done("share of random sources that the chosen one beats", handles=[chance_line()])

@@ -1,4 +1,4 @@
-"""What the notebooks of MEXA compute of estimation: scores against a task in other languages.
+"""Scores of MEXA against a task in other languages (Figure 1, Tables 1, 2, 5 and 6).
 
 Correlations and regressions are over languages, of one model and task each.
 """
@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from shared.mexa_tables import cover, language_tags, pooled_table, training_history
+from shared.mexa_tables import cover, language_tags, training_history
 from xlx.experiment import topics
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, middle_layers, score_bags
-from xlx.experiment.topics import bands, expected, line
 from xlx.measures import regressions, statistics
+from xlx.plots.panels import across, number, order, parts
+from xlx.plots.primitives import curves, lanes, scatter
+from xlx.plots.style import BLUE, MEASURES, NAMES, VERMILION, ZERO, handle, look, looks, styled
 from xlx.results import paths
 from xlx.subjects import identity
 from xlx.subjects.identity import series_name
-from xlx.text import downstream, parallel
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
 
@@ -34,7 +36,7 @@ MEASURE_TITLES = {
     "rsa_pearson": "RSA (Pearson)",
 }  # fmt: skip
 #: Poolings of subwords and layers as the paper's tables write them.
-_PRINTED = {"weighted_mean": "weighted average", "last": "last token", "mean": "Mean", "max": "Max"}
+PRINTED = {"weighted_mean": "weighted average", "last": "last token", "mean": "Mean", "max": "Max"}
 
 
 def topic_tasks(
@@ -55,59 +57,7 @@ def topic_tasks(
     return pd.concat(tasks, ignore_index=True), pd.DataFrame(known).T.rename_axis(["task", "model"])
 
 
-def of_series(tasks: pd.DataFrame, models: Sequence[str], pivot: str) -> pd.DataFrame:
-    """The scores of these models, under the names that tables of coverage have."""
-    names = [series_name(identity.identify(name)) for name in models]
-    return downstream.of_models(tasks, names, pivot)
-
-
-def task_summary(tasks: pd.DataFrame, pivot: str, n_choices: Mapping[str, int]) -> pd.DataFrame:
-    """Scores in the pivot and in the others, and a guess among the choices; by task and model."""
-    english = tasks[tasks["language"] == pivot].set_index(["task", "model"])["score"]
-    others = tasks[tasks["language"] != pivot].groupby(["task", "model"], sort=False)["score"]
-    table = pd.DataFrame(
-        {pivot: english, "others, mean": others.mean(), "lowest": others.min(),
-         "highest": others.max()}
-    ).reindex(english.index)  # fmt: skip
-    return table.assign(guess=[1 / n_choices.get(task, 4) for task, _ in table.index])
-
-
-# --- scores and correlations ----------------------------------------------------------------------
-
-
-def pooled_scores(by_text: Mapping[str, Sequence[Coverage]]) -> pd.DataFrame:
-    """Scores pooled over layers by their mean and maximum, with the name of the text."""
-    tables = [pooled_table(covered).assign(text=text) for text, covered in by_text.items()]
-    return pd.concat(tables, ignore_index=True)
-
-
-def interval_text(table: pd.DataFrame, digits: int = 2, sign: str = "+") -> list[str]:
-    """``r`` with ``low`` and ``high`` for display."""
-    return [
-        f"{r:{sign}.{digits}f} ({low:{sign}.{digits}f} to {high:{sign}.{digits}f})"
-        for r, low, high in table[["r", "low", "high"]].to_numpy()
-    ]
-
-
-def correlation_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Correlations by setting and model with intervals, and the average over models (Table 5)."""
-    text = correlations.assign(r=interval_text(correlations))
-    table = text.pivot(index=POOLED, columns="model", values="r")
-    table["average"] = correlations.groupby(POOLED)["r"].mean().map("{:+.2f}".format)
-    order = correlations.drop_duplicates(POOLED)[POOLED].sort_values(POOLED[:2])
-    return table.loc[pd.MultiIndex.from_frame(order), [*correlations["model"].unique(), "average"]]
-
-
-def beside_table_2(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Averages over models beside those that the paper prints (Tables 2 and 5)."""
-    printed = pd.read_csv(paths.PUBLISHED / "mexa" / "table5_correlations_per_model.csv")
-    keys = ["parallel_data", "embedding", "layer_pooling"]
-    printed = printed[printed["model"] == "AVG"].pivot_table(
-        index=keys, columns="task", values="value", sort=False
-    )
-    ours = correlations.replace(_PRINTED).groupby(["text", "pooling", "layers", "task"])["r"]
-    ours = ours.mean().unstack().rename_axis(index=keys)
-    return pd.concat({"printed": printed, "here": ours.reindex(printed.index).round(4)}, axis=1)
+# --- what else predicts the task ------------------------------------------------------------------
 
 
 def without_states(
@@ -122,28 +72,13 @@ def without_states(
     counts = counts.groupby("language")["characters"].sum()
     tables = []
     for name in models:
-        bag = score_bags(name, text, pivot, max_length=max_length).pooled()
+        table = score_bags(name, text, pivot, max_length=max_length).pooled()
+        table = table[["language", "mu"]].rename(columns={"mu": "bag"})
         pieces = mean_subwords(name, text)
-        tables.append(
-            bag[["language"]].assign(
-                model=series_name(identity.identify(name)),
-                bag=bag["mu"],
-                subwords=bag["language"].map(pieces) / pieces[pivot],
-                characters=np.log1p(bag["language"].map(counts).fillna(0)),
-            )
-        )
+        table["subwords"] = table["language"].map(pieces) / pieces[pivot]
+        table["characters"] = np.log1p(table["language"].map(counts).fillna(0))
+        tables.append(table.assign(model=series_name(identity.identify(name))))
     return pd.concat(tables)
-
-
-def rival_correlations(rivals: pd.DataFrame, **options: int) -> pd.DataFrame:
-    """Correlation of each of the `RIVALS` with the task, with its interval, as text."""
-    keys, columns = ["task", "model"], {}
-    for name in RIVALS:
-        table = statistics.correlations(
-            rivals, keys, name, "score", languages=("language",), **options
-        )
-        columns[name] = pd.Series(interval_text(table), pd.MultiIndex.from_frame(table[keys]))
-    return pd.DataFrame(columns)
 
 
 def added_by_mexa(scores: pd.DataFrame, rivals: pd.DataFrame) -> pd.DataFrame:
@@ -162,14 +97,6 @@ def added_by_mexa(scores: pd.DataFrame, rivals: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*POOLED, "model", "per 0.1", "p", "VIF"])
 
 
-def significant(adds: pd.DataFrame, p: float = 0.05) -> pd.DataFrame:
-    """How many regressions have p below 0.05, how many would by chance, in how many MEXA adds."""
-    adds = adds.assign(low=adds["p"] < p, adds=(adds["p"] < p) & (adds["per 0.1"] > 0))
-    groups = adds.groupby(["task", "text"], sort=False)
-    table = groups.agg(**{"p < 0.05": ("low", "sum"), "MEXA adds": ("adds", "sum")})
-    return table.assign(of=groups.size(), **{"by chance": p * groups.size()})
-
-
 # --- other measures (5.3) -------------------------------------------------------------------------
 
 
@@ -178,50 +105,61 @@ def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
     tables = []
     for coverage in covered:
         scores = coverage.scores.table().rename(columns={"mu": "value"}).assign(measure="MEXA")
-        table = pd.concat([scores, coverage.measures])[["language", "layer", "measure", "value"]]
+        table = pd.concat([scores, coverage.measures])
         table = table[table["layer"].isin(middle_layers(len(coverage.scores.layers) - 1))]
         means = table.groupby(["measure", "language"], sort=False, as_index=False)["value"].mean()
         tables.append(coverage.named(means))
     return pd.concat(tables, ignore_index=True)
 
 
-def cosine_correlations(measures: pd.DataFrame, **options: int) -> pd.DataFrame:
-    """Correlation of the cosine of translations and that of other sentences over languages."""
-    keys = ["model", "pooling"]
-    wide = measures.pivot(index=[*keys, "language"], columns="measure", values="value")
-    table = statistics.correlations(
-        wide.reset_index(), keys, "parallel_cosine", "other_cosine", languages=("language",),
-        **options,
-    )  # fmt: skip
-    return table.assign(r=interval_text(table, 3, "")).set_index(keys)[["r"]]
+@styled
+def correlations(table: pd.DataFrame, *, xlabel: str) -> Figure:
+    """Correlations with their intervals, a row a measure, a colour and a marker a model.
+
+    ``table`` has ``model``, ``measure``, ``r``, ``low`` and ``high``; the measure with the largest
+    of them stands above.
+    """
+    table = table.sort_values("r", ascending=False, kind="stable")
+    on = lanes(table, item="measure", value="r", series="model",
+               looks=looks(sorted(order(table, "model"))), width=5, lane=0.085)  # fmt: skip
+    across(on, 0, **ZERO | {"linestyle": "-"})
+    return on.done(xlabel)
 
 
-def cosine_points(measures: pd.DataFrame, tasks: pd.DataFrame, pooling: str) -> pd.DataFrame:
-    """Both cosines and the task of each language and model, for `plots.mexa.cosines`."""
-    rows = measures[measures["pooling"] == pooling]
-    wide = rows.pivot(index=["model", "language"], columns="measure", values="value").reset_index()
-    wide = wide.rename(columns={"parallel_cosine": "parallel", "other_cosine": "other"})
-    scores = tasks[["model", "language", "score"]]
-    return wide.merge(scores, on=["model", "language"], how="left")
+@styled
+def cosines(table: pd.DataFrame) -> Figure:
+    """How much closer translations are than other sentences, against the task (section 5.3).
+
+    ``table`` has ``model``, ``language``, ``parallel_cosine`` and ``other_cosine`` (means, with the
+    pivot's sentences) and ``score`` (of a task; a language without one is left out). Below 0
+    translations are further apart than other sentences. The languages at the ends are named.
+    """
+    table = table.dropna(subset="score").reset_index(drop=True)
+    table["closer"] = table["parallel_cosine"] - table["other_cosine"]
+    ends = table.groupby("model")["closer"].agg(["idxmin", "idxmax"]).to_numpy()
+    table["written"] = table["language"].where(table.index.isin(ends.ravel()), "")
+    on = scatter(table, x="score", y="closer", panel="model", written="written", width=2.2,
+                 looks={None: look(BLUE, "o")}, labels={None: "a language"})  # fmt: skip
+    across(on, y=0, **ZERO | {"linestyle": "-"})
+    return on.done("task score", "mean cosine of translations\n− of other sentences")
 
 
 # --- from alignment to a score (5.2) --------------------------------------------------------------
 
 
 def adjusted_scores(scores: pd.DataFrame, summary: pd.DataFrame, pivot: str) -> pd.DataFrame:
-    """The adjusted score of each language beside the task's, with intervals of both.
+    """The adjusted score of each language (``expected``) beside the task's, with its interval.
 
-    ``scores`` are of one pooling and text; ``written`` names the three furthest of a panel.
+    ``scores`` are of one pooling and text; ``written`` names the three highest of a panel.
     """
     table = scores.join(summary[pivot].rename("english"), on=["task", "model"])
     order = list(summary.index.unique("task"))
     table = table.sort_values("task", key=lambda task: task.map(order.index), kind="stable")
-    for name, column in (("expected", "mu"), ("mu_low", "low"), ("mu_high", "high")):
-        table[name] = expected(table[column], table["english"])
     width = statistics.half_width(table["stderr"].to_numpy(float))
     table = table.assign(
-        score_low=table["score"] - width,
-        score_high=table["score"] + width,
+        expected=topics.expected(table["mu"], table["english"]),
+        low=table["score"] - width,
+        high=table["score"] + width,
         panel=table["model"] + ": " + table["task"],
     )
     far = table.groupby("panel")["expected"].rank(ascending=False) <= 3
@@ -235,36 +173,62 @@ def estimate_lines(
 
     Drawn are the fitted line (not of fewer than three languages), the ideal one and chance.
     """
-    drawn, rows = [], []
-    for (task, model, panel), part in table.groupby(["task", "model", "panel"], sort=False):
-        share = 1 / n_choices.get(task, 4)
+    drawn, rows = [], {}
+    for panel, part in parts(table, "panel"):
+        task, model = part[["task", "model"]].iloc[0]
+        k = n_choices.get(task, 4)
         if len(part) > 2 and part[["expected", "score"]].nunique().min() > 1:
-            fit = line(part, n_choices=n_choices.get(task, 4), **options)
-            rows.append((task, model, fit.slope, fit.intercept, fit.error, fit.ideal_slope,
-                         fit.ideal_intercept, fit.ideal_error))  # fmt: skip
+            fit = topics.line(part, n_choices=k, **options)
+            rows[task, model] = {
+                "slope": fit.slope, "intercept": fit.intercept, "error": fit.error,
+                "ideal slope": fit.ideal_slope, "ideal intercept": fit.ideal_intercept,
+                "ideal error": fit.ideal_error,
+            }  # fmt: skip
             fitted = regressions.fitted_line(part, "expected", "score")
             drawn.append(fitted.assign(kind="fitted", panel=panel))
         ends = pd.DataFrame({"x": [0, part["expected"].max()], "panel": panel})
-        drawn.append(ends.assign(kind="ideal", y=share + (1 - share) * ends["x"]))
-        drawn.append(ends.assign(kind="chance", y=share))
-    columns = ["slope", "intercept", "error", "ideal slope", "ideal intercept", "ideal error"]
-    fits = pd.DataFrame(rows, columns=["task", "model", *columns]).set_index(["task", "model"])
-    drawn = pd.concat(drawn).reindex(columns=["panel", "kind", "x", "y", "low", "high"])
-    return drawn, fits
+        drawn.append(ends.assign(kind="ideal", y=1 / k + (1 - 1 / k) * ends["x"]))
+        drawn.append(ends.assign(kind="chance", y=1 / k))
+    index = pd.MultiIndex.from_tuples(list(rows), names=["task", "model"])
+    return pd.concat(drawn), pd.DataFrame(rows.values(), index)
+
+
+@styled
+def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figure:
+    """Scores of a task against those that MEXA leads to expect, a point a language (Figure 1).
+
+    ``table`` is of `adjusted_scores`; one bar shows a typical interval. ``lines`` has ``panel``,
+    ``kind`` ("fitted", "ideal", "chance"), ``x``, ``y``, ``low``, ``high`` (missing where a line
+    has no band). Scores are shares in [0, 1], and panels have one scale.
+    """
+    n_models = max(len(order(part, "panel")) for _, part in parts(table, "task"))
+    on = scatter(table, x="expected", y="score", panel="panel", written="written", size=8,
+                 looks={None: look(BLUE, "o")}, labels={None: "a language"}, width=2.3,
+                 height=2.2, columns=n_models if n_models in (3, 5) else 4)  # fmt: skip
+    curves(lines, x="x", value="y", series="kind", panel="panel", on=on,
+           looks={"fitted": look(VERMILION, ""), "ideal": look("0.2", "", "--"),
+                  "chance": look("0.4", "", (0, (1, 2)))},
+           labels={"fitted": "fitted line, with interval", "ideal": "ideal line",
+                   "chance": "guessing"})  # fmt: skip
+    reach = table["score"].max() - min(table["score"].min(), 0)
+    for axes, rows in on.each(table):
+        half = (rows["high"] - rows["low"]).median() / 2
+        if half > 0:
+            axes.errorbar([0.95], [half + 0.03 * reach], yerr=half, color="0.35", capsize=2,
+                          linewidth=1, transform=axes.get_yaxis_transform())  # fmt: skip
+    typical = handle("typical interval of a score", look("0.35", "|"), markersize=9)
+    return on.done(xlabel, "score of the task", handles=[typical])
 
 
 def bands_beside_print(scores: pd.DataFrame, english: pd.Series, corpus: str) -> pd.DataFrame:
     """How many languages have an adjusted score in each band: here, and of them in Table 6."""
-    ours = scores.assign(score=expected(scores["mu"], scores["model"].map(english)))
-    table_6 = pd.read_csv(paths.PUBLISHED / "mexa" / "table6_flores203_adjusted_mexa.csv")
-    labels = table_6["label"].replace({"swl_Latn": "swh_Latn"})
+    ours = scores.assign(value=topics.expected(scores["mu"], scores["model"].map(english)))
+    printed = pd.read_csv(paths.PUBLISHED / "mexa" / "table6_flores203_adjusted_mexa.csv")
+    labels = printed["label"].replace({"swl_Latn": "swh_Latn"})
     here = scores["language"].map(language_tags(corpus))
-    printed = table_6[(table_6["model"] != "AVG") & labels.isin(here)]
-    printed = printed.rename(columns={"value": "score"}).assign(
-        model=printed["model"] + ", printed"
-    )
-    table = pd.concat([ours, printed])
-    table["band"] = bands(table["score"])
+    printed = printed[(printed["model"] != "AVG") & labels.isin(here)]
+    table = pd.concat([ours, printed.assign(model=printed["model"] + ", printed")])
+    table["band"] = topics.bands(table["value"])
     return table.groupby(["model", "band"], observed=False, sort=False).size().unstack()
 
 
@@ -272,26 +236,22 @@ def bands_beside_print(scores: pd.DataFrame, english: pd.Series, corpus: str) ->
 
 
 def verse_pairs(
-    models: Mapping[str, Sequence[str]],
-    texts: Sequence[ParallelCorpus],
-    pivot: str,
-    max_length: int | None,
+    models: Mapping[str, Sequence[str]], texts: Sequence[ParallelCorpus], pivot: str, **options: int
 ) -> list[tuple[str, Coverage, Coverage]]:
     """Coverage of the verses read and of those held out, of each model (→ its poolings).
 
-    The last checkpoint ("") and, of a series that has one, step 0 (", untrained").
+    Before it the model's name, with ", untrained" at step 0 of a series that has one.
     """
-    pairs, options = [], {"states": ["raw"], "alternatives": False}
+    options |= {"states": ["raw"], "alternatives": False}
+    pairs = []
     for name, poolings in models.items():
         history = training_history(name)
         ends = {"": history[-1] if history else name}
         if len(history) > 1 and not history[0].step:
             ends[", untrained"] = history[0]
         for when, checkpoint in ends.items():
-            both = (
-                cover([checkpoint], text, pivot, poolings, max_length, **options) for text in texts
-            )
-            pairs += [(when, read, held_out) for read, held_out in zip(*both, strict=True)]
+            both = [cover([checkpoint], text, pivot, poolings, **options) for text in texts]
+            pairs += [(x.model + when, x, held_out) for x, held_out in zip(*both, strict=True)]
     return pairs
 
 
@@ -303,8 +263,8 @@ def verse_differences(
     The interval is over verses, by the jackknife; all languages share them.
     """
     dots, rows = [], []
-    for when, read, held_out in pairs:
-        about = {"model": read.model + when, "pooling": read.pooling}
+    for model, read, held_out in pairs:
+        about = {"model": model, "pooling": read.pooling}
         difference = held_out.scores.mu.mean(axis=0) - read.scores.mu.mean(axis=0)
         table = pd.DataFrame({"language": read.scores.languages, "difference": difference})
         dots.append(table.assign(**about))
@@ -319,16 +279,30 @@ def verse_differences(
     return pd.concat(dots), pd.DataFrame(rows)
 
 
-def parallel_verses(
-    names: Sequence[str],
-    n: int,
-    seed: int,
-    languages: Sequence[str],
-    compared: Sequence[str] | None,
-) -> tuple[ParallelCorpus, list[ParallelCorpus]]:
-    """The verses read in these languages; and these and as many held out in those ``compared``."""
-    read = parallel.load(names[0], drop_duplicates=True)
-    read = read.select([code for code in read.languages if code in languages]).take(n, seed)
-    held_out = parallel.load(names[1], read.languages, drop_duplicates=True).take(n, seed)
-    codes = [code for code in read.languages if compared is None or code in compared]
-    return read, [read.select(codes), held_out.select(codes)]
+@styled
+def seen_unseen(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
+    """Difference of scores on verses out of pretraining and in it, a point a language.
+
+    Tables of `verse_differences`; the poolings of a model share its space, and the means are drawn
+    in black below the points. The scale is linear to ±0.02, then logarithmic.
+    """
+    table, summary = (
+        rows.assign(
+            item=rows["model"] + ", " + rows["pooling"].map(lambda way: NAMES[way].split(" ")[0])
+        )
+        for rows in (table, summary)
+    )
+    items = order(summary, "item")
+    on = lanes(table, item="item", items=items, value="difference", series="pooling", low="",
+               looks=MEASURES, labels=NAMES, shift=-0.12, spread=0.35, alpha=0.6, lane=0.06,
+               width=5)  # fmt: skip
+    lanes(summary, item="item", items=items, value="mean", on=on, shift=0.32, capsize=3,
+          looks={None: look("black", "o")}, labels={None: "mean, with interval"})  # fmt: skip
+    across(on, 0, **ZERO | {"linestyle": "-"})
+    (axes,) = on.axes.values()
+    most = max(0.02, table["difference"].abs().max() * 1.2)
+    ticks = [tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if tick <= most]
+    axes.set_xscale("symlog", linthresh=0.02)
+    shown = [-tick for tick in ticks[::-1]] + [0, *ticks]
+    axes.set_xticks(shown, [number(tick) for tick in shown])
+    return on.done("MEXA on held-out verses − on verses in pretraining (share of hits)")

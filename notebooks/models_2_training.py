@@ -29,9 +29,9 @@ sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-lon
 
 from family.batches import Batch
 from family.objectives import contrastive_loss
+from shared import abx_figures
 from xlx.plots.panels import across
-from xlx.plots.primitives import curves
-from xlx.plots.style import CHANCE, GUESSING, MEASURES, NAMES, handle, styled
+from xlx.plots.style import handle, styled
 from xlx.report.callbacks import Lens
 from xlx.results import checks, work
 from xlx.results.executors import one_thread
@@ -87,7 +87,11 @@ def aligned_course(recipe: CourseRecipe) -> pd.DataFrame:
     ``measured``, the same with ``tried_`` in front on the other, and, of the whole run,
     ``seconds`` and those that one lens has taken of them, ``lens_seconds``.
     """
-    texts = {name: _slice(getattr(recipe, name), recipe) for name in ("measured", "tried")}
+    texts = {}
+    for name in ("measured", "tried"):
+        codes = list(recipe.languages)
+        text = parallel.load(getattr(recipe, name), codes, drop_duplicates=True)
+        texts[name] = text.take(min(recipe.n_positions, len(text)), recipe.seed)
     about = {
         "recipe": {**asdict(recipe), "languages": list(recipe.languages)},
         "model": identity.fingerprint(recipe.model),
@@ -104,35 +108,16 @@ def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
     ``lost``: the best score at any checkpoint less that at the chosen one. Of several equal ones
     the first.
     """
-    rows = {}
-    for rule, (column, least) in CHOICES.items():
-        at = table[column].idxmin() if least else table[column].idxmax()
-        reached = table.loc[at, score]
-        rows[rule] = {"step": table.loc[at, "step"], "score": reached,
-                      "lost": table[score].max() - reached}  # fmt: skip
-    return pd.DataFrame(rows).T.astype({"step": int}).rename_axis("chosen by")
-
-
-def curves_of(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """A course in rows of ``text``, ``task``, ``step`` and ``score``.
-
-    ``names``: beginning of a column → what the text is called.
-    """
-    tasks = {"ld": "LD", "md": "MD", "md_like_length": "MD, like length"}
-    rows = [
-        table[["step"]].assign(text=text, task=task, score=table[f"{start}{short}"])
-        for start, text in names.items()
-        for short, task in tasks.items()
-    ]
-    return pd.concat(rows, ignore_index=True)
+    chosen = {
+        rule: table.loc[table[column].idxmin() if least else table[column].idxmax()]
+        for rule, (column, least) in CHOICES.items()
+    }
+    found = pd.DataFrame(chosen).T.rename_axis("chosen by")
+    lost = (table[score].max() - found[score]).astype(float)
+    return pd.DataFrame({"step": found["step"].astype(int), "score": found[score], "lost": lost})
 
 
 # --- a run ----------------------------------------------------------------------------------------
-
-
-def _slice(name: str, recipe: CourseRecipe) -> ParallelCorpus:
-    text = parallel.load(name, list(recipe.languages), drop_duplicates=True)
-    return text.take(min(recipe.n_positions, len(text)), recipe.seed)
 
 
 def translations(recipe: CourseRecipe) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -236,11 +221,9 @@ def training_course(table: pd.DataFrame, chosen: int | None = None) -> Figure:
 
     ``table`` has ``text``, ``task``, ``step`` and ``score``; ``chosen`` is a step to be marked.
     """
-    tasks = {task: MEASURES[task] for task in dict.fromkeys(table["task"])}
-    on = curves(table, x="step", value="score", series="task", panel="text", looks=tasks,
-                labels=NAMES, width=3.9, height=2.5)  # fmt: skip
-    across(on, y=CHANCE)
-    told = [handle("chance", GUESSING | {"marker": ""}, line=True)]
+    tasks = list(dict.fromkeys(table["task"]))
+    on = abx_figures.scored(table, "step", tasks, panel="text", width=3.9, height=2.5)
+    told = abx_figures.with_lines(on)
     if chosen is not None:
         across(on, chosen, **_CHOSEN)
         told.append(handle("chosen checkpoint", _CHOSEN | {"marker": ""}, line=True))

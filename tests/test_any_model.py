@@ -30,27 +30,14 @@ CASES = [
     if path.stem.startswith(NAMED)
 ]
 SMALL = {
-    "languages": ["de", "en", "fi", "fr", "ja", "nl"],
-    "n_sentences": 40,
-    "n_triplets": 200,
-    "n_runs": 2,
-    "n_pairs": 6,
-    "n_resamples": 20,
-    "tasks": ["POS", "NER"],
-    "n_train": {"POS": 100, "NER": 100},
-    "n_validation": {"POS": 50, "NER": 50},
-    "n_test": {"POS": 100, "NER": 100},
-    "n_seeds": 2,
-    "context_languages": ["en", "fi"],
-    "n_permutations": 99,
-    "fewest_languages": 3,
-    "course_size": 60,
-    "retest_size": 40,
-    "xnli_size": 12,
-    "few": None,
+    "languages": ["de", "en", "fi", "fr", "ja", "nl"], "n_sentences": 40, "n_triplets": 200,
+    "n_runs": 2, "n_pairs": 6, "n_resamples": 20, "tasks": ["POS", "NER"],
+    "n_train": {"POS": 100, "NER": 100}, "n_validation": {"POS": 50, "NER": 50},
+    "n_test": {"POS": 100, "NER": 100}, "n_seeds": 2, "context_languages": ["en", "fi"],
+    "n_permutations": 99, "fewest_languages": 3, "course_size": 60, "retest_size": 40,
+    "xnli_size": 12, "few": None, "n_untrained": 20,
     "public": ["mini-xlm"],  # here without weights: a member in its place
-    "n_untrained": 20,
-}
+}  # fmt: skip
 #: Fine-tuning of next to nothing.
 FINETUNING = {
     "n_train": {"PI": 12}, "n_test": {"PI": 6}, "batch_size": 6,

@@ -17,7 +17,7 @@ from transformers import (
 from xlx.experiment.abx_scores import length_matched
 from xlx.measures import abx, mexa
 from xlx.report.callbacks import TASKS, Lens
-from xlx.subjects import identity, loading, states
+from xlx.subjects import identity, loading
 from xlx.subjects.states import embed_corpus
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -58,8 +58,8 @@ def trained(kind: str, corpus: ParallelCorpus, folder: Path, **options: object) 
     return trainer
 
 
-def saved_states(folder: Path, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
-    return states.embed_corpus(loading.load(folder, device="cpu"), corpus).states
+def saved_states(folder: Path, corpus: ParallelCorpus, **options: str) -> dict[str, np.ndarray]:
+    return embed_corpus(loading.load(folder, device="cpu"), corpus, **options).states
 
 
 def test_an_encoder_is_measured_at_every_evaluation(corpus: ParallelCorpus, tmp_path: Path) -> None:
@@ -90,11 +90,7 @@ def test_a_decoder_is_measured_by_mexa_and_not_at_every_evaluation(
     trainer = trained("mini-llama", corpus, tmp_path, every=2, pooling="weighted_mean")
     (row,) = trainer.lens.history.to_dict("records")
     assert row["step"] == EVERY
-    states = embed_corpus(
-        loading.load(tmp_path / f"checkpoint-{EVERY}", device="cpu"),
-        corpus,
-        pooling="weighted_mean",
-    ).states
+    states = saved_states(tmp_path / f"checkpoint-{EVERY}", corpus, pooling="weighted_mean")
     mu = mexa.scores(states).mu
     assert row["lens_mexa"] == pytest.approx(mu.mean(), abs=0.02)
     assert row["lens_mexa_de"] == pytest.approx(mu[:, 0].mean(), abs=0.02)

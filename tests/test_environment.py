@@ -1,11 +1,9 @@
 """pyproject.toml, requirements.lock and environment.yml agree; make says clearly what is wrong."""
 
-import importlib.metadata
 import json
 import os
 import re
 import subprocess
-import sys
 import time
 import tomllib
 from pathlib import Path
@@ -13,11 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
-import xlx
 from xlx.results.paths import NOTEBOOKS, ROOT
 
 # conda-forge's name → the name in the lock, where they differ
@@ -76,23 +71,6 @@ def test_lock_satisfies_pyproject() -> None:
     assert not wrong, f"{'; '.join(wrong)}: run `make lock`"
 
 
-def test_installed_environment_is_the_locked_one() -> None:
-    if Path(sys.prefix).resolve() != (ROOT / ".venv").resolve():
-        pytest.skip("this is not the environment that make sets up (.venv)")
-    wrong = []
-    for requirement in LOCK:
-        if requirement.marker and not requirement.marker.evaluate():
-            continue
-        try:
-            installed = Version(importlib.metadata.version(requirement.name)).public
-        except importlib.metadata.PackageNotFoundError:
-            wrong.append(f"{requirement} is not installed")
-            continue
-        if not requirement.specifier.contains(installed):
-            wrong.append(f"{requirement}, but {installed} is installed")
-    assert not wrong, "the environment is not that of requirements.lock: " + "; ".join(wrong)
-
-
 def test_conda_environment_has_the_versions_of_the_lock_and_xlx_itself() -> None:
     named = set()
     for spec in [s for s in CONDA["dependencies"] if isinstance(s, str)]:
@@ -108,49 +86,12 @@ def test_conda_environment_has_the_versions_of_the_lock_and_xlx_itself() -> None
     assert by_pip == ["--editable ."]
 
 
-def test_python_versions_agree() -> None:
-    (spec,) = [
-        s.removeprefix("python")
-        for s in CONDA["dependencies"]
-        if isinstance(s, str) and re.match(r"python\b", s)
-    ]
-    assert SpecifierSet(spec) == SpecifierSet(PROJECT["requires-python"])
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    major, minor = spec.removeprefix(">=").split(".")
-    assert f"v >= ({major}, {minor})" in makefile
-
-
-def test_citation_names_the_version_and_licence() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["version"] == xlx.__version__
-    assert citation["license"] == PROJECT["license"] == "MIT"
-    assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT License")
-
-
-def test_references_are_whole_and_named_once() -> None:
-    text = (ROOT / "references.bib").read_text(encoding="utf-8")
-    entries = re.split(r"^@", text, flags=re.MULTILINE)[1:]
-    keys = [re.match(r"\w+\{([^,\s]+),", entry)[1] for entry in entries]
-    assert len(keys) == len(set(keys)) >= 11
-    for key, entry in zip(keys, entries, strict=True):
-        for field in ("title", "author", "year"):
-            assert re.search(rf"^  {field}\s*= \{{.+\}},$", entry, re.MULTILINE), (key, field)
-        assert entry.count("{") == entry.count("}"), key
-
-
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     """Run the Makefile in a folder; these calls stop before anything is set up or run."""
     # `make test` hands its own options down to every make below it; these calls are not part of it.
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     command = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), *arguments]
     return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True)
-
-
-def test_make_alone_prints_the_targets() -> None:
-    said = make(ROOT).stdout
-    for target in ("figures", "test", "results", "reproduce", "lab", "pretrain", "bench"):
-        assert f"make {target} " in said
 
 
 @pytest.mark.parametrize(
@@ -183,14 +124,11 @@ ALL_THREE = ["abx-1-a", "abx-2-b", "mexa-1-c"]
         ([], []),
         (["notebooks/abx-2-b.ipynb"], ["abx-2-b"]),
         (["notebooks/profiles/mini.yaml"], ALL_THREE),
-        (["notebooks/profiles/paper.yaml"], []),
         (["xlx/abx/scores.py"], ["abx-1-a", "abx-2-b"]),
         (["xlx/plots/mexa.py"], ["mexa-1-c"]),
         (["xlx/models/hits.py"], ["abx-2-b", "mexa-1-c"]),  # which abx-2-b reaches through another
-        (["xlx/models/__init__.py"], ["abx-2-b", "mexa-1-c"]),
         (["xlx/models/other.py"], []),  # nobody asks the face
         (["notebooks/mexa_1_c.py"], ["mexa-1-c"]),
-        (["notebooks/shared/tables.py"], ["mexa-1-c"]),
         (["data/results/mexa/kind.parquet"], ["mexa-1-c"]),
         (["data/wmt24pp/en.txt"], ALL_THREE),
         (["requirements.lock"], ALL_THREE),
@@ -243,23 +181,3 @@ def test_make_reruns_what_depends_on_a_change(
 def notebook(*cells: str) -> str:
     """A notebook of code cells."""
     return json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]})
-
-
-def test_make_refuses_an_old_python_in_one_sentence(tmp_path: Path) -> None:
-    # The check runs under the interpreter it judges, so a stand-in changes the version it reports.
-    old = tmp_path / "python3"
-    said = "import sys; sys.version_info = (3, 9, 2); exec(sys.argv[1])"
-    old.write_text(f'#!/bin/sh\nexec python3 -c "{said}" "$2"\n')
-    old.chmod(0o755)
-    for name in ("requirements.lock", "pyproject.toml"):
-        (tmp_path / name).touch()
-    result = make(tmp_path, f"PYTHON={old}", "lint")
-    assert result.returncode != 0
-    assert re.search("needs Python 3.11 or newer.* is 3.9", result.stderr.splitlines()[0])
-    assert not (tmp_path / ".venv").exists()
-
-
-def test_ci_calls_the_test_command() -> None:
-    script = ROOT / ".ci" / "run"
-    assert script.stat().st_mode & 0o111
-    assert script.read_text(encoding="utf-8").rstrip().endswith("exec make test")

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import numpy as np
 import pandas as pd
 import torch
 from safetensors.torch import load_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from family import pretraining, vocabulary
 from family.recipes import RECIPES, MemberRecipe, describe
+from family.training_text import PretrainingText
 from xlx.text import pretraining_text
-from xlx.text.pretraining_text import LinesById, PretrainingText
+from xlx.text.pretraining_text import LinesById
 
 WORDS = {
     "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],
@@ -49,7 +52,7 @@ def recipe(member: str = "mini-infoxlm", **changes: object) -> MemberRecipe:
     """A member's recipe at a size for tests."""
     of_member = RECIPES[member]
     small = {
-        "vocabulary": 100 if of_member.architecture == "bert" else 400,
+        "vocabulary": 95 if of_member.architecture == "bert" else 400,
         "layers": 2,
         "hidden_size": 16,
         "heads": 2,
@@ -70,11 +73,28 @@ def recipe(member: str = "mini-infoxlm", **changes: object) -> MemberRecipe:
     return replace(of_member, **(small | changes))
 
 
+def word_pieces(text: Mapping[str, list[str]]) -> Tokenizer:
+    """BERT's tokenizer of single characters and whole words; the last id is the mask."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    cased = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), cased])
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    lines = [tokenizer.normalizer.normalize_str(line) for of in text.values() for line in of]
+    words = {word for line in lines for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(line)}
+    letters, (*first, mask) = sorted(set("".join(words))), vocabulary.BERT_TOKENS
+    pieces = [*first, *letters, *(f"##{letter}" for letter in letters), *sorted(words)]
+    numbers = {piece: number for number, piece in enumerate(dict.fromkeys([*pieces, mask]))}
+    tokenizer.model = models.WordPiece(numbers, unk_token="[UNK]")
+    tokenizer.add_special_tokens(list(vocabulary.BERT_TOKENS))
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 0))
+    return tokenizer
+
+
 @functools.cache
 def prepared(architecture: str) -> pretraining.Prepared:
     """Vocabulary, text and held-out lines, as `pretraining.prepare` gives them."""
-    size = 100 if architecture == "bert" else 400
-    tokenizer = vocabulary.TRAINERS[architecture](lines(), size)
+    bert = architecture == "bert"
+    tokenizer = word_pieces(lines()) if bert else vocabulary.train_bpe(lines(), 400)
     held = pretraining_text.by_language({"ntrex": text(10, seed=1)["ntrex"]})
     return tokenizer, PretrainingText.encode(tokenizer, text()), held
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from making import sha256, write_archive, write_table
 
-from xlx.text import origins, parallel
+from xlx.text import parallel
 
 #: Sentences taken, from the first on (MEXA, section 4.1).
 N = 100
@@ -39,8 +39,8 @@ def main() -> None:
     folder = parser.parse_args().folder
     with warnings.catch_warnings():
         # Text that is not on record stops here; one repeated sentence is named in the README.
-        warnings.simplefilter("error", origins.CorpusWarning)
-        warnings.filterwarnings("ignore", ".*repeat an earlier one", origins.CorpusWarning)
+        warnings.simplefilter("error", parallel.CorpusWarning)
+        warnings.filterwarnings("ignore", ".*repeat an earlier one", parallel.CorpusWarning)
         tags = parallel.tags("flores200")
         whole = parallel.load("flores200", tags, path=folder)
     keys = {RENAMED.get(tag, tag): key for key, tag in tags.items() if tag not in LEFT_OUT}

@@ -47,9 +47,21 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from making import pack, sha256, trained_letters, write_packed, write_table
+from making import (
+    UD_URL,
+    by_language,
+    licence,
+    linked,
+    pack,
+    sha256,
+    trained_letters,
+    treebank_files,
+    version,
+    write_packed,
+    write_table,
+)  # fmt: skip
 
-from xlx.text import files, labelled, languages, parallel_sets, trees
+from xlx.text import examples, files, labelled, languages, trees
 from xlx.text.files import letters
 
 SEED = 2025
@@ -62,15 +74,6 @@ SHORTEST, LONGEST = 3, 60
 
 UNER = ("da", "hr", "sk", "sr", "sv")
 
-#: Train parts that are not used: of UD 1, while dev and test are of UD 2.
-NOT_USED = {"pt_bosque-ud-train.OLD201611.conllu"}
-
-#: Where README and LICENSE.txt of a treebank disagree: the stricter, and what is said.
-LICENCES = {
-    "UD_Estonian-EWT": "CC BY-NC-SA 4.0 (README; LICENSE.txt: CC BY-SA 4.0)",
-    "UD_Turkish-IMST": "CC BY-NC-SA 3.0 (LICENSE.txt; README: 4.0)",
-}
-UD_URL = "https://github.com/UniversalDependencies/{}"
 UNER_URL = "https://github.com/UniversalNER/{}"
 WIKIANN = "https://github.com/google-research/xtreme (PAN-X)"
 WIKIANN_LICENCE = "CC BY-SA 3.0 (text of Wikipedia; none stated for the tags)"
@@ -153,6 +156,16 @@ def joined(lines: Iterable[str]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+def table(folder: Path, name: str) -> list[list[str]]:
+    """The cells of a table parted by tabs."""
+    text = (folder / name).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+
+
+def n_words(*texts: str) -> int:
+    return sum(len(text.split()) for text in texts)
+
+
 # --- Universal Dependencies -----------------------------------------------------------------------
 
 
@@ -185,66 +198,38 @@ def modern(row: str) -> str:
     return "\t".join(cells)
 
 
-def treebank_files(folder: Path) -> dict[str, Path]:
-    return {
-        re.search(r"-ud-(\w+)", file.name)[1]: file
-        for file in sorted(folder.iterdir())
-        if file.suffix in (".conllu", ".iob2") and file.name not in NOT_USED
-    }
+def licence_file(folder: Path) -> str:
+    """Copy LICENSE.txt to ``licences/``, each text once; the name of the copy."""
+    data, copies = (folder / "LICENSE.txt").read_bytes(), HERE / "licences"
+    copies.mkdir(exist_ok=True)
+    for file in copies.iterdir():
+        if file.read_bytes() == data:
+            return f"licences/{file.name}"
+    (copies / f"{folder.name}.txt").write_bytes(data)
+    return f"licences/{folder.name}.txt"
 
 
-def version(files: dict[str, Path]) -> str:
-    """UD 1 or 2, by the name of the object relation, and which files are of an earlier release."""
-    major = {1 if "\tdobj\t" in file.read_text("utf-8") else 2 for file in files.values()}
-    if len(major) > 1:
-        raise SystemExit(f"{files}: parts of UD 1 and UD 2")
-    old = [
-        f"{part} OLD{name[1]}"
-        for part, file in files.items()
-        if (name := re.search(r"\.OLD(\d+)", file.name))
-    ]
-    return "; ".join([f"UD {major.pop()}", *old])
-
-
-def licence(folder: Path) -> str:
-    """As README and LICENSE.txt say."""
-    if folder.name in LICENCES:
-        return LICENCES[folder.name]
-    readme = "".join(file.read_text("utf-8") for file in folder.glob("README*"))
-    if found := re.search(r"^License: *(\S.*?)\s*$", readme, flags=re.MULTILINE):
-        return found[1]
-    return "CC BY-SA 4.0"  # all of UNER, by their LICENSE.txt; UD always has the line
-
-
-class LicenceFiles:
-    """Copies of LICENSE.txt in ``licences/``, each text once."""
-
-    def __init__(self) -> None:
-        self.written: dict[bytes, str] = {}
-        (HERE / "licences").mkdir(exist_ok=True)
-
-    def add(self, folder: Path) -> str:
-        data = (folder / "LICENSE.txt").read_bytes()
-        if data not in self.written:
-            self.written[data] = f"licences/{folder.name}.txt"
-            (HERE / self.written[data]).write_bytes(data)
-        return self.written[data]
+def about(folder: Path, url: str) -> tuple[str, str, str]:
+    """Licence, its file and the address of a treebank."""
+    return licence(folder), licence_file(folder), url.format(folder.name)
 
 
 def split_up(
     drawing: Drawing, pools: dict[str, Sequence[Item]], sizes: dict[str, int]
-) -> tuple[dict[str, list[Item]], str]:
-    """train, validation and test from the public parts that there are, and how."""
-    if "test" not in pools:  # WikiAnn: its dev part gives two
-        origin = {"train": "train", "validation": "dev", "test": "dev"}
-    elif "train" not in pools:
-        origin = {"train": "dev", "validation": "dev", "test": "test"}
-    else:
-        origin = {"train": "train", "validation": "dev", "test": "test"}
+) -> tuple[dict[str, list[Item]], dict[str, str]]:
+    """train, validation and test from the public parts that there are, and from which."""
+    origin = {
+        "train": "train" if "train" in pools else "dev",
+        "validation": "dev",
+        "test": "test" if "test" in pools else "dev",  # WikiAnn: its dev part gives two
+    }
     # The test part first, so that what is the same elsewhere goes there.
     parts = {split: drawing.draw(pools[origin[split]], sizes[split]) for split in reversed(sizes)}
-    made_from = ", ".join(f"{split}: {origin[split]}" for split in sizes)
-    return {split: parts[split] for split in sizes}, made_from
+    return {split: parts[split] for split in sizes}, origin
+
+
+def told(origin: dict[str, str]) -> str:
+    return ", ".join(f"{split}: {part}" for split, part in origin.items())
 
 
 def blocks_of(parts: dict[str, list[Item]]) -> Iterable[str]:
@@ -260,33 +245,24 @@ def counts(parts: dict[str, list[Item]]) -> tuple[int, ...]:
     return (*sizes, sum(i.n_words for i in items), sum(i.repaired for i in items))
 
 
-def by_language(folder: Path) -> dict[str, Path]:
-    """Treebank of each language, from the names of its files."""
-    found = {}
-    for treebank in sorted(folder.iterdir()):
-        file = next(iter(treebank_files(treebank).values()))
-        found[re.match("[a-z]+", file.name)[0]] = treebank
-    return found
-
-
 # --- one function a source: it writes the files and gives their rows of the table ----------------
 
 
-def ud(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iterable[tuple]:
+def ud(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     treebanks = by_language(folder / "ud")
     for language in languages.for_task("POS", "mono"):
         treebank = treebanks[language]
         files = treebank_files(treebank)
         pools = {part: conllu_items(file) for part, file in files.items()}
-        parts, made_from = split_up(Drawing.of(f"ud/{language}", forbidden), pools, SIZES)
+        parts, origin = split_up(Drawing.of(f"ud/{language}", forbidden), pools, SIZES)
         file = write(f"ud/{language}.conllu.xz", blocks_of(parts))
         yield (
-            *("POS", "ud", language, treebank.name, version(files), *counts(parts), made_from),
-            *(licence(treebank), licences.add(treebank), UD_URL.format(treebank.name), *file),
+            *("POS", "ud", language, treebank.name, version(files), *counts(parts), told(origin)),
+            *(*about(treebank, UD_URL), *file),
         )
 
 
-def pud(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iterable[tuple]:
+def pud(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     treebanks = by_language(folder / "ud_pud")
     codes = languages.for_task("POS", "CL")
     by_id: dict[str, dict[str, Item]] = {}
@@ -312,7 +288,7 @@ def pud(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iter
         yield (
             *("POS", "pud", language, treebank.name, version(treebank_files(treebank))),
             *(*counts(parts), "test: test, the same sentences in all languages"),
-            *(licence(treebank), licences.add(treebank), UD_URL.format(treebank.name), *file),
+            *(*about(treebank, UD_URL), *file),
         )
 
 
@@ -329,41 +305,41 @@ def iob2_items(sentences: Iterable[tuple], comment: str) -> list[Item]:
     ]
 
 
+def entities(
+    files: dict[str, Path], name: str, forbidden: frozenset[str], comment: str, **layout: object
+) -> tuple:
+    """Counts, public parts and file of a language, drawn from its files by part."""
+    pools = {}
+    for part, file in files.items():
+        lines = file.read_text(encoding="utf-8").split("\n")
+        sentences = labelled.read_iob2(lines, str(file), **layout)
+        pools[part] = iob2_items(sentences, comment.format(part))
+    parts, origin = split_up(Drawing.of(name, forbidden), pools, SIZES)
+    return counts(parts), told(origin), write(f"{name}.iob2.xz", blocks_of(parts))
+
+
 def wikiann(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     for language in languages.for_task("NER", "mono"):
-        pools = {}
-        for part in ("train", "dev"):
-            file = folder / "panx" / f"{part}-{language}.tsv"
-            if file.exists():
-                lines = file.read_text(encoding="utf-8").split("\n")
-                sentences = labelled.read_iob2(lines, str(file), language=language)
-                pools[part] = iob2_items(sentences, f"# id = {part}:{{}}")
-        if not pools:
-            continue
-        drawing = Drawing.of(f"wikiann/{language}", forbidden)
-        parts, made_from = split_up(drawing, pools, SIZES)
-        file = write(f"wikiann/{language}.iob2.xz", blocks_of(parts))
-        yield (
-            *("NER", "wikiann", language, "WikiAnn", "PAN-X of XTREME", *counts(parts)),
-            *(made_from, WIKIANN_LICENCE, "", WIKIANN, *file),
-        )
+        files = {x: folder / "panx" / f"{x}-{language}.tsv" for x in ("train", "dev")}
+        files = {part: file for part, file in files.items() if file.exists()}
+        if files:
+            name, comment = f"wikiann/{language}", "# id = {}:{{}}"
+            sizes, made_from, file = entities(files, name, forbidden, comment, language=language)
+            yield (
+                *("NER", "wikiann", language, "WikiAnn", "PAN-X of XTREME", *sizes, made_from),
+                *(WIKIANN_LICENCE, "", WIKIANN, *file),
+            )
 
 
-def uner(folder: Path, forbidden: frozenset[str], licences: LicenceFiles) -> Iterable[tuple]:
+def uner(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     treebanks = by_language(folder / "uner")
     for language in UNER:
-        treebank = treebanks[language]
-        pools = {}
-        for part, file in treebank_files(treebank).items():
-            lines = file.read_text(encoding="utf-8").split("\n")
-            sentences = labelled.read_iob2(lines, str(file), columns=5)
-            pools[part] = iob2_items(sentences, "# sent_id = {}")
-        parts, made_from = split_up(Drawing.of(f"uner/{language}", forbidden), pools, SIZES)
-        file = write(f"uner/{language}.iob2.xz", blocks_of(parts))
+        treebank, name = treebanks[language], f"uner/{language}"
+        files, comment = treebank_files(treebank), "# sent_id = {{}}"
+        sizes, made_from, file = entities(files, name, forbidden, comment, columns=5)
         yield (
-            *("NER", "uner", language, treebank.name, "release not stated", *counts(parts)),
-            *(made_from, licence(treebank), licences.add(treebank)),
-            *(UNER_URL.format(treebank.name), *file),
+            *("NER", "uner", language, treebank.name, "release not stated", *sizes, made_from),
+            *(*about(treebank, UNER_URL), *file),
         )
 
 
@@ -373,11 +349,7 @@ Rows = list[list[str]]
 
 def xnli_rows(folder: Path, part: str, codes: Iterable[str]) -> dict[str, Rows]:
     """The rows of a public part in each language."""
-    rows = {}
-    for code in codes:
-        text = (folder / "xnli" / f"{part}-{code}.tsv").read_text(encoding="utf-8")
-        rows[code] = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
-    return rows
+    return {code: table(folder / "xnli", f"{part}-{code}.tsv") for code in codes}
 
 
 def xnli_items(rows: dict[str, Rows], part: str, forbidden: frozenset[str]) -> list[Item]:
@@ -408,8 +380,7 @@ def xnli_subset(rows: dict[str, dict[str, Rows]], forbidden: frozenset[str]) -> 
         part: xnli_items({code: of_part[code] for code in codes}, part, forbidden)
         for part, of_part in rows.items()
     }
-    parts, made_from = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
-    origin = dict(each.split(": ") for each in made_from.split(", "))
+    parts, origin = split_up(Drawing.of("xnli", frozenset()), pools, ITEMS)
     return {
         split: [(origin[split], int(item.lines[0])) for item in items]
         for split, items in parts.items()
@@ -470,25 +441,6 @@ def xnli_whole(rows: dict[str, dict[str, Rows]], forbidden: frozenset[str]) -> C
     }
 
 
-def linked(keys: Sequence[Iterable[str]]) -> list[list[int]]:
-    """Positions that share a key, directly or by others, each group ascending."""
-    parent = list(range(len(keys)))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            i = parent[i]
-        return i
-
-    first: dict[str, int] = {}
-    for i, key in ((i, key) for i, of_one in enumerate(keys) for key in of_one):
-        one, other = root(i), root(first.setdefault(key, i))
-        parent[max(one, other)] = min(one, other)
-    groups: dict[int, list[int]] = {}
-    for i in range(len(keys)):
-        groups.setdefault(root(i), []).append(i)
-    return list(groups.values())
-
-
 def xnli_lines(rows: dict[str, Rows], chosen: Chosen) -> tuple[int, list[str]]:
     """The pairs of a language, whose rows are given by public part: their words, and a line each.
 
@@ -498,7 +450,7 @@ def xnli_lines(rows: dict[str, Rows], chosen: Chosen) -> tuple[int, list[str]]:
     for split, items in chosen.items():
         for part, at in ((part, 3 * item + k) for part, item in items for k in range(3)):
             first, second, label = rows[part][at]
-            words += len(first.split()) + len(second.split())
+            words += n_words(first, second)
             lines.append(f"{split}\t{part}:{at + 1}\t{first}\t{second}\t{label}")
     return words, lines
 
@@ -538,12 +490,12 @@ def xnli(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         code: write(f"xnli/{code}.tsv.xz", whole_lines(of_code, by_source))
         for code, of_code in by_language.items()
     }
-    about = {
+    origins = {
         "xnli": (languages.for_task("NLI", "mono"), "train: dev, validation: dev, test: test"),
         "xnli-dev": (XNLI_DEV_LANGUAGES, "train: dev"),
         "xnli-whole": (XNLI_LANGUAGES, "train: dev and test, test: test"),
     }
-    for source, (codes, made_from) in about.items():
+    for source, (codes, made_from) in origins.items():
         chosen = by_source[source]
         sizes = [3 * len(chosen.get(split, ())) for split in labelled.SPLITS]
         for code in codes:
@@ -572,7 +524,7 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             code: {p.ids[i]: (p.first[i], p.second[i], p.row_labels[i]) for i in range(len(p))}
             for code, p in read.items()
         }
-        common = parallel_sets.common(read)[0][PAWSX_LANGUAGES[0]].ids
+        common = examples.common(read)[0][PAWSX_LANGUAGES[0]].ids
         pools[part] = []
         for name in common:
             if len({pairs[part][code][name][2] for code in PAWSX_LANGUAGES}) > 1:
@@ -584,21 +536,20 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             )
             pools[part].append(Item(0, frozenset(texts), (name,)))
         print(f"pawsx {part}: {len(common)} pairs are whole in all languages")
-    parts, made_from = split_up(Drawing.of("pawsx", frozenset()), pools, PAIRS)
-    origin = dict(each.split(": ") for each in made_from.split(", "))
+    parts, origin = split_up(Drawing.of("pawsx", frozenset()), pools, PAIRS)
     for code in PAWSX_LANGUAGES:
         lines, words = ["split\tid\tsentence1\tsentence2\tlabel"], 0
         for split, items in parts.items():
             part = origin[split]
             for name in (item.lines[0] for item in items):
                 first, second, label = pairs[part][code][name]
-                words += len(first.split()) + len(second.split())
+                words += n_words(first, second)
                 lines.append(f"{split}\t{part}:{name}\t{first}\t{second}\t{label}")
         file = write(f"pawsx/{code}.tsv.xz", lines)
         sizes = (len(parts[split]) for split in labelled.SPLITS)
         yield (
             *("PI", "pawsx", code, "PAWS-X", "as in XTREME", *sizes, words, 0),
-            *(f"{made_from}, the same pairs in all languages", PAWSX_LICENCE, "", PAWSX, *file),
+            *(f"{told(origin)}, the same pairs in all languages", PAWSX_LICENCE, "", PAWSX, *file),
         )
 
 
@@ -606,8 +557,7 @@ def sick(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     """The pairs of which no sentence is in the pretraining text, in the public order and splits."""
     rows = {}
     for code in SICK_LICENCES:
-        text = (folder / "sick" / f"{code}.tsv").read_text(encoding="utf-8")
-        rows[code] = [line.split("\t") for line in text.removesuffix("\n").split("\n")[1:]]
+        rows[code] = table(folder / "sick", f"{code}.tsv")[1:]
     english = [row[:2] for row in rows["en"]]
     if any([row[:2] for row in of_code] != english for of_code in rows.values()):
         raise SystemExit("sick: the languages have not the same pairs in the same order")
@@ -628,7 +578,7 @@ def sick(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             of_part = [of_code[place] for place in kept if of_code[place][1] == part]
             sizes.append(len(of_part))
             for name, _, first, second, label, related in of_part:
-                words += len(first.split()) + len(second.split())
+                words += n_words(first, second)
                 lines.append(f"{split}\t{part}:{name}\t{first}\t{second}\t{label}\t{related}")
         file = write(f"sick/{code}.tsv.xz", lines)
         made_from = ", ".join(f"{split}: {part}" for split, part in parts.items())
@@ -653,7 +603,7 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
             for name, topic, sentence in zip(part.ids, part.row_labels, part.first, strict=True):
                 if "\t" in sentence or letters(sentence) in forbidden:
                     raise SystemExit(f"sib200 {label} {name}: a tab, or in the pretraining text")
-                words += len(sentence.split())
+                words += n_words(sentence)
                 lines.append(f"{split}\t{name}\t{topic}\t{sentence}")
         made_from = "train: train, validation: dev, test: test" if code == "en" else "test: test"
         file = write(f"sib200/{label}.tsv.xz", lines)
@@ -694,16 +644,15 @@ def main() -> None:
     print(f"{len(forbidden):,} lines of pretraining text")
     if given.only:
         made = list(ALONE[given.only](folder, forbidden))
-        table = files.catalogue("labelled", whole=True)
-        kept = table[~table["source"].isin({row[1] for row in made})]
+        known = files.catalogue("labelled", whole=True)
+        kept = known[~known["source"].isin({row[1] for row in made})]
         save_table([*kept.itertuples(index=False, name=None), *made])
         return
-    licences = LicenceFiles()
-    rows = list(ud(folder, forbidden, licences))
+    rows = list(ud(folder, forbidden))
     save_table(rows)  # PUD looks at what was drawn from UD
-    rows += pud(folder, forbidden, licences)
+    rows += pud(folder, forbidden)
     rows += wikiann(folder, forbidden)
-    rows += uner(folder, forbidden, licences)
+    rows += uner(folder, forbidden)
     for make in ALONE.values():
         rows += make(folder, forbidden)
     save_table(rows)

@@ -1,8 +1,6 @@
 """Train a member of the family: ``make pretrain MODEL=mini-xlmr`` (`family.pretraining`)."""
 
-import sys
-
 from family.pretraining import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

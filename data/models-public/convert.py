@@ -24,12 +24,7 @@ _NORMALIZERS = [
     {"type": "NFKC"},
     {"type": "Replace", "pattern": {"String": _PRIVATE}, "content": _TILDE},
 ]
-#: Positions of the pooling and the norm that a folder of sentence-transformers names.
-_MODULES = [
-    ("0", "", "sentence_transformers.models.Transformer"),
-    ("1", "1_Pooling", "sentence_transformers.models.Pooling"),
-    ("2", "2_Normalize", "sentence_transformers.models.Normalize"),
-]
+_METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -42,43 +37,27 @@ def write_json(path: Path, content: Any) -> None:
 def from_e5s1(file: Path, folder: Path) -> None:
     """A file of the format `e5s1` as a `BertModel` without pooler, in float32.
 
-    The folder is one of sentence-transformers, too: mean pooling, then length 1. Raises
-    `e5s1.FormatError`.
+    Named is mean pooling, where sentence-transformers look for it. Raises `e5s1.FormatError`.
     """
-    packed = e5s1.read(file.read_bytes())
-    _save_weights(packed.tensors, folder)
-    write_json(folder / "config.json", _bert_config(packed))
-    _write_unigram(packed, folder)
-    _write_modules(packed.sizes, folder)
-
-
-def _save_weights(tensors: Mapping[str, np.ndarray], folder: Path) -> None:
     from safetensors.numpy import save_file
 
-    whole = {name: np.ascontiguousarray(tensor) for name, tensor in sorted(tensors.items())}
-    save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def _bert_config(packed: e5s1.Packed) -> dict[str, Any]:
+    packed = e5s1.read(file.read_bytes())
     sizes = packed.sizes
-    return {
-        "architectures": ["BertModel"],
-        "attention_probs_dropout_prob": 0.1,
-        "dtype": "float32",
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.1,
-        "hidden_size": sizes["width"],
-        "initializer_range": 0.02,
-        "intermediate_size": sizes["inner"],
-        "layer_norm_eps": float(f"{packed.epsilon:.6g}"),
-        "max_position_embeddings": sizes["positions"],
-        "model_type": "bert",
-        "num_attention_heads": sizes["heads"],
-        "num_hidden_layers": sizes["layers"],
-        "pad_token_id": packed.special["<pad>"],
-        "type_vocab_size": sizes["token_types"],
-        "vocab_size": sizes["vocabulary"],
-    }
+    whole = {name: np.ascontiguousarray(x) for name, x in sorted(packed.tensors.items())}
+    save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
+    config = {
+        "architectures": ["BertModel"], "attention_probs_dropout_prob": 0.1, "dtype": "float32",
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": sizes["width"],
+        "initializer_range": 0.02, "intermediate_size": sizes["inner"],
+        "layer_norm_eps": float(f"{packed.epsilon:.6g}"), "model_type": "bert",
+        "max_position_embeddings": sizes["positions"], "num_attention_heads": sizes["heads"],
+        "num_hidden_layers": sizes["layers"], "pad_token_id": packed.special["<pad>"],
+        "type_vocab_size": sizes["token_types"], "vocab_size": sizes["vocabulary"],
+    }  # fmt: skip
+    write_json(folder / "config.json", config)
+    pooling = {"word_embedding_dimension": sizes["width"], "pooling_mode_mean_tokens": True}
+    write_json(folder / "1_Pooling" / "config.json", pooling)
+    _write_unigram(packed, folder)
 
 
 def _write_unigram(packed: e5s1.Packed, folder: Path) -> None:
@@ -92,82 +71,40 @@ def _write_unigram(packed: e5s1.Packed, folder: Path) -> None:
         }
         for name, i in sorted(number.items(), key=lambda item: item[1])
     ]  # fmt: skip
-    write_json(
-        folder / "tokenizer.json",
-        {
-            "version": "1.0",
-            "truncation": None,
-            "padding": None,
-            "added_tokens": added,
-            "normalizer": {"type": "Sequence", "normalizers": _NORMALIZERS},
-            "pre_tokenizer": {
-                "type": "Sequence",
-                "pretokenizers": [{"type": "WhitespaceSplit"}, _METASPACE],
-            },
-            "post_processor": _around("<s>", "</s>", number),
-            "decoder": _METASPACE,
-            "model": {
-                "type": "Unigram",
-                "unk_id": number["<unk>"],
-                "vocab": [list(item) for item in zip(pieces, packed.scores.tolist(), strict=True)],
-                "byte_fallback": False,
-            },
+    splitters = [{"type": "WhitespaceSplit"}, _METASPACE]
+    a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    first, last = ({"SpecialToken": {"id": name, "type_id": 0}} for name in ("<s>", "</s>"))
+    around = {
+        "type": "TemplateProcessing", "single": [first, a, last],
+        "pair": [first, a, last, last, b, last],
+        "special_tokens": {
+            name: {"id": name, "ids": [number[name]], "tokens": [name]} for name in ("<s>", "</s>")
         },
-    )
+    }  # fmt: skip
+    unigram = {
+        "type": "Unigram", "unk_id": number["<unk>"], "byte_fallback": False,
+        "vocab": [list(item) for item in zip(pieces, packed.scores.tolist(), strict=True)],
+    }  # fmt: skip
+    tokenizer = {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
+        "normalizer": {"type": "Sequence", "normalizers": _NORMALIZERS},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": splitters},
+        "post_processor": around, "decoder": _METASPACE, "model": unigram,
+    }  # fmt: skip
+    write_json(folder / "tokenizer.json", tokenizer)
     special = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "unk": "<unk>"}
     special |= {"pad": "<pad>", "mask": "<mask>"}
-    write_json(
-        folder / "tokenizer_config.json",
-        {
-            **{f"{name}_token": token for name, token in special.items()},
-            "clean_up_tokenization_spaces": False,
-            "model_input_names": ["input_ids", "attention_mask"],
-            "model_max_length": packed.sizes["positions"],
-            "tokenizer_class": "PreTrainedTokenizerFast",
-        },
-    )
+    _write_tokenizer_config(folder, special, packed.sizes["positions"])
 
 
-_METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-
-
-def _around(first: str, last: str, number: Mapping[str, int]) -> dict[str, Any]:
-    """A post-processor that writes ``first A last`` and ``first A last last B last``."""
-
-    def special(name: str) -> dict[str, Any]:
-        return {"SpecialToken": {"id": name, "type_id": 0}}
-
-    a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
-    return {
-        "type": "TemplateProcessing",
-        "single": [special(first), a, special(last)],
-        "pair": [special(first), a, special(last), special(last), b, special(last)],
-        "special_tokens": {
-            name: {"id": name, "ids": [number[name]], "tokens": [name]} for name in (first, last)
-        },
-    }
-
-
-def _write_modules(sizes: Mapping[str, int], folder: Path) -> None:
-    """What makes a folder one of sentence-transformers."""
-    modules = [
-        {"idx": int(name), "name": name, "path": path, "type": kind}
-        for name, path, kind in _MODULES
-    ]
-    write_json(folder / "modules.json", modules)
-    write_json(
-        folder / "sentence_bert_config.json",
-        {"max_seq_length": sizes["positions"], "do_lower_case": False},
-    )
-    write_json(
-        folder / "1_Pooling" / "config.json",
-        {
-            "word_embedding_dimension": sizes["width"], "pooling_mode_cls_token": False,
-            "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False,
-            "pooling_mode_mean_sqrt_len_tokens": False,
-        },
-    )  # fmt: skip
-    (folder / "2_Normalize").mkdir(exist_ok=True)
+def _write_tokenizer_config(folder: Path, special: Mapping[str, str], longest: int) -> None:
+    config = {
+        **{f"{name}_token": token for name, token in special.items()},
+        "clean_up_tokenization_spaces": False, "model_max_length": longest,
+        "model_input_names": ["input_ids", "attention_mask"],
+        "tokenizer_class": "PreTrainedTokenizerFast",
+    }  # fmt: skip
+    write_json(folder / "tokenizer_config.json", config)
 
 
 def from_gguf(file: Path, folder: Path) -> None:
@@ -185,20 +122,17 @@ def from_gguf(file: Path, folder: Path) -> None:
         if name != "lm_head.weight"  # the embeddings, tied
     }
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
-    write_json(folder / "config.json", _gemma_config(model.config))
+    whole = model.config.to_dict()
+    config = {name: whole[name] for name in _OF_GEMMA if name in whole}
+    config |= {
+        "architectures": ["Gemma3ForCausalLM"], "dtype": "bfloat16",
+        "rms_norm_eps": float(f"{config['rms_norm_eps']:.6g}"),
+    }  # fmt: skip
+    write_json(folder / "config.json", config)
     tokenizer = AutoTokenizer.from_pretrained(file.parent, **options)
-    content = json.loads(tokenizer.backend_tokenizer.to_str())
-    write_json(folder / "tokenizer.json", content)
-    write_json(
-        folder / "tokenizer_config.json",
-        {
-            "bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>",
-            "clean_up_tokenization_spaces": False,
-            "model_input_names": ["input_ids", "attention_mask"],
-            "model_max_length": model.config.max_position_embeddings,
-            "tokenizer_class": "PreTrainedTokenizerFast",
-        },
-    )  # fmt: skip
+    write_json(folder / "tokenizer.json", json.loads(tokenizer.backend_tokenizer.to_str()))
+    special = {name: f"<{name}>" for name in ("bos", "eos", "pad", "unk")}
+    _write_tokenizer_config(folder, special, model.config.max_position_embeddings)
 
 
 #: What of a configuration decides the computation, and is kept.
@@ -210,13 +144,6 @@ _OF_GEMMA = (
     "query_pre_attn_scalar", "rms_norm_eps", "rope_parameters", "sliding_window",
     "tie_word_embeddings", "use_bidirectional_attention", "vocab_size",
 )  # fmt: skip
-
-
-def _gemma_config(config: Any) -> dict[str, Any]:
-    whole = config.to_dict()
-    kept = {name: whole[name] for name in _OF_GEMMA if name in whole}
-    kept["rms_norm_eps"] = float(f"{kept['rms_norm_eps']:.6g}")
-    return {"architectures": ["Gemma3ForCausalLM"], "dtype": "bfloat16", **kept}
 
 
 def from_folder(source: Path, folder: Path) -> None:

@@ -16,6 +16,7 @@ The low half of byte j is weight j, the high half weight j + 16, and the weight 
 Matrices are stored as ``torch.nn.Linear`` has them, a row an output.
 """
 
+import io
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,26 +69,6 @@ class Packed:
     tensors: Mapping[str, np.ndarray]
 
 
-class _Reader:
-    """Numbers from a place on."""
-
-    def __init__(self, content: bytes, place: int) -> None:
-        self.content, self.place = content, place
-
-    def take(self, n_bytes: int) -> bytes:
-        taken = self.content[self.place : self.place + n_bytes]
-        if len(taken) < n_bytes:
-            raise FormatError(f"the file ends at byte {len(self.content)}, within its head")
-        self.place += n_bytes
-        return taken
-
-    def numbers(self, layout: str) -> tuple:
-        return struct.unpack(f"<{layout}", self.take(struct.calcsize(f"<{layout}")))
-
-    def array(self, dtype: str, n: int) -> np.ndarray:
-        return np.frombuffer(self.take(np.dtype(dtype).itemsize * n), dtype)
-
-
 def dequantised(blocks: bytes) -> np.ndarray:
     """The weights of blocks, float32 ``(n,)``: exact, as a product needs 15 of its 24 bits."""
     read = np.frombuffer(blocks, _BLOCK)
@@ -96,69 +77,71 @@ def dequantised(blocks: bytes) -> np.ndarray:
 
 
 def read(content: bytes) -> Packed:
-    """A file of the format. Raises FormatError."""
+    """All that a file holds. Raises FormatError."""
     try:
         return _read(content)
-    except FormatError:
-        raise
     except (ValueError, OverflowError, MemoryError) as error:  # of numbers that cannot be right
-        raise FormatError(f"the file is damaged ({error})") from None
+        raise FormatError(f"the file is damaged, or of another format: {error}") from None
 
 
 def _read(content: bytes) -> Packed:
-    if content[:4] != MAGIC:
-        raise FormatError(f"the file begins with {content[:4]!r}, and not with {MAGIC!r}")
-    reader = _Reader(content, len(MAGIC))
-    version, *numbers, epsilon, block = reader.numbers("i7ifi")
+    file = io.BytesIO(content)
+
+    def take(n_bytes: int) -> bytes:
+        taken = file.read(n_bytes)
+        if len(taken) < n_bytes:
+            raise ValueError(f"it ends at byte {len(content)}, within its head")
+        return taken
+
+    def numbers(layout: str) -> tuple:
+        return struct.unpack(f"<{layout}", take(struct.calcsize(f"<{layout}")))
+
+    def array(dtype: str, n: int) -> np.ndarray:
+        return np.frombuffer(take(np.dtype(dtype).itemsize * n), dtype)
+
+    if (magic := file.read(4)) != MAGIC:
+        raise ValueError(f"it begins with {magic!r}, and not with {MAGIC!r}")
+    version, *of_size, epsilon, block = numbers("i7ifi")
     if (version, block) != (VERSION, BLOCK):
-        raise FormatError(
-            f"version {version} with blocks of {block}: read are {VERSION} and {BLOCK}"
-        )
-    sizes = dict(zip(_SIZES, numbers, strict=True))
-    n_pieces, *special, n_bytes = reader.numbers("5iQ")
-    starts = reader.array("<u4", n_pieces + 1).tolist()
-    scores = reader.array("<f4", n_pieces)
-    text = reader.take(n_bytes)
-    pieces = [text[a:b].decode() for a, b in pairwise(starts)]
-    n_entries, _ = reader.numbers("iI")
-    normalised = {}
-    for _ in range(n_entries):
-        character, n = reader.numbers("IB")
-        normalised[chr(character)] = "".join(map(chr, reader.array("<u4", n).tolist()))
-    places = {}
-    for _ in range(reader.numbers("i")[0]):
-        name = reader.take(reader.numbers("H")[0]).decode()
-        places[name] = reader.numbers("BIQQ")
-    names = ("<s>", "</s>", "<pad>", "<unk>")
-    return Packed(
-        sizes, epsilon, tuple(pieces), scores, dict(zip(names, special, strict=True)), normalised,
-        _tensors(content, places, sizes),
-    )  # fmt: skip
+        raise ValueError(f"version {version} with blocks of {block}: read are {VERSION}, {BLOCK}")
+    sizes = dict(zip(_SIZES, of_size, strict=True))
+    n_pieces, *special, n_bytes = numbers("5iQ")
+    starts = array("<u4", n_pieces + 1).tolist()
+    scores = array("<f4", n_pieces)
+    text = take(n_bytes)
+    pieces = tuple(text[a:b].decode() for a, b in pairwise(starts))
+    normalised, places = {}, {}
+    for _ in range(numbers("iI")[0]):
+        character, n = numbers("IB")
+        normalised[chr(character)] = "".join(map(chr, array("<u4", n).tolist()))
+    for _ in range(numbers("i")[0]):
+        name = take(numbers("H")[0]).decode()
+        places[name] = numbers("BIQQ")
+    named = dict(zip(("<s>", "</s>", "<pad>", "<unk>"), special, strict=True))
+    tensors = _tensors(content, places, sizes)
+    return Packed(sizes, epsilon, pieces, scores, named, normalised, tensors)
 
 
 def _tensors(
     content: bytes, places: Mapping[str, tuple[int, int, int, int]], sizes: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
     """All tensors by BERT's names, in its shapes."""
-    width, inner = sizes["width"], sizes["inner"]
-    inputs = {"emb.word": width, "emb.pos": width, "emb.type": width, "fo.w": inner}
     names = dict(_OUTSIDE)
     for layer in range(sizes["layers"]):
         for short, long in _INSIDE.items():
             for end, part in (("w", "weight"), ("b", "bias")):
                 names[f"l{layer}.{short}.{end}"] = f"encoder.layer.{layer}.{long}.{part}"
-    if set(places) != set(names):
-        odd = sorted(set(places) ^ set(names))[0]
-        raise FormatError(f"the tensor {odd} is not in the file, or not of a BERT of these layers")
+    if odd := sorted(set(places) ^ set(names)):
+        raise ValueError(f"the tensor {odd[0]} is not in the file, or not of a BERT of its layers")
     tensors = {}
     for short, (kind, n, offset, n_bytes) in places.items():
         part = content[offset : offset + n_bytes]
         if len(part) < n_bytes:
-            raise FormatError(f"the file ends at byte {len(content)}, within the tensor {short}")
+            raise ValueError(f"it ends at byte {len(content)}, within the tensor {short}")
         flat = dequantised(part) if kind == 1 else np.frombuffer(part, "<f4")
         if len(flat) != n:
-            raise FormatError(f"the tensor {short} has {len(flat)} numbers, and {n} are due")
-        kept = short.split(".", 1)[1] if short[0] == "l" else short
-        vector = kept.endswith((".b", "ln.w"))
-        tensors[names[short]] = flat if vector else flat.reshape(-1, inputs.get(kept, width))
+            raise ValueError(f"the tensor {short} has {len(flat)} numbers, and {n} are due")
+        vector = short.endswith((".b", "ln.w"))
+        width = sizes["inner"] if short.endswith("fo.w") else sizes["width"]
+        tensors[names[short]] = flat if vector else flat.reshape(-1, width)
     return tensors

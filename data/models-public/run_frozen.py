@@ -6,7 +6,6 @@ Testaments, words with labels. A text is read once; all measures of it take the 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from xlx.experiment import mexa_scores, probing, topics
@@ -17,13 +16,15 @@ from xlx.subjects import states
 from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import load
 from xlx.text import parallel
-from xlx.text.parallel import ParallelCorpus
 
-#: Model → the poolings that MEXA is asked with.
-POOLINGS = {
-    "multilingual-e5-small": ("mean",),
-    "gemma-3-270m": ("weighted_mean", "last"),
-    "all-MiniLM-L6-v2": ("mean",),
+Calls = list[Callable[[], object]]
+
+#: Model → the poolings that MEXA is asked with; minutes on one thread of LD and MD, of MEXA, of
+#: topics, of words.
+MODELS = {
+    "multilingual-e5-small": (("mean",), 55, 35, 30, 60),
+    "all-MiniLM-L6-v2": (("mean",), 30, 20, 15, 40),
+    "gemma-3-270m": (("weighted_mean", "last"), 165, 90, 160, 200),
 }
 #: The family's languages and twelve more, among which every one is the pivot once.
 PIVOTS = (
@@ -35,117 +36,73 @@ PIVOTS = (
 SPACES, N_VERSES = ("raw", "centred"), 150
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What a unit measures, call by call; each is found in the ledger or the cache, or computed."""
-
-    calls: Sequence[Callable[[], object]]
-
-    def answer(self) -> None:
-        """Compute what neither the ledger nor the cache has."""
-        for call in self.calls:
-            call()
-
-
-def frozen_units() -> Iterator[tuple[str, str, int, Callable[[], Measured]]]:
-    """Name, what it is, minutes on one thread, what it measures: the shorter ones first."""
-    minutes = {
-        "multilingual-e5-small": (55, 35, 30, 60),
-        "all-MiniLM-L6-v2": (30, 20, 15, 40),
-        "gemma-3-270m": (165, 90, 160, 200),
-    }
-    for model, times in minutes.items():
+def frozen_units() -> Iterator[tuple[str, str, int, Callable[[], Calls]]]:
+    """Name, what it is, minutes on one thread, what it calls: the shorter ones first."""
+    for model, (poolings, abx, mexa, of_topics, words) in MODELS.items():
         for name in (model, twin_of(model)):
             title = name.replace("@", "-")
-            of_twin = name != model
-            yield (
-                f"abx-{title}",
-                "LD, MD, neighbours of all positions",
-                times[0],
-                partial(_abx, name),
-            )
-            poolings = POOLINGS[model]
-            yield f"mexa-{title}", "203 languages", times[1], partial(_mexa, name, poolings)
-            yield f"topics-{title}", "SIB-200 in 205", times[2], partial(_topics, name)
-            if not of_twin:
-                yield f"verses-{title}", "verses", times[1] // 2, partial(_verses, name, poolings)
-            yield f"words-{title}", "probes of words", times[3], partial(_words, name)
+            yield f"abx-{title}", "LD, MD, neighbours of all positions", abx, partial(_abx, name)
+            yield f"mexa-{title}", "203 languages", mexa, partial(_mexa, name, poolings)
+            yield f"topics-{title}", "SIB-200 in 205", of_topics, partial(_topics, name)
+            if name == model:
+                yield f"verses-{title}", "verses", mexa // 2, partial(_verses, name, poolings)
+            yield f"words-{title}", "probes of words", words, partial(_words, name)
 
 
-def _abx(name: str) -> Measured:
+def _abx(name: str) -> Calls:
     text = parallel.load("wmt24pp", drop_duplicates=True)
     text = text.take(len(text), 1)
     options = {"pooling": "mean", "max_length": None}
-    return Measured(
-        [
-            *(partial(checkpoint_scores, [name], text, space=x, **options) for x in SPACES),
-            *(partial(neighbour_languages, name, text, space=x, **options) for x in SPACES),
-            partial(subword_bag, name, text),
-        ]
-    )
+    return [
+        *(partial(checkpoint_scores, [name], text, space=x, **options) for x in SPACES),
+        *(partial(neighbour_languages, name, text, space=x, **options) for x in SPACES),
+        partial(subword_bag, name, text),
+    ]
 
 
-def _mexa(name: str, poolings: Sequence[str]) -> Measured:
+def _mexa(name: str, poolings: Sequence[str]) -> Calls:
     text = parallel.load("flores200-100")
     few = text.select(PIVOTS)
-    calls: list[Callable[[], object]] = [partial(_read, name, text, poolings)]
+    calls: Calls = [lambda: states.keep_states(load(name), text, poolings)]
     for special in (False, True):
         for centred in (False, True):
             options = {"centred": centred, "special_tokens": special}
-            calls.append(
-                partial(
-                    mexa_scores.measure_coverage, name, text, poolings=poolings,
-                    alternatives=not special, **options,
-                )
-            )  # fmt: skip
+            alternatives = {"poolings": poolings, "alternatives": not special}
             calls += [
-                partial(mexa_scores.measure_rivals, name, text, pooling=pooling, **options)
-                for pooling in poolings
-            ]
-    calls += [
+                partial(mexa_scores.measure_coverage, name, text, **alternatives, **options),
+                *(partial(mexa_scores.measure_rivals, name, text, pooling=x, **options)
+                  for x in poolings),
+            ]  # fmt: skip
+    return calls + [
         partial(mexa_scores.pivot_hits, name, few, pooling=pooling, centred=centred)
         for pooling in poolings
         for centred in (False, True)
     ]
-    return Measured(calls)
 
 
-def _read(name: str, text: ParallelCorpus, poolings: Sequence[str]) -> None:
-    states.keep_states(load(name), text, poolings)
-
-
-def _topics(name: str) -> Measured:
+def _topics(name: str) -> Calls:
     languages = parallel.load("flores200-100").languages
-    return Measured([partial(topics.probe_topics, [name], languages, seeds=range(3))])
+    return [partial(topics.probe_topics, [name], languages, seeds=range(3))]
 
 
-def _verses(name: str, poolings: Sequence[str]) -> Measured:
-    texts = [
-        parallel.load(part, drop_duplicates=True).take(N_VERSES, 1)
+def _verses(name: str, poolings: Sequence[str]) -> Calls:
+    options = {"poolings": poolings, "alternatives": False}
+    return [
+        partial(mexa_scores.measure_coverage, name, text, centred=centred, **options)
         for part in ("new-testament", "new-testament-held-out")
+        for text in [parallel.load(part, drop_duplicates=True).take(N_VERSES, 1)]
+        for centred in (False, True)
     ]
-    return Measured(
-        [
-            partial(
-                mexa_scores.measure_coverage, name, text, poolings=poolings, centred=centred,
-                alternatives=False,
-            )
-            for text in texts
-            for centred in (False, True)
-        ]
-    )  # fmt: skip
 
 
-def _words(name: str) -> Measured:
+def _words(name: str) -> Calls:
     """Parts of speech in 36 languages and entities in 31, by the set-up of `abx-5` and `abx-6`."""
     setups = [
         ProbeSetup(task, subword="mean", form="concatenated", seeds=tuple(range(6)))
         for task in ("POS", "NER")
     ]
-    return Measured(
-        [
-            *(partial(probing.monolingual, [name], setup) for setup in setups),
-            partial(probing.cross_lingual, name, setups[0]),
-            partial(probing.cross_lingual, name, setups[1], entities=True),
-        ]
-    )
+    return [
+        *(partial(probing.monolingual, [name], setup) for setup in setups),
+        partial(probing.cross_lingual, name, setups[0]),
+        partial(probing.cross_lingual, name, setups[1], entities=True),
+    ]

@@ -8,7 +8,7 @@ the name of the folder. Rows of their own have the evaluation text that the repo
 ``data/questions``, ``data/trees``) and the parts that stay out of training: the last documents of
 NTREX-128 and, where one of the folders is ``bible_nt``, the books of `HELD_OUT_BOOKS` in it. The
 corpus ``new-testament`` has no row: all its lines are pretraining lines, on purpose. Written beside
-this script: ``overlap.tsv``, one row a set; the README has it as a table. The matches are printed.
+this script: ``overlap.tsv``, one row a set, which the README shows. The matches are printed.
 
 Pretraining text is every line of the four archives; for the held-out documents of NTREX, which are
 in the archive and not trained on, it is all the others. All languages are compared with all.
@@ -47,7 +47,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
 from make import SHORT, texts_of
 
-from xlx.text import labelled, origins, parallel
+from xlx.text import labelled, parallel
 from xlx.text.files import catalogue, letters
 from xlx.text.pretraining_text import HELD_OUT_BOOKS, PRETRAINING_SOURCES, held_out_ids, read_source
 from xlx.text.questions import load_questions
@@ -214,7 +214,7 @@ def shipped_lines(name: str) -> Iterator[str]:
     """The text of a corpus in ``data/``: every sentence, and every line of one that has several."""
     with warnings.catch_warnings():
         # It says that sentences are repeated; here none counts twice.
-        warnings.simplefilter("ignore", origins.CorpusWarning)
+        warnings.simplefilter("ignore", parallel.CorpusWarning)
         corpus = parallel.load(name)
     for sentences in corpus.sentences.values():
         for sentence in sentences:
@@ -223,21 +223,19 @@ def shipped_lines(name: str) -> Iterator[str]:
 
 
 def original_lines(folder: Path) -> Iterator[str]:
-    """The text of an evaluation set, whatever its format: what ``make.py`` compares too."""
+    """The text of an evaluation set, whatever its format: what ``make.py`` compares too.
+
+    Of New Testaments, the verses of the held-out books, in translations that members train on.
+    """
+    translations = read_source("bible_nt").keys() if folder.name == "bible_nt" else ()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.stem.lower() not in ("readme", "license"):
-            yield from texts_of(path)
-
-
-def held_out_verses(folder: Path) -> Iterator[str]:
-    """Verses of the held-out books, of the translations that members are trained on."""
-    translations = read_source("bible_nt").keys()
-    for path in sorted(folder.rglob("*.tsv")):
-        if path.stem in translations:
-            for row in filter(None, path.read_text("utf-8").split("\n")):
-                key, verse = row.split("\t", 1)
-                if key.split(".")[0] in HELD_OUT_BOOKS:
-                    yield " ".join(verse.split())
+            if folder.name != "bible_nt":
+                yield from texts_of(path)
+            elif path.stem in translations:
+                rows = (row.split("\t", 1) for row in path.read_text("utf-8").split("\n") if row)
+                held = (verse for key, verse in rows if key.split(".")[0] in HELD_OUT_BOOKS)
+                yield from (" ".join(verse.split()) for verse in held)
 
 
 def held_out_documents() -> Iterator[str]:
@@ -245,24 +243,6 @@ def held_out_documents() -> Iterator[str]:
     apart = held_out_ids()
     for by_id in read_source("ntrex").values():
         yield from (line for key, line in by_id.items() if key in apart)
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """The table as the README has it."""
-    counts = ["lines", "short_exact", "exact", "normalised"]
-    heads = ["set", "lines", "short", "exact", "normalised"]
-    heads += ["13 words: lines sharing", "13-grams sharing"]
-    heads += ["13 characters: lines sharing", "13-grams sharing"]
-    rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
-    for row in table.to_dict("records"):
-        cells = [f"`{row['set']}`", *(f"{row[column]:,}" for column in counts)]
-        for kind in KINDS:
-            share = f"{row[f'{kind}_lines_shared']:,} of {row[f'{kind}_lines']:,}"
-            cells.append(f"{share} ({row[f'{kind}_share']:.3%})" if row[f"{kind}_lines"] else "–")
-            grams = f"{row[f'{kind}_grams_shared']:,} of {row[f'{kind}_grams']:,}"
-            cells.append(grams if row[f"{kind}_grams"] else "–")
-        rows.append(cells)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
 def labelled_lines() -> Iterator[str]:
@@ -314,16 +294,14 @@ def main() -> None:
     add("data/questions", text, question_lines())
     add("data/trees", text, tree_lines())
     for folder in originals:
-        if folder.name == "bible_nt":
-            add("bible_nt, held-out books", text, held_out_verses(folder))
-        else:
-            add(folder.name, text, original_lines(folder))
+        books = ", held-out books" if folder.name == "bible_nt" else ""
+        add(f"{folder.name}{books}", text, original_lines(folder))
     del text  # two of them at a time would take a gigabyte
     text = Pretraining.of(pretraining_lines(without_held_out=True), units)
     add("ntrex, held-out documents", text, held_out_documents())
     table = pd.DataFrame(rows)
     table.to_csv(HERE / "overlap.tsv", sep="\t", index=False, float_format="%.6f")
-    print(markdown(table))
+    print(table.to_string())
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,12 +35,11 @@ import numpy as np
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from making import trained_letters, write_packed, write_table
+from making import linked, trained_letters, write_packed, write_table
 
-from xlx.text import questions
+from xlx.text.examples import aligned
 from xlx.text.files import letters
-from xlx.text.parallel_sets import aligned
-from xlx.text.questions import Questions
+from xlx.text.questions import Answer, Questions, load_questions, read_squad
 
 SEED = 2024
 SIZES = {"validation": 300, "train": 3000}
@@ -65,7 +64,7 @@ def grams(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[i : i + N]) for i in range(len(words) - N + 1)}
 
 
-def keys(context: str, question: str, answers: Iterable[questions.Answer]) -> set[str]:
+def keys(context: str, question: str, answers: Iterable[Answer]) -> set[str]:
     """What of a question may not be in the pretraining text."""
     texts = [context, *context.splitlines(), question, *(answer.text for answer in answers)]
     return {key for key in map(letters, texts) if len(key) >= SHORT}
@@ -90,80 +89,58 @@ def compact(whole: object) -> str:
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
-def row(
-    part: Questions, text: str, file: str, left_out: str, made_from: str, about: tuple
-) -> tuple:
-    """Write a part, check that it is read as it was, and its row of the table."""
-    return (*counted(part, left_out, made_from, about), *written(part, text, file))
-
-
-def counted(part: Questions, left_out: str, made_from: str, about: tuple) -> tuple:
+def counted(part: Questions, left_out: Counter[str], made_from: str, about: tuple) -> tuple:
     """The row of a part without its file."""
     counts = (len(part), len(set(part.contexts)), sum(map(len, part.answers)))
-    return (*part.name.split(" "), *counts, left_out, made_from, *about)
+    reasons = "; ".join(f"{reason}: {n}" for reason, n in left_out.items())
+    return (*part.name.split(" "), *counts, reasons, made_from, *about)
 
 
 def written(part: Questions, text: str, file: str) -> tuple[str, str]:
     """Write a part and check that it is read as it was; the file and its SHA-256."""
-    read = questions.read_squad(text.encode(), part.name, part.language)
-    if read.text_hash() != part.text_hash():
+    if read_squad(text.encode(), part.name, part.language).text_hash() != part.text_hash():
         raise SystemExit(f"{file} is not read as it was written")
     return write_packed(HERE, file, text)
 
 
 def xquad(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
-    parts = {code: questions.load_questions("xquad", code, path=folder) for code in XQUAD_LANGUAGES}
-    aligned(parts)
-    for code, part in parts.items():
-        if part.dropped:
-            raise SystemExit(f"xquad {code}: {part.left_out}")
-        if any(keys(*each[:3]) & forbidden for each in rows_of(part)):
-            raise SystemExit(f"xquad {code}: a line is in the pretraining text")
+    parts = {code: load_questions("xquad", code, path=folder) for code in XQUAD_LANGUAGES}
+    for code, part in aligned(parts).items():
+        if any(part.left_out.values()) or any(
+            keys(*each[:3]) & forbidden for each in rows_of(part)
+        ):
+            raise SystemExit(f"xquad {code}: {part.left_out}, or in the pretraining text")
         original = f"xquad.{code}.json"
         text = compact(json.loads((folder / original).read_text("utf-8")))
-        yield row(part, text, f"xquad/{code}.json.xz", "", f"{original}, all", XQUAD)
+        row = counted(part, Counter(), f"{original}, all", XQUAD)
+        yield (*row, *written(part, text, f"xquad/{code}.json.xz"))
 
 
 def reasons(
-    part: Questions,
-    forbidden: frozenset[str],
-    seen: set[tuple[str, ...]],
-    longest: float = LONGEST,
+    part: Questions, forbidden: frozenset[str], seen: set[tuple[str, ...]], longest: float = LONGEST
 ) -> list[str]:
     """Why each question is left out; "" where it is not."""
-    found = []
-    for context, question, answers, _ in rows_of(part):
+
+    def reason(context: str, question: str, answers: Sequence[Answer], _: str) -> str:
         if len(context) > longest:
-            found.append("long context")
-        elif any(answer.text != answer.text.strip() for answer in answers):
-            found.append("cut answer")
-        elif keys(context, question, answers) & forbidden:
-            found.append("in the pretraining text")
-        elif grams(context) & seen:
-            found.append("quoted in xquad")
-        else:
-            found.append("")
-    return found
+            return "long context"
+        if any(answer.text != answer.text.strip() for answer in answers):
+            return "cut answer"
+        if keys(context, question, answers) & forbidden:
+            return "in the pretraining text"
+        return "quoted in xquad" if grams(context) & seen else ""
+
+    return [reason(*row) for row in rows_of(part)]
 
 
 def groups(part: Questions) -> list[list[int]]:
     """Positions of questions that belong together, each group ascending."""
-    parent = list(range(len(part)))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            i = parent[i]
-        return i
-
-    first: dict[object, int] = {}
-    for i, (context, question, _, _) in enumerate(rows_of(part)):
-        for key in (("c", letters(context)), ("q", letters(question)), *grams(context)):
-            one, other = root(i), root(first.setdefault(key, i))
-            parent[max(one, other)] = min(one, other)
-    together: dict[int, list[int]] = {}
-    for i in range(len(part)):
-        together.setdefault(root(i), []).append(i)
-    return list(together.values())
+    return linked(
+        [
+            (("c", letters(context)), ("q", letters(question)), *grams(context))
+            for context, question, _, _ in rows_of(part)
+        ]
+    )
 
 
 def draw(part: Questions) -> dict[str, list[int]]:
@@ -179,23 +156,17 @@ def draw(part: Questions) -> dict[str, list[int]]:
     return {split: sorted(positions) for split, positions in drawn.items()}
 
 
-def listed(counts: Counter[str]) -> str:
-    """How many questions are left out by reason, as the table has it."""
-    return "; ".join(f"{reason}: {n}" for reason, n in counts.items())
-
-
 def tydiqa(folder: Path, forbidden: frozenset[str], english: Questions) -> Iterable[tuple]:
-    part = questions.load_questions("tydiqa", "en", "train", path=folder)
-    if part.dropped:
+    part = load_questions("tydiqa", "en", "train", path=folder)
+    if any(part.left_out.values()):
         raise SystemExit(f"tydiqa: {part.left_out}")
     seen = set().union(*map(grams, english.contexts))
     made_from = f"tydiqa.goldp.en.train.json, {len(part)} questions"
     why = reasons(part, forbidden, seen)
     kept = part.at(i for i, reason in enumerate(why) if not reason)
     drawn = draw(kept)
-    counts = Counter(filter(None, why))
-    counts["not drawn"] = len(kept) - sum(map(len, drawn.values()))
-    left_out = listed(counts)
+    left_out = Counter(filter(None, why))
+    left_out["not drawn"] = len(kept) - sum(map(len, drawn.values()))
     chosen, files = {}, {}
     for split in ("train", "validation"):
         chosen[split] = replace(kept.at(drawn[split]), name=f"tydiqa en {split}")
@@ -207,7 +178,7 @@ def tydiqa(folder: Path, forbidden: frozenset[str], english: Questions) -> Itera
         if held_out & {part.ids[i] for i in group}:
             for i in group:
                 why[i] = "" if part.ids[i] in held_out else why[i] or "like one of validation"
-    left_out = listed(Counter(filter(None, why)))
+    left_out = Counter(filter(None, why))
     whole = part.at(i for i, x in enumerate(why) if not x and part.ids[i] not in held_out)
     whole = replace(whole, name="tydiqa-whole en train")
     there = set(chosen["train"].ids)
@@ -223,12 +194,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="with xquad and tydiqa_goldp")
     folder = parser.parse_args().folder
     forbidden = trained_letters()
-    english = questions.load_questions("xquad", "en", path=folder / "xquad")
     rows = list(xquad(folder / "xquad", forbidden))
+    english = load_questions("xquad", "en", path=folder / "xquad")
     rows += tydiqa(folder / "tydiqa_goldp", forbidden, english)
     write_table(HERE / "sources.tsv", COLUMNS, rows)
-    size = sum(file.stat().st_size for file in HERE.rglob("*.xz"))
-    print(f"{len(rows)} rows, {size / 1e6:.2f} MB; {rows[-1][6]}")
 
 
 if __name__ == "__main__":

@@ -16,17 +16,24 @@ punctuation do not matter); both the tokens and ``# text`` are compared. Nothing
 """
 
 import argparse
-import importlib.util
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from making import trained_letters, write_packed, write_table
+from making import (
+    UD_URL,
+    by_language,
+    licence,
+    trained_letters,
+    treebank_files,
+    version,
+    write_packed,
+    write_table,
+)
 
 from xlx.text import trees
 from xlx.text.files import catalogue, letters
@@ -45,16 +52,6 @@ COLUMNS = (
     *("source", "language", "treebank", "version", "sentences", "words", "tokens", "left_out"),
     *("made_from", "licence", "licence_file", "url", "file", "sha256"),
 )
-
-
-def beside() -> ModuleType:
-    """The script of ``data/labelled``, which knows the treebanks' files, versions and licences."""
-    file = HERE.parent / "labelled" / "make.py"
-    spec = importlib.util.spec_from_file_location("make_labelled", file)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["make_labelled"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def plain(rows: Iterable[str]) -> list[list[str]]:
@@ -135,29 +132,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="with ud and ud_pud")
     folder: Path = parser.parse_args().folder
-    make = beside()
     forbidden = trained_letters()
     licences = catalogue("labelled").set_index("treebank")["licence_file"].to_dict()
     rows = []
     seen: dict[str, set[str]] = {code: set() for code in LANGUAGES}
     for source, name in (("ud", "ud"), ("pud", "ud_pud")):
-        treebanks = make.by_language(folder / name)
+        treebanks = by_language(folder / name)
         for language in LANGUAGES:
             treebank = treebanks[language]
-            files = make.treebank_files(treebank)
-            version = make.version(files)
-            hindi = language == "hi" and version.startswith("UD 1")
+            files = treebank_files(treebank)
+            release = version(files)
+            hindi = language == "hi" and release.startswith("UD 1")
             kept, why = chosen(files, language, hindi, seen[language], forbidden)
             file = write_packed(HERE, f"{source}/{language}.conllu.xz", "\n".join(kept) + "\n")
             made = trees.read_trees(kept, file[0], language)
             sizes = (len(made), made.n_words, sum(len(tree.tokens) for tree in made))
             rows.append(
                 (
-                    *(source, language, treebank.name, version, *sizes),
+                    *(source, language, treebank.name, release, *sizes),
                     "; ".join(f"{reason}: {n}" for reason, n in why.items()),
                     ", ".join(each.name for each in files.values()),
-                    *(make.licence(treebank), f"labelled/{licences[treebank.name]}"),
-                    *(make.UD_URL.format(treebank.name), *file),
+                    *(licence(treebank), f"labelled/{licences[treebank.name]}"),
+                    *(UD_URL.format(treebank.name), *file),
                 )
             )
             print(*rows[-1][:8], sep="  ")

@@ -14,17 +14,15 @@ from pathlib import Path
 from ufal import udpipe
 
 from xlx.results import progress
-from xlx.text.files import TextError, decode, files_below, unpacked
+from xlx.text.files import TextError, files_below, read_lines
 
 _DOC = re.compile(r'<doc id="([^"]*)".* title="(.*)">')
 
 
 def _model(path: str | Path, language: str) -> udpipe.Model:
     if not Path(path).is_file():
-        raise FileNotFoundError(
-            f"There is no UDPipe model {path} for {language}; models for UDPipe 1 are at "
-            "hdl.handle.net/11234/1-3131 (ufal.mff.cuni.cz/udpipe/1/models)."
-        )
+        there = "models for UDPipe 1 are at hdl.handle.net/11234/1-3131"
+        raise FileNotFoundError(f"There is no UDPipe model {path} for {language}; {there}.")
     model = udpipe.Model.load(str(path))
     if model is None:
         raise TextError(f"{path} is not a model of UDPipe 1; is the download complete?")
@@ -61,7 +59,7 @@ def wiki_documents(file: Path) -> Iterator[str]:
     out. Raises TextError, with the line, for text outside a document, one that does not end, and
     malformed JSON.
     """
-    lines = decode(unpacked(file.read_bytes(), str(file)), str(file))
+    lines = read_lines(file)
     as_json = next((line for line in lines if line.strip()), "").startswith("{")
     documents = _json_documents(lines, str(file)) if as_json else _doc_documents(lines, str(file))
     for title, paragraphs in documents:
@@ -80,9 +78,8 @@ def _json_documents(lines: Sequence[str], where: str) -> Iterator[tuple[str, lis
             document = json.loads(line)
             yield document["title"], document["text"].split("\n")
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
-            raise TextError(
-                f"{where}, line {number}: not a JSON object with title and text."
-            ) from None
+            what = "not a JSON object with title and text"
+            raise TextError(f"{where}, line {number}: {what}.") from None
 
 
 def _doc_documents(lines: Sequence[str], where: str) -> Iterator[tuple[str, list[str]]]:
@@ -122,10 +119,9 @@ def parse_wiki(path: str | Path, model: str | Path, language: str, out: str | Pa
     cannot parse, for a malformed file (`wiki_documents`) and one in which there is no sentence.
     """
     loaded, out = _model(model, language), Path(out)
-    files = files_below(
-        Path(path), lambda file: re.fullmatch(r"wiki_\d+(\.bz2)?", file.name),
-        "files such as AA/wiki_00", "run WikiExtractor on the dump.",
-    )  # fmt: skip
+    named, what = re.compile(r"wiki_\d+(\.bz2)?"), "files such as AA/wiki_00"
+    how = "run WikiExtractor on the dump."
+    files = files_below(Path(path), lambda file: named.fullmatch(file.name), what, how)
     out.mkdir(parents=True, exist_ok=True)
     made = []
     for file in progress.bar(files, f"parse {language}", unit="file"):

@@ -16,13 +16,13 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from notebooks.run import journals
-from notebooks.run.gathering import is_run, kinds, of_absent_models
+from notebooks.run import gathering, journals
+from notebooks.run.gathering import is_run
 from xlx.results import paths
 from xlx.results.ledger import Ledger
 from xlx.results.store import StoreWarning
@@ -50,52 +50,44 @@ def draw(overview: pd.DataFrame, ledger: str, seed: str, seconds: float) -> pd.D
     def place(identity: str) -> str:
         return hashlib.sha256(f"{ledger}{seed}{identity}".encode()).hexdigest()
 
+    def fitting(entries: pd.Series, room: float) -> list[int]:
+        taken = []
+        for index, takes in entries.items():
+            if takes <= room:
+                taken.append(index)
+                room -= takes
+        return taken
+
     rows = overview.assign(place=overview["identity"].map(place)).sort_values("place")
-    shared = {name: kind.shared_seconds for name, kind in kinds().items()}
+    shared = {name: kind.shared_seconds for name, kind in gathering.kinds().items()}
     rows["seconds"] = rows["seconds"].fillna(0.0) + rows["kind"].map(shared).fillna(0.0)
     chosen: list[int] = []
-    left = seconds
     for _, entries in rows["seconds"].groupby(rows["kind"]):
-        taken = _fitting(entries, seconds / rows["kind"].nunique())
+        taken = fitting(entries, seconds / rows["kind"].nunique())
         if not taken and entries.min() <= seconds / 2:
             taken = [entries.idxmin()]
         chosen += taken
-        left -= entries[taken].sum()
-    chosen += _fitting(rows["seconds"].drop(index=chosen), left)
+    left = rows["seconds"].drop(index=chosen)
+    chosen += fitting(left, seconds - rows.loc[chosen, "seconds"].sum())
     return rows.loc[chosen].drop(columns="place")
 
 
-def _fitting(entries: pd.Series, seconds: float) -> list[int]:
-    """Entries in their order, as long as they fit."""
-    taken = []
-    for index, takes in entries.items():
-        if takes <= seconds:
-            taken.append(index)
-            seconds -= takes
-    return taken
-
-
-def computable(overview: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """The entries that a test of the notebooks can compute again, and how many lack weights here.
-
-    The first asker of an entry is a notebook, if one asks for it.
-    """
-    rows = overview[[not all(map(is_run, askers)) for askers in overview["notebooks"]]]
-    absent = of_absent_models(rows)
-    return rows[~absent], int(absent.sum())
-
-
 def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
-    """Draw a sample and write it: a line an entry, its identity and a notebook that asks for it."""
+    """Draw a sample and write it: a line an entry, its identity and a notebook that asks for it.
+
+    From what a test of the notebooks can compute again.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StoreWarning)  # `report` says it
-        rows, n_absent = computable(Ledger(root).overview())
-    if n_absent:
+        rows = Ledger(root).overview()
+    rows = rows[[not all(map(is_run, askers)) for askers in rows["notebooks"]]]
+    absent = gathering.of_absent_models(rows)
+    if absent.any():
         print(
-            f"audit: {n_absent} results of public models are left out, as their weights are not on "
-            "this machine: `make models` fetches them"
+            f"audit: {absent.sum()} results of public models are left out, as their weights are "
+            "not on this machine: `make models` fetches them"
         )
-    drawn = draw(rows, ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
+    drawn = draw(rows[~absent], ledger_hash(root), os.environ.get("AUDIT_SEED", ""), SECONDS)
     path.parent.mkdir(parents=True, exist_ok=True)
     asked = zip(drawn["identity"], drawn["notebooks"], strict=True)
     lines = [" ".join([identity, *notebooks[:1]]) + "\n" for identity, notebooks in asked]
@@ -118,49 +110,48 @@ def findings(
     stems : sequence of str, optional
         The notebooks that there should be. Default: those of the repository.
     """
-    if stems is None:
-        stems = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
+    stems = stems or sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StoreWarning)
         overview = Ledger(root).overview()
     wrong = [str(x.message) for x in caught if issubclass(x.category, StoreWarning)]
-    lines: list[dict] = []
-    whole = True
-    for stem in stems:
-        journal = journals.journal(stem, folder)
-        if journal.is_file():
-            lines += [{"notebook": stem, **line} for line in journals.read_journal(journal)]
-        else:
-            whole = False
-            wrong.append(f"{stem} was not tested: no {journal}")
+    journal_of = {stem: journals.journal(stem, folder) for stem in stems}
+    untested = [stem for stem, journal in journal_of.items() if not journal.is_file()]
+    wrong += [f"{stem} was not tested: no {journal_of[stem]}" for stem in untested]
+    lines = [
+        {"notebook": stem, **line}
+        for stem in stems
+        if stem not in untested
+        for line in journals.read_journal(journal_of[stem])
+    ]
     names = ["notebook", "kind", "identity", "apart", "tolerance"]
     again = pd.DataFrame([line for line in lines if "apart" in line], columns=names)
-    wrong += _outside(again, overview)
-    wrong += _never_computed(folder / "sample", again, overview)
-    wrong += _of_other_code(overview)
-    wrong += _asks([line for line in lines if "from" in line], overview, whole)
-    table = again.groupby("kind", as_index=False).agg(
-        compared=("apart", "size"), largest=("apart", "max"), tolerance=("tolerance", "first")
-    )
-    return table, wrong
-
-
-def _outside(again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
     texts = overview.drop_duplicates("identity").set_index("identity")["ask"]
-    # a NaN is no difference that could be allowed
-    rows = again[~(again["apart"].astype(float) <= again["tolerance"].astype(float))]
-    return [
-        f"{row.notebook}: a result of the kind {row.kind!r} differs by {row.apart:.3g} when it is "
-        f"computed again, and {row.tolerance:.3g} is allowed: {texts.get(row.identity, '?')}"
-        for row in rows.itertuples()
+    table, outside = gathering.tallied(again.assign(ask=again["identity"].map(texts)))
+    wrong += outside + _never_computed(folder / "sample", again, overview)
+    wrong += _of_other_code(overview)
+    last = {x["identity"]: (x["notebook"], x["kind"]) for x in lines if "from" in x}
+    lacking = Counter(asker for identity, asker in last.items() if identity not in texts.index)
+    wrong += [
+        f"{stem} asks for {n} results of the kind {kind!r} that the ledger lacks: "
+        f"`make figures ONLY={stem}`, then `make results`"
+        for (stem, kind), n in sorted(lacking.items())
     ]
+    by_runs = overview["notebooks"].map(lambda askers: any(map(is_run, askers))).astype(bool)
+    orphans = overview[~overview["identity"].isin(list(last)) & ~by_runs]
+    wrong += [
+        f"{len(rows)} results of the kind {kind!r} are asked for by no notebook, such as "
+        f"{rows['ask'].iloc[0]}: `make results` drops them"
+        for kind, rows in orphans.groupby("kind")
+        if not untested
+    ]
+    return table, wrong
 
 
 def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> list[str]:
     if not path.is_file():
-        return [
-            f"there is no sample {path}: `python -m notebooks.run.audit sample {path}` draws one"
-        ]
+        said = f"there is no sample {path}: `python -m notebooks.run.audit sample {path}` draws one"
+        return [said]
     drawn = {line.split()[0] for line in path.read_text(encoding="utf-8").splitlines()}
     rows = overview[overview["identity"].isin(drawn - set(again["identity"]))]
     return [
@@ -172,7 +163,7 @@ def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> 
 
 def _of_other_code(overview: pd.DataFrame) -> list[str]:
     """Entries whose code has changed under the same version, a sentence a kind."""
-    known, wrong = kinds(), []
+    known, wrong = gathering.kinds(), []
     for name, rows in overview.groupby("kind"):
         if name not in known:
             wrong.append(f"the ledger has results of a kind {name!r} that the code does not know")
@@ -189,27 +180,6 @@ def _of_other_code(overview: pd.DataFrame) -> list[str]:
     return wrong
 
 
-def _asks(asks: Sequence[Mapping], overview: pd.DataFrame, whole: bool) -> list[str]:
-    """Asks that the ledger cannot answer; if all notebooks are known, entries nobody asks for."""
-    there = set(overview["identity"])
-    last = {ask["identity"]: (ask["notebook"], ask["kind"]) for ask in asks}
-    lacking = Counter(place for identity, place in last.items() if identity not in there)
-    wrong = [
-        f"{stem} asks for {n} results of the kind {kind!r} that the ledger lacks: "
-        f"`make figures ONLY={stem}`, then `make results`"
-        for (stem, kind), n in sorted(lacking.items())
-    ]
-    if whole:
-        by_runs = [any(map(is_run, askers)) for askers in overview["notebooks"]]
-        rows = overview[~overview["identity"].isin(list(last)) & ~pd.Series(by_runs, dtype=bool)]
-        wrong += [
-            f"{len(orphans)} results of the kind {kind!r} are asked for by no notebook, such as "
-            f"{orphans['ask'].iloc[0]}: `make results` drops them"
-            for kind, orphans in rows.groupby("kind")
-        ]
-    return wrong
-
-
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return 0, or 1 where something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m notebooks.run.audit")
@@ -219,7 +189,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.command == "sample":
         drawn = write_sample(options.path)
         print(
-            f"audit: {len(drawn)} results of {drawn['kind'].nunique()} kinds, which took "
+            f"audit: {len(drawn)} results of {drawn['kind'].nunique()} gathering.kinds, which took "
             f"{drawn['seconds'].sum():.0f} s, are computed again"
         )
         return 0

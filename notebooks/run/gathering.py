@@ -12,9 +12,11 @@ import importlib
 import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from notebooks.run import journals
@@ -31,8 +33,7 @@ class GatheringError(ValueError):
     """What keeps results from being gathered or reproduced, and what to do."""
 
 
-@dataclass(frozen=True)
-class AskName:
+class AskName(NamedTuple):
     """An ask of which only the name is known: finds an entry as the ask itself does."""
 
     kind: str
@@ -51,43 +52,39 @@ def kinds() -> dict[str, work.Kind]:
     return work.KINDS
 
 
-def asked(build: Path, stems: Iterable[str]) -> dict[AskName, list[str]]:
-    """What notebooks asked for in their last run → the notebooks, sorted.
-
-    GatheringError for a notebook that was not run to its end.
-    """
-    stems_of: dict[AskName, list[str]] = {}
-    for stem in sorted(stems):
-        journal = journals.journal(stem, build)
-        if not ((build / f"{stem}.ipynb").is_file() and journal.is_file()):
-            raise GatheringError(
-                f"nobody knows what {stem} asks for: run it first, `make figures ONLY={stem}`"
-            )
-        lines = [line for line in journals.read_journal(journal) if "from" in line]
-        for name in dict.fromkeys(AskName(line["kind"], line["identity"]) for line in lines):
-            stems_of.setdefault(name, []).append(stem)
-    return stems_of
-
-
 def is_run(asker: str) -> bool:
     """Whether an asker is a unit of long runs, and no notebook."""
     return asker.startswith(RUN)
 
 
-def asked_by_runs(
-    of: Ledger, folder: Path | None, forget: Collection[str] = ()
+def asked(
+    of: Ledger, stems: Iterable[str], build: Path, runs: Path | None, forget: Collection[str]
 ) -> dict[AskName, list[str]]:
-    """What long runs asked for, by the ledger and by the journals in a folder → ``run:<unit>``."""
+    """What is asked for → by whom: notebooks in their last run, and units of long runs.
+
+    These by the ledger, too, and by the journals in a folder. GatheringError for a notebook that
+    was not run to its end.
+    """
     askers: dict[AskName, set[str]] = {}
     for row in of.overview().itertuples():
         askers[AskName(row.kind, row.identity)] = set(filter(is_run, row.notebooks))
-    for journal in sorted(folder.glob("asks/*.jsonl")) if folder else []:
-        for line in journals.read_journal(journal):
-            askers.setdefault(AskName(line["kind"], line["identity"]), set()).add(
-                f"{RUN}{journal.stem}"
+    noted = {stem: journals.journal(stem, build) for stem in stems}
+    for stem, journal in sorted(noted.items()):
+        if not ((build / f"{stem}.ipynb").is_file() and journal.is_file()):
+            raise GatheringError(
+                f"nobody knows what {stem} asks for: run it first, `make figures ONLY={stem}`"
             )
-    gone = {f"{RUN}{unit.removeprefix(RUN)}" for unit in forget}
-    return {name: sorted(some - gone) for name, some in askers.items() if some - gone}
+    if runs:
+        noted |= {RUN + journal.stem: journal for journal in runs.glob("asks/*.jsonl")}
+    for asker, journal in noted.items():
+        for line in journals.read_journal(journal):
+            askers.setdefault(AskName(line["kind"], line["identity"]), set()).add(asker)
+    gone = {RUN + unit.removeprefix(RUN) for unit in forget}
+    return {
+        name: sorted(some - gone, key=lambda asker: (is_run(asker), asker))
+        for name, some in askers.items()
+        if some - gone
+    }
 
 
 def absent_models() -> dict[str, str]:
@@ -110,6 +107,30 @@ def of_absent_models(overview: pd.DataFrame) -> pd.Series:
     return overview["ask"].str.contains("|".join(absent))
 
 
+def tallied(again: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Entries that were computed again (kind, ask, apart, tolerance), a row a kind.
+
+    How many, equal, within and outside of the tolerance, the largest difference; and a sentence on
+    the worst of each kind that is outside. NaN is no difference that could be allowed.
+    """
+    rows = again.assign(apart=again["apart"].astype(float).fillna(np.inf))
+    rows["equal"], rows["outside"] = rows["apart"] == 0, rows["apart"] > rows["tolerance"]
+    rows["within"] = ~rows["equal"] & ~rows["outside"]
+    counts = {name: (name, "sum") for name in ("equal", "within", "outside")}
+    table = rows.groupby("kind", as_index=False).agg(
+        compared=("apart", "size"), **counts, largest=("apart", "max"),
+        tolerance=("tolerance", "first"),
+    )  # fmt: skip
+    said = []
+    for kind, few in rows[rows["outside"]].groupby("kind"):
+        worst = few.loc[few["apart"].idxmax()]
+        said.append(
+            f"{kind}: {len(few)} differ by more than {worst['tolerance']:.3g} when they are "
+            f"computed again, most of all (by {worst['apart']:.3g}) {worst['ask']}"
+        )
+    return table, said
+
+
 def write_results(
     stems: Sequence[str], build: Path, root: Path, cache: Cache, *, restamp: bool = False,
     runs: Path | None = None, forget: Collection[str] = (),
@@ -120,31 +141,21 @@ def write_results(
     today's code, where it differs under the same version. ``runs``: the folder of the journals of
     long runs; ``forget``: units that no longer count.
     """
-    of, code = Ledger(root), {}
-    if restamp:
-        code = {name: kind.code for name, kind in kinds().items()}
-    askers_of = asked(build, stems)
-    for name, units in asked_by_runs(of, runs, forget).items():
-        askers_of.setdefault(name, []).extend(units)
+    of = Ledger(root)
+    code = {name: kind.code for name, kind in kinds().items()} if restamp else {}
     entries = []
-    for name, askers in askers_of.items():
+    for name, askers in asked(of, stems, build, runs, forget).items():
         entry = of.get(name) or cache.get(name)
         if entry is None:
-            again = f"make figures ONLY={askers[0]}"
-            if is_run(askers[0]):
-                again = f"python data/models-public/runs.py {askers[0].removeprefix(RUN)}"
             raise GatheringError(
-                f"{askers[0]} asks for a result of the kind {name.kind!r} that neither {root} "
-                f"nor {cache.root} has: run it again, `{again}`"
+                f"{askers[0]} asks for a result of the kind {name.kind!r} that neither {root} nor "
+                f"{cache.root} has: run it again (`make figures ONLY=...`, or a unit by runs.py)"
             )
         made = {**entry.made, "code": code.get(name.kind, entry.made["code"])}
         entries.append(replace(entry, notebooks=tuple(askers), made=made))
     lens_of = {entry.identity: _lens(entry.notebooks[0]) for entry in entries}
     files = ledger.write_ledger(root, entries, lens_of)
-    overview = by_kind(Ledger(root).overview())
-    sizes = {(file.stem, file.parent.name): file.stat().st_size / 1e6 for file in files}
-    places = zip(overview["kind"], overview["lens"], strict=True)
-    overview.insert(3, "MB", [sizes[place] for place in places])
+    overview = by_kind(Ledger(root).overview(), files)
     root.mkdir(parents=True, exist_ok=True)
     (root / "README.md").write_text(_readme(overview), encoding="utf-8")
     return overview
@@ -155,8 +166,8 @@ def _lens(asker: str) -> str:
     return RUN_LENS if is_run(asker) else asker.partition("-")[0]
 
 
-def by_kind(entries: pd.DataFrame) -> pd.DataFrame:
-    """A row a kind and lens: entries, core-hours, commits, processors."""
+def by_kind(entries: pd.DataFrame, files: Sequence[Path]) -> pd.DataFrame:
+    """A row a kind and lens: entries, MB of the file, core-hours, commits, processors."""
 
     def names(column: pd.Series) -> str:
         return ", ".join(sorted(set(column)))
@@ -164,10 +175,12 @@ def by_kind(entries: pd.DataFrame) -> pd.DataFrame:
     hours = entries["seconds"] * entries["threads"].clip(lower=1) / 3600
     groups = entries.assign(hours=hours.astype(float)).groupby(["kind", "lens"])
     table = groups.agg(
-        entries=("hours", "size"), hours=("hours", "sum"), commit=("commit", names),
-        CPU=("cpu", names),
+        entries=("hours", "size"), MB=("hours", "size"), hours=("hours", "sum"),
+        commit=("commit", names), CPU=("cpu", names),
     )  # fmt: skip
-    return table.rename(columns={"hours": "core-hours"}).reset_index()
+    sizes = {(file.stem, file.parent.name): file.stat().st_size / 1e6 for file in files}
+    table["MB"] = [sizes[place] for place in table.index]
+    return table.reset_index()
 
 
 def _readme(overview: pd.DataFrame) -> str:
@@ -187,7 +200,7 @@ def _readme(overview: pd.DataFrame) -> str:
         lines.append(
             f"| {kind} | {lens} | {n:,} | {size:.2f} | {hours:.2f} | {commit} | {processor} |"
         )
-    n, size, hours = overview[["entries", "MB", "core-hours"]].sum()
+    n, size, hours = overview[["entries", "MB", "hours"]].sum()
     lines.append(f"| all | | {n:,.0f} | {size:.2f} | {hours:.2f} | | |")
     return "\n".join(lines) + "\n"
 

@@ -73,23 +73,17 @@ def links_of(stem: str) -> str:
     papers, formulas = LENSES[lens]
     place = order.index(stem)
     parts = [START + ", ".join(f"[{name}]({PAPERS[name]})" for name in papers)]
-    parts += ["previous: " + _link(name) for name in order[:place][-1:]]
-    parts += ["next: " + _link(name) for name in order[place + 1 :][:1]]
-    beside = [
-        f"{stem.replace('-', '_')}.py",
-        f"shared/{lens}_tables.py",
-        f"printed/{lens}_claims.py",
-    ]
+    parts += [f"previous: [{name}]({name}.ipynb)" for name in order[:place][-1:]]
+    parts += [f"next: [{name}]({name}.ipynb)" for name in order[place + 1 :][:1]]
+    own = stem.replace("-", "_")
+    beside = [f"{own}.py", f"shared/{lens}_tables.py", f"printed/{lens}_claims.py"]
     own = [name for name in beside if (paths.NOTEBOOKS / name).is_file()][:1]
     code = [f"[`{name}`]({name})" for name in own] + [f"[`{formulas}`](../{formulas})"]
     parts.append("code: " + ", ".join(code))
     parts.append(f"{minutes} minutes")
-    parts.append("needs: " + (", ".join(map(_link, needs)) or "no other notebook"))
+    links = ", ".join(f"[{name}]({name}.ipynb)" for name in needs)
+    parts.append(f"needs: {links or 'no other notebook'}")
     return " · ".join(parts)
-
-
-def _link(stem: str) -> str:
-    return f"[{stem}]({stem}.ipynb)"
 
 
 def linked(source: str, stem: str) -> str:

@@ -10,6 +10,7 @@ is named needs itself and what it imports, of the rooms on the way their faces a
 import ast
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -21,17 +22,12 @@ _FOLDERS = (".", "notebooks", "data/models-long")
 
 def _imported(source: str) -> Iterator[str]:
     """Dotted names that a piece of code imports; none of one that has no syntax."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:  # which the run of the notebook will report
-        return
-    for node in ast.walk(tree):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from names
+    with suppress(SyntaxError):  # which the run of the notebook will report
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 @cache
@@ -41,13 +37,11 @@ def _imported_by(file: Path) -> tuple[str, ...]:
 
 def _cells(notebook: Path) -> Iterator[str]:
     """The code cells, without lines for IPython and the shell."""
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError):  # as above
         for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
                 lines = "".join(cell["source"]).splitlines()
                 yield "\n".join(line for line in lines if not line.startswith(("%", "!")))
-    except (OSError, ValueError, KeyError, TypeError):  # as above
-        return
 
 
 def _path(name: str, root: Path) -> list[Path]:

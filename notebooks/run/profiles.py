@@ -19,7 +19,6 @@ import ast
 import contextlib
 import difflib
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 
-#: Types of a parameter, beside None: what YAML can hold.
-LITERALS = ("bool", "int", "float", "str", "list", "dict")
+#: Types of a parameter: what YAML can hold.
+LITERALS = ("bool", "int", "float", "str", "list", "dict", "None")
 
 
 class NotebookError(ValueError):
@@ -72,22 +71,23 @@ def parameters(notebook: "NotebookNode", name: str) -> dict[str, Parameter]:
     try:
         body = ast.parse(cells[0].source).body
     except SyntaxError as error:
-        raise NotebookError(
-            f"the parameters cell of {name} is not Python: {error.msg}, line {error.lineno}"
-        ) from error
+        raise NotebookError(f"the parameters cell of {name} is not Python: {error}") from error
     declared = {}
     for node in body:
         try:
-            target, value = _name_assigned(node), ast.literal_eval(node.value)
-            if _kind(value) not in (*LITERALS, "None"):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            (target,), value = targets, ast.literal_eval(node.value)
+            kinds = [_kind(value)]
+            if isinstance(node, ast.AnnAssign):  # int | None → int, None; list[str] → list
+                kinds = [x.split("[")[0] for x in ast.unparse(node.annotation).split(" | ")]
+            if isinstance(node, ast.AugAssign) or _kind(value) not in LITERALS:
                 raise ValueError
+            declared[target.id] = Parameter(value, frozenset(kinds))
         except (ValueError, AttributeError):
             raise NotebookError(
                 f"the parameters cell of {name} may only assign literals to names, one a line, "
-                f"of type {', '.join(LITERALS)} or None: line {node.lineno} is "
-                f"{ast.unparse(node)!r}"
+                f"of type {', '.join(LITERALS)}: line {node.lineno} is {ast.unparse(node)!r}"
             ) from None
-        declared[target] = Parameter(value, _annotated(node) or frozenset({_kind(value)}))
     return declared
 
 
@@ -101,28 +101,19 @@ def read_profile(name: str) -> dict[str, dict]:
         there = sorted(p.stem for p in paths.PROFILES.glob("*.yaml"))
         raise FileNotFoundError(f"no profile {name!r}: {_choice(name, there)}")
     try:
-        text = yaml.load(path.read_text(encoding="utf-8"), _Once) or {}
+        text = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = "" if line is None else f", line {line + 1}"
-        problem = getattr(error, "problem", None) or "not UTF-8 text"
-        raise NotebookError(f"{path.name}{where} cannot be read: {problem}") from error
-    parts = ["defaults", "notebooks"]
-    problem = NotebookError(
-        f"{path.name} should hold 'defaults: {{parameter: value}}' and "
-        "'notebooks: {notebook: {parameter: value}}', nothing else"
-    )
-    if not isinstance(text, dict):
-        raise problem
-    for key in text:
-        if key not in parts:
-            raise NotebookError(f"unknown key {key!r} in {path.name}: {_choice(key, parts)}")
-    defaults, notebooks = (text.get(part) or {} for part in parts)
-    if not (isinstance(defaults, dict) and isinstance(notebooks, dict)):
-        raise problem
+        said = " ".join(str(error).split())
+        raise NotebookError(f"{path.name} cannot be read: {said}") from error
+    parts = text if isinstance(text, dict) else {"": text}
+    defaults, notebooks = (parts.pop(part, None) or {} for part in ("defaults", "notebooks"))
+    inner = notebooks.values() if isinstance(notebooks, dict) else [notebooks]
+    if parts or not all(isinstance(each or {}, dict) for each in (defaults, *inner)):
+        raise NotebookError(
+            f"{path.name} should hold 'defaults: {{parameter: value}}' and "
+            "'notebooks: {notebook: {parameter: value}}', nothing else"
+        )
     notebooks = {stem: values or {} for stem, values in notebooks.items()}
-    if not all(isinstance(values, dict) for values in notebooks.values()):
-        raise problem
     return {"defaults": defaults, "notebooks": notebooks}
 
 
@@ -133,25 +124,18 @@ def values_for(stem: str, profile: str) -> dict[str, Any]:
     """
     declared = parameters(read_notebook(notebook_path(stem)), stem)
     settings, file, stems = read_profile(profile), f"{profile}.yaml", _stems()
-    for other in settings["notebooks"]:
-        if other not in stems:
-            raise NotebookError(f"unknown notebook {other!r} in {file}: {_choice(other, stems)}")
     defaults, chosen = settings["defaults"], settings["notebooks"].get(stem, {})
+    _check_known(settings["notebooks"], stems, f"notebook {{!r}} in {file}")
     if "profile" in {**defaults, **chosen}:
         raise NotebookError(f"{file} sets 'profile', which is set by the runner: take it out")
-    for key in chosen:
-        if key not in declared:
-            raise NotebookError(
-                f"unknown key {key!r} for {stem} in {file}: {_choice(key, sorted(declared))}"
-            )
-    if foreign := [key for key in defaults if key not in declared]:
+    _check_known(chosen, declared, f"key {{!r}} for {stem} in {file}")
+    if not defaults.keys() <= declared.keys():
         # A default may be meant for other notebooks, but for one of them it must be.
-        known = {name for other in stems for name in _names(other)}
-        for key in foreign:
-            if key not in known:
-                raise NotebookError(
-                    f"unknown key {key!r} in the defaults of {file}: {_choice(key, sorted(known))}"
-                )
+        known = set(declared)
+        for other in stems:
+            with contextlib.suppress(NotebookError):  # which is for its own run to report
+                known |= parameters(read_notebook(notebook_path(other)), other).keys()
+        _check_known(defaults, known, f"key {{!r}} in the defaults of {file}")
     values = {key: value for key, value in {**defaults, **chosen}.items() if key in declared}
     for key, value in values.items():
         if problem := _mismatch(value, declared[key]):
@@ -184,90 +168,40 @@ def _stems() -> list[str]:
     return sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
 
 
-def _names(stem: str) -> Iterator[str]:
-    """Names a notebook declares; none if it cannot be read, which is for its own run to report."""
-    with contextlib.suppress(NotebookError):
-        yield from parameters(read_notebook(notebook_path(stem)), stem)
-
-
-def _name_assigned(node: ast.stmt) -> str:
-    """Name that a statement assigns a value to; ValueError if it does anything else."""
-    targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        raise ValueError
-    return targets[0].id
-
-
-def _annotated(node: ast.stmt) -> frozenset[str]:
-    """Kinds in an annotation: ``int | None`` → int, None; ``list[str]`` → list."""
-    annotation = getattr(node, "annotation", None)
-    parts = ast.unparse(annotation).split(" | ") if annotation is not None else []
-    return frozenset(part.split("[")[0] for part in parts)
-
-
 def _kind(value: Any) -> str:
     return "None" if value is None else type(value).__name__
 
 
+_HINT = "YAML reads 1e-3 as text: write 1.0e-3; and a bare no, off, yes, on as a truth value: quote"
+
+
 def _mismatch(value: Any, parameter: Parameter) -> str | None:
     """Say what is wrong with the type of a profile's value, or return None."""
-    kind, allowed = _kind(value), set(parameter.kinds)
-    if "float" in allowed:
-        allowed.add("int")
-    if allowed == {"None"}:  # nothing is known about the type, except for a number read as text
-        allowed = {*LITERALS, "None"} - ({"str"} if _number(value) else set())
-    expected = " or ".join(sorted(parameter.kinds - {"None"})) or "a number"
-    if kind not in allowed:
-        return f"should be {expected} (as {parameter.value!r}), not {kind} {value!r}{_hint(value)}"
-    if kind == "list" and isinstance(parameter.value, list) and parameter.value:
-        inner = {_kind(item) for item in parameter.value}
-        inner |= {"int"} if "float" in inner else set()
-        for item in value:
-            if _kind(item) not in inner:
-                return (
-                    f"should be a list of {' or '.join(sorted(inner))} (as {parameter.value!r}), "
-                    f"but holds {_kind(item)} {item!r}{_hint(item)}"
-                )
+    parts = [("", value, parameter.kinds)]
+    if isinstance(value, list) and isinstance(parameter.value, list) and parameter.value:
+        parts += [("list of ", x, {_kind(y) for y in parameter.value}) for x in value]
+    for what, part, allowed in parts:
+        kind = _kind(part)
+        known = kind in allowed or (kind == "int" and "float" in allowed)
+        if not known and allowed != {"None"}:  # of which nothing is known
+            due = " or ".join(sorted(allowed - {"None"}))
+            said = f"(as {parameter.value!r}), not {kind} {part!r} ({_HINT})"
+            return f"should be {what}{due} {said}"
     return None
 
 
-def _number(value: Any) -> bool:
-    """Whether text is a number."""
-    with contextlib.suppress(TypeError, ValueError):
-        float(value)
-        return isinstance(value, str)
-    return False
-
-
-def _hint(value: Any) -> str:
-    if _number(value):
-        return " (YAML reads 1e-3 as text: write 1.0e-3)"
-    if isinstance(value, bool):
-        return " (YAML reads a bare no, off, yes, on as a truth value: put it in quotes)"
-    return ""
+def _check_known(names: Any, there: Any, what: str) -> None:
+    """Refuse a name that there is not."""
+    for name in names:
+        if name not in there:
+            raise NotebookError(f"unknown {what.format(name)}: {_choice(name, sorted(there))}")
 
 
 def _choice(name: Any, there: list[str]) -> str:
-    """Name the nearest of the names there are, and all of them while they are few."""
-    if not there:
-        return "there is none"
+    """Name the nearest of the names there are, and all of them."""
     near = difflib.get_close_matches(str(name), there, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"{hint}There {'is' if len(there) == 1 else 'are'}: {', '.join(there)}"
-
-
-class _Once(yaml.SafeLoader):
-    """YAML in which no key stands twice: of two, the last would win without a word."""
-
-    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict:
-        seen: list[str] = []
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands there twice", key.start_mark
-                )
-            seen.append(key.value)
-        return super().construct_mapping(node, deep)
+    return f"{hint}There {'is' if len(there) == 1 else 'are'}: {', '.join(there) or 'none'}"
 
 
 def first_line(error: object) -> str:

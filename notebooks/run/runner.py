@@ -11,8 +11,8 @@ asks for (``XLX_JOURNAL``; see `xlx.results.work`), and where figures are commit
 The executed notebook appears at ``build/<profile>/<name>.ipynb`` only when every cell has run. A
 notebook that fails is kept as ``<name>.failed.ipynb`` beside it, with its traceback; a run that is
 killed leaves neither. The kernel runs in the notebook's own folder, as in JupyterLab and nbval.
-What it has to compute, and after some of it the hours and the disk to come, is said on stderr
-(`xlx.results.forecasts`).
+After some of what it has to compute the minutes and the disk to come are said on stderr
+(`xlx.results.progress`).
 
 ``--store`` copies the outputs of such a run back into the notebook, so that it can be committed
 executed. ``--play`` lays copies of the notebooks in ``playground/``, where no change is committed.
@@ -30,6 +30,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 from notebooks.run.journals import fresh_journal
 from notebooks.run.profiles import (
@@ -42,7 +43,6 @@ from notebooks.run.profiles import (
     values_for,
 )
 from xlx.results import paths
-from xlx.results.forecasts import forecast_file, shown_lines
 from xlx.results.store import digest_of, written_whole
 
 
@@ -67,21 +67,19 @@ def execute(stem: str, profile: str = "mini", *, build: Path = paths.BUILD) -> P
         "XLX_NOTEBOOK": stem,
         "XLX_JOURNAL": str(fresh_journal(stem, folder).parent),
         "XLX_FIGURES": os.environ.get("XLX_FIGURES") or str(paths.FIGURES),
+        "XLX_SAY": f"/proc/{os.getpid()}/fd/2",  # our stderr, where the system has such names
     }
     try:
-        with shown_lines(forecast_file(stem, told["XLX_JOURNAL"])):
-            run_cells(source, running, values, told)
+        run_cells(source, running, values, told)
         os.replace(running, done)
-    except NotebookFailed as error:
-        os.replace(running, failed)
-        raise NotebookFailed(f"{stem} {error} (traceback in {shown(failed)})") from error
-    except Exception as error:  # the kernel died, the disk is full, ...
+    except Exception as error:  # a cell failed, the kernel died, the disk is full, ...
+        said = str(error)
+        if not isinstance(error, NotebookFailed):
+            said = f"failed: {type(error).__name__}: {first_line(error)}"
         with contextlib.suppress(FileNotFoundError):
             os.replace(running, failed)
-        kept = f" (the notebook so far is in {shown(failed)})" if failed.exists() else ""
-        raise NotebookFailed(
-            f"{stem} failed: {type(error).__name__}: {first_line(error)}{kept}"
-        ) from error
+        kept = f" (traceback in {shown(failed)})" if failed.exists() else ""
+        raise NotebookFailed(f"{stem} {said}{kept}") from error
     finally:
         running.unlink(missing_ok=True)
     return done
@@ -103,17 +101,13 @@ def run_cells(
     # papermill reports on every run through its logger; what matters is printed here.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        with kernel_variables(told):
+        with patch.dict(os.environ, told):
+            # Without the config ipykernel warns, at every start, that others here could listen.
             papermill.execute_notebook(
-                source,
-                target,
-                parameters=dict(values),
-                kernel_name="python3",
-                cwd=source.parent,
-                progress_bar=sys.stderr.isatty(),
-                # Without it ipykernel warns, at every start, that others here could listen.
+                source, target, parameters=dict(values), kernel_name="python3", cwd=source.parent,
+                progress_bar=sys.stderr.isatty(), coalesce_streams=True,
                 config=Config(KernelManager={"transport_encryption": "auto"}),
-            )
+            )  # fmt: skip
     except PapermillExecutionError as error:
         raise NotebookFailed(
             f"failed in cell [{error.exec_count}]: {error.ename}: {first_line(error.evalue)}"
@@ -133,18 +127,16 @@ def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
         )
     notebook, ran = read_notebook(source), read_notebook(executed)
     if [c.source for c in notebook.cells] != [c.source for c in ran.cells]:
-        raise NotebookError(
-            f"{shown(executed)} has other cells than {shown(source)}: run the notebook again, "
-            "with a profile that changes no parameter"
-        )
-    code = [pair for pair in zip(notebook.cells, ran.cells, strict=True) if "outputs" in pair[0]]
-    for cell, result in code:
-        # A warning names the line of a file that the kernel made up: no two runs have the same.
-        said = [output for output in result.outputs if output.get("name") != "stderr"]
-        cell.outputs, cell.execution_count = _joined_streams(said), None
-    for count, cell in enumerate((cell for cell, _ in code if cell.source.strip()), 1):
-        for numbered in (cell, *(x for x in cell.outputs if "execution_count" in x)):
-            numbered.execution_count = count
+        said = f"{shown(executed)} has other cells than {shown(source)}: run the notebook again"
+        raise NotebookError(said)
+    count = 0
+    for cell, result in zip(notebook.cells, ran.cells, strict=True):
+        if "outputs" in cell:
+            count += bool(cell.source.strip())
+            # A warning names the line of a file that the kernel made up: no two runs have the same.
+            cell.outputs = [output for output in result.outputs if output.get("name") != "stderr"]
+            for numbered in (cell, *(x for x in cell.outputs if "execution_count" in x)):
+                numbered.execution_count = count if cell.source.strip() else None
     with written_whole(source, durable=False) as part:
         notebook_format().write(notebook, part)
     os.utime(executed)  # still newer than the notebook: Make need not run it again
@@ -152,34 +144,27 @@ def store_outputs(stem: str, *, build: Path = paths.BUILD) -> Path:
 
 
 def play() -> tuple[list[str], list[str]]:
-    """Lay working copies of the notebooks beside their folder; those laid, and those kept.
+    """Lay working copies of notebooks and modules beside their folder; those laid, those kept.
 
-    A copy is renewed when its notebook has changed since. One that was changed itself is kept, and
-    named if its notebook has changed too.
+    A copy is renewed when its original has changed since. One that was changed itself is kept, and
+    named if its original has changed too.
     """
     playground = paths.ROOT / "playground"
     playground.mkdir(parents=True, exist_ok=True)
-    record = playground / ".copied.json"
-    try:
+    record, laid, kept, copied = playground / ".copied.json", [], [], {}
+    with contextlib.suppress(OSError, ValueError):
         copied = json.loads(record.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        copied = {}
-    laid, kept = [], []
-    for source in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
-        copy, before = playground / source.name, copied.get(source.stem)
-        digest = digest_of(source)
+    for source in sorted([*paths.NOTEBOOKS.glob("*.ipynb"), *paths.NOTEBOOKS.rglob("*.py")]):
+        name = source.relative_to(paths.NOTEBOOKS).as_posix()
+        copy, before, digest = playground / name, copied.get(name), digest_of(source)
         there = digest_of(copy) if copy.is_file() else None
         if there is None or there == before != digest:
+            copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, copy)
-            laid.append(source.stem)
-            copied[source.stem] = digest
+            laid.append(name)
+            copied[name] = digest
         elif before != digest and there not in (before, digest):
-            kept.append(source.stem)
-    for module in sorted(paths.NOTEBOOKS.rglob("*.py")):
-        copy = playground / module.relative_to(paths.NOTEBOOKS)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if not copy.is_file() or copy.stat().st_mtime < module.stat().st_mtime:
-            shutil.copyfile(module, copy)
+            kept.append(name)
     record.write_text(json.dumps(copied, indent=1), encoding="utf-8")
     return laid, kept
 
@@ -196,10 +181,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.play:
         for name in play()[1]:
-            print(
-                f"playground/{name}.ipynb was changed by you and notebooks/{name}.ipynb has "
-                "changed since: delete your copy to have the new one"
-            )
+            said = f"was changed by you and notebooks/{name} has changed since"
+            print(f"playground/{name} {said}: delete your copy to have the new one")
         return 0
     if options.notebook is None:
         parser.error("name a notebook")
@@ -211,41 +194,14 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         with stopped_by_sigterm():
             path = execute(stem, options.profile, build=options.build)
-    except NotebookFailed as error:
+    except (NotebookFailed, NotebookError, OSError) as error:
         print(error, file=sys.stderr)
-        return 1
-    except (NotebookError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 2
+        return 1 if isinstance(error, NotebookFailed) else 2
     except KeyboardInterrupt:
         print(f"{stem} was stopped; nothing half-written is left", file=sys.stderr)
         return 130
     print(f"{stem}: {time.monotonic() - began:.0f} s, {shown(path)}")
     return 0
-
-
-def _joined_streams(outputs: list) -> list:
-    """Join neighbouring pieces of one stream: where a kernel cuts them is chance."""
-    joined = []
-    for output in outputs:
-        last = joined[-1] if joined else {}
-        if output.output_type == "stream" and output.name == last.get("name"):
-            last.text += output.text
-        else:
-            joined.append(output)
-    return joined
-
-
-@contextlib.contextmanager
-def kernel_variables(changes: Mapping[str, str]) -> Iterator[None]:
-    """Variables for the kernels that start within."""
-    before = dict(os.environ)
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 @contextlib.contextmanager

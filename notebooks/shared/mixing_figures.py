@@ -12,33 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
-from xlx.plots.panels import (
-    NOT_MEASURED,
-    Column,
-    Panels,
-    across,
-    check_known,
-    check_once,
-    framed_handle,
-    number,
-    order,
-    scale_about,
-)
+from xlx.plots import panels, style
 from xlx.plots.primitives import heatmap, lanes
-from xlx.plots.style import (
-    ABOUT,
-    GUESSING,
-    HIGH,
-    MEASURES,
-    NAMES,
-    SMALL,
-    TINY,
-    WIDTH,
-    handle,
-    language_label,
-    looks,
-    styled,
-)
+from xlx.plots.style import styled
 
 _SETTINGS = ("within", "across")
 _GROUPS = ("easiest", "hardest")
@@ -47,7 +23,7 @@ _WHOLE, _DECIMAL = 0.14, 0.235
 
 
 def _mean_last(table: pd.DataFrame, column: str) -> list[str]:
-    return sorted(order(table, column), key="mean".__eq__)
+    return sorted(panels.order(table, column), key="mean".__eq__)
 
 
 @styled
@@ -63,39 +39,37 @@ def grid_maps(
     where a score is high, or diverge about ``middle`` (such as guessing): then a cell with an
     interval (``low``, ``high``) has the colour of the end that is nearer to the middle, and is
     white where the interval holds it.
-
-    Raises ValueError for two scores of one cell, or none in the table.
     """
-    check_once(table.dropna(subset="score"), "model", "first", "second")
     codes = list(dict.fromkeys([*table["first"], *table["second"]]))
     rows, across_ = ([c for c in codes if c in set(table[side])] for side in ("first", "second"))
     within = (table["first"] == table["second"]) & (table["first"] != "all")
     table = table.assign(value=100 * table["score"], within=within)
-    models = order(table, "model")
-    room = (WIDTH - 0.7) / len(across_)
+    models = panels.order(table, "model")
+    room = (style.WIDTH - 0.7) / len(across_)
     columns = max(1, min(columns or len(models), len(models), int(room / _WHOLE)))
     decimals = 0 if middle is not None or room / columns < _DECIMAL else 1
-    written = [number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
+    written = [panels.number(x, decimals) if pd.notna(x) else "" for x in table["value"]]
     scale, label = None, f"{unit} (%; bright: high)"
     if middle is not None:
         if "low" in table:  # a printed score has no interval
             low, high = (100 * table[end].fillna(table["score"]) for end in ("low", "high"))
             table["value"] = (100 * middle + 0 * table["value"]).clip(low, high)
-        scale = scale_about(table["value"], 100 * middle, 10)
+        scale = panels.scale_about(table["value"], 100 * middle, 10)
         label = f"{unit} (%); white: an interval holds {100 * middle:.0f}"
     on = heatmap(
         table.assign(written=written), row="first", column="second", value="value", panel="model",
         rows=rows, across=across_, framed="within", columns=columns, bar=label, edge=(0.7, 1.5),
         written="written", cell=(min(0.36, room / columns), 0.24), norm=scale,
-        cmap=HIGH if middle is None else ABOUT,
+        cmap=style.HIGH if middle is None else style.ABOUT,
     )  # fmt: skip
     if scale is not None:
         on.figure.axes[-1].set_xlim(left=max(0, scale.vmin))  # the bar: no score is below 0
     for axes in on.axes.values():
-        axes.tick_params(axis="x", labelsize=SMALL if room / columns > _WHOLE + 0.02 else TINY)
-    handles = [framed_handle("within a language")]
+        small = style.SMALL if room / columns > _WHOLE + 0.02 else style.TINY
+        axes.tick_params(axis="x", labelsize=small)
+    handles = [panels.framed_handle("within a language")]
     if table["value"].count() < len(models) * len(rows) * len(across_):
-        handles.append(Patch(**NOT_MEASURED))
+        handles.append(Patch(**panels.NOT_MEASURED))
     return on.done(second, first, handles=handles)
 
 
@@ -106,8 +80,6 @@ def within_across(table: pd.DataFrame, chance: float | None = None) -> Figure:
     ``table`` has ``model``, ``language``, ``setting``, ``score``, ``low`` and ``high`` (missing
     where there is no interval), as `mixing.summary` gives it; the drop is not drawn but as the line
     between the two points.
-
-    Raises ValueError for another setting, or two scores of one place.
     """
     return _settings(table, "language", "model", "score (%)", chance)
 
@@ -130,11 +102,7 @@ def controls(table: pd.DataFrame, chance: Mapping[str, float] | None = None) -> 
 
     ``table`` has ``task``, ``model``, ``condition`` ("original", "shuffled", a baseline),
     ``setting``, ``score``, ``low`` and ``high``; ``chance`` maps a task to the score of guessing.
-
-    Raises ValueError for another setting, two scores of one place, or the chance of a task that the
-    table does not have.
     """
-    check_known(chance or {}, order(table, "task"), "task")
     return _settings(
         table, "condition", ("model", "task"), "mean score over languages (%)", chance or None
     )
@@ -147,15 +115,11 @@ def distances(table: pd.DataFrame) -> Figure:
     A panel a model. ``table`` has ``model``, ``language``, ``group`` ("easiest", "hardest"),
     ``distance`` (in words), ``low`` and ``high``, as `mixing.tails` gives them. The axis is
     logarithmic: a few intervals are very wide.
-
-    Raises ValueError for another group, or two distances of one place.
     """
-    check_known(table["group"], _GROUPS, "group")
-    check_once(table, "model", "language", "group")
     on = lanes(
         table.dropna(subset="distance"), item="language", items=_mean_last(table, "language"),
-        names=language_label, series="group", value="distance", panel="model", joined=True,
-        looks={group: MEASURES[group] for group in _GROUPS},
+        names=style.language_label, series="group", value="distance", panel="model", joined=True,
+        looks={group: style.MEASURES[group] for group in _GROUPS},
     )  # fmt: skip
     for axes in on.axes.values():
         axes.set_xscale("log")
@@ -173,45 +137,37 @@ def pairs(table: pd.DataFrame, *, columns: int = 5, chance: float | None = None)
     ``table`` has ``pair`` ("en-de"), ``row`` ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*"),
     ``condition``, ``score``, ``low`` and ``high``, as `mixing.pair_table` gives them; ``columns``
     panels stand side by side.
-
-    Raises ValueError for two scores of one place.
     """
-    check_once(table, "pair", "row", "condition")
     meaning = "l1, l2: the languages of the pair; *: mean over the languages"
     on = lanes(
         table, item="row", value="score", series="condition", panel="pair", scale=100,
-        looks=looks(order(table, "condition"), {}), columns=columns, width=1.7, lane=0.14,
-        joined=table["condition"].nunique() == 2,
+        looks=style.looks(panels.order(table, "condition"), {}), columns=columns, width=1.7,
+        lane=0.14, joined=table["condition"].nunique() == 2,
     )  # fmt: skip
-    handles = [] if chance is None else [_chance(on, chance)]
-    return on.done(f"score (%)   [{meaning}]", handles=handles)
+    return on.done(f"score (%)   [{meaning}]", handles=_chance(on, chance))
 
 
 def _settings(
-    table: pd.DataFrame, item: str, panel: Column, xlabel: str,
+    table: pd.DataFrame, item: str, panel: panels.Column, xlabel: str,
     chance: float | Mapping[str, float] | None = None,
 ) -> Figure:  # fmt: skip
     """Points within and across, and between them the drop."""
-    check_known(table["setting"], (*_SETTINGS, "drop"), "setting")
     table = table[table["setting"] != "drop"]
     both = isinstance(panel, tuple)
-    check_once(table, *(panel if both else [panel]), item, "setting")
     on = lanes(
-        table, item=item, items=_mean_last(table, item), names=language_label, value="score",
-        series="setting", panel=panel, scale=100, labels=NAMES, joined=True,
-        looks={setting: MEASURES[setting] for setting in _SETTINGS},
+        table, item=item, items=_mean_last(table, item), names=style.language_label, value="score",
+        series="setting", panel=panel, scale=100, labels=style.NAMES, joined=True,
+        looks={setting: style.MEASURES[setting] for setting in _SETTINGS},
         sharex="col" if both else "all", lane=0.085 if both else 0.1,
     )  # fmt: skip
-    handles = []
-    if chance is not None:
-        if isinstance(chance, Mapping):
-            chance = {key: chance[key[1]] for key in on.axes if key[1] in chance}
-        handles.append(_chance(on, chance))
-    return on.done(xlabel, handles=handles)
+    return on.done(xlabel, handles=_chance(on, chance))
 
 
-def _chance(on: Panels, chance: float | Mapping) -> Line2D:
-    """Draw the share of guessing, of all panels or by panel, and give its legend entry."""
-    by_panel = chance if isinstance(chance, Mapping) else dict.fromkeys(on.axes, chance)
-    across(on, {key: 100 * share for key, share in by_panel.items()})
-    return handle("chance", GUESSING | {"marker": ""}, line=True)
+def _chance(on: panels.Panels, chance: float | Mapping[str, float] | None) -> list[Line2D]:
+    """Draw the share of guessing, of all panels or by task, and give its legend entry."""
+    if chance is None:
+        return []
+    by_task = chance if isinstance(chance, Mapping) else {}
+    shares = {key: by_task.get(key[1]) if by_task else chance for key in on.axes}
+    panels.across(on, {key: 100 * share for key, share in shares.items() if share is not None})
+    return [style.handle("chance", style.GUESSING | {"marker": ""}, line=True)]

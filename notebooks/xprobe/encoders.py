@@ -1,9 +1,10 @@
 """Sentence encoders over frozen word vectors: recurrent, convolutional and self-attentive.
 
 The six encoders of Ravishankar, Øvrelid and Velldal (2019, section 5), each a way to turn the word
-vectors of a sentence into one vector; `xprobe.encoders` trains and maps them.
+vectors of a sentence into one vector, trained on inference (`train_nli`), mapped by translations
+(`align`), and known by their `Recipe`.
 
-    barking = Sentences.of([["A", "dog", "barks", "."]], vectors.lookup)
+    barking = Sentences.of([["A", "dog", "barks", "."]], lookup)  # a `word_spaces.Lookup`
     encode("rnn-max", MINI, weights(encoder("rnn-max", MINI, seed=1)), barking)  # float32 (1, 128)
 
 Padding changes nothing: a sentence has the same vector whatever it shares its batch with (but for
@@ -12,8 +13,8 @@ the last digits, since sums of another size are added up in another order).
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,24 +23,20 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from xlx.results import checks, work
+from xlx.results import work
 from xlx.results.executors import one_thread
 from xlx.results.ledger import Ask, Value
 from xlx.subjects import loading
 from xlx.text import labelled
 from xlx.text.examples import Examples
-from xprobe import word_spaces
-from xprobe.word_spaces import Lookup, ParallelText, load_lookups, tokenize
+from xprobe.word_spaces import MADE, Lookup, ParallelText, precision_at_1, tokenize
 
 #: As the paper's figures and tables call them.
 ENCODER_NAMES = {
-    "rnn-max": "RNN (maxpool)",
-    "rnn-last": "RNN (last)",
-    "cnn-max": "CNN (maxpool)",
-    "cnn-mean": "CNN (avg. pool)",
-    "attention-max": "Attention (maxpool)",
+    "rnn-max": "RNN (maxpool)", "rnn-last": "RNN (last)", "cnn-max": "CNN (maxpool)",
+    "cnn-mean": "CNN (avg. pool)", "attention-max": "Attention (maxpool)",
     "attention-last": "Attention (last)",
-}
+}  # fmt: skip
 ENCODERS = tuple(ENCODER_NAMES)
 #: Words (padding included) of a batch that is only encoded; it moves speed and the last digits.
 BATCH_TOKENS = 8192
@@ -73,16 +70,6 @@ class Sizes:
     attention: int = 150
     heads: int = 60
 
-    def __post_init__(self) -> None:
-        for name in ("words", "hidden", "layers", "channels", "projection", "attention", "heads"):
-            checks.whole(getattr(self, name), name, EncoderError)
-        if not 0 <= self.dropout < 1:
-            raise EncoderError(f"dropout is {self.dropout}: it is a share, below 1")
-        if not self.filters or len(self.filters) != len(self.padding):
-            raise EncoderError(
-                f"{len(self.filters)} filters and {len(self.padding)} paddings: each filter has one"
-            )
-
 
 #: Small enough to train dozens of encoders in a minute; one layer, so nothing is dropped out.
 MINI = Sizes(
@@ -106,17 +93,13 @@ class Sentences:
 
     @classmethod
     def of(
-        cls,
-        token_lists: Sequence[Sequence[str]],
-        lookup: Callable[[Sequence[str]], np.ndarray],
+        cls, token_lists: Sequence[Sequence[str]], lookup: Callable[[Sequence[str]], np.ndarray]
     ) -> "Sentences":
         """Sentences of words, with the vectors that ``lookup`` has for words: ``(n_types, dim)``.
 
         A word without a vector is what ``lookup`` makes of it (zeros, say): it keeps its place.
-        EncoderError for no sentence, and for one without words.
+        EncoderError for a sentence without words.
         """
-        if not len(token_lists):
-            raise EncoderError("there are no sentences")
         types: dict[str, int] = {}
         ids = []
         for position, words in enumerate(token_lists):
@@ -141,10 +124,7 @@ def mean_vectors(sentences: Sentences) -> np.ndarray:
 class SentenceTable:
     """Sentences on a device, where batches of them are laid out; ``lengths`` is int64 ``(n,)``."""
 
-    def __init__(self, sentences: Sentences, width: int, device: torch.device) -> None:
-        """Raises EncoderError where the word vectors have not the width that is taken."""
-        if (own := sentences.vectors.shape[1]) != width:
-            raise EncoderError(f"the word vectors are {own} wide, the encoder takes {width}")
+    def __init__(self, sentences: Sentences, device: torch.device) -> None:
         self.lengths = np.array([len(words) for words in sentences.ids])
         self._flat = np.concatenate(sentences.ids)
         self._starts = np.cumsum(self.lengths) - self.lengths
@@ -165,13 +145,7 @@ class SentenceTable:
         )
 
 
-# --- encoders -------------------------------------------------------------------------------------
-
-
-class SentenceEncoder(nn.Module):
-    """Word vectors ``(b, t, words)`` and lengths ``(b,)`` → sentence vectors ``(b, width)``."""
-
-    width: int
+# --- encoders: word vectors (b, t, words) and lengths (b,) → sentence vectors (b, width) ----------
 
 
 class _BiLSTM(nn.Module):
@@ -205,7 +179,7 @@ class _BiLSTM(nn.Module):
         return states
 
 
-class _Recurrent(SentenceEncoder):
+class _Recurrent(nn.Module):
     """Maximum of the states over the words, or the last states of both directions."""
 
     def __init__(self, sizes: Sizes, *, last: bool) -> None:
@@ -221,7 +195,7 @@ class _Recurrent(SentenceEncoder):
         return torch.cat([ahead[rows, lengths - 1], back[:, 0]], dim=-1)
 
 
-class _Convolutional(SentenceEncoder):
+class _Convolutional(nn.Module):
     """Filters of several widths, rectified, their maximum or mean over all places, projected."""
 
     def __init__(self, sizes: Sizes, *, mean: bool) -> None:
@@ -247,7 +221,7 @@ class _Convolutional(SentenceEncoder):
         return self.projection(torch.cat(pooled, dim=1))
 
 
-class _Attentive(SentenceEncoder):
+class _Attentive(nn.Module):
     """Self-attention over the states H of an LSTM (Lin et al. 2017), of the heads one vector.
 
     A = softmax over the words of W2 tanh(W1 Hᵀ), without bias; M = A H has one row a head. "max" is
@@ -274,7 +248,7 @@ def _beyond(states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     return torch.arange(states.shape[1], device=states.device) >= lengths[:, None]
 
 
-def encoder(name: str, sizes: Sizes, seed: int) -> SentenceEncoder:
+def encoder(name: str, sizes: Sizes, seed: int) -> nn.Module:
     """An encoder with random weights (the usual ones of its layers), drawn from ``seed``.
 
     Raises EncoderError for a name that is none of `ENCODERS`.
@@ -305,10 +279,10 @@ def encode(
     """Vectors of sentences by an encoder with the given `weights`: float32 ``(n, width)``.
 
     On the device that the settings name; a CPU works with one thread. EncoderError for an unknown
-    encoder, and for word vectors of another width.
+    encoder.
     """
     where = loading.device_of(None)
-    table = SentenceTable(sentences, sizes.words, where)
+    table = SentenceTable(sentences, where)
     net = encoder(name, sizes, seed=0)
     net.load_state_dict({key: torch.from_numpy(x) for key, x in state.items()})
     with one_thread():
@@ -316,14 +290,14 @@ def encode(
 
 
 @torch.inference_mode()
-def vectors_of(net: SentenceEncoder, table: SentenceTable) -> torch.Tensor:
+def vectors_of(net: nn.Module, table: SentenceTable) -> torch.Tensor:
     """Vectors ``(n, width)`` of all sentences of a table, nothing dropped out."""
     net.eval()
     return pieces_encoded(net, table, np.arange(len(table.lengths)))
 
 
 def pieces_encoded(
-    net: SentenceEncoder, table: SentenceTable, rows: np.ndarray, size: int | None = None
+    net: nn.Module, table: SentenceTable, rows: np.ndarray, size: int | None = None
 ) -> torch.Tensor:
     """Vectors ``(len(rows), width)`` of some sentences, those of like length together.
 
@@ -368,6 +342,17 @@ class InferenceEncoder:
     classifier: dict[str, np.ndarray]
     history: pd.DataFrame
 
+    def encode(self, sentences: Sentences) -> np.ndarray:
+        """As `encode`."""
+        return encode(self.name, self.sizes, self.state, sentences)
+
+    def head(self) -> nn.Linear:
+        """The classifier."""
+        n_classes, width = self.classifier["weight"].shape
+        head = nn.Linear(width, n_classes)
+        head.load_state_dict({key: torch.from_numpy(x) for key, x in self.classifier.items()})
+        return head
+
 
 # --- inference ------------------------------------------------------------------------------------
 
@@ -377,19 +362,14 @@ def pair_features(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return torch.cat([u, v, u * v, (u - v).abs()], dim=-1)
 
 
+#: Options of `train_nli` and of `align`, and what they are where nothing else is said.
+TRAINING = {"seed": 1, "epochs": 20, "batch_size": 10, "learning_rate": 1e-3, "patience": 2}
+MAPPING = {"lam": 0.25, "seed": 1, "max_epochs": 20, "patience": 2, "batch_size": 10,
+           "learning_rate": 1e-3}  # fmt: skip
+
+
 def train_nli(
-    name: str,
-    premises: Sentences,
-    hypotheses: Sentences,
-    labels: np.ndarray,
-    validation: LabelledPairs,
-    *,
-    sizes: Sizes,
-    seed: int = 1,
-    epochs: int = 20,
-    batch_size: int = 10,
-    learning_rate: float = 1e-3,
-    patience: int = 2,
+    name: str, pairs: LabelledPairs, validation: LabelledPairs, *, sizes: Sizes, **options: Any
 ) -> InferenceEncoder:
     """Train an encoder and a classifier of its vectors on inference, word vectors held fixed.
 
@@ -399,21 +379,20 @@ def train_nli(
     are random, but the pairs of one premise come one after another (XNLI and MultiNLI have three),
     so that it is encoded once a batch. By the ``validation`` pairs the best epoch is chosen (the
     first of equals); training ends after ``patience`` epochs in a row without a better accuracy.
-    ``seed`` is that of the weights, the order of pairs and what is dropped out.
-
-    Raises EncoderError for options out of range, and a loss that is no longer a number.
+    Further options are those of `TRAINING`: ``seed`` is that of the weights, the order of pairs and
+    what is dropped out. EncoderError for a loss that is no longer a number.
     """
-    where = loading.device_of(None)
-    net = encoder(name, sizes, seed).to(where)
+    where, options = loading.device_of(None), TRAINING | options
+    net = encoder(name, sizes, options["seed"]).to(where)
     with torch.random.fork_rng([]):
-        torch.manual_seed(seed)
+        torch.manual_seed(options["seed"])
         head = nn.Linear(4 * net.width, len(labelled.NLI)).to(where)
-    numbers = [_numbered(side) for side in (premises, hypotheses)]
+    numbers = [_numbered(side) for side in pairs[:2]]
     tables = [
-        SentenceTable(side.take(np.unique(own, return_index=True)[1]), sizes.words, where)
-        for side, own in zip((premises, hypotheses), numbers, strict=True)
+        SentenceTable(side.take(np.unique(own, return_index=True)[1]), where)
+        for side, own in zip(pairs, numbers, strict=False)
     ]
-    classes = torch.from_numpy(np.asarray(labels, np.int64)).to(where)
+    classes = torch.from_numpy(np.asarray(pairs[2], np.int64)).to(where)
 
     def losses(rows: np.ndarray, rng: np.random.Generator) -> dict[str, torch.Tensor]:
         u, v = (_encoded(net, *side, rows) for side in zip(tables, numbers, strict=True))
@@ -421,9 +400,7 @@ def train_nli(
 
     best, history = _train(
         f"{name}, inference", nn.ModuleList([net, head]), numbers[0], losses,
-        _accuracy(net, head, validation, sizes.words, where),
-        seed=seed, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate,
-        patience=patience,
+        (net, head, validation), **options,
     )  # fmt: skip
     parts = [
         {key.removeprefix(start): x for key, x in best.items() if key.startswith(start)}
@@ -439,7 +416,7 @@ def _numbered(side: Sentences) -> np.ndarray:
 
 
 def _encoded(
-    net: SentenceEncoder, table: SentenceTable, numbers: np.ndarray, rows: np.ndarray
+    net: nn.Module, table: SentenceTable, numbers: np.ndarray, rows: np.ndarray
 ) -> torch.Tensor:
     """Vectors of some of the sentences, each different one encoded once."""
     different, places = np.unique(numbers[rows], return_inverse=True)
@@ -451,36 +428,13 @@ def nli_predictions(
     trained: InferenceEncoder, premises: Sentences, hypotheses: Sentences
 ) -> np.ndarray:
     """Classes of pairs of the encoder's language, int64 ``(n,)``, places in ``labelled.NLI``."""
-    u, v = (
-        torch.from_numpy(encode(trained.name, trained.sizes, trained.state, side))
-        for side in (premises, hypotheses)
-    )
-    return _classified(_head(trained, torch.device("cpu")), u, v)
-
-
-def _head(trained: InferenceEncoder, device: torch.device) -> nn.Linear:
-    n_classes, width = trained.classifier["weight"].shape
-    head = nn.Linear(width, n_classes)
-    head.load_state_dict({key: torch.from_numpy(x) for key, x in trained.classifier.items()})
-    return head.to(device)
+    u, v = (torch.from_numpy(trained.encode(side)) for side in (premises, hypotheses))
+    return _classified(trained.head(), u, v)
 
 
 @torch.inference_mode()
 def _classified(head: nn.Linear, u: torch.Tensor, v: torch.Tensor) -> np.ndarray:
     return head(pair_features(u, v)).argmax(dim=1).cpu().numpy()
-
-
-def _accuracy(
-    net: SentenceEncoder, head: nn.Linear, pairs: LabelledPairs, width: int, device: torch.device
-) -> Callable[[], float]:
-    """What asks a net and a classifier, as they stand then, for the classes of pairs."""
-    sides = [SentenceTable(side, width, device) for side in pairs[:2]]
-
-    def accuracy() -> float:
-        predicted = _classified(head, *(vectors_of(net, side) for side in sides))
-        return float(np.mean(predicted == np.asarray(pairs[2])))
-
-    return accuracy
 
 
 # --- mapping --------------------------------------------------------------------------------------
@@ -515,18 +469,9 @@ def alignment_loss(
 
 
 def align(
-    english: InferenceEncoder,
-    source: Sentences,
-    target: Sentences,
-    validation: LabelledPairs,
-    *,
-    lam: float = 0.25,
-    seed: int = 1,
-    max_epochs: int = 20,
-    patience: int = 2,
-    batch_size: int = 10,
-    learning_rate: float = 1e-3,
-) -> InferenceEncoder:
+    english: InferenceEncoder, source: Sentences, target: Sentences, validation: LabelledPairs,
+    **options: Any,
+) -> InferenceEncoder:  # fmt: skip
     """Map an English encoder to another language by translations.
 
     A target encoder of the same kind, from random weights, learns with `alignment_loss`; λ is at
@@ -535,21 +480,19 @@ def align(
     sentences x_c and y_c of a pair are others of the same random batch, for each language another
     ring through the batch, so that each sentence is the other of one and none its own.
 
-    The ``validation`` pairs are of the target language; they, the other options and errors are as
-    in `train_nli`. EncoderError also for fewer than two translations, or two in a batch.
+    The ``validation`` pairs are of the target language; they, the other options (of `MAPPING`) and
+    errors are as in `train_nli`.
     """
-    if len(target) < 2 or batch_size < 2:
+    where, options = loading.device_of(None), MAPPING | options
+    lam, epochs = options.pop("lam"), options.pop("max_epochs")
+    if not 0 <= lam < 0.5 or min(len(target), options["batch_size"]) < 2:
         raise EncoderError(
-            f"there are {len(target)} translations, and batch_size is {batch_size}: a mapping "
-            "needs others in a batch, so two or more"
+            f"lam is {lam}, batch_size {options['batch_size']}, and there are {len(target)} "
+            "translations: lam is at least 0 and below 0.5, the others are 2 or more"
         )
-    if not 0 <= lam < 0.5:
-        raise EncoderError(f"lam is {lam}: at least 0, and below 0.5, where minima end")
-    where = loading.device_of(None)
-    name, sizes = english.name, english.sizes
-    x = torch.from_numpy(encode(name, sizes, english.state, source)).to(where)
-    net = encoder(name, sizes, seed).to(where)
-    table = SentenceTable(target, sizes.words, where)
+    x = torch.from_numpy(english.encode(source)).to(where)
+    net = encoder(english.name, english.sizes, options["seed"]).to(where)
+    table = SentenceTable(target, where)
 
     def losses(rows: np.ndarray, rng: np.random.Generator) -> dict[str, torch.Tensor]:
         x_b, y = x[rows], pieces_encoded(net, table, rows, PIECE)
@@ -558,10 +501,8 @@ def align(
         return {"loss": loss, "cosine": functional.cosine_similarity(x_b, y.detach()).mean()}
 
     best, history = _train(
-        f"{name}, mapping", net, np.arange(len(target)), losses,
-        _accuracy(net, _head(english, where), validation, sizes.words, where),
-        seed=seed, epochs=max_epochs, batch_size=batch_size, learning_rate=learning_rate,
-        patience=patience,
+        f"{english.name}, mapping", net, np.arange(len(target)), losses,
+        (net, english.head().to(where), validation), epochs=epochs, **options,
     )  # fmt: skip
     return replace(english, state=best, history=history)
 
@@ -582,22 +523,18 @@ _Losses = Callable[[np.ndarray, np.random.Generator], dict[str, torch.Tensor]]
 
 @one_thread()
 def _train(
-    what: str,
-    module: nn.Module,
-    groups: np.ndarray,
-    losses: _Losses,
-    accuracy: Callable[[], float],
-    *,
-    seed: int,
-    epochs: int,
-    batch_size: int,
-    learning_rate: float,
-    patience: int,
-) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
-    """Weights of the best epoch, and the history. Rows of a group ``(n,)`` go into one batch."""
-    checks.whole(epochs, "epochs", EncoderError)
-    checks.whole(batch_size, "batch_size", EncoderError)
+    what: str, module: nn.Module, groups: np.ndarray, losses: _Losses,
+    judge: tuple[nn.Module, nn.Linear, LabelledPairs], *, seed: int, epochs: int, batch_size: int,
+    learning_rate: float, patience: int,
+) -> tuple[dict[str, np.ndarray], pd.DataFrame]:  # fmt: skip
+    """Weights of the best epoch, and the history. Rows of a group ``(n,)`` go into one batch.
+
+    The best epoch is the one in which the net and the classifier of ``judge`` are right about most
+    of its pairs.
+    """
     n, device = len(groups), next(module.parameters()).device
+    net, head, (*sides, classes) = judge
+    tables = [SentenceTable(side, device) for side in sides]
     optimiser = torch.optim.Adam(module.parameters(), lr=learning_rate)
     best: dict[str, np.ndarray] = {}
     history: list[dict[str, float]] = []
@@ -622,10 +559,12 @@ def _train(
                 f"{what}: the loss is no longer a number in epoch {epoch} (learning rate "
                 f"{learning_rate:g}): lower the learning rate"
             )
-        history.append({"epoch": epoch, **sums, "accuracy": accuracy()})
+        predicted = _classified(head, *(vectors_of(net, table) for table in tables))
+        accuracy = float(np.mean(predicted == classes))
+        history.append({"epoch": epoch, **sums, "accuracy": accuracy})
         waited += 1
-        if history[-1]["accuracy"] > reached:
-            best, reached, waited = weights(module), history[-1]["accuracy"], 0
+        if accuracy > reached:
+            best, reached, waited = weights(module), accuracy, 0
         if waited == patience:
             break
     return best, pd.DataFrame(history)
@@ -649,16 +588,12 @@ class Inference:
 
     @cached_property
     def loaded(self) -> LabelledPairs:
-        """Premises, hypotheses and classes, in words as `parallel_text.tokenize` has them."""
-        lookup = self.lookup.load()
-        first, second = (
-            Sentences.of(
-                [tokenize(x, part.language) for part in self.parts for x in getattr(part, side)],
-                lookup,
-            )
+        """Premises, hypotheses and classes, in words as `word_spaces.tokenize` has them."""
+        sides = (
+            [tokenize(x, part.language) for part in self.parts for x in getattr(part, side)]
             for side in ("first", "second")
         )
-        return first, second, self.labels
+        return *(Sentences.of(side, self.lookup) for side in sides), self.labels
 
     @property
     def labels(self) -> np.ndarray:
@@ -672,170 +607,102 @@ class Inference:
 # --- recipes --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Untrained:
-    """An encoder with random weights, as `sentence_encoders.encoder` draws them."""
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """What an encoder is made of, as data: its ``ask`` names all that decides the weights.
+
+    ``call`` gives what makes them, a function with its arguments and options; a random encoder has
+    none. ``nli`` is the recipe of the English encoder that one was mapped from.
+    """
 
     name: str
     sizes: Sizes
-    seed: int
-
-    @cached_property
-    def ask(self) -> Ask:
-        """What decides the weights."""
-        about = {"encoder": self.name, "sizes": asdict(self.sizes), "seed": self.seed}
-        return Ask("random-encoders", about)
+    ask: Ask
+    call: Callable[[], tuple] | None = None
+    nli: "Recipe | None" = None
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights."""
-        return weights(encoder(self.name, self.sizes, self.seed))
-
-
-class _Trainable:
-    """A recipe whose weights are trained where this machine has not got them."""
-
-    def state(self) -> dict[str, np.ndarray]:
-        """The weights."""
+        if self.call is None:
+            return weights(encoder(self.name, self.sizes, self.ask.about["seed"]))
         return trained([self])[0].state
 
 
-@dataclass(frozen=True, eq=False)
-class Inferred(_Trainable):
-    """The recipe of an encoder that `train_nli` makes of ``pairs``, with its further options."""
-
-    name: str
-    sizes: Sizes
-    pairs: Inference
-    validation: Inference
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def nli(self) -> "Inferred":
-        """Itself: whose classifier judges it (as of a `Mapped` one)."""
-        return self
-
-    @cached_property
-    def ask(self) -> Ask:
-        """What decides the weights."""
-        about = {"encoder": self.name, "sizes": asdict(self.sizes), "pairs": self.pairs.about}
-        about |= {"validation": self.validation.about}
-        about |= {"options": {**train_nli.__kwdefaults__, **self.options}}
-        return INFERENCE_ENCODERS.ask(about)
-
-    @property
-    def lookups(self) -> tuple[Lookup, ...]:
-        """Words of the sentences that it learns from."""
-        return self.pairs.lookup, self.validation.lookup
+def untrained(name: str, sizes: Sizes, seed: int) -> Recipe:
+    """An encoder with random weights, as `encoder` draws them."""
+    about = {"encoder": name, "sizes": asdict(sizes), "seed": seed}
+    return Recipe(name, sizes, Ask("random-encoders", about))
 
 
-@dataclass(frozen=True, eq=False)
-class Mapped(_Trainable):
-    """The recipe of an encoder that `align` makes of ``nli``, with its further options.
+def inferred(
+    name: str, sizes: Sizes, pairs: Inference, validation: Inference, **options: Any
+) -> Recipe:
+    """The recipe of an encoder that `train_nli` makes of ``pairs``."""
+    about = {"encoder": name, "sizes": asdict(sizes), "pairs": pairs.about}
+    about |= {"validation": validation.about}
+    about |= {"options": TRAINING | options}
+
+    def call() -> tuple:
+        return train_nli, (name, pairs.loaded, validation.loaded), {"sizes": sizes, **options}
+
+    return Recipe(name, sizes, Ask("sentence-encoders", about), call)
+
+
+def mapped(
+    nli: Recipe, parallel: ParallelText, source: Lookup, target: Lookup | None,
+    validation: Inference, **options: Any,
+) -> Recipe:  # fmt: skip
+    """The recipe of an encoder that `align` makes of ``nli``.
 
     ``parallel`` has English first; it is read with ``source`` and ``target``. Without ``target``
     English is mapped to itself.
     """
+    about = {"nli": nli.ask, "translations": parallel.about, "source": source.ask}
+    about |= {"target": target and target.ask, "validation": validation.about}
+    about |= {"options": MAPPING | options}
 
-    nli: Inferred
-    parallel: ParallelText
-    source: Lookup
-    target: Lookup | None
-    validation: Inference
-    options: Mapping[str, Any] = field(default_factory=dict)
+    def call() -> tuple:
+        sides = both_sides(parallel, source, target)
+        return align, (*trained([nli]), *sides, validation.loaded), options
 
-    @property
-    def name(self) -> str:
-        return self.nli.name
-
-    @property
-    def sizes(self) -> Sizes:
-        return self.nli.sizes
-
-    @cached_property
-    def ask(self) -> Ask:
-        """What decides the weights."""
-        about = {"nli": self.nli.ask, "translations": self.parallel.about}
-        about |= {"source": self.source.ask, "target": self.target and self.target.ask}
-        about |= {"validation": self.validation.about}
-        about |= {"options": {**align.__kwdefaults__, **self.options}}
-        return MAPPED_ENCODERS.ask(about)
-
-    @property
-    def lookups(self) -> tuple[Lookup, ...]:
-        """Words of the sentences that it learns from."""
-        return self.source, self.target or self.source, self.validation.lookup
+    return Recipe(nli.name, nli.sizes, Ask("mapped-encoders", about), call, nli)
 
 
 @lru_cache(maxsize=8)  # six encoders read the same
-def _both_sides(
+def both_sides(
     parallel: ParallelText, source: Lookup, target: Lookup | None
 ) -> tuple[Sentences, Sentences]:
     """Translations in the words of two lookups; without the second, English twice."""
-    english = Sentences.of(parallel.lines[0], source.load())
-    return english, Sentences.of(parallel.lines[1], target.load()) if target else english
+    english = Sentences.of(parallel.lines[0], source)
+    return english, Sentences.of(parallel.lines[1], target) if target else english
 
 
-def trained(recipes: Sequence[Inferred | Mapped]) -> list[InferenceEncoder]:
+def trained(recipes: Sequence[Recipe]) -> list[InferenceEncoder]:
     """The encoders of some recipes; those that this machine has not got train side by side.
 
     Raises EncoderError as `train_nli` and `align`; what was finished before is kept.
     """
-    made: dict[int, InferenceEncoder] = {}
-    for type_, kind, arguments in (
-        (Inferred, INFERENCE_ENCODERS, _for_inference), (Mapped, MAPPED_ENCODERS, _for_mapping),
-    ):  # fmt: skip
-        own = [recipe for recipe in recipes if isinstance(recipe, type_)]
-        calls = partial(_calls, own, arguments)
-        values = work.results(kind, [recipe.ask.about for recipe in own], calls, alone=True)
-        made |= {id(recipe): _unpacked(recipe, x) for recipe, x in zip(own, values, strict=True)}
-    return [made[id(recipe)] for recipe in recipes]
 
+    def calls(missing: list[int]) -> list[work.Call]:
+        # all English ones before the first that is mapped from one
+        trained([recipes[place].nli for place in missing if recipes[place].nli])
+        return [([place], (_packed, recipes[place].call(), {})) for place in missing]
 
-def _calls(
-    recipes: Sequence[Inferred | Mapped], arguments: Callable[..., Any], missing: list[int]
-) -> list[work.Call]:
-    needed = [recipes[position] for position in missing]
-    load_lookups([lookup for recipe in needed for lookup in recipe.lookups])
-    return [([x], own) for x, own in zip(missing, arguments(needed), strict=True)]
-
-
-def _for_inference(recipes: Sequence[Inferred]) -> list[tuple]:
-    return [(x.name, x.pairs.loaded, x.validation.loaded, x.sizes, x.options) for x in recipes]
-
-
-def _for_mapping(recipes: Sequence[Mapped]) -> list[tuple]:
-    english = trained([recipe.nli for recipe in recipes])
-    return [
-        (nli, *_both_sides(x.parallel, x.source, x.target), x.validation.loaded, x.options)
-        for nli, x in zip(english, recipes, strict=True)
-    ]
-
-
-def _trained_nli(
-    name: str, pairs: LabelledPairs, validation: LabelledPairs, sizes: Sizes, options: Mapping
-) -> Value:
-    return _packed(train_nli(name, *pairs, validation, sizes=sizes, **options))
-
-
-def _aligned(
-    english: InferenceEncoder,
-    source: Sentences,
-    target: Sentences,
-    validation: LabelledPairs,
-    options: Mapping,
-) -> Value:
-    return _packed(align(english, source, target, validation, **options))
+    abouts = [{"recipe": recipe.ask} for recipe in recipes]
+    values = work.results(MADE, abouts, calls, what="encoders", alone=True) if recipes else []
+    return [_unpacked(*both) for both in zip(recipes, values, strict=True)]
 
 
 #: What of a trained encoder is not in its recipe: arrays by name.
 _PARTS = ("state", "classifier", "history")
 
 
-def _packed(made: InferenceEncoder) -> Value:
+def _packed(function: Callable[..., InferenceEncoder], arguments: tuple, options: Mapping) -> Value:
+    made = function(*arguments, **options)
     return {f"{x} {name}": np.asarray(y) for x in _PARTS for name, y in getattr(made, x).items()}
 
 
-def _unpacked(recipe: Inferred | Mapped, arrays: Value) -> InferenceEncoder:
+def _unpacked(recipe: Recipe, arrays: Value) -> InferenceEncoder:
     state, classifier, history = (
         {x.removeprefix(f"{part} "): y for x, y in arrays.items() if x.startswith(f"{part} ")}
         for part in _PARTS
@@ -846,26 +713,15 @@ def _unpacked(recipe: Inferred | Mapped, arrays: Value) -> InferenceEncoder:
 # --- what they answer -----------------------------------------------------------------------------
 
 
-def inference_accuracies(
-    recipes: Sequence[Inferred | Mapped], asked: Sequence[Inference]
-) -> list[float]:
-    """Accuracy of encoders on inference, each on its own pairs, in [0, 1].
-
-    Raises EncoderError as `trained`.
-    """
-    abouts = [
-        {"encoder": recipe.ask, "asked": pairs.about}
-        for recipe, pairs in zip(recipes, asked, strict=True)
-    ]
+def inference_accuracies(recipes: Sequence[Recipe], asked: Sequence[Inference]) -> list[float]:
+    """Accuracy of encoders on inference, each on its own pairs, in [0, 1]; errors as `trained`."""
 
     def calls(missing: list[int]) -> list[work.Call]:
-        load_lookups([asked[position].lookup for position in missing])
-        made = trained([recipes[position] for position in missing])
-        return [
-            ([position], (own, *asked[position].loaded[:2]))
-            for position, own in zip(missing, made, strict=True)
-        ]
+        made = zip(missing, trained([recipes[place] for place in missing]), strict=True)
+        return [([place], (own, *asked[place].loaded[:2])) for place, own in made]
 
+    both = list(zip(recipes, asked, strict=True))
+    abouts = [{"encoder": recipe.ask, "asked": pairs.about} for recipe, pairs in both]
     values = work.results(ANSWERS, abouts, calls, what="encoders asked", alone=True)
     return [
         float(np.mean(value["predicted"] == pairs.labels))
@@ -884,24 +740,21 @@ def _answers_apart(stored: Value, computed: Value) -> float:
     Training on another processor takes another way from its first digits on; of 126 encoders the
     accuracies moved by 0.04 at most and the answers, near guessing, by 0.39 (AVX2 and AVX-512).
     """
-    pairs = stored["predicted"], computed["predicted"]
-    if pairs[0].shape != pairs[1].shape:
-        return math.inf
     reached = abs(stored["accuracy"].max() - computed["accuracy"].max())
-    return max(float(reached), float(np.mean(pairs[0] != pairs[1])) / 5)
+    return max(float(reached), float(np.mean(stored["predicted"] != computed["predicted"])) / 5)
 
 
 @dataclass(frozen=True, eq=False)
 class Retrieval:
     """Translations, among which an encoder of ``target``'s language is to find each sentence's own.
 
-    ``encoder`` is `Mapped`; or `Inferred`, the English one itself, which reads the target's words
+    ``encoder`` is a mapped one; or the English one itself, which reads the target's words
     in the space of the English ones, so with no mapping of sentences; or None, the mean of the
     words' vectors. ``parallel`` has English first; its first ``skip`` pairs of lines are passed
     over: those that the encoder was mapped by.
     """
 
-    encoder: Inferred | Mapped | None
+    encoder: Recipe | None
     parallel: ParallelText
     source: Lookup
     target: Lookup
@@ -916,11 +769,10 @@ class Retrieval:
 
     def sides(self) -> list[Sentences]:
         """Sentences of both languages; EncoderError where all are passed over."""
-        both = _both_sides(self.parallel, self.source, self.target)
-        rows = range(self.skip, len(both[0]))
-        if not rows:
+        both = both_sides(self.parallel, self.source, self.target)
+        if self.skip >= len(both[0]):
             raise EncoderError(f"skip is {self.skip}, and there are {len(both[0])} translations")
-        return [side.take(rows) for side in both]
+        return [side.take(range(self.skip, len(side))) for side in both]
 
 
 def retrieved(asked: Sequence[Retrieval]) -> pd.DataFrame:
@@ -931,46 +783,38 @@ def retrieved(asked: Sequence[Retrieval]) -> pd.DataFrame:
     """
 
     def calls(missing: list[int]) -> list[work.Call]:
-        needed = [asked[position] for position in missing]
-        load_lookups([lookup for own in needed for lookup in (own.source, own.target)])
-        recipes = [own.encoder for own in needed if own.encoder is not None]
-        made = zip(trained([recipe.nli for recipe in recipes]), trained(recipes), strict=True)
-        encoders = [(None, None) if own.encoder is None else next(made) for own in needed]
-        return [
-            ([position], (*pair, *own.sides()))
-            for position, own, pair in zip(missing, needed, encoders, strict=True)
-        ]
+        trained([asked[place].encoder for place in missing if asked[place].encoder])
+        return [([place], (*_pair(asked[place]), *asked[place].sides())) for place in missing]
 
     abouts = [own.about for own in asked]
     tables = work.results(RETRIEVED, abouts, calls, what="translations", alone=True)
     return pd.concat(tables, ignore_index=True)
 
 
+def _pair(own: Retrieval) -> list[InferenceEncoder | None]:
+    """The encoders of English and of the other language; None for the mean of words."""
+    mapped = own.encoder
+    return trained([mapped.nli or mapped, mapped]) if mapped else [None, None]
+
+
 def _retrieved(
-    english: InferenceEncoder | None,
-    other: InferenceEncoder | None,
-    source: Sentences,
+    english: InferenceEncoder | None, other: InferenceEncoder | None, source: Sentences,
     target: Sentences,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     x, y = (
-        mean_vectors(side) if own is None else encode(own.name, own.sizes, own.state, side)
+        own.encode(side) if own else mean_vectors(side)
         for own, side in ((english, source), (other, target))
     )
     rows = np.arange(len(x))
-    hits = word_spaces.precision_at_1(y, x, np.column_stack([rows, rows]))
+    hits = precision_at_1(y, x, np.column_stack([rows, rows]))
     cosine = functional.cosine_similarity(torch.from_numpy(x), torch.from_numpy(y)).mean()
     return pd.DataFrame([{"n": len(x), "found": float(hits.mean()), "cosine": float(cosine)}])
 
 
-INFERENCE_ENCODERS = work.Kind(
-    "sentence-encoders", _trained_nli, version=1, side_by_side=True, shipped=False
-)
-MAPPED_ENCODERS = work.Kind(
-    "mapped-encoders", _aligned, version=1, side_by_side=True, shipped=False
-)
+# Word vectors and the English encoder take a while.
 ANSWERS = work.Kind(
     "xprobe-nli", _answered, version=1, tolerance=0.1, difference=_answers_apart,
-    side_by_side=True, shared_seconds=120.0,  # word vectors, the English encoder
+    side_by_side=True, shared_seconds=120.0,
 )  # fmt: skip
 #: By encoders trained on two processors: 0.095 apart.
 RETRIEVED = work.Kind(

@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from xlx.plots.panels import NOT_MEASURED, check_once, framed_handle, number, order
+from xlx.plots.panels import NOT_MEASURED, framed_handle, number, order
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, BLUE, VERMILION, handle, language_label, look, styled
 from xlx.plots.style import looks as looks_of
@@ -33,11 +33,8 @@ def accuracies(table: pd.DataFrame) -> Figure:
     ``table`` has ``encoder``, ``task``, ``corpus`` and ``accuracy``; ``corpus`` is whatever makes a
     map. All maps have one scale, but tasks differ in how many classes they have, so only cells of a
     column can be compared.
-
-    Raises ValueError for two accuracies of one cell, or none in the table.
     """
     known = table.dropna(subset="accuracy")
-    check_once(known, "encoder", "task", "corpus")
     on = heatmap(
         table, row="encoder", column="task", value="accuracy", panel="corpus", columns=1,
         written=lambda value: number(value) if pd.notna(value) else "", cell=(0.62, 0.21),
@@ -53,11 +50,8 @@ def correlations(table: pd.DataFrame) -> Figure:
     ``table`` is as of `xprobe.rank_correlations`. A cell has ρ and below it the interval; it is
     framed where the interval does not contain 0, as chance alone makes it do in 1 of 20 cells. A
     missing ρ (one side is the same for all encoders) stays grey.
-
-    Raises ValueError for two rows of one cell, or no ρ in the table.
     """
     known = table.dropna(subset="rho")
-    check_once(known, "language", "task")
     ends = [table[end].map(number) for end in ("low", "high")]
     table = table.assign(
         written=(table["rho"].map(number) + "\n" + ends[0] + " to " + ends[1]).where(
@@ -82,12 +76,8 @@ def relative(table: pd.DataFrame) -> Figure:
     English, orange worse; the colours end at 0.5 and 1.5. A ratio that is missing or infinite
     (nothing is right in English) stays grey, and so does word content (WC), of which some per cent
     are right: its ratios say nothing.
-
-    Raises ValueError for two ratios of one cell, or none in the table.
     """
     table = table.assign(ratio=table["ratio"].replace(np.inf, np.nan))
-    known = table.dropna(subset="ratio")
-    check_once(known, "language", "encoder", "task")
     table = table.assign(
         written=table["ratio"].map(number).where(table["ratio"].notna(), ""),
         ratio=table["ratio"].where(table["task"] != "WC"),
@@ -113,10 +103,7 @@ def selectivity(table: pd.DataFrame) -> Figure:
     the accuracy) and ``majority`` (of the commonest class); the last four may be missing. A row is
     an encoder, a hollow triangle its control, an upright tick the majority class. A few languages
     have a lane each; where they are too many they are points of one lane, without intervals.
-
-    Raises ValueError for two rows of one place, or no accuracy in the table.
     """
-    check_once(table.dropna(subset="accuracy"), "task", "encoder", "language")
     languages = order(table, "language")
     few = len(languages) * table["encoder"].nunique() <= 15
     shared = {"item": "encoder", "series": "series", "panel": "task", "scale": 100}

@@ -1,13 +1,16 @@
 """Sentences on training and depth as differences that could have come out otherwise."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from shared import abx_tables
+import abx_2_dynamics
 from tests.abx.made_scores import SIZES, mean_of, scores
-from xlx.experiment.averages import Average
+from xlx.experiment.abx_scores import checkpoint_scores
+from xlx.experiment.averages import Average, average
+from xlx.text.parallel import ParallelCorpus
 
 
 def course(rng: np.random.Generator, levels: Sequence[float]) -> list[Average]:
@@ -28,7 +31,7 @@ def test_a_part_of_a_mean_is_the_mean_of_the_part() -> None:
 def test_a_score_that_does_not_change_falls_as_often_as_it_rises() -> None:
     """Chosen and tested on the same numbers the fall was never negative."""
     rng = np.random.default_rng(0)
-    falls = [abx_tables.reversal(course(rng, [0.7] * 5), seed=seed)[0] for seed in range(300)]
+    falls = [abx_2_dynamics.reversal(course(rng, [0.7] * 5), seed=seed)[0] for seed in range(300)]
     values = np.array([fall["value"] for fall in falls])
     assert abs(values.mean()) < 3 * values.std() / np.sqrt(len(values))
     assert (values < 0).mean() > 0.25
@@ -37,12 +40,12 @@ def test_a_score_that_does_not_change_falls_as_often_as_it_rises() -> None:
 
 def test_a_fall_and_a_recovery_are_seen() -> None:
     rng = np.random.default_rng(1)
-    fall, recovery = abx_tables.reversal(course(rng, [0.7, 0.9, 0.8, 0.6, 0.65]))
+    fall, recovery = abx_2_dynamics.reversal(course(rng, [0.7, 0.9, 0.8, 0.6, 0.65]))
     assert (fall["highest"], fall["lowest"]) == ([1, 1], [3, 3])
     assert fall["value"] == pytest.approx(0.3, abs=0.03)
     assert recovery["value"] == pytest.approx(0.05, abs=0.03)
     assert recovery["low"] > 0
-    for change in abx_tables.reversal(course(rng, [0.5, 0.6, 0.7])):
+    for change in abx_2_dynamics.reversal(course(rng, [0.5, 0.6, 0.7])):
         assert [change[end] for end in ("value", "low", "high")] == [0, 0, 0]
 
 
@@ -53,7 +56,7 @@ def test_claims_are_differences_with_a_verdict() -> None:
         scores(rng, "m", 1, LD=[0.9, 0.8, 0.6, 0.7], MD=[0.6, 0.6, 0.7, 0.7],
                matched=[0.5, 0.5, 0.7, 0.6]),
     ]  # fmt: skip
-    claims = abx_tables.section_claims(history).set_index("claim")
+    claims = abx_2_dynamics.section_claims(history).set_index("claim")
     expected = {
         "LD above 0.5 at its lowest checkpoint": (0.25, "yes"),
         "MD above 0.5 at its lowest checkpoint": (0.15, "yes"),
@@ -73,3 +76,12 @@ def test_claims_are_differences_with_a_verdict() -> None:
     for claim, (value, verdict) in expected.items():
         assert claims.loc[claim, "difference"] == pytest.approx(value, abs=0.01), claim
         assert claims.loc[claim, "holds"] == verdict, claim
+
+
+def test_a_domain_is_scored_alone(grouped: ParallelCorpus) -> None:
+    halves = replace(grouped, domains=("news",) * 6 + ("speech",) * 2 + ("alone",) * 2)
+    table = abx_2_dynamics.domain_scores(["mini-infoxlm"], halves, fewest=2)
+    assert table.index.tolist() == [("mini-infoxlm", "news", 6)]  # the others are of one document
+    (alone,) = checkpoint_scores(["mini-infoxlm"], halves.drop({6, 7, 8, 9}))
+    assert abx_2_dynamics.domain_scores(["mini-infoxlm"], halves).empty
+    assert table["MD", "score"].item() == pytest.approx(float(average(alone, "MD").score))

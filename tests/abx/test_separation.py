@@ -5,10 +5,8 @@ import pytest
 from sklearn.metrics import silhouette_samples
 
 import abx_2_dynamics
-from xlx.measures import statistics
 
 L, N, DIM = 4, 15, 6
-DOCUMENTS = ["a"] * 4 + ["b"] * 1 + ["c"] * 7 + ["d"] * 3
 
 
 @pytest.fixture
@@ -29,28 +27,6 @@ def test_silhouettes_equal_scikit_learn(points: np.ndarray, kind: str) -> None:
     np.testing.assert_allclose(
         abx_2_dynamics.silhouettes(points, kind).ravel(), expected, atol=1e-12
     )
-
-
-@pytest.mark.parametrize("kind", abx_2_dynamics.SORTINGS)
-def test_the_error_is_that_of_leaving_each_document_out(points: np.ndarray, kind: str) -> None:
-    table = abx_2_dynamics.separation(points, DOCUMENTS).set_index(["measure", "kind"])
-    documents = np.array(DOCUMENTS)
-    kept = [documents != name for name in "abcd"]
-    sizes = np.array([(documents == name).sum() for name in "abcd"])
-
-    def silhouette(of: np.ndarray) -> float:
-        flat = of.reshape(-1, DIM)
-        return silhouette_samples(flat, labels(kind, of.shape[1]), metric="cosine").mean()
-
-    measures = {
-        "silhouette": silhouette,
-        "variance": lambda of: abx_2_dynamics.variance_shares(of)[kind],
-    }
-    for name, measure in measures.items():
-        without = np.array([measure(points[:, rest]) for rest in kept])
-        error = statistics.left_out_error(measure(points), without, sizes)
-        assert table["score"][name, kind] == pytest.approx(measure(points), abs=1e-12)
-        assert table["error"][name, kind] == pytest.approx(float(error), abs=1e-12)
 
 
 def test_variance_shares_are_what_was_put_in() -> None:

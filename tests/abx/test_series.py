@@ -29,7 +29,7 @@ def test_a_record_alone_is_a_history_where_it_is_asked_for(tmp_path: Path) -> No
     (tmp_path / identity.RECORD).write_text("step,fingerprint\n9,abc\n0,def\n")
     assert abx_scores.history(str(tmp_path)) == [str(tmp_path)]
     history = abx_scores.history(str(tmp_path), recorded=True)
-    assert [(checkpoint.step, checkpoint.fingerprint) for checkpoint in history] == [
+    assert [(checkpoint.step, checkpoint.recorded) for checkpoint in history] == [
         (0, "def"), (9, "abc"),
     ]  # fmt: skip
     assert abx_scores.history(str(tmp_path), recorded=True, leave_out=[0]) == history[1:]

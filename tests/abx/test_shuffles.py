@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import abx_1_validation
 from xlx.measures import abx
@@ -125,10 +126,18 @@ def test_a_document_of_one_sentence_is_left_out(text: ParallelCorpus) -> None:
 
 def test_the_table_is_by_layer_and_seed(corpus: ParallelCorpus) -> None:
     named = replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
-    table = abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", seed=1)
-    assert table.columns.tolist() == ["model", "shuffle", "task", "layer", "score", "error"]
+    table, other = (
+        abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", seed=seed)
+        for seed in (1, 2)
+    )
     assert len(table) == 2 * 7
-    other = abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", seed=2)
     assert (other["score"] != table["score"]).any()
     with pytest.raises(ValueError, match="no shuffle 'odd': choose translations"):
         abx_1_validation.shuffled_scores(["mini-xlmr"], named, "odd", seed=1)
+    shown = abx_1_validation.shuffled_controls(["mini-xlmr"], named, seed=1)
+    assert len(shown) == 4 * 7
+    row = shown.query("control == 'LD, labels shuffled' and layer == 2").iloc[0]
+    expected = table.query("task == 'LD' and layer == 2").iloc[0]
+    quantile = stats.t.ppf(0.975, 4)  # five documents
+    assert row["score"] == expected["score"]
+    assert row["high"] - row["score"] == pytest.approx(quantile * expected["error"])

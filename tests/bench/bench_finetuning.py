@@ -13,7 +13,7 @@ from xlx.measures import igap
 from xlx.results import settings
 from xlx.subjects import finetuning
 from xlx.subjects.jobs import Job, Recipe
-from xlx.text import examples, labelled, parallel_sets
+from xlx.text import examples, labelled
 
 MODEL = "mini-infoxlm"
 LANGUAGES = ("en", "de", "zh")
@@ -27,8 +27,8 @@ N_MODELS, N_TARGETS, N_RESAMPLES, N_LITERAL = 200, 6, 1000, 2
 def together() -> list[float]:
     """Seconds of the same runs by one process and by two."""
     parts = {code: labelled.load_labelled("PI", code, "train") for code in LANGUAGES}
-    whole, _ = parallel_sets.common(parts)
-    kept = parallel_sets.shortest(whole, N_TRAIN)
+    whole, _ = examples.common(parts)
+    kept = examples.shortest(whole, N_TRAIN)
     sets = {code: part.at(kept) for code, part in whole.items()}
     few = {code: part.at(range(16)) for code, part in sets.items()}
 

@@ -1,7 +1,5 @@
 """Entries of results: their identity, their rows, and files that cannot be trusted."""
 
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,6 @@ from hypothesis.extra import numpy as arrays_of
 
 from xlx.results import ledger
 from xlx.results.ledger import Ask, Cache, Entry, Ledger
-from xlx.results.paths import ROOT
 from xlx.results.provenance import PROVENANCE
 from xlx.results.store import StoreWarning
 
@@ -177,28 +174,3 @@ def test_another_format_counts_as_missing(tmp_path: Path, monkeypatch: pytest.Mo
     written(tmp_path, entry({"a": np.arange(3)}, n=1))
     monkeypatch.undo()
     not_used(lambda: Ledger(tmp_path).get(Ask("toy", {"n": 1})), "format 99")
-
-
-def test_a_cache_file_under_another_name_is_not_used(tmp_path: Path) -> None:
-    cache, ask, other = Cache(tmp_path), Ask("toy", {"n": 1}), Ask("toy", {"n": 2})
-    cache.put(ask, {"a": np.arange(3)})
-    cache.path(other).parent.mkdir(parents=True, exist_ok=True)
-    cache.path(ask).rename(cache.path(other))
-    assert cache.get(other) is None
-
-
-def test_two_processes_may_write_the_same_entry(tmp_path: Path) -> None:
-    code = """
-import pathlib, sys, numpy as np
-from xlx.results.ledger import Ask, Cache
-cache, ask = Cache(pathlib.Path(sys.argv[1])), Ask("toy", {"b": 1.25, "a": ["x"]}, 3)
-for _ in range(20):
-    cache.put(ask, {"x": np.full(5000, 3.0)})
-    assert (cache.get(ask).value["x"] == 3).all()
-"""
-    call = [sys.executable, "-W", "error", "-c", code, str(tmp_path)]
-    processes = [subprocess.Popen(call, cwd=ROOT) for _ in range(2)]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    # and the identity is the same in every process
-    assert written == [Cache(tmp_path).path(Ask("toy", {"a": ["x"], "b": 1.25}, 3))]

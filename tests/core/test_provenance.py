@@ -105,7 +105,7 @@ def test_the_code_that_called_code_calls_moves_it(hashed) -> None:
 
 def test_results_do_not_hang_on_what_keeps_and_draws_them() -> None:
     names = {name.split(".")[2] for name in provenance._closure(abx.exact)}
-    assert "similarity" in names
+    assert "alignment" in names
     assert not names & {"store", "work", "plots", "settings"}
     assert provenance.code_hash(abx.exact) != provenance.code_hash(abx_scores.history)
 

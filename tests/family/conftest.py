@@ -4,16 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import models_1_family
 from tests import tiny, toy
 from xlx.subjects import loading
-
-SHIPPED = ["mini-xlmr", "mini-mbert", "mini-llama-bi2"]
-
-
-@pytest.fixture(scope="module")
-def vocabularies() -> models_1_family.Vocabularies:
-    return models_1_family.distinct_vocabularies(SHIPPED)
 
 
 @pytest.fixture

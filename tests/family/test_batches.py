@@ -8,8 +8,8 @@ import torch
 
 from family.batches import NO_LABEL, Batch, Batches, held_out_batches, mask, next_subword, pad
 from family.recipes import MemberRecipe
+from family.training_text import BOS, EOS, PAD, Lines, PretrainingText
 from tests import toy
-from xlx.text.pretraining_text import BOS, EOS, PAD, Lines, PretrainingText
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +48,6 @@ def test_masking_is_80_10_10_of_the_share_and_never_special() -> None:
     assert (masked_ids[chosen] == ids[chosen]).mean() == pytest.approx(0.1, abs=0.01)
     others = masked_ids[chosen & (masked_ids != 399) & (masked_ids != ids)]
     assert (others.min(), others.max()) == (4, 398)  # any piece or byte, none that is special
-
-
-def test_there_is_always_something_to_guess() -> None:
-    _ids, labels = mask(np.array([[0, 7, 2]]), rng(), share=0.0, vocabulary=400)
-    assert labels.tolist() == [[NO_LABEL, 7, NO_LABEL]]
-
-
-def test_padding_stands_behind() -> None:
-    ids, real = pad([np.array([0, 7, 2]), np.array([0, 8, 9, 10, 2])])
-    assert ids.tolist() == [[0, 7, 2, 1, 1], [0, 8, 9, 10, 2]]
-    assert real.tolist() == [[True, True, True, False, False], [True] * 5]
 
 
 def test_the_label_of_a_subword_is_the_one_behind_it(batches: Batches) -> None:
@@ -101,13 +90,6 @@ def test_rows_are_runs_of_lines_of_one_language(batches: Batches, recipe: Member
             )
 
 
-def test_a_source_shorter_than_a_row_comes_again() -> None:
-    lines = Lines(np.array([7, 8, EOS], dtype=np.uint16), np.array([0, 3]))
-    short = toy.recipe(block_lengths=(8,))
-    rows = Batches(PretrainingText({"de": (lines,)}, ()), short).rows(rng(), 16)
-    assert rows.tolist() == [[BOS, 7, 8, EOS, 7, 8, EOS, 7]] * 2
-
-
 @pytest.mark.parametrize(("exponent", "share"), [(0.3, None), (1.0, None), (0.3, 0.8)])
 def test_languages_are_drawn_by_their_shares(exponent: float, share: float | None) -> None:
     sizes = {"de": 1000, "en": 8000, "fi": 200}
@@ -126,17 +108,6 @@ def test_languages_are_drawn_by_their_shares(exponent: float, share: float | Non
         others = (1 - share) / (powers[0] + powers[2])
         expected = np.array([powers[0] * others, share, powers[2] * others])
     assert [(drawn == 10 + k).mean() for k in range(3)] == pytest.approx(expected, abs=0.02)
-
-
-@pytest.mark.parametrize(("exponent", "expected"), [(1.0, 0.9), (0.0, 0.5)])
-def test_sources_are_drawn_by_their_shares(exponent: float, expected: float) -> None:
-    sources = tuple(
-        Lines(np.full(size, piece, np.uint16), np.arange(0, size + 1, 10))
-        for size, piece in ((9000, 10), (1000, 11))
-    )
-    sampled = toy.recipe(source_exponent=exponent)
-    drawn = Batches(PretrainingText({"de": sources}, ()), sampled).rows(rng(), 8 * 8000)[:, 1]
-    assert (drawn == 10).mean() == pytest.approx(expected, abs=0.03)
 
 
 def translations() -> set[frozenset[str]]:
@@ -230,22 +201,3 @@ def test_held_out_batches_hold_every_line_once(member: str, lines: list[np.ndarr
     short = replace(recipe, tokens_per_step=4)
     apart = held_out_batches([np.arange(10, 13), np.arange(20, 28)], short)
     assert [tuple(batch.ids.shape) for batch in apart] == [(1, 5), (1, 10)]
-
-
-def test_held_out_masks_are_the_same_for_all(lines: list[np.ndarray], recipe: MemberRecipe) -> None:
-    first = held_out_batches(lines, recipe)
-    for other in (recipe, replace(recipe, seed=7), toy.recipe("mini-xlmr", layers=3)):
-        for batch, same in zip(first, held_out_batches(lines, other), strict=True):
-            assert torch.equal(batch.ids, same.ids)
-            assert torch.equal(batch.labels, same.labels)
-    share = sum(int((b.labels != NO_LABEL).sum()) for b in first)
-    share /= sum(min(len(line), recipe.max_length - 2) for line in lines)
-    assert share == pytest.approx(recipe.masked_share, abs=0.05)
-
-
-def test_a_batch_goes_to_a_device_whole(batches: Batches) -> None:
-    for batch in (batches.mlm(rng(), 64), batches.contrast(rng())):
-        there = batch.to(torch.device("meta"))
-        assert all(part.is_meta for part in (there.ids, there.real))
-        assert (there.labels is None) == (batch.labels is None)
-        assert there.labels is None or there.labels.is_meta

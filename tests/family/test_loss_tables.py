@@ -9,20 +9,6 @@ import pytest
 
 import models_1_family
 from tests import toy
-from tests.family.conftest import SHIPPED
-
-
-def test_loss_tables_of_several(tmp_path: Path) -> None:
-    names = [toy.member_files(tmp_path, name) for name in ("mini-xlmr", "mini-mbert")]
-    losses = models_1_family.losses(names)
-    assert list(losses) == ["model", "step", "tokens", "objective", "loss"]
-    assert losses.groupby("model", sort=False)["loss"].apply(list).to_dict() == {
-        "mini-xlmr": [5.0, 4.0],
-        "mini-mbert": [5.0, 4.0],
-    }
-    held = models_1_family.held_out(names)
-    assert set(held["step"]) == {20}  # the last checkpoint alone
-    assert len(held) == 4
 
 
 def test_a_plateau_ends_where_the_mean_of_the_masked_loss_falls() -> None:
@@ -38,31 +24,6 @@ def test_a_plateau_ends_where_the_mean_of_the_masked_loss_falls() -> None:
     assert list(table) == ["step", "subwords"]
 
 
-def test_final_losses_are_those_of_the_last_step() -> None:
-    rows = [
-        ("b", 50, "mlm", 9.0),
-        ("b", 100, "mlm", 5.0),
-        ("b", 100, "tlm", 6.0),
-        ("a", 80, "mlm", 4),
-    ]
-    ends = models_1_family.final_losses(
-        pd.DataFrame(rows, columns=["model", "step", "objective", "loss"])
-    )
-    assert ends.index.tolist() == ["b", "a"]
-    assert ends.loc["b"].tolist() == [5.0, 6.0]
-
-
-def test_held_out_losses_are_grouped(vocabularies: models_1_family.Vocabularies) -> None:
-    losses = models_1_family.grouped_losses(SHIPPED, vocabularies)
-    groups = losses.groupby("model", sort=False)["group"].first().tolist()
-    assert groups == ["masked, BPE", "masked, WordPiece", "next, BPE"]
-    row = models_1_family.held_out_table(losses).loc["masked, BPE", "mini-xlmr"]
-    loss = losses[losses["model"] == "mini-xlmr"].set_index("language")["loss"]
-    assert row["English"] == loss["en"]
-    assert row["mean of the others"] == pytest.approx(loss.drop("en").mean())
-    assert (row["lowest"], row["highest"]) == (loss.idxmin(), loss.idxmax())
-
-
 def write_losses(name: str, rows: Sequence[tuple[int, str, float]]) -> None:
     lines = [f"{step},{language},7,{loss}\n" for step, language, loss in rows]
     (Path(name) / "held_out.csv").write_text("".join(["step,language,subwords,loss\n", *lines]))
@@ -71,10 +32,9 @@ def write_losses(name: str, rows: Sequence[tuple[int, str, float]]) -> None:
 def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
     small, bert, large, decoder, _ = cut_alike
     write_losses(large, [(20, "de", 5.65), (20, "en", 4.95)])
-    table = models_1_family.beside({large: small, bert: small, decoder: small})
+    table = models_1_family.losses_beside({large: small, bert: small, decoder: small})
     assert len(table) == 1  # neither another vocabulary nor another objective
-    row = table.iloc[0]
-    assert (row["model"], row["reference"]) == ("mini-xlmr-large", "mini-xlmr")
+    row = table.loc[("mini-xlmr-large", "mini-xlmr")]
     rates = "learning_rate, matrix_learning_rate"
     assert row["unlike"] == f"hidden_size, intermediate_size, {rates}"
     assert (row["languages"], row["lower"]) == (2, 1)
@@ -99,5 +59,5 @@ def test_losses_stand_beside_what_runs_of_a_recipe_differ_by(
     squares = sum((mean - 5.2833333) ** 2 for mean in (5.25, 5.45, 5.15))
     assert (sd, freedom) == (pytest.approx(np.sqrt(squares / 3)), 3)
     assert models_1_family.loss_spread(runs | {"alone": (large, [])}) == (sd, freedom)
-    (row,) = models_1_family.beside({large: small}, runs).to_dict("records")
+    (row,) = models_1_family.losses_beside({large: small}, runs).to_dict("records")
     assert row["between runs"] == pytest.approx(3.182446 * np.sqrt(2) * sd)  # Student's t, 3 df

@@ -8,19 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests import toy
+from family import training_text
+from family.training_text import AlignedSource, Lines
 from xlx.results import paths
 from xlx.text import pretraining_text
 from xlx.text.languages import LANGUAGES
 from xlx.text.pretraining_text import (
-    EOS,
     HELD_OUT_BOOKS,
     HELD_OUT_LINES,
     PRETRAINING_SOURCES,
-    AlignedSource,
-    Lines,
     LinesById,
-    PretrainingText,
     read_source,
 )
 
@@ -89,35 +86,17 @@ def test_a_missing_archive_is_named(archive) -> None:
         read_source("ntrex")
 
 
-def test_characters_are_counted_once(archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    for source in PRETRAINING_SOURCES:
-        archive(source, {"de.txt": source})
-    text = {
-        "tatoeba": {"de": {"0": "äh", "2": "b"}},
-        "ntrex": {"de": {"1": "cde"}, "en": {"1": "f"}},
-    }
-    read = []
-    monkeypatch.setattr(pretraining_text, "read_text", lambda: (read.append(1) or text, {}))
-    for _ in range(2):
-        assert pretraining_text.characters().to_dict() == {"de": 6, "en": 1}
-    assert len(read) == 1
-    archive("ntrex", {"de.txt": "other text"})
-    pretraining_text.characters()
-    assert len(read) == 2
+def test_characters_are_those_of_the_table_less_what_is_held_out(archive) -> None:
+    n = pretraining_text.HELD_OUT_LINES
+    documents = "".join(f"{i >= 2}\n" for i in range(n + 2))
+    archive("ntrex", {"documents.txt": documents, "de.txt": "ab\n" * (n + 2)})
+    rows = f"tatoeba\ten\t1\t5\t0\nntrex\tde\t{n + 2}\t{2 * n + 4}\t0\n"
+    table = paths.DATA / "pretraining" / "counts.tsv"
+    table.write_text("source\tlanguage\tlines\tcharacters\tleft_out\n" + rows, encoding="utf-8")
+    assert pretraining_text.characters().to_dict() == {"en": 5, "de": 4}
 
 
 # --- what the repository ships -------------------------------------------------------------------
-
-
-def test_the_shipped_held_out_documents_are_whole_and_the_last() -> None:
-    held = {int(number) for number in pretraining_text.held_out_ids()}
-    with tarfile.open(paths.DATA / "pretraining/ntrex.tar.xz") as packed:
-        of_line = packed.extractfile("documents.txt").read().decode("utf-8").split("\n")[:-1]
-    assert held == set(range(min(held), len(of_line)))
-    assert not {of_line[i] for i in held} & {of_line[i] for i in range(min(held))}
-    assert len(held) >= HELD_OUT_LINES
-    first = [i for i in held if of_line[i] == of_line[min(held)]]
-    assert len(held) - len(first) < HELD_OUT_LINES  # no document more than it takes
 
 
 def test_held_out_lines_are_aligned_and_apart(shipped, ntrex) -> None:
@@ -153,32 +132,6 @@ def test_held_out_books_are_not_in_the_text(shipped) -> None:
 # --- subwords ------------------------------------------------------------------------------------
 
 
-def test_lines_are_kept_flat_and_all_sources_of_a_language_count() -> None:
-    tokenizer, text, _ = toy.prepared("xlm-roberta")
-    assert list(text.monolingual) == sorted(toy.WORDS)
-    for language, by_source in text.monolingual.items():
-        ids = [line[:] for lines in by_source for line in lines]
-        expected = [
-            tokenizer.encode(x, add_special_tokens=False).ids for x in toy.lines()[language]
-        ]
-        assert [line.tolist() for line in ids] == expected
-        assert all((lines.ids[lines.starts[1:] - 1] == EOS).all() for lines in by_source)
-
-
-def test_aligned_sources_know_who_translates_whom() -> None:
-    tokenizer, text, _ = toy.prepared("xlm-roberta")
-    toy_ntrex = toy.text()["ntrex"]
-    (parallel,) = text.parallel
-    assert parallel.languages == tuple(toy_ntrex)
-    keys = sorted({key for lines in toy_ntrex.values() for key in lines})
-    assert parallel.line.shape == (len(keys), 3)
-    for position, key in enumerate(keys):
-        for column, language in enumerate(parallel.languages):
-            line = parallel.line[position, column]
-            said = tokenizer.decode(parallel.lines[column][line]) if line >= 0 else None
-            assert said == toy_ntrex[language].get(key)
-
-
 def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None:
     def lines(*lengths: int) -> Lines:
         ends = np.cumsum([0, *(length + 1 for length in lengths)])
@@ -200,7 +153,7 @@ SIZES = {"de": 1000, "en": 8000, "fi": 200}
 def test_shares_follow_the_exponent_and_that_of_english_can_be_fixed(
     exponent: float, english: float | None
 ) -> None:
-    share = pretraining_text.shares(SIZES, exponent, english)
+    share = training_text.shares(SIZES, exponent, english)
     assert list(share.index) == list(SIZES)
     assert share.sum() == pytest.approx(1)
     assert share["de"] / share["fi"] == pytest.approx(5**exponent)
@@ -208,13 +161,3 @@ def test_shares_follow_the_exponent_and_that_of_english_can_be_fixed(
         assert share["en"] / share["de"] == pytest.approx(8**exponent)
     else:
         assert share["en"] == english
-
-
-def test_shares_of_a_text_count_all_its_sources() -> None:
-    lines = {
-        size: Lines(np.zeros(size, np.uint16), np.array([0, size])) for size in (600, 200, 100)
-    }
-    text = PretrainingText({"de": (lines[600], lines[200]), "fi": (lines[100],)}, ())
-    assert text.language_shares(1.0).to_dict() == pytest.approx({"de": 8 / 9, "fi": 1 / 9})
-    with pytest.raises(ValueError, match=r"the text holds no English \(en\)"):
-        text.language_shares(0.3, 0.8)

@@ -91,14 +91,6 @@ def test_the_schedule_stays_out_of_the_dynamics(name: str) -> None:
     assert {recipe.schedule(step) for step in range(recipe.warmup_steps, recipe.steps + 1)} == {1.0}
 
 
-def test_a_longer_run_keeps_the_same_and_more() -> None:
-    short = replace(RECIPES["mini-xlmr"], steps=800)
-    longer = replace(short, steps=1600)
-    assert short.checkpoint_steps() == [0, 100, 141, 200, 283, 400, 566, 800]
-    assert longer.checkpoint_steps() == [*short.checkpoint_steps(), 1131, 1600]
-    assert all(short.schedule(step) == longer.schedule(step) for step in range(1, 801))
-
-
 def test_which_run_goes_on_with_which() -> None:
     steady, decaying = replace(RECIPES["mini-xlmr"], steps=800), MemberRecipe("toy", steps=800)
     assert continues(steady, steady)
@@ -108,27 +100,6 @@ def test_which_run_goes_on_with_which() -> None:
     assert continues(decaying, decaying)
     assert not continues(replace(decaying, steps=1600), decaying)
     assert not decaying.steady
-
-
-def test_an_average_reaches_back_over_a_share_of_the_steps() -> None:
-    recipe = MemberRecipe("toy", averaged_share=0.1)
-    shares: list[float] = []
-    for step in range(1, 2001):
-        weight = recipe.averaging(step)
-        shares = [share * (1 - weight) for share in shares] + [weight]
-    assert sum(shares) == pytest.approx(1)
-    age = sum(share * (2000 - step) for step, share in enumerate(shares, start=1))
-    assert age / 2000 == pytest.approx(1 / 11, rel=0.01)
-    assert {MemberRecipe("toy").averaging(step) for step in (1, 7, 2000)} == {1.0}
-
-
-def test_checkpoints_double() -> None:
-    recipe = MemberRecipe("toy", steps=4000, first_checkpoint=125, history=True)
-    assert recipe.checkpoint_steps() == [0, 125, 250, 500, 1000, 2000, 4000]
-    assert replace(recipe, steps=1001).checkpoint_steps() == [0, 125, 250, 500, 1000, 1001]
-    assert replace(recipe, steps=125).checkpoint_steps() == [0, 125]
-    assert replace(recipe, steps=7).checkpoint_steps() == [0, 7]
-    assert replace(recipe, history=False).checkpoint_steps() == [4000]
 
 
 def test_dense_checkpoints_are_those_of_the_abx_paper_scaled() -> None:
@@ -152,3 +123,15 @@ def test_the_rate_warms_up_stays_and_decays_in_straight_lines() -> None:
     for steps in (1, 2, 12):  # every step of a short run learns
         short = replace(recipe, steps=steps)
         assert all(0 < short.schedule(step) <= 1 for step in range(1, steps + 1))
+
+
+def test_an_average_reaches_back_over_a_share_of_the_steps() -> None:
+    recipe = MemberRecipe("toy", averaged_share=0.1)
+    shares: list[float] = []
+    for step in range(1, 2001):
+        weight = recipe.averaging(step)
+        shares = [share * (1 - weight) for share in shares] + [weight]
+    assert sum(shares) == pytest.approx(1)
+    age = sum(share * (2000 - step) for step, share in enumerate(shares, start=1))
+    assert age / 2000 == pytest.approx(1 / 11, rel=0.01)
+    assert {MemberRecipe("toy").averaging(step) for step in (1, 7, 2000)} == {1.0}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shared import igap_tables
+import igap_4_directions
 from tests import tiny
 from xlx.experiment.transfers import TransferTask
 from xlx.subjects import loading
@@ -25,23 +25,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def made(texts: dict[str, tuple[str, ...]], labels: tuple[int, ...], pairs: bool) -> TransferTask:
-    return TransferTask(
-        "made",
-        {
-            code: Examples(
-                name=code,
-                language=code,
-                first=own,
-                second=own[1:] + own[:1] if pairs else None,
-                labels=np.array(labels),
-                classes=("no", "yes"),
-                ids=tuple(map(str, range(len(own)))),
-            )
-            for code, own in texts.items()
-        },
-        {},
-        {},
-    )
+    train = {
+        code: Examples(
+            name=code, language=code, first=own, second=own[1:] + own[:1] if pairs else None,
+            labels=np.array(labels), classes=("no", "yes"), ids=tuple("abc"),
+        )
+        for code, own in texts.items()
+    }  # fmt: skip
+    return TransferTask("made", train, {}, {})
 
 
 def literal(name: str, task: TransferTask) -> pd.DataFrame:
@@ -49,11 +40,12 @@ def literal(name: str, task: TransferTask) -> pd.DataFrame:
     tokenizer = loading.load(name).tokenizer
 
     def counts(one: Examples, i: int) -> Counter:
-        found = Counter()
-        for side, text in enumerate([one.first[i], *([one.second[i]] if one.second else [])]):
-            for piece in tokenizer(text, add_special_tokens=False)["input_ids"]:
-                found[side, piece] += 1
-        return found
+        sides = [one.first[i], *([one.second[i]] if one.second else [])]
+        return Counter(
+            (side, piece)
+            for side, text in enumerate(sides)
+            for piece in tokenizer(text, add_special_tokens=False)["input_ids"]
+        )
 
     def cosine(a: Counter, b: Counter) -> float:
         product = sum(a[key] * b[key] for key in a)
@@ -62,36 +54,28 @@ def literal(name: str, task: TransferTask) -> pd.DataFrame:
     rows = []
     for source, of in task.train.items():
         for target, to in task.train.items():
-            if source == target:
-                continue
-            own, wrong = 0, 0
-            for i in range(len(to)):
-                scores = [cosine(counts(to, i), counts(of, k)) for k in range(len(of))]
-                nearest = int(np.argmax(scores))
-                own += nearest == i
-                wrong += int(of.labels[nearest] != to.labels[i])
-            rows.append((source, target, own / len(to), wrong / len(to)))
+            if source != target:
+                scores = [
+                    [cosine(counts(to, i), counts(of, k)) for k in range(3)] for i in range(3)
+                ]
+                nearest = np.argmax(scores, axis=1)
+                wrong = (of.labels[nearest] != to.labels).mean()
+                rows.append((source, target, (nearest == range(3)).mean(), wrong))
     return pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
 
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_gap_of_shared_subwords_is_that_of_a_literal_loop(model: str, pairs: bool) -> None:
     task = made(TEXTS, (0, 1, 0), pairs)
-    found = igap_tables.shared_subwords(model, task)
+    found = igap_4_directions.shared_subwords(model, task)
     pd.testing.assert_frame_equal(found, literal(model, task))
     assert 0 < found["found"].mean() < 1
 
 
-def test_translations_that_are_copies_lose_nothing(model: str) -> None:
-    found = igap_tables.shared_subwords(
-        model, made(dict.fromkeys("ab", TEXTS["en"]), (0, 1, 1), True)
-    )
-    assert found["found"].tolist() == [1, 1]
-    assert found["interlingual"].tolist() == [0, 0]
-
-
-def test_what_is_wrong_in_the_source_itself_is_no_gap(model: str) -> None:
+def test_copies_lose_nothing_and_what_is_wrong_in_the_source_itself_is_no_gap(model: str) -> None:
     twice = ("Yes, the village.", "Yes, the village.", "And tomorrow it will rain.")
-    found = igap_tables.shared_subwords(model, made(dict.fromkeys("ab", twice), (0, 1, 1), False))
-    assert found["found"].tolist() == [2 / 3, 2 / 3]
-    assert found["interlingual"].tolist() == [0, 0]
+    for text, pairs, share in ((TEXTS["en"], True, 1), (twice, False, 2 / 3)):
+        task = made(dict.fromkeys("ab", text), (0, 1, 1), pairs)
+        found = igap_4_directions.shared_subwords(model, task)
+        assert found["found"].tolist() == [share, share]
+        assert found["interlingual"].tolist() == [0, 0]

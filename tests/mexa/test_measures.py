@@ -233,14 +233,14 @@ def test_chance_is_the_share_of_all_orders(n: int) -> None:
     orders = np.array(list(itertools.permutations(range(n * n)))).reshape(-1, n, n)
     own = np.diagonal(orders, axis1=1, axis2=2)
     hits = (own == orders.max(axis=2)) & (own == orders.max(axis=1))
-    assert hits[:, 0].mean() == pytest.approx(mexa_tables.hit_probability(n))
+    assert hits[:, 0].mean() == pytest.approx(1 / (2 * n - 1))
     tail = [(hits.sum(axis=1) >= k).mean() for k in range(n + 1)]
     np.testing.assert_allclose(mexa_tables.chance_table(n)["matrix"], tail, rtol=1e-12)
 
 
 def test_what_appendix_a4_says_and_what_it_tends_to() -> None:
     table = mexa_tables.chance_table(100).set_index("k")
-    assert (mexa_tables.hit_probability(100), table.loc[5, "mu"]) == (1 / 199, 0.05)
+    assert table.loc[5, "mu"] == 0.05
     by_hand = 1 - sum(stats.binom.pmf(i, 100, 1 / 199) for i in range(5))
     assert table.loc[5, "binomial"] == pytest.approx(by_hand, rel=1e-9)
     assert round(by_hand, 5) == 0.00016
@@ -255,32 +255,28 @@ def test_what_appendix_a4_says_and_what_it_tends_to() -> None:
 
 
 def test_simulated_chance() -> None:
-    simulated = mexa_tables.chance_simulation(10, 50, 10_000, seed=0)
-    for other in ({"seed": 1}, {"anisotropy": 0.5}, {"dim": 51}):
-        changed = mexa_tables.chance_simulation(**({"n": 10, "dim": 50, "n_draws": 100} | other))
-        assert changed.counts.tolist() != simulated.counts[:100].tolist()
-    moments = simulated.moments().set_index("source")
-    exact, drawn = moments.loc["matrix"], moments.loc["vectors"]
-    assert abs(drawn["p"] - 1 / 19) < 3 * drawn["error"]
-    assert exact["variance"] == pytest.approx(drawn["variance"], rel=0.05)
-    # the variance of the exact tail is that of the exact moments
-    tail = mexa_tables.chance_table(10)["matrix"].to_numpy()
+    hits = mexa_tables.chance_hits(10, 50, 10_000, seed=0)
+    for other in ({"seed": 1}, {"dim": 51}):
+        changed = mexa_tables.chance_hits(**({"n": 10, "dim": 50, "n_draws": 100} | other))
+        assert changed.tolist() != hits[:100].tolist()
+    assert abs(hits.mean() / 10 - 1 / 19) < 3 * hits.std() / 1000
+    table = mexa_tables.chance_table(10, hits)
+    # the variance of the exact tail is that of the exact moments: two hits, one after the other
+    p, tail = 1 / 19, table["matrix"].to_numpy()
+    variance = 10 * 9 * p / 18 + 10 * p - (10 * p) ** 2
     mass, k = tail - np.append(tail[1:], 0), np.arange(11)
-    assert mass @ k**2 - (mass @ k) ** 2 == pytest.approx(exact["variance"])
-    tails = simulated.tails()
-    assert ((tails["low"] <= tails["matrix"]) & (tails["matrix"] <= tails["high"])).loc[1:3].all()
+    assert mass @ k**2 - (mass @ k) ** 2 == pytest.approx(variance)
+    assert variance == pytest.approx(hits.var(ddof=1), rel=0.05)
+    assert ((table["low"] <= table["matrix"]) & (table["matrix"] <= table["high"])).loc[1:3].all()
 
 
-def test_in_two_dimensions_hits_go_together_and_hubs_make_them_rarer() -> None:
-    two = mexa_tables.chance_simulation(2, 2, 20_000, seed=1)
-    drawn = two.moments().set_index("source").loc["vectors"]
-    assert abs(drawn["p"] - 1 / 3) < 3 * drawn["error"]
-    both = two.tails().loc[2]
+def test_in_two_dimensions_hits_go_together() -> None:
+    hits = mexa_tables.chance_hits(2, 2, 20_000, seed=1)
+    assert abs(hits.mean() / 2 - 1 / 3) < 3 * hits.std() / 2 / 20_000**0.5
+    both = mexa_tables.chance_table(2, hits).loc[2]
     assert both["binomial"] < both["low"]
     error = (both["matrix"] * (1 - both["matrix"]) / 20_000) ** 0.5
     assert abs(both["vectors"] - both["matrix"]) < 3 * error
-    hubs = mexa_tables.chance_simulation(10, 50, 3000, anisotropy=0.9).moments().set_index("source")
-    assert hubs.loc["vectors", "p"] < 1 / 19 - 5 * hubs.loc["vectors", "error"]
 
 
 # --- from scores to tasks -------------------------------------------------------------------------
@@ -354,9 +350,7 @@ REFUSED = [
     (mexa.scores(broken()).pooled, {"how": "median"}, "mean or max"),
     (mexa.scores(broken(), layers=[0]).pooled, {"embedding_layer": False}, "none is left"),
     (mexa_tables.chance_table, {"n": 0}, "0 sentences"),
-    (mexa_tables.chance_simulation, {"n": 1, "dim": 5, "n_draws": 5}, "two or more"),
-    (mexa_tables.chance_simulation, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
-    (mexa_tables.chance_simulation, {"n": 5, "dim": 5, "n_draws": 5, "anisotropy": 1.0}, "outside"),
+    (mexa_tables.chance_hits, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
     (topics.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
     (topics.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
     (topics.bands, {"score": [1.2]}, r"\[0, 1\]"),

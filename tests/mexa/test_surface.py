@@ -9,12 +9,6 @@ from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 
-def corpus(**sentences: list[str]) -> ParallelCorpus:
-    n = len(sentences["en"])
-    sentences = {code: tuple(text) for code, text in sentences.items()}
-    return ParallelCorpus("toy", sentences, tuple(map(str, range(n))), ("",) * n, "", "")
-
-
 @pytest.mark.filterwarnings("ignore::xlx.text.parallel.CorpusWarning")
 def test_bags_score_as_states_of_their_counts_would() -> None:
     text = parallel.load("flores200-100").select(["en", "de", "zh"])
@@ -33,22 +27,19 @@ def test_bags_score_as_states_of_their_counts_would() -> None:
 
 
 def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
-    text = ["the red house", "a green tree grows", "she sings well", "nine dogs bark"]
-    other = ["κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι"]
-    scores = mexa_claims.surface_scores(corpus(en=text, same=text, el=other))
+    text = ("the red house", "a green tree grows", "she sings well", "nine dogs bark")
+    other = ("κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι")
+    sentences = {"en": text, "same": text, "el": other}
+    corpus = ParallelCorpus("toy", sentences, tuple("abcd"), ("",) * 4, "", "")
+    scores = mexa_claims.surface_scores(corpus)
     assert scores.groupby("language")["mu"].min()["same"] == 1
     # all cosines are 0 but for the spaces; a tie is a miss
     assert scores.query("language == 'el' and bag == 'words'")["mu"].item() == 0
+    with pytest.raises(ValueError, match="toy has no language to compare with en"):
+        mexa_claims.surface_scores(corpus.select(["en"]))
 
 
 def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
     cosines = np.array([[0.9, 0.1, 0.1], [0.1, 0.5, 0.5], [0.2, 0.1, 0.4]])
     assert mexa_claims.hits(cosines).tolist() == [True, False, False]
     assert mexa_claims.hits(np.full((2, 2), 0.3)).tolist() == [False, False]
-
-
-def test_a_pivot_and_another_language_are_needed() -> None:
-    with pytest.raises(ValueError, match="toy has no language to compare with en"):
-        mexa_claims.surface_scores(corpus(en=["a b", "c d"]))
-    with pytest.raises(ValueError, match="toy has no text in fr"):
-        mexa_claims.surface_scores(corpus(en=["a b", "c d"], de=["a b", "c d"]), pivot="fr")

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 
+import mixing_3_qa
 from shared import mixing_tables
 from tests import tiny
 from xlx.experiment import grids
@@ -25,9 +26,8 @@ from xlx.subjects import finetuning, predicting, training
 from xlx.subjects.jobs import FinetuningError, Job, Recipe
 from xlx.subjects.predicting import InputError
 from xlx.text import examples, questions
-from xlx.text.examples import Examples
+from xlx.text.examples import Examples, crossed
 from xlx.text.files import TextError
-from xlx.text.parallel_sets import crossed
 from xlx.text.questions import Answer, Questions
 
 RECIPE = Recipe(epochs=2, batch_size=3, learning_rate=3e-3, every=10**6, max_length=24)
@@ -417,14 +417,6 @@ def test_overlap_is_learnt_and_does_not_cross() -> None:
     assert grid.predictions.shape == (2, 2, 200)
 
 
-def test_the_bag_and_the_surface_rule_are_of_pairs_with_the_same_classes() -> None:
-    for sets, learnt in ((SINGLE, SINGLE["en"]), (PAIRS, overlapping("en"))):
-        with pytest.raises(GridError, match="same classes"):
-            mixing_tables.bag_of_subwords("mini-mbert", learnt, sets)
-    with pytest.raises(GridError, match="have the label 'same'"):
-        mixing_tables.surface_rule(PAIRS, "same")
-
-
 def test_the_nearest_span_needs_shared_words() -> None:
     def made(language: str) -> Questions:
         context = " ".join(f"{language}{i}" for i in range(40))
@@ -440,35 +432,10 @@ def test_the_nearest_span_needs_shared_words() -> None:
             ids=("1", "2", "3"),
         )
 
-    grid = mixing_tables.nearest_span({"en": made("en"), "de": made("de")}, 1)
+    grid = mixing_3_qa.nearest_span({"en": made("en"), "de": made("de")}, 1)
     accuracy = grid.scores["EM"].mean(axis=2)
     assert accuracy[0, 0] == accuracy[1, 1] == 1
     assert accuracy[0, 1] == accuracy[1, 0] == 0
-
-
-def test_distances_are_those_of_each_cell() -> None:
-    across = mixing_tables.distances(ASKED, max_distance=64, across=True)
-    for i, context in enumerate(ASKED.values()):
-        for j, question in enumerate(ASKED.values()):
-            cell = crossed(context, question)
-            wanted = mixing_tables.word_distances(cell, max_distance=64)
-            np.testing.assert_array_equal(across[i, j], wanted)
-    own = mixing_tables.distances(ASKED, max_distance=64)
-    np.testing.assert_array_equal(own, [across[k, k] for k in range(len(ASKED))])
-
-
-def test_baselines_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = (
-        mixing_tables.nearest_span(ASKED, 2),
-        mixing_tables.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS),
-    )
-    monkeypatch.setattr(mixing_tables, "overlap_answers", None)
-    monkeypatch.setattr(mixing_tables, "LogisticRegression", None)
-    np.testing.assert_array_equal(
-        mixing_tables.nearest_span(ASKED, 2).scores["F1"], first[0].scores["F1"]
-    )
-    again = mixing_tables.bag_of_subwords("mini-mbert", PAIRS["en"], PAIRS)
-    np.testing.assert_array_equal(again.predictions, first[1].predictions)
 
 
 def test_a_pair_in_both_orders_hangs_together() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import mixing_6_pairs
+from mixing_3_qa import tails
 from printed import mixing_claims
-from shared import mixing_tables
-from shared.mixing_tables import tails
 from tests.tables import of
 from xlx.measures import mixing
 from xlx.measures.mixing import MixingError
@@ -234,7 +234,7 @@ def test_seeds_of_two_models_are_independent_and_one_seed_adds_nothing() -> None
         mixing.by_label(x, LABELS, MERGED, LANGUAGES, **FEW) for x in (three, three.mean(axis=0))
     )
     np.testing.assert_allclose(of_seeds["score"], of_mean["score"])
-    gain = mixing_tables.pair_table({"a": three, "b": three[0]}, LANGUAGES, ("en", "de"), **FEW)
+    gain = mixing_6_pairs.pair_table({"a": three, "b": three[0]}, LANGUAGES, ("en", "de"), **FEW)
     assert (of(gain, condition="a")[["gain", "gain_low", "gain_high"]] == 0).all(axis=None)
 
 
@@ -276,7 +276,7 @@ def test_other_tables_refuse_what_summary_does() -> None:
         lambda: mixing.cells(100 * right(), LANGUAGES),
         lambda: mixing.paired_difference(right(), 100 * right(), LANGUAGES),
         lambda: mixing.by_label(100 * right(), LABELS, MERGED, LANGUAGES),
-        lambda: mixing_tables.pair_table({"a": 100 * right()}, LANGUAGES, ("en", "de")),
+        lambda: mixing_6_pairs.pair_table({"a": 100 * right()}, LANGUAGES, ("en", "de")),
     ):
         with pytest.raises(MixingError, match="scores are between"):
             call()
@@ -436,7 +436,7 @@ def test_tables_are_shown_in_points_and_in_order() -> None:
 
 def starred(grid: np.ndarray, languages: Sequence[str], pair: tuple, **options) -> dict:
     """The averages of the cells of each row, of a grid or of examples."""
-    inside = mixing_tables.pair_cells(languages, pair, **options)
+    inside = mixing_6_pairs.pair_cells(languages, pair, **options)
     grid = grid.mean(axis=-1) if grid.ndim == 3 else grid
     return {row: float(grid[mask].mean()) for row, mask in inside.items()}
 
@@ -473,7 +473,9 @@ def test_starred_averages_against_a_loop(n: int, seed: int, unseen_only: bool) -
 @pytest.mark.parametrize(("unseen_only", "groups"), [(False, None), (True, THREES)])
 def test_pairs_against_a_loop_over_resamples(unseen_only: bool, groups) -> None:
     grids, pair = {"tuned": right(seed=6), "baseline": right(seed=7)}, ("de", "sw")
-    table = mixing_tables.pair_table(grids, LANGUAGES, pair, groups, unseen_only=unseen_only, **FEW)
+    table = mixing_6_pairs.pair_table(
+        grids, LANGUAGES, pair, groups, unseen_only=unseen_only, **FEW
+    )
     assert set(table["pair"]) == {"de-sw"}
     averages = {
         name: [
@@ -495,20 +497,6 @@ def test_pairs_against_a_loop_over_resamples(unseen_only: bool, groups) -> None:
     star = 1 if unseen_only else 3
     n = of(table, condition="tuned")["n_cells"].tolist()
     assert n == [1, 1, star, star, star**2]
-
-
-@pytest.mark.parametrize(
-    ("grids", "languages", "pair", "message"),
-    [
-        ({"a": right()}, LANGUAGES, ("en", "fr"), "en-fr are not two languages of the grid"),
-        ({"a": right()}, LANGUAGES, ("en", "en"), "en-en are not two languages of the grid"),
-        ({"a": right(n_languages=2)}, LANGUAGES[:2], ("en", "de"), "no language other than en and"),
-        ({"a": right(), "b": right(29)}, LANGUAGES, ("en", "de"), r"a, b have \[29, 30\] examples"),
-    ],
-)
-def test_pairs_that_cannot_be_averaged_are_refused(grids, languages, pair, message: str) -> None:
-    with pytest.raises(MixingError, match=message):
-        mixing_tables.pair_table(grids, languages, pair, unseen_only=True)
 
 
 # --- easy and hard questions ---
@@ -584,15 +572,6 @@ def test_tails_of_what_has_nothing_to_do_with_the_score_are_alike() -> None:
     assert 0.88 <= np.mean(covered) <= 0.99
 
 
-@pytest.mark.parametrize(
-    ("score", "distance", "options", "message"),
-    [
-        ([1, 0], [1.0], {}, r"scores \(2,\) and distances \(1,\)"),
-        ([1, 0], [np.nan, 1], {}, "one number of each"),
-        ([1, 0], [1, 1], {"share": 0.6}, "share of a tail is 0.6"),
-        ([1, 0], [1, 1], {"groups": [1, 1]}, "in 1 groups"),
-    ],
-)
-def test_tails_that_there_are_not(score, distance, options: dict, message: str) -> None:
-    with pytest.raises(MixingError, match=message):
-        tails(score, distance, **options)
+def test_tails_of_examples_that_hang_together_are_refused() -> None:
+    with pytest.raises(MixingError, match="in 1 groups"):
+        tails([1, 0], [1, 1], groups=[1, 1])

@@ -32,17 +32,3 @@ def test_products_by_way_of_float32_are_those_of_bfloat16(monkeypatch: pytest.Mo
     with loading.products(CPU):
         product = half[0] @ half[1]
     assert torch.equal(product, (half[0].float() @ half[1].float()).bfloat16())
-
-
-def test_other_products_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "supported", lambda: False)
-    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
-    with loading.products(CPU):
-        product = x @ x
-    assert torch.equal(product, x @ x)
-
-
-def test_where_there_are_instructions_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "supported", lambda: True)
-    with loading.products(CPU) as within:
-        assert within is None

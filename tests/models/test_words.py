@@ -18,7 +18,7 @@ from transformers import (
 )
 
 from family import vocabulary
-from tests import tiny
+from tests import tiny, toy
 from tests.models.conftest import assert_close, token_budget
 from xlx.results import paths, progress
 from xlx.subjects import words
@@ -67,7 +67,7 @@ def bpe_vocabulary() -> dict[str, int]:
 
 @lru_cache
 def tokenizer(name: str):
-    """By name; "family" and "wordpiece" are what `family.vocabulary` trains."""
+    """By name; "family" is what `family.vocabulary` trains."""
     text = {"en": list(tiny.SENTENCES) * 5}
     match name:
         case "tiny":
@@ -79,7 +79,7 @@ def tokenizer(name: str):
             )
         case "wordpiece":
             return PreTrainedTokenizerFast(
-                tokenizer_object=vocabulary.train_wordpiece(text, 230),
+                tokenizer_object=toy.word_pieces(text),
                 **{"cls_token": "[CLS]", "pad_token": "[PAD]", "sep_token": "[SEP]"},
                 unk_token="[UNK]",
                 model_input_names=["input_ids", "token_type_ids", "attention_mask"],

@@ -2,7 +2,6 @@
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.tables import banded, of, rows
@@ -43,15 +42,6 @@ def test_lanes_put_points_with_intervals_on_the_lines_of_their_items() -> None:
     assert {text.get_text() for text in on.figure.legends[0].get_texts()} == {"x", "y"}
 
 
-def test_lanes_say_what_is_missing_and_spread_what_shares_a_place() -> None:
-    gone = TABLE.assign(value=TABLE["value"].where(TABLE["item"] != "fr"))
-    (axes,) = primitives.lanes(gone, **COLUMNS, missing=True).axes.values()
-    assert {text.get_text() for text in axes.texts} == {"x: none", "y: none"}
-    (axes,) = primitives.lanes(TABLE, item="item", value="value", spread=0.5).axes.values()
-    points = axes.containers[0].lines[0].get_xydata().astype(float)
-    assert len(np.unique(points[:, 1])) > len(CODES)
-
-
 def test_curves_break_where_there_is_no_number_and_stand_at_even_steps() -> None:
     table = TABLE.assign(step=TABLE["item"].map({"de": 0, "fr": 10, "zh": 100}))
     table.loc[table["step"] == 10, "value"] = np.nan
@@ -77,14 +67,6 @@ def test_scatter_draws_every_row_and_writes_names() -> None:
         expected = of(table, panel=model)[["low", "high"]].to_numpy()
         np.testing.assert_allclose(np.sort(points, axis=0), np.sort(expected, axis=0))
         assert [text.get_text() for text in axes.texts] == ["zh", "zh"]
-
-
-def test_bars_have_the_length_of_the_value_and_say_zero() -> None:
-    table = pd.DataFrame({"item": ["a", "b", "c"], "value": [0.2, 0.0, -0.1]})
-    on = primitives.bars(table, item="item", value="value", items=["a", "b", "c"])
-    (axes,) = on.axes.values()
-    np.testing.assert_allclose([bar.get_width() for bar in axes.patches], table["value"])
-    assert [(text.get_text().strip(), text.get_position()[1]) for text in axes.texts] == [("0", 1)]
 
 
 def test_heatmap_colours_writes_frames_and_hatches() -> None:
@@ -125,28 +107,6 @@ def contrast(axes: plt.Axes) -> float:
             seen = luminance(colours[cell]), luminance(matplotlib.colors.to_rgb(text.get_color()))
             least = min(least, (max(seen) + 0.05) / (min(seen) + 0.05))
     return least
-
-
-def test_panels_keep_to_the_width_of_a_notebook_and_wrap() -> None:
-    named = [TABLE.assign(panel=f"a model with a long name, number {i}") for i in range(7)]
-    on = panels.panels(pd.concat(named), "panel", columns=4)
-    assert on.figure.get_figwidth() <= 8.7
-    assert len(on.axes) == 7
-    assert sum(not axes.get_visible() for axes in on.figure.axes) == 1
-    assert "\n" in next(iter(on.axes.values())).get_title()
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda: panels.check_once(TABLE, "item"), "more than one row of item"),
-        (lambda: panels.check_once(TABLE[:0], "item"), "nothing to draw"),
-        (lambda: panels.check_known(TABLE["series"], ["x"], "series"), "'series' has 'y'"),
-    ],
-)
-def test_what_has_no_place_is_said(call, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        call()
 
 
 def test_numbers_and_names_that_would_touch() -> None:

@@ -13,10 +13,8 @@ from xlx.results.paths import NOTEBOOKS
 
 
 def test_agreement_is_within_the_tolerance_with_binary_fractions_forgiven() -> None:
-    assert printed_tables.agrees(0.3, 0.1 + 0.2, 1e-12)
-    assert printed_tables.agrees([68.2, 66.0], [68.3, 65.9], 0.1).all()
+    assert printed_tables.agrees([0.3, 68.2], [0.1 + 0.2, 68.3], [1e-12, 0.1]).all()
     assert not printed_tables.agrees(66.0, 65.9, 0.05)  # the same number printed twice
-    assert printed_tables.agrees(66.0, 66.0, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +65,6 @@ def test_an_audit_counts_what_it_was_given() -> None:
         "cannot be told (1 of 3)",
         "  3.3: why | not measured",
     ]
-
-
-def test_claims_need_no_numbers() -> None:
-    found = printed_tables.Audit()
-    found.claim("7", "most", "52 of 54", True)
-    assert found.summary() == "of 1 claims: holds 1"
-    assert found.listing(2) == "holds (1 of 1)\n  7: most | 52 of 54"
 
 
 def test_checks_that_are_none_are_refused() -> None:

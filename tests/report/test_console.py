@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
@@ -17,11 +16,6 @@ sys.argv = ["xlx", "report", "no/such/model"]
 code = start()
 print(code, os.environ["OMP_WAIT_POLICY"], "torch" in sys.modules)
 """
-
-
-def test_the_script_is_this_one() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["scripts"] == {"xlx": "xlx.report.console:start"}
 
 
 @pytest.mark.parametrize(("given", "waits"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])

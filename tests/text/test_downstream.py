@@ -172,21 +172,6 @@ def test_what_is_missing_is_named_with_file_and_field(
     assert str(caught.value).startswith(str(file))
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "says"),
-    [
-        ("nowhere", FileNotFoundError, "no results file or folder"),
-        ("empty", FileNotFoundError, r"holds no \.json"),
-        ("a.json", TextError, r"a\.json is no JSON"),
-    ],
-)
-def test_what_is_no_file(tmp_path: Path, name: str, error: type, says: str) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "a.json").write_text("{", encoding="utf-8")
-    with pytest.raises(error, match=says):
-        downstream.read_results(tmp_path / name)
-
-
 CSV = "task,model,language,score,stderr,n\nQA,m,deu_Latn,0.5,0.1,100\nQA,m,fr,,,\nQA,m,is,0,,\n"
 
 
@@ -213,14 +198,6 @@ def test_a_csv(tmp_path: Path) -> None:
 def test_malformed_csv(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(TextError, match=message):
         downstream.read_csv(made.put(tmp_path, "scores.csv", text))
-
-
-def test_languages_without_a_score_are_counted(tmp_path: Path) -> None:
-    table = downstream.read_results(put(tmp_path / "r.json", NEW))
-    counted = downstream.coverage(table, ["en", "ar", "de", "is", "en"]).set_index("task")
-    assert counted["scored"].to_dict() == {"Belebele": 2, "m-MMLU": 1, "m-ARC": 2}
-    assert counted["missing"].to_dict() == {"Belebele": 2, "m-MMLU": 3, "m-ARC": 2}
-    assert counted.loc["Belebele", "without"] == "de is"
 
 
 def test_codes_are_those_of_the_shipped_text() -> None:

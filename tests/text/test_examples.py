@@ -10,26 +10,9 @@ from hypothesis import strategies as st
 
 from tests.text.made import examples as some
 from tests.text.made import pairs
-from xlx.text import examples, parallel
-from xlx.text.examples import Examples
+from xlx.text import examples
+from xlx.text.examples import Examples, crossed
 from xlx.text.files import TextError
-from xlx.text.parallel import ParallelCorpus
-from xlx.text.parallel_sets import aligned, crossed
-
-
-def test_random_labels_are_one_draw_for_all_languages() -> None:
-    corpus = parallel.load("flores200-100", ["de", "en"])
-    made = aligned(examples.of_corpus(corpus, 3))
-    assert made["de"].first == corpus.sentences["de"]
-    assert (made["de"].labels != examples.of_corpus(corpus, 4)["de"].labels).any()
-
-
-def test_random_labels_are_fair() -> None:
-    sentences = tuple(map(str, range(10_000)))
-    corpus = ParallelCorpus("made", {"en": sentences}, sentences, sentences, "", "")
-    labels = examples.of_corpus(corpus, 1)["en"].labels
-    assert set(labels.tolist()) == {0, 1}
-    assert abs(labels.mean() - 0.5) < 4 * 0.5 / 100
 
 
 @given(st.integers(0, 60), st.floats(0, 1), st.integers(2, 4), st.integers(0, 5))
@@ -75,10 +58,6 @@ def test_labels_out_of_the_classes_are_an_error() -> None:
         some(labels=np.array([0, 1, 2, 0]))
     with pytest.raises(TextError, match="unequal numbers"):
         some(labels=np.array([0, 1]))
-
-
-def test_class_counts_name_absent_classes_too() -> None:
-    assert examples.class_counts(some(labels=np.zeros(4, int))) == {"no": 4, "yes": 0}
 
 
 LONG = tuple(" ".join(f"w{i}.{k}" for k in range(12)) for i in range(4))
@@ -130,21 +109,6 @@ def test_an_order_depends_on_the_seed_and_the_place_alone() -> None:
     assert all(x != y for x, y in zip(twice.first, twice.second, strict=True))
 
 
-def test_a_text_that_comes_again_has_one_new_order() -> None:
-    premises = (LONG[0], LONG[1], LONG[0], LONG[1])
-    found = pairs(first=premises).shuffled(1)
-    assert found.first[:2] == found.first[2:]
-    assert found.first[0] != found.first[1]
-
-
-def test_all_orders_of_a_text_are_drawn_alike() -> None:
-    orders = Counter(
-        some(first=("a b c", "", "", "")).shuffled(seed).first[0] for seed in range(600)
-    )
-    assert len(orders) == 6
-    assert all(abs(count - 100) < 4 * np.sqrt(600 * 5 / 36) for count in orders.values())
-
-
 def test_languages_without_spaces_are_shuffled_by_characters() -> None:
     text = "今天天气很好我们去公园散步吧"
     made = some("zh", first=(text,) * 4)
@@ -183,12 +147,6 @@ def test_parts_that_there_are_not_are_not_shuffled(made, parts: list, message: s
     if len(parts) == 1:
         with pytest.raises(TextError, match=message):
             examples.only(made, *parts)
-
-
-def test_sentences_are_shuffled_but_not_their_second_part() -> None:
-    found = some(first=LONG).shuffled(0)
-    assert (found.second, found.name) == (None, "made en, first shuffled")
-    assert all(x != y for x, y in zip(found.first, LONG, strict=True))
 
 
 def test_one_part_alone_is_a_sentence() -> None:

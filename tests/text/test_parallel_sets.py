@@ -1,15 +1,12 @@
 """Sets that are translations of each other, or an error; common rows, shortest, crossed."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.text.made import asked, examples, pairs
-from xlx.text.examples import Examples
+from xlx.text.examples import Examples, aligned, common, crossed, shortest
 from xlx.text.files import TextError
-from xlx.text.labelled import load_labelled
-from xlx.text.parallel_sets import aligned, common, crossed, shortest
 from xlx.text.questions import Questions
 
 ORDER = ("0", "2", "1", "3")
@@ -36,14 +33,6 @@ def test_sets_that_are_not_translations_are_refused(english, german, message: st
             crossed(english, german)
 
 
-def test_aligned_sets_are_returned_as_they_are() -> None:
-    sets = {"en": asked("en"), "de": asked("de")}
-    assert aligned(sets) == sets
-    for function in (aligned, common):
-        with pytest.raises(TextError, match="nothing to compare"):
-            function({})
-
-
 def test_common_keeps_what_all_have_with_one_label() -> None:
     german = examples("de", ids=("3", "1", "0", "9"), labels=[1, 0, 0, 1])
     sets, left_out = common({"en": examples("en"), "de": german})
@@ -55,14 +44,6 @@ def test_common_keeps_what_all_have_with_one_label() -> None:
     sets, left_out = common({"en": asked("en"), "de": asked("de", 6).at([3, 5, 1, 0])})
     assert sets["de"].questions == ("de which 0 ?", "de which 1 ?", "de which 3 ?")
     assert left_out == {"missing": 1, "other label": 0}
-
-
-@pytest.mark.parametrize("made", [examples, asked])
-def test_what_has_no_common_part(made) -> None:
-    with pytest.raises(TextError, match=r"no \w+ of made en.* is in all of en, de"):
-        common({"en": made("en"), "de": made("de", ids=tuple("abcd"))})
-    with pytest.raises(TextError, match=r"made de.*: an id occurs twice"):
-        common({"en": made("en"), "de": made("de", ids=TWICE)})
 
 
 def test_the_shortest_are_short_in_all_languages_together() -> None:
@@ -85,10 +66,10 @@ def test_crossed_sets_have_a_side_of_each_language() -> None:
     back = crossed(german, english)
     assert (back.first, back.second) == (german.first, english.second)
     assert (back.language, back.name) == ("de-en", "made de-en test")
-    both = crossed(asked("en", dropped=("q9",)), asked("de"))
+    both = crossed(asked("en"), asked("de"))
     assert (both.contexts, both.answers) == (asked("en").contexts, asked("en").answers)
     assert both.questions == asked("de").questions
-    assert (both.language, both.name, both.dropped) == ("en-de", "made en-de test", ("q9",))
+    assert (both.language, both.name) == ("en-de", "made en-de test")
     assert (both.context_language, both.question_language) == ("en", "de")
 
 
@@ -116,15 +97,6 @@ def test_single_sentences_are_not_crossed() -> None:
     for one, other in ((examples(), pairs("de")), (pairs(), examples("de"))):
         with pytest.raises(TextError, match=r"made \w\w: .* without a second part"):
             crossed(one, other)
-
-
-def test_parts_of_xnli_can_be_crossed() -> None:
-    sets, _ = common({code: load_labelled("NLI", code, "train") for code in ("en", "de")})
-    mixed = crossed(sets["en"], sets["de"])
-    assert mixed.name == "xnli en-de train"
-    assert mixed.second == sets["de"].second
-    order = np.argsort(mixed.lengths, kind="stable")
-    assert shortest({"en-de": mixed}, 5) == sorted(order[:5].tolist())
 
 
 @given(st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=4))

@@ -46,19 +46,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "says"),
-    [
-        ("no", FileNotFoundError, r"no UDPipe model .*no.udpipe for de.*11234"),
-        ("bad", TextError, r"bad.udpipe is not a model of UDPipe 1"),
-    ],
-)
-def test_what_is_no_model_is_an_error(tmp_path: Path, name: str, error: type, says: str) -> None:
-    put(tmp_path, "bad.udpipe", b"not a model")
-    with pytest.raises(error, match=says):
-        parse_wiki(tmp_path, tmp_path / f"{name}.udpipe", "de", tmp_path / "out")
-
-
 # --- dumps of Wikipedia ---------------------------------------------------------------------------
 
 WIKI = """<doc id="1" url="https://x?curid=1" title="A &amp; B">
@@ -125,6 +112,8 @@ def test_no_dump_is_an_error(tmp_path: Path, model: Path) -> None:
     ):
         with pytest.raises(error, match=says):
             parse_wiki(path, model, "en", tmp_path / "out")
+    with pytest.raises(TextError, match="cut is not a model of UDPipe 1"):
+        parse_wiki(tmp_path, cut, "de", tmp_path / "out")
 
 
 def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) -> None:
@@ -147,10 +136,3 @@ def test_a_dump_is_parsed_file_by_file_and_goes_on(tmp_path: Path, model: Path) 
     parse_wiki(tmp_path / "dump", model, "en", out)
     assert files[0].read_text("utf-8") == "made before"  # what is there is not made again
     assert files[1].exists()
-
-
-def test_a_dump_without_a_sentence_leaves_no_file(tmp_path: Path, model: Path) -> None:
-    (tmp_path / "wiki_00").write_text('<doc id="2" title="Empty">\nEmpty\n</doc>\n', "utf-8")
-    with pytest.raises(TextError, match=r"wiki_00 has no sentence"):
-        parse_wiki(tmp_path, model, "en", tmp_path / "out")
-    assert not list((tmp_path / "out").iterdir())

@@ -1,7 +1,6 @@
 """Questions: reading, what is shipped, and questions with their words out of order."""
 
 import lzma
-import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.mixing_tables import word_distances
+from mixing_3_qa import word_distances
 from tests.text.made import CODES, CONTEXT, TEXT, asked, encoded, paragraph, put, qa, squad
 from xlx.text import questions
-from xlx.text.files import TextError, catalogue, letters
-from xlx.text.parallel_sets import aligned, crossed, shortest
-from xlx.text.questions import Answer, Questions, words
+from xlx.text.examples import shortest
+from xlx.text.files import TextError
+from xlx.text.languages import words
+from xlx.text.questions import Answer
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ def test_squad_is_read_as_it_is() -> None:
     assert read.answers[0] == (Answer("Italy", 11), Answer("in Italy", 8))
     assert (read.ids, read.paragraphs.tolist()) == (("q1", "q2", "q3"), [0, 0, 1])
     assert read.left_out == dict.fromkeys(questions.REASONS, 0)
-    assert (read.context_language, read.question_language, read.dropped) == ("en", "en", ())
+    assert (read.context_language, read.question_language) == ("en", "en")
     assert repr(read) == "Questions(made en test: 3 questions)"
 
 
@@ -43,12 +43,9 @@ def test_a_file_may_be_packed_and_begin_with_a_byte_order_mark(tmp_path: Path) -
         assert questions.read_squad(source, "a", "en").ids == ("q1",)
 
 
-def test_positions_count_characters_not_bytes() -> None:
-    data = encoded(squad(qa(answers=[("Rome", 4)]), context="🙂 é Rome"))
-    assert questions.read_squad(data, "a", "en").answers == ((Answer("Rome", 4),),)
-
-
 def test_an_answer_that_is_not_where_it_says_is_named_counted_and_left_out() -> None:
+    emoji = encoded(squad(qa(answers=[("Rome", 4)]), context="🙂 é Rome"))  # characters, not bytes
+    assert questions.read_squad(emoji, "a", "en").answers == ((Answer("Rome", 4),),)
     data = squad(
         qa("fine", answers=[("Italy", 11), ("Italy", 12)]),
         qa("misplaced", answers=[("Italy", 10), ("Oslo", 0)]),
@@ -61,7 +58,6 @@ def test_an_answer_that_is_not_where_it_says_is_named_counted_and_left_out() -> 
     read = questions.read_squad(encoded(data), "a", "en")
     assert read.ids == ("fine",)
     assert read.answers == ((Answer("Italy", 11),),)
-    assert read.dropped == ("misplaced", "negative", "beyond", "blank", "none", "wordless")
     assert read.left_out == {
         "misplaced answer": 5,
         "blank answer": 2,
@@ -78,8 +74,8 @@ BLANK = encoded(squad(qa("q1", answers=[("", 0)]), qa("q2", answers=[("", 0)])))
     ("data", "message"),
     [
         (WHOLE.replace(b'"data"', b'"date"'), r"a\.json: no 'data'"),
-        (WHOLE.replace(b"answer_start", b"start"), r"qas\[0\]\.answers\[0\]: no 'answer_start'"),
-        (WHOLE.replace(b": 11", b': "11"'), r"answers\[0\]: no 'answer_start' that is a whole n"),
+        (WHOLE.replace(b"answer_start", b"start"), r"qas\[0\]: no 'answer_start'"),
+        (WHOLE.replace(b": 11", b': "11"'), r"no 'answer_start' that is a whole n"),
         (WHOLE.replace(b'"Where is Rome?"', b"3"), r"qas\[0\]: no 'question' that is a string"),
         (b'{"data": [[]]}', r"data\[0\]: no 'paragraphs' that is a list"),
         (WHOLE.replace(b'"q2"', b'"q1"'), r"qas\[1\]: the id 'q1' is also at data\[0\]\.para"),
@@ -102,7 +98,6 @@ def test_ids_that_tell_nothing_apart_are_replaced_by_places() -> None:
         questions.read_squad(data, "a", "en")
     read = questions.read_squad(data, "a", "en", prefix="train")
     assert read.ids == ("train:1", "train:3")
-    assert read.dropped == ("train:2",)
 
 
 def test_local_copies_under_their_public_names(tmp_path: Path) -> None:
@@ -195,13 +190,6 @@ def test_shuffling_depends_on_the_seed_and_is_one_order_a_text() -> None:
     assert other.shuffled(0).questions[1] != found[0][0]
 
 
-def test_a_pair_is_shuffled_in_the_language_of_its_questions() -> None:
-    pair = crossed(asked("en", 1), asked("zh", 1, questions=("北京是首都吗",)))
-    found = pair.shuffled(1).questions[0]
-    assert sorted(found) == sorted("北京是首都吗")
-    assert found != "北京是首都吗"
-
-
 def test_questionless_keeps_all_but_the_questions() -> None:
     made = asked()
     found = questions.questionless(made)
@@ -212,120 +200,27 @@ def test_questionless_keeps_all_but_the_questions() -> None:
 
 # --- what is shipped (its rows were checked by the script that drew them) -------------------------
 
-XQUAD = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi", "th")
 
-
-@pytest.fixture(scope="module")
-def shipped() -> dict[tuple[str, str, str], Questions]:
-    """Everything, by source, language and split."""
-    table = catalogue("questions", whole=True)
-    keys = table[["source", "language", "split"]].itertuples(index=False)
-    return {tuple(key): questions.load_questions(*key) for key in keys}
-
-
-def test_the_table_counts_what_is_there(shipped) -> None:
-    assert list(shipped) == [
-        *(("xquad", code, "test") for code in XQUAD),
-        *((f"tydiqa{of}", "en", split) for of in ("", "-whole") for split in SIZES),
-    ]
-    assert "tydiqa-whole" not in set(catalogue("questions")["source"])
-    sizes = {"test": (1190, 240)} | SIZES
-    for row in catalogue("questions").itertuples():
-        part = shipped[row.source, row.language, row.split]
-        assert (len(part), len(set(part.contexts))) == (row.questions, row.contexts)
-        assert (row.questions, row.contexts) == sizes[row.split]
-        assert sum(map(len, part.answers)) == row.answers == len(part)  # one each
-        assert part.dropped == ()
-        left_out = {reason: n for reason, n in part.left_out.items() if n}
-        if row.source == "xquad":
-            assert left_out == {}
-            continue
-        assert left_out == {
-            **{"long context": 84, "cut answer": 10, "in the pretraining text": 2},
-            **{"quoted in xquad": 1, "not drawn": 299},
-        }
-        assert sum(left_out.values()) + 3300 == 3696
-        assert max(map(len, part.contexts)) <= 1500
-        assert all(re.fullmatch(r"train:\d+", key) for key in part.ids)
-
-
-#: Questions and contexts of the shipped parts of TyDi QA.
-SIZES = {"train": (3000, 2791), "validation": (300, 281)}
-
-
-def test_tydiqa_whole_is_what_can_be_learnt_from(shipped, pretraining_letters) -> None:
-    parts = {split: shipped["tydiqa-whole", "en", split] for split in SIZES}
-    subset = {split: shipped["tydiqa", "en", split] for split in SIZES}
-    train, held_out = parts.values()
-    table = catalogue("questions", whole=True).set_index(["source", "split"])
-    row = table.loc[("tydiqa-whole", "train")]
-    assert (len(train), len(set(train.contexts))) == (row["questions"], row["contexts"])
-    assert (len(train), row["answers"]) == (3381, 3381)
-    left_out = {reason: n for reason, n in train.left_out.items() if n}
-    assert left_out == {"cut answer": 12, "in the pretraining text": 2, "quoted in xquad": 1}
-    assert len(train) + len(held_out) + sum(left_out.values()) == 3696
-    assert held_out.text_hash() == subset["validation"].text_hash()
-    assert held_out.ids == subset["validation"].ids
-    # All of the subset's train part, as it is there, and in the order of the public file.
-    numbers = [int(key.removeprefix("train:")) for key in train.ids]
+def test_tydiqa_whole_holds_its_subset_in_the_public_order(tmp_path: Path) -> None:
+    whole, subset = (questions.load_questions(x, "en", "train") for x in ("tydiqa-whole", "tydiqa"))
+    assert (len(whole), len(subset)) == (3381, 3000)
+    numbers = [int(key.removeprefix("train:")) for key in whole.ids]
     assert numbers == sorted(set(numbers))
-    assert not set(train.ids) & set(held_out.ids)
-    inside = set(subset["train"].ids)
-    again = train.at(i for i, key in enumerate(train.ids) if key in inside)
-    assert (again.ids, again.text_hash()) == (subset["train"].ids, subset["train"].text_hash())
-    texts = {*train.contexts, *train.questions, *(each[0].text for each in train.answers)}
-    assert not {key for key in map(letters, texts) if len(key) >= 12} & pretraining_letters
-
-
-def test_the_subset_of_tydiqa_is_what_it_was(shipped) -> None:
-    hashes = {split: shipped["tydiqa", "en", split].text_hash() for split in SIZES}
-    assert hashes == {
-        "train": "8a9b5fbc7a1dcb13055d3dbb62398ebd47166769f72e2dd5632e504d9b03b467",
-        "validation": "737e68c476cff3e67affac25dd49ade6fcf621f0ee8d5148ba26a7ec581704d0",
-    }
-
-
-def test_the_whole_is_not_read_from_a_local_copy(tmp_path: Path) -> None:
+    inside = set(subset.ids)
+    again = whole.at(i for i, key in enumerate(whole.ids) if key in inside)
+    assert (again.ids, again.text_hash()) == (subset.ids, subset.text_hash())
+    left_out = {reason: n for reason, n in whole.left_out.items() if n}
+    assert left_out == {"cut answer": 12, "in the pretraining text": 2, "quoted in xquad": 1}
     with pytest.raises(TextError, match="shipped alone; read a local copy as source='tydiqa'"):
         questions.load_questions("tydiqa-whole", "en", "train", path=tmp_path)
 
 
-def test_xquad_is_parallel(shipped) -> None:
-    sets = {code: shipped["xquad", code, "test"] for code in XQUAD}
-    assert aligned(sets) == sets
-    assert len({part.paragraphs.tobytes() for part in sets.values()}) == 1
-    assert len({part.text_hash() for part in sets.values()}) == len(XQUAD)
-    pair = crossed(sets["zh"], sets["el"])
-    assert (pair.name, pair.language) == ("xquad zh-el test", "zh-el")
-    assert 0 < word_distances(pair).mean() <= 384
-
-
-@pytest.mark.parametrize("source", ["tydiqa", "tydiqa-whole"])
-def test_no_context_or_question_is_in_two_parts(shipped, source: str) -> None:
-    parts = [shipped[source, "en", split] for split in SIZES]
-    parts.append(shipped["xquad", "en", "test"])
-    for kind in ("contexts", "questions", "ids"):
-        keys = [set(map(letters, getattr(part, kind))) for part in parts]
-        assert len(set.union(*keys)) == sum(map(len, keys))
-    quoted = [set().union(*map(grams, set(part.contexts))) for part in parts]
-    assert len(set.union(*quoted)) == sum(map(len, quoted)) > 30_000
-
-
-def grams(text: str) -> set[tuple[str, ...]]:
-    split = re.findall(r"\w+", text.casefold())
-    return {tuple(split[i : i + 13]) for i in range(len(split) - 12)}
-
-
-def test_the_shortest_are_those_of_all_languages(shipped) -> None:
+def test_the_shortest_are_those_of_all_languages() -> None:
     sets, lacking = questions.parallel_questions("xquad", ["en", "zh"], n=30)
     assert lacking == {"en": 0, "zh": 0}
-    assert sets["en"].ids == sets["zh"].ids
-    english, chinese = (shipped["xquad", code, "test"] for code in ("en", "zh"))
+    english, chinese = (questions.load_questions("xquad", code) for code in ("en", "zh"))
     order = np.argsort(english.lengths + chinese.lengths, kind="stable")[:30]
-    assert sets["en"].ids == tuple(english.ids[i] for i in sorted(order))
-
-
-def test_of_a_context_so_many_questions_are_taken() -> None:
+    assert sets["en"].ids == sets["zh"].ids == tuple(english.ids[i] for i in sorted(order))
     sets, _ = questions.parallel_questions("xquad", ["en", "zh"], n=30, per_context=2)
     counts = Counter(sets["en"].contexts)
     assert (len(sets["en"]), max(counts.values())) == (30, 2)

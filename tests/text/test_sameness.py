@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shared import mixing_tables
+import mixing_2_paraphrase
 from xlx.text import examples, parallel
+from xlx.text.examples import aligned
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
-from xlx.text.parallel_sets import aligned
 
 
 def test_same_or_other_is_balanced_and_parallel() -> None:
@@ -35,7 +35,7 @@ def test_other_is_like_same_in_length_and_digits() -> None:
     def right(alike: bool) -> float:
         """How often the surface tells a translation from another sentence, across languages."""
         _, sets = examples.same_or_other_parts(corpus, "en", 200, 150, 1, alike=alike)
-        scores = mixing_tables.surface_rule(sets, "same").scores["accuracy"]
+        scores = mixing_2_paraphrase.surface_rule(sets, "same").scores["accuracy"]
         return float(scores[~np.eye(len(sets), dtype=bool)].mean())
 
     assert right(alike=False) > 0.7

@@ -1,4 +1,4 @@
-"""Trees: reading CoNLL-U, and what is shipped."""
+"""Trees: reading CoNLL-U."""
 
 import hashlib
 import lzma
@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from tests.text.made import conllu_row as row
 from tests.text.made import put
-from xlx.text.files import TextError, catalogue
-from xlx.text.labelled import load_labelled
-from xlx.text.trees import FLAWS, Treebank, Trees, load_trees, read_trees
+from xlx.text.files import TextError
+from xlx.text.trees import Treebank, Trees, load_trees, read_trees
 
 GERMAN = [
     "# sent_id = a-1",
@@ -90,7 +89,6 @@ def test_a_sentence_that_is_no_tree_is_left_out_and_named(heads, flaw: str) -> N
     lines = [row(i, "a", "X", head, "dep") for i, head in enumerate(heads, 1)]
     made = read("# sent_id = x", *lines, "", *GERMAN)
     assert len(made) == 2 + (not flaw)
-    assert made.left_out == dict.fromkeys(FLAWS, 0) | ({flaw: 1} if flaw else {})
     assert made.dropped == ((f"x, line 2: {flaw}",) if flaw else ())
 
 
@@ -122,7 +120,7 @@ JA = row(1, "Ja", "INTJ", 0, "root")
     ("lines", "message"),
     [
         (["1\tJa\t_"], r"line 1: 3 columns, not 10"),
-        ([JA, "# text = Ja"], r"line 2: a comment among the words"),
+        ([JA, "# text = Ja"], r"line 2: a comment among words"),
         ([row(2, "Ja", "INTJ", 0, "root")], r"line 1: word 2 follows word 0"),
         ([row(1, " ", "INTJ", 0, "root")], r"line 1: a word without form"),
         ([row(1, "Ja", "NN", 0, "root")], r"line 1: 'Ja' has the tag 'NN', which is none of UD's"),
@@ -184,41 +182,3 @@ def test_files_that_cannot_be_read_say_so(tmp_path: Path, data, asked, error, sa
     options = {"path": tmp_path / rest.pop()} if len(rest) == 2 else {}
     with pytest.raises(error, match=says):
         load_trees(language, *rest, **options)
-
-
-# --- what is shipped (its rows were checked by the script that chose them) ------------------------
-
-
-@pytest.fixture(scope="module")
-def shipped() -> dict[tuple[str, str], Trees]:
-    table = catalogue("trees")[["source", "language"]].itertuples(index=False, name=None)
-    return {(source, code): load_trees(code, source) for source, code in table}
-
-
-def test_every_shipped_file_is_read_and_is_as_the_table_says(shipped) -> None:
-    codes = ("en", "de", "es", "fr", "ru", "tr", "hi")
-    assert list(shipped) == [(source, code) for source in ("ud", "pud") for code in codes]
-    for of in catalogue("trees").itertuples():
-        made = shipped[of.source, of.language]
-        n_tokens = sum(len(tree.tokens) for tree in made)
-        assert (len(made), made.n_words, n_tokens) == (of.sentences, of.words, of.tokens)
-        assert not made.dropped
-        assert set(FLAWS) | {"repeated"} < set(made.left_out)
-        relations = {relation for tree in made for relation in tree.relations}
-        assert "obj" in relations
-        assert not relations & {"dobj", "nsubjpass", "auxpass", "neg", "mwe"}
-        features = [word for tree in made for word in tree.features]
-        assert {"Sing", "Plur"} <= {word.get("Number") for word in features} - {"Sg", "Pl"}
-        assert {"Past", "Pres"} <= {word.get("Tense") for word in features}
-    for code in codes:  # no language has a sentence twice
-        keys = [tree.key for source in ("ud", "pud") for tree in shipped[source, code]]
-        assert len({*keys, ""}) == len(keys) + 1
-
-
-def test_the_tagged_words_of_a_sentence_are_those_of_its_tree(shipped) -> None:
-    tagged = load_labelled("POS", "de", "test")
-    by_id = {tree.id: tree.words for tree in shipped["ud", "de"]}
-    words = dict(zip(tagged.ids, tagged.sentences, strict=True))
-    here = words.keys() & by_id.keys()
-    assert len(here) > 290  # of 300; the others are in the dev part too
-    assert all(by_id[name] == words[name] for name in here)

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from xlx.measures.sentence_tasks import (
@@ -28,9 +27,8 @@ from xlx.measures.sentence_tasks import (
 )
 from xlx.text import trees
 from xlx.text.files import letters
-from xlx.text.trees import Tree, Treebank, Trees, read_trees
-from xprobe import probing
-from xprobe.probing import alike, planned
+from xlx.text.trees import Tree, Trees, read_trees
+from xprobe.probing import alike
 
 ANY = Rules(lengths=(1, 99))
 
@@ -111,11 +109,6 @@ def test_wc_takes_sentences_with_exactly_one_of_the_words_exactly_once() -> None
     assert made == {"dog": 1, "cat": 2}
     with pytest.raises(TooFewSentencesError, match=r"WC in en: the text has 5 words, and 9 are"):
         counts("WC", some(*rows), replace(ANY, n_words=5, first_rank=4))
-
-
-def test_wc_words_have_a_letter_and_no_digit() -> None:
-    made = some("2a/X/0/root ,/PUNCT/1/punct हाँ/X/1/dep é/X/1/dep")
-    assert Candidates.of("WC", made, replace(ANY, n_words=2, first_rank=0)).classes == ("é", "हाँ")
 
 
 def test_treedepth_is_the_depth_within_a_bin_of_lengths() -> None:
@@ -218,18 +211,6 @@ def test_coordinv_leaves_out_what_is_not_two_main_clauses(old: str, new: str) ->
     assert counts("CoordInv", some(text)) == {"usable": 0}
 
 
-def test_coordinv_reads_ud_1_and_asks_for_subjects_on_request() -> None:
-    ud_1 = COORDINATED.replace("and/CCONJ/7/cc", "and/CONJ/2/cc")
-    assert clauses(tree(ud_1)) == (3, 5, 9)
-    assert clauses(tree(COORDINATED), own_subjects=True) == (3, 5, 9)
-    one_subject = COORDINATED.replace("Tom/PROPN/7/nsubj", "soon/ADV/7/advmod")
-    assert clauses(tree(one_subject)) == (3, 5, 9)
-    assert clauses(tree(one_subject), own_subjects=True) is None
-    two = some(one_subject, one_subject.replace("Anna", "Tom"))
-    assert largest("CoordInv", two, replace(ANY, own_subjects=True)) == 0
-    assert largest("CoordInv", two, ANY) == 2
-
-
 def test_bishift_swaps_one_pair_of_unlike_neighbours_before_the_end() -> None:
     text = "A/X/0/root b/X/1/dep b/X/1/dep c/X/1/dep !/PUNCT/1/punct ./PUNCT/1/punct"
     pool = Pool.of(some(text))
@@ -270,22 +251,6 @@ def test_somo_replaces_by_a_word_whose_two_bigrams_are_as_frequent() -> None:
     assert not any(list(none(i, None)) for i in range(4))
 
 
-def test_somo_counts_bigrams_in_the_trees() -> None:
-    made = some(nouns("the Cat of x"), nouns("the Dog of y"), nouns("a Cow of z"))
-    assert counts("SOMO", made) == {"usable": 2}
-
-
-def test_a_sentence_of_another_length_is_not_used() -> None:
-    assert labels_of("BiShift", *(flat(n) for n in (4, 5, 50, 51)), rules=Rules()) == [
-        *("", "usable", "usable", ""),
-    ]
-
-
-def test_small_letters_are_those_of_the_language() -> None:
-    turkish = some("IŞIK/X/0/root İyi/X/1/dep", language="tr")
-    assert Pool.of(turkish).tokens[0] == ("ışık", "iyi")
-
-
 # --- every task on shipped trees ------------------------------------------------------------------
 
 RULES = Rules(n_words=8, first_rank=60, depths=(3, 5))
@@ -308,17 +273,6 @@ def tasks(candidates) -> dict[str, ProbingTask]:
         name: drawn(name, own, sizes_of(own.largest, (8, 1, 1)), 3)
         for name, own in candidates.items()
     }
-
-
-@pytest.mark.parametrize("name", PROBING_TASKS)
-def test_parts_are_balanced_and_of_their_sizes(tasks, candidates, name: str) -> None:
-    task = tasks[name]
-    sizes = sizes_of(candidates[name].largest, (8, 1, 1))
-    for size, part in zip(sizes, task.parts().values(), strict=True):
-        n = size // len(task.classes)
-        assert np.bincount(part.labels).tolist() == [n] * len(task.classes)
-        assert len(part) == len(part.tokens) == len(part.bases)
-    assert task.majority == pytest.approx(1 / len(task.classes))
 
 
 @pytest.mark.parametrize("name", PROBING_TASKS)
@@ -356,48 +310,7 @@ def test_labels_hold_for_the_sentences(tasks, german, name: str) -> None:
                     assert sum(a != b for a, b in zip(tokens, original, strict=True)) == 1
 
 
-def test_every_depth_comes_equally_often_within_every_bin(tasks) -> None:
-    edges = RULES.depth_edges
-    for part in tasks["TreeDepth"].parts().values():
-        bins = np.digitize([len(tokens) for tokens in part.tokens], edges)
-        cells = Counter(zip(bins.tolist(), part.labels.tolist(), strict=True))
-        for bin_ in set(bins.tolist()):
-            assert len({cells[bin_, label] for label in range(3)}) == 1
-        assert 0 not in bins
-        assert len(edges) not in bins
-
-
-@pytest.mark.parametrize("name", ["SentLen", "TreeDepth", "CoordInv", "SOMO"])
-def test_the_seed_decides_what_is_drawn(candidates, name: str) -> None:
-    sizes = sizes_of(candidates[name].largest // 2, (8, 1, 1))
-    one, again, other = (drawn(name, candidates[name], sizes, seed) for seed in (1, 1, 2))
-    assert one.text_hash() == again.text_hash() != other.text_hash()
-
-
-@pytest.mark.parametrize("name", ["SubjNum", "TreeDepth", "CoordInv"])
-def test_the_largest_is_the_largest(candidates, name: str) -> None:
-    n_classes = len(candidates[name].classes)
-    of_each = candidates[name].largest // n_classes
-    sizes = (n_classes * (of_each - 2), n_classes, n_classes)
-    task = drawn(name, candidates[name], sizes, 0)
-    assert sum(map(len, task.parts().values())) == n_classes * of_each
-    with pytest.raises(TooFewSentencesError):
-        drawn(name, candidates[name], (sizes[0] + n_classes, *sizes[1:]), 0)
-
-
 # --- too few, and other errors --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("TreeDepth", r"TreeDepth in de: \d+ sentences of each class can be had, and 39999 are"),
-        ("BiShift", r"BiShift in de: \d+ sentences are usable, and 120000 are needed"),
-    ],
-)
-def test_a_language_with_too_few_sentences_says_how_many(german, name: str, message: str) -> None:
-    with pytest.raises(TooFewSentencesError, match=message):
-        build(name, german, rules=RULES)
 
 
 @pytest.mark.parametrize(
@@ -416,11 +329,6 @@ def test_a_language_with_too_few_sentences_says_how_many(german, name: str, mess
 def test_what_cannot_be_built_is_an_error(german, call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(german)
-
-
-def test_a_sentence_that_comes_twice_is_taken_once(german) -> None:
-    again = replace(german[0], source="again")
-    assert counts("Tense", [german[0], again]) == counts("Tense", german[0])
 
 
 def test_changed_sentences_that_are_alike_are_not_taken_twice() -> None:
@@ -482,17 +390,6 @@ def test_a_language_with_too_few_sentences_does_not_have_the_task() -> None:
         alike(stock, ("Tense",), least=61, rules=ANY)
 
 
-def test_a_language_without_the_words_of_a_task_has_none_of_it() -> None:
-    rules = replace(ANY, n_words=2, first_rank=0)
-    german = some(*(nouns(f"{'ab'[i % 2]} x{i} y{i} z{i}") for i in range(12)), language="de")
-    # One word (what has a digit is none), so that not even the classes are there.
-    turkish = some(*(nouns(f"a x{i} y{i}") for i in range(12)), language="tr")
-    made, table = alike({"de": german, "tr": turkish}, ("WC",), proportions=(1, 1, 1), rules=rules)
-    assert made["de"][0].classes == ("a", "b")
-    assert made["tr"] == []
-    assert table["usable"].tolist() == [12, 0]
-
-
 @pytest.mark.parametrize(
     ("n_test", "max_draws", "draws"), [(20, 9, 3), (20, 2, 2), (8, 9, 1), (9, 9, 2), (0, 9, 1)]
 )
@@ -507,41 +404,6 @@ def test_small_tasks_are_drawn_until_enough_sentences_are_tested_on(
         build("Tense", stock["tr"], sizes=(24, 8, 8), rules=ANY, seed=5 + i) for i in range(draws)
     ]
     assert [task.text_hash() for task in made["tr"]] == [task.text_hash() for task in alone]
-
-
-# --- planned ---
-
-
-def test_planned_tasks_are_those_that_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"most": 120, "least": 100, "proportions": (4, 1, 2), "n_test": 50, "max_draws": 2}
-    options |= {"seed": 3, "rules": Rules(depths=(3, 5))}
-    own = {code: [trees.load_trees(code, "pud")] for code in ("en", "de")}
-    names = ["TreeDepth", "Tense"]
-    built, table = alike(own, names, **options)
-    banks = {code: [Treebank(code, "pud")] for code in own}
-    plans, sizes = planned(banks, names, **options)
-    pd.testing.assert_frame_equal(sizes, table)
-    for code, tasks_of in built.items():
-        for plan, task in zip(plans[code], tasks_of, strict=True):
-            assert plan.name == task.name
-            assert plan.text_hash() == task.text_hash() == plan.built().text_hash()
-            assert (plan.n_classes, plan.majority) == (len(task.classes), task.majority)
-            draws = [other for other in tasks_of if other.name == task.name]
-            assert plan.n_distinct == probing.n_distinct(draws) > 0
-            assert plan.overlaps == overlaps(task)
-            assert set(plan.examples) == {task.classes[0], task.classes[-1]}
-            for label, text in plan.examples.items():
-                row = task.test.tokens.index(tuple(text.split()))
-                assert task.classes[task.test.labels[row]] == label
-
-    def fail(*_: object, **__: object) -> None:
-        raise AssertionError("read again")
-
-    monkeypatch.setattr(trees, "load_trees", fail)
-    again, _ = planned(banks, names, **options)
-    assert [task.hash for task in again["de"]] == [task.hash for task in plans["de"]]
-    with pytest.raises(AssertionError, match=r"read again"):
-        planned({"en": [Treebank("en", "pud")]}, names, **options | {"seed": 4})
 
 
 def test_overlaps_and_majority_by_hand() -> None:

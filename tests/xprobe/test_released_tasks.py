@@ -39,7 +39,7 @@ def in_folder(folder: Path, rows: str) -> Path:
 
 
 def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) -> None:
-    task = read_senteval(in_folder(tmp_path, "10\ta b\n2\tc d\n"), "TreeDepth", "de")
+    task = read_senteval(in_folder(tmp_path, "a b\t10\nc d\t2\n"), "TreeDepth", "de")
     assert task.classes == ("2", "10")
     assert [part.labels.tolist() for part in task.parts().values()] == [[1, 0]] * 3
     (tmp_path / "te.txt").unlink()
@@ -47,73 +47,31 @@ def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) ->
         read_senteval(tmp_path, "TreeDepth", "de")
 
 
-def test_released_data_are_read_in_either_order_of_columns(tmp_path: Path) -> None:
-    """X-Probe has the sentence first, in a folder; SentEval the label, in one file."""
-    rows = [("He fell .", "Sing"), ("They fell .", "Plur"), ("Run", "Plur"), ("te", "Sing")]
-    own = "".join(f"{sentence}\t{label}\n" for sentence, label in rows)
-    task = read_senteval(in_folder(tmp_path, own), "SubjNum", "en")
-    assert task.classes == ("Plur", "Sing")
-    assert task.train.tokens == (("he", "fell", "."), ("they", "fell", "."), ("run",), ("te",))
-    assert task.test.labels.tolist() == [1, 0, 0, 1]
-    file = tmp_path / "subj_number.txt"
-    for line in ("{part}\t{label}\t{sentence}\n", "{part}\t{sentence}\tmore here\t{label}\n"):
-        lines = (
-            line.format(part=part, sentence=sentence, label=label)
-            for part in ("tr", "va", "te")
-            for sentence, label in rows
-        )
-        file.write_text("".join(lines), encoding="utf-8")
-        assert read_senteval(file, "SubjNum", "en").text_hash() == task.text_hash()
-
-
-@pytest.mark.parametrize(
-    ("rows", "which"), [("Run\tPlur\nGo\tSing", "none"), ("a b\tc d\ne f\tg h", "both")]
-)
-def test_columns_that_cannot_be_told_apart_are_refused(tmp_path: Path, rows, which: str) -> None:
-    with pytest.raises(ValueError, match=f"{which} of the two columns have spaces"):
-        read_senteval(in_folder(tmp_path, rows), "SubjNum", "en")
-
-
-def test_released_sentences_are_in_small_letters_of_the_language(tmp_path: Path) -> None:
-    file = tmp_path / "a.txt"
-    file.write_text("tr\tI\tIŞIK İyi\nva\tO\tA\nte\tI\tB\n", encoding="utf-8")
-    task = read_senteval(file, "BiShift", "tr")
-    assert task.train.tokens == (("ışık", "iyi"),)
-    assert task.classes == ("I", "O")  # labels are no text
-    assert read_senteval(file, "BiShift", "en").train.tokens[0][0] == "işik"
-
-
 def test_released_tasks_are_found_by_their_names_as_files_or_folders(tmp_path: Path) -> None:
     assert list(RELEASED) == list(PROBING_TASKS)
     for i, name in enumerate(PROBING_TASKS):
-        rows = {part: f"{i}\tA b\n{i + 1}\tC d\n" for part in ("tr", "va", "te")}
         place = tmp_path / RELEASED[name]
         if i % 2:
             place.mkdir()
-            for part, text in rows.items():
-                (place / f"{part}.txt").write_text(text, encoding="utf-8")
+            in_folder(place, f"A b\t{i}\nC d\t{i + 1}\n")
         else:
-            lines = [f"{part}\t{row}" for part, text in rows.items() for row in text.splitlines()]
-            place.with_suffix(".txt").write_text("\n".join(lines), encoding="utf-8")
+            rows = [f"{x}\t{i}\tA b\n{x}\t{i + 1}\tC d" for x in ("tr", "va", "te")]
+            place.with_suffix(".txt").write_text("\n".join(rows), encoding="utf-8")
     found = read_released(tmp_path, "de")
     assert [task.name for task in found] == list(PROBING_TASKS)
     assert [task.classes for task in found] == [(str(i), str(i + 1)) for i in range(9)]
     assert {task.language for task in found} == {"de"}
     assert {task.train.tokens for task in found} == {(("a", "b"), ("c", "d"))}
-    (tmp_path / "past_present.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"past_present.txt; give the file"):
-        read_released(tmp_path, "de")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LINES + "tx\tO\tA\n", r"a.txt, line 9: not tr, va or te"),
-        (LINES.replace("va\tI\tA B", "va\tI"), r"a.txt, line 5: not tr, va"),
-        (LINES.replace("va\tI\tA B", "va\t\tA B"), r"a.txt, line 5: not tr, va"),
-        (LINES.replace("va\tI\tA B", "va\tI\t "), r"a.txt, line 5: not tr, va"),
-        (LINES.replace("va\t", "te\t"), r"a.txt has no sentences of va"),
-        (LINES.replace("\tI\t", "\tO\t"), r"all sentences have the label O"),
+        (LINES + "tx\tO\tA\n", r"a.txt, line 9: not part, label and sentence"),
+        (LINES.replace("va\tI\tA B", "va\tI"), r"a.txt, line 5: not part"),
+        (LINES.replace("va\tI\tA B", "va\tI\t "), r"a.txt, line 5: not part"),
+        (LINES.replace("va\t", "te\t"), r"a.txt has not the parts tr, va and te"),
+        (LINES.replace("\tI\t", "\tO\t"), r"with two labels or more"),
     ],
 )
 def test_malformed_released_data_are_an_error(tmp_path: Path, text: str, message: str) -> None:

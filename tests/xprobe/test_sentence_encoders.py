@@ -18,9 +18,8 @@ from xprobe.encoders import (
     EncoderError,
     Inference,
     InferenceEncoder,
-    Inferred,
     LabelledPairs,
-    Mapped,
+    Recipe,
     Retrieval,
     Sentences,
     Sizes,
@@ -35,7 +34,7 @@ from xprobe.encoders import (
     trained,
     weights,
 )
-from xprobe.word_spaces import Lookup, OfFile, ParallelText, of_file
+from xprobe.word_spaces import Dictionary, Lookup, ParallelText, Words
 
 TINY = Sizes(
     words=6, hidden=4, layers=2, dropout=0.1, channels=5, projection=8, attention=3, heads=2
@@ -48,15 +47,6 @@ def some(lengths: Sequence[int] = LENGTHS, width: int = 6) -> Sentences:
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(20, width)).astype(np.float32)
     return Sentences(vectors, tuple(rng.integers(0, 20, n) for n in lengths))
-
-
-def padded(of: Sentences, beyond: float, more: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Word vectors of all sentences in one batch, with ``beyond`` behind their ends."""
-    lengths = [len(words) for words in of.ids]
-    batch = np.full((len(of), max(lengths) + more, of.vectors.shape[1]), beyond, np.float32)
-    for row, words in enumerate(of.ids):
-        batch[row, : len(words)] = of.vectors[words]
-    return torch.from_numpy(batch), torch.tensor(lengths)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -109,20 +99,6 @@ def by_hand(name: str, x: np.ndarray, own: dict[str, np.ndarray], sizes: Sizes) 
 # --- encoders ---
 
 
-def test_sentences_number_their_words_and_look_each_up_once() -> None:
-    asked = []
-
-    def lookup(words: Sequence[str]) -> np.ndarray:
-        asked.append(list(words))
-        return np.array([[len(word), 1.0] for word in words])
-
-    numbered = Sentences.of([["a", "dog", "a"], ["dog"]], lookup)
-    assert asked == [["a", "dog"]]
-    assert [ids.tolist() for ids in numbered.ids] == [[0, 1, 0], [1]]
-    assert numbered.vectors.tolist() == [[1, 1], [3, 1]]
-    assert [ids.tolist() for ids in numbered.take([1, 0]).ids] == [[1], [0, 1, 0]]
-
-
 @pytest.mark.parametrize("name", ENCODERS)
 def test_encoders_are_what_their_definitions_say(name: str, monkeypatch) -> None:
     for sizes in (TINY, replace(TINY, padding=(0, 0, 3), layers=1)):
@@ -133,43 +109,25 @@ def test_encoders_are_what_their_definitions_say(name: str, monkeypatch) -> None
             np.testing.assert_allclose(encode(name, sizes, own, some()), expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_padding_changes_nothing_whatever_it_holds(name: str) -> None:
-    net = encoder(name, TINY, seed=1).eval()
-    with torch.inference_mode():
-        plain = net(*padded(some(), 0.0))
-        np.testing.assert_allclose(net(*padded(some(), 77.0, more=5)), plain, atol=2e-6)
-
-
-def test_vectors_have_the_widths_of_the_paper_and_of_the_small_sizes() -> None:
-    for name in ENCODERS:
-        vectors = encode(name, MINI, weights(encoder(name, MINI, 1)), some(width=MINI.words))
-        assert (vectors.shape, vectors.dtype) == ((7, 128), np.float32)
+def test_vectors_have_the_widths_of_the_paper() -> None:
     nets = {name: encoder(name, Sizes(), 1) for name in ("rnn-max", "cnn-max", "attention-max")}
     assert {net.width for net in nets.values()} == {1024}
     millions = [sum(x.numel() for x in net.parameters()) / 1e6 for net in nets.values()]
     assert np.round(millions[:2], 1).tolist() == [9.6, 5.3]
+    vectors = encode("cnn-max", MINI, weights(encoder("cnn-max", MINI, 1)), some(width=100))
+    assert (vectors.shape, vectors.dtype) == ((7, 128), np.float32)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Sizes(heads=0), r"heads is 0: it must be"),
-        (lambda: Sizes(dropout=1.0), r"dropout is 1.0: it is a share, below 1"),
-        (lambda: Sizes(padding=(1, 2)), r"3 filters and 2 paddings"),
         (lambda: encoder("rnn-min", TINY, 1), r"'rnn-min' is none of rnn-max, rnn-last"),
-        (lambda: encode("cnn-max", TINY, {}, some(width=5)), r"are 5 wide, the encoder takes 6"),
-        (lambda: Sentences.of([], np.array), r"there are no sentences"),
         (lambda: Sentences.of([["a"], []], np.array), r"sentence 1 \(from 0\) has no words"),
-        (lambda: taught("cnn-max", epochs=0), r"epochs is 0: it must be"),
-        (lambda: taught("cnn-max", batch_size=0), r"batch_size is 0: it must be"),
         (
             lambda: taught("cnn-max", learning_rate=1e30, batch_size=150),
             r"is no longer a number in",
         ),
-        (lambda: mapped("cnn-max", lam=0.5), r"lam is 0.5: at least 0, and below 0.5, where min"),
-        (lambda: mapped("cnn-max", lam=-0.1), r"lam is -0.1"),
-        (lambda: mapped("cnn-max", batch_size=1), r"batch_size is 1: a mapping needs others"),
+        (lambda: mapped("cnn-max", lam=0.5), r"lam is 0.5.* below 0.5"),
         (lambda: mapped("cnn-max", n=1), r"there are 1 translations"),
     ],
 )
@@ -206,7 +164,7 @@ FAST = {"sizes": replace(TINY, layers=1), "batch_size": 12, "learning_rate": 3e-
 @cache
 def taught(name: str, **options) -> InferenceEncoder:
     options = {**FAST, "epochs": 3, "patience": 4} | options
-    return train_nli(name, *inference(150, 0), inference(60, 1), **options)
+    return train_nli(name, inference(150, 0), inference(60, 1), **options)
 
 
 def same(one: InferenceEncoder, other: InferenceEncoder) -> bool:
@@ -223,14 +181,6 @@ def reached(own: InferenceEncoder, pairs: LabelledPairs) -> float:
 KINDS = ("rnn-max", "cnn-mean", "attention-last")
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_encoders_learn_inference_and_give_the_weights_of_their_best_epoch(name: str) -> None:
-    own = taught(name)
-    assert reached(own, inference(60, 1)) == own.history["accuracy"].max() > 0.6
-    assert own.history["loss"].iloc[-1] < own.history["loss"].iloc[0]
-    assert own.history["epoch"].tolist() == [1, 2, 3]
-
-
 def test_training_is_that_of_its_seed_and_leaves_the_generator_alone() -> None:
     before = torch.random.get_rng_state()
     two_layers = {"epochs": 1, "sizes": TINY}
@@ -242,17 +192,6 @@ def test_training_is_that_of_its_seed_and_leaves_the_generator_alone() -> None:
     assert one.history["loss"][0] != whole.history["loss"][0]  # dropped out in training
     vectors = [encode("rnn-max", one.sizes, one.state, some()) for _ in range(2)]
     assert np.array_equal(*vectors)
-
-
-def test_training_ends_after_epochs_without_gain() -> None:
-    still = {"learning_rate": 1e-12, "patience": 1, "epochs": 4}
-    assert taught("cnn-mean", **still).history["epoch"].tolist() == [1, 2]
-    assert len(taught("cnn-mean", **still | {"patience": 5}).history) == 4
-
-
-def test_pair_features_by_hand() -> None:
-    u, v = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 4.0]])
-    assert encoders.pair_features(u, v).tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
 
 
 # --- mapping ---
@@ -283,16 +222,6 @@ def test_best_vectors_of_the_alignment_loss_are_the_english_ones_drawn_apart() -
     torch.testing.assert_close(y.detach(), 5.0 + apart * (x - 5.0))
 
 
-def test_others_of_a_batch_are_all_others_once_and_never_the_own() -> None:
-    rng = np.random.default_rng(0)
-    met = set()
-    for _ in range(200):
-        ring = encoders._ring(4, rng)
-        assert sorted(ring) == [0, 1, 2, 3]
-        met |= set(enumerate(ring.tolist()))
-    assert met == {(i, j) for i in range(4) for j in range(4) if i != j}
-
-
 TURN = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
 
 
@@ -315,14 +244,6 @@ def test_mapped_encoders_give_translations_like_vectors_and_classes(name: str) -
     assert own.classifier is taught(name).classifier
 
 
-def test_mapping_is_that_of_its_seed_and_leaves_the_english_encoder_alone() -> None:
-    before = {name: x.copy() for name, x in taught("cnn-mean").state.items()}
-    one, again, other = (mapped("cnn-mean", max_epochs=1, seed=seed) for seed in (1, 1, 2))
-    assert same(one, again)
-    assert not one.history.equals(other.history)
-    assert all(np.array_equal(before[name], x) for name, x in taught("cnn-mean").state.items())
-
-
 # --- recipes ---
 
 
@@ -336,9 +257,8 @@ def lookups(tmp_path: Path) -> dict[str, Lookup]:
         rows = [" ".join([word, *map(str, row)]) for word, row in zip(words, own, strict=True)]
         (tmp_path / f"{code}.vec").write_text("\n".join(["30 6", *rows, ""]))
     (tmp_path / "muse.txt").write_text("".join(f"{word} {word}\n" for word in words))
-    english, german = (of_file(tmp_path / f"{code}.vec", code) for code in ("en", "de"))
-    dictionary = OfFile(tmp_path / "muse.txt")
-    return {"en": Lookup(english), "de": Lookup(german, english, dictionary)}
+    english, german = (Words(code, tmp_path / f"{code}.vec") for code in ("en", "de"))
+    return {"en": Lookup(english), "de": Lookup(german, english, Dictionary(tmp_path / "muse.txt"))}
 
 
 def questions(lookup: Lookup, n: int, seed: int) -> Inference:
@@ -357,72 +277,43 @@ def pairs(language: str, *rows: tuple[str, str, str]) -> Examples:
     return Examples(f"made {language} train", language, first, second, places, labelled.NLI, ids)
 
 
-def recipes(lookups: dict[str, Lookup], folder: Path, **options) -> tuple[Inferred, Mapped]:
-    """An encoder, and one mapped by as many lines."""
-    call = {"batch_size": 12, "learning_rate": 2e-2, **options}
+CALL = {"batch_size": 12, "learning_rate": 2e-2}
+
+
+def recipes(lookups: dict[str, Lookup], folder: Path) -> tuple[Recipe, Recipe, ParallelText]:
+    """An encoder, one mapped by 20 lines, and the lines."""
     own = questions(lookups["en"], 30, 0), questions(lookups["en"], 6, 1)
-    english = Inferred("cnn-max", TINY, *own, {**call, "epochs": 1})
+    english = encoders.inferred("cnn-max", TINY, *own, **CALL, epochs=1)
     rng = np.random.default_rng(2)
     lines = "".join(" ".join(f"w{i}" for i in rng.integers(0, 30, 3)) + "\n" for _ in range(20))
     (folder / "text").mkdir(exist_ok=True)
     for code in ("en", "de"):
         (folder / "text" / f"a.{code}").write_text(lines)
-    parallel = ParallelText("en", "de", (str(folder / "text"),))
-    both = lookups["en"], lookups["de"]
-    validation = questions(lookups["de"], 6, 2)
-    return english, Mapped(english, parallel, *both, validation, {**call, "max_epochs": 1})
-
-
-def test_pairs_of_inference_are_tokenised_looked_up_and_joined() -> None:
-    asked = []
-
-    class Lengths:
-        """A lookup of the lengths of words."""
-
-        def load(self):
-            return self
-
-        def __call__(self, words: Sequence[str]) -> np.ndarray:
-            asked.append(list(words))
-            return np.array([[len(word), 0.0] for word in words])
-
-    parts = (
-        pairs("tr", ("Işık iyi.", "iyi", "neutral"), ("Evet, iyi", "Hayır", "contradiction")),
-        pairs("tr", ("iyi", "Işık", "entailment")),
-    )
-    premises, hypotheses, labels = Inference(parts, Lengths()).loaded
-    assert labels.tolist() == [1, 2, 0]
-    assert asked == [["ışık", "iyi", ".", "evet", ","], ["iyi", "hayır", "ışık"]]
-    assert [ids.tolist() for ids in premises.ids] == [[0, 1, 2], [3, 4, 1], [1]]
-    assert [ids.tolist() for ids in hypotheses.ids] == [[0], [1], [2]]
-    assert hypotheses.vectors[:, 0].tolist() == [3, 5, 4]
+    text = ParallelText("en", "de", (str(folder / "text"),))
+    both, validation = (lookups["en"], lookups["de"]), questions(lookups["de"], 6, 2)
+    return english, encoders.mapped(english, text, *both, validation, **CALL, max_epochs=1), text
 
 
 def test_recipes_give_what_training_gives_and_are_not_done_again(
     tmp_path: Path, lookups: dict[str, Lookup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    english, german = recipes(lookups, tmp_path)
+    english, german, text = recipes(lookups, tmp_path)
     made, own = trained([german, english])  # trains the English one first
-    options = {"batch_size": 12, "learning_rate": 2e-2}
-    loaded, held_out = english.pairs.loaded, english.validation.loaded
-    alone = train_nli("cnn-max", *loaded, held_out, sizes=TINY, epochs=1, **options)
+    sides = [questions(lookups[code], n, k) for code, n, k in (("en", 30, 0), ("en", 6, 1))]
+    alone = train_nli("cnn-max", *(side.loaded for side in sides), sizes=TINY, epochs=1, **CALL)
     assert same(own, alone)
     assert all(np.array_equal(x, own.classifier[name]) for name, x in alone.classifier.items())
-    sides = (
-        Sentences.of(lines, lookups[code].load())
-        for code, lines in zip(("en", "de"), german.parallel.lines, strict=True)
-    )
-    expected = align(alone, *sides, german.validation.loaded, max_epochs=1, **options)
-    assert same(made, expected)
+    both = (Sentences.of(x, lookups[y]) for x, y in zip(text.lines, ("en", "de"), strict=True))
+    validation = questions(lookups["de"], 6, 2).loaded
+    assert same(made, align(alone, *both, validation, max_epochs=1, **CALL))
     asked = questions(lookups["de"], 9, 3)
     (accuracy,) = inference_accuracies([german], [asked])
-    assert accuracy == reached(expected, asked.loaded)
+    assert accuracy == reached(made, asked.loaded)
 
     def fail(*_: object) -> None:
         raise AssertionError("done again")
 
-    monkeypatch.setattr(encoders, "load_lookups", fail)
-    monkeypatch.setattr(word_spaces.Lookup, "load", fail)
+    monkeypatch.setattr(word_spaces.Lookup, "__call__", fail)
     monkeypatch.setattr(ParallelText, "lines", property(fail))
     assert inference_accuracies([german], [asked]) == [accuracy]
     assert same(trained([recipes(lookups, tmp_path)[1]])[0], made)
@@ -431,9 +322,9 @@ def test_recipes_give_what_training_gives_and_are_not_done_again(
 def test_translations_are_found_where_words_are_of_one_space(
     tmp_path: Path, lookups: dict[str, Lookup]
 ) -> None:
-    english, german = recipes(lookups, tmp_path)
+    english, german, text = recipes(lookups, tmp_path)
     both = lookups["en"], lookups["de"]
-    asked = [Retrieval(own, german.parallel, *both, skip=5) for own in (None, english, german)]
+    asked = [Retrieval(own, text, *both, skip=5) for own in (None, english, german)]
     table = retrieved(asked)
     assert table["n"].tolist() == [15] * 3
     # the dictionary turns German words onto the English ones, and the lines are the same
@@ -450,25 +341,26 @@ def test_translations_are_found_where_words_are_of_one_space(
 
 
 def test_all_that_moves_a_result_is_in_its_ask(tmp_path: Path, lookups: dict[str, Lookup]) -> None:
-    english, german = recipes(lookups, tmp_path)
-    assert english.ask == recipes(lookups, tmp_path, patience=2)[0].ask
+    english, german, text = recipes(lookups, tmp_path)
+    own = {"name": "cnn-max", "sizes": TINY, "pairs": questions(lookups["en"], 30, 0),
+           "validation": questions(lookups["en"], 6, 1), **CALL, "epochs": 1}  # fmt: skip
+    assert encoders.inferred(**own, patience=2).ask == english.ask
     changes = [
-        {"name": "cnn-mean"}, {"sizes": replace(TINY, dropout=0.0)},
+        {"name": "cnn-mean"}, {"sizes": replace(TINY, dropout=0.0)}, {"seed": 2},
         {"pairs": questions(lookups["en"], 30, 1)}, {"pairs": questions(lookups["de"], 30, 0)},
-        {"validation": questions(lookups["en"], 6, 2)}, {"options": {"seed": 2}},
+        {"validation": questions(lookups["en"], 6, 2)},
     ]  # fmt: skip
-    others = [replace(english, **change) for change in changes]
+    others = [encoders.inferred(**own | change) for change in changes]
     assert len({own.ask for own in (english, *others)}) == 1 + len(changes)
+    own = {"nli": english, "parallel": text, "source": lookups["en"], "target": lookups["de"],
+           "validation": questions(lookups["de"], 6, 2), **CALL, "max_epochs": 1}  # fmt: skip
+    assert encoders.mapped(**own).ask == german.ask
     changes = [
-        {"nli": others[0]}, {"target": None}, {"source": lookups["de"]}, {"options": {"lam": 0.1}},
-        {"parallel": replace(german.parallel, most=3)},
-        {"validation": questions(lookups["de"], 6, 3)},
+        {"nli": others[0]}, {"target": None}, {"source": lookups["de"]}, {"lam": 0.1},
+        {"parallel": replace(text, most=3)}, {"validation": questions(lookups["de"], 6, 3)},
     ]  # fmt: skip
-    asks = {own.ask for own in (german, *(replace(german, **change) for change in changes))}
+    asks = {german.ask, *(encoders.mapped(**own | change).ask for change in changes)}
     assert len(asks) == 1 + len(changes)
-
-
-# --- words in one space ---
 
 
 def test_a_map_is_measured_and_finds_the_words_that_it_was_made_of(
@@ -479,14 +371,8 @@ def test_a_map_is_measured_and_finds_the_words_that_it_was_made_of(
         "language": "de", "words": 30, "pairs": 30, "held_out": 3, "found": 1.0,
         "origin": "muse.txt", "no_source": 0, "no_target": 0, "neither": 0,
     }  # fmt: skip
-    near = word_spaces.nearest(lookups["de"], "w3", 2)
-    assert (near["word"].tolist(), near["near"][0]) == (["w3", "w3"], "w3")
-    assert near["cosine"][0] == pytest.approx(1, abs=1e-4)
-    assert near["cosine"][1] < 0.99
-    assert word_spaces.nearest(lookups["de"], "never")["word"][0] == "w29"
-    both = lookups["en"].load()(["w3"]), lookups["de"].load()(["w3"])
-    np.testing.assert_allclose(*both, atol=1e-3)
-    assert not lookups["de"].load()(["never"]).any()
+    np.testing.assert_allclose(lookups["en"](["w3"]), lookups["de"](["w3"]), atol=1e-3)
+    assert not lookups["de"](["never"]).any()
 
 
 def test_answers_are_apart_by_what_is_reached_and_a_fifth_of_what_is_said() -> None:
@@ -495,7 +381,6 @@ def test_answers_are_apart_by_what_is_reached_and_a_fifth_of_what_is_said() -> N
         ({}, 0),
         ({"accuracy": np.array([0.4, 0.1, 0.45])}, 0.05),
         ({"predicted": np.array([0, 1, 2, 1])}, 0.05),
-        ({"predicted": np.array([0, 1])}, np.inf),
     ):
         apart = encoders.ANSWERS.difference(answered, answered | change)
         assert apart == pytest.approx(expected)

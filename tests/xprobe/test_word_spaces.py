@@ -1,119 +1,190 @@
-"""Seed dictionaries: files, pairs found in parallel lines, held-out pairs."""
+"""Words in one space: planted maps, retrieval, dictionaries, vectors that are counted or read."""
 
+import gzip
+import itertools
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from gensim.models.fasttext import FastText, save_facebook_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from xprobe import word_spaces
 from xprobe.word_spaces import (
+    COUNTS,
     Dictionary,
-    OfFile,
-    WordVectors,
+    ParallelText,
+    Words,
     WordVectorsError,
+    counted,
+    factorised,
     held_out_pairs,
     induced,
+    lookup,
+    normalised_words,
+    orthogonal_map,
+    precision_at_1,
+    pretrained,
+    tokenize,
 )
 
-
-def vectors(language: str, words: str) -> WordVectors:
-    own = tuple(words.split())
-    return WordVectors(language, own, np.ones((len(own), 2), np.float32))
+DIM = 6
+ALL = np.stack([np.arange(40), np.arange(40)], axis=1)
 
 
-EN = vectors("en", "the a cat dog house also berlin big")
-DE = vectors("de", "der ein haus katze hund also berlin groß")
+def random(n: int = 40, dim: int = DIM, seed: int = 0) -> np.ndarray:
+    # Unequal variances and correlations.
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, dim)) @ rng.normal(size=(dim, dim))
 
 
-def of(pairs: list[tuple[int, int]]) -> Dictionary:
-    return Dictionary.of(pairs, "by hand")
+def rotation(dim: int = DIM, seed: int = 5) -> np.ndarray:
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))[0]
 
 
-def in_words(found: Dictionary) -> list[tuple[str, str]]:
-    return [(EN.words[a], DE.words[b]) for a, b in found.pairs.tolist()]
-
-
-# --- files ---
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
+def written(path: Path, content: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content, encoding="utf-8", newline="\n")
     return path
 
 
+# --- maps ---
+
+
+def test_normalising_steps_by_hand() -> None:
+    vectors = np.array([[3.0, 4.0], [0.0, 2.0]])
+    # (0.6, 0.8) and (0, 1) less their mean (0.3, 0.9), made unit again
+    root = 10**-0.5
+    expected = [[3 * root, -root], [-3 * root, root]]
+    np.testing.assert_allclose(normalised_words(vectors), expected, rtol=1e-6)
+    assert vectors.tolist() == [[3, 4], [0, 2]]
+
+
+def test_words_outside_the_vocabulary_and_unknown_ones() -> None:
+    vocabulary = random()
+    with_zero, whole = np.vstack([vocabulary, np.zeros(DIM)]), normalised_words(vocabulary)
+    found = normalised_words(vocabulary[[4, 17]], like=vocabulary)
+    np.testing.assert_allclose(found, whole[[4, 17]], rtol=1e-6)
+    found = normalised_words(with_zero)
+    assert not found[-1].any()  # a word of which nothing is known stays zero, and moves no mean
+    np.testing.assert_allclose(found[:-1], whole, rtol=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_planted_rotation_is_recovered(seed: int) -> None:
+    source, turn = random(seed=seed), rotation(seed=seed + 1)
+    target = (source @ turn)[::-1]
+    # As many pairs as dimensions are enough; the rest of the words then fall into place.
+    pairs = np.stack([np.arange(DIM), 39 - np.arange(DIM)], axis=1)
+    found = orthogonal_map(source, target, pairs)
+    np.testing.assert_allclose(found, turn, atol=1e-5)
+    with pytest.raises(ValueError, match=r"5 pairs for vectors of 6 numbers"):
+        orthogonal_map(source, target, pairs[:5])
+
+
+def test_no_orthogonal_matrix_brings_the_pairs_nearer() -> None:
+    source, target = random(seed=1), random(seed=2)
+    found = orthogonal_map(source, target, ALL)
+    np.testing.assert_allclose(found @ found.T, np.eye(DIM), atol=1e-9)
+    least = ((source @ found - target) ** 2).sum()
+    for seed in range(200):
+        assert ((source @ found @ rotation(seed=seed) - target) ** 2).sum() >= least
+
+
+def nearest_in_words(source: np.ndarray, target: np.ndarray, csls: int) -> list[int]:
+    """The word of the target that each word of the source finds, by a loop."""
+
+    def cosine(a: np.ndarray, b: np.ndarray) -> float:
+        return a @ b / np.sqrt((a @ a) * (b @ b))
+
+    def score(x: np.ndarray, z: np.ndarray) -> float:
+        if not csls:
+            return cosine(x, z)
+        near_x = sorted(cosine(x, other) for other in target)[-csls:]
+        near_z = sorted(cosine(other, z) for other in source)[-csls:]
+        return 2 * cosine(x, z) - np.mean(near_x) - np.mean(near_z)
+
+    return [int(np.argmax([score(x, z) for z in target])) for x in source]
+
+
+@pytest.mark.parametrize("csls", [0, 1, 3])
+def test_precision_against_a_loop_over_all_words(csls: int, monkeypatch) -> None:
+    monkeypatch.setattr(word_spaces, "SIMILARITIES_AT_ONCE", 60)
+    source = random(30, seed=1)
+    target = source[:25] + 0.7 * random(25, seed=2)
+    pairs = np.stack([np.arange(25), np.arange(25)], axis=1)
+    found = nearest_in_words(source, target, csls)
+    expected = [found[x] == z for x, z in pairs]
+    assert 0 < sum(expected) < 25
+    assert precision_at_1(source, target, pairs, csls=csls).tolist() == expected
+
+
+# --- dictionaries ---
+
+EN = {
+    word: i for i, word in enumerate(["the", "a", "cat", "dog", "house", "also", "berlin", "big"])
+}
+DE = {
+    word: i
+    for i, word in enumerate(["der", "ein", "haus", "katze", "hund", "also", "berlin", "groß"])
+}
+
+
+def in_words(found: list[tuple[int, int]]) -> list[tuple[str, str]]:
+    return [(list(EN)[a], list(DE)[b]) for a, b in found]
+
+
 def test_a_dictionary_file_and_what_it_has_no_vectors_for(tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "en-de.txt",
-        "cat katze\nhouse\thaus\nbig groß\nbig dick\nbig fett\n"
-        "whale hund\nwhale wal\n\ncat  katze\n",
+    text = (
+        "cat katze\nhouse\thaus\nbig groß\nbig dick\nbig fett\nwhale hund\nwhale wal\n\ncat  katze"
     )
-    found = OfFile(path).pairs(EN, DE)
+    found, told = Dictionary(written(tmp_path / "en-de.txt", text)).pairs(EN, DE)
     assert in_words(found) == [("cat", "katze"), ("house", "haus"), ("big", "groß")]
-    assert found.missing == {"source": 1, "target": 2, "both": 1}
-    assert found.origin == "en-de.txt"
+    assert told == {"origin": "en-de.txt", "no_source": 1, "no_target": 2, "neither": 1}
+    for line in ("cat", "cat die katze"):
+        path = written(tmp_path / "a.txt", f"the der\n\n{line}\n")
+        with pytest.raises(WordVectorsError, match=r"a\.txt, line 3: not two words"):
+            Dictionary(path).pairs(EN, DE)
+    with pytest.raises(FileNotFoundError, match=r"b\.txt is not there: .* MUSE"):
+        _ = Dictionary(tmp_path / "b.txt").about
 
-
-@pytest.mark.parametrize("line", ["cat", "cat die katze"])
-def test_a_malformed_line_is_named(tmp_path: Path, line: str) -> None:
-    path = written(tmp_path / "a.txt", f"the der\n\n{line}\n")
-    with pytest.raises(WordVectorsError, match=rf"a\.txt, line 3: found \d words in '{line}'"):
-        OfFile(path).pairs(EN, DE)
-
-
-def test_a_file_without_a_word_that_has_vectors(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.txt", "whale wal\ncat kater\n")
-    with pytest.raises(
-        WordVectorsError,
-        match=r"a\.txt: .*, 0 .*\(source\), 1 .*\(target\), 1 without a vector \(both\)",
-    ):
-        OfFile(path).pairs(EN, DE)
-    with pytest.raises(FileNotFoundError, match=r"b\.txt is not there: MUSE's are at"):
-        _ = OfFile(tmp_path / "b.txt").about
-
-
-# --- parallel lines ---
 
 LINES = [
-    ("the cat", "der katze"),
-    ("the dog", "der hund"),
-    ("the house", "der haus"),
-    ("a cat", "ein katze"),
-    ("a dog", "ein hund"),
-    ("the house berlin", "der haus berlin"),
-    ("the cat cat unheard", "der katze ungehört"),
-    ("a berlin", "ein berlin"),
-    ("dog", "hund"),
+    ("the cat", "der katze"), ("the dog", "der hund"), ("the house", "der haus"),
+    ("a cat", "ein katze"), ("a dog", "ein hund"), ("the house berlin", "der haus berlin"),
+    ("the cat cat unheard", "der katze ungehört"), ("a berlin", "ein berlin"), ("dog", "hund"),
     ("a house big", "haus groß"),
-]
+]  # fmt: skip
 OURS, THEIRS = ([line[side].split() for line in LINES] for side in (0, 1))
 
 
 def g2_in_words(a: str, b: str) -> float:
     """Dunning's statistic of a pair of words, cell by cell."""
     n, total = len(LINES), 0.0
-    for with_a in (True, False):
-        for with_b in (True, False):
-            seen = sum(
-                (a in x) == with_a and (b in y) == with_b for x, y in zip(OURS, THEIRS, strict=True)
-            )
-            by_a = sum((a in x) == with_a for x in OURS)
-            by_b = sum((b in y) == with_b for y in THEIRS)
-            if seen:
-                total += 2 * seen * math.log(seen * n / (by_a * by_b))
+    for with_a, with_b in itertools.product((True, False), repeat=2):
+        pairs = list(zip(OURS, THEIRS, strict=True))
+        seen = sum((a in x) == with_a and (b in y) == with_b for x, y in pairs)
+        by_a = sum((a in x) == with_a for x in OURS)
+        by_b = sum((b in y) == with_b for y in THEIRS)
+        if seen:
+            total += 2 * seen * math.log(seen * n / (by_a * by_b))
     return total
 
 
 def linked_in_words(min_count: int) -> list[tuple[str, str]]:
     """Competitive linking, by always looking for the strongest pair that is left."""
     n, left, found = len(LINES), {}, []
-    for a in EN.words:
-        for b in DE.words:
-            both = sum(a in x and b in y for x, y in zip(OURS, THEIRS, strict=True))
-            chance = sum(a in x for x in OURS) * sum(b in y for y in THEIRS) / n
-            if both >= min_count and both > chance:
-                left[a, b] = g2_in_words(a, b)
+    for a, b in itertools.product(EN, DE):
+        both = sum(a in x and b in y for x, y in zip(OURS, THEIRS, strict=True))
+        chance = sum(a in x for x in OURS) * sum(b in y for y in THEIRS) / n
+        if both >= min_count and both > chance:
+            left[a, b] = g2_in_words(a, b)
     while left:
-        a, b = max(left, key=lambda pair: (round(left[pair], 9), -EN.index[pair[0]]))
+        a, b = max(left, key=lambda pair: (round(left[pair], 9), -EN[pair[0]]))
         found.append((a, b))
         left = {pair: s for pair, s in left.items() if pair[0] != a and pair[1] != b}
     return found
@@ -123,52 +194,222 @@ def linked_in_words(min_count: int) -> list[tuple[str, str]]:
 def test_induced_pairs_against_a_loop_over_all_pairs_of_words(min_count: int) -> None:
     found = induced(OURS, THEIRS, EN, DE, min_count=min_count)
     assert in_words(found) == linked_in_words(min_count)
-
-
-def test_induced_pairs_are_translations_each_word_once() -> None:
-    found = induced(OURS, THEIRS, EN, DE, min_count=2)
-    assert set(in_words(found)) == {
-        ("the", "der"), ("a", "ein"), ("cat", "katze"), ("dog", "hund"), ("house", "haus"),
-        ("berlin", "berlin"),
-    }  # fmt: skip
-    assert found.origin == "induced from 10 parallel lines"
-    strongest = induced(OURS, THEIRS, EN, DE, n=2, min_count=2)
-    assert strongest.pairs.tolist() == found.pairs[:2].tolist()
-
-
-def test_words_that_are_everywhere_are_no_pair() -> None:
-    lines = [["the", word] for word in ("cat", "dog", "cat", "dog")]
-    theirs = [["der", word] for word in ("katze", "hund", "katze", "hund")]
-    found = induced(lines, theirs, EN, DE, min_count=1)
-    assert set(in_words(found)) == {("cat", "katze"), ("dog", "hund")}
-
-
-def test_lines_without_a_pair() -> None:
-    with pytest.raises(WordVectorsError, match=r"induced from 10 .* one or more is needed"):
-        induced(OURS, THEIRS, EN, DE, min_count=10)
-
-
-# --- held-out pairs ---
+    assert induced(OURS, THEIRS, EN, DE, n=2, min_count=min_count) == found[:2]
 
 
 def test_no_word_of_the_test_part_is_in_the_training_part() -> None:
-    rng = np.random.default_rng(0)
-    pairs = np.unique(rng.integers(0, 60, (100, 2)), axis=0)
-    whole = of(pairs.tolist())
-    train, test = held_out_pairs(whole, 20, seed=1)
+    pairs = np.unique(np.random.default_rng(0).integers(0, 60, (100, 2)), axis=0)
+    train, test = held_out_pairs(pairs, 20, seed=1)
     for side in (0, 1):
-        assert not set(train.pairs[:, side]) & set(test.pairs[:, side])
-    rows = set(map(tuple, pairs.tolist()))
-    assert set(map(tuple, train.pairs.tolist())) | set(map(tuple, test.pairs.tolist())) <= rows
-    held = set(test.pairs[:, 0].tolist())
-    assert [tuple(p) for p in test.pairs.tolist()] == sorted(p for p in rows if p[0] in held)
+        assert not set(train[:, side]) & set(test[:, side])
+    held = set(test[:, 0].tolist())
+    assert test.tolist() == [pair for pair in pairs.tolist() if pair[0] in held]
     assert 20 <= len(test) < 20 + max(np.bincount(pairs[:, 0]))
-    assert train.origin == test.origin == "by hand"
+    apart = np.array([(i, 99 - i) for i in range(100)])
+    tests = [held_out_pairs(apart, 30, seed=seed)[1].tolist() for seed in (0, 0, 1)]
+    assert tests[0] == tests[1] != tests[2]
 
 
-def test_pairs_without_shared_words_are_all_in_one_part() -> None:
-    whole = of([(i, 99 - i) for i in range(100)])
-    train, test = held_out_pairs(whole, 30, seed=0)
-    assert (len(train), len(test)) == (70, 30)
-    again, other = (held_out_pairs(whole, 30, seed=seed)[1].pairs for seed in (0, 1))
-    assert again.tolist() == test.pairs.tolist() != other.tolist()
+# --- text ---
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("The house. The man's cat...", "en", "the house . the man 's cat ..."),
+        ("Dr. No said: “Yes” & [left] <b>", "en", "dr. no said : “ yes ” & [ left ] < b >"),
+        ("İstanbul'da IŞIK yandı. Evet.", "tr", "istanbul ' da ışık yandı . evet ."),
+        ("वह घर गया। कहाँ?", "hi", "वह घर गया । कहाँ ?"),
+        ("a\u00a0b\u2028c\u3000d\te", "en", "a b c d e"),
+        ("", "en", ""),
+    ],
+)
+def test_words_are_those_of_moses_in_small_letters(text, language, words) -> None:
+    assert tokenize(text, language) == tuple(words.split())
+
+
+TEXT = {
+    "ntrex": {
+        "en": {"0": "One.", "1": "Two", "2": "Three"},
+        "de": {"2": "Drei", "0": "Eins."},
+        "tr": {"0": "BİR"},
+    },
+    "bible_nt": {"en": {"Mark 1:1": "The beginning"}, "de": {"Mark 1:1": "Der Anfang"}},
+}
+
+
+@pytest.fixture
+def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of a few lines in place of the shipped one."""
+    monkeypatch.setattr(word_spaces, "shipped_text", lambda: TEXT)
+
+
+def lines(one: str, other: str, *sources: object, **options) -> tuple[list, list]:
+    return ParallelText(one, other, tuple(map(str, sources)), **options).lines
+
+
+def test_parallel_lines_of_a_folder_are_those_of_two_files(tmp_path: Path) -> None:
+    written(tmp_path / "europarl.de-en.de", "Ein\rHaus.\n\nDrei!\nVier\n")
+    written(tmp_path / "europarl.de-en.en", "One house.\nTwo\nThree!\n \n")
+    ours, theirs = lines("en", "de", tmp_path)
+    assert ours == [("one", "house", "."), ("three", "!")]
+    assert theirs == [("ein", "haus", "."), ("drei", "!")]
+    assert lines("en", "de", tmp_path, limit=1) == (ours[:1], theirs[:1])
+    assert lines("en", "de", tmp_path, longest=2) == (ours[1:], theirs[1:])
+    assert lines("en", "de", tmp_path, most=1) == (ours[:1], theirs[:1])
+
+
+@pytest.mark.usefixtures("shipped")
+@pytest.mark.parametrize(
+    ("english", "parallel", "message"),
+    [
+        (b"one\n", ("en", "fr"), r"end in \.en and \.fr"),
+        (b"one\n", ("en", "de"), r"are not as many lines"),
+        (b"one\nthr\xe9e\n", ("de", "en"), r"lines of UTF-8: .*0xe9"),
+        (b"one\ntwo\n", ("en", "de", None, None, 0), r"of at most 0 words"),
+        (b"", ("tr", "en", ("bible_nt",)), r"no line of tr is translated into en in bible_nt"),
+        (b"", ("en", "de", ("tatoeba",)), r"'tatoeba' is no aligned .* ntrex, bible_nt"),
+    ],
+)
+def test_lines_that_cannot_be_read(tmp_path: Path, english, parallel, message: str) -> None:
+    (tmp_path / "a.en").write_bytes(english)
+    written(tmp_path / "a.de", "eins\nzwei\n")
+    code, other, *options = parallel
+    sources, limit, longest = (*options, *[None] * 3)[:3]
+    with pytest.raises(WordVectorsError, match=message):
+        _ = ParallelText(code, other, sources or (str(tmp_path),), limit, longest).lines
+
+
+# --- counts ---
+
+#: Lines of a few words in which each of the first list goes with one of the second.
+COUNTED = [
+    f"{a} {b} {c}."
+    for a, b, c in itertools.product(
+        ["the house", "a castle", "no tower"], ["stands", "falls", "burns"], ["today", "slowly"]
+    )
+]
+
+
+def information_in_words(window: int) -> tuple[list[str], np.ndarray]:
+    """The matrix that is decomposed, entry by entry."""
+    own = [tokenize(line, "en") for line in COUNTED]
+    words = [word for word, _ in Counter(itertools.chain.from_iterable(own)).most_common()]
+    near = np.zeros((len(words), len(words)))
+    for line in own:
+        for (i, a), (j, b) in itertools.permutations(enumerate(line), 2):
+            if abs(i - j) <= window:
+                near[words.index(a), words.index(b)] += (window + 1 - abs(i - j)) / window
+    found = np.zeros_like(near)
+    smooth = near.sum(axis=0) ** 0.75 / (near.sum(axis=0) ** 0.75).sum()
+    for a, b in itertools.product(range(len(words)), repeat=2):
+        if near[a, b]:
+            p_of_b_near_a = near[a, b] / near[a].sum()
+            found[a, b] = max(0, np.log(p_of_b_near_a / smooth[b]))
+    return words, found
+
+
+@pytest.mark.parametrize("window", [1, 3])
+def test_vectors_from_counts_against_a_loop(window: int) -> None:
+    words, information = information_in_words(window)
+    options = COUNTS | {"dim": 4, "window": window, "ngrams": (3, 4), "buckets": 2000}
+    own = counted(factorised(COUNTED, "en", options))
+    assert own.index_to_key == words
+    u, s, _ = np.linalg.svd(information)
+    expected = u[:, :4] * np.sqrt(s[:4])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    # Components are open up to a rotation among equal ones, and cosines are not.
+    assert s[3] - s[4] > 1e-3
+    np.testing.assert_allclose(own.vectors @ own.vectors.T, expected @ expected.T, atol=1e-4)
+    # words that were not in the text are near those that look like them
+    castles, castle, burns, today = lookup(own, ["castles", "castle", "burns", "today"])
+    assert window == 1 or castles @ castle > max(castles @ burns, castles @ today)
+    with pytest.raises(WordVectorsError, match=r"en: 12 words are too few for 12 components"):
+        factorised(COUNTED, "en", options | {"dim": 12})
+
+
+def bucket(ngram: str, n: int) -> int:
+    """fastText's hash, FNV-1a with bytes read as signed, as its source has it."""
+    number = 2166136261
+    for byte in ngram.encode("utf-8"):
+        number ^= byte if byte < 128 else byte | 0xFFFFFF00
+        number = number * 16777619 % 2**32
+    return number % n
+
+
+def test_means_of_ngrams_are_as_near_to_the_words_as_least_squares_has_them(monkeypatch) -> None:
+    monkeypatch.setattr(word_spaces, "_STEPS", 100)
+    words, vectors = ["ab", "abc", "bcd"], np.random.default_rng(0).normal(size=(3, 2))
+    found = word_spaces._fitted_ngrams(words, vectors.astype(np.float32), (2, 3), 9)
+    means = np.zeros((3, 9))
+    for row, word in enumerate(words):
+        framed = f"<{word}>"
+        ngrams = [framed[at : at + n] for n in (2, 3) for at in range(len(framed) - n + 1)]
+        for ngram in ngrams:
+            means[row, bucket(ngram, 9)] += 1 / len(ngrams)
+    penalty = word_spaces._DAMPING**2 * np.eye(9)
+    expected = np.linalg.solve(means.T @ means + penalty, means.T @ vectors)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    value = {"words": np.array(words, object), "vectors": vectors, "ngrams": found}
+    own = counted(value | {"lengths": np.array([2, 3])})
+    np.testing.assert_allclose(lookup(own, ["ab"])[0], vectors[0], rtol=1e-6)
+    unseen = np.mean([found[bucket(x, 9)] for x in ("<d", "dö", "ö>", "<dö", "dö>")], axis=0)
+    np.testing.assert_allclose(lookup(own, ["dö", ""]), [unseen, [0, 0]], atol=1e-6)
+
+
+def test_vectors_of_the_text_are_kept_and_named_by_what_decides_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = {
+        "a": {"en": dict(enumerate(COUNTED)), "tr": {"0": "IŞIK yandı evde", "1": "ışık evde"}}
+    }
+    monkeypatch.setattr(word_spaces, "shipped_text", lambda: short)
+    first = Words("en", dim=2).vectors
+    np.testing.assert_array_equal(
+        first.vectors, factorised(COUNTED, "en", COUNTS | {"dim": 2})["vectors"]
+    )
+    monkeypatch.setattr(word_spaces, "factorised", None)
+    again = Words("en", dim=2).vectors
+    np.testing.assert_array_equal(lookup(again, ["xyz", "the"]), lookup(first, ["xyz", "the"]))
+    with pytest.raises(WordVectorsError, match=r"no line of 'xx': choose en, tr"):
+        _ = Words("xx").vectors
+    file, other = (written(tmp_path / x, f"1 2\n{x} 1 2\n") for x in ("a.vec", "b.vec"))
+    own = [Words("en"), Words("de"), Words("en", dim=99), Words("de", file), Words("de", other)]
+    own.append(Words("de", file, dim=2))
+    assert len({words.ask for words in own}) == len(own)
+    assert Words("en").ask == Words("en", dim=100).ask
+
+
+# --- files of fastText ---
+
+
+def test_vectors_of_a_text_file(tmp_path: Path) -> None:
+    content = "3 2\nder 0.5 -1e-3 \na\u00a0b 1 2\nÖl 3 4\n"
+    found = pretrained(written(tmp_path / "a.vec", content))
+    assert found.index_to_key == ["der", "a\u00a0b", "Öl"]
+    np.testing.assert_allclose(lookup(found, ["Öl", "xy"]), [[3, 4], [0, 0]], rtol=1e-6)
+    zipped = tmp_path / "b.vec.gz"
+    zipped.write_bytes(gzip.compress(content.encode("utf-8")))
+    assert pretrained(zipped, limit=2).index_to_key == found.index_to_key[:2]
+    # words that are no whole UTF-8 and fall together count once
+    (tmp_path / "c.vec").write_bytes(b"3 1\n\xff 1\n\xfe 2\nb 3\n")
+    torn = pretrained(tmp_path / "c.vec")
+    assert (torn.index_to_key, torn.vectors.tolist()) == (["\ufffd", "b"], [[1], [3]])
+
+
+def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
+    model = FastText(
+        [line.split() for line in COUNTED], vector_size=4, min_count=1, bucket=30, min_n=2,
+        max_n=3, epochs=1, workers=1,
+    )  # fmt: skip
+    path = tmp_path / "a.bin"
+    save_facebook_model(model, str(path))
+    own = pretrained(path, limit=5)
+    assert own.index_to_key == model.wv.index_to_key[:5]
+    words = [own.index_to_key[2], "castles"]
+    np.testing.assert_allclose(lookup(own, words), [model.wv[word] for word in words], atol=1e-6)
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(WordVectorsError, match=r"a\.bin is no whole file of fastText"):
+        pretrained(path)
+    with pytest.raises(FileNotFoundError, match=r"cc\.de\.300\.vec is not there"):
+        _ = Words("de", tmp_path / "cc.de.300.vec").ask

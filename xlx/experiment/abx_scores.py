@@ -11,7 +11,7 @@ from scipy import sparse
 from xlx.measures import abx
 from xlx.results import checks, ledger, work
 from xlx.subjects import identity, states
-from xlx.subjects.identity import Name, RecordedCheckpoint
+from xlx.subjects.identity import Name
 from xlx.subjects.loading import Encoder
 from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
@@ -43,7 +43,7 @@ def values_of(
     """A kind's value of each model on a corpus: ``kind.compute(name, corpus, options, *rest)``.
 
     ``about`` is what decides them beside the states, which `embeddings.corpus_about` names. None
-    for a `loading.RecordedCheckpoint` of which nothing is stored: its weights are not here.
+    for a recorded checkpoint of which nothing is stored: its weights are not here.
     """
     asks = [states.corpus_about(name, corpus, **options) | dict(about or {}) for name in names]
     return work.results(
@@ -52,7 +52,7 @@ def values_of(
         lambda missing: (([i], (names[i], corpus, options, *rest)) for i in missing),
         what=what,
         alone=True,
-        uncomputable=[i for i in range(len(names)) if isinstance(names[i], RecordedCheckpoint)],
+        uncomputable=[i for i, name in enumerate(names) if getattr(name, "recorded", None)],
     )
 
 
@@ -154,12 +154,12 @@ def history(
 ) -> list[identity.Checkpoint] | list[str]:
     """The checkpoints of a series in the order of training; a model without a history is itself.
 
-    ``recorded``: those whose weights are not shipped, too (`loading.recorded_checkpoints`);
-    `leave_out` names steps to skip: the paper leaves out step 450,000, where its training was
-    unstable (footnote 7). Raises ValueError for a step that the series does not have.
+    ``recorded``: those whose weights are not shipped, too (`identity.checkpoints`); `leave_out`
+    names steps to skip: the paper leaves out step 450,000, where its training was unstable
+    (footnote 7). Raises ValueError for a step that the series does not have.
     """
     try:
-        checkpoints = (identity.recorded_checkpoints if recorded else identity.checkpoints)(name)
+        checkpoints = identity.checkpoints(name, recorded=recorded)
     except identity.NoHistoryError:
         if leave_out:
             raise
@@ -251,7 +251,7 @@ def checkpoint_scores(
     `models.load`'s and `abx.exact`'s. Masks are `distractors.standard_masks`. Where vectors are
     computed, languages that a model cannot read are warned of (`checks.TextWarning`). Left out, and
     warned of, are checkpoints whose weights are not here and of which nothing is stored
-    (`loading.RecordedCheckpoint`).
+    (`Checkpoint.recorded`).
     """
     from xlx.experiment import scoring  # which knows subjects; this module what is said of them
 

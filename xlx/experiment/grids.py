@@ -31,8 +31,7 @@ from xlx.results.settings import current
 from xlx.subjects import finetuning, identity, jobs, predicting
 from xlx.subjects.finetuning import Headed
 from xlx.subjects.jobs import Job, Recipe
-from xlx.text.examples import Examples
-from xlx.text.parallel_sets import aligned, crossed
+from xlx.text.examples import Examples, aligned, crossed
 from xlx.text.questions import Questions
 
 #: What the parts of a task are called, in the order of the input's (Tables 1 to 3).

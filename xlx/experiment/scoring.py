@@ -36,7 +36,7 @@ from xlx.experiment.abx_scores import (
 from xlx.measures import abx, registered
 from xlx.results import checks, ledger, work
 from xlx.subjects import identity, loading, states
-from xlx.subjects.identity import Name, RecordedCheckpoint, series_name
+from xlx.subjects.identity import Name, series_name
 from xlx.subjects.loading import Encoder
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -83,7 +83,7 @@ class Subject:
     @property
     def here(self) -> bool:
         """Whether it can be read at all: of some checkpoints only results are shipped."""
-        return not isinstance(self.name, RecordedCheckpoint)
+        return not getattr(self.name, "recorded", None)
 
     def about(self, corpus: ParallelCorpus) -> dict[str, object]:
         """What decides its vectors of a text, as an ask names it."""

@@ -18,7 +18,7 @@ from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
 from xlx.results import checks
 from xlx.subjects.finetuning import Run, finetune_all
 from xlx.subjects.jobs import Job, Recipe, Sparing
-from xlx.text import examples, labelled, parallel, parallel_sets
+from xlx.text import examples, labelled, parallel
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
@@ -41,9 +41,9 @@ class TransferTask:
     left_out: dict[str, dict[str, int]]
 
     def __post_init__(self) -> None:
-        parallel_sets.aligned(self.train)
+        examples.aligned(self.train)
         if self.test:
-            parallel_sets.aligned(self.test)
+            examples.aligned(self.test)
         if self.test and set(self.test) != set(self.train):
             raise TextError(
                 f"{self.name}: the training set has {', '.join(self.train)} and the test set "

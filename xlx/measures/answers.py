@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from xlx.text.files import TextError
-from xlx.text.questions import Answer, spaceless, without_punctuation, word_pattern
+from xlx.text.languages import spaceless, without_punctuation, word_pattern
+from xlx.text.questions import Answer
 
 #: What MLQA takes out of a text in small letters, by language; in others, nothing. SQuAD takes
 #: those of English out in every language.
@@ -69,7 +70,7 @@ def f1(prediction: str, answers: Iterable[Answer | str], language: str) -> float
     """Harmonic mean of precision and recall in words, over the best of the answers (SQuAD v1.1).
 
     In [0, 1]. Words are those of the texts as `normalised_answer`, as often as they occur; in
-    languages without spaces those of `segmentation.words`, as whole answers would be one word
+    languages without spaces those of `languages.words`, as whole answers would be one word
     there. Two texts without words ("the", ".", or empty) are equal and give 1, as in exact match;
     one such text gives 0. ``language`` and errors as `exact_match`.
     """

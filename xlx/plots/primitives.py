@@ -1,4 +1,4 @@
-"""Five primitives: `lanes`, `curves`, `heatmap`, `scatter`, `bars`.
+"""Four primitives: `lanes`, `curves`, `scatter`, `heatmap`.
 
 Each takes a tidy table (a row an observation) and the names of its columns: ``panel`` (one column,
 or a pair of them for rows and columns of panels), ``item``, ``series``, ``value``; its interval is
@@ -22,7 +22,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from xlx.plots.panels import HATCHED, Column, Panels, order, panels, parts, write
-from xlx.plots.style import BLUE, HIGH, MISSING, SMALL, TINY, Look, ink
+from xlx.plots.style import HIGH, MISSING, SMALL, TINY, Look, ink
 from xlx.plots.style import looks as looks_of
 
 #: Black lined with white shows on dark and bright cells alike.
@@ -176,22 +176,6 @@ def scatter(
             )  # fmt: skip
         if written:
             write(axes, part[part[written] != ""], scale * part[x], scale * part[y], written)
-    return on
-
-
-def bars(
-    table: pd.DataFrame, *, item: str, value: str, panel: Column = None, items: Sequence,
-    names: Callable[[str], str] = str, lane: float = 0.17,
-) -> Panels:  # fmt: skip
-    """A bar an item from 0; 0 itself is written."""
-    on = panels(table, panel, columns=3, width=3.2, sharex=True, sharey=True,
-                height=lane * len(items) + 0.3, edge=(1.4, 0.75))  # fmt: skip
-    _rule(on, items, names)
-    for axes, rows in on.each(table):
-        y = rows[item].map(items.index).to_numpy(int)
-        axes.barh(y, rows[value], color=BLUE, height=0.7)
-        for place in y[rows[value].to_numpy() == 0]:
-            axes.text(0, place, " 0", va="center_baseline", fontsize=TINY, color="0.3")
     return on
 
 

@@ -8,46 +8,38 @@ run that was stopped goes on where it was when it is started again.
 
 import argparse
 import dataclasses
-import io
 import json
 import re
 import sys
-import warnings
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
-from huggingface_hub import ModelCardData
 
 import xlx
-from xlx.report.answers import Finding, answers_of
-from xlx.report.card import model_index
-from xlx.report.course import Course, read_ahead
-from xlx.report.estimates import estimate
-from xlx.report.inputs import (
-    QUICK,
-    QUICK_LANGUAGES,
-    pivot_of,
-    quick_languages,
-    reported_models,
-    reported_text,
-)
-from xlx.report.measures import ReportedModel
-from xlx.report.page import report_page
-from xlx.report.predicted_tasks import scores_of_tasks
-from xlx.report.probed_labels import FEW_LABELS, ProbeSizes
-from xlx.report.tables import report_tables
+from xlx.experiment.abx_scores import groupings, standard_masks
+from xlx.measures import abx
+from xlx.report import inputs
+from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
+from xlx.report.page import model_index, report_page
+from xlx.report.sentences import answers_of
+from xlx.report.tables import FEW_LABELS, ProbeSizes, report_tables, scores_of_tasks
 from xlx.results import checks, paths, store, work
-from xlx.results.settings import settings
+from xlx.results.settings import current, settings
+from xlx.subjects import folders, loading, states
 from xlx.subjects.identity import download_ahead, local_folder
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 _QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
-#: With fewer there is nothing to leave out, and no interval.
-_LEAST = 3
+#: Sentences of the batch that is timed, and languages whose pairs are.
+_TIMED, _FEW = 64, 6
+#: What is left beside the page: folder, options and text in, the path of what was left out.
+Leave = Callable[[Path, argparse.Namespace, ParallelCorpus], Path | None]
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -79,10 +71,6 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-#: What is left beside the page: folder, options and text in, the path of what was left out.
-Leave = Callable[[Path, argparse.Namespace, ParallelCorpus], Path | None]
-
-
 def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
     """Run the command; 0, 2 after a sentence of what is wrong, 130 where it was stopped.
 
@@ -90,77 +78,74 @@ def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
     """
     options = arguments(given)
     try:
-        with settings(device=options.device, dtype=options.dtype), warnings.catch_warnings():
-            warnings.simplefilter("ignore", checks.TextWarning)  # the report says by how much
+        with settings(device=options.device, dtype=options.dtype):
             report_on(options, leave)
     except (ValueError, OSError, work.MissingResultError) as error:
-        print(f"xlx report: {error}", file=sys.stderr)
-        return 2
+        said, code = f"xlx report: {error}", 2
     except (MemoryError, torch.OutOfMemoryError):
-        said = "out of memory: take --dtype bfloat16, fewer --sentences, or fewer --languages"
-        print(f"xlx report: {said}", file=sys.stderr)
-        return 2
+        said = "xlx report: out of memory: take --dtype bfloat16, or fewer --sentences, --languages"
+        code = 2
     except KeyboardInterrupt:
-        print("\nstopped: the same command goes on from here", file=sys.stderr)
-        return 130
-    return 0
+        said, code = "\nstopped: the same command goes on from here", 130
+    else:
+        return 0
+    print(said, file=sys.stderr)
+    return code
 
 
 def report_on(options: argparse.Namespace, leave: Leave | None = None) -> Path | None:
     """Say what will be done, do it and write it; the page, or None after an estimate."""
+    began = time.monotonic()
     for name in [*options.models, *(x for x in options.reference or () if x != "none")]:
         if local_folder(name) is None and (told := download_ahead(name)):
             print(told, flush=True)
-    models, references = reported_models(options.models, options.reference)
-    n = _number_of_sentences(options)
-    corpus, notes = reported_text(options.text, options.languages, n, options.seed)
+    models, references = inputs.reported_models(options.models, options.reference)
+    n = QUICK if options.quick else None
+    if options.sentences is not None:
+        checks.whole(options.sentences, "--sentences", least=3)  # to leave one out
+        n = options.sentences
+    corpus, notes = inputs.reported_text(options.text, options.languages, n, options.seed)
     if options.quick and options.languages is None:
-        codes = quick_languages(corpus, options.pivot)
-        corpus, notes = reported_text(options.text, codes, n, options.seed)
-    pivot, probes = pivot_of(corpus, options.pivot), _probe_sizes(options)
-    tasks = None
+        codes = inputs.quick_languages(corpus, options.pivot)
+        corpus, notes = inputs.reported_text(options.text, codes, n, options.seed)
+    pivot, tasks = inputs.pivot_of(corpus, options.pivot), None
     if options.tasks:
         tasks, more = scores_of_tasks(options.tasks, models, corpus, pivot)
         notes += more
-    folder = options.out or paths.BUILD / "reports" / _plain("+".join(x.label for x in models))
-    print(
-        f"{', '.join(model.label for model in models)}: {len(corpus)} sentences of "
-        f"{corpus.name} in {len(corpus.languages)} languages, beside "
-        f"{', '.join(x.label for x in references) or 'no other model'}"
-    )
-    foreseen = estimate(models, references, corpus, options.max_length, probes)
-    print(f"{foreseen}; less where it was computed before. Stop it at any time: it goes on there.")
+    named, beside = (", ".join(x.label for x in group) for group in (models, references))
+    print(f"{named}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
+          f"languages, beside {beside or 'no other model'}")  # fmt: skip
+    print(estimate(models, references, corpus, options.max_length))
     if options.estimate:
         return None
-    course, done = Course(foreseen), 0.0
-    for model in models:
-        course.tell(f"{model.label}: reading")
-        read_ahead(model, corpus, options.max_length, course, done)
-        done += foreseen.reading[model.label]
+
+    def tell(step: object) -> None:
+        print(f"{time.monotonic() - began:6.0f} s  {step}", flush=True)
+
+    probes = (FEW_LABELS if options.quick else ProbeSizes()) if options.probe else None
     tables = report_tables(
         models, corpus, pivot=pivot, references=references, max_length=options.max_length,
-        tasks=tasks, probes=probes, tell=course.tell,
+        tasks=tasks, probes=probes, tell=tell,
     )  # fmt: skip
-    about = _about(options, models, references, corpus, pivot)
+    about = {
+        "models": {
+            x.label: {"kind": x.kind, "pooling": x.pooling, "fingerprint": x.fingerprint}
+            for x in models
+        },
+        "references": [x.label for x in references],
+        "text": corpus.name, "source": corpus.source, "licence": corpus.licence,
+        "languages": {code: corpus.text_hash(code) for code in corpus.languages},
+        "sentences": len(corpus), "documents": len(set(parallel.documents(corpus))),
+        "pivot": pivot, "quick": options.quick, "seed": options.seed,
+        "max_length": options.max_length, "dtype": options.dtype,
+        "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
+    }  # fmt: skip
+    folder = options.out or paths.BUILD / "reports" / _plain("+".join(about["models"]))
     page = write_report(folder, tables, about, notes)
-    course.tell(page)
+    tell(page)
     if options.notebook and leave and (left := leave(folder, options, corpus)):
-        course.tell(left)
+        tell(left)
     return page
-
-
-def _number_of_sentences(options: argparse.Namespace) -> int | None:
-    """How many are drawn; None: all."""
-    if options.sentences is not None:
-        checks.whole(options.sentences, "--sentences", least=_LEAST)
-        return options.sentences
-    return QUICK if options.quick else None
-
-
-def _probe_sizes(options: argparse.Namespace) -> ProbeSizes | None:
-    if not options.probe:
-        return None
-    return FEW_LABELS if options.quick else ProbeSizes()
 
 
 def _plain(name: str) -> str:
@@ -168,66 +153,72 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
 
 
-def _about(
-    options: argparse.Namespace,
-    models: Sequence[ReportedModel],
-    references: Sequence[ReportedModel],
-    corpus: ParallelCorpus,
-    pivot: str,
-) -> dict[str, object]:
-    """What the numbers are of."""
-    return {
-        "models": {
-            x.label: {"kind": x.kind, "pooling": x.pooling, "fingerprint": x.fingerprint}
-            for x in models
-        },
-        "references": [x.label for x in references],
-        "text": corpus.name,
-        "source": corpus.source,
-        "licence": corpus.licence,
-        "languages": {code: corpus.text_hash(code) for code in corpus.languages},
-        "sentences": len(corpus),
-        "documents": len(set(parallel.documents(corpus))),
-        "pivot": pivot,
-        "quick": options.quick,
-        "seed": options.seed,
-        "max_length": options.max_length,
-        "dtype": options.dtype,
-        "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
-    }  # fmt: skip
+def estimate(
+    models: Sequence[ReportedModel], references: Sequence[ReportedModel], corpus: ParallelCorpus,
+    max_length: int | None,
+) -> str:  # fmt: skip
+    """What the report takes where nothing was computed before, in a line; probes are not counted.
+
+    By the first model, which reads a batch and is scored on few languages at one layer: every model
+    reads the text once, and is scored at each layer, those to report on also centred and untrained.
+    ValueError where the states do not fit into memory.
+    """
+    encoder, n, n_languages = loading.load(models[0].name), len(corpus), len(corpus.languages)
+    few = corpus.select(corpus.languages[:_FEW])
+    batch = [few.sentences[few.languages[i % len(few.languages)]][i] for i in range(min(n, _TIMED))]
+    limit, ways = encoder.limit(max_length), [(models[0].pooling, False)]
+    vectors = dict.fromkeys(few.languages, np.ones((n, encoder.dim), np.float32))
+    masks = standard_masks(encoder, few)
+    for _ in range(2):  # the first call has to set things up
+        times = [time.perf_counter()]
+        states.pooled_states(encoder, ways, limit, [batch], "position ", lambda n: None)
+        times.append(time.perf_counter())
+        abx.exact(vectors, masks=masks, groups=groupings(few), device=encoder.device)
+        times.append(time.perf_counter())
+    reading, scoring = np.diff(times) / (len(batch), len(few.languages) * (len(few.languages) - 1))
+    layers, readers = encoder.n_layers + 1, 2 * len(models) + len(references)
+    minutes = readers * n * n_languages * reading / 60
+    minutes += (readers + len(models)) * layers * n_languages * (n_languages - 1) * scoring / 60
+    held = 4e-9 * n * n_languages * layers * encoder.dim
+    # As they are, centred and of length 1, and what scoring takes for each pair of sentences.
+    memory = 3 * held + 14e-9 * n_languages * n**2
+    free = (folders.free_bytes(torch.device("cpu")) or np.inf) / 1e9
+    if memory > free:
+        raise ValueError(
+            f"the states of {n} sentences in {n_languages} languages need {memory:.1f} GB of "
+            f"memory and {free:.1f} GB are free: take fewer --sentences or --languages"
+        )
+    return (
+        f"about {minutes:.1f} minutes, {memory:.2f} GB of memory beside the weights and "
+        f"{readers * held:.2f} GB of disk in {current().cache}; less where it was computed before. "
+        "Stop it at any time: it goes on there."
+    )
 
 
 def write_report(
-    folder: Path,
-    tables: dict[str, pd.DataFrame],
-    about: dict[str, object],
+    folder: Path, tables: dict[str, pd.DataFrame], about: dict[str, object],
     notes: Sequence[str] = (),
-) -> Path:
+) -> Path:  # fmt: skip
     """Write page, tables, ``report.json`` and ``model-index-*.md``; returns the page's path.
 
     Raises `store.StoreError` where the disk is full.
     """
     answers = [answer for model in about["models"] for answer in answers_of(tables, model)]
     for name, table in tables.items():
-        buffer = io.BytesIO()
-        table.to_parquet(buffer, index=False)
-        store.write_whole(folder / "tables" / f"{name}.parquet", buffer.getvalue())
-        store.write_whole(folder / "tables" / f"{name}.csv", table.to_csv(index=False).encode())
+        file = folder / "tables" / name
+        store.write_whole(file.with_suffix(".parquet"), table.to_parquet(index=False))
+        store.write_whole(file.with_suffix(".csv"), table.to_csv(index=False).encode())
     said = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
     content = json.dumps(said, ensure_ascii=False, indent=1)
     store.write_whole(folder / "report.json", content.encode())
     for model in about["models"]:
         name = f"model-index-{model}" if len(about["models"]) > 1 else "model-index"
-        store.write_whole(folder / f"{_plain(name)}.md", _card(answers, model, about))
+        card = model_index(answers, model, about["text"], list(about["languages"]))
+        text = f"---\n{card.to_yaml()}\n---\n"
+        store.write_whole(folder / f"{_plain(name)}.md", text.encode())
     page = folder / "report.html"
     store.write_whole(page, report_page(tables, answers, about, notes).encode())
     return page
-
-
-def _card(answers: Sequence[Finding], model: str, about: dict[str, object]) -> bytes:
-    """The head of a model card."""
-    data: ModelCardData = model_index(answers, model, about["text"], list(about["languages"]))
-    return f"---\n{data.to_yaml()}\n---\n".encode()
 
 
 if __name__ == "__main__":

@@ -1,83 +1,195 @@
-"""The figures of a report, from its tables: the same on the page and in the notebook."""
+"""The figures of a report, from its tables: the same on the page and in the notebook.
 
-from collections.abc import Callable, Mapping
+A function draws a figure from all tables; several models stand side by side.
+"""
+
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from xlx.experiment.abx_scores import MATCHED
-from xlx.plots import report
-from xlx.report.pivot_alignment import band_kinds, best_layer_rows, kind_of_language, tile_places
-from xlx.report.predicted_tasks import ALIGNMENTS
+from xlx.experiment.topics import BANDS
+from xlx.plots import style
+from xlx.plots.panels import Panels, across, order
+from xlx.plots.primitives import curves, heatmap, lanes, scatter
+from xlx.plots.style import BAND_COLOURS, MEASURES, NAMES, looks, styled
+from xlx.report.tables import ALIGNMENTS, Tables, kind_of_language
 
-#: Languages that a figure has room for.
-_MOST = 60
-_MOST_PAIRED, _MOST_WRITTEN = 40, 40
-#: Figure → the table that its numbers are in, where that is called otherwise.
-SHOWN_TABLE = {"tiles": "coverage", "bands": "coverage", "tasks": "task_points"}
+#: Languages that a figure has room for, in lanes, in a map of pairs, and as names at points.
+_MOST, _MOST_PAIRED, _MOST_WRITTEN = 60, 40, 40
+#: Tiles that a row has room for, at least and at most.
+_TILES, _MOST_TILES = 12, 18
 
 
-def report_figures(tables: Mapping[str, pd.DataFrame]) -> dict[str, Callable[[], Any]]:
+def report_figures(tables: Tables) -> dict[str, Callable[[], Figure]]:
     """Name → what draws the figure, in the order of the page; of tables not there, none."""
-    coverage = best_layer_rows(tables["coverage"])
-    ranked = coverage.groupby("language")["mu"].mean().sort_values(ascending=False, kind="stable")
-    ends = list(ranked.index)
-    if len(ends) > _MOST:
-        ends = [*ends[: _MOST // 2], *ends[-_MOST // 2 :]]
-    covered = coverage[coverage["language"].isin(ends)]
-    drawn = {
-        "layers": partial(report.by_layer, tables["layers"]),
-        "references": partial(report.beside_references, tables["references"]),
-        "coverage": partial(report.covered_languages, covered),
-        "tiles": partial(report.language_tiles, tile_places(tables["coverage"])),
-        "bands": partial(report.bands_by_kind, band_kinds(tables["coverage"])),
-        "retrieval": partial(report.both_ways, _directions(tables, ends)),
-        "pairs": partial(report.pairs_apart, _near_kin(tables["pairs"])),
-    }
-    if "task_points" in tables:
-        drawn["tasks"] = partial(report.predicted_tasks, *_first_predictor(tables))
-    if len(tables.get("probes", ())):
-        drawn["probes"] = partial(report.probed_languages, tables["probes"])
-    return drawn
+    there = (name for name, (_, table) in DRAWN.items() if len(tables.get(table, ())))
+    return {name: partial(DRAWN[name][0], tables) for name in there}
 
 
-def _directions(tables: Mapping[str, pd.DataFrame], ends: list[str]) -> pd.DataFrame:
-    """Retrieval from the pivot into each language, and back, the best covered first."""
-    pivot, ways = tables["coverage"]["pivot"].iloc[0], tables["retrieval"]
-    directions = pd.concat(
+@styled
+def by_layer(tables: Tables) -> Figure:
+    """Scores by layer: of vectors as they are (raw), and less the mean of each language (centred).
+
+    Panels are models, and the two ways.
+    """
+    table = tables["layers"]
+    tasks = {task: MEASURES[task] for task in order(table, "task")}
+    on = curves(table, x="layer", value="score", series="task", panel=("model", "space"),
+                looks=tasks, labels=NAMES, width=3.9, height=2.4)  # fmt: skip
+    across(on, y=style.CHANCE)
+    for axes in on.axes.values():
+        axes.set_ylim(-0.02, 1.02)
+    chance = style.handle("chance of LD and MD", style.GUESSING | {"marker": ""}, line=True)
+    return on.done("layer (0: embeddings)", "score", handles=[chance])
+
+
+@styled
+def beside_references(tables: Tables) -> Figure:
+    """How far the scores of a model are above those of what it is compared with, on one text."""
+    table = tables["references"]
+    on = lanes(table, item="reference", value="difference", series="model", panel="task",
+               looks=looks(order(table, "model")), columns=2, width=3.4, lane=0.14)  # fmt: skip
+    across(on, x=0, **style.ZERO | {"linestyle": "-"})
+    return on.titles(NAMES).done("score of the model less that of the reference")
+
+
+@styled
+def covered_languages(tables: Tables) -> Figure:
+    """MEXA score of each language with the pivot at its best layer, the best covered above."""
+    table, ends = _best_layers(tables), _ends(tables)
+    on = _by_language(table[table["language"].isin(ends)], "mu", "model", items=ends, width=6.4,
+                      looks=looks(order(table, "model")))  # fmt: skip
+    return on.done("MEXA score (share of sentences found both ways)")
+
+
+@styled
+def language_tiles(tables: Tables) -> Figure:
+    """A tile a language, coloured by the band of its MEXA score; a row a family and script."""
+    # On a globe a language would need coordinates, which nothing here has; kinship and script say
+    # more of what a model can share.
+    rows = _best_layers(tables)
+    kin = rows["family"].replace("?", "family not known") + ", " + rows["script"]
+    rows = rows.assign(row=kin.str.replace(", ?", ", script not known"),
+                       level=rows["band"].map(BANDS.index).astype(float))  # fmt: skip
+    # Rows with most languages stand first, in a row those with the highest scores (of the first
+    # model); of a row that is too long the rest begin another one.
+    first = rows[rows["model"] == rows["model"].iloc[0]]
+    first = first.sort_values("mu", ascending=False, kind="stable")
+    place = rows["language"].map(first.set_index("language").groupby("row").cumcount())
+    sizes = rows["row"].map(first["row"].value_counts())
+    turn = (place // _MOST_TILES).map(lambda k: f" ({k + 1})" if k else "")
+    table = rows.assign(place=place % _MOST_TILES, row=rows["row"] + turn)
+    table = table.iloc[np.lexsort((place, rows["row"], -sizes))]
+    on = heatmap(
+        table, row="row", column="place", value="level", panel="model", written="language",
+        across=range(max(_TILES, table["place"].max() + 1)), tops=lambda place: "", bar=None,
+        cell=(0.36, 0.24), edge=(2.0, 0.6), columns=1, cmap=ListedColormap(BAND_COLOURS),
+        norm=Normalize(-0.5, len(BAND_COLOURS) - 0.5),
+    )  # fmt: skip
+    for axes in on.axes.values():
+        axes.set_facecolor("white")
+    handles = [Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, BANDS, strict=True)]
+    return on.done(handles=handles)
+
+
+@styled
+def both_ways(tables: Tables) -> Figure:
+    """Retrieval from the pivot into each language, and back, a panel a model."""
+    pivot, ways, ends = tables["coverage"]["pivot"].iloc[0], tables["retrieval"], _ends(tables)
+    table = pd.concat(
         ways[ways[side] == pivot].assign(language=ways[other], direction=f"{word} {pivot}")
         for side, other, word in (("query", "among", "from"), ("among", "query", "to"))
     )
-    directions = directions[directions["language"].isin(ends)]
-    return directions.sort_values(
-        "language", key=lambda codes: codes.map(ends.index), kind="stable"
-    )
+    width = 6.4 if table["model"].nunique() == 1 else 3.4
+    on = _by_language(table[table["language"].isin(ends)], "score", "direction", items=ends,
+                      panel="model", columns=2, width=width, lane=0.06)  # fmt: skip
+    return on.done("share of sentences whose translation is the nearest")
 
 
-def _near_kin(pairs: pd.DataFrame) -> pd.DataFrame:
-    """MD among sentences of like length of pairs, languages by script and family."""
-    pairs = pairs[pairs["task"] == MATCHED]
-    codes = dict.fromkeys([*pairs["language_1"], *pairs["language_2"]])
+@styled
+def pairs_apart(tables: Tables) -> Figure:
+    """MD among sentences of like length of each pair of languages, a panel a model."""
+    pairs = tables["pairs"][tables["pairs"]["task"] == MATCHED]
+    turned = pairs.rename(columns={"language_1": "language_2", "language_2": "language_1"})
+    both = pd.concat([pairs, turned])
+    codes = order(both, "language_1")
     kin = sorted(codes, key=lambda code: (kind_of_language(code)[::-1], code))[:_MOST_PAIRED]
-    pairs = pairs[pairs["language_1"].isin(kin) & pairs["language_2"].isin(kin)]
-    places = pairs[["language_1", "language_2"]].apply(lambda column: column.map(kin.index))
-    places = np.sort(places.to_numpy(), axis=1)
-    pairs = pairs.assign(**{f"language_{i + 1}": [kin[k] for k in places[:, i]] for i in (0, 1)})
-    return pairs.iloc[places[:, 0].argsort(kind="stable")]
+    size = 0.19 if len(kin) > 12 else 0.3
+    on = heatmap(
+        both[both["language_1"].isin(kin) & both["language_2"].isin(kin)], row="language_1",
+        column="language_2", value="score", panel="model", rows=kin, across=kin, cell=(size, size),
+        columns=1, turned=90, bar="MD among sentences of like length",
+    )  # fmt: skip
+    return on.done()
 
 
-def _first_predictor(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Points of the alignment that stands first, and the ends of their lines."""
+@styled
+def predicted_tasks(tables: Tables) -> Figure:
+    """Score of a task in each language by its MEXA score, with the line through all of them."""
     points, fits = (
         tables[name][tables[name]["predictor"] == next(iter(ALIGNMENTS))]
         for name in ("task_points", "task_fits")
     )
-    keys = ["model", "task"]
-    spans = points.groupby(keys, sort=False)["mu"].agg(["min", "max"]).reset_index()
-    lines = pd.concat([spans.assign(x=spans[end]) for end in ("min", "max")])
-    lines = lines.merge(fits[[*keys, "slope", "intercept"]], on=keys)
     crowded = points["language"].nunique() > _MOST_WRITTEN
     points = points.assign(written="" if crowded else points["language"])
-    return points, lines.assign(y=lines["intercept"] + lines["slope"] * lines["x"])
+    panel = ("task", "model") if points["model"].nunique() > 1 else "task"
+    on = scatter(points, x="mu", y="score", written="written", columns=2, width=3.8, height=2.7,
+                 sharex=False, sharey=False, size=18, panel=panel)  # fmt: skip
+    lines = points.merge(fits[["model", "task", "slope", "intercept"]], on=["model", "task"])
+    lines = lines.assign(y=lines["intercept"] + lines["slope"] * lines["mu"])
+    curves(lines, x="mu", value="y", low="", on=on, marker="",
+           looks={None: {"color": "0.3", "linestyle": "--", "markerfacecolor": "0.3"}},
+           labels={None: "line of least squares"})  # fmt: skip
+    return on.done("MEXA score (share of sentences found both ways)", "score of the task")
+
+
+@styled
+def probe_accuracies(tables: Tables) -> Figure:
+    """Accuracy of linear probes at the chosen layer in each language, and of the commonest label.
+
+    Of several models the first one's label.
+    """
+    table = tables["probes"]
+    on = _by_language(table, "accuracy", "model", panel="probed", columns=2, width=3.4,
+                      looks=looks(order(table, "model")))  # fmt: skip
+    commonest = {"color": "0.4", "marker": "|", "linestyle": "none", "markerfacecolor": "0.4"}
+    lanes(table[table["model"] == table["model"].iloc[0]], item="language", value="majority",
+          items=order(table, "language"), low="", on=on, looks={None: commonest},
+          labels={None: "commonest label"}, markersize=8)  # fmt: skip
+    return on.done("share of words, or sentences, whose label is found")
+
+
+#: Name → what draws it, and the table that its numbers are in, in the order of the page.
+DRAWN = {
+    "layers": (by_layer, "layers"), "references": (beside_references, "references"),
+    "coverage": (covered_languages, "coverage"), "tiles": (language_tiles, "coverage"),
+    "retrieval": (both_ways, "retrieval"), "pairs": (pairs_apart, "pairs"),
+    "tasks": (predicted_tasks, "task_fits"), "probes": (probe_accuracies, "probes"),
+}  # fmt: skip
+
+
+def _by_language(table: pd.DataFrame, value: str, series: str, **options: object) -> Panels:
+    """Lanes of shares, a language a line."""
+    options = {"lane": 0.07, "names": style.language_label} | options
+    on = lanes(table, item="language", value=value, series=series, **options)
+    for axes in on.axes.values():
+        axes.set_xlim(-0.02, 1.02)
+    return on
+
+
+def _best_layers(tables: Tables) -> pd.DataFrame:
+    """MEXA of each language at its best layer."""
+    return tables["coverage"].query("layers == 'max' and states == 'raw'")
+
+
+def _ends(tables: Tables) -> list[str]:
+    """Languages by their mean MEXA score, the best first; of very many the two ends."""
+    means = _best_layers(tables).groupby("language", sort=False)["mu"].mean()
+    ranked = list(means.sort_values(ascending=False, kind="stable").index)
+    return ranked if len(ranked) <= _MOST else [*ranked[: _MOST // 2], *ranked[-_MOST // 2 :]]

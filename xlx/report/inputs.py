@@ -1,10 +1,14 @@
 """What a report is of: models with those they are compared with, and text."""
 
+import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from xlx.report.measures import ReportedModel, labelled_apart, reported_model
-from xlx.text import origins, parallel
+from xlx.subjects import folders, states
+from xlx.subjects.identity import Name, find, identify, model_files, series_name
+from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 #: Sentences of a quick report.
@@ -14,6 +18,37 @@ QUICK_LANGUAGES = ("en", "de", "es", "ru", "ar", "hi", "tr", "zh")
 #: What a model is compared with where nothing else is asked for, by its kind.
 MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
 _OTHERWISE = ("mini-xlmr", "mini-infoxlm")
+#: Folders that say which checkpoint they are, but not of what: they go by their parent, too.
+_CHECKPOINT = re.compile(r"(step|checkpoint)-\d+")
+
+
+@dataclass(frozen=True)
+class ReportedModel:
+    """A model to report on: ``label`` in tables, ``kind`` and ``pooling`` as of `models`."""
+
+    name: Name
+    label: str
+    kind: str  # "encoder", "decoder" or "encoder-decoder"
+    pooling: str
+    fingerprint: str
+
+
+def reported_model(name: Name) -> ReportedModel:
+    """What is known of a model without its weights: its pooling is that of its folder, or kind.
+
+    A folder of sentence-transformers names its own; a decoder weighs later tokens more, as MEXA
+    does; else tokens count alike. Raises as `loading.load`.
+    """
+    label, folder, _ = find(name)
+    model_files(label, folder)
+    kind = folders.kind_of(folders.load_config(label, folder))
+    own, identity = folders.own_pooling(folder), identify(name)
+    usual = "weighted_mean" if kind == "decoder" else "mean"
+    label = series_name(identity)
+    if _CHECKPOINT.fullmatch(label):
+        label = f"{folder.resolve().parent.name}/{label}"
+    pooling = own if own in states.POOLINGS else usual
+    return ReportedModel(name, label, kind, pooling, identity.fingerprint)
 
 
 def reported_models(
@@ -21,8 +56,9 @@ def reported_models(
 ) -> tuple[list[ReportedModel], list[ReportedModel]]:
     """The models to report on and those to compare with, each under a name of its own.
 
-    ``references``: names, or "none"; None: members of the family, by the kind of each model. Errors
-    as of `reported_model`; ValueError for one model under two names.
+    ``references``: names, or "none"; None: members of the family, by the kind of each model. Two
+    models of one name are told apart by content. Errors as of `reported_model`; ValueError for one
+    model under two names.
     """
     models = list(map(reported_model, dict.fromkeys(names)))
     first: dict[str, ReportedModel] = {}
@@ -32,9 +68,15 @@ def reported_models(
     usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
     named = usual if references is None else references
     others = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
-    others = [other for other in others if other.fingerprint not in first]
-    named_apart = labelled_apart([*models, *others])
-    return named_apart[: len(models)], named_apart[len(models) :]
+    everything = [*models, *(other for other in others if other.fingerprint not in first)]
+    seen = Counter(model.label for model in everything)
+    apart = [
+        replace(model, label=f"{model.label} ({model.fingerprint[:6]})")
+        if seen[model.label] > 1
+        else model
+        for model in everything
+    ]
+    return apart[: len(models)], apart[len(models) :]
 
 
 def reported_text(
@@ -42,10 +84,10 @@ def reported_text(
 ) -> tuple[ParallelCorpus, list[str]]:
     """Text without repeated sentences, ``n`` of them (None: all), and what is to be said of it.
 
-    Errors as of `corpora.load`; ValueError for text in one language alone.
+    Errors as of `parallel.load`; ValueError for text in one language alone.
     """
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", origins.CorpusWarning)
+        warnings.simplefilter("always", parallel.CorpusWarning)
         corpus = parallel.load(name, languages, drop_duplicates=True)
     if len(corpus.languages) < 2:
         raise ValueError(

@@ -1,91 +1,73 @@
-"""The page of a report: one HTML file to read offline, figures inside, each with its text."""
+"""What is left of a report: a page to read offline, and the head of a card for the hub.
+
+The page is one HTML file, figures inside, each with its text.
+"""
 
 import base64
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from string import Template
 
+import matplotlib.pyplot as plt
 import pandas as pd
+from huggingface_hub import EvalResult, ModelCardData
 
-from xlx.plots.report import picture
-from xlx.plots.style import alternative
-from xlx.report.answers import Finding
-from xlx.report.figures import SHOWN_TABLE, report_figures
-from xlx.report.tables import HEADINGS
+from xlx.plots.style import STYLE, alternative
+from xlx.report.figures import DRAWN, report_figures
+from xlx.report.sentences import Finding
+from xlx.report.tables import TABLES, Tables
 
 #: Pixels that a wide figure keeps on a narrow screen, where it is moved sideways.
 _LEGIBLE = 640
 #: Rows of a table on the page; the whole is in its file.
 _MOST_ROWS = 40
 
+#: Question → type and name of the metric, what kind of task it is.
+_METRICS = {
+    "Does it tell languages apart?": ("ld", "language discrimination (LD)"),
+    "Does it tell meanings apart across languages?": (
+        "md_like_length", "meaning discrimination (MD), sentences of like length",
+    ),
+    "Does it find translations, both ways?": ("retrieval_top1", "retrieval, top-1, mean of pairs"),
+}  # fmt: skip
+
 _PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
+<html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #111; max-width: 60rem; margin: 2rem auto;
-  padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1, p, li { overflow-wrap: anywhere; } h3 { font-size: 1rem; margin-bottom: 0; }
 img { max-width: 100%; height: auto; } figure { margin: 1rem 0; overflow-x: auto; }
-figcaption, .about { color: #444; font-size: 0.9rem; }
+figcaption { font-size: 0.9rem; }
 table { border-collapse: collapse; font-size: 0.85rem; display: block; overflow-x: auto; }
 th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right; }
-th { text-align: left; } a { color: #0050a0; }
-</style>
-</head>
-<body>
-<main>
-<h1>$title</h1>
-<p class="about">$about</p>
+</style></head><body><main>
+<h1>$title</h1><p>$about</p>
 <nav aria-label="Parts"><a href="#answers">Answers</a> · <a href="#figures">Figures</a> ·
 <a href="#tables">Tables</a> · <a href="#reading">How to read it</a></nav>
-<h2 id="answers">Answers</h2>
-$answers
-<h2 id="figures">Figures</h2>
-$figures
-<h2 id="tables">Tables</h2>
-$tables
+<h2 id="answers">Answers</h2>$answers
+<h2 id="figures">Figures</h2>$figures
+<h2 id="tables">Tables</h2>$tables
 <h2 id="reading">How to read it</h2>
-$reading
-</main>
-</body>
-</html>
+<p>LD (language discrimination): how often a sentence is nearer to another one of its language than
+to that one's translation; MD (meaning discrimination): to its translation than to another sentence
+of that language; over all triplets, so that 0.5 is chance. "Like length" is within a tenth. MEXA:
+the share of sentences whose translation in the pivot is the best answer both ways; it falls with
+more sentences, as each is a rival to all, so compare it on the same text only.</p>
+<p>Intervals are of 95 %: for LD, MD and retrieval over documents, for MEXA over sentences, for
+correlations over languages; of retrieval in one direction and of probes they are for independent
+sentences or words, and too narrow where documents differ. Differences are of scores on one text.
+The layer is chosen on the text that is reported: its score is on average a little too high.</p>
+</main></body></html>
 """)
-
-_READING = (
-    "LD, language discrimination: how often a sentence is nearer to another one of its own "
-    "language than to that one's translation. MD, meaning discrimination: how often it is "
-    "nearer to its own translation than to another sentence of that language. Both are exact, "
-    "over all triplets; 0.5 is chance. Among sentences of like length (within a tenth) length "
-    "cannot answer.",
-    "MEXA: the share of sentences whose translation in the pivot is the best answer both "
-    "ways. With more sentences it falls, as each is a rival to all; compare it on the same "
-    "text only.",
-    "Intervals are of 95 %. Those of LD, MD and retrieval say what other documents of the "
-    "same kind would change, those of MEXA other sentences; of retrieval in one direction "
-    "they are for independent sentences, and too narrow where documents differ. Differences "
-    "are taken on the same text, so their intervals are narrower than those of the two scores "
-    "suggest.",
-    "Tasks: the score of each language is told from the line through all other languages, so the "
-    "error is one on a language whose score is not known; r has an interval by resampling "
-    "languages.",
-    "Probes are linear, on frozen states: parts of speech (Universal Dependencies) learnt and "
-    "tested in each language, word by word, topics (SIB-200) learnt in English, on means of "
-    "subwords. Intervals are for independent words or sentences.",
-    "The layer is chosen on the text that is reported, so its score is on average a little too "
-    "high; chosen on one half of the documents and scored on the other, it is not.",
-)
 
 
 def report_page(
-    tables: Mapping[str, pd.DataFrame],
-    answers: Sequence[Finding],
-    about: Mapping[str, object],
+    tables: Tables, answers: Sequence[Finding], about: Mapping[str, object],
     notes: Sequence[str] = (),
-) -> str:
+) -> str:  # fmt: skip
     """The whole page, as HTML.
 
     ``tables`` as of `tables.report_tables`; ``about`` has ``models``, ``text``, ``languages``,
@@ -101,10 +83,9 @@ def report_page(
         title=escape(f"What {' and '.join(models)} shares across languages"
                      if len(models) == 1 else f"{' and '.join(models)} across languages"),
         about=escape(said),
-        answers="\n".join(_answered(answers, models)) + _noted(notes),
+        answers="\n".join([*_answered(answers, models), *_noted(notes)]),
         figures="\n".join(_drawn(tables, answers)),
         tables="\n".join(_shown_table(name, tables[name]) for name in tables),
-        reading="\n".join(f"<p>{escape(text)}</p>" for text in _READING),
     )  # fmt: skip
 
 
@@ -117,21 +98,22 @@ def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str
             yield f"<p>{whose}{escape(answer.sentence)} ({link})</p>"
 
 
-def _noted(notes: Sequence[str]) -> str:
-    if not notes:
-        return ""
-    lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f"\n<h3>What to beware of</h3><ul>{lines}</ul>"
+def _noted(notes: Sequence[str]) -> Iterator[str]:
+    if notes:
+        lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
+        yield f"<h3>What to beware of</h3><ul>{lines}</ul>"
 
 
-def _drawn(tables: Mapping[str, pd.DataFrame], answers: Sequence[Finding]) -> Iterator[str]:
+def _drawn(tables: Tables, answers: Sequence[Finding]) -> Iterator[str]:
     """Each figure with its caption; its text ends with the answer that it shows."""
     for name, draw in report_figures(tables).items():
-        figure = draw()
-        text, of = alternative(figure), SHOWN_TABLE.get(name, name)
-        answered = next((x for x in answers if x.table in (of, of.replace("points", "fits"))), None)
+        figure, of, buffer = draw(), DRAWN[name][1], io.BytesIO()
+        with plt.style.context(STYLE):
+            figure.savefig(buffer, format="png", metadata={"Software": None}, dpi=120)
+        plt.close(figure)
+        text, png = alternative(figure), buffer.getvalue()
+        answered = next((x for x in answers if x.table == of), None)
         said = f" {answered.model}: {answered.sentence}" if answered else ""
-        png = picture(figure)
         data, wide = base64.b64encode(png).decode(), int.from_bytes(png[16:20], "big")
         yield (
             f'<figure><img alt="{escape(text + said, quote=True)}" '
@@ -149,6 +131,29 @@ def _shown_table(name: str, table: pd.DataFrame) -> str:
     links = " · ".join(f'<a href="tables/{name}.{kind}">{kind}</a>' for kind in ("csv", "parquet"))
     body = rows.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="")
     return (
-        f'<details id="table-{name}"><summary>{escape(HEADINGS[name])}{more}</summary>'
+        f'<details id="table-{name}"><summary>{escape(TABLES[name][0])}{more}</summary>'
         f"<p>{links}</p>{body}</details>"
     )
+
+
+def model_index(
+    answers: Sequence[Finding], model: str, text: str, languages: Sequence[str]
+) -> ModelCardData:
+    """The ``model-index`` of one model, as the hub reads it: LD, MD and retrieval at its layer.
+
+    Each with the ends of its interval as arguments of the metric; what is no mean over all
+    languages is left out.
+    """
+    results = [
+        EvalResult(
+            task_type="sentence-similarity", task_name="Sentences across languages",
+            dataset_type=text, dataset_name=text, dataset_args={"languages": list(languages)},
+            metric_type=_METRICS[x.question][0], metric_name=_METRICS[x.question][1],
+            metric_value=round(x.value, 4),
+            metric_args=None if x.low is None
+            else {"low": round(x.low, 4), "high": round(x.high, 4)},
+        )
+        for x in answers
+        if x.model == model and x.question in _METRICS
+    ]  # fmt: skip
+    return ModelCardData(model_name=model, eval_results=results)

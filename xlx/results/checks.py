@@ -6,6 +6,7 @@ it is no part of the code of a result (`xlx.results.provenance.AROUND`).
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from numbers import Real
 from pathlib import Path
@@ -74,11 +75,13 @@ def language_pairs(chosen: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return pairs
 
 
-def one_of(value: Any, known: Iterable[str], what: str) -> None:
+def one_of(
+    value: Any, known: Iterable[str], what: str, kind: type[ValueError] = ValueError
+) -> None:
     """A name among those that there are."""
     known = list(known)
     if value not in known:
-        raise ValueError(f"there is no {what} {value!r}: choose {', '.join(known)}")
+        raise kind(f"there is no {what} {value!r}: choose {', '.join(known)}")
 
 
 def whole(
@@ -118,18 +121,11 @@ def arrays(states: Mapping[str, Any]) -> None:
             problem = f"are a {type(array).__name__}: give a numpy array"
         elif array.dtype.kind not in "biuf":
             problem = f"are of the type {array.dtype}: give real numbers"
-        elif array.ndim not in (2, 3) or array.ndim != len(shape):
-            problem = (
-                f"have the shape {array.shape} and those of {first} {shape}: give (n_layers + 1, "
-                "n_sentences, dim), or for a single layer (n_sentences, dim), the same for all"
-            )
+        elif array.ndim not in (2, 3) or array.shape[:-2] != shape[:-2]:
+            problem = f"have the shape {array.shape} and those of {first} {shape}: give of one "
+            problem += "model (n_layers + 1, n_sentences, dim), or of one layer (n_sentences, dim)"
         if problem:
             raise ValueError(f"the vectors of {language} {problem}")
-        if array.ndim == 3 and len(array) != shape[0]:
-            raise ValueError(
-                f"{language} has {len(array)} layers and {first} {shape[0]}: embed all languages "
-                "with one model"
-            )
 
 
 class TextWarning(UserWarning):
@@ -189,10 +185,9 @@ def device(name: Any) -> Any:
     """The torch device of a name, if this machine has it."""
     import torch
 
-    try:
+    chosen = None
+    with suppress(RuntimeError, TypeError):
         chosen = torch.device(name)
-    except (RuntimeError, TypeError):
-        chosen = None
     if chosen is None or chosen.type not in ("cpu", "cuda"):
         raise ValueError(f"device {str(name)!r} is not known: use 'cpu', 'cuda' or 'cuda:1'")
     if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():

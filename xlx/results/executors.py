@@ -56,11 +56,8 @@ def n_workers() -> int:
     """Processes side by side: as the settings say, else one a core, or one on a GPU."""
     import torch
 
-    if (chosen := current().workers) is not None:
-        return chosen
-    device = current().device
-    on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
-    return 1 if on_gpu else joblib.cpu_count()
+    device = current().device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return current().workers or (1 if device.startswith("cuda") else joblib.cpu_count())
 
 
 def _values(function: Callable[..., Any], arguments: tuple, alone: bool) -> Iterator[Any]:
@@ -157,22 +154,21 @@ def _on_cluster(
 
 def _client(distributed: Any) -> Any:
     """A client of the scheduler that the settings name, all of whose workers have the same code."""
-    address, ours = current().scheduler, versions()
+    address, ours, client = current().scheduler, versions(), None
     try:
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-        try:
-            for worker, answer in client.run(versions, on_error="return").items():
-                if isinstance(answer, OSError) and answer.filename is None:
-                    continue  # lost while it was asked; another one is asked when it begins to work
-                if isinstance(answer, Exception):
-                    raise WorkerError(
-                        f"worker {worker} cannot run xlx ({answer}): install the same xlx there"
-                    )
-                _check_versions(answer, ours, worker)
-        except BaseException:
+        for worker, answer in client.run(versions, on_error="return").items():
+            if isinstance(answer, OSError) and answer.filename is None:
+                continue  # lost while it was asked; another one is asked when it begins to work
+            if isinstance(answer, Exception):
+                said = f"worker {worker} cannot run xlx ({answer}): install the same xlx there"
+                raise WorkerError(said)
+            _check_versions(answer, ours, worker)
+    except BaseException as error:
+        if client is not None:
             client.close()
+        if not isinstance(error, OSError | ValueError | TimeoutError):
             raise
-    except (OSError, ValueError, TimeoutError) as error:
         raise WorkerError(
             f"the scheduler {address} does not answer ({type(error).__name__}): start one with "
             "`dask scheduler`, or check the address"

@@ -13,6 +13,7 @@ reported in one sentence, and its entries count as missing.
 """
 
 import hashlib
+import json
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -45,8 +46,12 @@ class Ask:
 
     @cached_property
     def text(self) -> str:
-        """``about`` as JSON, written in exactly one way; an ask inside by its own text."""
-        return store.plain_json(_unfolded(self.about))
+        """``about`` as JSON, written in exactly one way; an ask inside by its own text.
+
+        TypeError or ValueError for what JSON cannot say.
+        """
+        options = {"sort_keys": True, "ensure_ascii": False, "allow_nan": False}
+        return json.dumps(self.about, default=_said, **options)
 
     @cached_property
     def identity(self) -> str:
@@ -61,12 +66,15 @@ class Ask:
         return isinstance(other, Ask) and self.identity == other.identity
 
 
-def _unfolded(value: Any) -> Any:
+def _said(value: Any) -> Any:
+    """What JSON has no word for, by what it has."""
     if isinstance(value, Ask):
-        return {"kind": value.kind, "version": value.version, "about": _unfolded(value.about)}
+        return {"kind": value.kind, "version": value.version, "about": value.about}
     if isinstance(value, Mapping):
-        return {name: _unfolded(part) for name, part in value.items()}
-    return [_unfolded(part) for part in value] if isinstance(value, list | tuple) else value
+        return dict(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be part of an ask: use text, numbers, lists, dictionaries")
 
 
 @dataclass(frozen=True)
@@ -107,9 +115,8 @@ def _row(entry: Entry) -> pa.Table:
     for name, column in entry.value.items():
         array = column.to_numpy() if frame else np.asarray(column)
         flat = pa.array(array.reshape(-1), from_pandas=array.dtype == object)
-        columns[_VALUE + name] = pa.ListArray.from_arrays(
-            pa.array([0, len(flat)], pa.int32()), flat
-        )
+        ends = pa.array([0, len(flat)], pa.int32())
+        columns[_VALUE + name] = pa.ListArray.from_arrays(ends, flat)
         if array.ndim != 1:
             columns[_SHAPE + name] = pa.array([list(array.shape)], pa.list_(pa.int64()))
     return pa.table(columns)
@@ -216,9 +223,8 @@ class Ledger:
             for file in self.files()
             if (table := read_entries(file)) is not None
         ]
-        if not parts:
-            return pd.DataFrame(columns=[*names, "lens"])
-        return pd.concat(parts, ignore_index=True)
+        empty = pd.DataFrame(columns=[*names, "lens"])
+        return pd.concat(parts, ignore_index=True) if parts else empty
 
 
 class Cache:

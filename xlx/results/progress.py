@@ -1,14 +1,19 @@
-"""Progress bars: shown where someone watches, silent where a record is made."""
+"""Progress bars: shown where someone watches; a line of what is to come where a record is made."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Iterable
-from typing import Any
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 from tqdm.auto import tqdm as tqdm_auto
 
+from xlx.results import store
 from xlx.results.settings import current
+
+Item = TypeVar("Item")
 
 
 def in_notebook() -> bool:
@@ -35,3 +40,24 @@ def bar(
         items, desc=what, total=total, unit=f" {unit}" if unit else "it", disable=not watched(),
         leave=None,  # a bar within another one goes when it is through
     )  # fmt: skip
+
+
+def forecast(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
+    """What takes long, under a bar; after the first item, the second, the fourth ... a line.
+
+    It says the minutes and the disk still to come, in the file ``XLX_SAY`` (the terminal of
+    `notebooks.run.runner`), by those so far.
+    """
+    began, free = time.time(), store.free_disk(current().cache)
+    with bar(what=what, total=total) as shown:
+        for done, item in enumerate(items, 1):
+            yield item
+            shown.update()
+            spent, more = time.time() - began, (total - done) / done
+            if done & (done - 1) == 0 and spent * more > 60:  # less is not worth a word
+                disk = max(0, free - store.free_disk(current().cache)) * more / 1e9
+                with contextlib.suppress(OSError), open(os.environ.get("XLX_SAY", ""), "a") as file:
+                    file.write(
+                        f"{what}: {done} of {total}, about {spent * more / 60:.0f} min and "
+                        f"{disk:.1f} GB to come\n"
+                    )

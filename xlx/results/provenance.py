@@ -32,15 +32,13 @@ PACKAGE = "xlx"
 BESIDE = ("notebooks", "data/models-long")
 #: Modules that keep, find and show results, say where a model lies, or refuse what is asked: they
 #: move no number.
-AROUND = (
-    *(
-        f"{PACKAGE}.results.{name}"
-        for name in (
-            "settings", "progress", "provenance", "store", "ledger", "work", "paths", "checks"
-        )
-    ),
-    f"{PACKAGE}.subjects.identity",
-)  # fmt: skip
+AROUND = tuple(
+    f"{PACKAGE}.{name}"
+    for name in (
+        *("results.settings", "results.progress", "results.provenance", "results.store"),
+        *("results.ledger", "results.work", "results.paths", "results.checks", "subjects.identity"),
+    )
+)
 #: The columns of provenance, in order.
 PROVENANCE = (
     "code", "xlx", "torch", "transformers", "python", "cpu", "device", "threads", "seconds",

@@ -16,7 +16,7 @@ from typing import Any
 from xlx.results import paths
 
 #: Where a result comes from: see `Settings`.
-POLICIES = ("use", "only", "verify", "ignore")
+POLICIES = ("use", "only", "ignore")
 
 
 class SettingsError(ValueError):
@@ -28,8 +28,7 @@ class Settings:
     """The settings and their defaults.
 
     Policies: "use": a result comes from the ledger, else from the cache, else it is computed.
-    "only": from the ledger; a miss is an error. "verify": as "use", and a sample of what came from
-    the ledger is computed again and compared. "ignore": all is computed.
+    "only": from the ledger; a miss is an error. "ignore": all is computed.
     """
 
     device: str | None = None  #: "cpu", "cuda" ...; None: CUDA where there is one
@@ -48,10 +47,9 @@ class Settings:
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise SettingsError(f"policy {self.policy!r} is not one of {', '.join(POLICIES)}")
-        if self.workers is not None and self.workers < 1:
-            raise SettingsError(f"workers is {self.workers}: one at least has to do the work")
-        if self.token_budget is not None and self.token_budget < 1:
-            raise SettingsError(f"token_budget is {self.token_budget}: give a number of tokens")
+        for name in ("workers", "token_budget"):
+            if (number := getattr(self, name)) is not None and number < 1:
+                raise SettingsError(f"{name} is {number}: give 1 or more")
 
 
 # One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
@@ -65,19 +63,19 @@ def current() -> Settings:
     if _current is None:
         _current = Settings(
             dtype=os.environ.get("XLX_DTYPE") or "float32",
-            token_budget=_number("XLX_TOKEN_BUDGET", "tokens"),
-            workers=_number("XLX_WORKERS", "processes"),
+            token_budget=_number("XLX_TOKEN_BUDGET"),
+            workers=_number("XLX_WORKERS"),
             scheduler=os.environ.get("XLX_SCHEDULER") or None,
             policy=os.environ.get("XLX_POLICY") or "use",
         )
     return _current
 
 
-def _number(name: str, of: str) -> int | None:
+def _number(name: str) -> int | None:
     """A whole number from the environment."""
     text = os.environ.get(name) or None
     if text is not None and not text.isdigit():
-        raise SettingsError(f"{name} is {text!r}: give a number of {of}")
+        raise SettingsError(f"{name} is {text!r}: give a number")
     return text and int(text)
 
 

@@ -12,15 +12,11 @@ import contextlib
 import errno
 import glob
 import hashlib
-import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 _SEAL = b"xlx-seal:"
 _DIGITS = 64  # hexadecimal digits of a SHA-256
@@ -38,28 +34,6 @@ class StoreError(OSError):
 
 class Damaged(Exception):
     """Why a file is not trusted; becomes a warning."""
-
-
-def plain_json(value: Any) -> str:
-    """A value as JSON that is written in exactly one way; TypeError for what JSON cannot say."""
-    return json.dumps(_plain(value, "key"), sort_keys=True, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any, where: str) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float) and np.isfinite(value):
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {name: _plain(item, f"{where}[{name!r}]") for name, item in value.items()}
-    raise TypeError(
-        f"{where} is {value!r}, which a stored key cannot hold: "
-        "use text, whole or finite numbers, booleans, None, lists and dictionaries of them"
-    )
 
 
 def free_disk(folder: Path) -> int:
@@ -108,11 +82,8 @@ def check_appended(path: Path) -> None:
     length = len(EMPTY_SEAL)
     with path.open("rb") as file:
         file.seek(-min(length, path.stat().st_size), os.SEEK_END)
-        seal = file.read()
-    if not seal.startswith(_SEAL):
-        raise Damaged("it is torn or was not written by this store")
-    if seal != _SEAL + digest_of(path, but=length).encode():
-        raise Damaged("its bytes do not match its seal (torn or altered)")
+        if file.read() != _SEAL + digest_of(path, but=length).encode():
+            raise Damaged("its bytes do not match its seal (torn or altered)")
 
 
 def digest_of(path: Path, but: int = 0) -> str:
@@ -167,15 +138,12 @@ def write_whole(path: Path, content: bytes | bytearray) -> None:
         with written_whole(path, durable=False) as beside:
             beside.write_bytes(content)
     except OSError as error:
-        size = f"{len(content) / 2**20:.1f} MB"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            reason = f"the disk of {path.parent} is full: free {size} or more"
-        else:
-            reason = f"{size} could not be written to {path.parent} ({error.strerror or error})"
-        raise StoreError(
-            error.errno or errno.EIO,
-            f"{reason}, or set XLX_CACHE to a folder elsewhere; nothing half-written was left",
-        ) from None
+        said = (
+            f"{len(content) / 2**20:.1f} MB could not be written to {path.parent} ("
+            f"{error.strerror or error}): make room, or set XLX_CACHE to a folder elsewhere; "
+            "nothing half-written was left"
+        )
+        raise StoreError(error.errno or errno.EIO, said) from None
 
 
 def sweep(path: Path) -> None:
@@ -220,12 +188,10 @@ def lock(path: Path) -> Iterator[None]:
 
 def alive(pid: int) -> bool:
     """Whether there is a process of this number on this machine."""
-    if os.name != "posix":  # elsewhere signal 0 is not a mere question
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # not ours, but there
-        return True
+    if os.name == "posix":  # elsewhere signal 0 is not a mere question
+        with contextlib.suppress(PermissionError):  # not ours, but there
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return False
     return True

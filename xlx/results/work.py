@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from xlx.results import executors, progress, provenance
-from xlx.results.forecasts import Forecast
 from xlx.results.ledger import Ask, Cache, Entry, Ledger, Value, from_arrow, to_arrow
 from xlx.results.settings import current
 from xlx.results.store import StoreError, StoreWarning
@@ -40,10 +39,6 @@ KINDS: dict[str, "Kind"] = {}
 
 class MissingResultError(LookupError):
     """The policy "only" and a result that the ledger has not; names the command that makes it."""
-
-
-class NotReproducedError(ValueError):
-    """A result of the ledger that comes out otherwise when it is computed again."""
 
 
 def largest_difference(stored: Value, computed: Value) -> float:
@@ -62,7 +57,7 @@ def largest_difference(stored: Value, computed: Value) -> float:
             a, b = a.astype(np.float64), b.astype(np.float64)
             differ = (a != b) & ~(np.isnan(a) & np.isnan(b))
             apart = np.abs(a[differ] - b[differ]).max(initial=0.0)
-            largest = max(largest, np.inf if np.isnan(apart) else float(apart))
+            largest = max(largest, float(np.nan_to_num(apart, nan=np.inf, posinf=np.inf)))
         elif not all(x == y or (x != x and y != y) for x, y in zip(a.flat, b.flat, strict=True)):
             return np.inf
     return largest
@@ -89,10 +84,6 @@ class Kind:
     shipped: bool = True
 
     def __post_init__(self) -> None:
-        known = KINDS.setdefault(self.name, self).compute
-        names = {(f.__module__, f.__qualname__) for f in (known, self.compute)}
-        if len(names) > 1:
-            raise ValueError(f"two kinds of result are called {self.name!r}")
         KINDS[self.name] = self
 
     def ask(self, about: Mapping[str, Any]) -> Ask:
@@ -142,13 +133,13 @@ def results(
         Positions of asks that nothing here can answer, such as of weights that are not shipped:
         what is stored is taken under every policy, None where nothing is.
 
-    Raises MissingResultError under the policy "only" where the ledger lacks a value, and
-    NotReproducedError under "verify" where one came out otherwise.
+    Raises MissingResultError under the policy "only" where the ledger lacks a value.
     """
     asks = [kind.ask(about) for about in abouts]
     first: dict[Ask, int] = {}
     for position, ask in enumerate(asks):
         first.setdefault(ask, position)
+    sampled = _sample(os.environ.get("XLX_AUDIT", ""), os.environ.get("XLX_NOTEBOOK", ""))
     values: dict[Ask, Value] = {}
     again: dict[int, Entry] = {}
     for ask, position in first.items():
@@ -158,25 +149,25 @@ def results(
             continue
         values[ask] = entry.value
         _journal.add(ask, origin, entry)
-        if origin == "ledger" and _is_sampled(ask) and not fixed:
+        if origin == "ledger" and ask.identity in sampled and not fixed:
             again[position] = entry
     missing = [position for ask, position in first.items()
                if ask not in values and position not in uncomputable]  # fmt: skip
     if missing and kind.shipped and current().policy == "only":
         raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
     if missing:
-        forecast = Forecast(what or kind.name, len(missing))
-        with progress.bar(what=what or kind.name, total=len(missing)) as bar:
-            for position, value, made in _computed(kind, calls(missing), alone):
-                values[asks[position]] = _kept(asks[position], value, made)
-                bar.update()
-                forecast.update()
+        computed = _computed(kind, calls(missing), alone)
+        for position, value, made in progress.forecast(computed, what or kind.name, len(missing)):
+            values[asks[position]] = _kept(asks[position], value, made)
         if absent := [asks[i].text for i in missing if asks[i] not in values]:
             raise RuntimeError(f"{kind.name}: no call answered the ask {absent[0]}")
     if again:
         for position, value, _ in _computed(kind, calls(list(again)), alone):
-            if position in again:
-                _compare(kind, again[position], value)
+            if (entry := again.get(position)) is not None:
+                # As it would be stored: half precision and the like are part of the value.
+                computed = from_arrow(to_arrow([replace(entry, value=value)]), 0).value
+                apart = kind.difference(entry.value, computed)
+                _journal.write(entry, apart=apart, tolerance=kind.tolerance)
     return [values.get(ask) for ask in asks]
 
 
@@ -208,12 +199,10 @@ def _look_up(ask: Ask, shipped: bool, fixed: bool = False) -> tuple[Entry | None
 
 def _missing_message(ask: Ask, n: int) -> str:
     notebook = os.environ.get("XLX_NOTEBOOK", "")
-    more = f" (and {n - 1} more)" if n > 1 else ""
-    make = f"make figures ONLY={notebook}" if notebook else "make figures"
     return (
-        f"{notebook or 'this call'} asks for a result of the kind {ask.kind!r} that "
-        f"{current().ledger} lacks{more}: {ask.text}; `{make}` computes it, and then "
-        "`make results` puts it there"
+        f"{notebook or 'this call'} asks for {n} results of the kind {ask.kind!r} that "
+        f"{current().ledger} lacks: {ask.text} ...; `make figures ONLY={notebook}` computes them, "
+        "and then `make results` puts them there"
     )
 
 
@@ -224,8 +213,7 @@ def _computed(
     kind: Kind, calls: Iterable[Call], alone: bool
 ) -> Iterator[tuple[int, Value, dict[str, Any]]]:
     """Position, value and provenance of everything that the calls answer, as it comes."""
-    code = kind.code
-    answers = executors.run(kind.compute, calls, alone, kind.side_by_side)
+    code, answers = kind.code, executors.run(kind.compute, calls, alone, kind.side_by_side)
     for positions, place, value, made in answers:
         yield positions[place], value, {**made, "code": code}
 
@@ -247,28 +235,9 @@ def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
 
 @lru_cache(maxsize=1)
 def _sample(path: str, notebook: str) -> frozenset[str]:
-    lines = map(str.split, Path(path).read_text(encoding="utf-8").splitlines())
+    """Of the entries that the audit wants computed again (`notebooks.run.audit`) those here."""
+    lines = map(str.split, Path(path).read_text(encoding="utf-8").splitlines()) if path else ()
     return frozenset(identity for identity, *where in lines if not where or notebook in where)
-
-
-def _is_sampled(ask: Ask) -> bool:
-    """Whether the audit wants this entry computed again here (`notebooks.run.audit`)."""
-    path = os.environ.get("XLX_AUDIT")
-    return bool(path) and ask.identity in _sample(path, os.environ.get("XLX_NOTEBOOK", ""))
-
-
-def _compare(kind: Kind, entry: Entry, value: Value) -> None:
-    # As it would be stored: half precision and the like are part of the value.
-    computed = from_arrow(to_arrow([replace(entry, value=value)]), 0).value
-    apart = kind.difference(entry.value, computed)
-    _journal.write(entry, apart=apart, tolerance=kind.tolerance)
-    if not apart <= kind.tolerance and current().policy == "verify":
-        raise NotReproducedError(
-            f"a result of the kind {kind.name!r} differs by {apart:.3g} when it is computed again, "
-            f"and {kind.tolerance:.3g} is allowed: {entry.text} (stored at commit "
-            f"{entry.made.get('commit')} on {entry.made.get('cpu')}); if the method has changed, "
-            "raise its version"
-        )
 
 
 # --- what a notebook asked for --------------------------------------------------------------------
@@ -280,7 +249,6 @@ class _Journal:
 
     origins: dict[str, str] = field(default_factory=dict)
     makers: Counter[str] = field(default_factory=Counter)
-    other_code: set[str] = field(default_factory=set)
 
     def add(self, ask: Ask, origin: str, entry: Entry | None) -> None:
         # what was computed here stays so when it is asked for again
@@ -290,8 +258,6 @@ class _Journal:
         self.origins[ask.identity] = origin
         if origin == "ledger":
             self.makers[f"{made['cpu']}, torch {made['torch']}, {made['date']}"] += 1
-        if origin == "cache" and made["code"] != kind.code:
-            self.other_code.add(ask.identity)
         self.write(ask, **{"from": origin, "seconds": float(made.get("seconds") or 0)})
 
     def write(self, about: Ask | Entry, **more: object) -> None:
@@ -309,15 +275,13 @@ _journal = _Journal()
 
 def report() -> None:
     """Print where the results of this process came from, in one line."""
-    counts = Counter(_journal.origins.values())
-    shipped = f"{counts['ledger']} from the ledger"
-    for maker, _ in _journal.makers.most_common(1):
-        more = f" and {len(_journal.makers) - 1} more" if len(_journal.makers) > 1 else ""
-        shipped += f" ({maker}{more})"
-    parts = [shipped]
+    counts, makers = Counter(_journal.origins.values()), _journal.makers
+    parts = [f"{counts['ledger']} from the ledger"]
+    if makers:
+        more = f" and {len(makers) - 1} more" if len(makers) > 1 else ""
+        parts[0] += f" ({makers.most_common(1)[0][0]}{more})"
     if counts["cache"]:
-        other = f" ({len(_journal.other_code)} by other code)" if _journal.other_code else ""
-        parts.append(f"{counts['cache']} from the cache{other}")
+        parts.append(f"{counts['cache']} from the cache")
     parts.append(f"{counts['computed'] + counts['unsaved']} computed here")
     if counts["unsaved"]:
         parts.append(f"{counts['unsaved']} of them not stored")

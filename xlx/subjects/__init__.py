@@ -13,13 +13,6 @@ from xlx.subjects.loading import Encoder, list_models, load
 from xlx.subjects.states import embed, embed_corpus
 
 __all__ = [
-    "Encoder",
-    "Job",
-    "Recipe",
-    "checkpoints",
-    "embed",
-    "embed_corpus",
-    "finetune_all",
-    "list_models",
-    "load",
-]
+    "Encoder", "Job", "Recipe", "checkpoints", "embed", "embed_corpus", "finetune_all",
+    "list_models", "load",
+]  # fmt: skip

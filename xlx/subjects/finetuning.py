@@ -19,8 +19,7 @@ long.
 
 A run stays on one device on purpose: it is then repeated to the bit, and resumed so. Several GPUs
 and gradient accumulation are what `transformers.Trainer` is for: `xlx.report.callbacks.Recorder`
-keeps what its checkpoints predict, as a `Run`, and `xlx.report.callbacks.RecipeLoss` is the loss of
-a recipe.
+keeps what its checkpoints predict, as a `Run`.
 
     job = Job("mini-xlmr", train, {"de": translated}, Recipe(epochs=10))
     run = finetune(job)
@@ -111,24 +110,13 @@ def tuned(job: Job) -> Tuned:
     return model
 
 
+def _state(job: Job) -> Ask:
+    return Ask("finetuning-states", {"run": run_about(job), **_made_with()})
+
+
 def state_left(job: Job) -> Path:
     """Where a run that is under way on this machine leaves how far it is."""
-    key = {"run": run_about(job), **_made_with()}
-    return Cache(current().cache).path(Ask("finetuning-states", key), ".pt")
-
-
-def embedding_sd(name: str) -> float:
-    """Standard deviation of a model's word embeddings, to which noise is added."""
-    value = work.result(SPREAD, {"model": identity.fingerprint(name)}, name)
-    return float(value["sd"][0])
-
-
-def _spread(name: str) -> dict[str, np.ndarray]:
-    weights = loading.load(name, dtype="float32").model.get_input_embeddings().weight
-    return {"sd": np.array([weights.std().item()])}
-
-
-SPREAD = work.Kind("embedding_sd", _spread, version=1)
+    return Cache(current().cache).path(_state(job), ".pt")
 
 
 def _as_run(job: Job, value: Mapping[str, np.ndarray]) -> Run:
@@ -158,27 +146,26 @@ def _run(job: Job, weights: bool = False) -> dict[str, np.ndarray]:
     evaluations, one behind the other: ``predicted`` and ``logits`` as `Run` has them, ``score``
     ``(n_checkpoints, n_sets)``, see `score`.
     """
-    cache, state = Cache(current().cache), state_left(job)
-    key = {"run": run_about(job), **_made_with()}
+    state = state_left(job)
     with quickly(job.recipe):
-        value, model = trained_run(job, key, state)
+        value, model = trained_run(job, _state(job).about, state)
     if weights:
         arrays = {name: tensor.cpu().numpy() for name, tensor in model.trained().items()}
-        cache.put(_weights(job), arrays)
-    for left in (state, state.with_name(f"{state.name}.damaged")):
-        store.remove(left)
+        Cache(current().cache).put(_weights(job), arrays)
+    store.remove(state)
     store.sweep(state)
     return value
 
 
 def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     """By how much the scores of two runs differ: mean over sets, the largest of a checkpoint."""
-    for name in ("steps", "n_cut"):
-        if not np.array_equal(stored[name], computed[name]):
-            return np.inf
-    if stored["predicted"].shape != computed["predicted"].shape:
-        return np.inf
-    if not np.array_equal(np.isnan(stored["score"]), np.isnan(computed["score"])):
+    same = [
+        np.array_equal(stored["steps"], computed["steps"]),
+        np.array_equal(stored["n_cut"], computed["n_cut"]),
+        stored["predicted"].shape == computed["predicted"].shape,
+        np.array_equal(np.isnan(stored["score"]), np.isnan(computed["score"])),
+    ]
+    if not all(same):
         return np.inf
     return float(np.nanmean(np.abs(stored["score"] - computed["score"]), axis=1).max())
 
@@ -227,10 +214,9 @@ def places_of_labels(
     names = [str(config.id2label[number]) for number in range(config.num_labels)]
     nameless = all(map(_NAMELESS.fullmatch, names))
     if given is not None:
-        known = {*names, *map(str, range(len(names)))}
-        if unknown := [label for label in map(str, given) if label not in known]:
-            raise ClassesError(f"the model has no label {unknown[0]}: it has {', '.join(names)}")
         said = {str(label): one for label, one in given.items()}
+        if unknown := [*set(said) - {*names, *map(str, range(len(names)))}]:
+            raise ClassesError(f"the model has no label {unknown[0]}: it has {', '.join(names)}")
         found = [said.get(name, said.get(str(number))) for number, name in enumerate(names)]
     elif nameless and in_order and len(names) == len(classes):
         found = list(classes)
@@ -302,10 +288,6 @@ class Headed:
 
 def in_training(model: torch.nn.Module, tokenizer: Any, recipe: Recipe) -> Tuned:
     """A classifier that somebody else trains, as it is now, to be asked on its device."""
-    parameter = next(model.parameters())
-    encoder = loading.Encoder(
-        model.base_model, tokenizer, "the model in training", "", "encoder", parameter.device,
-        parameter.dtype,
-    )  # fmt: skip
+    encoder = loading.bare("the model in training", model, tokenizer)
     limit = encoder.limit(recipe.max_length, pair=True)
-    return Tuned(model, tokenizer, limit, recipe, parameter.device)
+    return Tuned(model, tokenizer, limit, recipe, encoder.device)

@@ -6,16 +6,16 @@ No code that comes with a model is ever run, and no pickle read that holds more 
 import contextlib
 import importlib.util
 import inspect
-import json
 import math
 import pickle
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
+from safetensors import SafetensorError, safe_open
 
 from xlx.results import checks
 from xlx.subjects.identity import PICKLED_WEIGHTS, read_json
@@ -44,11 +44,9 @@ def load_model(
 
     config = load_config(label, folder)
     config.use_cache = False  # keys and values are for generating; they would only take memory
-    options = {}
-    if device_map is not None:
-        if importlib.util.find_spec("accelerate") is None:
-            raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
-        options["device_map"] = device_map
+    options = {} if device_map is None else {"device_map": device_map}
+    if options and importlib.util.find_spec("accelerate") is None:
+        raise ValueError("device_map needs the package accelerate: `pip install accelerate`")
     with contextlib.suppress(KeyError):
         model_class = MODEL_MAPPING[type(config)]
         if "add_pooling_layer" in inspect.signature(model_class.__init__).parameters:
@@ -75,23 +73,6 @@ def load_model(
     return config, model
 
 
-def laid_out(config: Any) -> tuple[torch.nn.Module, torch.nn.Module]:
-    """A language model with its head, and what is loaded of it, both without storage."""
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
-
-    kind = {
-        "encoder": AutoModelForMaskedLM, "decoder": AutoModelForCausalLM,
-        "encoder-decoder": AutoModelForSeq2SeqLM,
-    }[kind_of(config)]  # fmt: skip
-    try:
-        with torch.device("meta"):
-            model = kind.from_config(config)
-    except ValueError:
-        name = type(config).__name__
-        raise ValueError(f"{name} is not of a language model of transformers: give one") from None
-    return model, model.get_encoder() if config.is_encoder_decoder else model.base_model
-
-
 def load_config(label: str, folder: Path) -> Any:
     """The configuration, where neither it nor the tokenizer needs Python code of its own."""
     from transformers import AutoConfig
@@ -100,14 +81,9 @@ def load_config(label: str, folder: Path) -> Any:
     content, words = read_json(folder / "config.json"), folder / "tokenizer_config.json"
     remote = read_json(words).get("auto_map") if words.exists() else None
     remote = remote.get("AutoTokenizer") if isinstance(remote, dict) else remote
-    architecture, part = content.get("model_type"), "its tokenizer" if remote else None
+    part, architecture = "its tokenizer" if remote else None, content.get("model_type")
     # Code that comes along with an architecture of transformers is not used.
-    if architecture not in CONFIG_MAPPING:
-        if "auto_map" not in content:
-            raise ValueError(
-                f"{label!r} has the architecture {architecture!r} (config.json), which the "
-                "installed transformers does not know"
-            )
+    if architecture not in CONFIG_MAPPING and "auto_map" in content:
         part = f"the architecture {architecture!r}"
     if part:
         raise ValueError(
@@ -130,9 +106,8 @@ def check_missing(label: str, keys: Iterable[str]) -> None:
     """Refuse a model without weights that its config asks for (a pooler's apart)."""
     if missing := sorted(key for key in keys if "pooler." not in key):
         raise ValueError(
-            f"{label!r} lacks {len(missing)} of the weights its config.json asks for "
-            f"({', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}): "
-            "they would be random; check that config and weights belong together"
+            f"{label!r} lacks {len(missing)} of the weights its config.json asks for ({missing[0]} "
+            "...), which would be random: check that config and weights belong together"
         )
 
 
@@ -154,13 +129,10 @@ def check_layers(label: str, model: Any, unexpected: Iterable[str]) -> None:
 
 def own_pooling(folder: Path) -> str | None:
     """The pooling that a folder of sentence-transformers names (``1_Pooling/config.json``)."""
-    for root in (folder, folder.parent):
-        for file in sorted(root.glob("*_Pooling/config.json")):
-            for key, value in read_json(file).items():
-                if key.startswith("pooling_mode_") and value is True:
-                    name = key.removeprefix("pooling_mode_")
-                    return _OF_SENTENCE_TRANSFORMERS.get(name, name)
-    return None
+    files = [x for root in (folder, folder.parent) for x in root.glob("*_Pooling/config.json")]
+    said = read_json(files[0]) if files else {}
+    modes = [key.removeprefix("pooling_mode_") for key, value in said.items() if value is True]
+    return _OF_SENTENCE_TRANSFORMERS.get(modes[0], modes[0]) if modes else None
 
 
 def kind_of(config: Any) -> str:
@@ -188,24 +160,19 @@ def load_errors(label: str, folder: Path, part: str = "") -> Iterator[None]:
             "which could run code when read: get the model as safetensors"
         ) from None
     except Exception as error:
-        told = next(
-            (line for line in str(error).splitlines() if line.strip()), type(error).__name__
-        )
+        told = str(error).strip().partition("\n")[0] or type(error).__name__
         if isinstance(error, ImportError):
-            problem = f"{name} needs a package that is not installed: {told}"
+            problem = f"needs a package that is not installed: {told}"
         elif "ignore_mismatched_sizes" in str(error):  # the report that it points at is kept quiet
-            problem = (
-                f"{name} has weights of other sizes than its config.json asks for: take the "
-                "config.json that came with the weights"
-            )
+            problem = "has weights of other sizes than its config.json asks for: take its own"
         elif "tiktoken" in str(error):  # what transformers says where it cannot read sentencepiece
-            problem = f"{name} needs the package protobuf to be read: `pip install protobuf`"
+            problem = "needs the package protobuf to be read: `pip install protobuf`"
         else:  # safetensors and tokenizers raise bare exceptions of their own for torn files
             problem = (
-                f"{name} cannot be loaded from {folder} ({told}): if a file is torn or of another "
-                "format, fetch the model again"
+                f"cannot be loaded from {folder} ({told}): if a file is torn or of another format, "
+                "fetch the model again"
             )
-        raise ValueError(problem) from error
+        raise ValueError(f"{name} {problem}") from error
 
 
 @contextlib.contextmanager
@@ -225,43 +192,33 @@ def quiet() -> Iterator[None]:
 
 
 #: What safetensors call the floating-point types that are read in the precision asked for.
-_FLOATS = {"F64", "F32", "F16", "BF16"}
-#: Rows of `weights_on_paper`.
-_PARTS = ["embeddings", "one layer", "all layers", "the rest", "head", "states"]
+FLOATS = ("F64", "F32", "F16", "BF16")
 
 
 def weight_bytes(files: Iterable[Path], itemsize: int) -> int:
     """Bytes of a model's weights in memory, without its language-modelling head.
 
     From the headers of safetensors: what is floating-point counts ``itemsize`` bytes a number,
-    anything else (quantised weights) what it has on disk. Of pickled weights the files' sizes.
+    anything else (quantised weights) what it has on disk. Of pickled weights, and of files whose
+    header cannot be read, which whoever loads them will tell, the files' sizes.
     """
     total = 0
     for path in files:
         if path.suffix == ".safetensors":
-            total += _safe_bytes(path, itemsize)
+            try:
+                with safe_open(path, "pt") as file:
+                    names = [name for name in file.keys() if not name.startswith("lm_head.")]  # noqa: SIM118
+                    tensors = [file.get_slice(name) for name in names]
+            except SafetensorError:
+                total += path.stat().st_size
+                continue
+            for tensor in tensors:
+                dtype = tensor.get_dtype()
+                on_disk = int((re.search(r"\d+", dtype) or "8")[0]) // 8  # "BOOL" is a byte
+                total += math.prod(tensor.get_shape()) * (itemsize if dtype in FLOATS else on_disk)
         elif PICKLED_WEIGHTS.fullmatch(path.name) and path.suffix == ".bin":
             total += path.stat().st_size
     return total
-
-
-def _safe_bytes(path: Path, itemsize: int) -> int:
-    """Of one file; its size where the header cannot be read, which whoever loads it will tell."""
-    with path.open("rb") as file:
-        try:
-            size = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(min(size, 2**28)))
-            tensors = [
-                (tensor["dtype"], tensor["shape"], tensor["data_offsets"])
-                for name, tensor in header.items()
-                if name != "__metadata__" and not name.startswith("lm_head.")
-            ]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return path.stat().st_size
-    return sum(
-        itemsize * torch.Size(shape).numel() if dtype in _FLOATS else end - start
-        for dtype, shape, (start, end) in tensors
-    )
 
 
 def free_bytes(device: torch.device) -> int | None:
@@ -308,36 +265,43 @@ def weights_on_paper(config: Any, *, n_tokens: int) -> pd.DataFrame:
     (or float16), and in ``8bit`` and ``4bit``: the matrices of layers packed as bitsandbytes does,
     all else in 16 bits. ValueError for a config that is not of a language model.
     """
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+
     checks.whole(n_tokens, "n_tokens")
-    model, inner = laid_out(config)
+    whole = {
+        "encoder": AutoModelForMaskedLM, "decoder": AutoModelForCausalLM,
+        "encoder-decoder": AutoModelForSeq2SeqLM,
+    }[kind_of(config)]  # fmt: skip
+    try:
+        with torch.device("meta"):
+            model = whole.from_config(config)
+    except ValueError:
+        name = type(config).__name__
+        raise ValueError(f"{name} is not of a language model of transformers: give one") from None
+    inner = model.get_encoder() if config.is_encoder_decoder else model.base_model
     words = inner.get_input_embeddings().weight
-    rows = []
+    rows, own = [], set()  # part, numbers, rows of what is packed
     for name, module in inner.named_modules():
         for parameter in module.parameters(recurse=False):
+            own.add(parameter)
             layer = re.search(r"\.(\d+)(\.|$)", f".{name}")
             part = "embeddings" if parameter is words else layer[1] if layer else "the rest"
             packed = layer and parameter.ndim == 2 and type(module).__name__ in ("Linear", "Conv1D")
-            rows.append((part, *_gigabytes(parameter.shape, bool(packed))))
-    own = {id(parameter) for parameter in inner.parameters()}
-    head = [] if config.is_encoder_decoder else [x for x in model.parameters() if id(x) not in own]
-    rows += [("head", *_gigabytes(parameter.shape)) for parameter in head]
+            rows.append((part, parameter.numel(), len(parameter) if packed else 0))
+    if not config.is_encoder_decoder:
+        rows += [("head", x.numel(), 0) for x in model.parameters() if x not in own]
     n_layers = len({part for part, *_ in rows if part.isdigit()})
-    states = (n_layers + 1, n_tokens, config.get_text_config().hidden_size)
-    rows.append(("states", *_gigabytes(states)))
-    columns = ["part", "parameters", "float32", "bfloat16", "8bit", "4bit"]
-    table = pd.DataFrame(rows, columns=columns).groupby("part").sum()
+    rows.append(("states", (n_layers + 1) * n_tokens * config.get_text_config().hidden_size, 0))
+    table = pd.DataFrame(rows, columns=["part", "parameters", "packed"])
+    n, packed = table["parameters"], table["packed"]
+    table["float32"], table["bfloat16"] = 4e-9 * n, 2e-9 * n
+    # Beside packed numbers lie their scales: a float32 a row (8 bits), or every 64 numbers (4).
+    table["8bit"] = table["bfloat16"].where(packed == 0, (n + 4 * packed) / 1e9)
+    table["4bit"] = table["bfloat16"].where(packed == 0, (n / 2 + 4 * n / 64) / 1e9)
+    table = table.drop(columns="packed").groupby("part").sum()
     layers = table[table.index.str.isdigit()]
     table.loc["one layer"], table.loc["all layers"] = layers.max(), layers.sum()
-    table = table.reindex(_PARTS, fill_value=0.0)
+    parts = ["embeddings", "one layer", "all layers", "the rest", "head", "states"]
+    table = table.reindex(parts, fill_value=0.0)
     table.loc["needed"] = table.drop(index=["one layer", "head"]).sum()
     return table.astype({"parameters": int})
-
-
-def _gigabytes(shape: Sequence[int], packed: bool = False) -> tuple[float, ...]:
-    """Numbers of a tensor, and its GB in float32, in 16 bits, and in 8 and 4.
-
-    Beside packed numbers lie their scales: a float32 a row (8 bits), or every 64 numbers (4 bits).
-    """
-    n = math.prod(shape)
-    small = (n + 4 * shape[0], n / 2 + 4 * n / 64) if packed else (2 * n, 2 * n)
-    return (n, *(size / 1e9 for size in (4 * n, 2 * n, *small)))

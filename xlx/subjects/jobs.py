@@ -2,8 +2,8 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any
 
@@ -62,28 +62,18 @@ class Recipe:
     length_pool: int = 1
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("algorithm", ALGORITHMS), ("dtype", OF_TRAINING), ("schedule", SCHEDULES)
-        ):  # fmt: skip
-            if (value := getattr(self, name)) not in known:
-                raise FinetuningError(f"{name} {value!r} is not one of {', '.join(known)}")
-        for name in (
-            "epochs", "batch_size", "every", "stride", "longest_answer", "max_length",
-            "length_pool",
-        ):  # fmt: skip
-            if name != "max_length" or self.max_length is not None:
-                checks.whole(getattr(self, name), name, FinetuningError)
-        for name in ("learning_rate", "clip"):
-            self._number(name, "above 0", lambda value: value > 0)
-        for name in ("warmup", *(["dropout"] if self.dropout is not None else [])):
-            self._number(name, "0 or more, below 1", lambda value: 0 <= value < 1)
-        for name in ("weight_decay", "noise", "consistency"):
-            self._number(name, "0 or more", lambda value: value >= 0)
-
-    def _number(self, name: str, due: str, fits: Callable[[float], bool]) -> None:
-        value = getattr(self, name)
-        if not (isinstance(value, Real) and math.isfinite(value) and fits(value)):
-            raise FinetuningError(f"{name} is {value!r}: it must be a number, {due}")
+        for name, known in _CHOICES.items():
+            checks.one_of(getattr(self, name), known, name, FinetuningError)
+        for name in _WHOLE:
+            checks.whole(getattr(self, name), name, FinetuningError)
+        if self.max_length is not None:
+            checks.whole(self.max_length, "max_length", FinetuningError)
+        for name, (due, fits) in _NUMBERS.items():
+            value = getattr(self, name)
+            if name == "dropout" and value is None:
+                continue
+            if not (isinstance(value, Real) and math.isfinite(value) and fits(value)):
+                raise FinetuningError(f"{name} is {value!r}: it must be a number, {due}")
 
     def n_steps(self, n: int) -> int:
         """Steps of a run on n examples; the last batch of an epoch may be smaller."""
@@ -97,14 +87,23 @@ class Recipe:
     @property
     def about(self) -> dict[str, Any]:
         """The fields by name; the later ones only where they are not at their defaults."""
-        fields = asdict(self)
-        for name, default in (
-            ("dropout", None), ("shared_dropout", True), ("trained_embeddings", True),
-            ("length_pool", 1),
-        ):  # fmt: skip
-            if fields[name] == default:  # so earlier results are found by the names they have
-                del fields[name]
-        return fields
+        # So earlier results are found by the names that they have.
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in _LATER or getattr(self, field.name) != field.default
+        }
+
+
+_CHOICES = {"algorithm": ALGORITHMS, "dtype": OF_TRAINING, "schedule": SCHEDULES}
+_WHOLE = ("epochs", "batch_size", "every", "stride", "longest_answer", "length_pool")
+_NUMBERS = {
+    **dict.fromkeys(("learning_rate", "clip"), ("above 0", lambda x: x > 0)),
+    **dict.fromkeys(("warmup", "dropout"), ("0 or more, below 1", lambda x: 0 <= x < 1)),
+    **dict.fromkeys(("weight_decay", "noise", "consistency"), ("0 or more", lambda x: x >= 0)),
+}
+#: Fields that came later: named where they are not at their defaults.
+_LATER = ("dropout", "shared_dropout", "trained_embeddings", "length_pool")
 
 
 @dataclass(frozen=True)
@@ -134,9 +133,7 @@ class Sparing:
 
     def wants_inside(self, error: float) -> bool:
         """Whether the sets of ``inside`` are predicted where ``decides`` has this error."""
-        return any(
-            window(np.array([error]), level, tolerance).any() for level, tolerance in self.windows
-        )
+        return any(window(np.array([error]), *level).any() for level in self.windows)
 
 
 @dataclass(frozen=True)
@@ -162,38 +159,32 @@ class Job:
 
     def check(self) -> None:
         """Raise FinetuningError where there is nothing to learn or to predict."""
-        if problem := self._problem():
+        train, sets, spared = self.train, self.evaluations, self.sparing
+        reading = isinstance(train, Questions)
+        problem = None
+        if reading and not len(train):
+            problem = f"{train.name}: there is no question to learn from"
+        elif not reading and len(np.unique(train.labels)) < 2:
+            problem = f"{train.name}: all {len(train)} examples are of one class, so there is "
+            problem += "nothing to learn; two or more are needed"
+        elif not sets:
+            problem = "there is no set to predict"
+        elif "train" in sets:
+            problem = '"train" names the training set: call the set to predict something else'
+        elif spared and reading:
+            problem = "of questions all are asked at all checkpoints"
+        elif spared and (unknown := sorted({spared.decides, *spared.inside} - set(sets))):
+            problem = f"sparing names {unknown[0]}, and the sets to predict are {', '.join(sets)}"
+        for name, asked in sets.items() if problem is None else ():
+            if not len(asked):
+                problem = f"the set {name} to predict is empty"
+            elif reading != isinstance(asked, Questions) or (
+                not reading and (asked.second is None) != (train.second is None)
+            ):
+                problem = f"{name} and the training set are not both of questions, pairs or "
+                problem += "sentences"
+        if problem:
             raise FinetuningError(f"{self.name}: {problem}")
-
-    def _problem(self) -> str | None:
-        reading = isinstance(self.train, Questions)
-        if reading and not len(self.train):
-            return f"{self.train.name}: there is no question to learn from"
-        if not reading and len(np.unique(self.train.labels)) < 2:
-            return (
-                f"{self.train.name}: all {len(self.train)} examples are of one class, so there is "
-                "nothing to learn; two or more are needed"
-            )
-        if not self.evaluations:
-            return "there is no set to predict"
-        if "train" in self.evaluations:
-            return '"train" names the training set itself: call the set to predict something else'
-        if self.sparing is not None:
-            if reading:
-                return "of questions all are asked at all checkpoints"
-            named = {self.sparing.decides, *self.sparing.inside}
-            if unknown := sorted(named - set(self.evaluations)):
-                sets = ", ".join(self.evaluations)
-                return f"sparing names {unknown[0]}, and the sets to predict are {sets}"
-        for name, examples in self.evaluations.items():
-            if not len(examples):
-                return f"the set {name} to predict is empty"
-            alike = f"{name} and the training set are not both of "
-            if reading != isinstance(examples, Questions):
-                return alike + "questions or both of examples with classes"
-            if not reading and (examples.second is None) != (self.train.second is None):
-                return alike + "pairs or both of sentences"
-        return None
 
 
 def learning(job: Job) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -23,18 +23,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from xlx.results import checks, paths
 from xlx.results.settings import current
 from xlx.results.store import written_whole
-from xlx.subjects import folders
-from xlx.subjects.identity import (
-    WORDS,
-    Loaded,
-    Name,
-    content_of,
-    find,
-    local_series,
-    model_files,
-    public_models,
-    twin_parts,
-)
+from xlx.subjects import folders, identity
+from xlx.subjects.identity import Identity, Name, content_of, model_files
 
 #: What a precision is called → the type of the weights.
 DTYPES = {
@@ -82,11 +72,7 @@ def supported() -> bool:
 
 class _ByFloat32(TorchDispatchMode):
     def __torch_dispatch__(
-        self,
-        function: Any,
-        types: Any,
-        arguments: tuple = (),
-        options: Mapping[str, Any] | None = None,
+        self, function: Any, types: Any, arguments: tuple = (), options: Any = None
     ) -> Any:
         options = options or {}
         if function not in _PRODUCTS or arguments[0].dtype != torch.bfloat16:
@@ -104,7 +90,7 @@ def untrained_folder(name: Name, seed: int) -> Path:
     from transformers import AutoModel
 
     checks.whole(seed, "seed", least=0)
-    label, folder, _ = find(name)
+    label, folder, _ = identity.find(name)
     files = model_files(label, folder)
     made = current().cache / "untrained" / f"{content_of(label, folder)[:16]}-{seed}"
     if made.exists():
@@ -119,7 +105,7 @@ def untrained_folder(name: Name, seed: int) -> Path:
         with folders.quiet():
             model.save_pretrained(beside)
         for file in files:
-            if WORDS.fullmatch(file.name):
+            if identity.WORDS.fullmatch(file.name):
                 shutil.copy(file, beside)
     return made
 
@@ -129,7 +115,7 @@ _DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
 
 
 @dataclass(frozen=True)
-class Encoder(Loaded):
+class Encoder(Identity):
     """A loaded model in evaluation mode, with its tokenizer.
 
     It is taken wherever a model's name is, by all that reads its states. One that `load` cannot
@@ -139,12 +125,9 @@ class Encoder(Loaded):
 
     model: torch.nn.Module  # without a language-modelling head; of mT5 and the like the encoder
     tokenizer: Any
-    name: str  # what it was loaded by, with the step: "mini-xlmr@step-000100"
-    fingerprint: str  # SHA-256 over weights, configuration and tokenizer files
     kind: str  # "encoder", "decoder" or "encoder-decoder"
     device: torch.device
     dtype: torch.dtype  # of weights and arithmetic
-    step: int | None = None  # of training, of a checkpoint of a series
     own_pooling: str | None = None  # "mean", "cls" ...: of a folder of sentence-transformers
     tf32: bool = False  # whether products of float32 go by TF32, see `xlx.subjects.loading`
 
@@ -280,20 +263,23 @@ def load(
             raise ValueError(f"{name.name!r} is loaded already: options are for names")
         return name
     dtype = dtype or current().dtype
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+    checks.one_of(dtype, DTYPES, "dtype")
     if quantization is not None:
         checks.one_of(quantization, folders.QUANTIZATIONS, "quantization")
     if device is not None and device_map is not None:
         raise ValueError("device and device_map are both given: a model goes to one, or is spread")
     torch_device = device_of(device)
     label, folder, step = _found(name, step, revision)
-    files = model_files(label, folder)
     if device_map is None and quantization is None:
-        folders.check_fits(label, files, DTYPES[dtype], torch_device)
+        folders.check_fits(label, model_files(label, folder), DTYPES[dtype], torch_device)
     config, model = folders.load_model(label, folder, DTYPES[dtype], device_map, quantization)
-    if device_map is not None or _is_placed(model):
-        torch_device = _device_of_input(model)
+    places = getattr(model, "hf_device_map", None)
+    if device_map is not None or places or getattr(model, "hf_quantizer", None):
+        # Where it takes its input; what is kept in memory or on disk comes to the first device.
+        torch_device = model.get_input_embeddings().weight.device
+        if torch_device.type == "meta":
+            on_devices = (x for x in (places or {}).values() if x not in ("cpu", "disk"))
+            torch_device = torch.device(next(on_devices, "cpu"))
     else:
         model.to(torch_device)
     kind = folders.kind_of(config)
@@ -305,7 +291,7 @@ def load(
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
     return Encoder(
-        model, words, label, content, kind, torch_device, DTYPES[dtype], step,
+        label, step, content, model, words, kind, torch_device, DTYPES[dtype],
         folders.own_pooling(folder), dtype == "tf32",
     )  # fmt: skip
 
@@ -313,40 +299,24 @@ def load(
 def _found(
     name: Name, step: int | None = None, revision: str | None = None
 ) -> tuple[str, Path, int | None]:
-    """`find`, after an untrained twin has been made where there is none yet."""
-    if twin := twin_parts(name):
+    """`find`, after an untrained twin has been made where there is none yet; a whole folder."""
+    if twin := identity.twin_parts(name):
         untrained_folder(*twin)
-    return find(name, step, revision)
-
-
-def _is_placed(model: Any) -> bool:
-    """Whether a model is where it belongs: spread by accelerate, or with quantised weights."""
-    return any(getattr(model, name, None) is not None for name in ("hf_device_map", "hf_quantizer"))
-
-
-def _device_of_input(model: Any) -> torch.device:
-    """Where a model that is spread takes its input, and gives its states back."""
-    device = model.get_input_embeddings().weight.device
-    if device.type != "meta":  # what is kept in memory or on disk comes to the first device
-        return device
-    places = getattr(model, "hf_device_map", {}).values()
-    return torch.device(next((place for place in places if place not in ("cpu", "disk")), "cpu"))
+    label, folder, step = identity.find(name, step, revision)
+    model_files(label, folder)
+    return label, folder, step
 
 
 def tokenizer(name: Name) -> Any:
     """The tokenizer of a model alone. Raises as `load`."""
     if isinstance(name, Encoder):
         return name.tokenizer
-    label, folder, _ = _found(name)
-    model_files(label, folder)
-    return folders.load_tokenizer(label, folder)
+    return folders.load_tokenizer(*_found(name)[:2])
 
 
 def configuration(name: Name) -> Any:
     """The configuration of a model alone. Raises as `load`."""
-    label, folder, _ = _found(name)
-    model_files(label, folder)
-    return folders.load_config(label, folder)
+    return folders.load_config(*_found(name)[:2])
 
 
 def device_of(device: str | torch.device | None) -> torch.device:
@@ -378,32 +348,20 @@ def task_model(
     Raises as `load`; also for a model that is no encoder, a ``max_length`` that does not fit, a
     ``dropout`` where the config has none.
     """
-    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
-
-    label, folder, step = _found(name)
-    content = content_of(label, folder)
+    label, folder, _ = _found(name)
     config, options = folders.load_config(label, folder), {}
     if (kind := folders.kind_of(config)) != "encoder":
         raise ValueError(f"{label!r} is a model of the kind {kind}: only encoders are fine-tuned")
     if dropout is not None:
-        rates = [key for key in config.to_dict() if _DROPOUT.search(key)]
-        if not rates:
+        options = {key: dropout for key in config.to_dict() if _DROPOUT.search(key)}
+        if not options:
             raise ValueError(f"the config of {label!r} has no dropout that could be {dropout}")
-        options = dict.fromkeys(rates, dropout)
-    model_class = AutoModelForQuestionAnswering
     if n_classes is not None:
-        model_class, options = (
-            AutoModelForSequenceClassification,
-            options | {"num_labels": n_classes},
-        )
-    model, missing = _with_head(model_class, label, folder, options)
+        options["num_labels"] = n_classes
+    model, missing, words = _with_head(label, folder, n_classes is None, options)
     sd = 0.02 * (768 / config.get_text_config().hidden_size) ** 0.5
     _draw(model, missing, sd, torch.Generator().manual_seed(seed))
-    words = folders.load_tokenizer(label, folder)
-    encoder = Encoder(
-        model.base_model, words, label, content, kind, torch.device("cpu"), torch.float32, step
-    )
-    return model, words, encoder.limit(max_length, pair=True)
+    return model, words, bare(label, model, words).limit(max_length, pair=True)
 
 
 def headed_model(
@@ -414,37 +372,40 @@ def headed_model(
     As `task_model`, of any kind of model; nothing is drawn anew. Raises as `load`, also for a model
     without such a head, a decoder without a padding token, by which its head finds the last one.
     """
-    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
-
-    model_class = AutoModelForQuestionAnswering if reads else AutoModelForSequenceClassification
-    label, folder, step = _found(name)
-    content = content_of(label, folder)
-    kind = folders.kind_of(folders.load_config(label, folder))
-    model, missing = _with_head(model_class, label, folder, {})
+    label, folder, _ = _found(name)
+    decoder = folders.kind_of(folders.load_config(label, folder)) == "decoder"
+    model, missing, words = _with_head(label, folder, reads, {})
     if missing:
         raise ValueError(
             f"{label!r} has no head that {'finds answers' if reads else 'classifies'} (its weights "
             f"lack {missing[0]}): give a model that is fine-tuned, or fine-tune this one"
         )
-    words = folders.load_tokenizer(label, folder)
-    if kind == "decoder":
-        padding = model.config.get_text_config().pad_token_id
-        if padding is None:
+    if decoder:
+        if (padding := model.config.get_text_config().pad_token_id) is None:
             raise ValueError(
                 f"{label!r} has no padding token, by which its head finds the last token: set "
                 "pad_token_id in its config.json"
             )
         words.pad_token_id = padding
-    encoder = Encoder(
-        model.base_model, words, label, content, kind, torch.device("cpu"), torch.float32, step
-    )
-    return model.requires_grad_(False), words, encoder.limit(max_length, pair=True)
+    limit = bare(label, model, words).limit(max_length, pair=True)
+    return model.requires_grad_(False), words, limit
+
+
+def bare(name: str, model: Any, tokenizer: Any, kind: str = "encoder") -> Encoder:
+    """A model of yours without its head, to be read as it is now, where it is; of no content."""
+    weights = next(model.parameters())
+    inner = model.base_model
+    return Encoder(name, None, "", inner, tokenizer, kind, weights.device, weights.dtype)
 
 
 def _with_head(
-    model_class: Any, label: str, folder: Path, options: dict[str, Any]
-) -> tuple[Any, list[str]]:
-    """A model with a head in float32, and the names of the weights that its files lack."""
+    label: str, folder: Path, reads: bool, options: dict[str, Any]
+) -> tuple[Any, list[str], Any]:
+    """A model with a head in float32, the names of weights that its files lack, its tokenizer."""
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+
+    model_class = AutoModelForQuestionAnswering if reads else AutoModelForSequenceClassification
+    content_of(label, folder)  # which refuses files that were changed
     # The weights that are missing are drawn at once, from everybody's random numbers: `_draw`
     # replaces them.
     with folders.quiet(), folders.load_errors(label, folder), torch.random.fork_rng(devices=[]):
@@ -455,7 +416,7 @@ def _with_head(
     inside = model.base_model_prefix + "."
     folders.check_layers(label, model.base_model, report["unexpected_keys"])
     folders.check_missing(label, [key for key in report["missing_keys"] if key.startswith(inside)])
-    return model, sorted(report["missing_keys"])
+    return model, sorted(report["missing_keys"]), folders.load_tokenizer(label, folder)
 
 
 @torch.no_grad()
@@ -477,35 +438,18 @@ def list_models() -> pd.DataFrame:
     `make models`), or the command that fetches it.
     """
     rows = []
-    folders = sorted(paths.MODELS.iterdir()) if paths.MODELS.is_dir() else []
-    for folder in (path for path in folders if path.is_dir()):
-        series = local_series(folder.name, folder)
-        if not (series or (folder / "config.json").is_file()):
+    for folder in sorted(paths.MODELS.glob("*/")):
+        series = identity.local_series(folder.name, folder)
+        last = series[-1].path if series else folder
+        if not (last / "config.json").is_file():
             continue  # a record of checkpoints alone
-        config = json.loads(((series[-1].path if series else folder) / "config.json").read_text())
-        rows.append(
-            {
-                "model": folder.name,
-                "kind": "decoder" if "CausalLM" in config["architectures"][0] else "encoder",
-                "layers": config["num_hidden_layers"],
-                "width": config["hidden_size"],
-                "licence": "MIT",
-                "checkpoints": max(1, len(series)),
-                "where": "shipped",
-            }
-        )
-    for model in public_models().values():
-        accept = f" ACCEPT={model.terms}" if model.terms else ""
-        here = (model.folder / "config.json").is_file()
-        rows.append(
-            {
-                "model": model.name,
-                "kind": model.kind,
-                "layers": int(model.layers),
-                "width": int(model.width),
-                "licence": model.licence,
-                "checkpoints": 1,
-                "where": "fetched" if here else f"make models MODEL={model.name}{accept}",
-            }
-        )
-    return pd.DataFrame(rows)
+        config = json.loads((last / "config.json").read_text())
+        kind = "decoder" if "CausalLM" in config["architectures"][0] else "encoder"
+        size = config["num_hidden_layers"], config["hidden_size"]
+        rows.append((folder.name, kind, *size, "MIT", max(1, len(series)), "shipped"))
+    for model in identity.public_models().values():
+        where = "fetched" if (model.folder / "config.json").is_file() else model.command
+        size = int(model.layers), int(model.width)
+        rows.append((model.name, model.kind, *size, model.licence, 1, where))
+    columns = ["model", "kind", "layers", "width", "licence", "checkpoints", "where"]
+    return pd.DataFrame(rows, columns=columns)

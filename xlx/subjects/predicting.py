@@ -76,8 +76,8 @@ def windows(
     if not tokenizer.is_fast:
         raise InputError("questions need a tokenizer that gives places of tokens (a fast one)")
     laid = []
-    for begin in range(0, len(questions), TOKENISED_AT_ONCE):
-        examples = range(len(questions))[begin : begin + TOKENISED_AT_ONCE]
+    for start in range(0, len(questions), TOKENISED_AT_ONCE):
+        examples = range(len(questions))[start : start + TOKENISED_AT_ONCE]
         read = tokenizer(
             [questions[i] for i in examples], [contexts[i] for i in examples],
             return_attention_mask=False, return_offsets_mapping=True, verbose=False,
@@ -96,12 +96,12 @@ def windows(
             step = max(1, room - min(stride, room // 2))
             of_context = np.array(spans[k][offset : offset + n], dtype=np.int32).reshape(-1, 2)
             for first in range(0, max(n - room + step, 1), step):
-                part = slice(offset + first, offset + min(first + room, n))
+                size = min(room, n - first)
+                begin, end = offset + first, offset + first + size
                 row = {
-                    name: column[:offset] + column[part] + column[offset + n :]
+                    name: column[:offset] + column[begin:end] + column[offset + n :]
                     for name, column in columns.items()
                 }
-                size = part.stop - part.start
                 laid.append(Window(i, row, offset, first, size, contexts[i], of_context))
     return laid
 
@@ -218,21 +218,12 @@ class Tuned:
 
     def trained(self) -> dict[str, torch.Tensor]:
         """The weights by name, without those that a recipe leaves as the model has them."""
-        fixed = self._fixed()
+        fixed = {name for name, x in self.model.named_parameters() if not x.requires_grad}
         return {name: x for name, x in self.model.state_dict().items() if name not in fixed}
 
     def restore(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Take over the weights that `trained` gave; RuntimeError for those of another model."""
-        lost, odd = self.model.load_state_dict(weights, strict=False)
-        if odd or set(lost) != self._fixed():
-            raise RuntimeError(
-                f"the weights kept of a fine-tuning do not fit {type(self.model).__name__}: "
-                f"{[*odd, *lost][0]} is in one of them alone; remove them from the cache"
-            )
-
-    def _fixed(self) -> set[str]:
-        """Names of the weights that do not learn."""
-        return {name for name, x in self.model.named_parameters() if not x.requires_grad}
+        self.model.load_state_dict({**self.model.state_dict(), **weights})
 
     def padded(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
         """A batch."""

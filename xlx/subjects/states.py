@@ -8,7 +8,7 @@ its batch. Which rows share a batch can move a number in its last digits.
 
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -87,14 +87,12 @@ def batches(lengths: Sequence[int], token_budget: int | None = None) -> list[np.
 def padded(rows: Sequence[Row], pad_id: int, device: torch.device) -> dict[str, torch.Tensor]:
     """Rows as tensors ``(n, longest)`` with the ``attention_mask``, filled up on the right."""
     rows = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in rows]
-    return {
-        name: pad_sequence(
-            [torch.tensor(row[name], dtype=torch.int64) for row in rows],
-            batch_first=True,
-            padding_value=pad_id if name == "input_ids" else 0,
-        ).to(device)
-        for name in rows[0]
-    }
+    columns = {}
+    for name in rows[0]:
+        column = [torch.tensor(row[name], dtype=torch.int64) for row in rows]
+        fill = pad_id if name == "input_ids" else 0
+        columns[name] = pad_sequence(column, batch_first=True, padding_value=fill).to(device)
+    return columns
 
 
 @torch.inference_mode()
@@ -114,10 +112,8 @@ def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, 
     found = [tuple(state.shape) for state in states]
     if found != [shape] * (encoder.n_layers + 1):
         raise ValueError(
-            f"{encoder.name!r} gives {len(found)} hidden states"
-            f"{f', the last of shape {found[-1]}' if found else ''}, where {encoder.n_layers + 1} "
-            f"of shape {shape} are due: {type(encoder.model).__name__} is no Transformer whose "
-            "layers can be read one by one"
+            f"{encoder.name!r} gives hidden states of shapes {found}, where {encoder.n_layers + 1} "
+            f"of shape {shape} are due: it is no Transformer whose layers can be read one by one"
         )
     return tuple(state.to(encoder.device) for state in states)  # of a model that is spread
 
@@ -159,13 +155,9 @@ def check_finite(
     with np.errstate(all="ignore"):
         if np.isfinite(states.sum(dtype=np.float64)):
             return
-    bad = np.argwhere(~np.isfinite(states).all(axis=2))
-    if len(bad):
-        layer, row = bad[0].tolist()
-        raise ValueError(
-            f"{where}, {name(row)}, layer {layer}: the vector holds NaN or infinity ({len(bad)} "
-            "such vectors); the checkpoint may be broken, or overflow in half precision"
-        )
+    for layer, row in np.argwhere(~np.isfinite(states).all(axis=2)).tolist():
+        said = "the vector holds NaN or infinity: the checkpoint may be broken, or overflow in half"
+        raise ValueError(f"{where}, {name(row)}, layer {layer}: {said} precision")
 
 
 POOLINGS = ("mean", "weighted_mean", "last", "cls")
@@ -219,13 +211,11 @@ class CorpusStates:
         for language, states in self.states.items():
             where = f"{self.model!r} on {self.corpus!r}, language {language!r}"
             check_finite(states, where)
-            zero = np.argwhere(~states.any(axis=2))
-            if len(zero):
-                layer, position = zero[0]
-                raise ValueError(
-                    f"{where}, position {position}, layer {layer}: the vector is zero, so it has "
-                    f"no cosine with another ({len(zero)} such); leave the sentence out"
+            for layer, position in np.argwhere(~states.any(axis=2)):
+                said = (
+                    "the vector is zero, so it has no cosine with another; leave the sentence out"
                 )
+                raise ValueError(f"{where}, position {position}, layer {layer}: {said}")
         return self
 
 
@@ -263,10 +253,9 @@ def embed_poolings(
     check_strings(sentences, "sentences")
     poolings, limit = check_poolings(encoder, poolings), encoder.limit(max_length)
     ways = [(pooling, special_tokens) for pooling in poolings]
-    with progress.bar(what="embedding", total=len(sentences), unit="sentences") as bar:
-        states = [_kept_states(encoder, way, limit, sentences) for way in ways]
-        if None in states:
-            states = pooled_states(encoder, ways, limit, [sentences], "position ", bar.update)
+    states = [_kept_states(states_ask(encoder, way, limit, sentences)) for way in ways]
+    if None in states:
+        states = pooled_states(encoder, ways, limit, [sentences], "position ")
     return dict(zip(poolings, states, strict=True))
 
 
@@ -283,21 +272,29 @@ def keep_states(
     `embed_poolings` and `embed_corpus` find them there. ``special_tokens``: without, with, or both.
     A file a language and way; goes on after a stop. Errors as `embed_corpus`.
     """
-    limit, cache = encoder.limit(max_length), Cache(current().cache)
     ways = [(x, special) for x in check_poolings(encoder, poolings) for special in special_tokens]
-    total = sum(map(len, corpus.sentences.values()))
-    with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
-        for language, sentences in corpus.sentences.items():
-            asks = [states_ask(encoder, way, limit, sentences) for way in ways]
-            missing = [i for i, ask in enumerate(asks) if not cache.path(ask).is_file()]
-            if not missing:
-                bar.update(len(sentences))
-                continue
+    for _ in _kept_by_language(encoder, corpus, ways, max_length):
+        pass
+
+
+def _kept_by_language(
+    encoder: Encoder,
+    corpus: ParallelCorpus,
+    ways: Sequence[tuple[str, bool]],
+    max_length: int | None,
+) -> Iterator[tuple[str, SentenceStates]]:
+    """Each language, with its states in the first of the ways; all are in the cache then."""
+    limit, cache = encoder.limit(max_length), Cache(current().cache)
+    for language, sentences in progress.bar(list(corpus.sentences.items()), encoder.name):
+        asks = {way: states_ask(encoder, way, limit, sentences) for way in ways}
+        states = {way: _kept_states(ask) for way, ask in asks.items()}
+        if missing := [way for way in ways if states[way] is None]:
             where = f"language {language!r} of {corpus.name!r}, position "
-            these = [ways[i] for i in missing]
-            new = pooled_states(encoder, these, limit, [sentences], where, bar.update)
-            for i, states in zip(missing, new, strict=True):
-                cache.put(asks[i], _arrays(states))
+            new = pooled_states(encoder, missing, limit, [sentences], where)
+            for way, of_way in zip(missing, new, strict=True):
+                states[way] = of_way
+                cache.put(asks[way], {name: np.asarray(x) for name, x in vars(of_way).items()})
+        yield language, states[ways[0]]
 
 
 def states_ask(
@@ -320,20 +317,12 @@ def states_ask(
     return Ask("embeddings", key)
 
 
-def _kept_states(
-    encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
-) -> SentenceStates | None:
+def _kept_states(ask: Ask) -> SentenceStates | None:
     """What `keep_states` or `embed_corpus` has kept of sentences; None where nothing is."""
-    cache, ask = Cache(current().cache), states_ask(encoder, way, limit, sentences)
-    entry = cache.get(ask) if cache.path(ask).is_file() else None
-    if entry is None:
+    if (entry := Cache(current().cache).get(ask)) is None:
         return None
     value = entry.value
     return SentenceStates(value["states"], int(value["n_cut"]), float(value["unknown"]))
-
-
-def _arrays(states: SentenceStates) -> dict[str, np.ndarray]:
-    return {name: np.asarray(value) for name, value in vars(states).items()}
 
 
 def embed_corpus(
@@ -355,28 +344,21 @@ def embed_corpus(
     """
     for language in corpus.languages:
         check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
-    (pooling,), limit = check_poolings(encoder, [pooling]), encoder.limit(max_length)
-    cache, way = Cache(current().cache), (pooling, special_tokens)
-    states, cut, unknown = {}, {}, {}
-    total = sum(map(len, corpus.sentences.values()))
-    with progress.bar(what=encoder.name, total=total, unit="sentences") as bar:
-        for language in corpus.languages:
-            sentences = corpus.sentences[language]
-            of_language = _kept_states(encoder, way, limit, sentences)
-            if of_language is None:
-                where = f"language {language!r} of {corpus.name!r}, position "
-                (of_language,) = pooled_states(
-                    encoder, [way], limit, [sentences], where, bar.update
-                )
-                cache.put(states_ask(encoder, way, limit, sentences), _arrays(of_language))
-            else:
-                bar.update(len(sentences))
-            states[language], cut[language] = of_language.states, of_language.n_cut
-            unknown[language] = of_language.unknown
-    shares = {code: n / len(corpus.sentences[code]) for code, n in cut.items()}
-    lost = {"tokens unknown to it": unknown, "sentences cut": shares}
+    check_poolings(encoder, [pooling])
+    found = dict(_kept_by_language(encoder, corpus, [(pooling, special_tokens)], max_length))
+    states = {code: of_code.states for code, of_code in found.items()}
+    cut = {code: of_code.n_cut for code, of_code in found.items()}
+    lost = {
+        "tokens unknown to it": {code: of_code.unknown for code, of_code in found.items()},
+        "sentences cut": {code: n / len(corpus.sentences[code]) for code, n in cut.items()},
+    }
     checks.legible(encoder.name, corpus.name, lost)
-    _share_vectors(corpus, states)
+    first: dict[str, tuple[str, int]] = {}  # string → where it comes first
+    for language, sentences in corpus.sentences.items():
+        for position, sentence in enumerate(sentences):
+            source, place = first.setdefault(sentence, (language, position))
+            if (source, place) != (language, position):
+                states[language][:, position] = states[source][:, place]
     return CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step).check()
 
 
@@ -402,7 +384,7 @@ def states_about(
     model, the options as asked for, the precision: the one that the settings name, or that of a
     loaded `Encoder`. Raises as `identify`.
     """
-    _check_pooling(pooling)
+    checks.one_of(pooling, POOLINGS, "pooling")
     return {
         "model": identify(name).fingerprint,
         "pooling": pooling,
@@ -423,8 +405,7 @@ def bag_of_subwords(
     """
     limit = encoder.limit(max_length)
     bags = {}
-    for language in corpus.languages:
-        sentences = corpus.sentences[language]
+    for language, sentences in corpus.sentences.items():
         check_strings(sentences, f"language {language!r} of {corpus.name!r}")
         columns, _ = tokenise(
             encoder.tokenizer, sentences, limit=limit, return_special_tokens_mask=True
@@ -443,7 +424,6 @@ def pooled_states(
     limit: int | None,
     sides: Sequence[Sequence[str]],
     where: str,
-    advance: Callable[[int], object],
 ) -> list[SentenceStates]:
     """Sentences, or pairs of them as the tokenizer writes a pair, pooled in each of the ways.
 
@@ -452,17 +432,17 @@ def pooled_states(
     a sentence's position in an error.
     """
     unique, inverse, first = distinct(list(zip(*sides, strict=True)))
-    occurrences = np.bincount(inverse, minlength=len(unique))
 
     def name(i: int) -> str:
         return f"{where}{first[i]} ({textwrap.shorten(' / '.join(unique[i]), 40)!r})"
 
-    inputs = ["input_ids"]
-    if len(sides) == 2 and _has_token_types(encoder):
-        inputs.append("token_type_ids")
+    # Whether the model is told which sentence of a pair a token is of, as BERT is.
+    told = (getattr(encoder.model.config, "type_vocab_size", 0) or 0) > 1
+    told = told and len(sides) == 2 and "token_type_ids" in encoder.tokenizer.model_input_names
+    inputs = ["input_ids", "token_type_ids"] if told else ["input_ids"]
     columns, cut = tokenise(
         encoder.tokenizer, *(list(zip(*unique, strict=True)) or sides), limit=limit,
-        return_special_tokens_mask=True, return_token_type_ids=len(inputs) == 2,
+        return_special_tokens_mask=True, return_token_type_ids=told,
     )  # fmt: skip
     ids, special = columns["input_ids"], columns["special_tokens_mask"]
     for i, mask in enumerate(special):
@@ -474,7 +454,7 @@ def pooled_states(
     check_vocabulary(encoder, ids, name)
     shape = (len(ways), encoder.n_layers + 1, len(unique), encoder.dim)
     pooled = np.empty(shape, dtype=np.float32)
-    for batch in batches(list(map(len, ids))):
+    for batch in progress.bar(batches(list(map(len, ids))), "embedding", unit="batches"):
         layers = hidden_states(encoder, [{x: columns[x][i] for x in inputs} for i in batch])
         for states, (pooling, special_tokens) in zip(pooled, ways, strict=True):
             # Unless asked for, the special tokens count for "cls" alone, which is one of them.
@@ -483,12 +463,11 @@ def pooled_states(
             mask = pad_sequence(counted, batch_first=True).to(encoder.device)
             layers_pooled = [pool(layer, mask, pooling) for layer in layers]
             states[:, batch] = torch.stack(layers_pooled).cpu().numpy()
-        advance(len(sides) * int(occurrences[batch].sum()))
     for states in pooled:
         check_finite(states, f"{encoder.name!r}", name)
     tokens = list(chain.from_iterable(_of_text(columns)))
     unknown = tokens.count(encoder.tokenizer.unk_token_id) / max(1, len(tokens))
-    n_cut, repeated = int(occurrences[cut].sum()), len(unique) < len(inverse)
+    n_cut, repeated = int(np.isin(inverse, cut).sum()), len(unique) < len(inverse)
     return [
         SentenceStates(states[:, inverse] if repeated else states, n_cut, unknown)
         for states in pooled
@@ -520,38 +499,13 @@ def _of_text(columns: dict[str, list[list[int]]]) -> list[list[int]]:
     return [[i for i, added in zip(ids, mask, strict=True) if not added] for ids, mask in rows]
 
 
-def _has_token_types(encoder: Encoder) -> bool:
-    """Whether the model is told which sentence of a pair a token is of, as BERT is."""
-    in_model = getattr(encoder.model.config, "type_vocab_size", 0) or 0
-    return in_model > 1 and "token_type_ids" in encoder.tokenizer.model_input_names
-
-
-def _share_vectors(corpus: ParallelCorpus, states: dict[str, np.ndarray]) -> None:
-    """Give all occurrences of a string, in any language, the vector of its first."""
-    first: dict[str, tuple[str, int]] = {}
-    for language in corpus.languages:
-        for position, sentence in enumerate(corpus.sentences[language]):
-            source, place = first.setdefault(sentence, (language, position))
-            if (source, place) != (language, position):
-                states[language][:, position] = states[source][:, place]
-
-
-def _check_pooling(pooling: str) -> None:
-    if pooling not in POOLINGS:
-        raise ValueError(f"pooling {pooling!r} is not one of {', '.join(POOLINGS)}")
-
-
 def check_poolings(encoder: Encoder, poolings: Sequence[str]) -> list[str]:
     """The poolings, each once; ValueError or a `PoolingWarning` where they do not fit the model."""
-    if not poolings:
-        raise ValueError(f"no pooling is asked for: choose among {', '.join(POOLINGS)}")
-    for pooling in poolings:
-        _check_pooling(pooling)
+    said = []
+    for pooling in poolings or [None]:
+        checks.one_of(pooling, POOLINGS, "pooling")
     if "weighted_mean" in poolings and encoder.kind != "decoder":
-        _warn(
-            f"{encoder.name!r} is no causal model: each of its tokens has seen the whole sentence, "
-            "so the later ones need no greater weight; 'mean' is the usual pooling"
-        )
+        said.append("is no causal model, whose later tokens need a greater weight: take 'mean'")
     if "cls" in poolings:
         opening = encoder.tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"][0]
         problem = None if opening else "needs a tokenizer that puts a special token first"
@@ -560,12 +514,7 @@ def check_poolings(encoder: Encoder, poolings: Sequence[str]) -> list[str]:
         if problem:
             raise ValueError(f"pooling 'cls' {problem} ({encoder.name!r}): use 'mean' or 'last'")
     if encoder.own_pooling not in (None, *poolings):
-        _warn(
-            f"{encoder.name!r} was trained with the pooling {encoder.own_pooling!r}, as its folder "
-            f"of sentence-transformers says, and not with {poolings[0]!r}"
-        )
+        said.append(f"was trained with the pooling {encoder.own_pooling!r}, as its folder says")
+    for sentence in said:
+        warnings.warn(f"{encoder.name!r} {sentence}", PoolingWarning, stacklevel=3)
     return list(dict.fromkeys(poolings))
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, PoolingWarning, stacklevel=4)

@@ -4,8 +4,8 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,24 +34,15 @@ def save_state(path: Path, left: Mapping[str, Any]) -> None:
 
 
 def saved_state(path: Path, where: torch.device) -> dict[str, Any] | None:
-    """What `save_state` has left in a file, if it can be trusted; else a StoreWarning.
-
-    What cannot is laid aside under another name: it may be days of work that someone can save.
-    """
+    """What `save_state` has left in a file, if it can be trusted; else a StoreWarning."""
     try:
         store.check_appended(path)
         return torch.load(path, map_location=where, weights_only=True)
     except FileNotFoundError:
         return None
     except (OSError, store.Damaged) as error:
-        aside = path.with_name(f"{path.name}.damaged")
-        store.remove(aside)
-        path.replace(aside)
-        warnings.warn(
-            f"{path} is not used: {error}; starting anew (it is kept as {aside.name})",
-            StoreWarning,
-            stacklevel=3,
-        )
+        said = f"{path} is not used: {error}; starting anew"
+        warnings.warn(said, StoreWarning, stacklevel=3)
         return None
 
 
@@ -62,23 +53,16 @@ SAVE_SECONDS = 600.0
 # --- losses ---------------------------------------------------------------------------------------
 
 
-@contextmanager
 def gaussian_noise(
     embedding: torch.nn.Module, sd: float, generator: torch.Generator
-) -> Iterator[None]:
+) -> AbstractContextManager[Any]:
     """Within, the word embeddings come with Gaussian noise of this standard deviation."""
 
     def add(module: torch.nn.Module, inputs: tuple, output: torch.Tensor) -> torch.Tensor:
-        drawn = torch.randn(
-            output.shape, generator=generator, device=output.device, dtype=output.dtype
-        )
-        return output + sd * drawn
+        options = {"device": output.device, "dtype": output.dtype}
+        return output + sd * torch.randn(output.shape, generator=generator, **options)
 
-    handle = embedding.register_forward_hook(add)
-    try:
-        yield
-    finally:
-        handle.remove()
+    return embedding.register_forward_hook(add)
 
 
 def consistency(clean: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
@@ -165,8 +149,8 @@ class _Progress:
 
     step: int = 0
     losses: list[float] = field(default_factory=list)
-    predicted: list[np.ndarray] = field(default_factory=list)
-    logits: list[np.ndarray] = field(default_factory=list)
+    predicted: list[torch.Tensor] = field(default_factory=list)
+    logits: list[torch.Tensor] = field(default_factory=list)
 
 
 class _Training:
@@ -196,14 +180,11 @@ class _Training:
 
     def _places(self) -> np.ndarray:
         """Where in each window the first answer to its question starts and ends."""
-        firsts = [answers[0] for answers in self.job.train.answers]
-        answers = [firsts[window.example] for window in self.train.windows]
-        return np.array(
-            [
-                predicting.answer_places(window, answer.start, answer.end)
-                for window, answer in zip(self.train.windows, answers, strict=True)
-            ]
-        )
+        places = []
+        for window in self.train.windows:
+            first = self.job.train.answers[window.example][0]
+            places.append(predicting.answer_places(window, first.start, first.end))
+        return np.array(places)
 
     def step(self, step: int) -> float:
         """One batch, as ``(seed, step)`` draws it; its loss."""
@@ -262,18 +243,13 @@ class _Training:
 
     def save(self) -> None:
         """Leave what lets the run go on."""
-        done = vars(self.done) | {
-            name: [torch.from_numpy(row) for row in getattr(self.done, name)]
-            for name in ("predicted", "logits")
-        }
         states = {name: part.state_dict() for name, part in self.parts.items()}
-        states["model"] = self.tuned.trained()
-        save_state(self.state, {"key": self.key, "done": done, **states})
+        states |= {"key": self.key, "done": vars(self.done), "model": self.tuned.trained()}
+        save_state(self.state, states)
 
     def _left(self) -> _Progress:
         """How far the run was when it was stopped."""
-        left = saved_state(self.state, self.tuned.device)
-        if left is None:
+        if (left := saved_state(self.state, self.tuned.device)) is None:
             return _Progress()
         if left["key"] != self.key:
             warnings.warn(f"{self.state} is not used: it is of another run", StoreWarning, 4)
@@ -281,11 +257,7 @@ class _Training:
         self.tuned.restore(left["model"])
         for name, part in self.parts.items():
             part.load_state_dict(left[name])
-        arrays = {
-            name: [row.cpu().numpy() for row in left["done"][name]]
-            for name in ("predicted", "logits")
-        }
-        return _Progress(**left["done"] | arrays)
+        return _Progress(**left["done"])
 
 
 def trained_run(
@@ -306,24 +278,24 @@ def trained_run(
             done.step = step
             bar.update()
             if step in checkpoints:
-                predicted, logits = training.answers(step)
+                predicted, logits = map(torch.from_numpy, training.answers(step))
                 done.predicted.append(predicted)
                 done.logits.append(logits)
             if step < n_steps and time.monotonic() - saved >= SAVE_SECONDS:
                 training.save()
                 saved = time.monotonic()
-    sets = list(job.evaluations.values())
-    ends = np.cumsum([len(asked) for asked in sets])[:-1]
-    scores = [
-        [score(asked, said) for asked, said in zip(sets, np.split(row, ends), strict=True)]
-        for row in done.predicted
-    ]
+    sets, laid = list(job.evaluations.values()), [training.train, *training.sets.values()]
+    predicted, logits = (
+        np.array([row.cpu().numpy() for row in rows]) for rows in (done.predicted, done.logits)
+    )
+    by_set = np.split(predicted, np.cumsum([len(asked) for asked in sets])[:-1], axis=1)
+    scores = [[score(asked, row) for row in rows] for asked, rows in zip(sets, by_set, strict=True)]
     value = {
         "steps": np.array(checkpoints),
         "losses": np.array(done.losses, dtype=np.float32),
-        "n_cut": np.array([training.train.n_cut, *(laid.n_cut for laid in training.sets.values())]),
-        "predicted": np.array(done.predicted),
-        "logits": np.array(done.logits),
-        "score": np.array(scores),
+        "n_cut": np.array([each.n_cut for each in laid]),
+        "predicted": predicted,
+        "logits": logits,
+        "score": np.array(scores).T,
     }
     return value, training.tuned

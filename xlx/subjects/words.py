@@ -29,17 +29,7 @@ import torch
 from xlx.results import checks, progress
 from xlx.subjects import states
 from xlx.subjects.loading import Encoder
-from xlx.subjects.states import (
-    SentenceStates,
-    batches,
-    check_finite,
-    check_poolings,
-    check_strings,
-    check_vocabulary,
-    distinct,
-    pooled_states,
-    tokenise,
-)
+from xlx.subjects.states import SentenceStates, check_strings, tokenise
 
 WORD_SUBWORDS = ("first", "mean")
 _MARKS = ("▁", "Ġ", " ")
@@ -70,50 +60,38 @@ def embed_words(
     sentence is no list of words or has none, an option or the tokenizer does not fit, or a state is
     not a finite number.
     """
-    _check_words(sentences)
+    for i, words in enumerate(checks.several(sentences, "sentences")):
+        check_strings(words, f"sentence {i}")
+        if len(words) == 0:
+            raise ValueError(f"sentence {i} has no words: drop it")
     checks.one_of(subword, WORD_SUBWORDS, "subword")
-    unique, inverse, first = distinct([tuple(words) for words in sentences])
+    unique, inverse, first = states.distinct([tuple(words) for words in sentences])
     pieces = _pieces(encoder, unique, subword, encoder.limit(max_length))
-    check_vocabulary(encoder, [piece.ids for piece in pieces], lambda u: f"sentence {first[u]}")
+    states.check_vocabulary(
+        encoder, [piece.ids for piece in pieces], lambda u: f"sentence {first[u]}"
+    )
     n_words = np.array([len(piece.words) for piece in pieces], dtype=np.intp)
     ends = n_words.cumsum()
     places = [np.arange(end - n, end) for n, end in zip(n_words, ends, strict=True)]
     total = int(ends[-1]) if len(ends) else 0
-    states = np.empty((encoder.n_layers + 1, total, encoder.dim), dtype=np.float32)
-    occurrences = np.bincount(inverse, minlength=len(unique))
+    vectors = np.empty((encoder.n_layers + 1, total, encoder.dim), dtype=np.float32)
     filled = np.flatnonzero(n_words)
-    with progress.bar(what="embedding words", total=len(sentences), unit="sentences") as bar:
-        bar.update(int(occurrences[n_words == 0].sum()))
-        for batch in batches([len(pieces[u].ids) for u in filled]):
-            batch = filled[batch]
-            vectors = _forward(encoder, [pieces[u] for u in batch])
-            states[:, np.concatenate([places[u] for u in batch])] = vectors
-            bar.update(int(occurrences[batch].sum()))
+    split = states.batches([len(pieces[u].ids) for u in filled])
+    for batch in progress.bar(split, "embedding words", unit="batches"):
+        of_batch = _forward(encoder, [pieces[u] for u in filled[batch]])
+        vectors[:, np.concatenate([places[u] for u in filled[batch]])] = of_batch
     none = np.empty(0, dtype=np.intp)
     if len(unique) < len(inverse):
-        states = states[:, np.concatenate([none, *(places[u] for u in inverse)])]
+        vectors = vectors[:, np.concatenate([none, *(places[u] for u in inverse)])]
     word = np.concatenate([none, *(pieces[u].words for u in inverse)])
     sentence = np.repeat(np.arange(len(inverse)), n_words[inverse])
-    check_finite(
-        states,
+    states.check_finite(
+        vectors,
         f"{encoder.name!r}",
         lambda k: f"sentence {sentence[k]}, word {word[k]} ({sentences[sentence[k]][word[k]]!r})",
     )
     n_cut, n_empty = (sum(getattr(pieces[u], x) for u in inverse) for x in ("n_cut", "n_empty"))
-    return WordStates(states, sentence, word, n_cut, n_empty)
-
-
-def _check_words(sentences: Sequence[Sequence[str]]) -> None:
-    if isinstance(sentences, str):
-        raise ValueError("a single string was given where a list of sentences is due")
-    for i, words in enumerate(sentences):
-        if isinstance(words, str):
-            raise ValueError(
-                f"sentence {i} is a string, {words[:40]!r}: give it as a list of its words"
-            )
-        if len(words) == 0:
-            raise ValueError(f"sentence {i} has no words: drop it")
-        states.check_strings(words, f"sentence {i}")
+    return WordStates(vectors, sentence, word, n_cut, n_empty)
 
 
 @dataclass(frozen=True)
@@ -142,8 +120,10 @@ def _pieces(
     room = None if limit is None else limit - len(before) - len(after)
     # A blank word is none, whatever a tokenizer makes of white space.
     texts = [[word if word.strip() else "" for word in words] for words in sentences]
-    if spaces:
-        texts = [_spaced(words) for words in texts]
+    if spaces:  # before every word but the first that is not empty
+        for words in texts:
+            first = next((j for j, word in enumerate(words) if word), 0)
+            words[first + 1 :] = [" " + word if word else word for word in words[first + 1 :]]
     subwords = _subwords(encoder, {word for words in texts for word in words})
     pieces = []
     for words in texts:
@@ -154,16 +134,9 @@ def _pieces(
     return pieces
 
 
-def _spaced(words: list[str]) -> list[str]:
-    """A space before every word but the first that is not empty."""
-    first = next((j for j, word in enumerate(words) if word), 0)
-    return [" " + word if word and j > first else word for j, word in enumerate(words)]
-
-
 def _subwords(encoder: Encoder, words: Iterable[str]) -> dict[str, list[int]]:
     """The ids of each word, cut by itself."""
-    words = list(words)
-    if not words:
+    if not (words := list(words)):
         return {}
     options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
     return dict(zip(words, encoder.tokenizer(words, **options)["input_ids"], strict=True))
@@ -205,11 +178,8 @@ def _frame(encoder: Encoder) -> tuple[list[int], list[int], bool]:
     for spaces, second in enumerate(("b", " b")):
         if subwords["a"] + subwords[second] == ids[start:end]:
             return ids[:start], ids[end:], bool(spaces)
-    raise ValueError(
-        f"the tokenizer of {encoder.name!r} cuts 'a b' in another way when it is given the words "
-        "one by one, with or without the space, so its subwords cannot be told apart by word: use "
-        "a model with another tokenizer"
-    )
+    said = "cuts 'a b' in another way when it is given the words one by one: use another model"
+    raise ValueError(f"the tokenizer of {encoder.name!r} {said}")
 
 
 def _forward(encoder: Encoder, sentences: list[_Pieces]) -> np.ndarray:
@@ -249,22 +219,19 @@ def embed_pairs(
     checks.one_of(form, FORMS, "form")
     n = len(first)
     if n != len(second):
-        raise ValueError(
-            f"there are {n} first and {len(second)} second sentences: a pair has one of each"
-        )
+        raise ValueError(f"there are {n} first and {len(second)} second sentences")
     for i, pair in enumerate(zip(first, second, strict=True)):
         if not all(map(str.strip, pair)):
             raise ValueError(f"pair {i}: a sentence has no token; drop the pair")
-    check_poolings(encoder, ["mean"])
+    states.check_poolings(encoder, ["mean"])
     ways, limit = [("mean", False)], encoder.limit(max_length, pair=form == "joint")
-    with progress.bar(what="embedding pairs", total=2 * n, unit="sentences") as bar:
-        if form == "joint":
-            return pooled_states(encoder, ways, limit, [first, second], "pair ", bar.update)[0]
-        # At once, so that a sentence that stands on both sides has one vector, and u - v is zero.
-        sentences, where = [*first, *second], "first and second sentences end to end, position "
-        (both,) = pooled_states(encoder, ways, limit, [sentences], where, bar.update)
+    if form == "joint":
+        return states.pooled_states(encoder, ways, limit, [first, second], "pair ")[0]
+    # At once, so that a sentence that stands on both sides has one vector, and u - v is zero.
+    sentences, where = [*first, *second], "first and second sentences end to end, position "
+    (both,) = states.pooled_states(encoder, ways, limit, [sentences], where)
     u, v = both.states[:, :n], both.states[:, n:]
     is_cut = np.zeros(2 * n, dtype=bool)
     is_cut[tokenise(encoder.tokenizer, sentences, limit=limit)[1]] = True
-    states = np.concatenate([u, v, np.abs(u - v), u * v], axis=2)
-    return SentenceStates(states, int((is_cut[:n] | is_cut[n:]).sum()), both.unknown)
+    built, n_cut = np.concatenate([u, v, np.abs(u - v), u * v], axis=2), is_cut[:n] | is_cut[n:]
+    return SentenceStates(built, int(n_cut.sum()), both.unknown)

@@ -9,7 +9,7 @@ column       what
 ============ ===================================================================================
 ``task``     "Belebele", "m-MMLU", "m-ARC"; in a CSV whatever stands there
 ``model``    as the file names it; `of_task` and `of_models` find a model by its own name
-``language`` code as in `corpora.load` of FLORES-200: "en", "ar", "ar_Latn", "zh_Hant"
+``language`` code as in `parallel.load` of FLORES-200: "en", "ar", "ar_Latn", "zh_Hant"
 ``score``    accuracy, 0 to 1
 ``stderr``   its standard error as the file has it; NaN where it has none
 ``n``        number of questions; missing (<NA>) where the file does not say
@@ -33,16 +33,14 @@ from xlx.text.files import TextError
 from xlx.text.languages import LANGUAGES, parse_tag
 
 SCORE_COLUMNS = ("task", "model", "language", "score", "stderr", "n")
-#: Names of tasks in lm-evaluation-harness, and the part of them that is the language. The English
-#: part of m-ARC is ARC-Challenge itself, of which the others are translations.
+#: Names of tasks in lm-evaluation-harness with the part that is the language, and their measure:
+#: for ARC the harness reports two, and its papers the normalised one. The English part of m-ARC is
+#: ARC-Challenge itself, of which the others are translations.
 _TASKS = {
-    "Belebele": re.compile(r"belebele_([a-z]{3}_[A-Z][a-z]{3})"),
-    "m-MMLU": re.compile(r"m_mmlu_([a-z]{2,3})"),
-    "m-ARC": re.compile(r"arc_([a-z]{2}|challenge)"),
+    "Belebele": (r"belebele_([a-z]{3}_[A-Z][a-z]{3})", "acc"),
+    "m-MMLU": (r"m_mmlu_([a-z]{2,3})", "acc"),
+    "m-ARC": (r"arc_([a-z]{2}|challenge)", "acc_norm"),
 }
-_ENGLISH = {"challenge": "en"}
-#: The measure of a task: for ARC the harness reports both, and its papers the normalised one.
-_METRICS = {"Belebele": "acc", "m-MMLU": "acc", "m-ARC": "acc_norm"}
 #: Codes with several texts in FLORES-200, and the labels that Belebele adds to it.
 _SEVERAL = {"ace", "ar", "bjn", "fa", "kr", "ks", "min", "taq", "zh"}
 _ROMANISED = {"bn_Latn", "hi_Latn", "ne_Latn", "si_Latn", "ur_Latn"}
@@ -51,7 +49,7 @@ _CHOSEN = {language.flores: code for code, language in LANGUAGES.items()}
 
 
 def language_of(label: str) -> str:
-    """The code of a language as in `corpora.load` of FLORES-200: "arb_Latn" gives "ar_Latn".
+    """The code of a language as in `parallel.load` of FLORES-200: "arb_Latn" gives "ar_Latn".
 
     Script and region are kept only where FLORES-200 or Belebele has another text with the bare
     code: "arb_Arab" gives "ar". Raises ValueError for what is no language tag.
@@ -80,13 +78,15 @@ def _latest(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, d
     """Of the rows of one task, model and language the last, where all of them have a date."""
     again: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
     for where, row in rows:
-        key = row["task"], row["model"], row["language"]
-        again.setdefault(key, []).append((where, row))
+        again.setdefault(_key(row), []).append((where, row))
     for same in again.values():
         dates = [row["date"] for _, row in same]
-        if all(isinstance(date, int | float) for date in dates):
-            same = [found for found in same if found[1]["date"] == max(dates)]
-        yield from same
+        dated = all(isinstance(date, int | float) for date in dates)
+        yield from (x for x in same if not dated or x[1]["date"] == max(dates))
+
+
+def _key(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["task"], row["model"], row["language"]
 
 
 def read_csv(file: str | Path) -> pd.DataFrame:
@@ -123,23 +123,23 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
     """Rows by their place, checked."""
-    checked: list[dict[str, object]] = []
+    checked: list[tuple[object, ...]] = []
     places: dict[tuple[str, ...], str] = {}
     for where, row in rows:
         try:
-            language = language_of(row["language"])
-        except ValueError as error:
+            key = _key(row | {"language": language_of(row["language"])})
+        except TextError as error:
             raise TextError(f"{where}: {error}") from None
-        score = _number(row["score"], where, "score")
+        score, stderr, n = (_number(row.get(x), where, x) for x in ("score", "stderr", "n"))
         if not 0 <= score <= 1:
             raise TextError(f"{where}: score is {row['score']!r}; it must be from 0 to 1.")
-        key = row["task"], row["model"], language
+        whole = math.isnan(n) or (not isinstance(row["n"], bool) and n.is_integer() and n >= 1)
+        if not whole:
+            raise TextError(f"{where}: n is {row['n']!r}; it must be a number of questions.")
         if key in places:
             raise TextError(f"{where}: {' '.join(key)} is also in {places[key]}; give one of them.")
         places[key] = where
-        stderr = _number(row.get("stderr"), where, "stderr")
-        values = (*key, score, stderr, _count(row.get("n"), where))
-        checked.append(dict(zip(SCORE_COLUMNS, values, strict=True)))
+        checked.append((*key, score, stderr, pd.NA if math.isnan(n) else int(n)))
     table = pd.DataFrame(checked, columns=list(SCORE_COLUMNS))
     return table.astype({"score": float, "stderr": float, "n": "Int64"})
 
@@ -149,10 +149,10 @@ def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
 
     Columns task, model, scored, missing (counts), without (the codes that have none).
     """
-    codes = list(dict.fromkeys(languages))
     rows = []
-    for (task, model), scores in table.groupby(["task", "model"], sort=False):
-        without = [code for code in codes if code not in set(scores["language"])]
+    for (task, model), scores in table.groupby(["task", "model"], sort=False)["language"]:
+        codes = list(dict.fromkeys(languages))
+        without = [code for code in codes if code not in set(scores)]
         rows.append((task, model, len(codes) - len(without), len(without), " ".join(without)))
     return pd.DataFrame(rows, columns=["task", "model", "scored", "missing", "without"])
 
@@ -168,20 +168,16 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
     there = list(dict.fromkeys(table["model"]))
     called: dict[str, str] = {}
     for model in models:
-        same = [name for name in there if name == model] or [
-            name for name in there if Path(name).name == Path(model).name
-        ]
+        same = [name for name in there if name == model]
+        same = same or [name for name in there if Path(name).name == Path(model).name]
         if len(same) != 1:
-            raise TextError(
-                f"{' and '.join(same) or 'None'} of the models with results may be {model}; there "
-                f"are {', '.join(there) or 'none'}."
-            )
-        scores = table[table["model"] == same[0]]
-        for task, languages in scores.groupby("task", sort=False)["language"]:
-            if pivot not in {None, *languages}:
-                raise TextError(f"{task}: {same[0]} has no score in {pivot}.")
+            what = f"{' and '.join(same) or 'None'} of the models with results may be {model}"
+            raise TextError(f"{what}; there are {', '.join(there) or 'none'}.")
         called[same[0]] = str(model)
     kept = table[table["model"].isin(called)]
+    for (model, task), languages in kept.groupby(["model", "task"], sort=False)["language"]:
+        if pivot not in {None, *languages}:
+            raise TextError(f"{task}: {model} has no score in {pivot}.")
     return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
 
 
@@ -206,10 +202,9 @@ def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:
     for path in map(Path, checks.several(files, "results files", TextError)):
         if not path.exists():
             raise FileNotFoundError(f"There is no results file or folder {path}.")
-        inside = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        listed += (inside := sorted(path.rglob("*.json")) if path.is_dir() else [path])
         if not inside:
             raise FileNotFoundError(f"{path} holds no .json file of lm-evaluation-harness.")
-        listed += inside
     if not listed:
         raise TextError("no results files are given: name one or more, or a folder")
     for file in listed:
@@ -225,14 +220,13 @@ def _results(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise TextError(f"{file} is no JSON ({error}).") from None
     results = _inner(content, "results")
     if results is None:
-        raise TextError(
-            f"{file} has no field 'results'; give a results file of lm-evaluation-harness."
-        )
+        what = f"{file} has no field 'results'"
+        raise TextError(f"{what}; give a results file of lm-evaluation-harness.")
     known = [
-        (name, task, match[1])
+        (name, task, match[1], metric)
         for name in results
-        for task, pattern in _TASKS.items()
-        if (match := pattern.fullmatch(name))
+        for task, (pattern, metric) in _TASKS.items()
+        if (match := re.fullmatch(pattern, name))
     ]
     if not known:
         raise TextError(
@@ -240,13 +234,18 @@ def _results(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge) but "
             f"{', '.join(results) or 'nothing'}."
         )
-    for name, task, label in known:
-        where = f"{file}, results.{name}"
-        score, stderr = _measure(results[name], _METRICS[task], where)
+    for name, task, label, metric in known:
+        where, scores = f"{file}, results.{name}", _inner(results, name) or {}
+        # ``acc,none`` and ``acc_stderr,none``, or in version 0.3 without ``,none``.
+        field = f"{metric},none" if f"{metric},none" in scores else metric
+        if field not in scores:
+            what = f"{where} has no field '{metric},none' (nor {metric!r})"
+            raise TextError(f"{what}, but {', '.join(scores) or 'nothing'}.")
+        stderr = scores.get(field.replace(metric, f"{metric}_stderr", 1))
         samples = _inner(_inner(content, "n-samples"), name) or {}
         n = samples.get("effective", samples.get("original"))  # what a limit has left
-        language = _ENGLISH.get(label, label)
-        values = task, _model(content, file), language, score, stderr, n
+        language = "en" if label == "challenge" else label
+        values = task, _model(content, file), language, scores[field], stderr, n
         yield where, dict(zip(SCORE_COLUMNS, values, strict=True)) | {"date": content.get("date")}
 
 
@@ -254,15 +253,6 @@ def _inner(content: object, name: str) -> dict | None:
     """An object within an object of JSON, if both are there."""
     value = content.get(name) if isinstance(content, dict) else None
     return value if isinstance(value, dict) else None
-
-
-def _measure(scores: object, metric: str, where: str) -> tuple[object, object]:
-    """Value and standard error: ``acc,none``, ``acc_stderr,none``, or without ``,none``."""
-    for field in (f"{metric},none", metric):
-        if isinstance(scores, dict) and field in scores:
-            return scores[field], scores.get(field.replace(metric, f"{metric}_stderr", 1))
-    there = ", ".join(scores) if isinstance(scores, dict) else repr(scores)
-    raise TextError(f"{where} has no field '{metric},none' (nor {metric!r}), but {there}.")
 
 
 def _model(content: dict, file: Path) -> str:
@@ -273,9 +263,8 @@ def _model(content: dict, file: Path) -> str:
         return str(name)
     if match := re.search(r"(?:^|,)pretrained=([^,]+)", str(arguments)):
         return match[1]
-    raise TextError(
-        f"{file} has no field 'model_name', and no 'pretrained=' in 'config.model_args'."
-    )
+    what = "no field 'model_name', and no 'pretrained=' in 'config.model_args'"
+    raise TextError(f"{file} has {what}.")
 
 
 def _number(value: object, where: str, what: str) -> float:
@@ -288,22 +277,8 @@ def _number(value: object, where: str, what: str) -> float:
         raise TextError(f"{where}: {what} is {value!r}, which is no number.") from None
 
 
-def _count(value: object, where: str) -> object:
-    number = _number(value, where, "n")
-    if math.isnan(number):
-        return pd.NA
-    if isinstance(value, bool) or not number.is_integer() or number < 1:
-        raise TextError(f"{where}: n is {value!r}; it must be a number of questions.")
-    return int(number)
-
-
-# --- the task -------------------------------------------------------------------------------------
-
-
 def read_tasks(files: Sequence[str]) -> pd.DataFrame:
     """Scores of tasks from results of lm-evaluation-harness or CSVs, below the repository."""
-    tables = [
-        (read_csv if str(file).endswith(".csv") else read_results)(paths.ROOT / file)
-        for file in files
-    ]
+    read = {True: read_csv, False: read_results}
+    tables = [read[str(file).endswith(".csv")](paths.ROOT / file) for file in files]
     return pd.concat(tables, ignore_index=True)

@@ -1,30 +1,238 @@
-"""Labelled sentences and pairs as the inputs of a classifier, in several languages at once.
+"""Sets of labelled sentences, pairs or questions: one a language, row i the same in all of them.
 
-The interlingual transfer gap compares a training set with its translations (Chi et al., section
-3.2), so position i must be the same example with the same label in every language: `parallel_sets`
-holds sets to that, and mixes pairs over languages. Where no task has labels, `of_corpus` invents
-some for parallel sentences (section 3.2), and `corrupted` replaces a share of those that there are
-(section 5.4, after Zhang et al. 2017). The words of a part can be put in random order
-(`Examples.shuffled`, the control tasks) or a part be left out (`only`, a baseline): Rajaee and
-Monz. `labelled` loads examples, `sameness` makes tasks of overlap alone.
+What cross-lingual comparisons need of any such set, written once: `aligned` holds sets to being
+translations of each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes
+two languages in one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`, of
+what a classifier reads (`Examples`) and of what a reader reads (`questions.Questions`).
+
+Where no task has labels, `of_corpus` invents some for parallel sentences (Chi et al., section 3.2),
+and `corrupted` replaces a share of those that there are (section 5.4, after Zhang et al. 2017). The
+words of a part can be put in random order (`Examples.shuffled`, the control tasks) or a part be
+left out (`only`, a baseline): Rajaee and Monz. `same_or_other` is a task of overlap alone.
 """
 
 import hashlib
+import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from xlx.results import checks
 from xlx.text.files import TextError
+from xlx.text.languages import SPACELESS
 from xlx.text.parallel import ParallelCorpus
-from xlx.text.parallel_sets import Rows, digest, reordered
-from xlx.text.questions import SPACELESS
+
+
+class Rows:
+    """A set in one language, ``name`` it in messages; a dataclass that says what its rows are.
+
+    ``rows`` names the fields with an entry a row (or None, for a part that there is not), one of
+    them ``ids``, which tell rows apart and are the same in every language.
+    """
+
+    rows: ClassVar[tuple[str, ...]]
+    #: What a row is called in messages.
+    unit: ClassVar[str] = "example"
+    #: The field whose text is of the other language in a crossed set.
+    crossing: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in self.rows}
+        sizes = {name: len(row) for name, row in given.items() if row is not None}
+        if len(set(sizes.values())) > 1:
+            numbers = ", ".join(f"{name} ({size})" for name, size in sizes.items())
+            raise TextError(f"{self.name}: unequal numbers of {numbers}")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}: {len(self)} {self.unit}s)"
+
+    def at(self, positions: Iterable[int]) -> Self:
+        """The rows at these positions alone, in this order."""
+        kept = list(positions)
+
+        def taken(row: Any) -> Any:
+            if isinstance(row, np.ndarray):
+                return row[kept]
+            return row and tuple(row[i] for i in kept)
+
+        return replace(self, **{name: taken(getattr(self, name)) for name in self.rows})
+
+    def take(self, n: int, seed: int | np.random.Generator) -> Self:
+        """n rows drawn without replacement, in their order; all if n is not smaller.
+
+        The same seed draws the same positions in every language of parallel sets.
+        """
+        if n < 1:
+            raise TextError(f"{self.name}: cannot take {n}; take at least one.")
+        if n >= len(self):
+            return self
+        drawn = np.random.default_rng(seed).choice(len(self), size=n, replace=False)
+        return self.at(sorted(drawn.tolist()))
+
+    @property
+    def row_labels(self) -> Sequence[object]:
+        """What must be alike in all languages at each position, beside the id."""
+        return (None,) * len(self)
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The languages of both sides: "en-de" is English, then German."""
+        first, _, second = self.language.partition("-")
+        return first, second or first
+
+
+S = TypeVar("S", bound=Rows)
+
+
+def aligned(by_language: Mapping[str, S]) -> dict[str, S]:
+    """The sets as given, if position i is one row with one label in all of them.
+
+    Raises TextError, with language, position and what to do, where a number, an id, the classes or
+    a label differ, or where a set is named by another language than its own.
+    """
+    reference = _first(by_language)
+    for language, rows in by_language.items():
+        if rows.language != language:
+            raise TextError(f"{rows.name} is given as the {rows.unit}s in {language}")
+        check_parallel(rows, reference)
+    return dict(by_language)
+
+
+def _first(by_language: Mapping[str, S]) -> S:
+    """The first of the sets."""
+    if not by_language:
+        raise TextError("there is nothing to compare in any language: name one or more")
+    return next(iter(by_language.values()))
+
+
+def check_parallel(rows: Rows, reference: Rows) -> None:
+    """Raise TextError where two sets are not of the same rows in the same order."""
+    unit, language, first = rows.unit, rows.language, reference.language
+    if (n := len(rows)) != len(reference):
+        sizes = f"{rows.name} has {n} {unit}s and {reference.name} {len(reference)}"
+        raise TextError(f"{sizes}: no translations of each other; `common` keeps what all have")
+    if getattr(rows, "classes", ()) != getattr(reference, "classes", ()):
+        raise TextError(f"{rows.name} and {reference.name} have different classes")
+    own, theirs = (zip(x.ids, x.row_labels, strict=True) for x in (rows, reference))
+    for i, ((name, label), (other, its)) in enumerate(zip(own, theirs, strict=True)):
+        if (name, label) != (other, its):
+            what = f"position {i} is {unit} {name} in {language} and {other} in {first}"
+            if name == other:
+                what = f"{unit} {name} is {label} in {language} and {its} in {first}"
+            raise TextError(f"{rows.name}: {what}; `common` keeps what all have, with one label")
+
+
+def common(by_language: Mapping[str, S]) -> tuple[dict[str, S], dict[str, int]]:
+    """What all languages have, with the same label, in the order of the first language.
+
+    Returns the sets and how many rows (of the first language) were left out: ``"missing"`` in
+    another language, or of ``"other label"`` there. An id that occurs twice in a language is a
+    TextError, and so is nothing left.
+    """
+    reference = _first(by_language)
+    places = {code: {name: i for i, name in enumerate(x.ids)} for code, x in by_language.items()}
+    for language, rows in by_language.items():
+        if len(places[language]) < len(rows):
+            raise TextError(f"{rows.name}: an id occurs twice, so it names no {rows.unit}")
+    labels = {
+        code: dict(zip(rows.ids, rows.row_labels, strict=True))
+        for code, rows in by_language.items()
+    }
+    there = [name for name in reference.ids if all(name in own for own in labels.values())]
+    kept = [name for name in there if len({own[name] for own in labels.values()}) == 1]
+    if not kept:
+        codes = ", ".join(by_language)
+        raise TextError(f"no {reference.unit} of {reference.name} is in all of {codes}, one label")
+    sets = {
+        language: rows.at(places[language][name] for name in kept)
+        for language, rows in by_language.items()
+    }
+    left_out = {"missing": len(reference) - len(there), "other label": len(there) - len(kept)}
+    return aligned(sets), left_out
+
+
+def shortest(
+    by_language: Mapping[str, S], n: int | None, per_context: int | None = None
+) -> list[int]:
+    """Positions of the n rows with the fewest characters, summed over languages; None: all.
+
+    A way to subsample that makes fine-tuning several times faster, at the price of easier text: who
+    uses it says so. Ascending; ties go to the earlier position. Of questions the contexts count,
+    and with ``per_context`` the first so many questions of a context (of the first language) alone.
+    """
+    for what, number in (("n", n), ("per_context", per_context)):
+        if number is not None:
+            checks.whole(number, what, TextError)
+    sets = list(aligned(by_language).values())
+    order = np.argsort(sum(rows.lengths for rows in sets), kind="stable").tolist()
+    if per_context is not None:
+        paragraphs, taken, some = sets[0].paragraphs, Counter(), []
+        for i in order:
+            taken[paragraphs[i]] += 1
+            if taken[paragraphs[i]] <= per_context:
+                some.append(i)
+        order = some
+    return sorted(order[:n])
+
+
+def crossed(first: S, second: S) -> S:
+    """The first side of one language with the second side of another (Rajaee and Monz, 3.1, 3.3).
+
+    Of pairs the first texts with the second texts; of questions the contexts and answers with the
+    questions. The language is named "en-de", and so in the name ("xnli en-de test"), unless both
+    are of one; whatever else a set has is that of the first. Raises TextError for sentences without
+    a second part, and where the two are not parallel (`aligned`).
+    """
+    side = first.crossing
+    for rows in (first, second):
+        if getattr(rows, side) is None:
+            raise TextError(f"{rows.name}: these are single sentences, without a second part")
+    check_parallel(second, first)
+    here, there = first.languages[0], second.languages[1]
+    language = here if here == there else f"{here}-{there}"
+    # the language as a word of its own: the "en" of "xnli en test", not that of "sentences"
+    own = rf"(?<![\w-]){re.escape(first.language)}(?![\w-])"
+    name, n_named = re.subn(own, language, first.name, count=1)
+    if not n_named and language != first.language:
+        name = f"{first.name} and {second.name}"
+    return replace(first, name=name, language=language, **{side: getattr(second, side)})
+
+
+def reordered(
+    texts: Sequence[str],
+    seed: tuple[int, ...],
+    split: Callable[[str], list[str]],
+    join: Callable[[list[str]], str],
+) -> tuple[str, ...]:
+    """Each text with its words in an order drawn for the place where the text first occurs."""
+    new: dict[str, str] = {}
+    for position, text in enumerate(texts):
+        if text not in new:
+            words = split(text)
+            order = np.random.default_rng((*seed, position)).permutation(len(words))
+            new[text] = join([words[i] for i in order.tolist()])
+    return tuple(new[text] for text in texts)
+
+
+def digest(texts: Iterable[str]) -> str:
+    """SHA-256 of texts, each with its length, so that no two sets share one."""
+    made = hashlib.sha256()
+    for text in texts:
+        data = text.encode()
+        made.update(len(data).to_bytes(8, "little") + data)
+    return made.hexdigest()
+
 
 _PARTS = ("first", "second")
 
@@ -36,7 +244,6 @@ class Examples(Rows):
     ``first`` has one string an example, ``second`` too where an example is a pair, else None;
     ``labels`` is int64 ``(n,)``, positions in ``classes``; ``ids`` tells examples apart and is the
     same in every language; ``name`` says in messages what this is, such as "xnli de train".
-    ``left_out`` counts the rows of a local copy of PAWS-X without a label or a sentence.
     """
 
     name: str
@@ -46,7 +253,6 @@ class Examples(Rows):
     labels: np.ndarray
     classes: tuple[str, ...]
     ids: tuple[str, ...]
-    left_out: int = 0
     rows: ClassVar[tuple[str, ...]] = ("first", "second", "labels", "ids")
     crossing: ClassVar[str] = "second"
 
@@ -74,7 +280,7 @@ class Examples(Rows):
         return np.array([len(a) + len(b) for a, b in zip(self.first, second, strict=True)], int)
 
     def text_hash(self) -> str:
-        """SHA-256 of texts and labels (`parallel_sets.digest`)."""
+        """SHA-256 of texts and labels (`digest`)."""
         second = self.second or ("",) * len(self)
         return digest(chain(*zip(self.first, second, map(str, self.labels), strict=True)))
 
@@ -109,17 +315,10 @@ class Examples(Rows):
 def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
     """Parallel sentences with labels of Bernoulli(1/2), the same in every language (3.2)."""
     labels = np.random.default_rng(seed).integers(0, 2, len(corpus))
+    named = {code: f"{corpus.name} {code}, random labels" for code in corpus.sentences}
     return {
-        language: Examples(
-            name=f"{corpus.name} {language}, random labels",
-            language=language,
-            first=sentences,
-            second=None,
-            labels=labels,
-            classes=("0", "1"),
-            ids=corpus.ids,
-        )
-        for language, sentences in corpus.sentences.items()
+        code: Examples(named[code], code, sentences, None, labels, ("0", "1"), corpus.ids)
+        for code, sentences in corpus.sentences.items()
     }
 
 
@@ -179,8 +378,9 @@ def only(examples: Examples, part: str) -> Examples:
 
 def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
     """Raise TextError for parts that an example does not have, or for none."""
-    if not parts or (strange := [part for part in parts if part not in _PARTS]):
-        named = ", ".join(map(repr, strange)) if parts else "none"
+    strange = [part for part in parts if part not in _PARTS]
+    if strange or not parts:
+        named = ", ".join(map(repr, strange)) or "none"
         raise TextError(f"parts of an example are {' and '.join(_PARTS)}; given: {named}")
     if "second" in parts and examples.second is None:
         raise TextError(f"{examples.name}: these are single sentences, without a second part")
@@ -225,22 +425,14 @@ def same_or_other(corpus: ParallelCorpus, seed: int, *, alike: bool = True) -> d
         round_ = np.random.default_rng(seed).permutation(n)
         following = np.empty(n, dtype=np.int64)
         following[round_] = np.roll(round_, -1)
-    return {
-        language: Examples(
-            name=f"{corpus.name} {language}, same or other",
-            language=language,
-            first=tuple(text for text in sentences for _ in SAME),
-            second=tuple(
-                other
-                for i, text in enumerate(sentences)
-                for other in (sentences[following[i]], text)
-            ),
-            labels=np.tile([0, 1], n),
-            classes=SAME,
-            ids=tuple(f"{name}:{label}" for name in corpus.ids for label in SAME),
-        )
-        for language, sentences in corpus.sentences.items()
-    }
+    ids = tuple(f"{name}:{label}" for name in corpus.ids for label in SAME)
+    labels, sets = np.tile([0, 1], n), {}
+    for code, texts in corpus.sentences.items():
+        first = tuple(text for text in texts for _ in SAME)
+        second = tuple(x for i, text in enumerate(texts) for x in (texts[following[i]], text))
+        name = f"{corpus.name} {code}, same or other"
+        sets[code] = Examples(name, code, first, second, labels, SAME, ids)
+    return sets
 
 
 def surface(texts: Sequence[str]) -> np.ndarray:
@@ -248,16 +440,10 @@ def surface(texts: Sequence[str]) -> np.ndarray:
 
     Natural logarithm of its number of characters (empty: 0), numbers of digits, question marks.
     """
-    return np.array(
-        [
-            (
-                np.log(max(1, len(text))),
-                sum(character.isdigit() for character in text),
-                sum(character in QUESTION_MARKS for character in text),
-            )
-            for text in texts
-        ]
-    )
+    lengths = [np.log(max(1, len(text))) for text in texts]
+    digits = [sum(map(str.isdigit, text)) for text in texts]
+    marks = [sum(character in QUESTION_MARKS for character in text) for text in texts]
+    return np.column_stack([lengths, digits, marks])
 
 
 def _likest(sides: Iterable[Sequence[str]]) -> np.ndarray:
@@ -285,11 +471,9 @@ def same_or_other_parts(
     lengths = np.array([len(text) for text in corpus.sentences[language]])
     long_enough = [i for i in np.argsort(lengths, kind="stable") if lengths[i] >= 20]
     n_needed = n_train // 2 + n_test // 2
-    if len(long_enough) < n_needed:
-        raise TextError(
-            f"{corpus.name} has {len(long_enough)} sentences of 20 characters or more in "
-            f"{language}, and {n_train} and {n_test} pairs need {n_needed}"
-        )
+    if (n := len(long_enough)) < n_needed:
+        what = f"{corpus.name} has {n} sentences of 20 characters or more in {language}"
+        raise TextError(f"{what}, and {n_train} and {n_test} pairs need {n_needed}")
     dealt = np.random.default_rng(seed).permutation(long_enough[:n_needed])
     parts = np.split(dealt, [n_train // 2])
     return tuple(

@@ -65,24 +65,22 @@ def unpacked(data: bytes, where: str) -> bytes:
 
 def decode(data: bytes, where: str) -> list[str]:
     """Lines of UTF-8 text, without byte order mark and line ends. ``where`` opens the error."""
+    place, problem = data.find(b"\0"), "a NUL byte, which text does not have; is it UTF-16?"
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        byte = f"byte 0x{data[error.start]:02x}"
-        raise TextError(
-            f"{where}, line {line}: {byte} is not UTF-8 text; save the file in UTF-8."
-        ) from None
-    if (place := data.find(b"\0")) >= 0:
-        raise TextError(
-            f"{where}, line {data.count(10, 0, place) + 1}: a NUL byte, which text does not have; "
-            "is it UTF-16? Save the file in UTF-8."
-        )
+        place, problem = error.start, f"byte 0x{data[error.start]:02x} is not UTF-8 text."
+    if place >= 0:
+        line = data.count(b"\n", 0, place) + 1
+        raise TextError(f"{where}, line {line}: {problem} Save the file in UTF-8.")
     lines = text.removeprefix("\ufeff").split("\n")
     lines[:-1] = [line.removesuffix("\r") for line in lines[:-1]]
-    if lines[-1] == "":  # what follows the last line end is no line
-        lines.pop()
-    return lines
+    return lines if lines[-1] else lines[:-1]  # what follows the last line end is no line
+
+
+def read_lines(file: Path) -> list[str]:
+    """The lines of a file, plain or packed; errors as `unpacked` and `decode`."""
+    return decode(unpacked(file.read_bytes(), str(file)), str(file))
 
 
 def tsv(data: bytes, where: str) -> pd.DataFrame:
@@ -90,10 +88,8 @@ def tsv(data: bytes, where: str) -> pd.DataFrame:
     rows = [line.split("\t") for line in decode(data, where)]
     header = rows[0] if rows else []
     for number, row in enumerate(rows, 1):
-        if len(row) != len(header):
-            raise TextError(
-                f"{where}, line {number}: {len(row)} cells under a header of {len(header)}."
-            )
+        if (n := len(row)) != len(header):
+            raise TextError(f"{where}, line {number}: {n} cells under a header of {len(header)}.")
     return pd.DataFrame(rows[1:], columns=header, dtype=object)
 
 
@@ -104,23 +100,18 @@ def letters(text: str | Iterable[str]) -> str:
 
 def visible(sentence: str) -> bool:
     """Whether there is more in it than spaces and invisible characters."""
-    return any(
-        unicodedata.category(c) not in {"Zs", "Zl", "Zp", "Cc", "Cf"} and c not in _BLANK
-        for c in sentence
-    )
+    blank = {"Zs", "Zl", "Zp", "Cc", "Cf"}
+    return any(c not in _BLANK and unicodedata.category(c) not in blank for c in sentence)
 
 
 def filled(lines: Sequence[str], where: str) -> tuple[str, ...]:
     """The lines, one or more, of which none is empty or all spaces and invisible characters."""
-    empty = [number for number, line in enumerate(lines, 1) if not visible(line)]
-    if empty:
-        some = ", ".join(map(str, empty[:5])) + (", …" if len(empty) > 5 else "")
-        raise TextError(
-            f"{where}: {len(empty)} empty line{'s' * (len(empty) > 1)} ({some}); fill or remove "
-            "the position in all languages."
-        )
     if not lines:
         raise TextError(f"{where} is empty; it needs one sentence a line.")
+    if n := len(empty := [number for number, line in enumerate(lines, 1) if not visible(line)]):
+        some = ", ".join(map(str, empty[:5])) + ", …" * (n > 5)
+        what = f"{n} empty line{'s' * (n > 1)} ({some})"
+        raise TextError(f"{where}: {what}; fill or remove the position in all languages.")
     return tuple(lines)
 
 
@@ -142,10 +133,8 @@ def with_ids(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str]]
     for number, line in enumerate(lines, 1):
         key, tab, sentence = line.partition("\t")
         if not tab or not key:
-            raise TextError(
-                f"{where}, line {number}: not an id, a tab and a sentence as elsewhere; give all "
-                "lines an id or none."
-            )
+            problem = "not an id, a tab and a sentence as elsewhere"
+            raise TextError(f"{where}, line {number}: {problem}; give all lines an id or none.")
         yield number, key, sentence
 
 
@@ -174,17 +163,17 @@ def sentences_hash(sentences: Sequence[str]) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-#: The columns of each catalogue that count something.
+#: The columns of the catalogues that count something.
 _COUNTS = {
-    "labelled": ("train", "validation", "test", "words", "repaired"),
-    "questions": ("questions", "contexts", "answers"),
-    "trees": ("sentences", "words", "tokens"),
+    *("train", "validation", "test", "words", "repaired", "questions", "contexts", "answers"),
+    *("sentences", "tokens"),
 }
 
 
 @lru_cache(maxsize=4)
-def _table(data: bytes, where: str, kind: str) -> pd.DataFrame:
-    return tsv(data, where).astype(dict.fromkeys(_COUNTS[kind], int))
+def _table(data: bytes, where: str) -> pd.DataFrame:
+    table = tsv(data, where)
+    return table.astype({name: int for name in table if name in _COUNTS})
 
 
 def catalogue(kind: str, *, whole: bool = False) -> pd.DataFrame:
@@ -204,41 +193,39 @@ def catalogue(kind: str, *, whole: bool = False) -> pd.DataFrame:
 
     Raises TextError if ``sources.tsv`` is missing or malformed.
     """
-    table = _table(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv", kind)
+    table = _table(_read(kind, "sources.tsv"), f"data/{kind}/sources.tsv")
     return table[whole | ~table["source"].str.endswith("-whole")].copy()
 
 
 def _read(kind: str, name: str) -> bytes:
     file = paths.DATA / kind / name
     if not file.exists():
-        raise TextError(f"{file} is missing; {_remedy(kind)}")
+        raise TextError(f"{file} is missing; restore data/{kind} from the repository.")
     return file.read_bytes()
 
 
-def entry(kind: str, how: str, **of: str) -> dict[str, Any]:
-    """The row of the catalogue with these values, one of them its language.
+def entry(kind: str, how: str, language: str, **of: str) -> dict[str, Any]:
+    """The row of the catalogue with these values, in a language.
 
     ``how`` ends the TextError where there is none: what to do.
     """
     rows = catalogue(kind, whole=True)
-    for column in set(of) - {"language"}:
-        rows = rows[rows[column] == of[column]]
-    row = rows[rows["language"] == of["language"]].to_dict("records")
-    if not row:
-        what = " ".join(value for column, value in of.items() if column != "language")
-        there = ", ".join(rows["language"]) or "nothing"
+    for column, value in of.items():
+        rows = rows[rows[column] == value]
+    if not (row := rows[rows["language"] == language].to_dict("records")):
+        there, what = ", ".join(rows["language"]) or "nothing", " ".join(of.values())
         raise TextError(
-            f"No {kind} data ({what}) is shipped in {of['language']}; there is {there}. {how}"
+            f"No {kind} data ({what}) is shipped in {language}; there is {there}. {how}"
         )
     return row[0]
 
 
 def contents(kind: str, row: dict[str, Any]) -> bytes:
     """The unpacked contents of the file of a row. Raises TextError if it is not that on record."""
-    data = _read(kind, row["file"])
+    data, file = _read(kind, row["file"]), f"data/{kind}/{row['file']}"
     if hashlib.sha256(data).hexdigest() != row["sha256"]:
         raise TextError(
-            f"data/{kind}/{row['file']} is not the file on record in sources.tsv; {_remedy(kind)}"
+            f"{file} is not the file on record in sources.tsv; restore it from the repository."
         )
     return unpacked(data, row["file"])
 
@@ -252,7 +239,3 @@ def left_out(row: dict[str, Any]) -> dict[str, int]:
     """Why something of the public files is not in a row's file → how many."""
     reasons = (reason.rsplit(": ", 1) for reason in row["left_out"].split("; ") if reason)
     return {why: int(n) for why, n in reasons}
-
-
-def _remedy(kind: str) -> str:
-    return f"restore data/{kind} from the repository."

@@ -1,10 +1,10 @@
-"""Public layouts of labelled data: IOB2, and the tables of XNLI, PAWS-X and SIB-200.
+"""Labelled sentences and pairs: what is shipped, and local copies in their public layouts.
 
 Every reader takes the lines of a file and ``where`` (its name), which opens every error with the
 number of the line. What is done to the data: UNER's OTH counts as O, since WikiAnn has no such
 entity; ``I-X`` that continues no X is read as ``B-X``, as conlleval does, and counted; rows of
-PAWS-X without a label, or with nothing or a placeholder ("NS", "NA") for a sentence, are left out
-and counted, as its authors count them.
+PAWS-X without a label, or with nothing or a placeholder ("NS", "NA") for a sentence, are left out,
+as its authors advise.
 """
 
 import csv
@@ -19,11 +19,10 @@ import numpy as np
 
 from xlx.results import checks
 from xlx.text import files, trees
-from xlx.text.examples import Examples
-from xlx.text.files import TextError, catalogue, decode, files_below, single_file
+from xlx.text.examples import Examples, Rows, common, shortest
+from xlx.text.files import TextError
 from xlx.text.languages import LANGUAGES, base_code, parse_tag
-from xlx.text.parallel import keys_of, language_code
-from xlx.text.parallel_sets import Rows, common, shortest
+from xlx.text.parallel import keys_of
 from xlx.text.trees import UPOS, comment, sentence_blocks
 
 #: IOB2 tags of the three entities that WikiAnn has.
@@ -100,10 +99,8 @@ def _checked(cells: list[str], n: int, place: str) -> list[str]:
     """The cells of a row, if there are n."""
     if len(cells) != n:
         withheld = " XTREME withholds the labels of its test files; the original sets have them."
-        raise TextError(
-            f"{place}: {len(cells)} columns, not {n}, parted by tabs."
-            + withheld * (n <= 3 and len(cells) == n - 1)
-        )
+        told = withheld if n <= 3 and len(cells) == n - 1 else ""
+        raise TextError(f"{place}: {len(cells)} columns, not {n}, parted by tabs.{told}")
     return cells
 
 
@@ -113,69 +110,68 @@ def _rows(lines: Sequence[str], where: str, n: int, start: int) -> Iterator[tupl
         yield line, _checked(row.split("\t"), n, f"{where}, line {line}")
 
 
-def _pairs(
-    rows: Iterable[tuple[int, str, str, str, str]], where: str, labels: tuple[str, ...]
-) -> Columns:
-    """Columns of rows (line, id, first, second, label), checked."""
-    pairs = []
-    for line, name, first, second, label in rows:
+#: A row of a file: line, id, texts of one or two sides, label.
+_Row = tuple[int, str, Sequence[str], str]
+
+
+def _columns(rows: Iterable[_Row], where: str, labels: tuple[str, ...]) -> Columns:
+    """Columns of rows, checked."""
+    kept = []
+    for line, name, texts, label in rows:
         label = _PUBLIC_LABELS.get(label, label)
         if label not in labels:
             some = ", ".join(labels) + " (0, 1)" * (labels == PI)
             raise TextError(f"{where}, line {line}: {label!r} is none of {some}.")
-        if not (first.strip() and second.strip()):
+        if not all(text.strip() for text in texts):
             raise TextError(f"{where}, line {line}: an empty sentence.")
-        pairs.append((first, second, label, name))
-    if not pairs:
-        raise TextError(f"{where} has no pair of this language and split.")
-    return tuple(zip(*pairs, strict=True))
+        kept.append((texts, label, name))
+    if not kept:
+        raise TextError(f"{where} has nothing of this language and split.")
+    texts, found, ids = zip(*kept, strict=True)
+    first, *second = zip(*texts, strict=True)
+    return first, second[0] if second else None, found, ids
 
 
 def read_xnli(lines: Sequence[str], where: str, language: str) -> Columns:
     """The pairs of a file of XNLI in one of its three public layouts, told apart by the header."""
     header = lines[0].split("\t")
     if header == ["premise", "hypo", "label"]:  # XNLI-MT-1.0
-        rows = ((line, str(line - 1), *row) for line, row in _rows(lines, where, 3, 2))
+        rows = ((line, str(line - 1), row[:2], row[2]) for line, row in _rows(lines, where, 3, 2))
     elif "gold_label" not in header:  # XTREME: three columns, no header
         rows = _of_xtreme(lines, where)
     else:  # XNLI-1.0: all languages in one file
         names = ("language", "pairID", "sentence1", "sentence2", "gold_label")
         if missing := [name for name in names if name not in header]:
             raise TextError(f"{where}, line 1: the header lacks {', '.join(missing)}.")
-        code, *places = map(header.index, names)
+        code, name, first, second, label = map(header.index, names)
         rows = (
-            (line, *(row[i] for i in places))
+            (line, row[name], (row[first], row[second]), row[label])
             for line, row in _rows(lines, where, len(header), 2)
             if row[code] == language
         )
-    return _pairs(rows, where, NLI)
+    return _columns(rows, where, NLI)
 
 
-def read_pawsx(lines: Sequence[str], where: str, untranslated: bool = False) -> tuple[Columns, int]:
-    """The pairs of a file of PAWS-X or of XTREME's copy, and how many rows were left out.
-
-    With ``untranslated``, pairs with a placeholder for a sentence are kept.
-    """
+def read_pawsx(lines: Sequence[str], where: str) -> Columns:
+    """The whole pairs of a file of PAWS-X or of XTREME's copy."""
     if lines[0].split("\t") == ["id", "sentence1", "sentence2", "label"]:
-        rows = [(line, *row) for line, row in _rows(lines, where, 4, 2)]
+        rows = ((line, row[0], row[1:3], row[3]) for line, row in _rows(lines, where, 4, 2))
     else:
-        rows = list(_of_xtreme(lines, where))
-    missing = {""} if untranslated else _NO_SENTENCE
-    whole = [
+        rows = _of_xtreme(lines, where)
+    whole = (
         row
         for row in rows
-        if row[-1].strip() not in _NO_LABEL
-        and not {text.strip().casefold() for text in row[2:4]} & missing
-    ]
-    if rows and not whole:
-        raise TextError(f"{where}: no row has both sentences and a label.")
-    return _pairs(whole, where, PI), len(rows) - len(whole)
+        if row[3].strip() not in _NO_LABEL
+        and not {text.strip().casefold() for text in row[2]} & _NO_SENTENCE
+    )
+    return _columns(whole, where, PI)
 
 
-def _of_xtreme(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str, str, str]]:
+def _of_xtreme(lines: Sequence[str], where: str) -> Iterator[_Row]:
     """Rows of XTREME's copies: no header, ids are line numbers, sentences as `csv` writes them."""
     for line, row in _rows(lines, where, 3, 1):
-        yield line, str(line), *map(_unquoted, row)
+        first, second, label = map(_unquoted, row)
+        yield line, str(line), (first, second), label
 
 
 def _unquoted(cell: str) -> str:
@@ -188,33 +184,22 @@ def read_sib200(lines: Sequence[str], where: str) -> Columns:
     """Sentences, topics and ids of a file of SIB-200, whose fields are as `csv` writes them.
 
     Raises TextError, with the line, for another header, another number of columns, quotation marks
-    that do not close, an unknown topic, an id that is no number or comes twice, an empty sentence,
-    and for a file without sentences.
+    that do not close, an unknown topic, an empty sentence, and for a file without sentences.
     """
-    header = ["index_id", "category", "text"]
-    if lines[0].split("\t") != header:
-        raise TextError(f"{where}, line 1: the header is not {', '.join(header)}.")
-    rows: dict[str, tuple[str, str]] = {}
-    for number, line in enumerate(lines[1:], 2):
-        place = f"{where}, line {number}"
-        try:
-            (cells,) = csv.reader([line], delimiter="\t", strict=True) if line else ([],)
-        except csv.Error as error:
-            raise TextError(f"{place}: {error}.") from None
-        name, topic, sentence = _checked(cells, 3, place)
-        if not name.isdecimal():
-            raise TextError(f"{place}: the id {name!r} is no number.")
-        if name in rows:
-            raise TextError(f"{place}: the id {name} comes twice.")
-        if topic not in TOPICS:
-            raise TextError(f"{place}: the topic {topic!r} is none of {', '.join(TOPICS)}.")
-        if not sentence.strip():
-            raise TextError(f"{place}: an empty sentence.")
-        rows[name] = (sentence, topic)
-    if not rows:
-        raise TextError(f"{where} has no sentences.")
-    sentences, topics = zip(*rows.values(), strict=True)
-    return sentences, None, topics, tuple(rows)
+    if lines[0].split("\t") != ["index_id", "category", "text"]:
+        raise TextError(f"{where}, line 1: the header is not index_id, category, text.")
+
+    def rows() -> Iterator[_Row]:
+        for number, line in enumerate(lines[1:], 2):
+            place = f"{where}, line {number}"
+            try:
+                (cells,) = csv.reader([line], delimiter="\t", strict=True) if line else ([],)
+            except csv.Error as error:
+                raise TextError(f"{place}: {error}.") from None
+            name, topic, sentence = _checked(cells, 3, place)
+            yield number, name, (sentence,), topic
+
+    return _columns(rows(), where, TOPICS)
 
 
 SPLITS: tuple[str, ...] = ("train", "validation", "test")
@@ -230,8 +215,7 @@ class _Source:
     """Where a source comes from, and how the files of a local copy are called.
 
     ``files`` is a regular expression for their names, or paths; ``only`` the splits that there
-    are, if not all. A source without a ``layout`` is shipped alone; one that was ``selected_from``
-    another, too.
+    are, if not all. A source without a ``layout`` is shipped alone.
     """
 
     task: str
@@ -239,19 +223,23 @@ class _Source:
     layout: str
     files: str = ""
     only: tuple[str, ...] = SPLITS
-    selected_from: str = ""
 
 
-_UD = "universaldependencies.org, github.com/UniversalDependencies"
-_XNLI = "github.com/facebookresearch/XNLI"
+_UD = _Source(
+    "POS", "universaldependencies.org, github.com/UniversalDependencies",
+    "UD_German-GSD/de_gsd-ud-train.conllu",
+    files=r"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
+)  # fmt: skip
+_XNLI = _Source(
+    "NLI", "github.com/facebookresearch/XNLI",
+    "xnli.dev.tsv (XNLI-1.0), dev-de.tsv (XTREME) or multinli.train.de.tsv (XNLI-MT-1.0)",
+    files=r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
+)  # fmt: skip
 _SOURCES = {
-    "ud": _Source(
-        "POS", _UD, "UD_German-GSD/de_gsd-ud-train.conllu",
-        files=r"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
-    ),
-    "pud": _Source(
-        "POS", _UD, "UD_German-PUD/de_pud-ud-test.conllu",
-        files=r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu", only=("test",),
+    "ud": _UD,
+    "pud": replace(
+        _UD, layout="UD_German-PUD/de_pud-ud-test.conllu", only=("test",),
+        files=r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu",
     ),
     "wikiann": _Source(
         "NER", "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
@@ -262,22 +250,13 @@ _SOURCES = {
         "NER", "universalner.org, github.com/UniversalNER",
         "UNER_Croatian-SET/hr_set-ud-train.iob2", files=r"{language}_[a-z0-9]+-ud-{part}\.iob2",
     ),
-    "xnli": _Source(
-        "NLI", _XNLI,
-        "xnli.dev.tsv and xnli.test.tsv (XNLI-1.0) or dev-de.tsv and test-de.tsv (XTREME); to "
-        "train, multinli.train.de.tsv (XNLI-MT-1.0)",
-        files=r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
-    ),
-    "xnli-dev": _Source("NLI", _XNLI, "dev-de.tsv (XTREME)", only=("train",), selected_from="xnli"),
-    "xnli-whole": _Source(
-        "NLI", _XNLI, "dev-de.tsv and test-de.tsv (XTREME)", only=("train", "test"),
-        selected_from="xnli",
-    ),
+    "xnli": _XNLI,
+    "xnli-dev": replace(_XNLI, url="a selection of xnli", layout="", only=("train",)),
+    "xnli-whole": replace(_XNLI, url="all of xnli", layout="", only=("train", "test")),
     "sick": _Source("NLI", "SICK (Marelli et al. 2014) and its translations", ""),
     "pawsx": _Source(
         "PI", "github.com/google-research-datasets/paws",
-        "de/dev_2k.tsv and de/test_2k.tsv (PAWS-X) or dev-de.tsv and test-de.tsv (XTREME); to "
-        "train, en/train.tsv, de/translated_train.tsv (PAWS-X) or train-en.tsv (XTREME)",
+        "de/test_2k.tsv, en/train.tsv, de/translated_train.tsv (PAWS-X) or dev-de.tsv (XTREME)",
         files=r"{part}-{language}\.tsv|(.*/)?{language}/{published}\.tsv",
     ),
     "sib200": _Source(
@@ -292,12 +271,11 @@ def resolved(
     task: str, language: str, split: str, source: str | None, path: str | Path | None
 ) -> tuple[str, str]:
     """Code of the language and source that `load_labelled` is asked for; its errors."""
-    if task not in LABELS:
-        raise TextError(f"There is no task {task!r}; there are {', '.join(LABELS)}.")
-    if split not in SPLITS:
-        raise TextError(f"There is no split {split!r}; there are {', '.join(SPLITS)}.")
+    for what, value, known in (("task", task, LABELS), ("split", split, SPLITS)):
+        if value not in known:
+            raise TextError(f"There is no {what} {value!r}; there are {', '.join(known)}.")
     # Only SIB-200 has several varieties of a language.
-    language = language_code(language, parse_tag if task == "TOPIC" else base_code)
+    language = parse_tag(language) if task == "TOPIC" else base_code(language)
     if source is None:
         source = _DEFAULTS[task]
         if task == "NER" and path is None:
@@ -308,15 +286,8 @@ def resolved(
         some = ", ".join(name for name in _SOURCES if _SOURCES[name].task == task)
         raise TextError(f"There is no source {source!r} for {task}; there is {some}.")
     if split not in about.only:
-        only = " and ".join(about.only)
-        raise TextError(
-            f"{source} has no {split} part, only {only}; take source={_DEFAULTS[task]!r}."
-        )
-    if path is not None and about.selected_from:
-        raise TextError(
-            f"{source} is a selection of {about.selected_from} that is shipped alone; leave path= "
-            f"out, or read a local copy as source={about.selected_from!r}."
-        )
+        what = f"{source} has no {split} part, only {' and '.join(about.only)}"
+        raise TextError(f"{what}; take source={_DEFAULTS[task]!r}.")
     if path is not None and not about.layout:
         raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
     return language, source
@@ -325,8 +296,6 @@ def resolved(
 def how_to_get(source: str) -> str:
     """What to do where something is not shipped or not found."""
     about = _SOURCES[source]
-    if about.selected_from:
-        return f"It is a selection of {about.selected_from}. {how_to_get(about.selected_from)}"
     if not about.layout:
         return f"It is {about.url}, shipped whole."
     return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
@@ -337,65 +306,54 @@ def find_file(path: Path, source: str, language: str, split: str) -> Path:
     part = _PARTS[split]
     published = "(translated_)?train" if split == "train" else f"{part}_2k"
     names = _SOURCES[source].files.format(language=language, part=part, published=published)
-    same = catalogue("labelled").query("source == @source and language == @language")
-    treebanks = set(same["treebank"])
+    same = files.catalogue("labelled").query("source == @source and language == @language")
 
     def fits(file: Path) -> bool:
         named = re.fullmatch(names, file.name) or re.fullmatch(names, file.as_posix())
         return bool(named) and file.is_file()
 
     what = f"{split} part of {source} in {language}"
-    files = files_below(path.absolute(), fits, what, how_to_get(source))
-    return single_file([x for x in files if x.parent.name in treebanks] or files, f"the {what}")
-
-
-def label_of(file: str | Path) -> str:
-    """The label of FLORES-200 in the name of a shipped file: "sib200/deu_Latn.tsv.xz"."""
-    return Path(file).name.split(".")[0]
+    found = files.files_below(path.absolute(), fits, what, how_to_get(source))
+    shipped = [file for file in found if file.parent.name in set(same["treebank"])]
+    return files.single_file(shipped or found, f"the {what}")
 
 
 def codes_of(labels: Iterable[str]) -> dict[str, str]:
     """The code of each language of SIB-200, in order, and its label there.
 
-    As in `corpora`: the bare code for the variety of `languages.LANGUAGES` or the only one, else
+    As in `parallel`: the bare code for the variety of `languages.LANGUAGES` or the only one, else
     with script. ``tzm_Tfng`` counts as ``zgh_Tfng``, as in the text of FLORES-200 that is shipped.
     """
     named = {_MISNAMED.get(label, label): label for label in labels}
     chosen = {code: x.flores for code, x in LANGUAGES.items() if x.flores in named}
-    codes = keys_of(named, chosen, "sib200")
-    return {code: named[tag] for code, tag in codes.items()}
+    return {code: named[tag] for code, tag in keys_of(named, chosen, "sib200").items()}
 
 
-def variety(language: str, labels: dict[str, str]) -> str | None:
+def _variety(language: str, labels: dict[str, str]) -> str | None:
     """The code among those of ``labels`` (code to label) that a code or a label means."""
-    if language in labels:
-        return language
     spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
     spelled |= {parse_tag(label): code for code, label in labels.items()}
-    return spelled.get(language)
+    return language if language in labels else spelled.get(language)
 
 
 def find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
     """Code and file in SIB-200 as it is published: a folder a language, named by its label."""
-    files: dict[str, Path] = {}
+    found: dict[str, Path] = {}
     for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
         label = file.parent.name
         try:
             parse_tag(label)
-        except ValueError:
+        except TextError:
             continue
-        if label in files:
-            raise TextError(
-                f"{path} has {label} twice ({files[label]}, {file}); give the folder of one."
-            )
-        files[label] = file
-    labels = codes_of(files)
-    code = variety(language, labels)
-    if code is None:
-        raise TextError(
-            f"{path} has no {split} part of sib200 in {language}. {how_to_get('sib200')}"
-        )
-    return code, files[labels[code]]
+        if label in found:
+            twice = f"{path} has {label} twice ({found[label]}, {file})"
+            raise TextError(f"{twice}; give the folder of one.")
+        found[label] = file
+    labels = codes_of(found)
+    if (code := _variety(language, labels)) is None:
+        what = f"{path} has no {split} part of sib200 in {language}."
+        raise TextError(f"{what} {how_to_get('sib200')}")
+    return code, found[labels[code]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -438,7 +396,6 @@ def load_labelled(
     *,
     source: str | None = None,
     path: str | Path | None = None,
-    untranslated: bool = False,
 ) -> Tagged | Examples:
     """One split of the labelled data of a language, in the order of the file.
 
@@ -452,30 +409,22 @@ def load_labelled(
     source : of the table at the top; None for "ud", "xnli", "pawsx", "sib200", "wikiann" (of the
         shipped subset "uner" in languages that it has from there alone).
     path : a folder with a local copy of the full set; None for the shipped subset.
-    untranslated : whether to keep the pairs of a local copy of PAWS-X that have a placeholder
-        ("NS") for a sentence, all with the label 0, as who reads XTREME's files as they stand. Its
-        authors advise against it.
 
     Returns `Tagged` for POS and NER; `Examples` for NLI (premise, hypothesis), PI and TOPIC, with
     the classes of ``LABELS[task]``. Position i is the same in every language of PUD, XNLI, SIB-200
     and the shipped PAWS-X; of a local copy of PAWS-X each language lacks other rows, and
-    `parallel_sets.common` brings them together by their ids. In the shipped subsets an id is
+    `examples.common` brings them together by their ids. In the shipped subsets an id is
     ``part:line`` of the public file.
 
     Raises TextError (a ValueError) for what there is not, for malformed files (with file and line)
     and for a shipped file that was changed; FileNotFoundError where there is no folder ``path``.
     """
     language, source = resolved(task, language, split, source, path)
-    if untranslated and (path is None or source != "pawsx"):
-        raise TextError(
-            "untranslated pairs are in local copies of PAWS-X alone: none are shipped, and other "
-            "sets have none"
-        )
     if path is None:
         return _load_shipped(task, source, language, split)
     if not Path(path).is_dir():
         raise FileNotFoundError(f"There is no folder {path}. {how_to_get(source)}")
-    return _load_local(task, source, language, split, Path(path), untranslated)
+    return _load_local(task, source, language, split, Path(path))
 
 
 def about_labelled(
@@ -529,9 +478,9 @@ def _entry(source: str, language: str, split: str) -> dict[str, Any]:
     """The row of the catalogue that has a split."""
     if source == "sib200":
         rows = files.catalogue("labelled").query("source == @source")
-        tags = {row.language: label_of(row.file) for row in rows.itertuples()}
-        language = variety(language, tags) or language
-    row = files.entry("labelled", how_to_get(source), source=source, language=language)
+        labels = rows["file"].str.split("[/.]").str[1]
+        language = _variety(language, dict(zip(rows["language"], labels, strict=True))) or language
+    row = files.entry("labelled", how_to_get(source), language, source=source)
     if not row[split]:
         what = f"No {split} part of {source} is shipped in {language}, only in English."
         raise TextError(f"{what} {how_to_get(source)}")
@@ -553,32 +502,28 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
     return _examples(*name, task, (*columns[:3], ids))  # behind them how related two of SICK are
 
 
-def _load_local(
-    task: str, source: str, language: str, split: str, path: Path, untranslated: bool
-) -> Tagged | Examples:
+def _load_local(task: str, source: str, language: str, split: str, path: Path) -> Tagged | Examples:
     if source == "sib200":
         language, file = find_variety(path, language, split)
     else:
         file = find_file(path, source, language, split)
-    lines, where = decode(file.read_bytes(), str(file)), str(file)
+    lines, where = files.decode(file.read_bytes(), str(file)), str(file)
     if not any(line.strip() for line in lines):
         raise TextError(f"{where} is empty; fetch it again.")
     name = f"{source} {language} {split}", language
-    if source == "sib200":
-        return _examples(*name, task, read_sib200(lines, where))
+    if task in ("POS", "NER"):
+        options = {"uner": {"columns": 5}, "wikiann": {"language": language}}.get(source, {})
+        return _tagged(*name, _sentences(task, lines, where, **options))
     if source == "xnli":
         return _examples(*name, task, read_xnli(lines, where, language))
-    if source == "pawsx":
-        return _examples(*name, task, *read_pawsx(lines, where, untranslated))
-    options = {"uner": {"columns": 5}, "wikiann": {"language": language}}.get(source, {})
-    return _tagged(*name, _sentences(task, lines, where, **options))
+    read = read_pawsx if source == "pawsx" else read_sib200
+    return _examples(*name, task, read(lines, where))
 
 
-def _examples(name: str, language: str, task: str, columns: Columns, left_out: int = 0) -> Examples:
+def _examples(name: str, language: str, task: str, columns: Columns) -> Examples:
     first, second, labels, ids = columns
-    classes = LABELS[task]
-    places = np.array([classes.index(label) for label in labels])
-    return Examples(name, language, first, second, places, classes, ids, left_out)
+    places = np.array([LABELS[task].index(label) for label in labels])
+    return Examples(name, language, first, second, places, LABELS[task], ids)
 
 
 def _sentences(task: str, lines: list[str], where: str, **options: Any) -> Iterable[tuple]:

@@ -1,4 +1,4 @@
-"""The languages of the compendium, and how to read a language tag.
+"""The languages of the compendium, how to read a language tag, and words of a text.
 
 The 36 languages are those of Table 2 (Appendix C) of de Seyssel et al. (2025), "Discriminating Form
 and Meaning in Multilingual Models with Minimal-Pair ABX Tasks", in its order; ``tasks`` holds its
@@ -19,13 +19,25 @@ Serbian    sr_RS                   the only one in WMT24++, and Cyrillic: so ``s
 Persian    fa_IR                   the only one in WMT24++; ``pes_Arab`` and ``fas`` elsewhere
 English    the source text         what all the others are translated from
 ========== ======================= ================================================================
+
+Most languages put spaces between words. Chinese, Japanese and Thai do not, and no dictionary is
+asked here: a Chinese or Japanese character is a word, and so is a Thai character with the vowels
+and tones above and below it. Numbers in words of these three compare with none of the others.
 """
 
+import re
+import string
+import sys
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from langcodes import Language as _Tag
 from langcodes import LanguageTagError
+
+from xlx.results import checks
+from xlx.text.files import TextError
 
 #: The columns of Table 2. "mono" is monolingual probing, "CL" cross-lingual transfer.
 TABLE_2 = ("ABX", "POS mono", "POS CL", "NER mono", "NER CL", "NLI mono", "NLI CL")
@@ -57,17 +69,12 @@ class Language:
     tasks: frozenset[str]
 
 
-_EVERYWHERE = ("ABX", "POS mono", "NER mono")
-
-
 def _row(text: str) -> Language:
     """Read one row of the table below; the last column adds to the tasks all 36 share."""
-    code, name, family, branch, script, wmt24pp, ntrex, flores, more = (
-        cell.strip() for cell in text.split("|")
-    )
+    *cells, more = (cell.strip() for cell in text.split("|"))
     ticks = {"P": ("POS CL",), "N": ("NER CL",), "I": ("NLI mono", "NLI CL")}
-    tasks = frozenset(_EVERYWHERE).union(*(ticks[letter] for letter in more))
-    return Language(code, name, family, branch, script, wmt24pp, ntrex, flores, tasks)
+    shared = frozenset(("ABX", "POS mono", "NER mono"))
+    return Language(*cells, shared.union(*(ticks[letter] for letter in more)))
 
 
 # code | name | family | branch | script | WMT24++ | NTREX | FLORES-200 | also in
@@ -138,10 +145,11 @@ def parse_tag(tag: str) -> str:
     counts as that language, as in CLDR: "arb_Arab" gives "ar_Arab", "pes" "fa", "lvs" "lv", "cmn"
     "zh"; the others ("arz", "yue") stay what they are.
 
-    Raises ValueError if the tag is malformed, names no language, script or region that exists, or
+    Raises TextError if the tag is malformed, names no language, script or region that exists, or
     carries more than these three.
     """
-    problem = ValueError(
+    checks.tag(tag, TextError)
+    problem = TextError(
         f"{tag!r} is no language tag; use an ISO 639-1 or 639-3 code, with a script or region "
         "if wanted, such as en, eng_Latn or pt_BR."
     )
@@ -157,15 +165,9 @@ def parse_tag(tag: str) -> str:
     if kept := _KEPT.get(parts[0].lower()):
         main = main.update_dict({"language": kept})
     rebuilt = "-".join(filter(None, [main.language, parsed.script, parsed.territory]))
-    private = parsed.language and ("qaa" <= parsed.language <= "qtz" and len(parsed.language) == 3)
-    if (
-        not parsed.language
-        or private
-        or parsed.language.startswith("x-")
-        or parsed.language in _NO_LANGUAGE
-        or main.to_tag() != rebuilt
-        or not parsed.is_valid()
-    ):
+    language = parsed.language or "und"
+    private = language.startswith("x-") or ("qaa" <= language <= "qtz" and len(language) == 3)
+    if private or language in _NO_LANGUAGE or main.to_tag() != rebuilt or not parsed.is_valid():
         raise problem
     return rebuilt.replace("-", "_")
 
@@ -176,19 +178,94 @@ def base_code(tag: str) -> str:
 
 
 def lowered(text: str, code: str) -> str:
-    """The text in small letters, as the language has them; ValueError as `parse_tag`.
+    """The text in small letters, as the language has them; TextError as `parse_tag`.
 
     In Turkish and Azerbaijani, I is the capital of ı and İ that of i: "IŞIK" gives "ışık". İ gives
     a plain i in all languages, and not the two characters of ``str.lower`` (an i and a combining
     dot), so that a name is one string in all.
     """
     text = text.replace("I\u0307", "İ").replace("İ", "i")
-    if _has_two_i(code):
-        text = text.replace("I", "ı")
-    return text.lower()
+    return (text.replace("I", "ı") if _has_two_i(code) else text).lower()
 
 
 @lru_cache(maxsize=1024)
 def _has_two_i(code: str) -> bool:
     """Kept, as `lowered` may be called word by word and reading a tag takes longer."""
     return base_code(code) in _TWO_I
+
+
+#: Languages written without spaces between words, as far as `words` knows them.
+SPACELESS: tuple[str, ...] = ("ja", "th", "zh")
+#: Han, kana and their marks of repetition; half width too.
+_ALONE = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+_THAI = "\u0e01-\u0e7f"
+#: What extends a Thai grapheme cluster (Unicode Standard Annex 29): vowels and tones, sara am.
+_THAI_MARKS = "\u0e31\u0e33-\u0e3a\u0e47-\u0e4e"
+#: The last and the first character of two words that would be read as one without a space.
+_MEETING = re.compile(rf"[^{_ALONE}{_THAI}]{{2}}|[{_THAI}][{_THAI_MARKS}]")
+
+
+@cache
+def spaceless(language: str) -> bool:
+    """Whether the language (of "zh-en": of the context) is written without spaces."""
+    return base_code(language.split("-")[0]) in SPACELESS
+
+
+@cache
+def _punctuation() -> frozenset[str]:
+    """ASCII punctuation and symbols, and all characters of Unicode's category P."""
+    every = map(chr, range(sys.maxunicode + 1))
+    return frozenset(string.punctuation).union(
+        character for character in every if unicodedata.category(character)[0] == "P"
+    )
+
+
+@cache
+def without_punctuation() -> dict[int, None]:
+    """For `str.translate`: takes out ASCII's punctuation and symbols and Unicode's category P."""
+    return dict.fromkeys(map(ord, _punctuation()))
+
+
+@cache
+def word_pattern(spaceless: bool) -> re.Pattern[str]:
+    """What is a word in languages without spaces, or with them."""
+    if not spaceless:
+        return re.compile(r"\S+")
+    marks = "".join(map(re.escape, sorted(_punctuation())))
+    alone = _ALONE + _THAI
+    return re.compile(
+        rf"[{_ALONE}]|[{_THAI}][{_THAI_MARKS}]*|[{marks}]"
+        # Any other word: punctuation stays inside ("3.5"), not at its ends.
+        rf"|[^\s{alone}{marks}](?:[^\s{alone}]*[^\s{alone}{marks}])?"
+    )
+
+
+def word_spans(text: str, language: str) -> list[tuple[str, int, int]]:
+    """Every word of a text with the positions of its first character and after its last.
+
+    In languages written with spaces, what stands between white space, punctuation included. In
+    Chinese and Japanese each character, in Thai each grapheme cluster, is a word; so is every other
+    run without spaces, such as "NFL" or "3.5", and every punctuation mark at its ends ("mixed
+    segmentation", as MLQA's metric does in Chinese). No character but white space is in no word.
+    """
+    matches = word_pattern(spaceless(language)).finditer(text)
+    return [(match[0], match.start(), match.end()) for match in matches]
+
+
+def words(text: str, language: str) -> list[str]:
+    """The words of `word_spans`."""
+    return word_pattern(spaceless(language)).findall(text)
+
+
+def joined_words(split: Sequence[str], language: str) -> str:
+    """A text of these words, with spaces as the language has them, or so that none two are one."""
+    if not spaceless(language):
+        return " ".join(split)
+    text = ""
+    for word in split:
+        # Without a space "2015" and "NFL" would be one word.
+        text += f" {word}" if text and _MEETING.fullmatch(text[-1] + word[0]) else word
+    return text

@@ -1,4 +1,8 @@
-"""What the languages of a corpus are called: codes, tags of files, varieties of a language.
+"""Parallel text: known corpora, and folders of one's own in three layouts.
+
+`load` is what to call. A corpus of `ORIGINS` is shipped, a local copy, or a download. Files of
+checksums in ``data/`` record the text of every language; a download or shipped text that differs is
+an error. The archive of FLORES-200 (with its dev part) is checked by SHA-256 when it arrives.
 
 Languages go by their ISO 639-1 code, or 639-3 where there is none. Where a corpus has several
 varieties of a language, the chosen one (or else the only one) takes the bare code and the others
@@ -6,41 +10,222 @@ keep script or region: "pt" and "pt_BR". In a folder with ``pt_PT`` and ``pt_BR`
 Either name works when asking.
 """
 
+import gzip
 import hashlib
+import lzma
 import re
+import tarfile
 import warnings
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from xlx.results import checks
-from xlx.text import origins
-from xlx.text.files import (
-    TextError,
-    by_id,
-    decode,
-    filled,
-    in_common,
-    sentences_hash,
-    tsv,
-    with_ids,
-)
-from xlx.text.languages import base_code, parse_tag
-from xlx.text.origins import ORIGINS, CorpusTexts, CorpusWarning
+from xlx.results import checks, paths, progress
+from xlx.text import files
+from xlx.text.files import TextError, decode
+from xlx.text.languages import LANGUAGES, base_code, parse_tag
+
+#: Verses of fewer letters and digits are signs that the translation has none: #, —, [1], (없음).
+_SOME_LETTERS = re.compile(r"(?:[\W_]*[^\W_]){3}")
 
 
-def language_code(language: str, parse: Callable[[str], str] = base_code) -> str:
-    """The code of a language. Raises TextError for what is no tag."""
-    checks.tag(language, TextError)
+class DownloadError(FileNotFoundError):
+    """A corpus that is not here and could not be fetched."""
+
+
+class CorpusWarning(UserWarning):
+    """A corpus that can be used, but not without knowing this about it."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a corpus comes from. ``variety`` is the field of `Language` with its file tags."""
+
+    licence: str
+    source: str
+    variety: str
+    suffix: str  # of the file of a language
+    record: str = "checksums.tsv"  # of what its text must be, in data/
+    owner: str = ""  # whose rows of the record are its, if not all
+    extra: str = ""  # a file about the segments, beside those of the languages
+    shipped: Path | None = None  # the folder or archive in data/; None: the archive of FLORES-200
+
+
+#: The archive, with its SHA-256 as in a Croissant description of the data set.
+_ARCHIVE = "https://dl.fbaipublicfiles.com/nllb/flores200_dataset.tar.gz"
+_PIN = "b8b0b76783024b85797e5cc75064eb83fc5288b41e9654dabc7be6ae944011f6"
+_FLORES = Origin(
+    "CC BY-SA 4.0", "FLORES-200 (NLLB Team et al. 2022), github.com/facebookresearch/flores",
+    "flores", "devtest", owner="flores200", extra="metadata_devtest.tsv",
+)  # fmt: skip
+_VERSES = Origin(
+    "public domain; pt: CC BY 3.0 BR",
+    "New Testaments, CrossWire modules via github.com/scrollmapper/bible_databases",
+    "code", "tsv", "new_testament/checksums.tsv", "new-testament",
+    shipped=paths.DATA / "pretraining" / "bible_nt.tar.xz",
+)  # fmt: skip
+ORIGINS = {
+    "wmt24pp": Origin(
+        "Apache-2.0", "WMT24++ (Deutsch et al. 2025), huggingface.co/datasets/google/wmt24pp",
+        "wmt24pp", "txt", owner="wmt24pp", extra="segments.tsv", shipped=paths.DATA / "wmt24pp",
+    ),
+    "flores200": _FLORES,
+    "flores200-dev": replace(_FLORES, suffix="dev", extra="metadata_dev.tsv"),
+    "flores200-100": replace(
+        _FLORES, suffix="txt", record="flores200/checksums.tsv", owner="", extra="",
+        shipped=paths.DATA / "flores200" / "devtest100.tar.xz",
+    ),
+    "new-testament": _VERSES,
+    "new-testament-held-out": replace(
+        _VERSES, owner="new-testament-held-out",
+        shipped=paths.DATA / "new_testament" / "held_out.tar.xz",
+    ),
+}  # fmt: skip
+
+
+class CorpusTexts(NamedTuple):
+    """What was read of a corpus: texts and names of files, by language.
+
+    ``segments`` has the columns id and domain, as far as there are such, of the file or layout
+    ``extra``; ``notes`` are sentences to warn with.
+    """
+
+    texts: dict[str, tuple[str, ...]]
+    files: dict[str, str]
+    segments: dict[str, tuple[str, ...]]
+    extra: str
+    notes: tuple[str, ...]
+
+
+def tags_of(name: str) -> dict[str, str]:
+    """File tag of each of the 36 languages in this corpus."""
+    return {code: getattr(language, ORIGINS[name].variety) for code, language in LANGUAGES.items()}
+
+
+@cache
+def recorded(name: str) -> dict[str, str]:
+    """By file tag: the sha256 of the text; "" where not known."""
+    origin = ORIGINS[name]
+    file = paths.DATA / origin.record
+    rows = [list(row) for row in files.tsv(file.read_bytes(), str(file)).to_numpy()]
+    if origin.owner:
+        rows = [row[1:] for row in rows if row[0] == origin.owner]
+    if name == "flores200-dev":  # the same languages; their text is covered by the archive's hash
+        return {row[0]: "" for row in rows}
+    shipped = tags_of(name).values() if name == "wmt24pp" else [row[0] for row in rows]
+    return {row[0]: row[-1] for row in rows if row[0] in shipped}
+
+
+def _copy(name: str, path: Path) -> dict[str, Path | bytes]:
+    """The files of a local copy of a corpus that is not shipped, by name."""
+    origin = ORIGINS[name]
+    if origin.shipped:
+        remedy = "give a folder with your own text as the name instead of path="
+        if name == "flores200-100":
+            remedy = 'to read a copy elsewhere, load "flores200"'
+        raise ValueError(f"{name} is shipped; {remedy}.")
+    texts = {f"{tag}.{origin.suffix}" for tag in recorded(name)}
+    found = _copies(path, {*texts, origin.extra})
+    if not texts & found.keys():
+        raise TextError(f"{path} holds no text of {name}, such as deu_Latn.{origin.suffix}.")
+    return found
+
+
+def _texts(name: str, keys: Mapping[str, str], local: Mapping[str, Path | bytes]) -> CorpusTexts:
+    """The texts of file tags (``keys``: language to tag), fetched if not local, held to the record.
+
+    Text that differs is an error, of a local copy a note.
+    """
+    origin, record = ORIGINS[name], recorded(name)
+    named = {key: f"{tag}.{origin.suffix}" for key, tag in keys.items()}
+    found = local or _copies(origin.shipped or _archive(name), {*named.values(), origin.extra})
+    restore = "its origin has changed; give a copy of your own by path=."
+    if origin.shipped:
+        folder = origin.shipped.parent if origin.shipped.suffix else origin.shipped
+        restore = f"restore data/{folder.name} from the repository."
+    if missing := ", ".join(keys[key] for key, file in named.items() if file not in found):
+        raise TextError(f"{name}: there is no text in {missing}; {restore}")
+    data = {
+        file: found[file] if isinstance(found[file], bytes) else found[file].read_bytes()
+        for file in {*named.values(), origin.extra} & found.keys()
+    }
+    where = {key: f"{keys[key]}: {file}" for key, file in named.items()}
+    lines = {key: decode(data[file], where[key]) for key, file in named.items()}
+    # What is on record of verses is all that a language has, not what is left beside others.
+    changed = [x for x in keys if record[keys[x]] not in ("", files.sentences_hash(lines[x]))]
+    if changed and not local:
+        some = ", ".join(keys[key] for key in changed)
+        raise TextError(f"{name}: the text of {some} is not the one on record; {restore}")
+    notes = (f"the text in {', '.join(changed)} is not the one on record.",) if changed else ()
+    if origin.variety == "code":
+        verses = {x: files.by_id(files.with_ids(lines[x], where[x]), where[x]) for x in keys}
+        ids, texts = files.in_common(
+            {code: {x: v for x, v in own.items() if _SOME_LETTERS.match(v)}
+             for code, own in verses.items()}
+        )  # fmt: skip
+        segments = {"id": ids, "domain": tuple(verse.split(".")[0] for verse in ids)}
+    else:
+        texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
+        segments = _of_lines(data.get(origin.extra, b""), origin.extra)
+    if name == "wmt24pp":
+        texts = {key: tuple(map(files.broken, text)) for key, text in texts.items()}
+    return CorpusTexts(texts, named, segments, origin.extra, notes)
+
+
+def _of_lines(data: bytes, where: str) -> dict[str, tuple[str, ...]]:
+    """Ids and domains from what is said about the lines, if it is there.
+
+    FLORES-200 has more columns, in ragged rows; "" where a row is short.
+    """
+    header, *rows = [line.split("\t") for line in decode(data, where)] or [[]]
+    columns = [(name, header.index(name)) for name in ("id", "domain") if name in header]
+    return {
+        name: tuple(row[place] if place < len(row) else "" for row in rows)
+        for name, place in columns
+    }
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _copies(path: Path, names: set[str]) -> dict[str, Path | bytes]:
+    """The files of these names in a folder, at any depth, or in an archive."""
+    if path.is_dir():
+        return {file.name: file for file in sorted(path.rglob("*")) if file.name in names}
+    if not path.exists():
+        raise FileNotFoundError(f"There is no folder or archive {path}.")
     try:
-        return parse(language)
-    except ValueError as error:
-        raise TextError(str(error)) from None
+        with tarfile.open(path) as archive:
+            return {
+                name: archive.extractfile(member).read()
+                for member in archive
+                if member.isfile() and (name := Path(member.name).name) in names
+            }
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
+        raise TextError(f"{path} is neither a folder nor a whole tar archive.") from error
+
+
+def _archive(name: str) -> Path:
+    """The archive of FLORES-200 in the cache, fetched if it is not there, and the one on record."""
+    import pooch
+
+    own = f'load("{name}", path=...) with a local copy.'
+    options = {"path": paths.CACHE / "downloads", "progressbar": progress.watched()}
+    try:
+        return Path(pooch.retrieve(_ARCHIVE, _PIN, fname=Path(_ARCHIVE).name, **options))
+    except OSError as error:
+        what = f"could not be downloaded ({type(error).__name__}); connect to the network"
+        raise DownloadError(f"{name} {what}, or {own}") from error
+    except ValueError as error:  # pooch's word for another hash
+        told = str(error).split("\n")[0]
+        raise TextError(f"{name}: {_ARCHIVE} is not the file on record ({told}); {own}") from error
 
 
 def resolve(asked: Iterable[str] | None, keys: dict[str, str], where: str) -> list[str]:
@@ -54,10 +239,8 @@ def resolve(asked: Iterable[str] | None, keys: dict[str, str], where: str) -> li
         key = spelled.get(request) or spelled.get(_canonical(request))
         (chosen if key else missing).append(key or request)
     if missing or not chosen:
-        raise TextError(
-            f"{where} has no text in {', '.join(missing) or 'no language at all'}; "
-            f"it has {', '.join(keys) or 'none'}."
-        )
+        what, there = ", ".join(missing) or "no language at all", ", ".join(keys) or "none"
+        raise TextError(f"{where} has no text in {what}; it has {there}.")
     return list(dict.fromkeys(chosen))
 
 
@@ -65,15 +248,12 @@ def _canonical(tag: str) -> str:
     """The tag in its canonical form; a key that is none (of a corpus made by hand) as it is."""
     try:
         return parse_tag(tag)
-    except ValueError:
+    except TextError:
         return tag
 
 
 def keys_of(
-    tags: Iterable[str],
-    chosen: dict[str, str],
-    where: str,
-    wanted: Iterable[str] | None = None,
+    tags: Iterable[str], chosen: dict[str, str], where: str, wanted: Iterable[str] | None = None
 ) -> dict[str, str]:
     """Key of every file tag: the bare code for the chosen or only variety, else the whole tag.
 
@@ -90,18 +270,16 @@ def keys_of(
         asked = same if wanted is None else [x for x in wanted if _canonical(x) == canonical]
         exact = same if len(same) == 1 else [tag for tag in same if tag in asked]
         if asked and len(exact) != 1:
-            raise TextError(
-                f"{where}: {' and '.join(same)} are the same language; keep one of them, or ask "
-                "for one by this name."
-            )
+            what = f"{where}: {' and '.join(same)} are the same language"
+            raise TextError(f"{what}; keep one of them, or ask for one by this name.")
         spelled.update((canonical, tag) for tag in exact)
-    taken = {tag: code for code, tag in chosen.items()}
-    codes = Counter(base_code(tag) for tag in spelled if spelled[tag] not in taken)
+    code_of = {tag: code for code, tag in chosen.items()}
+    codes = Counter(base_code(tag) for tag in spelled if spelled[tag] not in code_of)
     keys = {}
     for canonical, tag in spelled.items():
         code = base_code(canonical)
         alone = codes[code] == 1 and code not in chosen
-        keys[taken.get(tag) or (code if alone else canonical)] = tag
+        keys[code_of.get(tag) or (code if alone else canonical)] = tag
     return dict(sorted(keys.items()))
 
 
@@ -126,25 +304,25 @@ _BY_LINE, _BY_ID, _BY_VERSE = (
 def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
     """The texts of a folder in these languages, aligned by line or by id, and the layout.
 
-    Errors as `corpora.load`.
+    Errors as `load`.
     """
-    files = _files(folder)
+    found = _files(folder)
     if languages is not None:
         languages = [languages] if isinstance(languages, str) else list(languages)
-    keys = keys_of(files, {}, str(folder), languages)
-    names = {key: files[keys[key]] for key in resolve(languages, keys, str(folder))}
-    lines = {key: decode(file.read_bytes(), f"{key}: {file}") for key, file in names.items()}
+    keys = keys_of(found, {}, str(folder), languages)
+    names = {key: found[keys[key]] for key in resolve(languages, keys, str(folder))}
+    where = {key: f"{key}: {file}" for key, file in names.items()}
+    lines = {key: decode(file.read_bytes(), where[key]) for key, file in names.items()}
     segments, layout, notes = _segments(folder), _layout(names.values(), lines.values()), []
     if layout == _BY_LINE:
-        texts = {key: filled(rows, f"{key}: {names[key]}") for key, rows in lines.items()}
+        texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
     elif segments:
         first = min(file.name for file in names.values())
         raise TextError(f"{folder / _SEGMENTS}: the lines of {first} have ids; remove one of both.")
     else:
-        read = _verses if layout == _BY_VERSE else with_ids
-        where = {key: f"{key}: {names[key]}" for key in names}
-        rows = {key: by_id(read(lines[key], where[key]), where[key]) for key in names}
-        ids, texts = in_common(rows)
+        read = _verses if layout == _BY_VERSE else files.with_ids
+        rows = {key: files.by_id(read(lines[key], where[key]), where[key]) for key in names}
+        ids, texts = files.in_common(rows)
         notes += _left_out(folder, rows, names, len(ids))
         segments = {"id": ids}
         if layout == _BY_VERSE:
@@ -152,12 +330,10 @@ def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTe
     first: dict[tuple[str, ...], str] = {}
     for key, text in texts.items():
         if (same := first.setdefault(text, key)) != key:
-            notes.append(
-                f"{names[same].name} and {names[key].name} hold the same text; nothing tells these "
-                "two languages apart."
-            )
-    files = {key: file.name for key, file in names.items()}
-    return CorpusTexts(texts, files, segments, _SEGMENTS, tuple(notes)), layout
+            both = f"{names[same].name} and {names[key].name} hold the same text"
+            notes.append(f"{both}; nothing tells these two languages apart.")
+    called = {key: file.name for key, file in names.items()}
+    return CorpusTexts(texts, called, segments, _SEGMENTS, tuple(notes)), layout
 
 
 def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -165,7 +341,7 @@ def _segments(folder: Path) -> dict[str, tuple[str, ...]]:
     file = folder / _SEGMENTS
     if not file.exists():
         return {}
-    table = tsv(file.read_bytes(), str(file))
+    table = files.tsv(file.read_bytes(), str(file))
     segments = {name: tuple(table[name]) for name in ("id", "domain") if name in table}
     if not segments:
         raise TextError(f"{file}, line 1: the header names neither id nor domain.")
@@ -178,9 +354,8 @@ def _files(folder: Path) -> dict[str, Path]:
     of_code: dict[str, Path] = {}
     for file in sorted(folder.iterdir()):
         name = file.name
-        if file.is_dir() or name.startswith(".") or name == _SEGMENTS:
-            continue
-        if name.lower().split(".")[0] in _BESIDE:
+        beside = name == _SEGMENTS or name.lower().split(".")[0] in _BESIDE
+        if file.is_dir() or name.startswith(".") or beside:
             continue
         checks.regular(file, TextError)
         if file.suffix in _PACKED:
@@ -191,30 +366,26 @@ def _files(folder: Path) -> dict[str, Path]:
             tag = "_".join([code, *_script(file)])
         try:
             parse_tag(tag)
-        except ValueError as error:
+        except TextError as error:
             raise TextError(f"{folder}: file {name} is no text of a language: {error}") from None
         # A translation whose header names no script may be in that of any other.
         same = by_tag.get(tag) or by_tag.get(code) or (of_code.get(code) if tag == code else None)
         if same:
-            raise TextError(
-                f"{folder}: {same.name} and {name} are the same language; keep one of them."
-            )
+            both = f"{same.name} and {name} are the same language"
+            raise TextError(f"{folder}: {both}; keep one of them.")
         by_tag[tag] = of_code[code] = file
     if not by_tag:
-        what = (
-            "has no text, but subfolders" if any(map(Path.is_dir, folder.iterdir())) else "is empty"
-        )
+        inside = any(map(Path.is_dir, folder.iterdir()))
+        what = "has no text, but subfolders" if inside else "is empty"
         raise TextError(f"{folder} {what}; it needs one text file a language, such as en.txt.")
-    kinds = {
-        "two layouts": lambda file: bool(_TRANSLATION.fullmatch(file.name)),
-        # en and en.txt are read alike.
-        "two extensions": lambda file: file.suffix or ".txt",
-    }
-    for what, kind in kinds.items():
-        first, *others = by_tag.values()
-        if odd := [file for file in others if kind(file) != kind(first)]:
+    first, *others = by_tag.values()
+    for file in others:
+        layouts = {bool(_TRANSLATION.fullmatch(x.name)) for x in (first, file)}
+        extensions = {x.suffix or ".txt" for x in (first, file)}  # en and en.txt are read alike
+        if len(layouts) > 1 or len(extensions) > 1:
+            what = f"two {'layouts' if len(layouts) > 1 else 'extensions'}"
             raise TextError(
-                f"{folder} holds {what}: {first.name} and {odd[0].name} are not of one kind; keep "
+                f"{folder} holds {what}: {first.name} and {file.name} are not of one kind; keep "
                 "the files of one in a folder of their own."
             )
     return by_tag
@@ -248,10 +419,8 @@ def _verses(lines: Sequence[str], where: str) -> Iterator[tuple[int, str, str]]:
         if verse := _VERSE.fullmatch(line):
             yield number, verse[1], verse[2] or ""
         elif not _NOT_VERSE.fullmatch(line):
-            raise TextError(
-                f"{where}, line {number}: not a verse (eight digits, a tab and text) nor a line "
-                "that starts with #."
-            )
+            what = "not a verse (eight digits, a tab and text) nor a line that starts with #."
+            raise TextError(f"{where}, line {number}: {what}")
 
 
 def _left_out(
@@ -264,12 +433,9 @@ def _left_out(
     every = len(set().union(*rows.values()))
     fewest, most = (pick(rows, key=lambda key: len(rows[key])) for pick in (min, max))
     if not n:
-        some = " and ".join(
-            f"{next(iter(rows[key]), 'none')} in {names[key].name}" for key in (fewest, most)
-        )
-        raise TextError(
-            f"{folder}: no id has a sentence in all of {len(rows)} files (the first is {some})."
-        )
+        firsts = (f"{next(iter(rows[x]), 'none')} in {names[x].name}" for x in (fewest, most))
+        what = f"no id has a sentence in all of {len(rows)} files"
+        raise TextError(f"{folder}: {what} (the first is {' and '.join(firsts)}).")
     if n == every:
         return []
     return [
@@ -301,10 +467,8 @@ class ParallelCorpus:
     def __post_init__(self) -> None:
         for what, row in {**self.sentences, "domains": self.domains}.items():
             if len(row) != len(self.ids):
-                raise TextError(
-                    f"{self.name}: {what} has {len(row)} entries and ids {len(self.ids)}; "
-                    "a parallel corpus has one for each position in every language."
-                )
+                sizes = f"{what} has {len(row)} entries and ids {len(self.ids)}"
+                raise TextError(f"{self.name}: {sizes}; a corpus has one for each position.")
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -374,7 +538,7 @@ class ParallelCorpus:
 
     def text_hash(self, language: str) -> str:
         """SHA-256 of the sentences as a file (`files.sentences_hash`), as by ``sha256sum``."""
-        return sentences_hash(self.select([language]).sentences.popitem()[1])
+        return files.sentences_hash(self.select([language]).sentences.popitem()[1])
 
 
 def load(
@@ -406,21 +570,20 @@ def load(
     line; FileNotFoundError for a folder that does not exist, DownloadError (one too) without a
     network.
     """
+    known = ", ".join(ORIGINS)
     if not isinstance(name, str | Path) or not str(name):
-        raise TextError(f"{name!r} is no corpus: give one of {', '.join(ORIGINS)}, or a folder.")
+        raise TextError(f"{name!r} is no corpus: give one of {known}, or a folder.")
     if str(name) in ORIGINS:
         corpus, notes = _load_known(str(name), languages, Path(path) if path else None)
     elif path:
-        raise ValueError(f"path= is for a copy of {', '.join(ORIGINS)}; give a folder as the name.")
-    elif Path(name).is_dir():
+        raise ValueError(f"path= is for a copy of {known}; give a folder as the name.")
+    elif not Path(name).is_dir():
+        how = f"give a folder with one text file a language, or one of {known}"
+        raise FileNotFoundError(f"There is no corpus and no folder {str(name)!r}; {how}.")
+    else:
         read, layout = read_folder(Path(name), languages)
         about = "as stated by its owner", f"{Path(name)} ({layout})"
         corpus, notes = _assembled(Path(name).name, read, *about), read.notes
-    else:
-        raise FileNotFoundError(
-            f"There is no corpus and no folder {str(name)!r}; give a folder with one text file a "
-            f"language, or one of {', '.join(ORIGINS)}."
-        )
     repeats = corpus.duplicates()
     if drop_duplicates:
         corpus = corpus.drop(repeats["position"])
@@ -431,8 +594,7 @@ def load(
     if len(corpus) < 2:
         left = "without the repeated ones" if drop_duplicates and len(repeats) else "in all"
         raise TextError(
-            f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed, or no "
-            "sentence has another meaning to be told from."
+            f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed."
         )
     if str(name) in ORIGINS and ORIGINS[str(name)].shipped:
         return replace(corpus, stock=_stock(str(name), drop_duplicates))
@@ -457,33 +619,31 @@ def tags(name: str) -> dict[str, str]:
     ``tags("flores200-100")["zh"]`` is "zho_Hans". Raises FileNotFoundError for any other name.
     """
     if name not in ORIGINS:
-        raise FileNotFoundError(
-            f"There is no corpus {name!r}; there is {', '.join(ORIGINS)}, and a folder has no tags."
-        )
-    return _tags(name, origins.available(name), name)
+        there = f"there is {', '.join(ORIGINS)}, and a folder has no tags"
+        raise FileNotFoundError(f"There is no corpus {name!r}; {there}.")
+    return _tags(name, recorded(name), name)
 
 
-def _tags(name: str, there: origins.Available, where: str) -> dict[str, str]:
-    chosen = {code: tag for code, tag in origins.tags_of(name).items() if tag in there.tags}
-    return keys_of(there.tags, chosen, where)
+def _tags(name: str, there: Iterable[str], where: str) -> dict[str, str]:
+    chosen = {code: tag for code, tag in tags_of(name).items() if tag in there}
+    return keys_of(there, chosen, where)
 
 
 def _repeated(corpus: ParallelCorpus, repeats: pd.DataFrame) -> str:
     """What to say of sentences that come again."""
-    counts, first = Counter(repeats["language"]), repeats.iloc[0]
+    language, *places, _ = repeats.iloc[0]
     here, before = (
-        f"line {position + 1}" if (id_ := corpus.ids[position]) == str(position + 1) else id_
-        for position in (first["position"], first["first_position"])
+        f"line {i + 1}" if corpus.ids[i] == str(i + 1) else corpus.ids[i] for i in places
     )
+    counts = ", ".join(f"{code} {n}" for code, n in Counter(repeats["language"]).items())
     return (
         f"{len(repeats)} sentences at {repeats['position'].nunique()} of {len(corpus)} positions "
-        f"repeat an earlier one of their language (first: {first['language']}, {here} repeats "
-        f"{before}; in all: {', '.join(f'{code} {count}' for code, count in counts.items())}) and "
-        "so do not differ in meaning; drop_duplicates=True leaves these positions out."
+        f"repeat an earlier one of their language (first: {language}, {here} repeats {before}; in "
+        f"all: {counts}); drop_duplicates=True leaves these positions out."
     )
 
 
-def _assembled(name: str, read: origins.CorpusTexts, licence: str, source: str) -> ParallelCorpus:
+def _assembled(name: str, read: CorpusTexts, licence: str, source: str) -> ParallelCorpus:
     """A corpus from what was read, if all files have as many lines."""
     sizes = {read.files[key]: len(text) for key, text in read.texts.items()}
     if read.segments:
@@ -492,10 +652,8 @@ def _assembled(name: str, read: origins.CorpusTexts, licence: str, source: str) 
     if agreeing < len(sizes):
         odd = ", ".join(f"{file} has {size}" for file, size in sizes.items() if size != n)
         like = next(file for file, size in sizes.items() if size == n)
-        raise TextError(
-            f"{name}: unequal numbers of lines: {odd}, but {like} has {n} (as {agreeing} of "
-            f"{len(sizes)} files); line n must be the same sentence in every file."
-        )
+        most = f"{like} has {n} (as {agreeing} of {len(sizes)} files)"
+        raise TextError(f"{name}: unequal numbers of lines: {odd}, but {most}; align them.")
     ids = read.segments.get("id") or tuple(str(line) for line in range(1, n + 1))
     domains = read.segments.get("domain") or ("",) * n
     return ParallelCorpus(name, read.texts, ids, domains, licence, source)
@@ -505,9 +663,9 @@ def _load_known(
     name: str, languages: Iterable[str] | None, path: Path | None
 ) -> tuple[ParallelCorpus, tuple[str, ...]]:
     """A corpus of `ORIGINS` and what to warn with."""
-    origin, there = ORIGINS[name], origins.available(name, path)
+    origin, local = ORIGINS[name], _copy(name, path) if path else {}
+    there = [x for x in recorded(name) if not path or f"{x}.{origin.suffix}" in local]
     where = f"{name} in {path}" if path else name
     keys = _tags(name, there, where)
-    keys = {key: keys[key] for key in resolve(languages, keys, where)}
-    read = origins.fetch_texts(name, keys, there)
+    read = _texts(name, {key: keys[key] for key in resolve(languages, keys, where)}, local)
     return _assembled(name, read, origin.licence, origin.source), read.notes

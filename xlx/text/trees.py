@@ -1,24 +1,20 @@
-"""One reader of CoNLL-U: the words of each sentence, and the line of whatever is wrong.
+"""One reader of CoNLL-U: the words of each sentence, its tree, and the line of whatever is wrong.
 
 Words are the syntactic words of UD; ranges of multi-word tokens (``3-4``) say what the text shows,
-and empty nodes (``5.1``) are left out. UD 1's CONJ is read as CCONJ. Of the ``conllu`` library,
-which knows no lines and no order of words, the ids of what is no word are read.
+and empty nodes (``5.1``) are left out. UD 1's CONJ is read as CCONJ.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conllu.exceptions import ParseException
-from conllu.parser import parse_id_value
-
 from xlx.text import files
-from xlx.text.files import TextError, decode, files_below, letters, unpacked
-from xlx.text.parallel import language_code
+from xlx.text.files import TextError, letters
+from xlx.text.languages import base_code
 
 #: The 17 tags of Universal Dependencies, in alphabetical order.
 UPOS: tuple[str, ...] = (
@@ -26,6 +22,8 @@ UPOS: tuple[str, ...] = (
     *("PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
 )
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+#: The id of a range of words, or of an empty node.
+_NO_WORD = re.compile("([0-9]{1,9})([-.])([0-9]{1,9})")
 _COMMENT = re.compile("#[^\t]*$")
 
 
@@ -110,31 +108,28 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
     for line, row in enumerate(rows, first):
         place, n, columns = f"{where}, line {line}", len(words), row.split("\t")
         if len(columns) != 10:
-            what = (
-                "a comment among the words" if row[0] == "#" else f"{len(columns)} columns, not 10"
-            )
+            what = f"{len(columns)} columns, not 10" if row[0] != "#" else "a comment among words"
             raise TextError(f"{place}: {what}; CoNLL-U has 10 columns parted by tabs.")
         number, form, _, tag, _, features, head, relation, _, _ = columns
-        if number != str(n + 1):
-            start, mark, end = _range(number, n, place)
-            if mark == ".":  # an empty node
+        if span := _NO_WORD.fullmatch(number):
+            if span[2] == ".":
                 continue
+            start, end = int(span[1]), int(span[3])
             if start != n + 1 or start <= last or end <= start:
-                raise TextError(
-                    f"{place}: the range {start}-{end} after word {n}; a range stands before its "
-                    "first word, has two words or more, and none of another range."
-                )
+                what = f"the range {start}-{end} after word {n}"
+                raise TextError(f"{place}: {what}; it stands before its words, two or more.")
             last = end
             tokens.append(form)
             continue
+        if number != str(n + 1):
+            what = f"word {number[:20]} follows word {n}"
+            raise TextError(f"{place}: {what}; words are numbered 1, 2, 3 and so on.")
         if not form.strip():
             raise TextError(f"{place}: a word without form.")
         tag = "CCONJ" if tag == "CONJ" else tag
         if tag not in UPOS:
-            raise TextError(
-                f"{place}: {form!r} has the tag {tag!r}, which is none of UD's 17 "
-                f"({' '.join(UPOS)}); is this CoNLL-U with UPOS tags?"
-            )
+            what = f"{form!r} has the tag {tag!r}, which is none of UD's 17 ({' '.join(UPOS)})"
+            raise TextError(f"{place}: {what}; is this CoNLL-U with UPOS tags?")
         head = int(head) if _NUMBER.fullmatch(head) else None
         words.append(Word(form, tag, features, head, relation, line))
         if len(words) > last:  # within a range, the token is there already
@@ -147,22 +142,6 @@ def _sentence(name: str, first: int, rows: Sequence[str], where: str) -> Sentenc
     return Sentence(name, first, words, tokens, token_of)
 
 
-def _range(number: str, n_words: int, place: str) -> tuple[int, str, int]:
-    """Both numbers of ``3-4`` or ``5.1``, and what is between them."""
-    try:
-        place_of_word = parse_id_value(number)
-    except (ParseException, ValueError):  # a number of thousands of digits
-        place_of_word = None
-    if not isinstance(place_of_word, tuple):
-        raise TextError(
-            f"{place}: word {number[:20]} follows word {n_words}; words are numbered 1, 2, 3 and "
-            "so on."
-        )
-    return place_of_word
-
-
-#: Why a sentence is no tree; "two roots" are two or more.
-FLAWS: tuple[str, ...] = ("no such head", "no root", "two roots", "a cycle")
 #: Relations that UD 2 has renamed; ``nmod`` and ``dep`` cannot be told apart from the name alone.
 _FORMER_RELATIONS = {
     **{"dobj": "obj", "nsubjpass": "nsubj:pass", "csubjpass": "csubj:pass"},
@@ -210,11 +189,8 @@ class Tree:
 
         With ``relations``, only by these; a subtype counts: ``nsubj:pass`` is an ``nsubj``.
         """
-        return [
-            i
-            for i, head in enumerate(self.heads)
-            if head == word + 1 and (not relations or self.relation(i) in relations)
-        ]
+        below = (i for i, head in enumerate(self.heads) if head == word + 1)
+        return [i for i in below if not relations or self.relation(i) in relations]
 
     def relation(self, word: int) -> str:
         """The relation of a word to its head without its subtype: ``nsubj`` of ``nsubj:pass``."""
@@ -243,15 +219,12 @@ class Tree:
 class Trees:
     """Parsed sentences of one source in a language.
 
-    ``left_out`` counts what is not here by reason: sentences that are no tree (`FLAWS`), and in
-    what is shipped those that were not taken. ``dropped`` names the former: "sent-id, line 7: two
-    roots".
+    ``dropped`` names the sentences of a file that are no tree: "sent-id, line 7: two roots".
     """
 
     language: str
     source: str
     trees: tuple[Tree, ...]
-    left_out: dict[str, int] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -284,28 +257,22 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     folder without such files, and malformed files (with the line); FileNotFoundError where there is
     nothing at ``path``.
     """
-    language = language_code(language)
+    language = base_code(language)
     if path is None:
         row = _shipped(language, source)
-        read = read_trees(files.lines_of("trees", row), row["file"], language, source=source)
-        return replace(read, left_out=read.left_out | files.left_out(row))
+        return read_trees(files.lines_of("trees", row), row["file"], language, source=source)
     parts: dict[str, Trees] = {}
     for file in _local_files(Path(path)):
-        lines = decode(unpacked(file.read_bytes(), str(file)), str(file))
         name = str(file.relative_to(path)).removesuffix(".xz").removesuffix(".conllu")
-        parts[name] = read_trees(lines, str(file), language, source=source)
+        parts[name] = read_trees(files.read_lines(file), str(file), language, source=source)
     if not any(parts.values()):
         why = next(part.dropped[0] for part in parts.values())
         raise TextError(f"{path}: none of its sentences is a tree (first: {why}).")
     if len(parts) == 1:
         return parts.popitem()[1]
-    return Trees(
-        language,
-        source,
-        tuple(replace(t, id=f"{name}:{t.id}") for name, part in parts.items() for t in part),
-        {flaw: sum(part.left_out[flaw] for part in parts.values()) for flaw in FLAWS},
-        tuple(f"{name}:{why}" for name, part in parts.items() for why in part.dropped),
-    )
+    trees = (replace(t, id=f"{name}:{t.id}") for name, part in parts.items() for t in part)
+    dropped = (f"{name}:{why}" for name, part in parts.items() for why in part.dropped)
+    return Trees(language, source, tuple(trees), tuple(dropped))
 
 
 @dataclass(frozen=True)
@@ -323,10 +290,8 @@ class Treebank:
             hashes = {"": _shipped(self.language, self.source)["sha256"]}
         else:
             root = Path(self.path)
-            hashes = {
-                str(file.relative_to(root)): hashlib.sha256(file.read_bytes()).hexdigest()
-                for file in _local_files(root)
-            }
+            data = {str(x.relative_to(root)): x.read_bytes() for x in _local_files(root)}
+            hashes = {name: hashlib.sha256(own).hexdigest() for name, own in data.items()}
         return {"language": self.language, "source": self.source, "files": hashes}
 
     @cached_property
@@ -344,50 +309,46 @@ def _local_files(path: Path) -> list[Path]:
     def fits(file: Path) -> bool:
         return file.name.endswith((".conllu", ".conllu.xz"))
 
-    return files_below(path, fits, ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder.")
+    return files.files_below(
+        path, fits, ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder."
+    )
 
 
 def read_trees(lines: Sequence[str], where: str, language: str, *, source: str = "conllu") -> Trees:
     """The trees of the lines of a CoNLL-U file; ``where`` opens every error: the name of the file.
 
     The id of a tree is its ``sent_id``, else the number of the sentence in the file. Raises
-    TextError as `conllu_files.read_conllu`, and for a word without head or relation and features
-    that are not ``Name=Value|…`` (with the line).
+    TextError as `read_conllu`, and for a word without head or relation and features that are not
+    ``Name=Value|…`` (with the line).
     """
-    left_out = dict.fromkeys(FLAWS, 0)
     trees, dropped = [], []
     for sentence in read_conllu(lines, where):
-        tree = _tree(sentence, language, where)
-        if flaw := _flaw(tree.heads):
-            left_out[flaw] += 1
-            dropped.append(f"{tree.id}, line {sentence.line}: {flaw}")
-        else:
-            trees.append(tree)
-    return Trees(language, source, tuple(trees), left_out, tuple(dropped))
+        if flaw := _flaw(heads := _heads(sentence.words, where)):
+            dropped.append(f"{sentence.id}, line {sentence.line}: {flaw}")
+            continue
+        forms, upos, features, _, relations, _ = zip(*sentence.words, strict=True)
+        relations = tuple(_FORMER_RELATIONS.get(x, x) for x in relations)
+        trees.append(
+            Tree(
+                *(sentence.id, language, forms, heads, relations, upos),
+                *(tuple(map(_features, features)), tuple(sentence.tokens)),
+                tuple(sentence.token_of),
+            )
+        )
+    return Trees(language, source, tuple(trees), tuple(dropped))
 
 
-def _tree(sentence: Sentence, language: str, where: str) -> Tree:
-    features = []
-    for number, word in enumerate(sentence.words, 1):
+def _heads(words: Sequence[Word], where: str) -> tuple[int, ...]:
+    """The head of each word, if all of them are parsed."""
+    for number, word in enumerate(words, 1):
         place = f"{where}, line {word.line}: word {number}"
         if word.head is None:
             raise TextError(f"{place} has no head, a number from 0; is the text parsed?")
         if not word.relation.strip("_ "):
             raise TextError(f"{place} has the relation {word.relation!r}; is the text parsed?")
-        features.append(_features(word.features))
-        if features[-1] is None:
+        if _features(word.features) is None:
             raise TextError(f"{place}: {word.features!r} is not Name=Value|Name=Value or _.")
-    return Tree(
-        id=sentence.id,
-        language=language,
-        words=tuple(word.form for word in sentence.words),
-        heads=tuple(word.head for word in sentence.words),
-        relations=tuple(_FORMER_RELATIONS.get(w.relation, w.relation) for w in sentence.words),
-        upos=tuple(word.upos for word in sentence.words),
-        features=tuple(features),
-        tokens=tuple(sentence.tokens),
-        token_of=tuple(sentence.token_of),
-    )
+    return tuple(word.head for word in words)
 
 
 @lru_cache(maxsize=2**14)
@@ -400,7 +361,7 @@ def _features(written: str) -> dict[str, str] | None:
 
 
 def _flaw(heads: Sequence[int]) -> str:
-    """Why this is no tree (`FLAWS`); "" where it is one."""
+    """Why this is no tree; "" where it is one."""
     if max(heads) > len(heads):
         return "no such head"
     if heads.count(0) != 1:

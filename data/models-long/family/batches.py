@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from family.recipes import MemberRecipe
+from family.training_text import BOS, EOS, PAD, PretrainingText
 from family.vocabulary import N_SPECIAL
-from xlx.text.pretraining_text import BOS, EOS, PAD, PretrainingText
 
 NO_LABEL = -100
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 from family.batches import NO_LABEL, Batch, Batches
 from family.muon import Muon, products_in
 from family.recipes import MemberRecipe
-from xlx.text.pretraining_text import BOS, EOS, PAD
+from family.training_text import BOS, EOS, PAD
 
 
 def untrained(recipe: MemberRecipe) -> torch.nn.Module:
@@ -46,18 +46,11 @@ def untrained(recipe: MemberRecipe) -> torch.nn.Module:
         special |= {"type_vocab_size": 1}
         positions += PAD + 1
     config = AutoConfig.for_model(
-        architecture,
-        vocab_size=recipe.vocabulary,
-        hidden_size=recipe.hidden_size,
-        num_hidden_layers=recipe.layers,
-        num_attention_heads=recipe.heads,
-        intermediate_size=recipe.intermediate_size,
-        max_position_embeddings=positions,
-        pad_token_id=PAD,
-        bos_token_id=BOS,
-        eos_token_id=EOS,
-        **special,
-    )
+        architecture, vocab_size=recipe.vocabulary, hidden_size=recipe.hidden_size,
+        num_hidden_layers=recipe.layers, num_attention_heads=recipe.heads,
+        intermediate_size=recipe.intermediate_size, max_position_embeddings=positions,
+        pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS, **special,
+    )  # fmt: skip
     kind = AutoModelForCausalLM if recipe.decoder else AutoModelForMaskedLM
     model = kind.from_config(config)
     generator = torch.Generator().manual_seed(recipe.seed)
@@ -145,10 +138,8 @@ def contrastive_loss(trunk: torch.nn.Module, batch: Batch, temperature: float) -
     first, second = functional.normalize(pooled, dim=-1).unflatten(0, (-1, 2)).unbind(1)
     similarity = first @ second.T / temperature
     target = torch.arange(len(similarity), device=similarity.device)
-    return 0.5 * (
-        functional.cross_entropy(similarity, target)
-        + functional.cross_entropy(similarity.T, target)
-    )
+    there = functional.cross_entropy(similarity, target)
+    return 0.5 * (there + functional.cross_entropy(similarity.T, target))
 
 
 def held_out_losses(
@@ -159,9 +150,8 @@ def held_out_losses(
     model.eval()
     with torch.no_grad(), forward_type(device):
         for language, batches in held.items():
-            losses = torch.cat(
-                [labelled_loss(model, batch.to(device), mean=False) for batch in batches]
-            )
+            parts = [labelled_loss(model, batch.to(device), mean=False) for batch in batches]
+            losses = torch.cat(parts)
             mean = round(float(losses.double().mean()), 4)
             rows.append({"language": language, "subwords": len(losses), "loss": mean})
     model.train()
@@ -182,13 +172,9 @@ def optimisers(model: torch.nn.Module, recipe: MemberRecipe) -> list[torch.optim
 
 
 def step_losses(
-    model: torch.nn.Module,
-    trunk: torch.nn.Module | None,
-    batches: Batches,
-    recipe: MemberRecipe,
-    step: int,
-    device: torch.device,
-) -> Iterator[tuple[str, torch.Tensor, int]]:
+    model: torch.nn.Module, trunk: torch.nn.Module | None, batches: Batches, recipe: MemberRecipe,
+    step: int, device: torch.device,
+) -> Iterator[tuple[str, torch.Tensor, int]]:  # fmt: skip
     """The losses of a step: (objective, weighted loss, number of subwords).
 
     Objectives with labels take turns, a step each; the contrast comes on top of every k-th step.

@@ -4,21 +4,19 @@ A model whose training text, recipe and every checkpoint are known can be asked 
 downloaded one cannot. `recipes` says what the members are, `objectives` what they learn. Each batch
 depends on ``(seed, step)`` alone, so a run that was stopped goes on as if it had not been.
 
-    python -m family.pretraining mini-xlm mini-infoxlm --out build/models
-    python -m family.pretraining mini-xlmr --seed 2 --out build/seed2
-    python -m family.pretraining base-infoxlm --device cuda --out build/models
+    python data/models-long/pretrain.py mini-xlm mini-infoxlm --out build/models
+    python data/models-long/pretrain.py mini-xlmr --seed 2 --out build/seed2
+    python data/models-long/pretrain.py base-infoxlm --device cuda --out build/models
 """
 
 import argparse
 import copy
-import errno
-import functools
 import hashlib
 import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from family import model_cards, objectives, vocabulary
 from family.batches import Batches, held_out_batches
 from family.muon import products_in
 from family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
+from family.training_text import PretrainingText
 from family.vocabulary import BERT_TOKENS, XLMR_TOKENS
 from xlx.results import checks, paths, progress
 from xlx.results.store import written_whole
@@ -39,48 +38,9 @@ from xlx.subjects import identity
 from xlx.subjects.folders import quiet
 from xlx.subjects.training import save_state, saved_state
 from xlx.text import pretraining_text
-from xlx.text.pretraining_text import PretrainingText
 
 #: Vocabulary, text and held-out lines (language → lines).
 Prepared = tuple[Tokenizer, PretrainingText, Mapping[str, list[str]]]
-
-
-def save_checkpoint(
-    model: torch.nn.Module, tokenizer: Tokenizer, folder: Path, recipe: MemberRecipe
-) -> None:
-    """An ordinary Hugging Face folder, weights in float16; complete or not there at all."""
-    from transformers import PreTrainedTokenizerFast
-
-    if folder.exists():
-        return
-    bert = recipe.architecture == "bert"
-    bos, pad, eos, unknown, mask = BERT_TOKENS if bert else XLMR_TOKENS
-    inputs = ["input_ids", "token_type_ids", "attention_mask"]
-    with written_whole(folder) as beside, quiet():
-        copy.deepcopy(model).to("cpu", torch.float16).save_pretrained(beside)
-        PreTrainedTokenizerFast(
-            tokenizer_object=tokenizer,
-            **dict.fromkeys(("bos_token", "cls_token"), bos),
-            **dict.fromkeys(("eos_token", "sep_token"), eos),
-            pad_token=pad,
-            unk_token=unknown,
-            mask_token=mask,
-            model_max_length=recipe.max_length,
-            model_input_names=inputs if bert else inputs[::2],
-        ).save_pretrained(beside)
-        file = beside / "tokenizer.json"  # half the size without its indentation
-        told = json.loads(file.read_text("utf-8"))
-        file.write_text(json.dumps(told, ensure_ascii=False, separators=",:"), encoding="utf-8")
-
-
-def disk_full(error: BaseException | None) -> bool:
-    """Whether an error comes of a full disk; torch and safetensors raise their own for that."""
-    while error is not None:
-        code = getattr(error, "errno", None)
-        if code == errno.ENOSPC or f"(os error {errno.ENOSPC})" in str(error):
-            return True
-        error = error.__context__
-    return False
 
 
 def device_name(device: torch.device) -> str:
@@ -123,11 +83,11 @@ class _Run:
         for code, lines in held.items():
             encoded = self.tokenizer.encode_batch(lines, add_special_tokens=False)
             self.held[code] = held_out_batches([np.array(line.ids) for line in encoded], recipe)
+        lines = json.dumps(dict(sorted(held.items())))
         self.key = {
-            "recipe": describe(recipe),
-            "vocabulary": self.tokenizer.to_str(),
-            "text": text_fingerprint(text, held),
-        }
+            "recipe": describe(recipe), "vocabulary": self.tokenizer.to_str(),
+            "text": hashlib.sha256((text.fingerprint() + lines).encode()).hexdigest(),
+        }  # fmt: skip
         self.done = _Done()
         self.sums: dict[str, list[float]] = {}  # losses since they were last written down
 
@@ -181,17 +141,9 @@ class _Run:
         """Write down the mean losses since the last time, and return them."""
         means = {name: round(sum(x) / len(x), 4) for name, x in sorted(self.sums.items())}
         for objective, loss in means.items():
-            self.done.rows.append(
-                {
-                    "step": self.done.step,
-                    "tokens": self.done.tokens,
-                    "objective": objective,
-                    "loss": loss,
-                    "learning_rate": round(rate, 7),
-                    "gradient_norm": round(norm, 3),
-                    "tokens_per_second": round(speed),
-                }
-            )
+            row = {"step": self.done.step, "tokens": self.done.tokens, "objective": objective}
+            row |= {"loss": loss, "learning_rate": round(rate, 7), "gradient_norm": round(norm, 3)}
+            self.done.rows.append(row | {"tokens_per_second": round(speed)})
         self.sums = {}
         return means
 
@@ -200,7 +152,28 @@ class _Run:
         if step not in {row["step"] for row in self.done.held_out}:
             table = objectives.held_out_losses(self.average, self.held, self.device)
             self.done.held_out += [{"step": step, **row} for row in table.to_dict("records")]
-        save_checkpoint(self.average, self.tokenizer, self.out / f"step-{step:06d}", self.recipe)
+        if not (folder := self.out / f"step-{step:06d}").exists():
+            self._write_model(folder)
+
+    def _write_model(self, folder: Path) -> None:
+        """An ordinary Hugging Face folder, weights in float16; complete or not there at all."""
+        from transformers import PreTrainedTokenizerFast
+
+        bert = self.recipe.architecture == "bert"
+        first, pad, last, unknown, mask = BERT_TOKENS if bert else XLMR_TOKENS
+        inputs = ["input_ids", "token_type_ids", "attention_mask"]
+        with written_whole(folder) as beside, quiet():
+            copy.deepcopy(self.average).to("cpu", torch.float16).save_pretrained(beside)
+            PreTrainedTokenizerFast(
+                tokenizer_object=self.tokenizer, bos_token=first, cls_token=first, eos_token=last,
+                sep_token=last, pad_token=pad, unk_token=unknown, mask_token=mask,
+                model_max_length=self.recipe.max_length,
+                model_input_names=inputs if bert else inputs[::2],
+            ).save_pretrained(beside)  # fmt: skip
+            file = beside / "tokenizer.json"  # half the size without its indentation
+            told = json.dumps(json.loads(file.read_text("utf-8")), ensure_ascii=False,
+                              separators=",:")  # fmt: skip
+            file.write_text(told, encoding="utf-8")
 
     def save(self, state: Path) -> None:
         """Leave what lets the run go on, and the tables so far."""
@@ -284,23 +257,16 @@ def prepare(recipe: MemberRecipe) -> Prepared:
 
     Runs of other seeds have the vocabulary of the first, so that their losses can be compared.
     """
-    train, size = vocabulary.TRAINERS[recipe.architecture], recipe.vocabulary
-    return _prepared(train, size, recipe.languages, recipe.language_exponent)
-
-
-@functools.lru_cache(maxsize=1)  # recipes that share it are trained one after another
-def _prepared(
-    train: Callable[..., Tokenizer], size: int, languages: Sequence[str], exponent: float
-) -> Prepared:
-    text, held = pretraining_text.read_text(languages)
-    tokenizer = train(pretraining_text.by_language(text), size, exponent=exponent)
+    text, held = pretraining_text.read_text(recipe.languages)
+    if recipe.architecture == "bert":
+        tokenizer = vocabulary.word_pieces()
+    else:
+        tokenizer = vocabulary.train_bpe(
+            pretraining_text.by_language(text), recipe.vocabulary, exponent=recipe.language_exponent
+        )
+    if (n := tokenizer.get_vocab_size()) != recipe.vocabulary:
+        raise ValueError(f"word pieces are shipped, {n:,} of them, and not trained: ask for these")
     return tokenizer, PretrainingText.encode(tokenizer, text), held
-
-
-def text_fingerprint(text: PretrainingText, held: Mapping[str, list[str]]) -> str:
-    """A hash of the text of a run and of its held-out lines."""
-    apart = json.dumps(dict(sorted(held.items())))
-    return hashlib.sha256((text.fingerprint() + apart).encode()).hexdigest()
 
 
 def state_file(recipe: MemberRecipe) -> Path:
@@ -322,13 +288,14 @@ def finished(recipe: MemberRecipe, out: Path) -> bool:
     return whole and left == recipe
 
 
-def _options(arguments: list[str] | None) -> tuple[argparse.Namespace, list[MemberRecipe]]:
-    known = list(RECIPES)
+def main(arguments: list[str] | None = None) -> None:
+    """The command line: members by name, one after another."""
     parser = argparse.ArgumentParser(
-        prog="python -m family.pretraining",
+        prog="data/models-long/pretrain.py",
         description="Train miniature models from the shipped text, or go on with them.",
     )
-    parser.add_argument("names", nargs="+", choices=known, metavar="name", help=", ".join(known))
+    known = ", ".join(RECIPES)
+    parser.add_argument("names", nargs="+", choices=[*RECIPES], metavar="name", help=known)
     parser.add_argument("--out", type=Path, required=True, help="gets a folder <name>")
     parser.add_argument("--steps", type=int, help="length of the run")
     parser.add_argument("--seed", type=int, help="of the initial weights and of the batches")
@@ -336,30 +303,13 @@ def _options(arguments: list[str] | None) -> tuple[argparse.Namespace, list[Memb
     options = parser.parse_args(arguments)
     changes = {"steps": options.steps, "seed": options.seed}
     changes = {key: value for key, value in changes.items() if value is not None}
-    return options, [replace(RECIPES[name], **changes) for name in options.names]
-
-
-def pretrain_members(arguments: list[str] | None = None) -> None:
-    """The command line: members by name, one after another."""
-    options, recipes = _options(arguments)
     try:
         checks.device(options.device)
-        for recipe in recipes:
-            out, state = options.out / recipe.name, state_file(recipe)
+        for name in options.names:
+            recipe, out = replace(RECIPES[name], **changes), options.out / name
             if finished(recipe, out):
                 print(f"{out} holds a finished run of this recipe; --out names another folder")
             else:
-                pretrain(recipe, prepare(recipe), out, state, device=options.device)
-    except Exception as error:
-        if disk_full(error):
-            sys.exit(
-                f"error: no space left for {out} or {state}: free some, then run the same command "
-                "again; it goes on from the last saved state"
-            )
-        if isinstance(error, ValueError | FileNotFoundError):
-            sys.exit(f"error: {error}")
-        raise
-
-
-if __name__ == "__main__":
-    pretrain_members()
+                pretrain(recipe, prepare(recipe), out, state_file(recipe), device=options.device)
+    except (ValueError, OSError) as error:  # a full disk, too: the same command goes on
+        sys.exit(f"error: {error}")

@@ -12,11 +12,7 @@ import math
 from dataclasses import asdict, dataclass, fields, replace
 
 #: What a member can learn from, by the architecture that can.
-OBJECTIVES = {
-    "bert": ("mlm",),
-    "xlm-roberta": ("mlm", "tlm", "contrast"),
-    "llama": ("clm",),
-}
+OBJECTIVES = {"bert": ("mlm",), "xlm-roberta": ("mlm", "tlm", "contrast"), "llama": ("clm",)}
 
 
 @dataclass(frozen=True)
@@ -170,10 +166,6 @@ def _but(reference: MemberRecipe, name: str, **changes: object) -> MemberRecipe:
     return replace(reference, name=name, **changes)
 
 
-def _by_name(*recipes: MemberRecipe) -> dict[str, MemberRecipe]:
-    return {recipe.name: recipe for recipe in recipes}
-
-
 # The rate is constant after a short warm-up; checkpoints, two a doubling, are of averaged weights.
 # At twice these rates the loss levels off early (data/models-long/README.md).
 _MASKED = MemberRecipe(
@@ -194,15 +186,12 @@ _BASE = {
     "contrast_pairs": 256, "steps": 9_000, "tokens_per_step": 32_768, "learning_rate": 5e-4,
     "matrix_learning_rate": 3.75e-4, "warmup_steps": 300, "dense_checkpoints": True,
 }  # fmt: skip
-RECIPES = _by_name(
+_TWELVE = ("ar", "de", "en", "es", "fr", "ja", "nl", "pl", "pt", "ru", "tr", "zh")
+_MEMBERS = (
     _MASKED,
     # fewer languages: six in four scripts and five branches, twelve in five and seven
     _but(_MASKED, "mini-xlmr-6", languages=("ar", "de", "en", "ja", "ru", "tr")),
-    _but(
-        _MASKED,
-        "mini-xlmr-12",
-        languages=("ar", "de", "en", "es", "fr", "ja", "nl", "pl", "pt", "ru", "tr", "zh"),
-    ),
+    _but(_MASKED, "mini-xlmr-12", languages=_TWELVE),
     # context is used after a tenth of the text that absolute positions take
     _but(_MASKED, "mini-roformer", positions="rotary"),
     _but(_MASKED, "mini-mbert", architecture="bert"),
@@ -218,3 +207,4 @@ RECIPES = _by_name(
     _but(_MASKED, "base-xlmr", **_BASE),
     _but(_MASKED, "base-infoxlm", **_CONTRAST, **_BASE),
 )
+RECIPES = {recipe.name: recipe for recipe in _MEMBERS}

@@ -1,0 +1,206 @@
+"""The numbers of a report are those of the lenses on the same text, or said slowly."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import tiny
+from tests.report.conftest import Written
+from xlx.experiment import probing, surface, topics
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.averages import Average
+from xlx.measures.mexa import PivotScores
+from xlx.report import figures, tables
+from xlx.report.inputs import ReportedModel, reported_model
+from xlx.report.tables import Measured
+from xlx.subjects import identity, loading
+from xlx.subjects.states import embed_corpus
+from xlx.text import parallel
+from xlx.text.files import TextError
+from xlx.text.parallel import ParallelCorpus
+
+CODES = ("en", "de", "fr", "ja", "ar", "ru", "tr")
+MODEL = ReportedModel("mini-infoxlm", "mini-infoxlm", "encoder", "mean", "0" * 64)
+
+
+def rows(table: pd.DataFrame, **keys: object) -> pd.DataFrame:
+    for name, value in keys.items():
+        table = table[table[name] == value]
+    return table
+
+
+def of_means(values: np.ndarray) -> Average:
+    """Averages of groups of one position each, ``(n, n_groups)``."""
+    k = values.shape[1]
+    score = values.mean(axis=1)
+    left_out = (values.sum(axis=1, keepdims=True) - values) / (k - 1)
+    return Average(score, left_out - score[:, None], np.ones(k))
+
+
+def test_a_layer_chosen_on_one_half_is_scored_on_the_other() -> None:
+    values = np.random.default_rng(1).normal(size=(5, 9))
+    kept = np.random.default_rng(3).permutation(9) < 4
+    halves = values[:, kept].mean(axis=1), values[:, ~kept].mean(axis=1)
+    expected = (halves[1][halves[0].argmax()] + halves[0][halves[1].argmax()]) / 2
+    assert tables.score_elsewhere(of_means(values), 3) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(tables.score_elsewhere(of_means(values[:, :3]), 3))
+    draw = np.random.default_rng(2)
+    noise = [of_means(draw.normal(size=(7, 40))) for _ in range(300)]
+    assert np.mean([mean.score.max() for mean in noise]) > 0.15
+    assert abs(np.mean([tables.score_elsewhere(mean, 1) for mean in noise])) < 0.03
+
+
+def test_a_direction_is_the_share_of_queries_whose_translation_is_nearest(
+    written: Written, corpus: ParallelCorpus
+) -> None:
+    states = embed_corpus(loading.load("mini-infoxlm"), corpus).states
+    ways = rows(written.tables["retrieval"], model="mini-infoxlm")
+    assert len(ways) == 12
+    for row in ways.itertuples():
+        one, other = (
+            x / np.linalg.norm(x, axis=1, keepdims=True)
+            for x in (states[code][row.layer].astype(float) for code in (row.query, row.among))
+        )
+        found = ((one @ other.T).argmax(axis=1) == np.arange(len(corpus))).mean()
+        assert row.score == pytest.approx(found, abs=1e-6)
+        assert row.low <= row.score <= row.high
+    pairs = rows(written.tables["pairs"], model="mini-infoxlm", task="retrieval")
+    np.testing.assert_allclose(pairs["score"], ways["score"].to_numpy().reshape(-1, 2).mean(axis=1))
+
+
+def test_references_are_on_the_same_text(written: Written) -> None:
+    table = rows(written.tables["references"], model="mini-infoxlm")
+    others = {tables.UNTRAINED, surface.BAG, surface.LENGTH_ALONE, "mini-llama"}
+    assert set(table["reference"]) == others
+    apart = table["score"] - table["reference_score"]
+    np.testing.assert_allclose(table["difference"], apart, atol=1e-12)
+    own = rows(written.tables["layers"], model="mini-infoxlm", space="raw", task=MATCHED)
+    scores = rows(table, task=MATCHED)["score"]
+    np.testing.assert_allclose(scores, own["score"].max(), atol=1e-12)
+
+
+def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> None:
+    first = tables.before_training("mini-infoxlm")
+    assert (first.name, first.step) == ("mini-infoxlm", 0)
+    own = tiny.save(tmp_path / "own")
+    assert tables.before_training(str(own)) == identity.twin_of(str(own))
+
+
+def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:
+    runes = tuple(f"{'ᚠᚢᚦ' * (1 + i % 4)} {'ᛒᛖ' * (i // 4)} {i}" for i in range(len(corpus)))
+    texts = {"en": corpus.sentences["en"], "xx": runes}
+    mixed = parallel.ParallelCorpus("mixed", texts, corpus.ids, corpus.domains, "", "")
+    measured = Measured(reported_model("mini-mbert"), mixed)
+    with pytest.warns(UserWarning, match="does not read all"):
+        table = tables.reading_rows(measured).set_index("language")
+    assert table.loc["xx", "unknown"] > 0.2
+    assert table.loc["en", "unknown"] < 0.05
+
+
+def test_printed_numbers_stand_beside_those_of_the_same_measures(written: Written) -> None:
+    table = rows(written.tables["printed"], model="mini-infoxlm").set_index("printed_of")
+    assert table.loc["Llama 3.1 70B", "printed"] == 0.7725
+    coverage = rows(written.tables["coverage"], model="mini-infoxlm", states="raw", layers="max")
+    assert table.loc["Llama 3.1 70B", "here"] == pytest.approx(coverage["mu"].mean())
+    row = table.loc["XLM-R base, last checkpoint"]
+    assert row["printed"] == -0.72
+    assert row["low"] < row["here"] < row["high"]
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def text() -> ParallelCorpus:
+    return parallel.load("wmt24pp", CODES, drop_duplicates=True).take(12, 1)
+
+
+def file_of(folder: Path, codes: tuple[str, ...], model: str = "some/path/mini-infoxlm") -> Path:
+    lines = [f"Belebele,{model},{code},{0.4 + 0.05 * i:.2f}" for i, code in enumerate(codes)]
+    file = folder / "scores.csv"
+    file.write_text("\n".join(["task,model,language,score", *lines]) + "\n", encoding="utf-8")
+    return file
+
+
+def hits(seed: int, n: int = 12, n_layers: int = 3) -> PivotScores:
+    shape = n_layers, len(CODES) - 1, n
+    made = np.random.default_rng(seed).random(shape) < np.linspace(0.2, 0.9, shape[1])[:, None]
+    return PivotScores(CODES[1:], "en", tuple(range(n_layers)), made, np.full(shape, -1, np.int32))
+
+
+def test_tasks_are_predicted_from_alignment(text: ParallelCorpus, tmp_path: Path) -> None:
+    file = file_of(tmp_path, (*CODES, "sw"))
+    tasks, (note,) = tables.scores_of_tasks([file], [MODEL], text, "en")
+    assert "languages that wmt24pp is not read in: sw" in note
+    measured = Measured(MODEL, text, tasks=tasks)
+    vars(measured)["mexa"] = {"raw": hits(1), "centred": hits(2)}
+    points = tables.task_points(measured)
+    own = points[points["predictor"] == "MEXA, best layer"]
+    assert own["language"].tolist() == list(CODES[1:])  # the pivot has no score of its own
+    np.testing.assert_allclose(own["score"], 0.4 + 0.05 * np.arange(1, 7))
+    np.testing.assert_allclose(own["mu"], hits(1).hits.mean(axis=-1).max(axis=0))
+    centred = points[points["predictor"] == "MEXA, centred"]
+    np.testing.assert_allclose(centred["mu"], hits(2).hits.mean(axis=-1).max(axis=0))
+    fits = tables.task_fits(measured)
+    figure = figures.predicted_tasks({"task_points": points, "task_fits": fits})
+    assert {text.get_text() for text in figure.axes[0].texts} == {*own["language"]}
+    row = fits.set_index("predictor").loc["MEXA, best layer"]
+    assert row["r"] == pytest.approx(np.corrcoef(own["mu"], own["score"])[0, 1])
+    assert row["error"] == pytest.approx(np.sqrt(((own["score"] - own["predicted"]) ** 2).mean()))
+    assert row["error"] < row["error_of_mean"]  # the score was made to follow the alignment
+
+
+def test_a_language_is_predicted_from_the_others() -> None:
+    x, y = np.random.default_rng(0).random((2, 9))
+    lines, means = tables.without_each(x, y)
+    for i in range(9):
+        others = [j for j in range(9) if j != i]
+        slope, intercept = np.polyfit(x[others], y[others], 1)
+        assert lines[i] == pytest.approx(intercept + slope * x[i])
+        assert means[i] == pytest.approx(np.mean(y[others]))
+    spread = np.r_[np.zeros(8), 1.0]
+    assert np.isnan(tables.without_each(spread, y)[0]).tolist() == [False] * 8 + [True]
+
+
+def test_files_that_do_not_fit_are_refused(text: ParallelCorpus, tmp_path: Path) -> None:
+    few, other = "fewer than 5 languages in common", "None of the models with results may be mini"
+    for *given, says in (
+        (("en", "de", "fr", "ja", "ar"), "mini-infoxlm", few),
+        (("sw", "th", "yo", "zu", "am", "ka"), "mini-infoxlm", few),
+        (CODES, "another", other),
+    ):
+        with pytest.raises(TextError, match=says):
+            tables.scores_of_tasks([file_of(tmp_path, *given)], [MODEL], text, "en")
+
+
+def test_a_text_in_a_variety_is_found_by_its_language(text: ParallelCorpus) -> None:
+    sentences = {"pt_BR": text.sentences["de"], "zh_Hant": text.sentences["ja"]}
+    codes = tables.text_codes(
+        parallel.ParallelCorpus("own", sentences, text.ids, text.domains, "", "")
+    )
+    assert codes["pt"] == codes["pt_BR"] == "pt_BR"
+    assert codes["zh_Hant"] == "zh_Hant"
+
+
+def test_probes_are_those_of_the_lenses_in_languages_of_text_and_data(
+    corpus: ParallelCorpus,
+) -> None:
+    """One language has labels for both, one for topics alone, one for nothing."""
+    sentences = dict(zip(("en", "sw", "tlh"), corpus.sentences.values(), strict=False))
+    text = parallel.ParallelCorpus("own", sentences, corpus.ids, corpus.domains, "", "")
+    sizes = tables.ProbeSizes((60, 20, 60), 20, (0, 1))
+    measured = Measured(reported_model("mini-infoxlm"), text, probes=sizes)
+    vars(measured)["layer"] = 2
+    table = tables.probe_rows(measured).set_index(["probed", "language"])
+    assert list(table.index) == [("parts of speech", "en"), ("topics", "en"), ("topics", "sw")]
+    setup = probing.ProbeSetup("POS", *sizes.words, seeds=sizes.seeds)
+    words = probing.monolingual("mini-infoxlm", setup, ["en"])
+    by_layer = words.groupby("layer")["accuracy"].mean()
+    row = table.loc[("parts of speech", "en")]
+    assert (row["accuracy"], row["best_layer"]) == (pytest.approx(by_layer[2]), by_layer.idxmax())
+    assert row["low"] < row["accuracy"] < row["high"]
+    learnt = topics.probe_topics(["mini-infoxlm"], ["sw"], n_test=20, seeds=sizes.seeds)
+    learnt = learnt.query("language == 'sw' and layer == 2 and not centred")
+    assert table.loc[("topics", "sw"), "accuracy"] == pytest.approx(learnt["accuracy"].mean())

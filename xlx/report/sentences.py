@@ -1,0 +1,211 @@
+"""What a report answers: a sentence a question, each made of the numbers of a row of its tables."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.topics import BANDS, EDGES
+from xlx.report.tables import TASK_BAG, Tables
+from xlx.results.checks import ILLEGIBLE
+
+#: From this score of MEXA on a language counts as covered: the two highest bands.
+COVERED = EDGES[3]
+#: Of languages or pairs so many are named in a sentence.
+_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question about a model and its answer: ``value`` with its interval, if it has one.
+
+    ``table`` names the table that the numbers are of.
+    """
+
+    model: str
+    question: str
+    sentence: str
+    value: float
+    low: float | None
+    high: float | None
+    table: str
+
+
+#: Question, table, the row whose number answers it, the column of the number, and the sentence.
+Answers = Iterator[tuple[str, str, pd.Series, str, str]]
+
+
+def answers_of(tables: Tables, model: str) -> list[Finding]:
+    """All answers about one model, from the tables of `tables.report_tables`."""
+    own = {name: table[table["model"] == model] for name, table in tables.items()}
+    made = [*_of_the_layer(own), *_of_languages(own), *_beside_others(own), *_of_labels(own)]
+    findings = []
+    for question, table, row, column, sentence in made:
+        ends = (None if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
+        findings.append(Finding(model, question, sentence, float(row[column]), *ends, table))
+    return findings
+
+
+def answer_list(tables: Tables, models: Sequence[str]) -> str:
+    """`answers_of` several models, question by question, in Markdown, for a notebook."""
+    lines: dict[str, list[str]] = {}
+    for x in (answer for model in models for answer in answers_of(tables, model)):
+        whose = f"{x.model}: " if len(models) > 1 else ""
+        lines.setdefault(f"**{x.question}**\n", []).append(f"- {whose}{x.sentence}")
+    return "\n".join("\n".join([question, *said, ""]) for question, said in lines.items())
+
+
+def _number(value: float) -> str:
+    """Two decimals, with a minus sign, without a negative zero."""
+    text = f"{value:.2f}".replace("-", "−")
+    return "0.00" if text == "−0.00" else text
+
+
+def _told(row: pd.Series, column: str = "score") -> str:
+    """A number with its interval of 95 %, as text."""
+    if pd.isna(row["low"]):
+        return f"{_number(row[column])} (too little text for an interval)"
+    return f"{_number(row[column])} ({_number(row['low'])} to {_number(row['high'])})"
+
+
+def _listed(names: Sequence[object]) -> str:
+    names = list(map(str, names))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _of_the_layer(own: Tables) -> Answers:
+    """The layer that is best for sentences, and LD, MD and retrieval there."""
+    apart = own["layer_differences"]
+    layer, last = int(apart["chosen"].iloc[0]), apart.iloc[-1]
+    here = own["layers"][own["layers"]["layer"] == layer].set_index(["space", "task"])
+    raw, centred = here.loc["raw"], here.loc["centred"]
+    # Of the layer itself both ends are 0.
+    as_good = _listed(apart.query("not low > 0 and layer != @layer")["layer"])
+    rest = f"does not tell it from {as_good}" if as_good else "tells it from every other layer"
+    if last["layer"] != layer:
+        rest += f"; the last is {_told(last, 'difference')} below"
+    if not pd.isna(last["elsewhere"]):
+        rest += "; chosen on one half of the text and scored on the other, "
+        rest += _number(last["elsewhere"])
+    yield "Which layer to use for sentences?", "layers", raw.loc[MATCHED], "score", (
+        f"Layer {layer} of {last['layer']:.0f} (0: embeddings), where MD among sentences of like "
+        f"length is highest, {_told(raw.loc[MATCHED])}: this text {rest}."
+    )  # fmt: skip
+    yield "Does it tell languages apart?", "layers", raw.loc["LD"], "score", (
+        f"At layer {layer} a sentence is nearer to another of its language than to that one's "
+        f"translation in {_told(raw.loc['LD'])} of triplets (LD; 0.5 is no trace of the "
+        f"language); without the mean of each language in {_told(centred.loc['LD'])}."
+    )  # fmt: skip
+    yield "Does it tell meanings apart across languages?", "layers", raw.loc[MATCHED], "score", (
+        f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
+        f"{_told(raw.loc['MD'])} of triplets (MD; 0.5 is chance), among sentences of like length "
+        f"in {_told(raw.loc[MATCHED])}, and these without the mean of each language in "
+        f"{_told(centred.loc[MATCHED])}."
+    )  # fmt: skip
+    pivot, ways = own["coverage"]["pivot"].iloc[0], own["retrieval"]
+    out, back = (ways.loc[ways[side] == pivot, "score"].mean() for side in ("query", "among"))
+    yield "Does it find translations, both ways?", "retrieval", raw.loc["retrieval"], "score", (
+        f"At layer {layer} the translation is the nearest of all sentences for "
+        f"{_told(raw.loc['retrieval'])} of them, the mean over pairs and directions; from {pivot} "
+        f"for {out:.2f}, back to it for {back:.2f}."
+    )  # fmt: skip
+
+
+def _of_languages(own: Tables) -> Answers:
+    """Languages that are covered, and pairs that are far apart."""
+    best = own["coverage"].query("layers == 'max'").sort_values("mu", kind="stable")
+    table, centred = best.query("states == 'raw'"), best.query("states == 'centred'")["mu"]
+    least, most, bare = table.iloc[0], table.iloc[-1], table[table["band"] == BANDS[0]]
+    means = []
+    for kind in ("script", "family"):
+        mean = table.groupby(kind)["mu"].agg(["mean", "size"])
+        mean = mean.sort_values("mean", ascending=False, kind="stable").itertuples()
+        means.append(f"mean by {kind}: {_listed([f'{name} {x:.2f} ({n})' for name, x, n in mean])}")
+    named = f" ({_listed(bare['language'])})" if len(bare) else ""
+    yield "Which languages does it cover?", "coverage", least, "mu", (
+        f"By MEXA with {least['pivot']}, each language at its best layer, "
+        f"{(table['mu'] >= COVERED).sum()} of {len(table)} languages reach {COVERED} and "
+        f"{len(bare)} stay below {EDGES[1]}{named}; without the mean of each language "
+        f"{(centred >= COVERED).sum()} and {(centred < EDGES[1]).sum()}; best is "
+        f"{most['language']}, {_told(most, 'mu')}, least {least['language']}, "
+        f"{_told(least, 'mu')}; {'; '.join(means)}."
+    )  # fmt: skip
+    pairs = own["pairs"][own["pairs"]["task"] == MATCHED].sort_values("score", kind="stable")
+    first = pairs.iloc[0]
+    *far, near = (f"{row['language_1']}–{row['language_2']} {_told(row)}"
+                  for _, row in pd.concat([pairs.head(3), pairs.tail(1)]).iterrows())  # fmt: skip
+    yield "Which pairs of languages are far apart?", "pairs", first, "score", (
+        f"By MD among sentences of like length at layer {first['layer']} the farthest are "
+        f"{', '.join(far)}; the nearest {near}."
+    )  # fmt: skip
+
+
+def _beside_others(own: Tables) -> Answers:
+    """Other models and controls, what the tokenizer reads, and what the papers print."""
+    references = own["references"]
+    for _, row in references[references["task"] == MATCHED].iterrows():
+        verdicts = {"is above": row["low"] > 0, "is below": row["high"] < 0}
+        verdict = next((word for word, true in verdicts.items() if true), "is not told apart from")
+        yield "How does it compare?", "references", row, "difference", (
+            f"Its MD among sentences of like length, {row['score']:.2f} at layer {row['layer']}, "
+            f"{verdict} that of {row['reference']}, {row['reference_score']:.2f} at layer "
+            f"{row['reference_layer']}: a difference of {_told(row, 'difference')}."
+        )  # fmt: skip
+    table, said = own["reading"], []
+    for column, what in (("unknown", "subwords unknown"), ("cut", "sentences cut")):
+        over = table[table[column] > ILLEGIBLE].sort_values(column, ascending=False, kind="stable")
+        shares = [f"{row['language']} {row[column]:.0%}" for _, row in over.iterrows()]
+        said.append(f"{what} in {_listed(shares)}" if shares else f"no language with {what}")
+    worst = pd.Series({"unknown": table["unknown"].max(), "low": np.nan, "high": np.nan})
+    yield "Can it read the text?", "reading", worst, "unknown", (
+        f"Above {ILLEGIBLE:.0%} there is, by language: {'; '.join(said)}; the largest share of "
+        f"unknown subwords is {worst['unknown']:.1%}."
+    )  # fmt: skip
+    if own["printed"].empty:  # shipped by the repository, not by the package alone
+        return
+    r, *mexa = (row for _, row in own["printed"].iterrows())
+    least, *_, most = sorted(mexa, key=lambda row: row["printed"])
+    correlated = "" if pd.isna(r["here"]) else (
+        f" LD and MD correlate over pairs of languages by {_told(r, 'here')}, those that "
+        f"{r['paper']} print by {_number(r['printed'])}."
+    )  # fmt: skip
+    yield "How does it stand beside what the papers print?", "printed", least, "here", (
+        f"Its mean MEXA score over languages, each at its best layer, is {_told(least, 'here')}; "
+        f"those that {least['paper']} print of decoders go from {_number(least['printed'])} "
+        f"({least['printed_of']}) to {_number(most['printed'])} ({most['printed_of']}).{correlated}"
+        " Their text and languages are others: landmarks to see it by, not its rivals."
+    )  # fmt: skip
+
+
+def _of_labels(own: Tables) -> Answers:
+    """A sentence a task, by the alignment that stands first and the bag, and one a probe."""
+    fits, probes = own.get("task_fits"), own.get("probes")
+    for task, rows in () if fits is None else fits.groupby("task", sort=False):
+        first, bag = rows.iloc[0], rows[rows["predictor"] == TASK_BAG].iloc[0]
+        better = "better than" if first["error"] < first["error_of_mean"] else "no better than"
+        yield "What does alignment predict of its tasks?", "task_fits", first, "r", (
+            f"{task}, or its {first['predictor']}, is the same in all {first['n']} languages: "
+            "there is nothing to predict."
+        ) if pd.isna(first["r"]) else (
+            f"Over {first['n']} languages {task} goes with {first['predictor']} by r = "
+            f"{_told(first, 'r')}. From the line through the other languages a language's score is "
+            f"told to within {first['error']:.3f} (root mean square), {better} from their mean, "
+            f"{first['error_of_mean']:.3f}; from {bag['predictor']} to within {bag['error']:.3f}."
+        )  # fmt: skip
+    for probed, rows in () if probes is None else probes.groupby("probed", sort=False):
+        rows = rows.sort_values("accuracy", kind="stable")
+        least, most = rows.iloc[0], rows.iloc[-1]
+        learnt_in = "each language" if rows["learnt_in"].nunique() > 1 else least["learnt_in"]
+        end = f"; the best layer is {least['best_layer']}, {least['best_accuracy']:.2f}"
+        end = "" if least["best_layer"] == least["layer"] else end
+        if absent := sorted(set(own["reading"]["language"]) - set(rows["language"])):
+            end += f"; the data have no {_listed(absent)}"
+        yield "Does it know parts of speech and topics?", "probes", least, "accuracy", (
+            f"A linear probe on layer {least['layer']}, learnt in {learnt_in}, gets {probed} right "
+            f"in {rows['accuracy'].mean():.2f} of cases, the mean over {len(rows)} languages "
+            f"(the commonest label: {rows['majority'].mean():.2f}), from {least['language']} "
+            f"{_told(least, 'accuracy')} to {most['language']} {_told(most, 'accuracy')}{end}."
+        )  # fmt: skip
