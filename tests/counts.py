@@ -10,6 +10,7 @@ and so on; an attribute of an object counts for every method of that name in a c
 import ast
 import io
 import json
+import re
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -108,12 +109,14 @@ def _defined(node: ast.stmt) -> list[str]:
 
 
 def cells() -> Iterator[tuple[str, int]]:
-    """Code cells of the notebooks with their lines; those of parameters left out."""
+    """Code cells of the notebooks with their lines; parameters and imports left out."""
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         for i, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
             tags = cell["metadata"].get("tags", [])
             if cell["cell_type"] == "code" and "parameters" not in tags:
-                yield f"{path.stem}[{i}]", len("".join(cell["source"]).splitlines())
+                lines = "".join(cell["source"]).splitlines()
+                kept = [line for line in lines if not re.match(r"(from|import) |$", line)]
+                yield f"{path.stem}[{i}]", len(kept)
 
 
 # --- what is reached ------------------------------------------------------------------------------

@@ -21,4 +21,4 @@ def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
     return Comparisons.of_queries(side.credit(csls(side)), groupings)
 
 
-MEASURES = (Measure("CSLS", wins, of_queries=True),)
+REGISTERED = (Measure("CSLS", wins, of_queries=True),)

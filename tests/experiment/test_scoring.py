@@ -24,7 +24,7 @@ SUBJECTS = [Subject("mini-xlmr"), BagOfSubwords("mini-xlmr"), Length()]
 @pytest.fixture
 def with_csls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The registry as it is when a file with CSLS lies among the measures."""
-    known = measures.registered() | {measure.name: measure for measure in csls.MEASURES}
+    known = measures.registered() | {measure.name: measure for measure in csls.REGISTERED}
     monkeypatch.setattr(scoring, "registered", lambda: known)
 
 
@@ -44,7 +44,7 @@ def test_csls_is_the_literal_one() -> None:
     rng = np.random.default_rng(3)
     shared = rng.normal(size=(40, 8)) + 2
     vectors = {code: shared + rng.normal(size=(40, 8)) for code in "abc"}
-    found = abx.exact(vectors, measures=csls.MEASURES).scores["CSLS"][0]
+    found = abx.exact(vectors, measures=csls.REGISTERED).scores["CSLS"][0]
     for pair, (one, other) in enumerate(("ab", "ac", "bc")):
         ways = (
             literal_csls(vectors[one], vectors[other]),
@@ -89,22 +89,22 @@ def replace_compute(compute) -> work.Kind:
 
 def test_a_measure_alone_is_what_it_is_among_others(grouped: ParallelCorpus) -> None:  # noqa: F811
     subject = Subject("mini-xlmr")
-    (every,) = scoring.measured([subject], grouped)
+    (every,) = scoring.subject_scores([subject], grouped)
     for task in every.tasks:
-        (one,) = scoring.measured([subject], grouped, [task])
+        (one,) = scoring.subject_scores([subject], grouped, [task])
         np.testing.assert_array_equal(one.scores.scores[task], every.scores.scores[task])
         np.testing.assert_array_equal(average(one, task).error, average(every, task).error)
 
 
 def test_names_and_subjects_give_the_same(grouped: ParallelCorpus) -> None:  # noqa: F811
     (named,) = checkpoint_scores(["mini-xlmr"], grouped)
-    (subject,) = scoring.measured([Subject("mini-xlmr")], grouped)
+    (subject,) = scoring.subject_scores([Subject("mini-xlmr")], grouped)
     pd.testing.assert_frame_equal(named.table(), subject.table())
     for one, other in (
         (subword_bag("mini-xlmr", grouped), BagOfSubwords("mini-xlmr")),
         (length_alone(grouped), Length()),
     ):
-        (again,) = scoring.measured([other], grouped)
+        (again,) = scoring.subject_scores([other], grouped)
         pd.testing.assert_frame_equal(one.table(), again.table())
 
 
@@ -126,7 +126,7 @@ def test_any_function_is_a_subject(grouped: ParallelCorpus) -> None:  # noqa: F8
     assert table["position", "MD"] == table["position", "retrieval"] == 1
     assert table["position", "LD"] == 0.5  # all others are as near in both languages
     with pytest.raises(ValueError, match="noise has no vocabulary"):
-        scoring.measured([FunctionSubject("noise", function=place)], grouped, ["MD, near"])
+        scoring.subject_scores([FunctionSubject("noise", function=place)], grouped, ["MD, near"])
 
 
 def test_texts_without_translations_or_languages(grouped: ParallelCorpus) -> None:  # noqa: F811

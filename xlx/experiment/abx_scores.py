@@ -257,7 +257,7 @@ def checkpoint_scores(
 
     names = checks.several(names, "models")
     subjects = [scoring.Subject(name, options) for name in names]
-    scores = scoring.measured(subjects, corpus, space=space, what="ABX")
+    scores = scoring.subject_scores(subjects, corpus, space=space, what="ABX")
     _tell_of_missing(names, scores)
     return [of for of in scores if of is not None]
 

@@ -320,7 +320,7 @@ def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:
     return [*registered(), *(f"MD, {name}" for name in masks)]
 
 
-def measured(
+def subject_scores(
     subjects: Sequence[Subject],
     corpus: ParallelCorpus,
     measures: Sequence[str] | None = None,
@@ -424,7 +424,7 @@ def scored(
     tables = []
     for text in texts:
         for space in spaces:
-            found = [x for x in measured(asked, text, measures, space=space) if x is not None]
+            found = [x for x in subject_scores(asked, text, measures, space=space) if x is not None]
             tables.append(averaged_scores(found, by=by).assign(text=text.name))
     table = pd.concat(tables, ignore_index=True)
     return table[["text", *(name for name in table if name != "text")]]

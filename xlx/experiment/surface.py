@@ -19,7 +19,7 @@ from xlx.experiment.abx_scores import (
 )
 from xlx.experiment.scoring import BAG as BAG
 from xlx.experiment.scoring import LENGTH_ALONE as LENGTH_ALONE
-from xlx.experiment.scoring import BagOfSubwords, Length, measured
+from xlx.experiment.scoring import BagOfSubwords, Length, subject_scores
 from xlx.measures.alignment import unit_vectors
 from xlx.results import checks, work
 from xlx.subjects import identity, loading, states
@@ -31,13 +31,14 @@ def subword_bag(
     name: Name, corpus: ParallelCorpus, *, max_length: int | None = None, space: str = "raw"
 ) -> CheckpointScores:
     """Scores of a bag of the subwords of a model's vocabulary (`scoring.BagOfSubwords`)."""
-    (scores,) = measured([BagOfSubwords(name, {"max_length": max_length})], corpus, space=space)
+    subject = BagOfSubwords(name, {"max_length": max_length})
+    (scores,) = subject_scores([subject], corpus, space=space)
     return scores
 
 
 def length_alone(corpus: ParallelCorpus) -> CheckpointScores:
     """Scores of the number of characters (`scoring.Length`)."""
-    (scores,) = measured([Length()], corpus)
+    (scores,) = subject_scores([Length()], corpus)
     return scores
 
 

@@ -17,13 +17,13 @@ from typing import Any
 def registered() -> dict[str, Any]:
     """Every measure of two languages (`abx.Measure`), by name, in the order of modules.
 
-    A module of this folder that has ``MEASURES``, a tuple of them, adds them: nothing else needs to
-    know. ValueError where two have one name.
+    A module of this folder that has ``REGISTERED``, a tuple of them, adds them: nothing else needs
+    to know. ValueError where two have one name.
     """
     measures: dict[str, Any] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
         for measure in getattr(
-            importlib.import_module(f"{__name__}.{module.name}"), "MEASURES", ()
+            importlib.import_module(f"{__name__}.{module.name}"), "REGISTERED", ()
         ):
             if measure.name in measures:
                 raise ValueError(f"two measures are called {measure.name!r}")

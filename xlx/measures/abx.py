@@ -283,6 +283,10 @@ class Measure:
             return self.mask.made(side.languages)
         return queries if self.of_queries else every
 
+    def held(self, n: int) -> int:
+        """How many comparisons of a direction hold a position, of n."""
+        return 1 if self.of_queries else 2 * (n - 1)
+
     def chance(self, n: int) -> float:
         """What vectors that say nothing score, of n sentences."""
         return 1 / n if self.of_queries else 0.5
@@ -313,8 +317,8 @@ def _compared(how: Callable, nearer: torch.Tensor, farther: torch.Tensor) -> tor
 
 
 #: What is scored of every pair of languages.
-MEASURES = (LD, MD, RETRIEVAL)
-SCORES = tuple(measure.name for measure in MEASURES)
+REGISTERED = (LD, MD, RETRIEVAL)
+SCORES = tuple(measure.name for measure in REGISTERED)
 #: Name → language of B → boolean ``(n, n)``: ``[a, b]``, whether b may be B where A is at a.
 Masks = Mapping[str, Mapping[str, np.ndarray]]
 
@@ -445,7 +449,7 @@ def exact(
     *,
     layers: Sequence[int] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
-    measures: Sequence[Measure] = MEASURES,
+    measures: Sequence[Measure] = REGISTERED,
     influence: bool = False,
     masks: Masks | None = None,
     groups: Mapping[str, Sequence[object]] | None = None,
@@ -508,8 +512,7 @@ def exact(
                         parts = [w.without(of) / m.without(of) for w, m in both]
                         left_out[name][task][row, at] = sum(parts) / 2
                     if task in influences:
-                        held = 1 if measure.of_queries else 2 * (n - 1)
-                        influences[task][row, at] = sum(side.at for side in won) / (2 * held)
+                        influences[task][row, at] = sum(x.at for x in won) / (2 * measure.held(n))
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
     n_triplets = {
