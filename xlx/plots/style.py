@@ -249,6 +249,14 @@ def _drawn(figure: Figure, kind: str, metadata: dict[str, str | None], dpi: floa
     return buffer.getvalue()
 
 
+def picture(figure: Figure) -> bytes:
+    """A figure as PNG, as it stands on a page; it is closed."""
+    with plt.style.context(STYLE):
+        png = _drawn(figure, "png", {"Software": None}, 120)
+    plt.close(figure)
+    return png
+
+
 def _show(figure: Figure, text: str) -> None:
     """Show a figure in a notebook, with its text, and close it, so that it is not shown again."""
     from IPython import get_ipython

@@ -8,16 +8,13 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from matplotlib.colors import ListedColormap, Normalize
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.topics import BANDS
 from xlx.plots import style
-from xlx.plots.panels import Panels, across, order
+from xlx.plots.panels import BANDED, Figure, Panels, across, band_handles, order
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
-from xlx.plots.style import BAND_COLOURS, MEASURES, NAMES, looks, styled
+from xlx.plots.style import MEASURES, NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, Tables, kind_of_language
 
 #: Languages that a figure has room for, in lanes, in a map of pairs, and as names at points.
@@ -89,13 +86,11 @@ def language_tiles(tables: Tables) -> Figure:
     on = heatmap(
         table, row="row", column="place", value="level", panel="model", written="language",
         across=range(max(_TILES, table["place"].max() + 1)), tops=lambda place: "", bar=None,
-        cell=(0.36, 0.24), edge=(2.0, 0.6), columns=1, cmap=ListedColormap(BAND_COLOURS),
-        norm=Normalize(-0.5, len(BAND_COLOURS) - 0.5),
+        cell=(0.36, 0.24), edge=(2.0, 0.6), columns=1, **BANDED,
     )  # fmt: skip
     for axes in on.axes.values():
         axes.set_facecolor("white")
-    handles = [Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, BANDS, strict=True)]
-    return on.done(handles=handles)
+    return on.done(handles=band_handles(BANDS))
 
 
 @styled

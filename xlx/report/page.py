@@ -4,16 +4,14 @@ The page is one HTML file, figures inside, each with its text.
 """
 
 import base64
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from string import Template
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from huggingface_hub import EvalResult, ModelCardData
 
-from xlx.plots.style import STYLE, alternative
+from xlx.plots.style import alternative, picture
 from xlx.report.figures import DRAWN, report_figures
 from xlx.report.sentences import Finding
 from xlx.report.tables import TABLES, Tables
@@ -107,11 +105,8 @@ def _noted(notes: Sequence[str]) -> Iterator[str]:
 def _drawn(tables: Tables, answers: Sequence[Finding]) -> Iterator[str]:
     """Each figure with its caption; its text ends with the answer that it shows."""
     for name, draw in report_figures(tables).items():
-        figure, of, buffer = draw(), DRAWN[name][1], io.BytesIO()
-        with plt.style.context(STYLE):
-            figure.savefig(buffer, format="png", metadata={"Software": None}, dpi=120)
-        plt.close(figure)
-        text, png = alternative(figure), buffer.getvalue()
+        figure, of = draw(), DRAWN[name][1]
+        png, text = picture(figure), alternative(figure)
         answered = next((x for x in answers if x.table == of), None)
         said = f" {answered.model}: {answered.sentence}" if answered else ""
         data, wide = base64.b64encode(png).decode(), int.from_bytes(png[16:20], "big")
