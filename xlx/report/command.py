@@ -171,7 +171,7 @@ def estimate(
     masks = standard_masks(encoder, few)
     for _ in range(2):  # the first call has to set things up
         times = [time.perf_counter()]
-        states.pooled_states(encoder, ways, limit, [batch], "position ", lambda n: None)
+        states.pooled_states(encoder, ways, limit, [batch], "position ")
         times.append(time.perf_counter())
         abx.exact(vectors, masks=masks, groups=groupings(few), device=encoder.device)
         times.append(time.perf_counter())
