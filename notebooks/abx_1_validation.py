@@ -28,7 +28,7 @@ from scipy import stats
 
 from shared.abx_figures import LAYER, with_lines
 from shared.abx_tables import PAIR, rowed
-from xlx.experiment import abx_scores
+from xlx.experiment import abx_scores, scoring
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.measures import abx, statistics
 from xlx.plots import style
@@ -231,7 +231,7 @@ def sampling(
     )
     keys = ["model", "task", "layer", *PAIR]
     spread = runs.groupby(keys, as_index=False)["score"].agg(["mean", "std"])
-    measured = abx_scores.checkpoint_scores(names, corpus, **options)
+    measured = scoring.checkpoint_scores(names, corpus, **options)
     exact = abx.pair_scores(pd.concat([of.table() for of in measured]))
     turned = exact.rename(columns=dict(zip(PAIR, PAIR[::-1], strict=True)))
     both = pd.concat([exact, turned])[[*keys, "score"]]

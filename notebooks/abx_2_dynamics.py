@@ -30,8 +30,9 @@ from scipy import stats
 
 from shared.abx_figures import LAYER, STEP, References, scored, shown, with_lines
 from shared.abx_tables import DRAWN, ends, pivoted
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, checkpoint_scores, history
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, averaged_scores
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.measures import statistics
 from xlx.plots.panels import Panels, number, panels, parts
 from xlx.plots.primitives import heatmap

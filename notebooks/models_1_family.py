@@ -29,8 +29,9 @@ from family.training_text import Lines
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
 from shared.abx_tables import ends, rowed
 from xlx.experiment import surface
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, checkpoint_scores, history
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, best_layer
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.measures import statistics
 from xlx.plots.panels import across, order, rows_of
 from xlx.plots.primitives import curves, lanes

@@ -16,6 +16,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from notebooks.run import links, profiles
+from tests import counts
 from xlx.results import provenance
 from xlx.results.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
 
@@ -288,16 +289,22 @@ def calls_of(path: Path) -> Iterator[Callable[..., object]]:
     tree = ast.parse(re.sub(r"^[%!].*", "", code, flags=re.M))
     modules = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "xlx":
+        if isinstance(node, ast.ImportFrom) and counts.file_of(node.module):
             for name in node.names:
                 shown = getattr(importlib.import_module(node.module), name.name, None)
                 found = shown or importlib.import_module(f"{node.module}.{name.name}")
                 modules[name.asname or name.name] = found
+        elif isinstance(node, ast.Import):
+            ours = [name.name for name in node.names if counts.file_of(name.name)]
+            modules |= {name: importlib.import_module(name) for name in ours}
     for node in ast.walk(tree):
+        called = None
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             called = getattr(modules.get(node.value.id), node.attr, None)
-            if inspect.isfunction(called) or inspect.isclass(called):
-                yield called
+        elif isinstance(node, ast.Name):
+            called = modules.get(node.id)
+        if inspect.isfunction(called) or inspect.isclass(called):
+            yield called
 
 
 def test_readme_names_the_notebooks_that_show_printed_numbers() -> None:

@@ -20,7 +20,8 @@ from transformers import ViTConfig, ViTModel
 
 from tests import tiny
 from xlx.experiment import averages, grids, mexa_scores, probing, transfers
-from xlx.experiment.abx_scores import CheckpointScores, checkpoint_scores
+from xlx.experiment.abx_scores import CheckpointScores
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.measures import abx, mexa, statistics
 from xlx.measures.abx import sample_triplets
 from xlx.results import checks, paths

@@ -29,7 +29,8 @@ import torch
 from family import objectives, pretraining
 from family.batches import Batch, held_out_batches
 from family.recipes import RECIPES, MemberRecipe, read_recipe
-from xlx.experiment.abx_scores import MATCHED, checkpoint_scores
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.results import paths
 from xlx.subjects import loading
 from xlx.text import parallel, pretraining_text

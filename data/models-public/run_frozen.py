@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from xlx.experiment import mexa_scores, probing, topics
-from xlx.experiment.abx_scores import checkpoint_scores
 from xlx.experiment.probing import ProbeSetup
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.experiment.surface import neighbour_languages, subword_bag
 from xlx.subjects import states
 from xlx.subjects.identity import twin_of

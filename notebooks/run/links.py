@@ -24,13 +24,13 @@ PAPERS = {
 }
 #: First part of a notebook's name → its papers, and where the formulas behind it stand.
 LENSES = {
-    "models": (("IGAP", "ABX", "MEXA"), "data/models-long/family"),
+    "models": (("IGAP", "ABX", "MEXA"), "data/models-long/family/recipes.py"),
     "abx": (("ABX",), "xlx/measures/abx.py"),
     "mexa": (("MEXA",), "xlx/measures/mexa.py"),
     "igap": (("IGAP",), "xlx/measures/igap.py"),
     "mixing": (("within/across",), "xlx/measures/mixing.py"),
     "xprobe": (("X-Probe",), "xlx/measures/sentence_tasks.py"),
-    "report": (("ABX", "MEXA"), "xlx/report"),
+    "report": (("ABX", "MEXA"), "xlx/report/tables.py"),
 }
 #: The notebooks, in the order in which they are read: about how many minutes that takes, and which
 #: others it takes for read.

@@ -6,9 +6,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from xlx.experiment import surface
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, checkpoint_scores, history
+from xlx.experiment import scoring, surface
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, averaged_scores
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.results import paths
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name
@@ -49,11 +50,11 @@ def surface_lines(
     is next to chance by construction.
     """
     alone = averaged_scores([surface.length_alone(corpus)], ["MD"])
-    lines: dict[str, list[pd.DataFrame]] = {surface.BAG: [], surface.LENGTH_ALONE: []}
+    lines: dict[str, list[pd.DataFrame]] = {scoring.BAG: [], scoring.LENGTH_ALONE: []}
     for name, of in zip(names, last, strict=True):
         bag = surface.subword_bag(name, corpus, max_length=max_length)
-        lines[surface.BAG].append(averaged_scores([bag], DRAWN).assign(model=of.model))
-        lines[surface.LENGTH_ALONE].append(alone.assign(model=of.model))
+        lines[scoring.BAG].append(averaged_scores([bag], DRAWN).assign(model=of.model))
+        lines[scoring.LENGTH_ALONE].append(alone.assign(model=of.model))
     return {label: pd.concat(tables) for label, tables in lines.items()}
 
 

@@ -29,7 +29,7 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 @pytest.fixture(scope="module")
 def kept(grouped: ParallelCorpus) -> CheckpointScores:
     """Those of the last checkpoint of a series."""
-    return abx_scores.checkpoint_scores(["mini-infoxlm"], grouped)[0]
+    return scoring.checkpoint_scores(["mini-infoxlm"], grouped)[0]
 
 
 def assert_in_steps(kept: np.ndarray, exact: np.ndarray) -> None:
@@ -109,17 +109,17 @@ def test_spaces_take_off_what_they_say() -> None:
 def test_the_second_time_neither_loads_nor_embeds(
     grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first,) = abx_scores.checkpoint_scores(["mini-infoxlm"], grouped)
+    (first,) = scoring.checkpoint_scores(["mini-infoxlm"], grouped)
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
     monkeypatch.setattr("xlx.subjects.loading.load", never)
-    (again,) = abx_scores.checkpoint_scores(["mini-infoxlm"], grouped)
+    (again,) = scoring.checkpoint_scores(["mini-infoxlm"], grouped)
     pd.testing.assert_frame_equal(again.table(), first.table())
     assert again.cut == first.cut
     renamed = replace(grouped, ids=tuple(f"{name}:x" for name in "ttuuuvvvwt"))
-    abx_scores.checkpoint_scores(["mini-infoxlm"], renamed)  # other names, same groups
+    scoring.checkpoint_scores(["mini-infoxlm"], renamed)  # other names, same groups
     others = replace(grouped, ids=tuple(f"{name}:x" for name in "ppqqqrrrss"))
     for corpus, options in (
         (others, {}),
@@ -128,26 +128,26 @@ def test_the_second_time_neither_loads_nor_embeds(
         (grouped, {"max_length": 7}),
     ):
         with pytest.raises(AssertionError, match="computed again"):
-            abx_scores.checkpoint_scores(["mini-infoxlm"], corpus, **options)
+            scoring.checkpoint_scores(["mini-infoxlm"], corpus, **options)
     with pytest.raises(ValueError, match="no space 'odd': choose raw, centred"):
-        abx_scores.checkpoint_scores(["mini-infoxlm"], grouped, space="odd")
+        scoring.checkpoint_scores(["mini-infoxlm"], grouped, space="odd")
 
 
 def test_an_encoder_stands_for_its_name(corpus: ParallelCorpus, tmp_path: Path) -> None:
     folder, options = tiny.save(tmp_path / "spread", "llama"), {"special_tokens": True}
-    (expected,) = abx_scores.checkpoint_scores([folder], corpus, **options)
+    (expected,) = scoring.checkpoint_scores([folder], corpus, **options)
     places = {"embed_tokens": "cpu", "layers": "disk", "norm": "cpu", "rotary_emb": "cpu"}
     encoder = loading.load(folder, device_map=places)
-    (stored,) = abx_scores.checkpoint_scores([encoder], corpus, **options)
+    (stored,) = scoring.checkpoint_scores([encoder], corpus, **options)
     assert stored.model == "spread"
     pd.testing.assert_frame_equal(stored.table(), expected.table())
     with settings.settings(policy="ignore"):
-        (again,) = abx_scores.checkpoint_scores([encoder], corpus, **options)
+        (again,) = scoring.checkpoint_scores([encoder], corpus, **options)
     for task in ("LD", "MD"):
         np.testing.assert_allclose(
             again.scores.scores[task], expected.scores.scores[task], atol=1e-3
         )
-    (plain,) = abx_scores.checkpoint_scores([encoder], corpus)
+    (plain,) = scoring.checkpoint_scores([encoder], corpus)
     assert not np.allclose(plain.scores.scores["MD"], expected.scores.scores["MD"], atol=1e-3)
 
 
@@ -176,13 +176,13 @@ def test_checkpoints_whose_weights_are_not_shipped_have_the_scores_that_are_stor
     (folder / "checkpoints.csv").write_text(identity.record(folder))
     name, options = str(folder), {"pooling": "mean"}
     steps = abx_scores.history(name)
-    before = abx_scores.checkpoint_scores(steps[:2], grouped, **options)
+    before = scoring.checkpoint_scores(steps[:2], grouped, **options)
     for step in (7, 9):
         shutil.rmtree(folder / f"step-{step:06d}")
     assert [checkpoint.step for checkpoint in abx_scores.history(name)] == [0]
     known = abx_scores.history(name, recorded=True)
     with pytest.warns(UserWarning, match=r"grown: left out are the checkpoints 9: their weights"):
-        after = abx_scores.checkpoint_scores(known, grouped, **options)
+        after = scoring.checkpoint_scores(known, grouped, **options)
     assert [scores.step for scores in after] == [0, 7]
     for one, other in zip(before, after, strict=True):
         pd.testing.assert_frame_equal(one.table(), other.table())

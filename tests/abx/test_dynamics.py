@@ -8,8 +8,8 @@ import pytest
 
 import abx_2_dynamics
 from tests.abx.made_scores import SIZES, mean_of, scores
-from xlx.experiment.abx_scores import checkpoint_scores
 from xlx.experiment.averages import Average, average
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.text.parallel import ParallelCorpus
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from family.recipes import RECIPES
 from xlx.experiment import abx_scores
-from xlx.experiment.abx_scores import checkpoint_scores
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.results import paths
 from xlx.subjects import identity
 from xlx.text.parallel import ParallelCorpus

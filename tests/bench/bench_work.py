@@ -14,10 +14,10 @@ from contextlib import contextmanager
 
 from tests import toy_results as toy
 from tests.bench import Row
-from xlx.experiment import abx_scores
+from xlx.experiment import scoring
 from xlx.results import settings, work
 from xlx.results.paths import ROOT
-from xlx.subjects import finetuning, states
+from xlx.subjects import finetuning
 from xlx.subjects.jobs import Job, Recipe
 from xlx.text import labelled, parallel
 
@@ -106,12 +106,11 @@ def checkpoints(n: int, first: int) -> None:
     """
     whole = parallel.load("wmt24pp", ["en", "de", "fr", "ru", "tr", "ja"], drop_duplicates=True)
     texts = [whole.take(150, seed) for seed in range(first, first + n)]
-    options = {"pooling": "mean", "max_length": None}
+    subject = scoring.Subject("mini-xlmr")
     work.results(
-        abx_scores.CHECKPOINT,
-        [states.corpus_about("mini-xlmr", text, **options) for text in texts],
-        lambda missing: (([i], ("mini-xlmr", texts[i], options, "raw")) for i in missing),
-        alone=True,
+        scoring.SCORE,
+        [subject.about(text) for text in texts],
+        lambda missing: (([i], (subject, texts[i], "raw", ["LD"])) for i in missing),
     )
 
 

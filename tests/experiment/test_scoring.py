@@ -10,9 +10,15 @@ from tests.abx.conftest import corpus, grouped  # noqa: F401
 from tests.experiment import csls
 from xlx import measures
 from xlx.experiment import scoring
-from xlx.experiment.abx_scores import checkpoint_scores
 from xlx.experiment.averages import average
-from xlx.experiment.scoring import BagOfSubwords, FunctionSubject, Length, Subject, scored
+from xlx.experiment.scoring import (
+    BagOfSubwords,
+    FunctionSubject,
+    Length,
+    Subject,
+    checkpoint_scores,
+    scored,
+)
 from xlx.experiment.surface import length_alone, subword_bag
 from xlx.measures import abx
 from xlx.results import work

@@ -1,7 +1,6 @@
 """Public models by name: their packages' file formats, what `make models` says, untrained twins."""
 
 import csv
-import dataclasses
 import errno
 import hashlib
 import importlib.util

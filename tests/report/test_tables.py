@@ -8,7 +8,7 @@ import pytest
 
 from tests import tiny
 from tests.report.conftest import Written
-from xlx.experiment import probing, surface, topics
+from xlx.experiment import probing, scoring, topics
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average
 from xlx.measures.mexa import PivotScores
@@ -72,7 +72,7 @@ def test_a_direction_is_the_share_of_queries_whose_translation_is_nearest(
 
 def test_references_are_on_the_same_text(written: Written) -> None:
     table = rows(written.tables["references"], model="mini-infoxlm")
-    others = {tables.UNTRAINED, surface.BAG, surface.LENGTH_ALONE, "mini-llama"}
+    others = {tables.UNTRAINED, scoring.BAG, scoring.LENGTH_ALONE, "mini-llama"}
     assert set(table["reference"]) == others
     apart = table["score"] - table["reference_score"]
     np.testing.assert_allclose(table["difference"], apart, atol=1e-12)

@@ -1,6 +1,5 @@
 """What measurements of models on a corpus have in common: asks, layers, weights of languages."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,8 +70,12 @@ def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
 
 #: B has as many characters as A, give or take this share.
 LENGTH_TOLERANCE = 0.1
+
+
 #: Of so many sentences that share most subwords with A, B is one.
 N_NEIGHBOURS = 10
+
+
 #: Language of B → ``(n, n)``.
 Mask = dict[str, np.ndarray]
 
@@ -176,11 +179,17 @@ def history(
 
 #: MD among sentences of like length: the score that stands first.
 MATCHED = "MD, like length"
+
+
 #: The tasks of which errors are kept by language.
 BY_LANGUAGE = ("LD", "MD", MATCHED)
+
+
 #: How pairs are weighed in a mean over all: each alike, or by the branches, or scripts, of its
 #: languages, so that each pair of branches, or scripts, counts alike.
 WEIGHTINGS = ("pairs", "branches", "scripts")
+
+
 # --- spaces ---------------------------------------------------------------------------------------
 
 #: The vectors of one layer, by language, to vectors of the same shapes.
@@ -240,40 +249,6 @@ class CheckpointScores:
         about = {"model": self.model, "checkpoint": self.step, "space": self.space}
         table = self.scores.table()
         return table.assign(**about)[[*about, *table.columns]]
-
-
-def checkpoint_scores(
-    names: Sequence[Name], corpus: ParallelCorpus, *, space: str = "raw", **options: object
-) -> list[CheckpointScores]:
-    """LD, MD, retrieval and MD under masks, of models, for all pairs of languages and all layers.
-
-    Options (``pooling``, ``max_length``) as `embeddings.embed_corpus`; errors as its,
-    `models.load`'s and `abx.exact`'s. Masks are `distractors.standard_masks`. Where vectors are
-    computed, languages that a model cannot read are warned of (`checks.TextWarning`). Left out, and
-    warned of, are checkpoints whose weights are not here and of which nothing is stored
-    (`Checkpoint.recorded`).
-    """
-    from xlx.experiment import scoring  # which knows subjects; this module what is said of them
-
-    names = checks.several(names, "models")
-    subjects = [scoring.Subject(name, options) for name in names]
-    scores = scoring.subject_scores(subjects, corpus, space=space, what="ABX")
-    _tell_of_missing(names, scores)
-    return [of for of in scores if of is not None]
-
-
-def _tell_of_missing(names: Sequence[Name], values: Sequence[CheckpointScores | None]) -> None:
-    """Warn of checkpoints without a value."""
-    missing: dict[str, list[str]] = {}
-    for name, value in zip(names, values, strict=True):
-        if value is None:
-            missing.setdefault(name.name, []).append(f"{name.step:,}")
-    for series, steps in missing.items():
-        warnings.warn(
-            f"{series}: left out are the checkpoints {', '.join(steps)}: their weights are not "
-            "shipped, and their scores on this text, with these options, are not stored",
-            stacklevel=3,
-        )
 
 
 def label_runs(labels: Sequence[str]) -> str:

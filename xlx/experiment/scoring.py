@@ -10,6 +10,7 @@ What is stored is one measure of one subject in one space on one text: a new mea
 entries of all others as they are, and the vectors are read once for all that is missing.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, groupby
@@ -33,6 +34,7 @@ from xlx.experiment.abx_scores import (
     pair_weights,
     texts_of,
 )
+from xlx.experiment.averages import averaged_scores
 from xlx.measures import abx, registered
 from xlx.results import checks, ledger, work
 from xlx.subjects import identity, loading, states
@@ -47,7 +49,6 @@ _STEPS = 2**8 - 1
 _SHARES = 2**16 - 1
 #: What stands for a model in the tables.
 BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
-
 # --- subjects -------------------------------------------------------------------------------------
 
 #: The vectors of one layer, ``(n_sentences, dim)`` by language, dense or sparse.
@@ -418,8 +419,6 @@ def scored(
     Columns ``text``, ``model``, ``checkpoint``, ``space``, ``task``, the keys of ``by`` ("layer",
     "language"), ``score``, ``low``, ``high``. A name stands for the `Subject` of that model.
     """
-    from xlx.experiment.averages import averaged_scores  # which knows what is scored, not how
-
     asked = [x if isinstance(x, Subject) else Subject(x) for x in subjects]
     tables = []
     for text in texts:
@@ -428,3 +427,37 @@ def scored(
             tables.append(averaged_scores(found, by=by).assign(text=text.name))
     table = pd.concat(tables, ignore_index=True)
     return table[["text", *(name for name in table if name != "text")]]
+
+
+def checkpoint_scores(
+    names: Sequence[Name], corpus: ParallelCorpus, *, space: str = "raw", **options: object
+) -> list[CheckpointScores]:
+    """LD, MD, retrieval and MD under masks, of models, for all pairs of languages and all layers.
+
+    Options (``pooling``, ``max_length``) as `embeddings.embed_corpus`; errors as its,
+    `models.load`'s and `abx.exact`'s. Masks are `distractors.standard_masks`. Where vectors are
+    computed, languages that a model cannot read are warned of (`checks.TextWarning`). Left out, and
+    warned of, are checkpoints whose weights are not here and of which nothing is stored
+    (`Checkpoint.recorded`).
+    """
+    pass  # which knows subjects; this module what is said of them
+
+    names = checks.several(names, "models")
+    subjects = [Subject(name, options) for name in names]
+    scores = subject_scores(subjects, corpus, space=space, what="ABX")
+    _tell_of_missing(names, scores)
+    return [of for of in scores if of is not None]
+
+
+def _tell_of_missing(names: Sequence[Name], values: Sequence[CheckpointScores | None]) -> None:
+    """Warn of checkpoints without a value."""
+    missing: dict[str, list[str]] = {}
+    for name, value in zip(names, values, strict=True):
+        if value is None:
+            missing.setdefault(name.name, []).append(f"{name.step:,}")
+    for series, steps in missing.items():
+        warnings.warn(
+            f"{series}: left out are the checkpoints {', '.join(steps)}: their weights are not "
+            "shipped, and their scores on this text, with these options, are not stored",
+            stacklevel=3,
+        )

@@ -12,13 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from xlx.experiment.abx_scores import (
-    SPACES,
-    CheckpointScores,
-    values_of,
-)
-from xlx.experiment.scoring import BAG as BAG
-from xlx.experiment.scoring import LENGTH_ALONE as LENGTH_ALONE
+from xlx.experiment.abx_scores import SPACES, CheckpointScores, values_of
 from xlx.experiment.scoring import BagOfSubwords, Length, subject_scores
 from xlx.measures.alignment import unit_vectors
 from xlx.results import checks, work

@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.experiment import abx_scores, probing, surface, topics
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores, checkpoint_scores
+from xlx.experiment import abx_scores, probing, scoring, surface, topics
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import score_bags
+from xlx.experiment.scoring import checkpoint_scores
 from xlx.measures import abx, mexa, probe_training, statistics
 from xlx.report.inputs import ReportedModel
 from xlx.results import checks, paths
@@ -195,8 +196,8 @@ def reference_scores_of(measured: Measured) -> dict[str, CheckpointScores]:
 
     return {
         UNTRAINED: scored(before_training(name), measured.model.pooling),
-        surface.BAG: surface.subword_bag(name, corpus, **cut),
-        surface.LENGTH_ALONE: surface.length_alone(corpus),
+        scoring.BAG: surface.subword_bag(name, corpus, **cut),
+        scoring.LENGTH_ALONE: surface.length_alone(corpus),
     } | {other.label: scored(other.name, other.pooling) for other in measured.others}
 
 
