@@ -252,52 +252,126 @@ SAMPLED = work.Kind("abx-sampled", _sampled, version=1, tolerance=1e-3)
 
 
 def errors(
-    states: Mapping[str, CorpusStates], corpus: ParallelCorpus, pairs: _Pairs, **resamples: int
+    names: Sequence[Name],
+    corpus: ParallelCorpus,
+    pairs: _Pairs,
+    *,
+    n_resamples: int,
+    seed: int,
+    **options: object,
 ) -> pd.DataFrame:
     """The standard error of single pairs at the last layer, by what else could have been drawn.
 
-    One row a ``model``, pair (``language_1``, ``language_2``) and ``task``: ``score``,
-    ``jackknife`` and ``bootstrap`` (over sentences; `statistics.bootstrap_kernel`), ``documents``
-    (a jackknife).
+    Returns one row a model, pair and task: ``model``, ``language_1``, ``language_2``, ``task``,
+    ``score``, ``jackknife`` and ``bootstrap`` (over sentences), ``documents`` (a jackknife).
     """
-    documents = parallel.documents(corpus)
-    sizes, rows = abx_scores.group_sizes(documents), {}
-    for model, embedded in states.items():
-        last = {code: embedded.states[code][-1] for pair in pairs for code in pair}
-        exact = abx.exact(last, pairs=pairs, influence=True, groups={"documents": documents})
-        for column, pair in enumerate(exact.pairs):
-            for task in ("LD", "MD"):
-                score = exact.scores[task][0, column].mean()
-                without = exact.left_out["documents"][task][0, column]
-                resampled = statistics.bootstrap_kernel(abx.kernel(last, pair, task), **resamples)
-                jackknife = statistics.jackknife_error(exact.influence[task][0, column])
-                by_document = statistics.left_out_error(score, without, sizes)
-                rows[model, *pair, task] = score, jackknife, resampled.std(), by_document
-    columns = ["score", "jackknife", "bootstrap", "documents"]
-    return rowed(rows, ["model", *PAIR, "task"], columns=columns, dtype=float)
+    draw = {"n_resamples": n_resamples, "seed": seed}
+    return _drawn(ERRORS, names, corpus, pairs, options, draw)
 
 
 def control_scores(
-    states: Mapping[str, CorpusStates], corpus: ParallelCorpus, **draw: int
+    names: Sequence[Name],
+    corpus: ParallelCorpus,
+    *,
+    n_triplets: int,
+    seed: int,
+    **options: object,
 ) -> pd.DataFrame:
     """Scores of tasks in which the variable of interest is held constant: 0.5 is expected.
 
-    ``draw`` as of `abx.sample_control`. One row a ``model``, ``task`` and ``layer``: ``score``,
-    ``low``, ``high``, of intervals that hold together at 95 % (Bonferroni).
+    Returns one row a model, task and layer: ``model``, ``task``, ``layer``, ``score``, ``low``,
+    ``high``, of intervals that hold together at 95 % (Bonferroni).
     """
-    won = {}
-    for model, embedded in states.items():
+    draw = {"n_triplets": n_triplets, "seed": seed}
+    drawn = _drawn(CONTROLS, names, corpus, None, options, draw)
+    level = 1 - (1 - statistics.LEVEL) / len(drawn)
+    bounds = [statistics.share_interval(row.won, row.n, level) for row in drawn.itertuples()]
+    drawn["low"], drawn["high"] = zip(*bounds, strict=True)
+    drawn["score"] = drawn["won"] / drawn["n"]
+    return drawn[["model", "task", "layer", "score", "low", "high"]]
+
+
+def _drawn(
+    kind: work.Kind,
+    names: Sequence[Name],
+    corpus: ParallelCorpus,
+    pairs: _Pairs | None,
+    options: Mapping[str, object],
+    draw: Mapping[str, int],
+) -> pd.DataFrame:
+    """A kind's tables of several models, with ``model`` in front, on the languages of the pairs."""
+    about: dict[str, object] = dict(draw)
+    if kind is ERRORS:
+        about["documents"] = abx_scores.label_runs(parallel.documents(corpus))
+    rest: tuple = (draw,)
+    if pairs is not None:
+        inside = {code for pair in pairs for code in pair}
+        corpus = corpus.select([code for code in corpus.languages if code in inside])
+        about["pairs"] = [list(pair) for pair in pairs]
+        rest = pairs, draw
+    values = abx_scores.values_of(kind, names, corpus, options, *rest, about=about)
+    tables = [
+        table.assign(model=identity.series_name(identity.identify(name)))
+        for table, name in zip(values, names, strict=True)
+    ]
+    whole = pd.concat(tables, ignore_index=True)
+    return whole[["model", *whole.columns.drop("model")]]
+
+
+def _states(
+    name: Name, corpus: ParallelCorpus, options: Mapping[str, object]
+) -> dict[str, np.ndarray]:
+    return embed_corpus(loading.load(name), corpus, **options).states
+
+
+def _errors(
+    name: Name,
+    corpus: ParallelCorpus,
+    options: Mapping[str, object],
+    pairs: _Pairs,
+    draw: Mapping[str, int],
+) -> pd.DataFrame:
+    states = {code: states[-1] for code, states in _states(name, corpus, options).items()}
+    documents = parallel.documents(corpus)
+    groups, sizes = {"documents": documents}, abx_scores.group_sizes(documents)
+    exact = abx.exact(states, pairs=pairs, influence=True, groups=groups)
+    rows = []
+    for column, pair in enumerate(exact.pairs):
         for task in ("LD", "MD"):
-            control = abx.sample_control(task, corpus.languages, len(corpus), **draw)
-            for layer in range(embedded.n_layers + 1):
-                vectors = {code: array[layer] for code, array in embedded.states.items()}
-                won[model, task, layer] = abx.score_triplets(vectors, control)
-    level = 1 - (1 - statistics.LEVEL) / len(won)
-    rows = {
-        key: (scores.mean(), *statistics.share_interval(scores.sum(), len(scores), level))
-        for key, scores in won.items()
-    }
-    return rowed(rows, ["model", "task", "layer"], columns=["score", "low", "high"])
+            kernel = abx.kernel(states, pair, task)
+            resampled = statistics.bootstrap_kernel(kernel, **draw)
+            score = exact.scores[task][0, column].mean()
+            error = float(statistics.jackknife_error(exact.influence[task][0, column]))
+            without = exact.left_out["documents"][task][0, column]
+            by_document = float(statistics.left_out_error(score, without, sizes))
+            rows.append((*pair, task, score, error, resampled.std(), by_document))
+    columns = ["language_1", "language_2", "task", "score", "jackknife", "bootstrap", "documents"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _controls(
+    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], draw: Mapping[str, int]
+) -> pd.DataFrame:
+    """``task``, ``layer``, ``won`` (a tie counts one half) of ``n`` triplets."""
+    states = _states(name, corpus, options)
+    rows = []
+    for task in ("LD", "MD"):
+        control = abx.sample_control(task, corpus.languages, len(corpus), **draw)
+        for layer in range(len(states[corpus.languages[0]])):
+            vectors = {code: array[layer] for code, array in states.items()}
+            scores = abx.score_triplets(vectors, control)
+            rows.append((task, layer, scores.sum(), len(scores)))
+    return pd.DataFrame(rows, columns=["task", "layer", "won", "n"])
+
+
+def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
+    """As `work.largest_difference`, of shares of triplets."""
+    shares = [table.assign(won=table["won"] / table["n"]) for table in (stored, computed)]
+    return work.largest_difference(*shares)
+
+
+ERRORS = work.Kind("abx-errors", _errors, version=2, tolerance=1e-3)
+CONTROLS = work.Kind("abx-controls", _controls, version=1, tolerance=2e-3, difference=_apart)
 
 
 #: Pairings of MD and retrieval: whether MD, and retrieval, are of the last layer alone; the claim.

@@ -332,12 +332,12 @@ def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
 #: What may grow no more: each number is what there is, and goes down with it. The second is the
 #: gate that it shall reach.
 SIZES = {
-    "lines of xlx": (20_700, 14_000),
-    "modules of xlx": (80, 90),
-    "code of xlx, notebooks' modules and data": (28_950, 19_500),
-    "per cent of xlx's code that one notebook reaches": (9, 10),
-    "kinds of results": (47, 16),
-    "lines of tests": (33_700, 22_000),
+    "lines of xlx": (18_950, 14_000),
+    "modules of xlx": (68, 90),
+    "code of xlx, notebooks' modules and data": (22_950, 19_500),
+    "per cent of xlx's code that one notebook reaches": (7, 10),
+    "kinds of results": (25, 16),
+    "lines of tests": (25_800, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"Row", "load"}
