@@ -223,7 +223,10 @@ def memorised_labels(
         places = rng.integers(0, len(crossed), (n_resamples, len(crossed)))
         ends = np.quantile(crossed[places].mean(axis=1), [0.025, 0.975])
         accuracy = pd.DataFrame(
-            [(MEAN_TARGET, crossed.mean(), *ends), *((x, y.mean()) for x, y in right.items())],
+            [
+                (MEAN_TARGET, crossed.mean(), *ends),
+                *((x, y.mean(), np.nan, np.nan) for x, y in right.items()),
+            ],
             columns=["target", "value", "low", "high"],
         )
         gap = curve.rename(columns={"igap": "value"})

@@ -1,7 +1,5 @@
 """The checks of the ABX scores, against the functions that they put together."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -31,9 +29,9 @@ def test_sampling(corpus: ParallelCorpus, states: States) -> None:
 
 
 def test_errors_and_controls(corpus: ParallelCorpus, states: States) -> None:
-    embedded = {"m": SimpleNamespace(n_layers=6, states=states)}
-    table = abx_1_validation.errors(embedded, corpus, PAIRS[:1], n_resamples=50, seed=1)
-    row = table.loc["m", "de", "en", "MD"]
+    name, keys = "mini-infoxlm", ["model", "language_1", "language_2", "task"]
+    table = abx_1_validation.errors([name], corpus, PAIRS[:1], n_resamples=50, seed=1)
+    row = table.set_index(keys).loc[name, "de", "en", "MD"]
     last = {code: states[code][-1] for code in ("de", "en")}
     documents = parallel.documents(corpus)
     exact = abx.exact(last, influence=True, groups={"documents": documents})
@@ -44,11 +42,11 @@ def test_errors_and_controls(corpus: ParallelCorpus, states: States) -> None:
         score, statistics.jackknife_error(exact.influence["MD"][0, 0]), resampled.std(),
         statistics.left_out_error(score, without, group_sizes(documents)),
     ])  # fmt: skip
-    table = abx_1_validation.control_scores(embedded, corpus, n_triplets=400, seed=1)
+    table = abx_1_validation.control_scores([name], corpus, n_triplets=400, seed=1)
     assert len(table) == 14
     control = abx.sample_control("MD", corpus.languages, len(corpus), 400, 1)
     vectors = {code: array[2] for code, array in states.items()}
-    row = table.loc["m", "MD", 2]
+    row = table.set_index(["model", "task", "layer"]).loc[name, "MD", 2]
     assert row["score"] == abx.score_triplets(vectors, control).mean()
     ends = statistics.share_interval(row["score"] * 400, 400, 1 - 0.05 / 14)
     assert (row["low"], row["high"]) == pytest.approx(ends)

@@ -165,7 +165,7 @@ def test_results_tell_apart_what_a_score_depends_on(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics.probe_topics([model], ["de"], **OPTIONS)
-    monkeypatch.setattr(states, "embed", lambda *_, **__: pytest.fail("embedded again"))
+    monkeypatch.setattr(topics, "embed", lambda *_, **__: pytest.fail("embedded again"))
     topics.probe_topics([model], ["deu_Latn"], **OPTIONS)
     other = tiny.save(tmp_path / "another", "llama", positions=40, seed=1)
     for name, code, change in (
