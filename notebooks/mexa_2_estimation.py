@@ -74,7 +74,7 @@ def without_states(
     for name in models:
         table = score_bags(name, text, pivot, max_length=max_length).pooled()
         table = table[["language", "mu"]].rename(columns={"mu": "bag"})
-        pieces = mean_subwords(name, text)
+        pieces = mean_subwords(name, text, pivot, max_length)
         table["subwords"] = table["language"].map(pieces) / pieces[pivot]
         table["characters"] = np.log1p(table["language"].map(counts).fillna(0))
         tables.append(table.assign(model=series_name(identity.identify(name))))

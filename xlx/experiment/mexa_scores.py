@@ -227,9 +227,8 @@ def coverage_difference(stored: ledger.Value, computed: ledger.Value) -> float:
 
     Margins are ratios without bounds: what is above 1 is compared by its share.
     """
-    if stored.keys() != computed.keys() or not np.array_equal(
-        stored.get("cut"), computed.get("cut")
-    ):
+    same = [np.array_equal(stored.get(x), computed.get(x)) for x in ("cut", "subwords")]
+    if stored.keys() != computed.keys() or not all(same):
         return np.inf
     both = [
         np.vstack([value["hits"].mean(axis=1)[None], *value.get("measures", ())])
@@ -298,9 +297,30 @@ def score_bags(
 
     Raises ValueError as `measure_coverage`.
     """
+    pivot, kept = _kept_bags(name, corpus, pivot, centred, max_length)
+    return pivot_scores(kept, pivot)
+
+
+def mean_subwords(
+    name: Name, corpus: ParallelCorpus, pivot: str = "en", max_length: int | None = None
+) -> pd.Series:
+    """Mean number of subwords of a whole sentence by language, those that the tokenizer adds too.
+
+    Kept with the bags of `score_bags`, so that it needs no tokenizer where those are there.
+    """
+    pivot, kept = _kept_bags(name, corpus, pivot, False, max_length)
+    means = {language: arrays["subwords"][0] for language, arrays in kept.items()}
+    means[pivot] = next(iter(kept.values()))["subwords"][1]
+    return pd.Series({language: means[language] for language in corpus.languages})
+
+
+def _kept_bags(
+    name: Name, corpus: ParallelCorpus, pivot: str, centred: bool, max_length: int | None
+) -> tuple[str, dict[str, ledger.Value]]:
+    """The pivot, and by language what is kept of its bags and the pivot's (`_bags`)."""
     pivot, languages = with_pivot(corpus, pivot)
     bag = {"of": BAG, "model": identity.fingerprint(name), "max_length": max_length}
-    about = _about(bag, corpus, pivot, centred=centred)
+    about = _about(bag | {"subwords": "mean"}, corpus, pivot, centred=centred)
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         needed = [languages[position] for position in missing]
@@ -313,7 +333,7 @@ def score_bags(
         calls,
         what="bags of subwords",
     )
-    return pivot_scores(dict(zip(languages, values, strict=True)), pivot)
+    return pivot, dict(zip(languages, values, strict=True))
 
 
 def _bags(
@@ -324,21 +344,19 @@ def _bags(
     max_length: int | None,
     centred: bool,
 ) -> Iterator[dict[str, np.ndarray]]:
-    bags = states.bag_of_subwords(loading.load(name), corpus, max_length=max_length)
+    encoder = loading.load(name)
+    bags = states.bag_of_subwords(encoder, corpus, max_length=max_length)
+    ids = {
+        x: encoder.tokenizer([*y], verbose=False)["input_ids"] for x, y in corpus.sentences.items()
+    }
+    means = {code: np.mean([*map(len, rows)]) for code, rows in ids.items()}
     for language in languages:
         pair = {language: bags[language], pivot: bags[pivot]}
         used = np.unique(np.concatenate([bag.indices for bag in pair.values()]))
         dense = {code: bag[:, used].toarray()[None] for code, bag in pair.items()}
         dense = mexa.without_offset(dense) if centred else dense
-        yield hits_of(mexa.scores(dense, pivot))
-
-
-def mean_subwords(name: Name, corpus: ParallelCorpus) -> pd.Series:
-    """Mean number of subwords of a sentence by language, those that the tokenizer adds included."""
-    tokenizer = loading.tokenizer(name)
-    read = {x: tokenizer(list(y), verbose=False)["input_ids"] for x, y in corpus.sentences.items()}
-    means = {x: np.mean([*map(len, ids)]) for x, ids in read.items()}
-    return pd.Series(means, name="subwords")
+        subwords = np.array([means[language], means[pivot]])
+        yield hits_of(mexa.scores(dense, pivot)) | {"subwords": subwords}
 
 
 def wrong_pairs(
