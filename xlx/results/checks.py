@@ -1,8 +1,4 @@
-"""What public functions refuse at the door: checks that several of them share, a sentence each.
-
-They stand at each public face, so that inner functions need none. Nothing here moves a number, so
-it is no part of the code of a result (`xlx.results.provenance.AROUND`).
-"""
+"""What public functions refuse at the door: checks that several of them share, a sentence each."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +15,7 @@ from scipy import sparse
 def several(
     values: Any, what: str, kind: type[ValueError] = ValueError, *, once: bool = False
 ) -> list[Any]:
-    """The values as a list; `kind` of error for a string, or one value, where several are due.
-
-    With `once`, also for none, and for a value that is there twice.
-    """
+    """The values as a list; no string or single value; with ``once``, some, and each once."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise kind(
             f"{what} are due in a list, and {_shown(values)} is none: give [...], also of one"
@@ -132,15 +125,11 @@ class TextWarning(UserWarning):
     """Text of which a model sees a part only."""
 
 
-#: The share from which on it is said.
-ILLEGIBLE = 0.05
+ILLEGIBLE = 0.05  # the share from which on it is said
 
 
 def legible(model: str, corpus: str, shares_of: Mapping[str, Mapping[str, float]]) -> None:
-    """Warn of languages of which more than `ILLEGIBLE` is lost.
-
-    ``shares_of`` is what is lost ("sentences cut") → language → its share.
-    """
+    """Warn of languages of which more than `ILLEGIBLE` is lost: what is lost → language → share."""
     said = []
     for what, shares in shares_of.items():
         over = sorted((x for x in shares if shares[x] > ILLEGIBLE), key=shares.get, reverse=True)

@@ -1,11 +1,8 @@
 """What holds for all that is computed here: set once, not handed from function to function.
 
-    xlx.settings(dtype="bfloat16")  # from here on
-    with xlx.settings(device="cuda", workers=1):  # within
-        ...
-
-Makefile and command line set the same by the environment: ``XLX_POLICY``, ``XLX_WORKERS``,
-``XLX_SCHEDULER``, ``XLX_CACHE``, ``XLX_DTYPE``, ``XLX_TOKEN_BUDGET``.
+``xlx.settings(dtype="bfloat16")`` holds from there on, ``with xlx.settings(workers=1):`` within.
+The environment sets the same: ``XLX_POLICY``, ``XLX_WORKERS``, ``XLX_SCHEDULER``, ``XLX_CACHE``,
+``XLX_DTYPE``, ``XLX_TOKEN_BUDGET``.
 """
 
 import os
@@ -15,7 +12,6 @@ from typing import Any
 
 from xlx.results import paths
 
-#: Where a result comes from: see `Settings`.
 POLICIES = ("use", "only", "ignore")
 
 
@@ -52,8 +48,7 @@ class Settings:
                 raise SettingsError(f"{name} is {number}: give 1 or more")
 
 
-# One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
-# one cell sets has to hold in the next.
+# No ContextVar: a kernel may give each cell a context, and what one sets has to hold in the next.
 _current: Settings | None = None
 
 
