@@ -24,8 +24,6 @@ from xlx.results import paths
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
 from family import recipes, training_text
-from family.recipes import MemberRecipe
-from family.training_text import Lines
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
 from shared.abx_tables import ends, rowed
 from xlx.experiment import surface
@@ -52,9 +50,8 @@ def folder(name: str) -> Path | None:
         path = identity.local_folder(name)
     except identity.ModelNotFoundError:
         return None
-    if path is None or not ((path / identity.RECORD).exists() or identity.local_series(name, path)):
-        return None
-    return path
+    series = path and ((path / identity.RECORD).exists() or identity.local_series(name, path))
+    return path if series else None
 
 
 def file_text(name: str, file: str) -> str:
@@ -63,7 +60,7 @@ def file_text(name: str, file: str) -> str:
     return (path / file).read_text("utf-8") if path and (path / file).exists() else ""
 
 
-def recipe(name: str) -> MemberRecipe | None:
+def recipe(name: str) -> recipes.MemberRecipe | None:
     """The recipe of a member; ValueError where the file is of another version."""
     if not (described := file_text(name, "recipe.json")):
         return None
@@ -75,8 +72,7 @@ def recipe(name: str) -> MemberRecipe | None:
 
 def is_decoder(name: str) -> bool:
     """Whether a model is a member and a decoder."""
-    made = recipe(name)
-    return made is not None and made.decoder
+    return bool((made := recipe(name)) and made.decoder)
 
 
 def overview(names: Sequence[str]) -> pd.DataFrame:
@@ -112,15 +108,15 @@ def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
 
     A row a ``model``, ``reference`` and ``setting``; none for a model without a recipe.
     """
-    rows = []
-    for name, other in references.items():
-        settings, others = _settings(name), _settings(other)
-        for key in settings if others else ():
-            if settings[key] != others[key]:
-                both = identity.title(name), identity.title(other)
-                rows.append((*both, key, others[key], settings[key]))
-    columns = ["model", "reference", "setting", "of the reference", "of the model"]
-    return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
+    rows = {
+        (identity.title(name), identity.title(other), key): (theirs[key], ours[key])
+        for name, other in references.items()
+        if (ours := _settings(name)) and (theirs := _settings(other))
+        for key in ours
+        if ours[key] != theirs[key]
+    }
+    names = ["model", "reference", "setting"]
+    return rowed(rows, names, columns=["of the reference", "of the model"])
 
 
 # --- losses ---------------------------------------------------------------------------------------
@@ -198,13 +194,12 @@ def losses_beside(references: Mapping[str, str], runs: Runs | None = None) -> pd
     """
     between = statistics.reach_of_two(*loss_spread(runs or {}))
     rows = {}
-    for name, other in references.items():
-        both = [name, other]
-        if not all(map(recipe, both)) or is_decoder(name) != is_decoder(other):
-            continue
+    for both in references.items():
+        name, other = both
         loss, its = (held_out([model]).set_index("language")["loss"] for model in both)
         apart = (loss - its).dropna()
-        if len(distinct_vocabularies(both)) == 1 and len(apart):
+        alike = all(map(recipe, both)) and is_decoder(name) == is_decoder(other)
+        if alike and len(apart) and _vocabulary(name) == _vocabulary(other):
             unlike = recipe_differences({name: other}).index.get_level_values("setting")
             row = ", ".join(unlike), len(apart), (apart < 0).sum(), apart.mean(), between
             rows[identity.title(name), identity.title(other)] = row
@@ -252,7 +247,9 @@ def _lines(every: int) -> dict[str, list[str]]:
 
 @cache
 def _count(vocabulary: str, code: str, every: int) -> int:
-    return every * len(Lines.encode(Tokenizer.from_str(vocabulary), _lines(every)[code]).ids)
+    return every * len(
+        training_text.Lines.encode(Tokenizer.from_str(vocabulary), _lines(every)[code]).ids
+    )
 
 
 def subword_counts(name: str, *, every: int = 1, read: bool = False) -> pd.Series:
@@ -287,10 +284,9 @@ def passes(names: Sequence[str], every: int) -> pd.DataFrame:
     """
     known = [name for name in names if is_decoder(name) and not recipe(name).pair_share]
     known = [name for name in known if file_text(name, "run.json")]
-    cuts = [_vocabulary(name) for name in known]
     there = subword_counts((known or names)[0], every=every)
     tables = [pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])]
-    for name in [name for name, cut in zip(known, cuts, strict=True) if cut == cuts[0]]:
+    for name in [name for name in known if _vocabulary(name) == _vocabulary(known[0])]:
         seen = json.loads(file_text(name, "run.json"))["subwords_seen"]
         share = read_shares(name, there)
         part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})

@@ -10,11 +10,7 @@ import pytest
 import abx_2_dynamics
 import abx_3_tradeoff
 import abx_4_languages
-import abx_5_probing
-import abx_6_transfer
-import igap_1_decomposition
 import igap_2_ranking
-import igap_4_directions
 import mexa_2_estimation
 import models_1_family
 from shared import mexa_figures, mixing_figures, pair_regressions
@@ -35,7 +31,6 @@ TASKS = {"model": MODELS, "task": ("POS", "NER")}
 LDMD = {"model": MODELS, "task": ("LD", "MD")}
 LDMD_MATCHED = {"model": MODELS, "task": ("LD", "MD", "MD, like length")}
 SETTING = {"setting": ("within", "across", "drop")}
-DIRECTED = {"source": ("en",), "target": ("de", "zh")}
 
 
 def made(value: str = "score", *more: str, seed: int = 0, **keys: tuple) -> pd.DataFrame:
@@ -43,41 +38,8 @@ def made(value: str = "score", *more: str, seed: int = 0, **keys: tuple) -> pd.D
     return banded(rows(seed, value, *more, **keys), value)
 
 
-def probing() -> pd.DataFrame:
-    table = made("accuracy", checkpoint=STEPS, language=CODES, **TASKS)
-    return table.assign(best=table["checkpoint"] == 10, gain=0.5 - table["accuracy"])
-
-
-def transfers() -> pd.DataFrame:
-    table = made("accuracy", source=CODES, target=CODES, **TASKS)
-    return table.assign(best=table["source"] == "de")
-
-
 def fitted(**keys: tuple) -> pd.DataFrame:
     return banded(rows(3, "y", x=(0.1, 0.5, 0.9), **keys), "y")
-
-
-def gaps() -> tuple[pd.DataFrame, pd.DataFrame]:
-    points = rows(
-        0, "training", "transfer_gap", "interlingual", model=MODELS, run=(1, 2), **DIRECTED
-    )
-    curves = made("igap", "chance", "one_label", model=MODELS, level=(0.0, 0.1, 0.2), **DIRECTED)
-    curves.loc[curves["level"] == 0.1, ["igap", "low", "high"]] = np.nan
-    return points.assign(training=points["training"] / 4), curves
-
-
-def directions() -> pd.DataFrame:
-    table = rows(0, "accuracy", "igap", "transfer_gap", source=CODES, target=CODES)
-    return table.assign(igap=table["igap"].where(table["source"] != "zh"))[1:]
-
-
-def memorised() -> pd.DataFrame:
-    keys = {"quantity": ("accuracy", "IGAP"), "ratio": (0.0, 0.5, 1.0)}
-    table = made("value", target=("de", "fr", "mean"), **keys).assign(chance=0.5)
-    table["target"] = table["target"].where(table["target"] != "mean")
-    gone = table["target"].isna() & (table["ratio"] == 1) & (table["quantity"] == "IGAP")
-    table["value"] = table["value"].mask(gone)
-    return table
 
 
 def tails() -> pd.DataFrame:
@@ -85,12 +47,6 @@ def tails() -> pd.DataFrame:
     table["binomial"] = 10 ** (-table["mu"] * table["n"] * 1.5)
     table["matrix"] = table["vectors"] = table["binomial"] * 1.2
     return table.assign(low=table["matrix"] / 2, high=table["matrix"] * 2)
-
-
-def cover() -> pd.DataFrame:
-    table = rows(0, "score", language=CODES, model=MODELS)
-    band = pd.cut(table["score"], np.linspace(0, 1, 6), labels=["0", "0.2", "0.4", "0.6", "0.8"])
-    return table.assign(band=band)
 
 
 def rows_of(table: pd.DataFrame, model: str) -> pd.DataFrame:
@@ -124,7 +80,6 @@ DRAWN = {
     "tradeoff": lambda: abx_3_tradeoff.tradeoff(
         pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
     ),
-    "best_checkpoints": lambda: abx_5_probing.best_checkpoints(probing(), NAMES, {}),
     "learning_scatter": lambda: pair_regressions.learning_scatter(
         made("accuracy", "LD", language=CODES, **TASKS), fitted(**TASKS),
         dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
@@ -133,24 +88,16 @@ DRAWN = {
         made("coefficient", predictor=("LD", "MD"), row=("POS", "NER"), source=("printed", *MODELS))
         .assign(wide_low=-1, wide_high=2)
     ),
-    "transfer_matrices": lambda: abx_6_transfer.transfer_matrices(transfers(), NAMES),
-    "win_rates": lambda: abx_6_transfer.win_rates(
-        rows(0, "win_rate", target=CODES, **TASKS), made("mean", **TASKS)
-    ),
-    "gap_points_and_curves": lambda: igap_1_decomposition.gap_points_and_curves(*gaps()),
     "ranking_dots": lambda: igap_2_ranking.ranking_dots(
         rows(0, "accuracy", metric=("IGAP", "LD"), source=CODES),
         made("accuracy", metric=("IGAP", "LD")).assign(random_low=0.3, random_high=0.7),
         printed={"IGAP": 0.8},
     ),
-    "direction_maps": lambda: igap_4_directions.direction_maps(directions()),
-    "memorisation": lambda: igap_4_directions.memorisation(memorised()),
     "chance_tails": lambda: mexa_figures.chance_tails(tails()),
     "estimates": lambda: mexa_2_estimation.estimates(
         made("score", "expected", panel=MODELS, written=CODES).assign(task="topics"),
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")), xlabel="expected",
     ),
-    "coverage_bands": lambda: mexa_figures.coverage_bands(cover(), list(NAMES)),
     "grid_maps": lambda: mixing_figures.grid_maps(
         made(model=MODELS, first=CODES, second=CODES)[1:], middle=0.5
     ),

@@ -1,5 +1,6 @@
 """What public functions refuse at the door: checks that several of them share, a sentence each."""
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -58,14 +59,10 @@ def level(value: float) -> float:
 def language_pairs(chosen: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Pairs of two languages, each pair once."""
     pairs = [tuple(several(pair, "the languages of a pair")) for pair in several(chosen, "pairs")]
-    if not pairs:
-        raise ValueError("pairs is empty: name a pair of languages, or leave it out for all")
-    for place, pair in enumerate(pairs):
+    for pair in pairs:
         if len(pair) != 2 or pair[0] == pair[1]:
             raise ValueError(f"{pair} is no pair: give two different languages")
-        if pair in pairs[:place]:
-            raise ValueError(f"the pair {pair} is given twice: give each once")
-    return pairs
+    return several(pairs, "pairs of languages", once=True)
 
 
 def one_of(
@@ -155,13 +152,12 @@ def regular(file: Path, kind: type[Exception]) -> None:
 
 def on_record(path: Path, digest: str, record: Path) -> None:
     """A file below the folder of a record (of ``sha256sum``) is the one that it names, if any."""
-    if path.absolute().is_relative_to(record.parent):
-        name = path.absolute().relative_to(record.parent).as_posix()
-        if _record(record).get(name, digest) != digest:
-            raise ValueError(
-                f"{path} is not the file on record in {record.name}: restore {record.parent} from "
-                "the repository"
-            )
+    name = os.path.relpath(path, record.parent).replace(os.sep, "/")
+    if _record(record).get(name, digest) != digest:
+        raise ValueError(
+            f"{path} is not the file on record in {record.name}: restore {record.parent} from the "
+            "repository"
+        )
 
 
 @lru_cache

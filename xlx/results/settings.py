@@ -53,25 +53,19 @@ _current: Settings | None = None
 
 
 def current() -> Settings:
-    """The settings in force."""
+    """The settings in force: at first those of the environment."""
     global _current
     if _current is None:
-        _current = Settings(
-            dtype=os.environ.get("XLX_DTYPE") or "float32",
-            token_budget=_number("XLX_TOKEN_BUDGET"),
-            workers=_number("XLX_WORKERS"),
-            scheduler=os.environ.get("XLX_SCHEDULER") or None,
-            policy=os.environ.get("XLX_POLICY") or "use",
-        )
+        chosen: dict[str, Any] = {}
+        for name in ("dtype", "token_budget", "workers", "scheduler", "policy"):
+            text = os.environ.get(f"XLX_{name.upper()}") or None
+            number = name in ("token_budget", "workers")
+            if text and number and not text.isdigit():
+                raise SettingsError(f"XLX_{name.upper()} is {text!r}: give a number")
+            if text:
+                chosen[name] = int(text) if number else text
+        _current = Settings(**chosen)
     return _current
-
-
-def _number(name: str) -> int | None:
-    """A whole number from the environment."""
-    text = os.environ.get(name) or None
-    if text is not None and not text.isdigit():
-        raise SettingsError(f"{name} is {text!r}: give a number")
-    return text and int(text)
 
 
 class settings:

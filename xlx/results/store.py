@@ -176,10 +176,9 @@ def lock(path: Path) -> Iterator[None]:
 
 def alive(pid: int) -> bool:
     """Whether there is a process of this number on this machine."""
-    if os.name == "posix":  # elsewhere signal 0 is not a mere question
-        with contextlib.suppress(PermissionError):  # not ours, but there
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                return False
+    try:
+        if os.name == "posix":  # elsewhere signal 0 is not a mere question
+            os.kill(pid, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)  # not ours, but there
     return True

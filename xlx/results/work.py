@@ -35,13 +35,11 @@ class MissingResultError(LookupError):
 
 def largest_difference(stored: Value, computed: Value) -> float:
     """The largest absolute difference of two values' numbers; inf where anything else differs."""
-    if set(stored) != set(computed):
+    pairs = [(np.asarray(stored[x]), np.asarray(computed.get(x, ()))) for x in stored]
+    if set(stored) != set(computed) or any(a.shape != b.shape for a, b in pairs):
         return np.inf
     largest = 0.0
-    for name in stored:
-        a, b = np.asarray(stored[name]), np.asarray(computed[name])
-        if a.shape != b.shape:
-            return np.inf
+    for a, b in pairs:
         if a.dtype.kind in "iuf" and b.dtype.kind in "iuf":
             a, b = a.astype(np.float64), b.astype(np.float64)
             differ = (a != b) & ~(np.isnan(a) & np.isnan(b))
@@ -141,7 +139,12 @@ def results(
     missing = [position for ask, position in first.items()
                if ask not in values and position not in uncomputable]  # fmt: skip
     if missing and kind.shipped and current().policy == "only":
-        raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
+        notebook = os.environ.get("XLX_NOTEBOOK", "")
+        raise MissingResultError(
+            f"{notebook or 'this call'} asks for {len(missing)} results of the kind {kind.name!r} "
+            f"that {current().ledger} lacks: {asks[missing[0]].text} ...; `make figures "
+            f"ONLY={notebook}` computes them, and then `make results` puts them there"
+        )
     if missing:
         computed = _computed(kind, calls(missing), alone)
         for position, value, made in progress.forecast(computed, what or kind.name, len(missing)):
@@ -179,15 +182,6 @@ def _look_up(ask: Ask, shipped: bool, fixed: bool = False) -> tuple[Entry | None
     if (policy != "only" or not shipped) and (entry := cache().get(ask)):
         return entry, "cache"
     return None, ""
-
-
-def _missing_message(ask: Ask, n: int) -> str:
-    notebook = os.environ.get("XLX_NOTEBOOK", "")
-    return (
-        f"{notebook or 'this call'} asks for {n} results of the kind {ask.kind!r} that "
-        f"{current().ledger} lacks: {ask.text} ...; `make figures ONLY={notebook}` computes them, "
-        "and then `make results` puts them there"
-    )
 
 
 def _computed(

@@ -42,8 +42,8 @@ def weight_files(names: list[str]) -> list[str]:
 
 def files_read(names: list[str]) -> list[str]:
     """Of a repository's files those that `load` reads: no second weight format, no subfolders."""
-    others = [f for f in names if _CONFIG.fullmatch(f) or ("/" not in f and WORDS.fullmatch(f))]
-    return [*others, *weight_files(names)]
+    read = [f for f in names if _CONFIG.fullmatch(f) or ("/" not in f and WORDS.fullmatch(f))]
+    return [*read, *weight_files(names)]
 
 
 def hub_folder(name: str, revision: str | None) -> Path:
@@ -102,10 +102,9 @@ def _unreachable_is_none() -> Iterator[None]:
 
     try:
         yield
-    except errors.HfHubHTTPError:  # an answer, and a kind of HTTPError
-        raise
-    except (errors.HTTPError, errors.OfflineModeIsEnabled, ConnectionError, TimeoutError):
-        pass
+    except (errors.HTTPError, errors.OfflineModeIsEnabled, ConnectionError, TimeoutError) as error:
+        if isinstance(error, errors.HfHubHTTPError):  # an answer
+            raise
 
 
 @contextmanager
@@ -152,7 +151,7 @@ class PublicModel(SimpleNamespace):
     @property
     def command(self) -> str:
         """What fetches it."""
-        return f"make models MODEL={self.name}" + (f" ACCEPT={self.terms}" if self.terms else "")
+        return f"make models MODEL={self.name}" + f" ACCEPT={self.terms}" * bool(self.terms)
 
 
 def public_models() -> dict[str, PublicModel]:
@@ -184,8 +183,7 @@ class Checkpoint:
     step: int  # 0 = untrained
     path: Path | None = None  # its folder, where the series is local
     revision: str | None = None  # its revision, where the series is on the hub
-    #: Of one whose weights are not shipped: results are found by this hash alone.
-    recorded: str | None = None
+    recorded: str | None = None  # its hash, where its weights are not shipped
 
 
 #: Of a series: ``step`` and ``fingerprint`` of every checkpoint that it was measured at.
@@ -276,12 +274,11 @@ def checkpoints(name: str, *, recorded: bool = False) -> list[Checkpoint]:
                 path = folder / f"step-{step:0>6}"
                 steps.setdefault(int(step), Checkpoint(name, int(step), path, recorded=content))
     if not steps:
-        raise NoHistoryError(
-            f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
-            if folder
-            else f"the hub model {name!r} has no revision called step-<number>: load it with "
-            "revision=... instead"
-        )
+        said = f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
+        if folder is None:
+            said = f"the hub model {name!r} has no revision called step-<number>: load it with "
+            said += "revision=... instead"
+        raise NoHistoryError(said)
     return [steps[step] for step in sorted(steps)]
 
 
@@ -289,9 +286,7 @@ def title(name: str) -> str:
     """A name for tables and figures: of a folder without its path, as "mini-xlmr/step-000000"."""
     if twin := twin_parts(name):
         return f"{title(twin[0])}, untrained" + (f" {twin[1]}" if twin[1] != 1 else "")
-    if not Path(name).is_dir():
-        return name
-    parts = Path(os.path.abspath(name)).parts
+    parts = Path(os.path.abspath(name)).parts if Path(name).is_dir() else (name,)
     return "/".join(parts[-2:] if _STEP.fullmatch(parts[-1]) else parts[-1:])
 
 
@@ -376,11 +371,8 @@ def local_folder(name: str) -> Path | None:
 
 def local_series(name: str, folder: Path) -> list[Checkpoint]:
     """The checkpoints of a folder by step; none where it has no ``step-*`` subfolder."""
-    series = [
-        Checkpoint(name, int(match[1]), path)
-        for path in sorted(folder.iterdir())
-        if (match := _STEP.fullmatch(path.name)) and path.is_dir()
-    ]
+    steps = {path: _STEP.fullmatch(path.name) for path in sorted(folder.iterdir()) if path.is_dir()}
+    series = [Checkpoint(name, int(match[1]), path) for path, match in steps.items() if match]
     return sorted(series, key=lambda checkpoint: checkpoint.step)
 
 
@@ -406,11 +398,13 @@ def model_files(label: str, folder: Path) -> list[Path]:
     }
     if lacks := [what for what, there in needed.items() if not there]:
         raise ModelNotFoundError(f"{folder} holds no {lacks[0]}")
-    for name in [name for name in weights if name.endswith(".json")]:
-        shards = dict(read_json(folder / name).get("weight_map") or {"": "none"})
+    for index in [folder / name for name in weights if name.endswith(".json")]:
+        shards = dict(read_json(index).get("weight_map") or {"": "none"})
         if lost := sorted(set(shards.values()) - set(weights)):
-            said = f"names the weights {lost[0]}, and the folder has no such file"
-            raise ValueError(f"{folder / name} {said}: fetch the model again")
+            raise ValueError(
+                f"{index} names the weights {lost[0]}, and the folder has no such file: fetch the "
+                "model again"
+            )
     return [folder / name for name in ("config.json", *weights, *words)]
 
 
@@ -426,18 +420,13 @@ def fingerprint_of(files: list[Path]) -> str:
     """SHA-256 over names and contents; refuses a shipped file that is not the one on record."""
     digest = hashlib.sha256()
     for path in sorted(files, key=lambda path: path.name):
-        content = content_hash(path)
+        status = path.stat()
+        content = _hash(path.absolute(), status.st_ino, status.st_size, status.st_mtime_ns)
         checks.on_record(path, content, paths.MODELS / "SHA256SUMS")
         digest.update(f"{path.name} {content}\n".encode())
     return digest.hexdigest()
 
 
-def content_hash(path: Path) -> str:
-    """SHA-256 of a file, read once a process unless it changes: 15 GB take half a minute."""
-    status = path.stat()
-    return _hash(path.absolute(), status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # once a process unless it changes: 15 GB take half a minute
 def _hash(path: Path, *_: int) -> str:
     return store.digest_of(path)

@@ -118,10 +118,9 @@ def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, 
 
 def distinct(items: Sequence[Any]) -> tuple[list[Any], np.ndarray, np.ndarray]:
     """Distinct items by first appearance, the number of each item's, and where each comes first."""
-    unique = list(dict.fromkeys(items))
-    number = {item: u for u, item in enumerate(unique)}
-    inverse = np.fromiter((number[item] for item in items), dtype=np.intp, count=len(items))
-    return unique, inverse, np.unique(inverse, return_index=True)[1]
+    number = {item: u for u, item in enumerate(dict.fromkeys(items))}
+    inverse = np.fromiter(map(number.get, items), dtype=np.intp, count=len(items))
+    return list(number), inverse, np.unique(inverse, return_index=True)[1]
 
 
 def check_strings(texts: Sequence[str], what: str) -> None:
