@@ -18,7 +18,6 @@ from xlx.plots.panels import (
     HATCHED,
     NOT_MEASURED,
     apart,
-    check_once,
     number,
     order,
     rows_of,
@@ -136,10 +135,7 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     itself are 0 by definition and hatched; a number that is missing is a dash (no model in the
     window), and a direction that the table does not have stays grey. Scales are at least 20 points
     wide, and that of the transfer gap is white at 0.
-
-    Raises ValueError for a direction with more than one row.
     """
-    check_once(directions, "source", "target")
     maps = {name: label for name, label in MAPS.items() if name in directions}
     codes = list(dict.fromkeys([*directions["source"], *directions["target"]]))
     rows, across = ([c for c in codes if c in set(directions[x])] for x in ("source", "target"))

@@ -7,9 +7,9 @@ A loss is a mean surprise in nats a labelled subword; those of one vocabulary th
 import io
 import json
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -24,8 +24,6 @@ from xlx.results import paths
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
 from family import recipes, training_text
-from family.recipes import MemberRecipe
-from family.training_text import Lines
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
 from shared.abx_tables import ends, rowed
 from xlx.experiment import surface
@@ -52,9 +50,8 @@ def folder(name: str) -> Path | None:
         path = identity.local_folder(name)
     except identity.ModelNotFoundError:
         return None
-    if path is None or not ((path / identity.RECORD).exists() or identity.local_series(name, path)):
-        return None
-    return path
+    series = path and ((path / identity.RECORD).exists() or identity.local_series(name, path))
+    return path if series else None
 
 
 def file_text(name: str, file: str) -> str:
@@ -63,7 +60,7 @@ def file_text(name: str, file: str) -> str:
     return (path / file).read_text("utf-8") if path and (path / file).exists() else ""
 
 
-def recipe(name: str) -> MemberRecipe | None:
+def recipe(name: str) -> recipes.MemberRecipe | None:
     """The recipe of a member; ValueError where the file is of another version."""
     if not (described := file_text(name, "recipe.json")):
         return None
@@ -75,8 +72,7 @@ def recipe(name: str) -> MemberRecipe | None:
 
 def is_decoder(name: str) -> bool:
     """Whether a model is a member and a decoder."""
-    made = recipe(name)
-    return made is not None and made.decoder
+    return bool((made := recipe(name)) and made.decoder)
 
 
 def overview(names: Sequence[str]) -> pd.DataFrame:
@@ -102,9 +98,8 @@ def overview(names: Sequence[str]) -> pd.DataFrame:
 
 def _settings(name: str) -> dict[str, object]:
     """What a recipe says of what is learnt; nothing for a model without one."""
-    if (made := recipe(name)) is None:
-        return {}
-    settings = asdict(made) | {"objectives": " + ".join(made.objectives)}
+    made = recipe(name)
+    settings = asdict(made) | {"objectives": " + ".join(made.objectives)} if made else {}
     return {key: settings[key] for key in settings if key not in ("name", "history")}
 
 
@@ -113,15 +108,15 @@ def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
 
     A row a ``model``, ``reference`` and ``setting``; none for a model without a recipe.
     """
-    rows = []
-    for name, other in references.items():
-        settings, others = _settings(name), _settings(other)
-        for key in settings if others else ():
-            if settings[key] != others[key]:
-                both = identity.title(name), identity.title(other)
-                rows.append((*both, key, others[key], settings[key]))
-    columns = ["model", "reference", "setting", "of the reference", "of the model"]
-    return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
+    rows = {
+        (identity.title(name), identity.title(other), key): (theirs[key], ours[key])
+        for name, other in references.items()
+        if (ours := _settings(name)) and (theirs := _settings(other))
+        for key in ours
+        if ours[key] != theirs[key]
+    }
+    names = ["model", "reference", "setting"]
+    return rowed(rows, names, columns=["of the reference", "of the model"])
 
 
 # --- losses ---------------------------------------------------------------------------------------
@@ -147,12 +142,10 @@ def held_out(names: Sequence[str]) -> pd.DataFrame:
 
 
 def _tables(names: Sequence[str], file: str, columns: list[str]) -> pd.DataFrame:
-    tables = [pd.DataFrame(columns=["model", *columns])]
-    for name in names:
-        if content := file_text(name, file):
-            table = pd.read_csv(io.StringIO(content))[columns]
-            tables.append(table.assign(model=identity.title(name)))
-    return pd.concat(tables[1:] or tables, ignore_index=True)[["model", *columns]]
+    texts = {identity.title(name): text for name in names if (text := file_text(name, file))}
+    tables = [pd.read_csv(io.StringIO(text)).assign(model=name) for name, text in texts.items()]
+    tables = tables or [pd.DataFrame(columns=["model", *columns])]
+    return pd.concat(tables, ignore_index=True)[["model", *columns]]
 
 
 def plateau_ends(curves: pd.DataFrame, below: float, rows: int = 5) -> pd.DataFrame:
@@ -180,9 +173,7 @@ def loss_spread(runs: Runs) -> tuple[float, int]:
     that step.
     """
     groups = []
-    for first, others in runs.values():
-        if not others:
-            continue
+    for first, others in (some for some in runs.values() if some[1]):
         columns = ["step", "language", "loss"]
         tables = [_tables([name], "held_out.csv", columns) for name in (first, *others)]
         step = min(table["step"].max() for table in tables[1:])
@@ -203,13 +194,12 @@ def losses_beside(references: Mapping[str, str], runs: Runs | None = None) -> pd
     """
     between = statistics.reach_of_two(*loss_spread(runs or {}))
     rows = {}
-    for name, other in references.items():
-        both = [name, other]
-        if not all(map(recipe, both)) or is_decoder(name) != is_decoder(other):
-            continue
+    for both in references.items():
+        name, other = both
         loss, its = (held_out([model]).set_index("language")["loss"] for model in both)
         apart = (loss - its).dropna()
-        if len(distinct_vocabularies(both)) == 1 and len(apart):
+        alike = all(map(recipe, both)) and is_decoder(name) == is_decoder(other)
+        if alike and len(apart) and _vocabulary(name) == _vocabulary(other):
             unlike = recipe_differences({name: other}).index.get_level_values("setting")
             row = ", ".join(unlike), len(apart), (apart < 0).sum(), apart.mean(), between
             rows[identity.title(name), identity.title(other)] = row
@@ -228,29 +218,50 @@ def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, li
 
     Of two that differ and are of one kind, the second has the name of its first model added.
     """
-    alike: dict[str, tuple[Tokenizer, list[str]]] = {}
+    alike: dict[str, list[str]] = {}
     for name in names:
-        tokenizer = loading.tokenizer(name).backend_tokenizer
-        alike.setdefault(tokenizer.to_str(), (tokenizer, []))[1].append(identity.title(name))
+        alike.setdefault(_vocabulary(name), []).append(identity.title(name))
     by_kind: dict[str, tuple[Tokenizer, list[str]]] = {}
-    for tokenizer, models in alike.values():
+    for vocabulary, models in alike.items():
+        tokenizer = Tokenizer.from_str(vocabulary)
         kind = type(tokenizer.model).__name__
         by_kind[f"{kind} of {models[0]}" if kind in by_kind else kind] = (tokenizer, models)
     return by_kind
 
 
-def subword_counts(name: str, *, every: int = 1) -> pd.Series:
+@cache
+def _vocabulary(name: str) -> str:
+    """All that the tokenizer of a model does, as text."""
+    return loading.tokenizer(name).backend_tokenizer.to_str()
+
+
+@cache
+def _lines(every: int) -> dict[str, list[str]]:
+    """Language → every ``every``-th line of each source of the pretraining text."""
+    lines: dict[str, list[str]] = {}
+    for by_code in pretraining_text.read_text()[0].values():
+        for code, by_id in by_code.items():
+            lines.setdefault(code, []).extend(list(by_id.values())[::every])
+    return lines
+
+
+@cache
+def _count(vocabulary: str, code: str, every: int) -> int:
+    return every * len(
+        training_text.Lines.encode(Tokenizer.from_str(vocabulary), _lines(every)[code]).ids
+    )
+
+
+def subword_counts(name: str, *, every: int = 1, read: bool = False) -> pd.Series:
     """Language → subwords of the pretraining text, line ends included, as a model cuts it.
 
-    From every ``every``-th line of each source, times ``every``: reading all takes a minute.
+    From every ``every``-th line of each source, times ``every``: reading all takes a minute. With
+    ``read`` of the languages alone that a member read.
     """
-    tokenizer = loading.tokenizer(name).backend_tokenizer
-    counts: Counter[str] = Counter()
-    for by_code in pretraining_text.read_text()[0].values():
-        for code, lines in by_code.items():
-            encoded = Lines.encode(tokenizer, list(lines.values())[::every])
-            counts[code] += every * len(encoded.ids)
-    return pd.Series(counts, dtype=int).sort_index().rename_axis("language")
+    made, lines = recipe(name) if read else None, _lines(every)
+    codes = sorted(made.languages if made and made.languages else lines)
+    counts = [_count(_vocabulary(name), code, every) for code in codes]
+    return pd.Series(counts, pd.Index(codes, name="language"), dtype=int)
 
 
 def read_shares(name: str, subwords: pd.Series) -> pd.Series:
@@ -273,10 +284,9 @@ def passes(names: Sequence[str], every: int) -> pd.DataFrame:
     """
     known = [name for name in names if is_decoder(name) and not recipe(name).pair_share]
     known = [name for name in known if file_text(name, "run.json")]
-    cuts = [loading.tokenizer(name).backend_tokenizer.to_str() for name in known]
     there = subword_counts((known or names)[0], every=every)
     tables = [pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])]
-    for name in [name for name, cut in zip(known, cuts, strict=True) if cut == cuts[0]]:
+    for name in [name for name in known if _vocabulary(name) == _vocabulary(known[0])]:
         seen = json.loads(file_text(name, "run.json"))["subwords_seen"]
         share = read_shares(name, there)
         part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})
@@ -295,13 +305,9 @@ STANDING = tuple(product((MEAN, BEST), SCORED))
 Measured = Mapping[str, CheckpointScores]
 
 
-def standing(
-    measured: CheckpointScores, layers: str, task: str, embedding_layer: bool = True
-) -> Average:
+def standing(measured: CheckpointScores, layers: str, task: str) -> Average:
     """A model's score over all layers (`MEAN`), or at its best (`BEST`)."""
-    if layers == BEST:
-        return average(measured, task, layers=[best_layer(measured)])
-    return average(measured, task, embedding_layer=embedding_layer)
+    return average(measured, task, layers=[best_layer(measured)] if layers == BEST else None)
 
 
 def scored_runs(
@@ -313,9 +319,7 @@ def scored_runs(
     ValueError where it has not. A recipe of one run is left out.
     """
     measured = {}
-    for recipe, (first, others) in runs.items():
-        if not others:
-            continue
+    for recipe, (first, others) in ((key, some) for key, some in runs.items() if some[1]):
         histories = [history(name, recorded=True) for name in (first, *others)]
         step = min(states[-1].step for states in histories[1:])
         states = [{state.step: state for state in of} for of in histories]
@@ -325,10 +329,10 @@ def scored_runs(
     return measured
 
 
-def summary_table(measured: Measured, *, embedding_layer: bool = True) -> pd.DataFrame:
+def summary_table(measured: Measured) -> pd.DataFrame:
     """Scores over all layers and at the best, and which that is: a row a model."""
     rows = {
-        model: {key: float(standing(of, *key, embedding_layer).score) for key in STANDING}
+        model: {key: float(standing(of, *key).score) for key in STANDING}
         | {(BEST, "layer"): best_layer(of)}
         for model, of in measured.items()
     }
@@ -390,9 +394,8 @@ def few_and_many(
 
 
 def score_differences(
-    measured: Measured, references: Mapping[str, str], spread: pd.DataFrame, *,
-    embedding_layer: bool = True,
-) -> pd.DataFrame:  # fmt: skip
+    measured: Measured, references: Mapping[str, str], spread: pd.DataFrame
+) -> pd.DataFrame:
     """Models less their references (model → the one it is compared with), on the same documents.
 
     Over all layers, and each model at its best: ``model``, ``reference``, ``layers``, ``task``,
@@ -403,9 +406,7 @@ def score_differences(
     """
     rows = []
     for (name, other), (layers, task) in product(references.items(), STANDING):
-        ours, theirs = (
-            standing(measured[model], layers, task, embedding_layer) for model in (name, other)
-        )
+        ours, theirs = (standing(measured[model], layers, task) for model in (name, other))
         head = {"model": name, "reference": other, "layers": layers, "task": task}
         between = statistics.reach_of_two(*spread.loc[(layers, task), ["sd", "freedom"]])
         rows.append(head | ends(ours - theirs) | {"between runs": between})
@@ -416,51 +417,41 @@ def score_differences(
     return table.assign(**{"beyond both": np.select([*beyond.values()], [*beyond], "no")})
 
 
-def _run_scores(
-    runs: Mapping[str, Sequence[CheckpointScores]], key: tuple[str, str], embedding_layer: bool
-) -> dict[str, list[float]]:
-    """Recipe → the score of every run."""
-    return {
-        recipe: [float(standing(of, *key, embedding_layer).score) for of in of_recipe]
-        for recipe, of_recipe in runs.items()
-    }
+#: Recipe → the scores of its runs, each of another seed.
+RunScores = Mapping[str, Sequence[CheckpointScores]]
 
 
-def run_spread(
-    runs: Mapping[str, Sequence[CheckpointScores]], *, embedding_layer: bool = True
-) -> pd.DataFrame:
+def _scores(some: Sequence[CheckpointScores], key: tuple[str, str]) -> np.ndarray:
+    return np.array([float(standing(of, *key).score) for of in some])
+
+
+def run_spread(runs: RunScores) -> pd.DataFrame:
     """How runs of one recipe differ: by ``layers`` and ``task`` the ``sd`` of a run, ``freedom``.
 
-    ``runs``: recipe → its runs, each of another seed; `statistics.pooled_spread` of their scores.
+    It is the `statistics.pooled_spread` of their scores.
     """
     rows = {
-        key: statistics.pooled_spread(_run_scores(runs, key, embedding_layer).values())
+        key: statistics.pooled_spread([_scores(some, key) for some in runs.values()])
         for key in STANDING
     }
     return rowed(rows, ["layers", "task"], columns=["sd", "freedom"])
 
 
-def mean_run_differences(
-    runs: Mapping[str, Sequence[CheckpointScores]], references: Mapping[str, str], *,
-    embedding_layer: bool = True,
-) -> pd.DataFrame:  # fmt: skip
+def mean_run_differences(runs: RunScores, references: Mapping[str, str]) -> pd.DataFrame:
     """Recipes less their references, of which each was run again: the means over their runs.
 
-    ``runs`` as for `run_spread`; ``references``: recipe → the one that it is compared with. Rows
-    ``layers``, ``task``, ``model``, ``reference``; columns ``of model`` and ``of reference`` (the
-    means), ``value``, ``low``, ``high``. The interval is Welch's, over runs on the one text: luck
-    need not do the same to both.
+    ``references``: recipe → the one that it is compared with. Rows ``layers``, ``task``, ``model``,
+    ``reference``; columns ``of model`` and ``of reference`` (the means), ``value``, ``low``,
+    ``high``. The interval is Welch's, over runs on the one text: luck need not do the same to both.
     """
-    again = {recipe: of for recipe, of in runs.items() if len(of) > 1}
-    compared = [pair for pair in references.items() if set(pair) <= set(again)]
+    again = {recipe for recipe, of in runs.items() if len(of) > 1}
+    compared = [pair for pair in references.items() if set(pair) <= again]
     rows = {}
-    for key in STANDING:
-        scores = _run_scores(again, key, embedding_layer)
-        for name, other in compared:
-            ours, theirs = np.array(scores[name]), np.array(scores[other])
-            welch = stats.ttest_ind(ours, theirs, equal_var=False)
-            means = ours.mean(), theirs.mean(), ours.mean() - theirs.mean()
-            rows[*key, name, other] = (*means, *welch.confidence_interval(statistics.LEVEL))
+    for key, (name, other) in product(STANDING, compared):
+        ours, theirs = _scores(runs[name], key), _scores(runs[other], key)
+        welch = stats.ttest_ind(ours, theirs, equal_var=False)
+        means = ours.mean(), theirs.mean(), ours.mean() - theirs.mean()
+        rows[*key, name, other] = (*means, *welch.confidence_interval(statistics.LEVEL))
     columns = ["of model", "of reference", "value", "low", "high"]
     return rowed(rows, ["layers", "task", "model", "reference"], columns=columns)
 

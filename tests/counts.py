@@ -203,6 +203,12 @@ def names(code: Source, node: ast.AST, path: Path | None) -> tuple[set[Unit], se
     return units, attributes
 
 
+@cache
+def names_in(path: Path, node: ast.AST) -> tuple[set[Unit], set[str]]:
+    """`names` of a part of a module, looked up once for all notebooks."""
+    return names(source(path), node, path)
+
+
 def reached(code: Iterable[Source]) -> set[Unit]:
     """All definitions that some code reaches."""
     seen: set[Unit] = set()
@@ -228,14 +234,14 @@ def reached(code: Iterable[Source]) -> set[Unit]:
         if isinstance(node, ast.ClassDef):
             rest = [x for x in node.body if not isinstance(x, ast.FunctionDef)]
             for x in [*rest, *node.bases, *node.decorator_list]:
-                follow(*names(of, x, path))
+                follow(*names_in(path, x))
             for method in (x for x in of.units if x.startswith(f"{name}.")):
                 last = method.partition(".")[2]
                 methods[last].append((path, method))
                 if last in asked or last.startswith(("__", "on_")):
                     waiting.append((path, method))
         else:
-            follow(*names(of, node, path))
+            follow(*names_in(path, node))
     return seen
 
 

@@ -77,7 +77,7 @@ FLAT, DEEP = vectors(5, 3), vectors(2, 5, 3)
     [
         (FLAT, {"pairs": [("a", "b"), ("a", "b")]}, "given twice"),
         (FLAT, {"pairs": [("a", "a")]}, "two different languages"),
-        (FLAT, {"pairs": []}, "pairs is empty"),
+        (FLAT, {"pairs": []}, "no pairs of languages are given"),
         (FLAT, {"pairs": ["a", "b"]}, "languages of a pair"),
         (FLAT, {"layers": []}, "no layer given"),
         (DEEP, {"layers": []}, "no layer given"),

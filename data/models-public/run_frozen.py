@@ -7,6 +7,7 @@ Testaments, words with labels. A text is read once; all measures of it take the 
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 
 from xlx.experiment import mexa_scores, probing, topics
 from xlx.experiment.probing import ProbeSetup
@@ -63,7 +64,8 @@ def _abx(name: str) -> Calls:
 def _mexa(name: str, poolings: Sequence[str]) -> Calls:
     text = parallel.load("flores200-100")
     few = text.select(PIVOTS)
-    calls: Calls = [lambda: states.keep_states(load(name), text, poolings)]
+    ways = list(product(poolings, (False, True)))
+    calls: Calls = [lambda: list(states.kept_by_language(load(name), text, ways))]
     for special in (False, True):
         for centred in (False, True):
             options = {"centred": centred, "special_tokens": special}

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from xlx.plots import style
-from xlx.plots.panels import order, parts
+from xlx.plots.panels import BANDED, band_handles, order, parts
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
-from xlx.plots.style import BAND_COLOURS, BLUE, GREEN, VERMILION, handle, look, looks, styled
+from xlx.plots.style import BLUE, GREEN, VERMILION, handle, look, looks, styled
 
 #: Where the axis of probabilities ends: smaller ones tell no more.
 SMALLEST = 1e-12
@@ -82,8 +80,7 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
     on = heatmap(
         table.sort_values("block", kind="stable"), row="language", column="model", value="level",
         panel="block", rows=languages, across=order(table, "model"), own_rows=True, bar=None,
-        cell=(0.2, 0.135), edge=(0.2, 1.6), columns=n_columns, cmap=ListedColormap(BAND_COLOURS),
-        norm=Normalize(-0.5, len(BAND_COLOURS) - 0.5),
+        cell=(0.2, 0.135), edge=(0.2, 1.6), columns=n_columns, **BANDED,
     )  # fmt: skip
     for axes in on.titles({}).axes.values():
         axes.xaxis.tick_top()
@@ -91,8 +88,7 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
         axes.tick_params(axis="x", labelrotation=90)
         axes.set_ylim(top=0, bottom=height)
     labels = [f"{bands[0]}: not covered", *bands[1:-1], f"{bands[-1]}: well covered"]
-    handles = [Patch(color=c, label=label) for c, label in zip(BAND_COLOURS, labels, strict=True)]
-    return on.done("adjusted score: MEXA score × score in English", handles=handles)
+    return on.done("adjusted score: MEXA score × score in English", handles=band_handles(labels))
 
 
 @styled

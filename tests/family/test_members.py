@@ -90,6 +90,7 @@ def test_subwords_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     lines = {str(number): line for number, line in enumerate(tiny.SENTENCES)}
     text = {"tatoeba": {"en": lines, "de": {"7": "Yes"}}, "ntrex": {"en": {"1": "rain"}}}
     monkeypatch.setattr(pretraining_text, "read_text", lambda: (text, {}))
+    models_1_family._lines.cache_clear()
     tokenizer = loading.tokenizer(name)
 
     def length(line: str) -> int:
@@ -98,6 +99,7 @@ def test_subwords_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     some = sum(length(line) for line in tiny.SENTENCES[::2]) + length("rain")
     found = models_1_family.subword_counts(name, every=2)
     assert found.to_dict() == {"de": 2 * length("Yes"), "en": 2 * some}
+    models_1_family._lines.cache_clear()
 
 
 @pytest.mark.parametrize("english", [None, 0.8])

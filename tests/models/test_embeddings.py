@@ -1,6 +1,5 @@
 """Embeddings against a literal oracle: one sentence, one token at a time, no padding."""
 
-import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from xlx.subjects import states as states_module
 from xlx.subjects.states import (
     BATCH_COST,
     POOLINGS,
-    CorpusStates,
+    SentenceStates,
     bag_of_subwords,
     batches,
     corpus_about,
@@ -273,27 +272,22 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
         states_about(folder, pooling="max")
 
 
-def states(**changes: float) -> CorpusStates:
-    """Ones, but for one vector of some languages."""
-    full = {code: np.ones((3, 4, 5), dtype=np.float32) for code in ("en", "de")}
-    for code, value in changes.items():
-        full[code][2, 1] = value
-    return CorpusStates(full, dict.fromkeys(full, 0), "m", "c", "mean")
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"de": 0}, "'m' on 'c', language 'de', position 1, layer 2: the vector is zero"),
-        ({"de": np.nan}, "language 'de', position 1, layer 2: the vector holds NaN"),
-        ({"en": -np.inf}, "language 'en', position 1, layer 2: the vector holds NaN or"),
+        ({"de": 0}, " on 'tiny', language 'de', position 2, layer 2: the vector is zero"),
+        ({"de": np.nan}, "language 'de', position 2, layer 2: the vector holds NaN"),
+        ({"en": -np.inf}, "language 'en', position 2, layer 2: the vector holds NaN or"),
     ],
 )
-def test_check_names_what_has_no_cosine(change, message) -> None:
-    good = states(en=np.finfo(np.float32).max)
-    assert good.check() is good
-    with pytest.raises(ValueError, match=re.escape(message)) as error:
-        states(**change).check()
+def test_what_has_no_cosine_is_named(encoder, monkeypatch, change, message) -> None:
+    full = {code: np.ones((3, 4, 32), dtype=np.float32) for code in ("en", "de")}
+    for code, value in change.items():
+        full[code][2, 2] = value
+    kept = {code: SentenceStates(vectors, 0, 0.0) for code, vectors in full.items()}
+    monkeypatch.setattr(states_module, "kept_by_language", lambda *_: kept.items())
+    with pytest.raises(ValueError, match=message) as error:
+        embed_corpus(encoder, made({code: SIDES[code] for code in full}))
     assert "\n" not in str(error.value)
 
 

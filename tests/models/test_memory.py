@@ -1,21 +1,18 @@
 """Models that are too large for one device: told before loading, spread over several, quantised."""
 
 import pickle
-import re
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig
 
 from tests import tiny
 from tests.models.conftest import assert_close, assert_one_sentence
 from xlx.results import settings
-from xlx.subjects import folders, identity, loading, states
 from xlx.subjects import folders as folders_module
-from xlx.subjects.folders import load_model, weights_on_paper
+from xlx.subjects import identity, loading, states
+from xlx.subjects.folders import load_model
 from xlx.subjects.loading import load
 from xlx.subjects.states import embed
 from xlx.subjects.words import embed_words
@@ -60,34 +57,6 @@ def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(folders, monk
     assert "cpu has 0.0001 GB of memory free" in str(error.value)
     assert 'device_map="auto"' in str(error.value)
     assert_one_sentence(error)
-
-
-@pytest.mark.parametrize("architecture", tiny.KINDS)
-def test_on_paper_a_model_is_as_large_as_loaded(folders, encoders, architecture) -> None:
-    table = weights_on_paper(loading.configuration(folders[architecture]), n_tokens=10)
-    encoder = encoders[architecture]
-    sizes = {name: x.numel() for name, x in encoder.model.named_parameters()}
-    states = (encoder.n_layers + 1) * 10 * encoder.dim
-    parameters = table["parameters"]
-    assert parameters["needed"] == sum(sizes.values()) + states
-    assert parameters["embeddings"] == encoder.model.get_input_embeddings().weight.numel()
-    assert parameters["states"] == states
-    assert parameters["all layers"] == sum(n for x, n in sizes.items() if re.search(r"\.\d", x))
-    assert 2 * parameters["one layer"] >= parameters["all layers"]
-    np.testing.assert_allclose(table["float32"], 4e-9 * parameters)
-    np.testing.assert_allclose(table["bfloat16"], 2e-9 * parameters)
-
-
-def test_on_paper_a_decoder_of_seven_billion_fits_as_counted() -> None:
-    config = LlamaConfig(vocab_size=32000, hidden_size=4096, intermediate_size=11008)
-    table = folders.weights_on_paper(config, n_tokens=4096)
-    published = 6_738_415_616  # Llama-2-7b-hf, with its head
-    assert table.loc[["embeddings", "all layers", "the rest", "head"], "parameters"].sum() == (
-        published
-    )
-    assert (table.loc["needed"] <= 16).to_dict() == {
-        "parameters": False, "float32": False, "bfloat16": True, "8bit": True, "4bit": True,
-    }  # fmt: skip
 
 
 def test_quantisation_is_part_of_the_fingerprint(folders, monkeypatch) -> None:
@@ -144,9 +113,6 @@ def test_an_encoder_is_refused_where_files_are_due(encoders, act, message) -> No
     with pytest.raises((ValueError, TypeError), match=message) as error:
         act(encoders["llama"])
     assert_one_sentence(error)
-
-
-# --- precision ------------------------------------------------------------------------------------
 
 
 # --- what cannot be read --------------------------------------------------------------------------

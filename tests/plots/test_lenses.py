@@ -1,4 +1,4 @@
-"""Every figure of every lens, drawn once: it fits a notebook and can be read."""
+"""The figures of lenses with most on them: they fit a notebook and can be read."""
 
 import itertools
 
@@ -7,20 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import abx_1_validation
 import abx_2_dynamics
 import abx_3_tradeoff
 import abx_4_languages
-import abx_5_probing
-import abx_6_transfer
-import igap_1_decomposition
 import igap_2_ranking
-import igap_4_directions
 import mexa_2_estimation
 import models_1_family
-import models_2_training
-from printed.printed_tables import Audit
-from shared import abx_figures, mexa_figures, mixing_figures, pair_regressions
+from shared import mexa_figures, mixing_figures, pair_regressions
 from tests.plots.test_primitives import contrast
 from tests.tables import banded, rows
 from xlx.plots import style
@@ -38,7 +31,6 @@ TASKS = {"model": MODELS, "task": ("POS", "NER")}
 LDMD = {"model": MODELS, "task": ("LD", "MD")}
 LDMD_MATCHED = {"model": MODELS, "task": ("LD", "MD", "MD, like length")}
 SETTING = {"setting": ("within", "across", "drop")}
-DIRECTED = {"source": ("en",), "target": ("de", "zh")}
 
 
 def made(value: str = "score", *more: str, seed: int = 0, **keys: tuple) -> pd.DataFrame:
@@ -46,41 +38,8 @@ def made(value: str = "score", *more: str, seed: int = 0, **keys: tuple) -> pd.D
     return banded(rows(seed, value, *more, **keys), value)
 
 
-def probing() -> pd.DataFrame:
-    table = made("accuracy", checkpoint=STEPS, language=CODES, **TASKS)
-    return table.assign(best=table["checkpoint"] == 10, gain=0.5 - table["accuracy"])
-
-
-def transfers() -> pd.DataFrame:
-    table = made("accuracy", source=CODES, target=CODES, **TASKS)
-    return table.assign(best=table["source"] == "de")
-
-
 def fitted(**keys: tuple) -> pd.DataFrame:
     return banded(rows(3, "y", x=(0.1, 0.5, 0.9), **keys), "y")
-
-
-def gaps() -> tuple[pd.DataFrame, pd.DataFrame]:
-    points = rows(
-        0, "training", "transfer_gap", "interlingual", model=MODELS, run=(1, 2), **DIRECTED
-    )
-    curves = made("igap", "chance", "one_label", model=MODELS, level=(0.0, 0.1, 0.2), **DIRECTED)
-    curves.loc[curves["level"] == 0.1, ["igap", "low", "high"]] = np.nan
-    return points.assign(training=points["training"] / 4), curves
-
-
-def directions() -> pd.DataFrame:
-    table = rows(0, "accuracy", "igap", "transfer_gap", source=CODES, target=CODES)
-    return table.assign(igap=table["igap"].where(table["source"] != "zh"))[1:]
-
-
-def memorised() -> pd.DataFrame:
-    keys = {"quantity": ("accuracy", "IGAP"), "ratio": (0.0, 0.5, 1.0)}
-    table = made("value", target=("de", "fr", "mean"), **keys).assign(chance=0.5)
-    table["target"] = table["target"].where(table["target"] != "mean")
-    gone = table["target"].isna() & (table["ratio"] == 1) & (table["quantity"] == "IGAP")
-    table["value"] = table["value"].mask(gone)
-    return table
 
 
 def tails() -> pd.DataFrame:
@@ -90,20 +49,8 @@ def tails() -> pd.DataFrame:
     return table.assign(low=table["matrix"] / 2, high=table["matrix"] * 2)
 
 
-def cover() -> pd.DataFrame:
-    table = rows(0, "score", language=CODES, model=MODELS)
-    band = pd.cut(table["score"], np.linspace(0, 1, 6), labels=["0", "0.2", "0.4", "0.6", "0.8"])
-    return table.assign(band=band)
-
-
 def rows_of(table: pd.DataFrame, model: str) -> pd.DataFrame:
     return table[table["model"] == model]
-
-
-def audit() -> pd.DataFrame:
-    whole = Audit()
-    whole.check("Table 1", list("abc"), [1.0] * 3, [1.0, 1.05, 2.0], 0.1)
-    return whole.numbers
 
 
 def answered(n: int = 3) -> pd.DataFrame:
@@ -116,18 +63,8 @@ def pairs_of_languages() -> pd.DataFrame:
     return table.assign(pairing="all layers")
 
 
-OVER_STEPS = made(checkpoint=STEPS, **LDMD)
 OVER_LAYERS = made(layer=(0, 1, 2), **LDMD).assign(checkpoint=100)
 DRAWN = {
-    "dynamics": lambda: abx_2_dynamics.dynamics(
-        OVER_STEPS, references={"a bag": rows(0, "score", **LDMD)}
-    ),
-    "training_course": lambda: models_2_training.training_course(
-        made(step=STEPS, text=("read", "other"), task=LDMD_MATCHED["task"]), 10
-    ),
-    "layer_profile": lambda: abx_2_dynamics.layer_profile(
-        made(layer=(0, 1, 2), **LDMD_MATCHED).assign(checkpoint=100)
-    ),
     "layers_beside_training": lambda: abx_2_dynamics.layers_beside_training(
         rows_of(made(layer=(0, 1, 2), **LDMD_MATCHED), MODELS[0]).assign(checkpoint=0),
         rows_of(made(checkpoint=STEPS, **LDMD_MATCHED), MODELS[1]),
@@ -143,95 +80,34 @@ DRAWN = {
     "tradeoff": lambda: abx_3_tradeoff.tradeoff(
         pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
     ),
-    "correlation_course": lambda: abx_3_tradeoff.correlation_course(
-        made("value", "p_value", model=MODELS, checkpoint=STEPS, **{"LD with": ("MD",)}).assign(
-            p_value=[0.01, 0.5] * 3
-        )
-    ),
-    "shuffle_curves": lambda: abx_1_validation.shuffle_curves(
-        made(model=MODELS, layer=(0, 1),
-             control=("LD, labels shuffled", "MD, documents shuffled"))
-    ),
-    "retrieval_scatter": lambda: abx_1_validation.retrieval_scatter(
-        pairs_of_languages(), {"all layers": "r = 1"}
-    ),
-    "training_losses": lambda: models_1_family.training_losses(
-        rows(0, "loss", objective=("mlm", "tlm"), model=MODELS, step=STEPS),
-        {"tlm": "with a translation (TLM)", "mlm": "masked", "clm": "-"},
-    ),
-    "possible_ranges": lambda: abx_figures.possible_ranges(
-        pd.DataFrame([("one", -0.9, 0, 0.9), ("two", -1, -0.9, -0.8), ("two", 0.8, 0.9, 1)],
-                     columns=["row", "low", "middle", "high"]), -0.72,
-    ),
-    "paired_differences": lambda: models_1_family.paired_differences(
-        made("value", layers=("mean", "best"), **LDMD).assign(reference="mini-mbert")
-    ),
-    "best_checkpoints": lambda: abx_5_probing.best_checkpoints(probing(), NAMES, {}),
     "learning_scatter": lambda: pair_regressions.learning_scatter(
         made("accuracy", "LD", language=CODES, **TASKS), fitted(**TASKS),
         dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
-    ),
-    "learning_scatter of pairs": lambda: pair_regressions.learning_scatter(
-        made("accuracy", "LD", source=CODES, target=CODES, **TASKS), fitted(**TASKS),
-        dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"), label=None,
     ),
     "coefficients": lambda: pair_regressions.coefficients(
         made("coefficient", predictor=("LD", "MD"), row=("POS", "NER"), source=("printed", *MODELS))
         .assign(wide_low=-1, wide_high=2)
     ),
-    "transfer_matrices": lambda: abx_6_transfer.transfer_matrices(transfers(), NAMES),
-    "win_rates": lambda: abx_6_transfer.win_rates(
-        rows(0, "win_rate", target=CODES, **TASKS), made("mean", **TASKS)
-    ),
-    "gap_points_and_curves": lambda: igap_1_decomposition.gap_points_and_curves(*gaps()),
     "ranking_dots": lambda: igap_2_ranking.ranking_dots(
         rows(0, "accuracy", metric=("IGAP", "LD"), source=CODES),
         made("accuracy", metric=("IGAP", "LD")).assign(random_low=0.3, random_high=0.7),
         printed={"IGAP": 0.8},
     ),
-    "direction_maps": lambda: igap_4_directions.direction_maps(directions()),
-    "memorisation": lambda: igap_4_directions.memorisation(memorised()),
     "chance_tails": lambda: mexa_figures.chance_tails(tails()),
     "estimates": lambda: mexa_2_estimation.estimates(
         made("score", "expected", panel=MODELS, written=CODES).assign(task="topics"),
         fitted(panel=MODELS, kind=("fitted", "ideal", "chance")), xlabel="expected",
     ),
-    "coverage_bands": lambda: mexa_figures.coverage_bands(cover(), list(NAMES)),
-    "seen_unseen": lambda: mexa_2_estimation.seen_unseen(
-        rows(0, "difference", model=MODELS, pooling=("last", "mean"), language=CODES),
-        made("mean", model=MODELS, pooling=("last", "mean")),
-    ),
-    "differences": lambda: mexa_figures.differences(audit()),
     "grid_maps": lambda: mixing_figures.grid_maps(
         made(model=MODELS, first=CODES, second=CODES)[1:], middle=0.5
-    ),
-    "grid_maps as printed": lambda: mixing_figures.grid_maps(
-        rows(0, "score", model=MODELS, first=CODES, second=CODES), unit="F1"
-    ),
-    "within_across": lambda: mixing_figures.within_across(
-        made(model=MODELS, language=("mean", *CODES), **SETTING), chance=1 / 3
-    ),
-    "labels": lambda: mixing_figures.labels(
-        made(model=MODELS, label=("a", "b"), language=CODES, **SETTING)
     ),
     "controls": lambda: mixing_figures.controls(
         made(task=("QA", "NLI"), model=MODELS, condition=("original", "shuffled"), **SETTING),
         {"NLI": 1 / 3},
     ),
-    "distances": lambda: mixing_figures.distances(
-        made("distance", model=MODELS, language=CODES, group=("hardest", "easiest"))
-    ),
     "pairs": lambda: mixing_figures.pairs(
         made(pair=("en-de", "zh-sw"), row=("l1-l2", "*-*"), condition=("pair", "en-en"))
     ),
-    "accuracies": lambda: figures.accuracies(answered().rename(columns={"language": "corpus"})),
-    "correlations of tasks": lambda: figures.correlations(
-        made("rho", language=CODES, task=("WC", "Tense"))
-    ),
-    "relative": lambda: figures.relative(
-        rows(0, "ratio", language=CODES, encoder=("RNN", "CNN"), task=("WC", "Tense"))
-    ),
-    "selectivity": lambda: figures.selectivity(answered()),
     "selectivity of many": lambda: figures.selectivity(
         pd.concat([answered().assign(encoder=f"{i}", language=c) for i in range(6) for c in CODES])
         .drop_duplicates(["task", "encoder", "language"])
@@ -266,31 +142,6 @@ def test_a_figure_fits_a_notebook_and_can_be_read(figure: Figure) -> None:
     assert "nan" not in text
 
 
-def test_every_figure_of_a_lens_is_drawn_here() -> None:
-    there = {
-        name
-        for lens in (
-            abx_figures,
-            mixing_figures,
-            abx_5_probing,
-            models_2_training,
-            pair_regressions,
-            abx_1_validation,
-            abx_2_dynamics,
-            abx_3_tradeoff,
-            abx_4_languages,
-            abx_5_probing,
-            abx_6_transfer,
-            models_1_family,
-            models_2_training,
-            figures,
-        )
-        for name, thing in vars(lens).items()
-        if hasattr(thing, "__wrapped__") and thing.__module__ == lens.__name__
-    }
-    assert there <= {name.partition(" ")[0] for name in DRAWN}
-
-
 def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
     table = made(model=("m",), first=CODES, second=CODES)
     noise = table.assign(score=0.5 + (table["score"] - 0.5) / 20)
@@ -300,17 +151,6 @@ def test_a_grid_at_chance_is_pale_and_a_printed_one_is_not() -> None:
         faint = [style.luminance(c) > 0.6 for c in mesh.to_rgba(mesh.get_array().reshape(-1))]
         assert all(faint) == pale
     plt.close("all")
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda: igap_4_directions.direction_maps(pd.concat([directions()] * 2)), "more than one"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_drawn_is_said(call, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        call()
 
 
 def test_stored_figures_are_as_wide_as_a_notebook_at_most() -> None:

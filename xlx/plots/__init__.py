@@ -1,10 +1,12 @@
 """Tidy tables into figures; nothing is computed here.
 
-In goes a table with a row an observation, its columns named by the caller; out comes a matplotlib
-figure in one style and one palette by model, saved under a notebook's name (`save`). One module a
-lens holds the figures of its paper.
+In goes a table with a row an observation, its columns named by the caller, to one of the four
+`primitives`; they draw on `Panels`, in one look a model or measure (`look`, `looks`, `handle` for a
+legend, `language_label`). A function decorated by `styled` makes a figure of it, `save` keeps it
+under a notebook's name, with its text in words.
 """
 
-from xlx.plots.style import save, styled
+from xlx.plots.panels import Panels
+from xlx.plots.style import handle, language_label, look, looks, save, styled
 
-__all__ = ["save", "styled"]
+__all__ = ["Panels", "handle", "language_label", "look", "looks", "save", "styled"]

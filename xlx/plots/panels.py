@@ -3,7 +3,7 @@
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from xlx.plots.style import BAND_COLOURS, GUESSING, HALO, MISSING, TINY, WIDTH
+from xlx.plots.style import GUESSING, HALO, MISSING, TINY, WIDTH
 
 Column = str | tuple[str, str] | None
 
@@ -38,25 +38,6 @@ def parts(table: pd.DataFrame, *columns: str) -> Iterator[tuple[object, pd.DataF
     for values in dict.fromkeys(zip(*(table[column] for column in columns), strict=True)):
         rows = rows_of(table, **dict(zip(columns, values, strict=True)))
         yield values if len(columns) > 1 else values[0], rows
-
-
-def check_known(values: Iterable[str], known: Collection[str], column: str) -> None:
-    """ValueError for what a figure has no place for."""
-    if strange := [value for value in dict.fromkeys(values) if value not in known]:
-        raise ValueError(
-            f"column {column!r} has {', '.join(map(repr, strange))}; it may have "
-            f"{', '.join(map(repr, known))}"
-        )
-
-
-def check_once(table: pd.DataFrame, *keys: str) -> None:
-    """ValueError for an empty table, or where two rows would be drawn in one place."""
-    if table.empty:
-        raise ValueError("there is nothing to draw: the table has no rows, or none with a number")
-    twice = table[table.duplicated(list(keys))]
-    if len(twice):
-        place = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
-        raise ValueError(f"there is more than one row of {place}: draw one of them")
 
 
 @dataclass
@@ -114,8 +95,7 @@ def panels(
 ) -> Panels:  # fmt: skip
     """A panel for each value of a column, in rows of ``columns``, or for each pair of values.
 
-    ``width`` and ``height`` are those of a panel, ``edge`` is what stands around all; the figure
-    is never wider than a notebook. ``options`` are those of `plt.subplots`.
+    Sizes in inches, ``edge`` of what stands around all; the figure is never wider than a notebook.
     """
     if isinstance(panel, tuple):
         keys = list(itertools.product(*(order(table, column) for column in panel)))
@@ -139,7 +119,7 @@ def panels(
 def across(
     on: Panels, x: float | Mapping | None = None, y: float | None = None, **line: object
 ) -> None:
-    """A line through all panels at ``x`` (or at a value a panel) or ``y``, dotted as chance is."""
+    """A line through all panels at ``x`` (one, or one a panel) or ``y``, dotted as chance is."""
     style = GUESSING | {"zorder": 1} | line
     for key, axes in on.axes.items():
         value = x.get(key) if isinstance(x, Mapping) else x
@@ -178,7 +158,6 @@ def apart(heights: np.ndarray, least: float) -> np.ndarray:
 
 
 HATCHED = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "////", "linewidth": 0}
-#: What a legend of a map may tell.
 NOT_MEASURED = {"color": MISSING, "label": "not measured"}
 
 
@@ -187,6 +166,8 @@ def framed_handle(label: str) -> Patch:
     return Patch(facecolor="white", edgecolor="black", label=label)
 
 
+#: From "not covered" to "well-covered", each darker than the one before.
+BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")
 #: Options of a map whose cells hold the number of a band of scores, 0 for the lowest.
 BANDED = {"cmap": ListedColormap(BAND_COLOURS), "norm": Normalize(-0.5, len(BAND_COLOURS) - 0.5)}
 

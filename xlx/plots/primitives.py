@@ -4,8 +4,7 @@ Each takes a tidy table (a row an observation) and the names of its columns: ``p
 or a pair of them for rows and columns of panels), ``item``, ``series``, ``value``; its interval is
 in the columns ``low`` and ``high``, if the table has them and ``low`` is not "". Order is that of
 the table. Each returns `Panels`, and draws on those given as ``on``, so that one lies over another;
-`Panels.done` writes on the axes and sets the legend above the data. Nothing is computed but where
-and how to draw.
+`Panels.done` writes on the axes and sets the legend above the data.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,9 +67,8 @@ def lanes(
     """A line an item, on it a point with its interval for each series.
 
     Series lie in lanes, from above in the order of ``looks``, or all at the height ``shift``; rows
-    of one place are spread over ``spread`` of the line. ``wide`` names the columns of a second,
-    thinner interval. ``joined`` draws a line between the series of an item. A number that is
-    ``missing`` is said in its place.
+    of one place are spread over ``spread`` of the line. ``wide``: columns of a second, thinner
+    interval. ``joined``: a line between the series of an item. ``missing``: say what has no number.
     """
     shown = _looks(table, series, looks)
     items = order(table, item) if items is None else list(items)
@@ -126,9 +124,8 @@ def curves(
 ) -> Panels:  # fmt: skip
     """A line a series over ``x`` with its interval as a band, or as ``bars``.
 
-    Lines break where there is no number. ``even`` sets the values of ``x`` at even distances, as
-    checkpoints are, which are even in log steps but for 0; ``shift`` moves series apart by that
-    much of ``x``; of many points ``every`` so manieth has a marker.
+    Lines break where there is no number. ``even``: values of ``x`` at even distances, as of
+    checkpoints; ``shift`` moves series apart by so much of ``x``; one point in ``every`` is marked.
     """
     shown = _looks(table, series, looks)
     if on is None:
@@ -161,10 +158,7 @@ def scatter(
     looks: Mapping | None = None, labels: Mapping[str, str] | None = None, scale: float = 1,
     written: str | None = None, size: float = 12, alpha: float = 0.6, **room: object,
 ) -> Panels:  # fmt: skip
-    """A point a row at ``x`` and ``y``; the column ``written`` has what to write at it, or "".
-
-    ``room`` are options of `panels`.
-    """
+    """A point a row at ``x`` and ``y``; ``written``: what to write at it; ``room``: of `panels`."""
     shown = _looks(table, series, looks)
     on = panels(table, panel, **({"sharex": True, "sharey": True} | room))
     for axes, part in on.each(table):
@@ -191,11 +185,11 @@ def heatmap(
 ) -> Panels:  # fmt: skip
     """Coloured cells, the first row above; grey where the table has no number.
 
-    Panels with one key by ``bar_by`` share a ``norm`` (by default from the lowest to the highest
-    of their values) and a bar of colours below them, called ``bar`` (None: no bar). ``written`` is
-    what stands in the cells: a column of texts, or a function of the value; ``framed`` and
-    ``hatched`` are columns that say which cells are. ``cell`` is the size of a cell in inches where
-    the page has room. With ``own_rows`` and ``own_columns`` a panel has only those of its part.
+    Panels with one key by ``bar_by`` share a ``norm`` (None: from their lowest to their highest
+    value) and a bar of colours below them, called ``bar`` (None: no bar). ``written`` in cells: a
+    column of texts, or a function of the value; ``framed`` and ``hatched``: columns that say which.
+    ``cell``: its size in inches where there is room. ``own_rows``, ``own_columns``: a panel has
+    only those of its part.
     """
     rows = order(table, row) if rows is None else list(rows)
     across = order(table, column) if across is None else list(across)

@@ -1,8 +1,7 @@
 """One look for all figures: sizes, palettes by model and by measure, and how a figure is kept.
 
-A model has one colour, marker and dash wherever it is drawn (`MODELS`), and so has a measure
-(`MEASURES`). Colours are those of Okabe and Ito, which the colour-blind can tell apart; marker and
-dash tell the same in a grey print.
+A model (`MODELS`) or measure (`MEASURES`) has one colour, marker and dash wherever it is drawn.
+Colours are those of Okabe and Ito, which the colour-blind can tell apart.
 """
 
 import base64
@@ -40,7 +39,6 @@ _MARKERS = ("o", "s", "^", "D", "v", "<", ">")
 _DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)))
 #: White around small text, so that it can be read across a line.
 HALO = (patheffects.withStroke(linewidth=2, foreground="white"),)
-#: Lines to compare with: chance, and what else knows nothing.
 GUESSING = {"color": "0.4", "linewidth": 1, "linestyle": (0, (1, 2))}
 ZERO = {"color": "0.4", "linewidth": 1}
 Look = dict[str, object]
@@ -87,10 +85,6 @@ MEASURES = {
     "printed": look(BLACK, "D", hollow=True),
     "recomputed": look(VERMILION, "X"),
     "ours": look(BLUE, "o"),
-    "trained": look(BLUE, "o"),
-    "untrained": look(ORANGE, "s", "--"),
-    "control": look(VERMILION, "^", ":"),
-    "majority": {"color": "0.4", "linestyle": (0, (1, 2)), "marker": ""},
     "POS": look(BLUE, "o"),
     "NER": look(ORANGE, "s"),
     "NLI": look(GREEN, "^"),
@@ -155,14 +149,10 @@ def luminance(colour: Sequence[float]) -> float:
     return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
-_FURTHER = {"sw": "Swahili", "th": "Thai"}  # of XNLI and XQuAD, not of the ABX study
-
-
 def language_label(code: str) -> str:
     """ "de" as "de German", "fr-UN" as "fr-UN French"; what is no language stays as it is."""
-    base = code.split("-")[0]
-    name = _FURTHER.get(base) or (LANGUAGES[base].name if base in LANGUAGES else None)
-    return f"{code} {name}" if name else code
+    names = {"sw": "Swahili", "th": "Thai"} | {key: one.name for key, one in LANGUAGES.items()}
+    return " ".join([code, *filter(None, [names.get(code.split("-")[0])])])
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -209,13 +199,11 @@ FAINT = 2
 
 
 def save(figure: Figure, name: str, profile: str = "mini") -> None:
-    """Write ``<name>.pdf`` and ``.png`` where ``make figures`` says, and show it in a notebook.
+    """Write ``<name>.pdf`` and ``.png`` with their `alternative` text, and show it in a notebook.
 
-    A notebook that is only played with changes no committed figure: without ``XLX_FIGURES``
-    (`notebooks.run.runner` sets it; "none": no files at all) they go to ``build/figures/``. Another
-    profile than mini has a folder within. The files depend on the figure alone, and stay as they
-    are where the picture in them looks the same (`VISIBLE`). Files and notebook have its
-    `alternative` text.
+    Without ``XLX_FIGURES`` (`notebooks.run.runner` sets it; "none": no files at all) they go to
+    ``build/figures/``: playing changes no committed figure. Another profile than mini has a folder
+    within. Files stay as they are where the picture looks the same (`VISIBLE`).
     """
     with plt.style.context(STYLE):
         if (engine := figure.get_layout_engine()) is not None:
@@ -282,8 +270,3 @@ def _same(before: bytes, now: bytes) -> bool:
     apart = np.abs(np.rint(old) - np.rint(new)).max(axis=2)
     most, share = VISIBLE
     return bool(apart.max() <= most and (apart > FAINT).mean() <= share)
-
-
-#: From "not covered" to "well-covered": red to blue as far as the paper's go to green, each darker
-#: than the one before.
-BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")

@@ -1,9 +1,6 @@
-"""What public functions refuse at the door: checks that several of them share, a sentence each.
+"""What public functions refuse at the door: checks that several of them share, a sentence each."""
 
-They stand at each public face, so that inner functions need none. Nothing here moves a number, so
-it is no part of the code of a result (`xlx.results.provenance.AROUND`).
-"""
-
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,10 +16,7 @@ from scipy import sparse
 def several(
     values: Any, what: str, kind: type[ValueError] = ValueError, *, once: bool = False
 ) -> list[Any]:
-    """The values as a list; `kind` of error for a string, or one value, where several are due.
-
-    With `once`, also for none, and for a value that is there twice.
-    """
+    """The values as a list; no string or single value; with ``once``, some, and each once."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise kind(
             f"{what} are due in a list, and {_shown(values)} is none: give [...], also of one"
@@ -65,14 +59,10 @@ def level(value: float) -> float:
 def language_pairs(chosen: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Pairs of two languages, each pair once."""
     pairs = [tuple(several(pair, "the languages of a pair")) for pair in several(chosen, "pairs")]
-    if not pairs:
-        raise ValueError("pairs is empty: name a pair of languages, or leave it out for all")
-    for place, pair in enumerate(pairs):
+    for pair in pairs:
         if len(pair) != 2 or pair[0] == pair[1]:
             raise ValueError(f"{pair} is no pair: give two different languages")
-        if pair in pairs[:place]:
-            raise ValueError(f"the pair {pair} is given twice: give each once")
-    return pairs
+    return several(pairs, "pairs of languages", once=True)
 
 
 def one_of(
@@ -132,15 +122,11 @@ class TextWarning(UserWarning):
     """Text of which a model sees a part only."""
 
 
-#: The share from which on it is said.
-ILLEGIBLE = 0.05
+ILLEGIBLE = 0.05  # the share from which on it is said
 
 
 def legible(model: str, corpus: str, shares_of: Mapping[str, Mapping[str, float]]) -> None:
-    """Warn of languages of which more than `ILLEGIBLE` is lost.
-
-    ``shares_of`` is what is lost ("sentences cut") → language → its share.
-    """
+    """Warn of languages of which more than `ILLEGIBLE` is lost: what is lost → language → share."""
     said = []
     for what, shares in shares_of.items():
         over = sorted((x for x in shares if shares[x] > ILLEGIBLE), key=shares.get, reverse=True)
@@ -166,13 +152,12 @@ def regular(file: Path, kind: type[Exception]) -> None:
 
 def on_record(path: Path, digest: str, record: Path) -> None:
     """A file below the folder of a record (of ``sha256sum``) is the one that it names, if any."""
-    if path.absolute().is_relative_to(record.parent):
-        name = path.absolute().relative_to(record.parent).as_posix()
-        if _record(record).get(name, digest) != digest:
-            raise ValueError(
-                f"{path} is not the file on record in {record.name}: restore {record.parent} from "
-                "the repository"
-            )
+    name = os.path.relpath(path, record.parent).replace(os.sep, "/")
+    if _record(record).get(name, digest) != digest:
+        raise ValueError(
+            f"{path} is not the file on record in {record.name}: restore {record.parent} from the "
+            "repository"
+        )
 
 
 @lru_cache

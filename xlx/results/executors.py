@@ -19,10 +19,8 @@ from xlx.results.settings import current, settings
 RETRIES = 20
 #: Seconds that a scheduler has to answer.
 PATIENCE = 10
-#: What a caller knows a call by, and the call's arguments.
-TaggedCall = tuple[Any, tuple]
-#: Values of a call, each with its provenance.
-ValuesMade = Iterable[tuple[Any, dict[str, Any]]]
+TaggedCall = tuple[Any, tuple]  # what a caller knows a call by, and the call's arguments
+ValuesMade = Iterable[tuple[Any, dict[str, Any]]]  # of a call, each with its provenance
 
 
 class WorkerError(RuntimeError):
@@ -34,12 +32,8 @@ def run(
 ) -> Iterator[tuple[Any, int, Any, dict[str, Any]]]:
     """Tag of a call, place in it, value, provenance: of all calls, in the order in which they come.
 
-    Parameters
-    ----------
-    alone : bool
-        A call gives one value; else it returns or yields several.
-    side_by_side : bool
-        Without a cluster: in processes of one thread each, rather than one after another in this.
+    ``alone``: a call gives one value; else it returns or yields several. ``side_by_side``: without
+    a cluster, in processes of one thread each, rather than one after another in this.
     """
     if current().scheduler:
         answers = _on_cluster(function, calls, alone)
@@ -103,9 +97,6 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-# --- Dask -----------------------------------------------------------------------------------------
 
 
 def _on_cluster(

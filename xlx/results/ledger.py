@@ -1,15 +1,10 @@
 """Results and what made them, one row an entry: the ledger that is shipped, and the cache.
 
-A result is asked for by an `Ask`: its kind, all that decides its value (content hashes of weights
-and text, options, seed; another ask where a part is itself computed), and the version of the
-method, raised by hand when a change means other numbers. Their SHA-256 is the entry's identity.
-Processor, library versions, code, seconds and date stand beside the value as provenance and name
-nothing, so what one machine computed another one finds.
-
-The value is a table, or named arrays: a column of arrays holds them flat, with a column for their
-shape where they have more than one dimension. The ledger is one parquet file a lens and kind; the
-cache has a file an entry in the same form. A file that is torn, edited or of another format is
-reported in one sentence, and its entries count as missing.
+A result is asked for by an `Ask`; what it was made by stands beside the value and names nothing, so
+what one machine computed another one finds. The value is a table, or named arrays: a column holds
+an array flat, another one its shape where it has more than one dimension. The ledger is one parquet
+file a lens and kind; the cache has a file an entry in the same form. A file that is torn, edited or
+of another format is reported in one sentence, and its entries count as missing.
 """
 
 import hashlib
@@ -38,7 +33,11 @@ Value = pd.DataFrame | dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Ask:
-    """What is wanted: the kind of result, what decides its value, the version of its method."""
+    """What is wanted: the kind of result, what decides its value, the version of its method.
+
+    ``about``: content hashes of weights and text, options, seed; another ask where a part is itself
+    computed. The version is raised by hand when a change means other numbers.
+    """
 
     kind: str
     about: Mapping[str, Any]
@@ -79,22 +78,15 @@ def _said(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Entry:
-    """A result with its ask (kind, identity, version, text) and its provenance.
-
-    ``made`` has the columns `xlx.results.provenance.PROVENANCE`; ``notebooks`` are those that ask
-    for it, none in the cache.
-    """
+    """A result with its ask (kind, identity, version, text) and its provenance."""
 
     kind: str
     identity: str
     version: int
     text: str
     value: Value
-    made: Mapping[str, Any]
-    notebooks: tuple[str, ...] = ()
-
-
-# --- rows -----------------------------------------------------------------------------------------
+    made: Mapping[str, Any]  # the columns `provenance.PROVENANCE`
+    notebooks: tuple[str, ...] = ()  # that ask for it, none in the cache
 
 
 def to_arrow(entries: Iterable[Entry]) -> pa.Table:
@@ -144,23 +136,18 @@ def from_arrow(table: pa.Table, row: int) -> Entry:
 def write_entries(path: Path, table: pa.Table) -> None:
     """A sealed file of entries, whole or not at all. Raises `store.StoreError`.
 
-    Parquet, which packs well and is read by many tools; a ``.arrow`` file, of the cache, is the
-    same table as a stream, which takes a tenth of the time to write and read.
+    Parquet; a ``.arrow`` file, of the cache, is the same table as a stream, ten times as fast.
     """
     about = {b"xlx_ledger": str(FORMAT).encode(), b"xlx_seal": store.EMPTY_SEAL}
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
-    buffer = pa.BufferOutputStream()
-    quick = path.suffix == ".arrow"
+    buffer, quick = pa.BufferOutputStream(), path.suffix == ".arrow"
     if quick:
-        with pa.ipc.new_stream(buffer, table.schema, options=_QUICK) as stream:
+        options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+        with pa.ipc.new_stream(buffer, table.schema, options=options) as stream:
             stream.write_table(table)
     else:
         pq.write_table(table, buffer, compression="zstd", compression_level=12)
     store.write_whole(path, store.sealed(bytearray(buffer.getvalue()), first=quick))
-
-
-_QUICK = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
-_ONE_THREAD = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 def read_entries(path: Path) -> pa.Table | None:
@@ -170,7 +157,8 @@ def read_entries(path: Path) -> pa.Table | None:
         content = path.read_bytes()
         store.check_seal(content, first=quick)
         if quick:
-            table = pa.ipc.open_stream(content, options=_ONE_THREAD).read_all()
+            options = pa.ipc.IpcReadOptions(use_threads=False)
+            table = pa.ipc.open_stream(content, options=options).read_all()
         else:
             # No Python file and no reading ahead: arrow's threads may abort a process that ends.
             source = pa.BufferReader(content)
@@ -186,9 +174,6 @@ def read_entries(path: Path) -> pa.Table | None:
         said = f"{path} is not used: {reason}; its results count as missing"
         warnings.warn(said, store.StoreWarning, stacklevel=2)
         return None
-
-
-# --- where they lie -------------------------------------------------------------------------------
 
 
 class Ledger:
@@ -252,10 +237,9 @@ class Cache:
 
 
 def write_ledger(root: Path, entries: Iterable[Entry], lens_of: Mapping[str, str]) -> list[Path]:
-    """Write a ledger of these entries and no others; the files, sorted.
+    """Write a ledger of these entries and no others; the files, sorted. What is the same stays.
 
-    ``lens_of`` gives the folder of an identity. A file that would hold the same entries is left as
-    it is.
+    ``lens_of`` gives the folder of an identity.
     """
     groups: dict[Path, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.identity):

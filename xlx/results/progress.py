@@ -1,4 +1,4 @@
-"""Progress bars: shown where someone watches; a line of what is to come where a record is made."""
+"""Progress bars, where someone watches; a line of what is to come, where a record is made."""
 
 import contextlib
 import os
@@ -17,11 +17,7 @@ Item = TypeVar("Item")
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook that is open in JupyterLab.
-
-    Jupyter's server names the session of the kernels it starts; papermill and nbval, which write a
-    record, do not.
-    """
+    """Whether a notebook is open in JupyterLab: its server, unlike papermill, names a session."""
     return "ipykernel" in sys.modules and bool(os.environ.get("JPY_SESSION_NAME"))
 
 
@@ -43,10 +39,9 @@ def bar(
 
 
 def forecast(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
-    """What takes long, under a bar; after the first item, the second, the fourth ... a line.
+    """What takes long, under a bar; after item 1, 2, 4 ... a line in the file ``XLX_SAY``.
 
-    It says the minutes and the disk still to come, in the file ``XLX_SAY`` (the terminal of
-    `notebooks.run.runner`), by those so far.
+    It says the minutes and the disk still to come, by those so far.
     """
     began, free = time.time(), store.free_disk(current().cache)
     with bar(what=what, total=total) as shown:

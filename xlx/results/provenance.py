@@ -1,10 +1,4 @@
-"""What a result was made by and with: recorded beside it, never part of its name.
-
-The code is named by a hash over the closure of the function that computed: the function, the
-project's functions, classes and constants that it names, those that these name, and so on.
-Comments, docstrings and layout are left out, so that prose and formatting change nothing; the hash
-is the same under every version of Python.
-"""
+"""What a result was made by and with: recorded beside it, never part of its name."""
 
 import ast
 import hashlib
@@ -32,12 +26,10 @@ PACKAGE = "xlx"
 BESIDE = ("notebooks", "data/models-long")
 #: Modules that keep, find and show results, say where a model lies, or refuse what is asked: they
 #: move no number.
-AROUND = tuple(
-    f"{PACKAGE}.{name}"
-    for name in (
-        *("results.settings", "results.progress", "results.provenance", "results.store"),
-        *("results.ledger", "results.work", "results.paths", "results.checks", "subjects.identity"),
-    )
+AROUND = (
+    *("xlx.results.settings", "xlx.results.progress", "xlx.results.provenance"),
+    *("xlx.results.store", "xlx.results.ledger", "xlx.results.work", "xlx.results.paths"),
+    *("xlx.results.checks", "xlx.subjects.identity"),
 )
 #: The columns of provenance, in order.
 PROVENANCE = (
@@ -47,11 +39,11 @@ PROVENANCE = (
 
 
 def code_hash(function: Callable[..., Any]) -> str:
-    """SHA-256 over the closure of a function of the project, 16 hexadecimal digits.
+    """SHA-256 over the closure of a function, 16 hexadecimal digits, under every Python the same.
 
-    Found without running it, by the names in the source; of an object whose class is not named
-    there nothing is known. All methods of a named class count. In which module something stands
-    does not: moving it changes nothing.
+    That is the function, the project's functions, classes (with all methods) and constants that it
+    names, those that these name, and so on, without comments, docstrings and layout. In which
+    module something stands does not count; of an object whose class is not named nothing is known.
     """
     parts = sorted(_closure(function).values())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
@@ -97,7 +89,7 @@ def _constant(value: Any) -> bool:
 
 def _named(part: FunctionType | type) -> Iterator[tuple[str, Any]]:
     """What the source of a function or class names, as far as it is in the module's names."""
-    module, tree = sys.modules[part.__module__], _tree(part)
+    module, tree = sys.modules[part.__module__], ast.parse(_source(part))
     known = vars(module)
     imported = {
         alias.asname or alias.name: node.module
@@ -122,12 +114,6 @@ def _source(part: FunctionType | type) -> str:
     return textwrap.dedent(inspect.getsource(part))
 
 
-@cache
-def _tree(part: FunctionType | type) -> ast.Module:
-    return ast.parse(_source(part))
-
-
-@cache
 def _bare(part: FunctionType | type) -> str:
     """Source without docstrings, comments, white space and the commas that only layout needs.
 
@@ -135,7 +121,7 @@ def _bare(part: FunctionType | type) -> str:
     """
     lines = _source(part).splitlines()
     cut = []
-    for node in ast.walk(_tree(part)):
+    for node in ast.walk(ast.parse(_source(part))):
         documented = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if documented and ast.get_docstring(node, clean=False) is not None:
             prose = node.body[0]
@@ -155,23 +141,17 @@ def environment() -> dict[str, str | int]:
 
     device = current().device or ("cuda" if torch.cuda.is_available() else "cpu")
     return {
-        **_unchanging(),
+        **{name: _version(name) for name in (PACKAGE, "torch", "transformers")},
+        "python": platform.python_version(), "cpu": cpu(), "commit": commit(),
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
         "threads": torch.get_num_threads(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-    }
+    }  # fmt: skip
 
 
 @cache
-def _unchanging() -> dict[str, str]:
-    return {
-        "xlx": version(PACKAGE),
-        "torch": version("torch").split("+")[0],  # "+cpu" names a wheel, not another torch
-        "transformers": version("transformers"),
-        "python": platform.python_version(),
-        "cpu": cpu(),
-        "commit": commit(),
-    }
+def _version(package: str) -> str:
+    return version(package).split("+")[0]  # "+cpu" names a wheel, not another torch
 
 
 @cache

@@ -1,11 +1,8 @@
 """What holds for all that is computed here: set once, not handed from function to function.
 
-    xlx.settings(dtype="bfloat16")  # from here on
-    with xlx.settings(device="cuda", workers=1):  # within
-        ...
-
-Makefile and command line set the same by the environment: ``XLX_POLICY``, ``XLX_WORKERS``,
-``XLX_SCHEDULER``, ``XLX_CACHE``, ``XLX_DTYPE``, ``XLX_TOKEN_BUDGET``.
+``xlx.settings(dtype="bfloat16")`` holds from there on, ``with xlx.settings(workers=1):`` within.
+The environment sets the same: ``XLX_POLICY``, ``XLX_WORKERS``, ``XLX_SCHEDULER``, ``XLX_CACHE``,
+``XLX_DTYPE``, ``XLX_TOKEN_BUDGET``.
 """
 
 import os
@@ -15,7 +12,6 @@ from typing import Any
 
 from xlx.results import paths
 
-#: Where a result comes from: see `Settings`.
 POLICIES = ("use", "only", "ignore")
 
 
@@ -52,31 +48,24 @@ class Settings:
                 raise SettingsError(f"{name} is {number}: give 1 or more")
 
 
-# One for the process and no ContextVar: a kernel may give each cell a context of its own, and what
-# one cell sets has to hold in the next.
+# No ContextVar: a kernel may give each cell a context, and what one sets has to hold in the next.
 _current: Settings | None = None
 
 
 def current() -> Settings:
-    """The settings in force."""
+    """The settings in force: at first those of the environment."""
     global _current
     if _current is None:
-        _current = Settings(
-            dtype=os.environ.get("XLX_DTYPE") or "float32",
-            token_budget=_number("XLX_TOKEN_BUDGET"),
-            workers=_number("XLX_WORKERS"),
-            scheduler=os.environ.get("XLX_SCHEDULER") or None,
-            policy=os.environ.get("XLX_POLICY") or "use",
-        )
+        chosen: dict[str, Any] = {}
+        for name in ("dtype", "token_budget", "workers", "scheduler", "policy"):
+            text = os.environ.get(f"XLX_{name.upper()}") or None
+            number = name in ("token_budget", "workers")
+            if text and number and not text.isdigit():
+                raise SettingsError(f"XLX_{name.upper()} is {text!r}: give a number")
+            if text:
+                chosen[name] = int(text) if number else text
+        _current = Settings(**chosen)
     return _current
-
-
-def _number(name: str) -> int | None:
-    """A whole number from the environment."""
-    text = os.environ.get(name) or None
-    if text is not None and not text.isdigit():
-        raise SettingsError(f"{name} is {text!r}: give a number")
-    return text and int(text)
 
 
 class settings:

@@ -1,11 +1,8 @@
 """Files that are whole or not there, and that show when they were altered.
 
-1. A file appears whole or not at all: written beside its place, then renamed (`written_whole`).
-2. It proves itself by a seal, the SHA-256 of every other byte of the file: in its metadata
-   (`sealed`), or behind its content (`append_seal`).
-
-A file that fails a check is reported in one line and counts as missing, so its value is computed
-again. Two processes that write the same file at once do no harm: each renames a whole one.
+A file is written beside its place, then renamed (`written_whole`), so two processes that write it
+at once do no harm. It proves itself by a seal, the SHA-256 of every other byte: in its metadata
+(`sealed`), or behind its content (`append_seal`).
 """
 
 import contextlib
@@ -39,9 +36,6 @@ class Damaged(Exception):
 def free_disk(folder: Path) -> int:
     """Bytes free on the disk of a folder, which need not be there yet."""
     return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
-
-
-# --- seals ----------------------------------------------------------------------------------------
 
 
 def _seal(content: bytes | bytearray, first: bool) -> tuple[int, bytes]:
@@ -96,15 +90,12 @@ def digest_of(path: Path, but: int = 0) -> str:
     return digest.hexdigest()
 
 
-# --- files and folders ----------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def written_whole(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """A name beside `path` to write a file or a folder to: it becomes `path` when all is written.
 
-    Or it goes: nothing half-written stays. Where another process was faster with a folder, its own
-    is kept. If `durable`, a power cut does not undo it.
+    Or it goes. Of two processes that write a folder the faster one's stays. If `durable`, a power
+    cut does not undo it.
     """
     beside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.0.tmp")
     sweep(path)
@@ -167,10 +158,7 @@ class Locked(Exception):
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Within, this process alone holds a lock, which ends with it, however that ends.
-
-    Its file stays. Raises `Locked` where another process holds it.
-    """
+    """Within, this process alone holds a lock, which ends with it; `Locked` where another does."""
     import fcntl  # not on every system
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -188,10 +176,9 @@ def lock(path: Path) -> Iterator[None]:
 
 def alive(pid: int) -> bool:
     """Whether there is a process of this number on this machine."""
-    if os.name == "posix":  # elsewhere signal 0 is not a mere question
-        with contextlib.suppress(PermissionError):  # not ours, but there
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                return False
+    try:
+        if os.name == "posix":  # elsewhere signal 0 is not a mere question
+            os.kill(pid, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)  # not ours, but there
     return True

@@ -1,16 +1,9 @@
 """One loop for all that takes long: what is missing is computed, kept, and can be stopped anywhere.
 
-A *kind* of result (`Kind`) names a function, its cut point, with the version of its method and how
-far two computations of one value may differ. `results` is asked for values by what decides them;
-they come, as `xlx.settings` says,
-
-1. from the ledger ``data/results``, which the repository ships and nothing here writes;
-2. from the cache of this machine;
-3. from the function, on processes of this machine or a Dask cluster, each kept in the cache as it
-   comes. The caller alone writes, so workers need no disk in common.
-
-Every value has its provenance (`xlx.results.provenance`), and `report` says in one line where those
-of a notebook came from.
+`results` is asked for values of a `Kind` by what decides them; they come, as `xlx.settings` says,
+from the ledger ``data/results``, which the repository ships and nothing here writes; from the cache
+of this machine; or from the kind's function, on processes of this machine or a Dask cluster, each
+kept in the cache as it comes. The caller alone writes, so workers need no disk in common.
 
     FERTILITY = work.Kind("fertility", _fertility, version=1)
     value = work.result(FERTILITY, {"model": fingerprint, "text": text_hash}, name, corpus)
@@ -33,8 +26,7 @@ from xlx.results.ledger import Ask, Cache, Entry, Ledger, Value, from_arrow, to_
 from xlx.results.settings import current
 from xlx.results.store import StoreError, StoreWarning
 
-#: By name, every kind of result there is.
-KINDS: dict[str, "Kind"] = {}
+KINDS: dict[str, "Kind"] = {}  # by name, every one there is
 
 
 class MissingResultError(LookupError):
@@ -42,17 +34,12 @@ class MissingResultError(LookupError):
 
 
 def largest_difference(stored: Value, computed: Value) -> float:
-    """The largest absolute difference of two values' numbers; inf where they are not alike.
-
-    Text and truth values must be equal, NaN stands where NaN stands.
-    """
-    if set(stored) != set(computed):
+    """The largest absolute difference of two values' numbers; inf where anything else differs."""
+    pairs = [(np.asarray(stored[x]), np.asarray(computed.get(x, ()))) for x in stored]
+    if set(stored) != set(computed) or any(a.shape != b.shape for a, b in pairs):
         return np.inf
     largest = 0.0
-    for name in stored:
-        a, b = np.asarray(stored[name]), np.asarray(computed[name])
-        if a.shape != b.shape:
-            return np.inf
+    for a, b in pairs:
         if a.dtype.kind in "iuf" and b.dtype.kind in "iuf":
             a, b = a.astype(np.float64), b.astype(np.float64)
             differ = (a != b) & ~(np.isnan(a) & np.isnan(b))
@@ -67,11 +54,10 @@ def largest_difference(stored: Value, computed: Value) -> float:
 class Kind:
     """A kind of result, of a name unique in the package: its cut function and what is promised.
 
-    ``compute``, a function of a module (so that a process can be told of it), is given the
-    arguments of a call and returns, or yields, a value for each ask of the call. Side by side,
-    calls run in processes of one thread each; else one after another, in this process, with all its
-    threads. What is large and only a means (weights of a trained encoder) is not shipped: it stays
-    in the cache of the machine, under every policy.
+    ``compute``, a function of a module, is given the arguments of a call and returns, or yields, a
+    value for each ask of the call. ``side_by_side``: calls run in processes of one thread each,
+    else one after another in this one. What is large and only a means (weights of a trained
+    encoder) is not ``shipped``: it stays in the cache of the machine, under every policy.
     """
 
     name: str
@@ -122,9 +108,8 @@ def results(
     abouts : sequence of mapping
         What decides each value: text, numbers, lists, dictionaries, and `Ask`s inside.
     calls : callable
-        Positions of the asks that have to be computed → calls, each of the positions that it
-        answers and the arguments for ``kind.compute``. Not called where nothing is missing, and
-        read one by one where the work is done in this process.
+        Positions of the asks that are missing, if any → calls, each of the positions that it
+        answers and the arguments for ``kind.compute``; in this process read one by one.
     what : str
         For the progress bar.
     alone : bool
@@ -154,7 +139,12 @@ def results(
     missing = [position for ask, position in first.items()
                if ask not in values and position not in uncomputable]  # fmt: skip
     if missing and kind.shipped and current().policy == "only":
-        raise MissingResultError(_missing_message(asks[missing[0]], len(missing)))
+        notebook = os.environ.get("XLX_NOTEBOOK", "")
+        raise MissingResultError(
+            f"{notebook or 'this call'} asks for {len(missing)} results of the kind {kind.name!r} "
+            f"that {current().ledger} lacks: {asks[missing[0]].text} ...; `make figures "
+            f"ONLY={notebook}` computes them, and then `make results` puts them there"
+        )
     if missing:
         computed = _computed(kind, calls(missing), alone)
         for position, value, made in progress.forecast(computed, what or kind.name, len(missing)):
@@ -169,9 +159,6 @@ def results(
                 apart = kind.difference(entry.value, computed)
                 _journal.write(entry, apart=apart, tolerance=kind.tolerance)
     return [values.get(ask) for ask in asks]
-
-
-# --- looking up -----------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4)
@@ -197,18 +184,6 @@ def _look_up(ask: Ask, shipped: bool, fixed: bool = False) -> tuple[Entry | None
     return None, ""
 
 
-def _missing_message(ask: Ask, n: int) -> str:
-    notebook = os.environ.get("XLX_NOTEBOOK", "")
-    return (
-        f"{notebook or 'this call'} asks for {n} results of the kind {ask.kind!r} that "
-        f"{current().ledger} lacks: {ask.text} ...; `make figures ONLY={notebook}` computes them, "
-        "and then `make results` puts them there"
-    )
-
-
-# --- computing ------------------------------------------------------------------------------------
-
-
 def _computed(
     kind: Kind, calls: Iterable[Call], alone: bool
 ) -> Iterator[tuple[int, Value, dict[str, Any]]]:
@@ -230,17 +205,11 @@ def _kept(ask: Ask, value: Value, made: dict[str, Any]) -> Value:
     return entry.value
 
 
-# --- computing again ------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=1)
 def _sample(path: str, notebook: str) -> frozenset[str]:
     """Of the entries that the audit wants computed again (`notebooks.run.audit`) those here."""
     lines = map(str.split, Path(path).read_text(encoding="utf-8").splitlines()) if path else ()
     return frozenset(identity for identity, *where in lines if not where or notebook in where)
-
-
-# --- what a notebook asked for --------------------------------------------------------------------
 
 
 @dataclass
@@ -275,14 +244,13 @@ _journal = _Journal()
 
 def report() -> None:
     """Print where the results of this process came from, in one line."""
-    counts, makers = Counter(_journal.origins.values()), _journal.makers
-    parts = [f"{counts['ledger']} from the ledger"]
-    if makers:
-        more = f" and {len(makers) - 1} more" if len(makers) > 1 else ""
-        parts[0] += f" ({makers.most_common(1)[0][0]}{more})"
-    if counts["cache"]:
-        parts.append(f"{counts['cache']} from the cache")
-    parts.append(f"{counts['computed'] + counts['unsaved']} computed here")
-    if counts["unsaved"]:
-        parts.append(f"{counts['unsaved']} of them not stored")
-    print(f"{len(_journal.origins)} results: {', '.join(parts)}")
+    counts, makers = Counter(_journal.origins.values()), _journal.makers.most_common()
+    more = f" and {len(makers) - 1} more" if len(makers) > 1 else ""
+    parts = {
+        f"{counts['ledger']} from the ledger" + (f" ({makers[0][0]}{more})" if makers else ""): 1,
+        f"{counts['cache']} from the cache": counts["cache"],
+        f"{counts['computed'] + counts['unsaved']} computed here": 1,
+        f"{counts['unsaved']} of them not stored": counts["unsaved"],
+    }
+    said = ", ".join(part for part, there in parts.items() if there)
+    print(f"{len(_journal.origins)} results: {said}")

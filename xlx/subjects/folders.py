@@ -6,6 +6,7 @@ No code that comes with a model is ever run, and no pickle read that holds more 
 import contextlib
 import importlib.util
 import inspect
+import json
 import math
 import pickle
 import re
@@ -13,11 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
-from safetensors import SafetensorError, safe_open
 
-from xlx.results import checks
 from xlx.subjects.identity import PICKLED_WEIGHTS, read_json
 
 #: Part of a model → its device ("cuda:0", 0, "cpu", "disk"); or how accelerate is to spread it.
@@ -191,31 +189,29 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-#: What safetensors call the floating-point types that are read in the precision asked for.
-FLOATS = ("F64", "F32", "F16", "BF16")
+_FLOATS = ("F64", "F32", "F16", "BF16")  # as safetensors call them
 
 
 def weight_bytes(files: Iterable[Path], itemsize: int) -> int:
     """Bytes of a model's weights in memory, without its language-modelling head.
 
-    From the headers of safetensors: what is floating-point counts ``itemsize`` bytes a number,
-    anything else (quantised weights) what it has on disk. Of pickled weights, and of files whose
-    header cannot be read, which whoever loads them will tell, the files' sizes.
+    From the headers of safetensors: floating-point numbers count ``itemsize`` bytes, anything else
+    (quantised weights) what it has on disk. Of pickles and torn files the files' sizes.
     """
     total = 0
     for path in files:
         if path.suffix == ".safetensors":
             try:
-                with safe_open(path, "pt") as file:
-                    names = [name for name in file.keys() if not name.startswith("lm_head.")]  # noqa: SIM118
-                    tensors = [file.get_slice(name) for name in names]
-            except SafetensorError:
+                with path.open("rb") as file:
+                    header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            except ValueError:
                 total += path.stat().st_size
                 continue
-            for tensor in tensors:
-                dtype = tensor.get_dtype()
-                on_disk = int((re.search(r"\d+", dtype) or "8")[0]) // 8  # "BOOL" is a byte
-                total += math.prod(tensor.get_shape()) * (itemsize if dtype in FLOATS else on_disk)
+            for name, tensor in header.items():
+                if name != "__metadata__" and not name.startswith("lm_head."):
+                    begin, end = tensor["data_offsets"]
+                    numbers = math.prod(tensor["shape"]) * itemsize
+                    total += numbers if tensor["dtype"] in _FLOATS else end - begin
         elif PICKLED_WEIGHTS.fullmatch(path.name) and path.suffix == ".bin":
             total += path.stat().st_size
     return total
@@ -235,12 +231,9 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def check_fits(label: str, files: Iterable[Path], dtype: torch.dtype, device: torch.device) -> None:
-    """Refuse a model whose weights are larger than the free memory of the device, with both.
-
-    Weights come into the memory of the processor first.
-    """
+    """Refuse a model whose weights are larger than the free memory of the device, with both."""
     needed = weight_bytes(files, dtype.itemsize)
-    for place in dict.fromkeys((device, torch.device("cpu"))):
+    for place in dict.fromkeys((device, torch.device("cpu"))):  # weights come to the latter first
         free = free_bytes(place)
         if free is not None and needed > free:
             raise ValueError(
@@ -249,59 +242,3 @@ def check_fits(label: str, files: Iterable[Path], dtype: torch.dtype, device: to
                 'memory free: load it with dtype="bfloat16", with quantization="8bit", or spread '
                 'over devices and disk with device_map="auto"'
             )
-
-
-def weights_on_paper(config: Any, *, n_tokens: int) -> pd.DataFrame:
-    """What a model takes in memory, by part and precision, from its config alone.
-
-    `transformers` lays the model out without storage. Rows: ``embeddings`` (the table of words),
-    ``one layer`` (the largest), ``all layers``, ``the rest`` (positions, norms), ``head`` (of
-    language modelling, without what it shares with the embeddings; `load` leaves it out),
-    ``states`` (the vectors of all layers, of a batch of ``n_tokens`` tokens) and ``needed``, which
-    is all but the head, and without what a layer holds while it computes. Of an encoder-decoder
-    the encoder counts.
-
-    Columns: ``parameters`` (of states: numbers), and GB (10⁹ bytes) in ``float32``, in ``bfloat16``
-    (or float16), and in ``8bit`` and ``4bit``: the matrices of layers packed as bitsandbytes does,
-    all else in 16 bits. ValueError for a config that is not of a language model.
-    """
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
-
-    checks.whole(n_tokens, "n_tokens")
-    whole = {
-        "encoder": AutoModelForMaskedLM, "decoder": AutoModelForCausalLM,
-        "encoder-decoder": AutoModelForSeq2SeqLM,
-    }[kind_of(config)]  # fmt: skip
-    try:
-        with torch.device("meta"):
-            model = whole.from_config(config)
-    except ValueError:
-        name = type(config).__name__
-        raise ValueError(f"{name} is not of a language model of transformers: give one") from None
-    inner = model.get_encoder() if config.is_encoder_decoder else model.base_model
-    words = inner.get_input_embeddings().weight
-    rows, own = [], set()  # part, numbers, rows of what is packed
-    for name, module in inner.named_modules():
-        for parameter in module.parameters(recurse=False):
-            own.add(parameter)
-            layer = re.search(r"\.(\d+)(\.|$)", f".{name}")
-            part = "embeddings" if parameter is words else layer[1] if layer else "the rest"
-            packed = layer and parameter.ndim == 2 and type(module).__name__ in ("Linear", "Conv1D")
-            rows.append((part, parameter.numel(), len(parameter) if packed else 0))
-    if not config.is_encoder_decoder:
-        rows += [("head", x.numel(), 0) for x in model.parameters() if x not in own]
-    n_layers = len({part for part, *_ in rows if part.isdigit()})
-    rows.append(("states", (n_layers + 1) * n_tokens * config.get_text_config().hidden_size, 0))
-    table = pd.DataFrame(rows, columns=["part", "parameters", "packed"])
-    n, packed = table["parameters"], table["packed"]
-    table["float32"], table["bfloat16"] = 4e-9 * n, 2e-9 * n
-    # Beside packed numbers lie their scales: a float32 a row (8 bits), or every 64 numbers (4).
-    table["8bit"] = table["bfloat16"].where(packed == 0, (n + 4 * packed) / 1e9)
-    table["4bit"] = table["bfloat16"].where(packed == 0, (n / 2 + 4 * n / 64) / 1e9)
-    table = table.drop(columns="packed").groupby("part").sum()
-    layers = table[table.index.str.isdigit()]
-    table.loc["one layer"], table.loc["all layers"] = layers.max(), layers.sum()
-    parts = ["embeddings", "one layer", "all layers", "the rest", "head", "states"]
-    table = table.reindex(parts, fill_value=0.0)
-    table.loc["needed"] = table.drop(index=["one layer", "head"]).sum()
-    return table.astype({"parameters": int})

@@ -1,7 +1,6 @@
-"""Models of the Hugging Face hub: their files in its local cache, fetched where there is a network.
+"""Which model a name means: shipped, fetched, a folder or of the hub; its files and their hash.
 
-Never asked where ``HF_HUB_OFFLINE`` is set; where it cannot be reached, the cache may have the
-model.
+The hub is not asked where ``HF_HUB_OFFLINE`` is set; its local cache may have the model.
 """
 
 import csv
@@ -43,8 +42,8 @@ def weight_files(names: list[str]) -> list[str]:
 
 def files_read(names: list[str]) -> list[str]:
     """Of a repository's files those that `load` reads: no second weight format, no subfolders."""
-    others = [f for f in names if _CONFIG.fullmatch(f) or ("/" not in f and WORDS.fullmatch(f))]
-    return [*others, *weight_files(names)]
+    read = [f for f in names if _CONFIG.fullmatch(f) or ("/" not in f and WORDS.fullmatch(f))]
+    return [*read, *weight_files(names)]
 
 
 def hub_folder(name: str, revision: str | None) -> Path:
@@ -62,10 +61,7 @@ def hub_folder(name: str, revision: str | None) -> Path:
 
 
 def download_ahead(name: str) -> str | None:
-    """What of a model `hub_folder` is still to download, in a sentence, before it does.
-
-    None where all of it is here, and where the hub cannot be asked. Errors as of `hub_folder`.
-    """
+    """What of a hub's model is still to be downloaded, in a sentence; None: nothing, or offline."""
     import huggingface_hub as hub
 
     info = None
@@ -78,15 +74,10 @@ def download_ahead(name: str) -> str | None:
     }  # fmt: skip
     if not missing:
         return None
-    if None in missing.values():
-        return f"{name}: to be downloaded; the hub does not say how large it is"
-    total, free = sum(missing.values()), store.free_disk(Path(hub.constants.HF_HUB_CACHE))
-    weights = sum(missing[file] for file in weight_files(list(missing)))
+    total = sum(size or 0 for size in missing.values())
+    free = store.free_disk(Path(hub.constants.HF_HUB_CACHE))
     short = ": too few, set HF_HUB_CACHE to a folder on another disk" if total > free else ""
-    return (
-        f"{name}: {total / 1e9:.2f} GB to be downloaded, of them {weights / 1e9:.2f} GB weights "
-        f"({free / 1e9:.1f} GB free{short})"
-    )
+    return f"{name}: {total / 1e9:.2f} GB to be downloaded ({free / 1e9:.1f} GB free{short})"
 
 
 def hub_revisions(name: str) -> list[str]:
@@ -111,10 +102,9 @@ def _unreachable_is_none() -> Iterator[None]:
 
     try:
         yield
-    except errors.HfHubHTTPError:  # an answer, and a kind of HTTPError
-        raise
-    except (errors.HTTPError, errors.OfflineModeIsEnabled, ConnectionError, TimeoutError):
-        pass
+    except (errors.HTTPError, errors.OfflineModeIsEnabled, ConnectionError, TimeoutError) as error:
+        if isinstance(error, errors.HfHubHTTPError):  # an answer
+            raise
 
 
 @contextmanager
@@ -146,13 +136,11 @@ TABLE = paths.DATA / "models-public" / "models.tsv"
 
 
 class PublicModel(SimpleNamespace):
-    """A row of the table: a model, the package that carries it, and what is known of both.
+    """A row of the table, text by the names of its columns.
 
-    Text by the names of the columns: ``name``, ``kind``, ``layers``, ``width``, ``parameters``;
-    ``packages``, separated by spaces, ``name==version`` each; ``parts``, the files inside, joined
-    in this order, and ``sha256`` of what is joined; ``converter``, ``quantisation``; ``licence``,
-    and ``terms``, what has to be accepted, or empty; ``hub``, its name there; ``download`` and
-    ``disk`` in MB; ``fingerprint`` of the converted folder (`fingerprint`); ``text`` it has read.
+    ``packages`` (``name==version``, separated by spaces) carry the model; ``parts`` are the files
+    inside, joined in this order, ``sha256`` of what is joined; ``terms`` have to be accepted, if
+    any; ``download`` and ``disk`` in MB; ``fingerprint`` of the converted folder.
     """
 
     @property
@@ -163,7 +151,7 @@ class PublicModel(SimpleNamespace):
     @property
     def command(self) -> str:
         """What fetches it."""
-        return f"make models MODEL={self.name}" + (f" ACCEPT={self.terms}" if self.terms else "")
+        return f"make models MODEL={self.name}" + f" ACCEPT={self.terms}" * bool(self.terms)
 
 
 def public_models() -> dict[str, PublicModel]:
@@ -195,8 +183,7 @@ class Checkpoint:
     step: int  # 0 = untrained
     path: Path | None = None  # its folder, where the series is local
     revision: str | None = None  # its revision, where the series is on the hub
-    #: Of one whose weights are not shipped: results are found by this hash alone.
-    recorded: str | None = None
+    recorded: str | None = None  # its hash, where its weights are not shipped
 
 
 #: Of a series: ``step`` and ``fingerprint`` of every checkpoint that it was measured at.
@@ -245,7 +232,7 @@ def twin_of(name: str, seed: int = 1) -> str:
 def content_of(label: str, folder: Path | None = None) -> str:
     """The fingerprint of what `find` has found. ValueError for a shipped file that was changed.
 
-    Of a twin that of the model's own and the seed: what is drawn may differ in last digits.
+    Of a twin by its model's and the seed: what is drawn may differ in last digits.
     """
     if twin := twin_parts(label):
         return hashlib.sha256(f"{fingerprint(twin[0])} untrained {twin[1]}\n".encode()).hexdigest()
@@ -267,11 +254,8 @@ def fingerprint(name: Name) -> str:
 def checkpoints(name: str, *, recorded: bool = False) -> list[Checkpoint]:
     """The training history of a shipped series, a folder or a hub repository, by step.
 
-    ``recorded``: also what a folder's `RECORD` names and has no weights of, but their hash; what
-    was computed before is found again, nothing else can be. A folder may hold the record alone.
-
-    Raises ModelNotFoundError if there is no model of this name, NoHistoryError (a ValueError) if it
-    has no training history.
+    ``recorded``: also checkpoints of which a folder's `RECORD` has the hash alone: what was
+    computed before is found again, nothing else can be. Raises ModelNotFoundError, NoHistoryError.
     """
     if name in public_models() or twin_parts(name):
         raise NoHistoryError(f"{name!r} is one state and no checkpoint series")
@@ -285,38 +269,24 @@ def checkpoints(name: str, *, recorded: bool = False) -> list[Checkpoint]:
     else:
         steps = {checkpoint.step: checkpoint for checkpoint in local_series(name, folder)}
         if recorded and (folder / RECORD).exists():
-            with (folder / RECORD).open(encoding="utf-8", newline="") as file:
-                for row in csv.DictReader(file):
-                    step, path = int(row["step"]), folder / f"step-{int(row['step']):06d}"
-                    missing = Checkpoint(name, step, path, recorded=row["fingerprint"])
-                    steps.setdefault(step, missing)
+            for line in (folder / RECORD).read_text(encoding="utf-8").splitlines()[1:]:
+                step, content = line.split(",")
+                path = folder / f"step-{step:0>6}"
+                steps.setdefault(int(step), Checkpoint(name, int(step), path, recorded=content))
     if not steps:
-        raise NoHistoryError(
-            f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
-            if folder
-            else f"the hub model {name!r} has no revision called step-<number>: load it with "
-            "revision=... instead"
-        )
+        said = f"{folder} is no checkpoint series: it has no subfolder called step-<number>"
+        if folder is None:
+            said = f"the hub model {name!r} has no revision called step-<number>: load it with "
+            said += "revision=... instead"
+        raise NoHistoryError(said)
     return [steps[step] for step in sorted(steps)]
 
 
-def record(folder: Path) -> str:
-    """The text of a `RECORD` of the checkpoints that a folder holds now."""
-    series = local_series(str(folder), folder)
-    lines = [f"{checkpoint.step},{fingerprint(checkpoint)}\n" for checkpoint in series]
-    return "".join(["step,fingerprint\n", *lines])
-
-
 def title(name: str) -> str:
-    """A name for tables and figures: of a folder its own, without the path to it.
-
-    Of a checkpoint of a series that of the series, too: "mini-xlmr/step-000000".
-    """
+    """A name for tables and figures: of a folder without its path, as "mini-xlmr/step-000000"."""
     if twin := twin_parts(name):
         return f"{title(twin[0])}, untrained" + (f" {twin[1]}" if twin[1] != 1 else "")
-    if not Path(name).is_dir():
-        return name
-    parts = Path(os.path.abspath(name)).parts
+    parts = Path(os.path.abspath(name)).parts if Path(name).is_dir() else (name,)
     return "/".join(parts[-2:] if _STEP.fullmatch(parts[-1]) else parts[-1:])
 
 
@@ -337,7 +307,7 @@ def find(
     if twin_parts(name):
         if step is not None or revision is not None:
             raise ValueError(f"{name!r} is untrained: it has no step or revision to choose")
-        return name, twin_folder(name), None
+        return name, twin_folder(*twin_parts(name)), None
     checkpoint = name if isinstance(name, Checkpoint) else None
     label = checkpoint.name if checkpoint else os.fspath(name)
     if checkpoint is None and step is not None:
@@ -365,16 +335,15 @@ def find(
     return label, folder, step
 
 
-def twin_folder(name: str) -> Path:
-    """Where an untrained twin is kept on this machine, by its fingerprint."""
-    model, seed = twin_parts(name)
-    return current().cache / "untrained" / f"{fingerprint(model)[:16]}-{seed}"
+def twin_folder(name: Name, seed: int) -> Path:
+    """Where the untrained twin of a model is kept on this machine."""
+    return current().cache / "untrained" / f"{fingerprint(name)[:16]}-{seed}"
 
 
 def local_folder(name: str) -> Path | None:
     """The local folder a name stands for: a shipped or public model, or a path; None: of the hub.
 
-    Raises ModelNotFoundError for a path that is not there and a public model that is not fetched.
+    ModelNotFoundError for a path that is not there and a public model that is not fetched.
     """
     if re.match(r"\w", name) and (paths.MODELS / name).is_dir():
         return paths.MODELS / name
@@ -388,8 +357,8 @@ def local_folder(name: str) -> Path | None:
             f"the weights of {name!r} are not on this machine: `{model.command}` fetches them "
             f"({model.download} MB){half}, or give the hub name {model.hub} or a folder"
         )
-    if twin_parts(name):
-        return twin_folder(name)
+    if twin := twin_parts(name):
+        return twin_folder(*twin)
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
@@ -402,11 +371,8 @@ def local_folder(name: str) -> Path | None:
 
 def local_series(name: str, folder: Path) -> list[Checkpoint]:
     """The checkpoints of a folder by step; none where it has no ``step-*`` subfolder."""
-    series = [
-        Checkpoint(name, int(match[1]), path)
-        for path in sorted(folder.iterdir())
-        if (match := _STEP.fullmatch(path.name)) and path.is_dir()
-    ]
+    steps = {path: _STEP.fullmatch(path.name) for path in sorted(folder.iterdir()) if path.is_dir()}
+    series = [Checkpoint(name, int(match[1]), path) for path, match in steps.items() if match]
     return sorted(series, key=lambda checkpoint: checkpoint.step)
 
 
@@ -421,26 +387,24 @@ def model_files(label: str, folder: Path) -> list[Path]:
     weights, words = weight_files(names), [name for name in names if WORDS.fullmatch(name)]
     inside = [path.parent.name for path in folder.glob("*_Transformer/config.json")]
     hint = f", but in {inside[0]}: give that folder" if inside else ""
-    for there, what in (
-        ("config.json" in names, f"model: no config.json (nor any step-<number> folder){hint}"),
-        (
-            any(name.endswith((".safetensors", ".bin")) for name in weights),
-            "weights: no model.safetensors and no pytorch_model.bin",
+    needed = {
+        f"model: no config.json (nor any step-<number> folder){hint}": "config.json" in names,
+        "weights: no model.safetensors and no pytorch_model.bin": any(
+            name.endswith((".safetensors", ".bin")) for name in weights
         ),
         # Without one transformers makes up an empty tokenizer, in which all words are unknown.
-        (
-            any(WORDS.fullmatch(name)[1] for name in words),
-            "tokenizer: no tokenizer.json, vocabulary or sentencepiece model; copy the files of "
-            "the model it was trained with",
-        ),
-    ):
-        if not there:
-            raise ModelNotFoundError(f"{folder} holds no {what}")
-    for name in [name for name in weights if name.endswith(".json")]:
-        shards = dict(read_json(folder / name).get("weight_map") or {"": "none"})
+        "tokenizer: no tokenizer.json, vocabulary or sentencepiece model; copy the files of the "
+        "model it was trained with": any(WORDS.fullmatch(name)[1] for name in words),
+    }
+    if lacks := [what for what, there in needed.items() if not there]:
+        raise ModelNotFoundError(f"{folder} holds no {lacks[0]}")
+    for index in [folder / name for name in weights if name.endswith(".json")]:
+        shards = dict(read_json(index).get("weight_map") or {"": "none"})
         if lost := sorted(set(shards.values()) - set(weights)):
-            said = f"names the weights {lost[0]}, and the folder has no such file"
-            raise ValueError(f"{folder / name} {said}: fetch the model again")
+            raise ValueError(
+                f"{index} names the weights {lost[0]}, and the folder has no such file: fetch the "
+                "model again"
+            )
     return [folder / name for name in ("config.json", *weights, *words)]
 
 
@@ -456,18 +420,13 @@ def fingerprint_of(files: list[Path]) -> str:
     """SHA-256 over names and contents; refuses a shipped file that is not the one on record."""
     digest = hashlib.sha256()
     for path in sorted(files, key=lambda path: path.name):
-        content = content_hash(path)
+        status = path.stat()
+        content = _hash(path.absolute(), status.st_ino, status.st_size, status.st_mtime_ns)
         checks.on_record(path, content, paths.MODELS / "SHA256SUMS")
         digest.update(f"{path.name} {content}\n".encode())
     return digest.hexdigest()
 
 
-def content_hash(path: Path) -> str:
-    """SHA-256 of a file, read once a process unless it changes: 15 GB take half a minute."""
-    status = path.stat()
-    return _hash(path.absolute(), status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # once a process unless it changes: 15 GB take half a minute
 def _hash(path: Path, *_: int) -> str:
     return store.digest_of(path)

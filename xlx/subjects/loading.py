@@ -1,8 +1,7 @@
-"""The precisions of weights and products by name, and TF32.
+"""A model by its name: loaded (`Encoder`), its untrained twin, with a head; precisions by name.
 
 "tf32" is float32 whose products are taken in TF32 (10 bits of mantissa) where a CUDA device has it,
-as PyTorch 1.7 to 1.11 did unasked; elsewhere it is float32. It is a precision by name, and so part
-of what identifies a result.
+as PyTorch 1.7 to 1.11 did unasked; elsewhere it is float32. As a name it is part of asks.
 """
 
 import hashlib
@@ -57,10 +56,7 @@ _PRODUCTS = {
 
 
 def products(device: torch.device) -> AbstractContextManager[Any]:
-    """Within, products of bfloat16 on a CPU go by way of float32 if it lacks the instructions.
-
-    Forwards and backwards, the latter if ``backward`` is called within as well.
-    """
+    """Within, products of bfloat16 on a CPU go by way of float32 if it lacks the instructions."""
     return nullcontext() if device.type != "cpu" or supported() else _ByFloat32()
 
 
@@ -84,15 +80,13 @@ class _ByFloat32(TorchDispatchMode):
 def untrained_folder(name: Name, seed: int) -> Path:
     """The folder of a model with the config and the tokenizer of another and weights by a seed.
 
-    It is kept in the cache of this machine, under the content hash of the model; ``seed`` decides
-    the weights, which are float32 and drawn on the CPU. Raises as `loading.load`.
+    Kept in the cache of this machine; weights are float32, drawn on the CPU. Raises as `load`.
     """
     from transformers import AutoModel
 
     checks.whole(seed, "seed", least=0)
     label, folder, _ = identity.find(name)
-    files = model_files(label, folder)
-    made = current().cache / "untrained" / f"{content_of(label, folder)[:16]}-{seed}"
+    files, made = model_files(label, folder), identity.twin_folder(name, seed)
     if made.exists():
         return made
     config = folders.load_config(label, folder)
@@ -116,11 +110,10 @@ _DROPOUT = re.compile(r"(?:^|_)dropout(?:_prob|_rate)?$|_pdrop$")
 
 @dataclass(frozen=True)
 class Encoder(Identity):
-    """A loaded model in evaluation mode, with its tokenizer.
+    """A loaded model in evaluation mode, with its tokenizer; taken wherever a model's name is.
 
-    It is taken wherever a model's name is, by all that reads its states. One that `load` cannot
-    make is made by hand, around a bare model of `transformers`; its ``fingerprint`` is then yours
-    to give, and decides which stored results are taken for its own.
+    One that `load` cannot make is made by hand, around a bare model of `transformers`; its
+    ``fingerprint`` is then yours to give, and decides which stored results are taken for its own.
     """
 
     model: torch.nn.Module  # without a language-modelling head; of mT5 and the like the encoder
@@ -129,7 +122,7 @@ class Encoder(Identity):
     device: torch.device
     dtype: torch.dtype  # of weights and arithmetic
     own_pooling: str | None = None  # "mean", "cls" ...: of a folder of sentence-transformers
-    tf32: bool = False  # whether products of float32 go by TF32, see `xlx.subjects.loading`
+    tf32: bool = False  # whether products of float32 go by TF32
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError(
@@ -229,33 +222,22 @@ def load(
         Looked for in this order: a model shipped in `data/models-long`, a public model that `make
         models` has fetched, a folder, the hub. ``@untrained`` behind a name: its untrained twin. An
         `Encoder` is given back as it is.
-    step : int, optional
-        A checkpoint of a series. Without it a local series gives its last one (the trained model)
-        and a hub name its main revision.
-    revision : str, optional
-        Branch, tag or commit of a hub repository.
+    step, revision : optional
+        A checkpoint of a series (a local series without it: the last); branch, tag or commit of a
+        hub repository.
     device, dtype : optional
-        As in `xlx.settings`: "cpu", "cuda", "cuda:1"; "float32", "tf32" (`xlx.subjects.loading`),
-        or "bfloat16" for weights and arithmetic of about two and a half decimal digits, faster
-        where the processor has it, or "float16" (pooled vectors are float32 in any case).
+        As in `xlx.settings`: "cpu", "cuda", "cuda:1"; "float32", "tf32", or "bfloat16", "float16"
+        for weights and arithmetic (pooled vectors are float32 in any case).
     device_map : str or mapping, optional
-        Instead of a device, for a model that does not fit on one: "auto" lets accelerate spread it
-        over GPUs, memory and disk, a mapping says where each part goes. Numbers are the same but
-        for rounding, and so is the fingerprint.
+        Instead of a device: "auto" lets accelerate spread the model over GPUs, memory and disk, a
+        mapping says where each part goes. The fingerprint is the same.
     quantization : str, optional
-        "8bit" or "4bit": weights are packed by bitsandbytes, on CUDA. It is part of the
-        fingerprint.
+        "8bit" or "4bit": packed by bitsandbytes, on CUDA. It is part of the fingerprint.
 
-    Raises
-    ------
-    ModelNotFoundError
-        If there is no such model, or no network to get it with.
-    ValueError
-        If it cannot be used: needs code of its own, lacks weights or a tokenizer, has weights that
-        its config leaves out, is an adapter, reads no text, unknown step; or a shipped file that is
-        not the one on record (``data/models-long/SHA256SUMS``). A model larger than the free
-        memory, which is said before anything is loaded (not where ``device_map`` or
-        ``quantization`` is given).
+    Raises ModelNotFoundError if there is no such model, or no network to get it with; ValueError if
+    it cannot be used: needs code of its own, lacks weights or a tokenizer, has weights that its
+    config leaves out, is an adapter, reads no text, is larger than the free memory (before anything
+    is loaded), has no such step, or is a shipped file that was changed.
     """
     options = (step, revision, device, dtype, device_map, quantization)
     if isinstance(name, Encoder):
@@ -322,9 +304,7 @@ def configuration(name: Name) -> Any:
 def device_of(device: str | torch.device | None) -> torch.device:
     """The device of a name (ValueError if there is none); None: of the settings, or CUDA."""
     device = current().device if device is None else device
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return checks.device(device)
+    return checks.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def task_model(
@@ -337,16 +317,14 @@ def task_model(
 ) -> tuple[Any, Any, int | None]:
     """An encoder with a new head, to be fine-tuned: it classifies its input, or finds answers.
 
-    The head is that of the architecture's class for sequence classification in `transformers`, or,
-    where ``n_classes`` is None, for extractive question answering; its new weights are normal with
-    the variance of BERT's at a width of 768 (0.02 ** 2), times 768 / width, and come from ``seed``.
-    Weights are float32, on the CPU. A model that was fine-tuned already comes with its own head, if
-    that is for ``n_classes``. ``dropout`` is the share of units that all its dropouts leave out in
-    training; None: as in its config.
+    The head is that of `transformers` for sequence classification, or, where ``n_classes`` is None,
+    for extractive question answering; its new weights are normal with the variance of BERT's at a
+    width of 768 (0.02 ** 2), times 768 / width, and come from ``seed``. A model that was fine-tuned
+    already keeps its head, if that is for ``n_classes``. Weights are float32, on the CPU.
+    ``dropout``: of all dropouts; None: as in the config.
 
-    Returns the model, its tokenizer and how many tokens an input may have, see `Encoder.limit`.
-    Raises as `load`; also for a model that is no encoder, a ``max_length`` that does not fit, a
-    ``dropout`` where the config has none.
+    Returns the model, its tokenizer and the `Encoder.limit` of an input. Raises as `load`; also for
+    a model that is no encoder, and where ``max_length`` or ``dropout`` do not fit.
     """
     label, folder, _ = _found(name)
     config, options = folders.load_config(label, folder), {}
@@ -369,8 +347,8 @@ def headed_model(
 ) -> tuple[Any, Any, int | None]:
     """A model with the head that it was fine-tuned with: a classifier, or one that finds answers.
 
-    As `task_model`, of any kind of model; nothing is drawn anew. Raises as `load`, also for a model
-    without such a head, a decoder without a padding token, by which its head finds the last one.
+    As `task_model`, of any kind of model. Raises as `load`, also for a model without such a head,
+    and a decoder without a padding token, by which its head finds the last one.
     """
     label, folder, _ = _found(name)
     decoder = folders.kind_of(folders.load_config(label, folder)) == "decoder"
@@ -433,9 +411,7 @@ def _draw(model: torch.nn.Module, names: list[str], sd: float, generator: torch.
 def list_models() -> pd.DataFrame:
     """All names that `load` knows without a path or a network, a row a model.
 
-    ``model``, ``kind`` ("encoder" or "decoder"), ``layers``, ``width``, ``licence``,
-    ``checkpoints`` (of its training; 1: none but the last) and ``where``: "shipped", "fetched" (by
-    `make models`), or the command that fetches it.
+    ``where`` is "shipped", "fetched" (by `make models`), or the command that fetches it.
     """
     rows = []
     for folder in sorted(paths.MODELS.glob("*/")):

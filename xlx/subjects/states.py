@@ -1,9 +1,8 @@
-"""Text to the model: tokenised, cut, in batches of like length, padded on the right, on the device.
+"""Text to the model, tokenised, cut, in batches; out of it pooled states of every layer.
 
-One way for all that reads text: sentences and pairs (`xlx.subjects.states`, `words`), what is
-fine-tuned and asked (`training`, `predicting`). Rows are padded on the right whatever the
-tokenizer's habit, so that a token's position in a causal model never depends on the other rows of
-its batch. Which rows share a batch can move a number in its last digits.
+One way for all that reads text, also for what is fine-tuned. Rows are padded on the right whatever
+the tokenizer's habit, so that a token's position in a causal model never depends on the other rows
+of its batch. Which rows share a batch can move a number in its last digits.
 """
 
 import textwrap
@@ -57,11 +56,10 @@ def tokenise(
 
 
 def batches(lengths: Sequence[int], token_budget: int | None = None) -> list[np.ndarray]:
-    """Split rows into batches of similar length, longest first.
+    """Split rows into batches of similar length, longest first; one longer than the budget alone.
 
-    Among all ways to cut the list sorted by length into runs that keep the budget, the one with the
-    least padded tokens plus `BATCH_COST` a batch (dynamic programming over the cuts). A row longer
-    than the budget goes alone.
+    Of all ways to cut the list sorted by length, the one with the least padded tokens plus
+    `BATCH_COST` a batch (dynamic programming over the cuts).
     """
     budget = token_budget or current().token_budget or TOKEN_BUDGET
     lengths = np.asarray(lengths, dtype=np.intp)
@@ -120,10 +118,9 @@ def hidden_states(encoder: Encoder, rows: Sequence[Row]) -> tuple[torch.Tensor, 
 
 def distinct(items: Sequence[Any]) -> tuple[list[Any], np.ndarray, np.ndarray]:
     """Distinct items by first appearance, the number of each item's, and where each comes first."""
-    unique = list(dict.fromkeys(items))
-    number = {item: u for u, item in enumerate(unique)}
-    inverse = np.fromiter((number[item] for item in items), dtype=np.intp, count=len(items))
-    return unique, inverse, np.unique(inverse, return_index=True)[1]
+    number = {item: u for u, item in enumerate(dict.fromkeys(items))}
+    inverse = np.fromiter(map(number.get, items), dtype=np.intp, count=len(items))
+    return list(number), inverse, np.unique(inverse, return_index=True)[1]
 
 
 def check_strings(texts: Sequence[str], what: str) -> None:
@@ -169,14 +166,11 @@ class PoolingWarning(UserWarning):
 
 @dataclass(frozen=True)
 class SentenceStates:
-    """Pooled hidden states of a list of sentences, or of pairs.
-
-    ``unknown`` is the share of the tokens that the tokenizer gives for what it does not know.
-    """
+    """Pooled hidden states of a list of sentences, or of pairs."""
 
     states: np.ndarray  # float32, (n_layers + 1, n_sentences, dim), in their order
     n_cut: int  # sentences longer than the maximum length, which lost their end
-    unknown: float
+    unknown: float  # share of tokens that stand for what the tokenizer does not know
 
 
 @dataclass(frozen=True)
@@ -203,21 +197,6 @@ class CorpusStates:
         """Number of Transformer layers, L; ``states`` has L + 1."""
         return next(iter(self.states.values())).shape[0] - 1
 
-    def check(self) -> "CorpusStates":
-        """Return itself if the cosine of any two of its vectors can be taken.
-
-        ValueError where a vector is zero, infinite or not a number.
-        """
-        for language, states in self.states.items():
-            where = f"{self.model!r} on {self.corpus!r}, language {language!r}"
-            check_finite(states, where)
-            for layer, position in np.argwhere(~states.any(axis=2)):
-                said = (
-                    "the vector is zero, so it has no cosine with another; leave the sentence out"
-                )
-                raise ValueError(f"{where}, position {position}, layer {layer}: {said}")
-        return self
-
 
 def embed(
     encoder: Encoder,
@@ -229,10 +208,10 @@ def embed(
 ) -> SentenceStates:
     """Pooled hidden states of all layers for a list of sentences; equal strings computed once.
 
-    ``max_length`` tokens a sentence may have, special ones included; the rest is cut off and
-    counted. Default: what the model takes. ``special_tokens``: whether those that the tokenizer
-    adds count as subwords. ValueError if an option does not fit the model, a sentence has no token
-    to pool, or a state is not a finite number.
+    ``max_length`` tokens a sentence may have, special ones included (None: what the model takes);
+    the rest is cut off and counted. ``special_tokens``: whether those that the tokenizer adds count
+    as subwords. ValueError if an option does not fit the model, a sentence has no token to pool, or
+    a state is not a finite number.
     """
     options = {"max_length": max_length, "special_tokens": special_tokens}
     return embed_poolings(encoder, sentences, (pooling,), **options)[pooling]
@@ -246,47 +225,30 @@ def embed_poolings(
     max_length: int | None = None,
     special_tokens: bool = False,
 ) -> dict[str, SentenceStates]:
-    """`embed` with several poolings, for which the model reads each sentence once.
-
-    All else is as for `embed`; the result is by pooling, in the order asked for.
-    """
+    """`embed` with several poolings, by pooling; the model reads each sentence once."""
     check_strings(sentences, "sentences")
     poolings, limit = check_poolings(encoder, poolings), encoder.limit(max_length)
     ways = [(pooling, special_tokens) for pooling in poolings]
-    states = [_kept_states(states_ask(encoder, way, limit, sentences)) for way in ways]
+    states = [_kept_states(_states_ask(encoder, way, limit, sentences)) for way in ways]
     if None in states:
         states = pooled_states(encoder, ways, limit, [sentences], "position ")
     return dict(zip(poolings, states, strict=True))
 
 
-def keep_states(
-    encoder: Encoder,
-    corpus: ParallelCorpus,
-    poolings: Sequence[str],
-    *,
-    special_tokens: Sequence[bool] = (False, True),
-    max_length: int | None = None,
-) -> None:
-    """Read a corpus once for all that asks later: its states, in each way, into the cache.
-
-    `embed_poolings` and `embed_corpus` find them there. ``special_tokens``: without, with, or both.
-    A file a language and way; goes on after a stop. Errors as `embed_corpus`.
-    """
-    ways = [(x, special) for x in check_poolings(encoder, poolings) for special in special_tokens]
-    for _ in _kept_by_language(encoder, corpus, ways, max_length):
-        pass
-
-
-def _kept_by_language(
+def kept_by_language(
     encoder: Encoder,
     corpus: ParallelCorpus,
     ways: Sequence[tuple[str, bool]],
-    max_length: int | None,
+    max_length: int | None = None,
 ) -> Iterator[tuple[str, SentenceStates]]:
-    """Each language, with its states in the first of the ways; all are in the cache then."""
+    """Each language, with its states in the first of the ways; all are in the cache then.
+
+    A way is a pooling, and whether special tokens count. A file a language and way, where `embed`
+    and `embed_corpus` find them; goes on after a stop.
+    """
     limit, cache = encoder.limit(max_length), Cache(current().cache)
     for language, sentences in progress.bar(list(corpus.sentences.items()), encoder.name):
-        asks = {way: states_ask(encoder, way, limit, sentences) for way in ways}
+        asks = {way: _states_ask(encoder, way, limit, sentences) for way in ways}
         states = {way: _kept_states(ask) for way, ask in asks.items()}
         if missing := [way for way in ways if states[way] is None]:
             where = f"language {language!r} of {corpus.name!r}, position "
@@ -297,28 +259,21 @@ def _kept_by_language(
         yield language, states[ways[0]]
 
 
-def states_ask(
+def _states_ask(
     encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
 ) -> Ask:
     """By what the states of sentences are kept in the cache of this machine."""
     made_by = provenance.environment()
     key = {
-        "model": encoder.fingerprint,
-        "pooling": way[0],
-        "special_tokens": way[1],
-        "max_length": limit,
-        "dtype": encoder.precision,
-        "device": encoder.device.type,
-        "code": provenance.code_hash(pooled_states),
-        "torch": made_by["torch"],
-        "transformers": made_by["transformers"],
-        "text": sentences_hash(sentences),
-    }
+        "model": encoder.fingerprint, "pooling": way[0], "special_tokens": way[1],
+        "max_length": limit, "dtype": encoder.precision, "device": encoder.device.type,
+        "code": provenance.code_hash(pooled_states), "torch": made_by["torch"],
+        "transformers": made_by["transformers"], "text": sentences_hash(sentences),
+    }  # fmt: skip
     return Ask("embeddings", key)
 
 
 def _kept_states(ask: Ask) -> SentenceStates | None:
-    """What `keep_states` or `embed_corpus` has kept of sentences; None where nothing is."""
     if (entry := Cache(current().cache).get(ask)) is None:
         return None
     value = entry.value
@@ -335,17 +290,15 @@ def embed_corpus(
 ) -> CorpusStates:
     """Pooled hidden states of all languages of a parallel corpus, kept in this machine's cache.
 
-    Each language is a file of its own, so a run that was stopped goes on at the next one. Where
-    more than 5 % of the tokens are unknown, or of the sentences cut, the language is named in a
-    `checks.TextWarning`. A segment left untranslated is the same string in two languages: all its
+    Where more than 5 % of the tokens are unknown, or of the sentences cut, the language is named in
+    a `checks.TextWarning`. A segment left untranslated is the same string in two languages: all its
     occurrences get the vector of the first one, so distances to them are equal, not nearly so.
-
     Options and errors as `embed`, naming the language; a zero vector is an error too.
     """
     for language in corpus.languages:
         check_strings(corpus.sentences[language], f"language {language!r} of {corpus.name!r}")
     check_poolings(encoder, [pooling])
-    found = dict(_kept_by_language(encoder, corpus, [(pooling, special_tokens)], max_length))
+    found = dict(kept_by_language(encoder, corpus, [(pooling, special_tokens)], max_length))
     states = {code: of_code.states for code, of_code in found.items()}
     cut = {code: of_code.n_cut for code, of_code in found.items()}
     lost = {
@@ -359,7 +312,15 @@ def embed_corpus(
             source, place = first.setdefault(sentence, (language, position))
             if (source, place) != (language, position):
                 states[language][:, position] = states[source][:, place]
-    return CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step).check()
+    for language, of_language in states.items():
+        where = f"{encoder.name!r} on {corpus.name!r}, language {language!r}"
+        check_finite(of_language, where)
+        for layer, position in np.argwhere(~of_language.any(axis=2)):
+            raise ValueError(
+                f"{where}, position {position}, layer {layer}: the vector is zero, so it has no "
+                "cosine with another; leave the sentence out"
+            )
+    return CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
 
 
 def corpus_about(name: Name, corpus: ParallelCorpus, **options: object) -> dict[str, object]:
@@ -380,9 +341,8 @@ def states_about(
 ) -> dict[str, object]:
     """What decides the vectors of `embed` but for the sentences, without loading the model.
 
-    Part of the identity of results computed from them (`xlx.results.work`): the content hash of the
-    model, the options as asked for, the precision: the one that the settings name, or that of a
-    loaded `Encoder`. Raises as `identify`.
+    Part of the ask of results computed from them: the content hash of the model, the options as
+    asked for, the precision of the settings or of a loaded `Encoder`. Raises as `identify`.
     """
     checks.one_of(pooling, POOLINGS, "pooling")
     return {
@@ -399,9 +359,7 @@ def bag_of_subwords(
 ) -> dict[str, sparse.csr_array]:
     """Sentences as counts of their subwords: what a model with one-hot states would pool to.
 
-    The reference line under every score of a model: two sentences are as similar as the subwords
-    they share, whatever their order and sense. By language ``(n_sentences, vocabulary)``, cut at
-    `max_length` as the model's input is.
+    By language ``(n_sentences, vocabulary)``, cut at ``max_length`` as the model's input is.
     """
     limit = encoder.limit(max_length)
     bags = {}
@@ -427,9 +385,8 @@ def pooled_states(
 ) -> list[SentenceStates]:
     """Sentences, or pairs of them as the tokenizer writes a pair, pooled in each of the ways.
 
-    A way is a pooling, and whether special tokens count. ``sides`` are the sentences, or the first
-    and the second ones; of a pair the subwords of both count as one sentence. ``where`` goes before
-    a sentence's position in an error.
+    ``sides`` are the sentences, or the first and the second ones; of a pair the subwords of both
+    count as one sentence. ``where`` goes before a sentence's position in an error.
     """
     unique, inverse, first = distinct(list(zip(*sides, strict=True)))
 
@@ -475,11 +432,10 @@ def pooled_states(
 
 
 def pool(states: torch.Tensor, counted: torch.Tensor, pooling: str) -> torch.Tensor:
-    """Pool token states to sentence vectors, wherever the padding is: float32 ``(n, dim)``.
+    """Pool token states ``(n, n_tokens, dim)`` to sentence vectors, float32 ``(n, dim)``.
 
-    ``states`` are ``(n, n_tokens, dim)`` of any floating type; ``counted`` ``(n, n_tokens)`` is
-    True where a token counts, one at least in each row. For "cls" the first that counts is taken,
-    so the special tokens must be among them.
+    ``counted`` ``(n, n_tokens)`` is True where a token counts, one at least in each row. For "cls"
+    the first that counts is taken, so the special tokens must be among them.
     """
     if pooling in ("last", "cls"):
         first = counted.flip(1) if pooling == "last" else counted

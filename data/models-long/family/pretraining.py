@@ -199,7 +199,9 @@ class _Run:
         }
         losses, held_out = pd.DataFrame(self.done.rows), pd.DataFrame(self.done.held_out)
         _write(self.out / "run.json", json.dumps(cost, indent=2) + "\n")
-        _write(self.out / identity.RECORD, identity.record(self.out))
+        series = identity.local_series(str(self.out), self.out)
+        lines = [f"{state.step},{identity.fingerprint(state)}\n" for state in series]
+        _write(self.out / identity.RECORD, "".join(["step,fingerprint\n", *lines]))
         card = model_cards.model_card(self.recipe, cost, losses, held_out)
         _write(self.out / "README.md", card)
         return losses
