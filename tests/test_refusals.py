@@ -498,7 +498,7 @@ def test_setups_that_are_none(options: dict, says: str) -> None:
         ("POS", ["en", "de", "en"], {}, "given twice"),
         ("TOPIC", ["en"], {}, "no ProbeSetup"),
         ("POS", ["en"], {"setup": {"task": "POS"}}, "no ProbeSetup"),
-        ("NER", ["en"], {"entity_layers": [99]}, "no layer 99"),
+        ("POS", ["en"], {"entities": True}, "POS has no entities"),
     ],
 )
 def test_monolingual_probes_refuse(
