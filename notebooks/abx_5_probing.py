@@ -23,7 +23,7 @@ from xlx.plots.panels import framed_handle, parts, rows_of, scale_about
 from xlx.plots.style import ABOUT, styled
 from xlx.results import checks, paths
 from xlx.subjects.identity import Name
-from xlx.subjects.loading import configuration, load
+from xlx.subjects.loading import load
 from xlx.text import labelled
 from xlx.text.files import catalogue
 
@@ -96,9 +96,7 @@ def probed(
             of_series = list(dict.fromkeys(ends))
         of_model = []
         for task, setup in of_tasks.items():
-            whole = entities and task == "NER"
-            depth = configuration(of_series[-1]).num_hidden_layers + 1 if whole else 0
-            options |= {"entity_layers": list(range(depth))}
+            options |= {"entities": entities and task == "NER"}
             of_model.append(monolingual(of_series, setup, codes[task], **options))
         tables.append(pd.concat(of_model).sort_values("checkpoint", kind="stable"))
     table = pd.concat(tables, ignore_index=True)

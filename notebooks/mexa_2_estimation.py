@@ -8,20 +8,25 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import stats
 
 from shared.mexa_tables import cover, language_tags, training_history
-from xlx.experiment import topics
+from xlx.experiment import probing
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, middle_layers, score_bags
 from xlx.measures import regressions, statistics
+from xlx.measures.mexa import bands, expected
 from xlx.plots.panels import across, number, order, parts
 from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLUE, MEASURES, NAMES, VERMILION, ZERO, handle, look, looks, styled
 from xlx.results import paths
 from xlx.subjects import identity
 from xlx.subjects.identity import series_name
+from xlx.text.downstream import SCORE_COLUMNS
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
 
+#: The topics of SIB-200 in tables of downstream scores.
+TOPIC_TASK = "SIB-200"
 #: What a score of a text is of; correlations are of these.
 POOLED = ["task", "text", "pooling", "layers"]
 #: What can be had without a model's states: predictors of the task beside MEXA.
@@ -48,13 +53,88 @@ def topic_tasks(
     """
     files = catalogue("labelled")
     there = files.loc[files["task"] == "TOPIC", "language"]
-    probed = topics.probe_topics(models, there[there.isin(languages)], **options)
+    probed = probing.probe_topics(models, there[there.isin(languages)], **options)
     tasks, known = [], {}
-    for task, centred in ((topics.TOPIC_TASK, False), (f"{topics.TOPIC_TASK}, centred", True)):
-        tasks.append(topics.task_scores(probed, layer, centred=centred).assign(task=task))
-        for model, value in topics.topic_reliability(probed, layer, centred=centred).items():
+    for task, centred in ((TOPIC_TASK, False), (f"{TOPIC_TASK}, centred", True)):
+        tasks.append(task_scores(probed, layer, centred=centred).assign(task=task))
+        for model, value in topic_reliability(probed, layer, centred=centred).items():
             known[task, model] = {"majority": probed["majority"].mean(), "reliability": value}
     return pd.concat(tasks, ignore_index=True), pd.DataFrame(known).T.rename_axis(["task", "model"])
+
+
+def chosen_layer(table: pd.DataFrame) -> dict[str, int]:
+    """The layer of each model whose probes have the lowest validation loss, in English.
+
+    No other language is looked at: that choice can be made where only English has labels.
+    """
+    losses = table.groupby(["model", "layer"])["validation_loss"].mean()
+    return {model: int(rows.idxmin()[1]) for model, rows in losses.groupby("model")}
+
+
+def task_scores(
+    table: pd.DataFrame,
+    layer: int | str = "chosen",
+    *,
+    centred: bool = True,
+    accuracy: str = "accuracy",
+) -> pd.DataFrame:
+    """Scores of a task, as `xlx.text.downstream` has them, from what `probe_topics` returns.
+
+    ``layer``: whose probes count: a number, "chosen" (`chosen_layer`) or "mean" (over all);
+    ``centred``: which of the two scores (`probing.probe_topics`); ``accuracy``: of all test
+    sentences, or of "even" or "odd" ones.
+
+    One row a model and language: ``task``, ``model``, ``language``, ``score`` (accuracy, mean over
+    seeds), ``stderr`` (of a share of n sentences: other sentences of the kind), ``n``. ValueError
+    for a layer that is not there, and for several checkpoints of a model.
+    """
+    if (several := table.groupby("model")["checkpoint"].nunique()).max() > 1:
+        raise ValueError(
+            f"there are several checkpoints of {several.idxmax()}: score them one after another"
+        )
+    table = table[table["centred"] == centred]
+    if layer == "chosen":
+        table = table[table["layer"] == table["model"].map(chosen_layer(table))]
+    elif layer != "mean":
+        there = sorted(table["layer"].unique())
+        if layer not in there:
+            raise ValueError(
+                f"there is no layer {layer!r}: choose 'chosen', 'mean' or a number of "
+                f"{', '.join(map(str, there))}"
+            )
+        table = table[table["layer"] == layer]
+    scores = table.groupby(["model", "language"], sort=False, as_index=False)
+    scores = scores.agg(score=(accuracy, "mean"), n=("n", "first"))
+    if accuracy != "accuracy":
+        scores["n"] = (scores["n"] + (accuracy == "even")) // 2
+    scores["stderr"] = np.sqrt(scores["score"] * (1 - scores["score"]) / scores["n"])
+    return scores.assign(task=TOPIC_TASK)[list(SCORE_COLUMNS)]
+
+
+def topic_reliability(
+    table: pd.DataFrame, layer: int | str = "chosen", *, centred: bool = True
+) -> dict[str, float]:
+    """How well the test tells languages apart, by model: 1 if other sentences would agree.
+
+    The correlation over languages but English of the scores of even and odd sentences, stepped up
+    to the full length (Spearman-Brown). No score can be expected to correlate with the task by more
+    than its square root; below zero, where the halves disagree, nothing was measured. NaN where
+    there is nothing to correlate: fewer than two languages, or one score in all of them.
+    """
+    table = table[table["language"] != probing.SOURCE]
+    even, odd = (
+        task_scores(table, layer, centred=centred, accuracy=half).set_index(["model", "language"])
+        for half in ("even", "odd")
+    )
+    reliability = {}
+    for model, rows in even.groupby(level="model", sort=False):
+        halves = np.array([rows["score"], odd.loc[rows.index, "score"]])
+        if np.ptp(halves, axis=1).min() == 0:
+            reliability[str(model)] = float("nan")
+            continue
+        r = float(np.corrcoef(halves)[0, 1])
+        reliability[str(model)] = 2 * r / (1 + r) if r > -1 else float("-inf")
+    return reliability
 
 
 # --- what else predicts the task ------------------------------------------------------------------
@@ -157,7 +237,7 @@ def adjusted_scores(scores: pd.DataFrame, summary: pd.DataFrame, pivot: str) -> 
     table = table.sort_values("task", key=lambda task: task.map(order.index), kind="stable")
     width = statistics.half_width(table["stderr"].to_numpy(float))
     table = table.assign(
-        expected=topics.expected(table["mu"], table["english"]),
+        expected=expected(table["mu"], table["english"]),
         low=table["score"] - width,
         high=table["score"] + width,
         panel=table["model"] + ": " + table["task"],
@@ -167,23 +247,29 @@ def adjusted_scores(scores: pd.DataFrame, summary: pd.DataFrame, pivot: str) -> 
 
 
 def estimate_lines(
-    table: pd.DataFrame, n_choices: Mapping[str, int], **options: int
+    table: pd.DataFrame, n_choices: Mapping[str, int]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The line of each panel of `adjusted_scores`: what is drawn of it, and its numbers.
+    """The line of each panel of `adjusted_scores` (Figure 1): what is drawn of it, and its numbers.
 
-    Drawn are the fitted line (not of fewer than three languages), the ideal one and chance.
+    With k choices a guess is right once in k times while the least MEXA score is 0, so the ideal
+    line goes from (0, 1/k) to (1, 1). At the point of English itself, x = s, it gives s + (1 - s) /
+    k, more than s: it is an upper end, met by a perfect model only. Errors are root mean squares of
+    what a line leaves, in units of the task's score. Drawn are the fitted line (not of fewer than
+    three languages), the ideal one and chance.
     """
     drawn, rows = [], {}
     for panel, part in parts(table, "panel"):
         task, model = part[["task", "model"]].iloc[0]
         k = n_choices.get(task, 4)
-        if len(part) > 2 and part[["expected", "score"]].nunique().min() > 1:
-            fit = topics.line(part, n_choices=k, **options)
-            rows[task, model] = {
-                "slope": fit.slope, "intercept": fit.intercept, "error": fit.error,
-                "ideal slope": fit.ideal_slope, "ideal intercept": fit.ideal_intercept,
-                "ideal error": fit.ideal_error,
-            }  # fmt: skip
+        x, y = part[["expected", "score"]].to_numpy(float).T
+        if len(part) > 2 and np.ptp([x, y], axis=1).min() > 0:
+            fit, row = stats.linregress(x, y), {}
+            lines = {"": (fit.slope, fit.intercept), "ideal ": (1 - 1 / k, 1 / k)}
+            for kind, (slope, intercept) in lines.items():
+                error = np.sqrt(np.mean((y - intercept - slope * x) ** 2))
+                row |= {f"{kind}slope": slope, f"{kind}intercept": intercept}
+                row[f"{kind}error"] = error
+            rows[task, model] = row
             fitted = regressions.fitted_line(part, "expected", "score")
             drawn.append(fitted.assign(kind="fitted", panel=panel))
         ends = pd.DataFrame({"x": [0, part["expected"].max()], "panel": panel})
@@ -222,13 +308,13 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
 
 def bands_beside_print(scores: pd.DataFrame, english: pd.Series, corpus: str) -> pd.DataFrame:
     """How many languages have an adjusted score in each band: here, and of them in Table 6."""
-    ours = scores.assign(value=topics.expected(scores["mu"], scores["model"].map(english)))
+    ours = scores.assign(value=expected(scores["mu"], scores["model"].map(english)))
     printed = pd.read_csv(paths.PUBLISHED / "mexa" / "table6_flores203_adjusted_mexa.csv")
     labels = printed["label"].replace({"swl_Latn": "swh_Latn"})
     here = scores["language"].map(language_tags(corpus))
     printed = printed[(printed["model"] != "AVG") & labels.isin(here)]
     table = pd.concat([ours, printed.assign(model=printed["model"] + ", printed")])
-    table["band"] = topics.bands(table["value"])
+    table["band"] = bands(table["value"])
     return table.groupby(["model", "band"], observed=False, sort=False).size().unstack()
 
 

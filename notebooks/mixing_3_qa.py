@@ -82,12 +82,12 @@ def tails_by_language(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """`tails` within each language, with ``model`` and ``language``, and the ratios by these."""
     tables, ratios = [], {}
-    for grid in grids:
-        for k, code in enumerate(grid.languages):
-            scores = grid.scores["F1"][k, k]
-            table, ratio = tails(scores, distances[code], share, grid.groups, **options)
-            tables.append(table.assign(model=grid.model, language=code))
-            ratios[grid.model, code] = ratio
+    for own in grids:
+        for k, code in enumerate(own.languages):
+            scores = own.scores["F1"][k, k]
+            table, ratio = tails(scores, distances[code], share, own.groups, **options)
+            tables.append(table.assign(model=own.model, language=code))
+            ratios[own.model, code] = ratio
     return pd.concat(tables), pd.DataFrame(ratios, index=["hardest / easiest", "low", "high"]).T
 
 

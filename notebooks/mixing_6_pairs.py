@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PAIRS_ROWS
-from xlx.experiment.grids import Grid, averaged, evaluate, groups_of
+from shared.mixing_tables import mean_grids
+from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures.mixing import Resamples, checked_scores, percentile_ends, seed_errors
 from xlx.subjects.jobs import Job, Recipe
 from xlx.text import examples
@@ -32,8 +33,8 @@ def mixed_grids(
         taught = taught if part is None else examples.only(taught, part)
         held_out = {"learnt": taught.at(range(min(100, len(taught))))}
         jobs = [Job(model, taught, held_out, recipe, seed=seed) for seed in seeds]
-        grid = averaged(evaluate(jobs, sets))
-        by_pair[name] = replace(grid, model=f"fine-tuned on {name}", groups=groups)
+        (mean,) = mean_grids(grid(jobs, sets)).values()
+        by_pair[name] = replace(mean, model=f"fine-tuned on {name}", groups=groups)
     return by_pair
 
 
@@ -115,9 +116,9 @@ def pair_tables(
     """`pair_table` of the pairs ("en-de") of ``others``, which are called ``condition``."""
     tables = []
     for name, other in others.items():
-        grid = grids[name]
-        scores = {"fine-tuned": grid.scores["accuracy"], condition: other.scores["accuracy"]}
-        about = (grid.languages, tuple(name.split("-")), grid.groups)
+        own = grids[name]
+        scores = {"fine-tuned": own.scores["accuracy"], condition: other.scores["accuracy"]}
+        about = (own.languages, tuple(name.split("-")), own.groups)
         tables.append(pair_table(scores, *about, **options))
     return pd.concat(tables)
 

@@ -40,9 +40,9 @@ NUMERIC = (
 )
 LOADS_OR_TRAINS = (
     "report.callbacks",
+    "subjects.finetuning",
     "subjects.folders",
     "subjects.loading",
-    "subjects.training",
 )
 
 # What reads or writes, by the last name of a call: open(...), pd.read_csv(...), frame.to_csv(...).
@@ -279,7 +279,7 @@ def test_importing_xlx_imports_no_library_of_models() -> None:
         (seeds_globally, "measures.abx", "def f():\n    np.random.seed(1)"),
         (seeds_globally, "measures.abx", "def f():\n    torch.manual_seed(1)"),
         (seeds_globally, "measures.abx", "def f():\n    random.seed(1)"),
-        (seeds_globally, "subjects.training", "def f():\n    set_seed(1)"),
+        (seeds_globally, "subjects.states", "def f():\n    set_seed(1)"),
     ],
 )
 def test_rule_sees_a_breach(rule, name: str, code: str) -> None:

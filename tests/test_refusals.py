@@ -498,7 +498,7 @@ def test_setups_that_are_none(options: dict, says: str) -> None:
         ("POS", ["en", "de", "en"], {}, "given twice"),
         ("TOPIC", ["en"], {}, "no ProbeSetup"),
         ("POS", ["en"], {"setup": {"task": "POS"}}, "no ProbeSetup"),
-        ("NER", ["en"], {"entity_layers": [99]}, "no layer 99"),
+        ("POS", ["en"], {"entities": True}, "POS has no entities"),
     ],
 )
 def test_monolingual_probes_refuse(
@@ -560,6 +560,6 @@ def test_tasks_and_transfers_refuse() -> None:
 def test_grids_refuse(folder: Path) -> None:
     sets = examples.same_or_other(corpus(), 0)
     job = jobs.Job(str(folder), sets["en"], sets)
-    refused(lambda: grids.evaluate(job, sets), "jobs are due in a list", grids.GridError)
-    refused(lambda: grids.evaluate([job], list(sets.values())), "by language", grids.GridError)
-    refused(lambda: grids.evaluate([job], {}), "by language", grids.GridError)
+    refused(lambda: grids.grid(job, sets), "jobs are due in a list", grids.GridError)
+    refused(lambda: grids.grid([job], list(sets.values())), "by language", grids.GridError)
+    refused(lambda: grids.grid([job], {}), "by language", grids.GridError)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 
-from xlx.experiment import mexa_scores, probing, topics
+from xlx.experiment import mexa_scores, probing
 from xlx.experiment.probing import ProbeSetup
 from xlx.experiment.scoring import checkpoint_scores
 from xlx.experiment.surface import neighbour_languages, subword_bag
@@ -84,7 +84,7 @@ def _mexa(name: str, poolings: Sequence[str]) -> Calls:
 
 def _topics(name: str) -> Calls:
     languages = parallel.load("flores200-100").languages
-    return [partial(topics.probe_topics, [name], languages, seeds=range(3))]
+    return [partial(probing.probe_topics, [name], languages, seeds=range(3))]
 
 
 def _verses(name: str, poolings: Sequence[str]) -> Calls:

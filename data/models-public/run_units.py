@@ -16,7 +16,7 @@ from functools import cache, partial
 from run_frozen import Calls, frozen_units
 
 from shared.mixing_tables import LINEAR, task_data
-from xlx.experiment.grids import evaluate
+from xlx.experiment.grids import grid
 from xlx.experiment.transfers import TransferTask, sparing_in
 from xlx.subjects import finetuning
 from xlx.subjects.jobs import Job, Recipe, Sparing
@@ -127,7 +127,7 @@ def learn(job: Job, weights: bool = True) -> Callable[[], object]:
 
 def ask_all(job: Job, sets: Sets) -> Callable[[], object]:
     """To ask a fine-tuned model about all pairs of languages."""
-    return partial(evaluate, [job], sets)
+    return partial(grid, [job], sets)
 
 
 # --- units ----------------------------------------------------------------------------------------

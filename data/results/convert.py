@@ -5,8 +5,9 @@
 
 A checkpoint's scores were once one value for all measures (`abx-checkpoint`, `abx-surface`); now
 each measure is an entry of the kind `score`. MEXA of centred vectors and of bags of subwords were
-kinds of their own; now they are asks of `coverage`. This script stays until the last long run that
-was begun before is in.
+kinds of their own; now they are asks of `coverage`, as answers of models fine-tuned elsewhere are
+of `grids`, and probes of topics and across languages of `probes`. This script stays until the last
+long run that was begun before is in.
 """
 
 import argparse
@@ -21,9 +22,12 @@ from xlx.results import ledger, paths
 from xlx.results.ledger import Ask, Cache, Entry, Ledger
 from xlx.results.store import write_whole
 
+#: Kinds of results that are now asks of another.
+RENAMED = {"grids-asked": "grids", "topics": "probes", "transfer": "probes"}
 #: Kinds of results that are read here alone.
 OLD = (
-    "abx-checkpoint", "abx-surface", "coverage-centred", "coverage-bag", "coverage-bag-centred"
+    "abx-checkpoint", "abx-surface", "coverage-centred", "coverage-bag", "coverage-bag-centred",
+    *RENAMED,
 )  # fmt: skip
 
 
@@ -33,6 +37,10 @@ def converted(entry: Entry) -> Iterator[Entry]:
         yield entry
         return
     about = json.loads(entry.text)
+    if entry.kind in RENAMED:
+        ask = Ask(RENAMED[entry.kind], about, entry.version)
+        yield replace(entry, kind=ask.kind, identity=ask.identity, text=ask.text)
+        return
     if entry.kind.startswith("coverage"):
         if "bag" in entry.kind:
             bag = {"of": scoring.BAG, "model": about["model"], "max_length": about["max_length"]}

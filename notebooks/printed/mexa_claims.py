@@ -21,8 +21,8 @@ from printed.evaluator import Paper
 from printed.printed_tables import PRINTED_SLACK, exchanges, shares_left
 from shared.mexa_tables import chance_table
 from xlx.experiment.mexa_scores import with_pivot
-from xlx.experiment.topics import EDGES, bands, expected
 from xlx.measures import statistics
+from xlx.measures.mexa import EDGES, bands, expected
 from xlx.measures.statistics import SLACK
 from xlx.results import paths
 from xlx.text import parallel

@@ -16,6 +16,11 @@ from xlx.plots import panels, style
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import styled
 
+#: What the parts of a task are called, in the order of the input's (Tables 1 to 3).
+PARTS = {
+    "NLI": ("premise", "hypothesis"), "PI": ("sentence 1", "sentence 2"),
+    "QA": ("context", "question"),
+}  # fmt: skip
 _SETTINGS = ("within", "across")
 _GROUPS = ("easiest", "hardest")
 #: The narrowest cells that have room for "86" and for "85.9", in inches.

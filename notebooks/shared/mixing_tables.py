@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
 
 from printed.printed_tables import Audit
-from xlx.experiment.grids import Grid, averaged, evaluate, groups_of, reading_scores
+from xlx.experiment.grids import Grid, grid, groups_of, reading_scores
 from xlx.measures.mixing import as_points, paired_difference
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
@@ -126,11 +126,34 @@ def worked_pairs(
 
 
 def mean_grids(grids: Iterable[Grid]) -> dict[str, Grid]:
-    """By model its grid, the mean over seeds."""
+    """By model its grid, the mean over seeds, with the scores of ``each``."""
     by_model: dict[str, list[Grid]] = {}
-    for grid in grids:
-        by_model.setdefault(grid.model, []).append(grid)
-    return {name: averaged(own) for name, own in by_model.items()}
+    for one in grids:
+        by_model.setdefault(one.model, []).append(one)
+    means = {}
+    for name, own in by_model.items():
+        each = {score: np.concatenate([x.each[score] for x in own]) for score in own[0].scores}
+        scores = {score: x.mean(axis=0) for score, x in each.items()}
+        means[name] = replace(own[0], scores=scores, each=each, predictions=None, logits=None)
+    return means
+
+
+def measured(
+    grids: Iterable[Grid], measure: Callable[..., pd.DataFrame], score: str = "accuracy",
+    **options: Any,
+) -> pd.DataFrame:  # fmt: skip
+    """A table of `xlx.measures.mixing` for each grid, one below the other, with its ``model``.
+
+    ``measure`` is `mixing.cells`, `summary` or another that takes scores of each seed,
+    ``languages`` and ``groups``; ``options`` go to it.
+    """
+    tables = [
+        measure(x.each[score], languages=x.languages, groups=x.groups, **options).assign(
+            model=x.model
+        )
+        for x in grids
+    ]
+    return pd.concat(tables, ignore_index=True)
 
 
 def changed_grids(
@@ -144,8 +167,8 @@ def changed_grids(
     sets = {code: change(part) for code, part in data.sets.items()}
     groups = groups_of(data.gold)  # a change may take away what shows them
     data = replace(data, train=change(data.train), held_out=change(data.held_out), sets=sets)
-    grids = mean_grids(evaluate(data.jobs(models, recipe, seeds), sets))
-    return [replace(grid, model=f"{x}, {said}", groups=groups) for x, grid in grids.items()]
+    grids = mean_grids(grid(data.jobs(models, recipe, seeds), sets))
+    return [replace(one, model=f"{x}, {said}", groups=groups) for x, one in grids.items()]
 
 
 def baseline_grid(model: str, sets: Mapping[str, Examples], predictions: np.ndarray) -> Grid:
@@ -233,12 +256,12 @@ def called(grids: Iterable[Grid], label: int) -> pd.DataFrame:
     The language of fine-tuning, the first of the grids, stands by itself.
     """
     rows: dict[str, list[dict[str, float]]] = {}
-    for grid in grids:
-        share = np.mean(grid.predictions == label, axis=2)
-        source, across = grid.languages[0], share[~np.eye(len(share), dtype=bool)].mean()
+    for one in grids:
+        share = np.mean(one.predictions == label, axis=2)
+        source, across = one.languages[0], share[~np.eye(len(share), dtype=bool)].mean()
         row = {f"{source}-{source}": share[0, 0]}
         row |= {"within, other languages": np.diagonal(share)[1:].mean(), "across": across}
-        rows.setdefault(grid.model, []).append(row)
+        rows.setdefault(one.model, []).append(row)
     return pd.DataFrame({name: pd.DataFrame(own).mean() for name, own in rows.items()}).T
 
 
@@ -246,12 +269,12 @@ def above_baselines(
     grids: Iterable[Grid], baselines: Sequence[Grid], score: str = "accuracy", **options: Any
 ) -> pd.DataFrame:
     """`mixing.paired_difference` of each model and each ``baseline``."""
-    tables = []
-    for grid in grids:
-        for simple in baselines:
-            both = (grid.each[score], simple.each[score], grid.languages, grid.groups)
-            table = paired_difference(*both, **options)
-            tables.append(table.assign(model=grid.model, baseline=simple.model))
+    tables = [
+        paired_difference(one.each[score], simple.each[score], one.languages, one.groups, **options)
+        .assign(model=one.model, baseline=simple.model)
+        for one in grids
+        for simple in baselines
+    ]  # fmt: skip
     return pd.concat(tables)
 
 

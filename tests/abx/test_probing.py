@@ -158,16 +158,6 @@ def test_transfer_is_each_probe_tested_elsewhere(local: Path, encoder: loading.E
                 assert row["majority"] == pytest.approx((labels == commonest).mean())
 
 
-def test_transfer_to_itself_is_monolingual_where_the_test_part_is_the_same() -> None:
-    codes = ["de", "ja"]
-    own = run("monolingual", NER, codes).set_index(["language", "layer", "seed"])
-    crossed = run("cross_lingual", NER, codes)
-    crossed = crossed[crossed["source"] == crossed["target"]]
-    crossed = crossed.set_index(["source", "layer", "seed"]).loc[own.index]
-    np.testing.assert_allclose(crossed["accuracy"], own["accuracy"], atol=0.01)
-    np.testing.assert_allclose(crossed["majority"], own["majority"])
-
-
 def test_pairs_are_probed_by_their_joint_or_concatenated_states(encoder: loading.Encoder) -> None:
     for form in words.FORMS:
         setup = replace(NLI, form=form, max_length=40)
@@ -198,69 +188,13 @@ def test_a_pair_is_a_type_of_its_own(encoder: loading.Encoder) -> None:
     assert not any(part.places for part in inputs)
 
 
-def test_inference_is_taken_from_the_source_asked_for(encoder: loading.Encoder) -> None:
-    """Both tables against one probe on the pairs of SICK; its languages without those of XNLI."""
-    codes = probing.probed_languages("NLI", source="sick")
-    assert codes == ("en", "ja", "nl", "pl", "pt")
-    assert probing.probed_languages("NLI", "CL", source="sick") == codes
-    assert set(codes) & set(probing.probed_languages("NLI")) == {"en"}
-    parts = {
-        code: {split: labelled.load_labelled("NLI", code, split, source="sick").take(n, 1)
-               for split, n in zip(labelled.SPLITS, (24, 9, 30), strict=True)}
-        for code in ("en", "nl")
-    }  # fmt: skip
-    assert splits_of(SICK, "nl")["test"].first == parts["nl"]["test"].first
-    own, crossed = (run(how, SICK, ["en", "nl"]) for how in ("monolingual", "cross_lingual"))
-    seen = {
-        code: {split: (words.embed_pairs(encoder, part.first, part.second).states, part.labels)
-               for split, part in of_splits.items()}
-        for code, of_splits in parts.items()
-    }  # fmt: skip
-    probe = alone(seen["nl"], 6, 0, 3)
-    own = own.set_index(["language", "layer"])
-    crossed = crossed.set_index(["source", "target", "layer"])
-    commonest = np.bincount(seen["nl"]["train"][1], minlength=3).argmax()
-    for row, target in ((own.loc[("nl", 6)], "nl"), (crossed.loc[("nl", "en", 6)], "en")):
-        states, labels = seen[target]["test"]
-        assert row["accuracy"] == pytest.approx(share_right(probe, states, labels, 6), abs=1.5 / 30)
-        assert row["majority"] == pytest.approx((labels == commonest).mean())
-        assert row["majority"] > 1 / 3  # the labels of SICK are not balanced
-
-
-def test_a_setup_is_the_same_with_its_usual_source_named() -> None:
-    for setup, source in ((NLI, "xnli"), (POS, "ud"), (NER, "wikiann")):
-        named = replace(setup, source=source)
-        for split in labelled.SPLITS:
-            assert named.about("de", split) == setup.about("de", split)
-    assert SICK.about("en", "test") != NLI.about("en", "test")
-    assert SICK.about("en", "test", "xnli") == NLI.about("en", "test")
-
-
-def test_all_words_are_probed_by_the_mean_of_their_subwords(encoder: loading.Encoder) -> None:
-    setup = ProbeSetup("POS", None, 60, None, subword="mean", seeds=(0,))
-    row = run("monolingual", setup, ["zh"]).set_index("layer").loc[6]
-    parts = splits_of(setup, "zh")
-    assert len(parts["train"]) == len(parts["test"]) == 300
-    seen = {}
-    for split, part in parts.items():
-        found = words.embed_words(encoder, part.sentences, subword="mean")
-        places = zip(found.sentence, found.word, strict=True)
-        labels = np.array([trees.UPOS.index(part.tags[i][j]) for i, j in places])
-        seen[split] = found.states, labels
-    states, labels = seen["test"]
-    right = share_right(alone(seen, 6, 0, 17), states, labels, 6)
-    assert row["n_train"] == len(seen["train"][1])
-    assert row["n_test"] == len(labels) > 2000
-    assert row["accuracy"] == pytest.approx(right, abs=3 / len(labels))
-
-
 # --- entities -------------------------------------------------------------------------------------
 
 
 def test_entity_f1_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> None:
     setup = replace(NER, n_train=900, n_test=400, max_length=24)
-    table = run("monolingual", setup, ["de", "fr"], entity_layers=[2, -1])
-    assert set(table.loc[table["f1"].notna(), "layer"]) == {2, 6}
+    table = run("monolingual", setup, ["de", "fr"], entities=True)
+    assert table["f1"].notna().all()
     assert table["n_lost"].gt(0).all()
     rows = table.set_index(["language", "layer", "seed"])
     for code in ("de", "fr"):
@@ -284,21 +218,6 @@ def test_entity_f1_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> No
             assert row["n_lost"] == lost
             assert row["n_test"] == len(predicted) < test.n_words
     assert rows["f1"].nunique() >= 5  # of 8: languages, layers, seeds
-
-
-def test_entity_f1_of_known_predictions() -> None:
-    part = labelled.Tagged(
-        "wikiann de test", "de",
-        (("Anna", "Lind", "in", "Bad", "Ems"), ("Oslo",)),
-        (("B-PER", "I-PER", "O", "B-LOC", "I-LOC"), ("B-LOC",)),
-        ("1", "2"),
-    )  # fmt: skip
-    places = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]  # "Ems" has no state
-    test = probing.ProbeInput(np.zeros((1, 5, 1)), np.zeros(5), ("",) * 5, places, 1)
-    index = labelled.NER.index
-    right = [index(tag) for tag in ("B-PER", "I-PER", "O", "B-LOC", "B-LOC")]
-    found = probing._entity_f1(test, np.array([right, [0] * 5]), part)
-    assert found == pytest.approx([2 / 3, 0])  # "Bad" is not "Bad Ems"
 
 
 def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Encoder) -> None:
@@ -325,7 +244,7 @@ def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Enc
             assert row["n_entities"] == sum(tag[0] == "B" for tags in test.tags for tag in tags)
     assert rows["f1"].nunique() >= 5
     # in the language of the probe it is what the probe in one language has
-    own = run("monolingual", setup, codes, entity_layers=[6])
+    own = run("monolingual", setup, codes, entities=True)
     own = own[own["layer"] == 6].set_index(["language", "seed"])["f1"]
     same = table.query("source == target and layer == 6").set_index(["source", "seed"])["f1"]
     np.testing.assert_allclose(same.loc[own.index], own, atol=0.01)
@@ -335,8 +254,7 @@ def test_transfer_of_entities_is_seqeval_on_whole_sentences(encoder: loading.Enc
     ("call", "says"),
     [
         (lambda: probing.cross_lingual("m", POS, ["de"], entities=True), "POS has no entities"),
-        (lambda: probing.monolingual("m", POS, ["de"], entity_layers=[-1]), "POS has no entities"),
-        (lambda: probing.monolingual("m", NLI, ["de"], entity_layers=[-1]), "NLI has no entities"),
+        (lambda: probing.monolingual("m", NLI, ["de"], entities=True), "NLI has no entities"),
         (lambda: probing.monolingual("m", POS, []), "no languages are given"),
         (lambda: probing.cross_lingual("m", POS, []), "no languages are given"),
         (lambda: probing.probed_languages("QA"), "Table 2 has no column"),
@@ -374,12 +292,6 @@ def test_sentences_are_drawn_until_they_hold_enough_words(n: int) -> None:
     assert part.ids == tuple(whole.ids[i] for i in sorted(kept))
 
 
-def test_each_split_has_its_own_size_and_none_is_all() -> None:
-    setup = replace(NLI, n_validation=None)
-    assert [len(setup.load("de", split)) for split in labelled.SPLITS] == [24, 150, 30]
-    assert setup.load("de", "train") is setup.load("de", "train")  # read once
-
-
 def test_parallel_text_is_drawn_at_the_same_positions() -> None:
     pairs = [NLI.load(code, "test").ids for code in probing.probed_languages("NLI")]
     assert len(set(pairs)) == 1
@@ -406,22 +318,6 @@ def test_languages_are_those_ticked_that_have_data(task: str) -> None:
             enough = needed <= there if task == "POS" else bool(there)
             assert (code in found) == enough
     assert set(probing.probed_languages("NER", source="uner")) == {"da", "hr", "sk", "sr", "sv"}
-
-
-def test_languages_are_chosen_if_none_are_named(
-    monkeypatch: pytest.MonkeyPatch, local: Path
-) -> None:
-    asked = []
-
-    def languages_of(task: str, setup: str, source: None, path: Path) -> tuple[str, ...]:
-        asked.append((task, setup, path))
-        return ("de", "ja")
-
-    monkeypatch.setattr(probing, "probed_languages", languages_of)
-    setup = replace(POS, path=local, seeds=(0,))
-    assert set(probing.monolingual("mini-xlmr", setup)["language"]) == {"de", "ja"}
-    assert set(probing.cross_lingual("mini-xlmr", setup)["target"]) == {"de", "ja"}
-    assert asked == [("POS", "mono", local), ("POS", "CL", local)]
 
 
 # --- portions and what is kept --------------------------------------------------------------------
@@ -501,42 +397,19 @@ def test_results_tell_apart_what_a_score_depends_on(monkeypatch: pytest.MonkeyPa
         {"max_length": 30}, {"hidden": 4}, {"seeds": (1,)},
     ]  # fmt: skip
     calls = [(replace(setup, **change), {}) for change in changes]
-    more = [{"control": True}, {"online": True}, {"entity_layers": [-1]}]
+    more = [{"control": True}, {"online": True}, {"entities": True}]
     calls += [(setup, options) for options in [*more, {"name": history("mini-xlmr")[0]}]]
     for other, options in calls:
         with pytest.raises(AssertionError, match="computed again"):
             run("monolingual", other, ["de"], **options)
 
 
-def test_several_models_are_one_below_the_other(
-    local: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each named by its series and step, and probed on the processor if that is asked for."""
-    fit, devices = probes.fit, set()
-
-    def on(*arguments: object, **options: object) -> probe_training.Probes:
-        devices.add(options["device"].type)
-        return fit(*arguments, **options)
-
-    monkeypatch.setattr(probes, "fit", on)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    setup, codes = replace(POS, path=local, seeds=(0,)), ["de", "ja"]
-    names = [history("mini-xlmr")[1], "mini-infoxlm"]
-    for how in ("monolingual", "cross_lingual"):
-        table = run(how, setup, codes, name=names)
-        singly = [run(how, setup, codes, name=name) for name in names]
-        pd.testing.assert_frame_equal(table, pd.concat(singly, ignore_index=True))
-        heads = table[["model", "checkpoint"]].drop_duplicates().values.tolist()
-        last = history("mini-infoxlm")[-1].step
-        assert heads == [["mini-xlmr", names[0].step], ["mini-infoxlm", last]]
-    assert devices == {"cpu"}
-
-
 def test_results_are_apart_by_their_accuracies(local: Path) -> None:
     setup = replace(POS, path=local, seeds=(0, 1))
     options = {"control": True, "online": True, "entity_layers": []}
-    (table,) = probing.PROBES.compute("mini-xlmr", setup, ["de"], options)
-    (arrays,) = probing.TRANSFER.compute("mini-xlmr", setup, ["de"], {"targets": ["de"]})
+    asked = "mini-xlmr", ["de"], setup
+    (table,) = probing.PROBES.compute("words", *asked, options)
+    (arrays,) = probing.PROBES.compute("transfer", *asked, {"targets": ["de"]})
     assert probing._apart(table, table) == probing._apart(arrays, arrays) == 0
     for column, change, apart in (
         ("accuracy", 0.1, 0.05), ("control_accuracy", -0.1, 0.05), ("epoch", 3, 0),
@@ -558,17 +431,6 @@ def test_results_are_apart_by_their_accuracies(local: Path) -> None:
     assert probing._apart(arrays, arrays | {"entities": np.array([5])}) == np.inf
     del other["entities"]
     assert probing._apart(arrays, other) == np.inf
-
-
-def test_transfer_depends_on_all_its_targets(monkeypatch: pytest.MonkeyPatch) -> None:
-    setup = replace(NER, n_train=60, n_validation=30, n_test=60, seeds=(0,))
-    run("cross_lingual", setup, ["de", "ja"])
-    monkeypatch.setattr(probing, "probe_input", never)
-    assert len(run("cross_lingual", setup, ["de", "ja"])) == 4 * 7
-    more = replace(setup, n_test=90)
-    for codes, other in ((["de"], setup), (["de", "ja", "fr"], setup), (["de", "ja"], more)):
-        with pytest.raises(AssertionError, match="computed again"):
-            run("cross_lingual", other, codes)
 
 
 def test_a_model_is_scored_by_its_layers() -> None:

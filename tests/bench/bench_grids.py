@@ -1,6 +1,6 @@
 """Asking a fine-tuned shipped model (6 x 128) about every pair of languages, and its intervals.
 
-`grids.evaluate` from a cache that has the fine-tuned model and no cell, against the loop that one
+`grids.grid` from a cache that has the fine-tuned model and no cell, against the loop that one
 would write first: for each cell, batches of 32 in the order of the file, tokenised as they come and
 padded to the longest of the batch or, as run_xnli.py of transformers' examples does by default, to
 the longest allowed. All on one thread; storing the cells counts on our side only. The model's head
@@ -63,7 +63,7 @@ def asked(folder: str) -> tuple[int, list[float]]:
 
     def ours() -> np.ndarray:
         shutil.rmtree(cache / "results", ignore_errors=True)
-        return grids.evaluate([job], sets)[0].predictions.ravel()
+        return grids.grid([job], sets)[0].predictions.ravel()
 
     with settings.settings(cache=cache, ledger=cache / "ledger", device="cpu", workers=1):
         predicted = ours()

@@ -10,7 +10,6 @@ import igap_3_models
 import igap_4_directions
 from shared import igap_tables
 from tests.igap.test_transfers import made_run, task
-from xlx.experiment import transfers
 from xlx.experiment.transfers import Transfers
 from xlx.measures import igap
 
@@ -31,12 +30,12 @@ def measured() -> dict[str, Transfers]:
 
 
 def test_tasks_are_told_by_size_labels_and_what_knows_nothing() -> None:
-    table = transfers.task_table({"made": task(), "random": task(tested=False)})
+    table = igap_tables.task_table({"made": task(), "random": task(tested=False)})
     assert table.loc["made", "labels"] == "no 6, yes 6"
     assert table["to test"].tolist() == [7, 0]
     assert table.loc["made", ["guess", "one label"]].tolist() == [0.5, 0.5]
-    assert transfers.example(task(), ["en", "de"]).splitlines()[-1] == "label: no"
-    found = transfers.load_tasks({"PI": ["en", "de"]}, {"PI": 5}, 4, {}, train_split="train")
+    assert igap_tables.example(task(), ["en", "de"]).splitlines()[-1] == "label: no"
+    found = igap_tables.load_tasks({"PI": ["en", "de"]}, {"PI": 5}, 4, {}, train_split="train")
     assert (found["PI"].n_train, found["PI"].n_test) == (5, 4)
 
 

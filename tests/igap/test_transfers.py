@@ -106,11 +106,6 @@ def test_a_task_that_is_not_aligned_is_refused() -> None:
         TransferTask("made", train, {"en": test["en"]}, {})
 
 
-def test_a_task_says_what_it_is() -> None:
-    assert repr(task()) == "Task(made: 12 examples to train and 7 to test, in en de ja)"
-    assert (task(tested=False).n_test, task().guess) == (0, 0.5)
-
-
 def test_a_labelled_task_is_the_shipped_data_in_all_languages() -> None:
     whole = transfers.labelled_task("NLI", ["ru", "en"])
     assert (whole.languages, whole.guess) == (("ru", "en"), pytest.approx(2 / 3))
@@ -294,15 +289,6 @@ def test_last_answers_are_stacked_over_the_runs_of_one_kind() -> None:
             assert array.astype(int).tolist() == expected
 
 
-def test_only_keeps_the_runs_asked_for() -> None:
-    found = runs(task())
-    kept = found.only(model="one", seed=2)
-    assert kept.task is found.task
-    assert [(run.model, run.seed) for run in kept.runs] == [("one", 2)] * 8
-    with pytest.raises(ValueError, match=r"there is no run with \{'model': 'three'\}"):
-        found.only(model="three")
-
-
 def test_igap_as_a_predictor_is_high_where_little_is_lost() -> None:
     found = runs(task()).only(model="one", algorithm="vanilla")
     scores = found.igap_scores()
@@ -335,7 +321,7 @@ def test_every_source_recipe_and_seed_is_a_run_asked_in_all_languages(model: str
             f"test {code}": (2, N_TEST) for code in CODES
         }
     alone = jobs.Job(model, made("ja"), {"test de": made("de", "test", N_TEST)}, short, 2)
-    expected = finetuning.finetune(alone)
+    expected = finetuning.finetune_all([alone])[0]
     (same,) = found.only(source="ja", seed=2, learning_rate=3e-3).runs
     assert (same.predictions["test de"] == expected.predictions["test de"]).all()
 
@@ -402,14 +388,3 @@ def test_what_cannot_be_transferred_is_refused_before_anything_is_learnt(model: 
         with pytest.raises(ValueError, match=says):
             transfers.transfer_task([model], task(), sources, [RECIPE], (1,), **options)
     assert not list(current().cache.rglob("*.arrow"))
-
-
-def test_tasks_at_once_are_the_tasks_one_by_one(model: str) -> None:
-    tasks = [task().corrupted(ratio, 1) for ratio in (0.0, 1.0)]
-    rest = (["en"], [replace(RECIPE, epochs=1)], (1, 2))
-    both = transfers.transfer_tasks([model], tasks, *rest)
-    assert [found.task for found in both] == tasks
-    for one, found in zip(tasks, both, strict=True):
-        alone = transfers.transfer_task([model], one, *rest)
-        pd.testing.assert_frame_equal(found.points(), alone.points())
-    assert not both[0].points().equals(both[1].points())

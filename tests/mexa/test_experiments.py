@@ -69,13 +69,15 @@ def test_estimates_have_lines_where_there_is_something_to_fit() -> None:
     np.testing.assert_allclose(table["expected"], 0.6 * scores["mu"])
     np.testing.assert_allclose(table["high"] - table["score"], 1.96 * 0.01, rtol=1e-3)
     assert (table["written"] != "").sum() == 3
-    options = {"n_resamples": 20, "seed": 0}
-    lines, fits = mexa_2_estimation.estimate_lines(table, {}, **options)
+    lines, fits = mexa_2_estimation.estimate_lines(table, {})
     fit = fits.loc[("T", "a"), ["slope", "intercept"]]
     assert fit.tolist() == pytest.approx(np.polyfit(table["expected"], table["score"], 1))
+    left = table["score"] - fit["slope"] * table["expected"] - fit["intercept"]
+    assert fits.loc[("T", "a"), "error"] == pytest.approx(np.sqrt((left**2).mean()))
+    assert fits.loc[("T", "a"), ["ideal slope", "ideal intercept"]].tolist() == [0.75, 0.25]
     ideal = lines[lines["kind"] == "ideal"]
     assert ideal["y"].tolist() == pytest.approx([0.25, 0.25 + 0.75 * table["expected"].max()])
-    few, none = mexa_2_estimation.estimate_lines(table.head(2), {}, **options)
+    few, none = mexa_2_estimation.estimate_lines(table.head(2), {})
     assert none.empty
     assert set(few["kind"]) == {"ideal", "chance"}
 

@@ -11,7 +11,6 @@ from scipy import stats
 from scipy.spatial.distance import cosine
 
 from shared import mexa_tables
-from xlx.experiment import topics
 from xlx.measures import mexa, statistics
 
 
@@ -283,39 +282,13 @@ def test_in_two_dimensions_hits_go_together() -> None:
 
 
 def test_expected_score() -> None:
-    assert topics.expected(np.array([1.0, 0.5]), 0.88).tolist() == [0.88, 0.44]
-
-
-@pytest.mark.parametrize("n_choices", [2, 4])
-def test_line_of_an_ideal_task(n_choices: int) -> None:
-    x = np.linspace(0, 0.9, 7)
-    table = pd.DataFrame({"language": list("abcdefg"), "expected": x})
-    table["score"] = 1 / n_choices + (1 - 1 / n_choices) * x
-    line = topics.line(table, n_choices=n_choices, n_resamples=50)
-    assert (line.slope, line.intercept) == pytest.approx((line.ideal_slope, line.ideal_intercept))
-    assert line.ideal_intercept == 1 / n_choices
-    assert (line.error, line.ideal_error) == pytest.approx((0, 0), abs=1e-12)
-
-
-def test_line_is_least_squares() -> None:
-    rng = np.random.default_rng(2)
-    table = pd.DataFrame({"language": [f"l{i}" for i in range(30)], "expected": rng.random(30)})
-    table["score"] = 0.2 + 0.6 * table["expected"] + 0.1 * rng.normal(size=30)
-    line = topics.line(table, seed=3)
-    slope, intercept = np.polyfit(table["expected"], table["score"], 1)
-    assert (line.slope, line.intercept) == pytest.approx((slope, intercept))
-    residuals = table["score"] - intercept - slope * table["expected"]
-    assert line.error == pytest.approx(np.sqrt((residuals**2).mean()))
-    assert line.error < line.ideal_error
-    assert line.correlation == statistics.correlation(
-        table, "expected", "score", languages=("language",), seed=3
-    )
+    assert mexa.expected(np.array([1.0, 0.5]), 0.88).tolist() == [0.88, 0.44]
 
 
 def test_bands_of_table_6() -> None:
-    found = topics.bands([0, 0.19, 0.2, 0.4, 3 * 0.2, 0.79, 0.8, 1])
+    found = mexa.bands([0, 0.19, 0.2, 0.4, 3 * 0.2, 0.79, 0.8, 1])
     assert found.codes.tolist() == [0, 0, 1, 2, 3, 3, 4, 4]
-    assert (found.ordered, tuple(found.categories)) == (True, topics.BANDS)
+    assert (found.ordered, tuple(found.categories)) == (True, mexa.BANDS)
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -331,9 +304,6 @@ def spoilt(value: float) -> np.ndarray:
     return array
 
 
-TASK = pd.DataFrame(
-    {"language": list("abc"), "expected": [0.1, 0.2, 0.4], "score": [0.1, 0.3, 0.3]}
-)
 REFUSED = [
     (mexa.scores, {"states": {"de": np.ones((1, 3, 2))}}, "pivot en.*de"),
     (mexa.scores, {"states": {"en": np.ones((1, 3, 2))}}, "only the pivot en"),
@@ -351,13 +321,10 @@ REFUSED = [
     (mexa.scores(broken(), layers=[0]).pooled, {"embedding_layer": False}, "none is left"),
     (mexa_tables.chance_table, {"n": 0}, "0 sentences"),
     (mexa_tables.chance_hits, {"n": 5, "dim": 1, "n_draws": 5}, "two or more"),
-    (topics.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
-    (topics.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
-    (topics.bands, {"score": [1.2]}, r"\[0, 1\]"),
-    (topics.bands, {"score": [np.nan]}, r"\[0, 1\]"),
-    (topics.line, {"table": TASK, "n_choices": 1}, "two choices"),
-    (topics.line, {"table": pd.concat([TASK, TASK.tail(1)])}, "has two rows: the line is"),
-    (topics.line, {"table": TASK.drop(columns="score")}, "no column 'score'"),
+    (mexa.expected, {"mu": 50.0, "english_score": 0.9}, r"\[0, 1\]"),
+    (mexa.expected, {"mu": np.nan, "english_score": 0.9}, r"\[0, 1\]"),
+    (mexa.bands, {"score": [1.2]}, r"\[0, 1\]"),
+    (mexa.bands, {"score": [np.nan]}, r"\[0, 1\]"),
 ]  # fmt: skip
 
 

@@ -99,11 +99,11 @@ def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.Monk
     learnt = {f"en-{code}": crossed(train["en"], train[code]) for code in ("en", "de")}
     asked = {}
 
-    def evaluate(jobs: list[Job], sets: dict[str, Examples]) -> list[Grid]:
+    def answered(jobs: list[Job], sets: dict[str, Examples]) -> list[Grid]:
         asked[jobs[0].train.first] = jobs[0].train, sets
         return [grid("a", random(k, 12)) for k in range(len(jobs))]
 
-    monkeypatch.setattr(mixing_6_pairs, "evaluate", evaluate)
+    monkeypatch.setattr(mixing_6_pairs, "grid", answered)
     recipe = Recipe(epochs=1, **mixing_tables.LINEAR)
     grids = mixing_6_pairs.mixed_grids("a", learnt, sets, recipe, [1, 2], part="second")
     taught, of_sets = asked[learnt["en-de"].second]

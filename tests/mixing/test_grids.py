@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +16,12 @@ import mixing_3_qa
 from shared import mixing_tables
 from tests import tiny
 from xlx.experiment import grids
-from xlx.experiment.grids import GridError, averaged, evaluate, groups_of
+from xlx.experiment.grids import GridError, groups_of
 from xlx.measures import answers, mixing
 from xlx.results import provenance
 from xlx.results.settings import current, settings
 from xlx.results.store import StoreWarning
-from xlx.subjects import finetuning, predicting, training
+from xlx.subjects import finetuning, predicting
 from xlx.subjects.jobs import FinetuningError, Job, Recipe
 from xlx.subjects.predicting import InputError
 from xlx.text import examples, questions
@@ -80,7 +79,8 @@ def job(model: str, sets: dict, **changes: object) -> Job:
 def alone(wanted: Job, sets: dict) -> finetuning.Run:
     """The cells of a grid asked as evaluations of a fine-tuning, by their languages."""
     cells = {(a, b): crossed(sets[a], sets[b]) for a in LANGUAGES for b in LANGUAGES}
-    return finetuning.finetune(replace(wanted, evaluations={" ".join(k): cells[k] for k in cells}))
+    asked = replace(wanted, evaluations={" ".join(k): cells[k] for k in cells})
+    return finetuning.finetune_all([asked])[0]
 
 
 def in_rows(by_cell: dict) -> list:
@@ -90,7 +90,7 @@ def in_rows(by_cell: dict) -> list:
 @pytest.mark.parametrize("limit", [64, 9])
 def test_cells_are_those_of_the_pair_asked_alone(model: str, limit: int) -> None:
     wanted = job(model, PAIRS, max_length=limit)
-    grid, run = evaluate([wanted], PAIRS)[0], alone(wanted, PAIRS)
+    grid, run = grids.grid([wanted], PAIRS)[0], alone(wanted, PAIRS)
     expected = np.array(in_rows({name: x[-1] for name, x in run.predictions.items()}))
     np.testing.assert_array_equal(grid.predictions, expected)
     np.testing.assert_array_equal(grid.scores["accuracy"], expected == PAIRS["en"].labels)
@@ -103,7 +103,7 @@ def test_cells_are_those_of_the_pair_asked_alone(model: str, limit: int) -> None
 @pytest.mark.parametrize("limit", [48, 20])
 def test_answers_are_those_of_the_questions_asked_alone(model: str, limit: int) -> None:
     wanted = job(model, ASKED, max_length=limit, stride=4)
-    grid, run = evaluate([wanted], ASKED)[0], alone(wanted, ASKED)
+    grid, run = grids.grid([wanted], ASKED)[0], alone(wanted, ASKED)
     expected = np.array(in_rows({name: x[-1] for name, x in run.predictions.items()}))
     np.testing.assert_array_equal(grid.predictions, expected)
     for i, j, k in np.ndindex(3, 3, 6):
@@ -120,23 +120,14 @@ def test_answers_are_those_of_the_questions_asked_alone(model: str, limit: int) 
     assert limit == 48 or (grid.n_cut > 0).all()
 
 
-def test_a_reader_learns_its_training_set(model: str) -> None:
-    run = finetuning.finetune(job(model, ASKED, epochs=45, max_length=48))
-    places = zip(ASKED["en"].contexts, run.predictions["en"][-1], strict=True)
-    said = [context[start:end] for context, (start, end) in places]
-    right = [text == gold[0].text for text, gold in zip(said, ASKED["en"].answers, strict=True)]
-    assert np.mean(right) > 0.8
-    assert run.losses[-10:].mean() < run.losses[:10].mean() / 2
-
-
 def test_a_stopped_reader_goes_on_as_if_it_had_not_been(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a state is of the code that left it, and a stand-in is other code
     monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
     wanted = job(model, ASKED, every=3, epochs=4, max_length=48)
-    loss, steps = training.training_loss, []
+    loss, steps = finetuning.training_loss, []
 
     def counting(*arguments: object) -> object:
         steps.append(arguments[-1][1])
@@ -144,14 +135,14 @@ def test_a_stopped_reader_goes_on_as_if_it_had_not_been(
             raise KeyboardInterrupt
         return loss(*arguments)
 
-    monkeypatch.setattr(training, "training_loss", counting)
+    monkeypatch.setattr(finetuning, "training_loss", counting)
     with pytest.raises(KeyboardInterrupt):
-        finetuning.finetune(wanted)
-    found = finetuning.finetune(wanted)
+        finetuning.finetune_all([wanted])[0]
+    found = finetuning.finetune_all([wanted])[0]
     last = int(found.steps[-1])
     assert steps == [*range(1, 6), *range(5, last + 1)]
     with settings(cache=tmp_path / "whole"):
-        whole = finetuning.finetune(wanted)
+        whole = finetuning.finetune_all([wanted])[0]
     assert found.predictions["en"].shape == (len(found.steps), len(ASKED["en"]), 2)
     assert found.logits["en"].shape == (len(found.steps), len(ASKED["en"]))
     for name in ("predictions", "logits"):
@@ -170,7 +161,7 @@ def test_the_rate_of_a_linear_schedule_falls_to_zero(
 
     monkeypatch.setattr(torch.optim.AdamW, "step", spy)
     one = job(model, PAIRS, schedule="linear", warmup=0.0, learning_rate=0.1)
-    finetuning.finetune(one)
+    finetuning.finetune_all([one])[0]
     n = len(rates)
     np.testing.assert_allclose(rates, [0.1 * (n - k) / n for k in range(n)])
     with pytest.raises(FinetuningError, match="schedule"):
@@ -192,11 +183,11 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
     finetuning.finetune_all([wanted], weights=True)
     monkeypatch.setattr(predicting.Tuned, "laid_out", counting)
-    grid = evaluate([wanted], sets)[0]
+    grid = grids.grid([wanted], sets)[0]
     assert sorted(count) == sorted(LANGUAGES)
     assert (grid.predictions == grid.predictions[:1]).all()
     sets = {code: questions.questionless(part) for code, part in ASKED.items()}
-    grid = evaluate([job(model, sets)], sets)[0]
+    grid = grids.grid([job(model, sets)], sets)[0]
     assert (grid.predictions == grid.predictions[:, :1]).all()
 
 
@@ -216,16 +207,16 @@ def test_a_stopped_grid_goes_on(
     monkeypatch.setattr(predicting.Tuned, "predict", counting)
     stop = 1
     with pytest.raises(KeyboardInterrupt):
-        evaluate([one], PAIRS)
+        grids.grid([one], PAIRS)
     assert rows == [3]
     stop = None
-    found = evaluate([one], PAIRS)[0]
+    found = grids.grid([one], PAIRS)[0]
     assert rows == [3, 3, 3]  # the first row is not asked again
-    again = evaluate([one], PAIRS)[0]
+    again = grids.grid([one], PAIRS)[0]
     assert rows == [3, 3, 3]
     monkeypatch.undo()
     with settings(cache=tmp_path / "other"):
-        whole = evaluate([one], PAIRS)[0]
+        whole = grids.grid([one], PAIRS)[0]
     np.testing.assert_array_equal(found.predictions, whole.predictions)
     np.testing.assert_array_equal(again.predictions, whole.predictions)
 
@@ -234,38 +225,31 @@ def test_nothing_is_trained_where_no_cell_is_missing(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = [job(model, PAIRS)]
-    whole = evaluate(jobs, PAIRS)[0]
+    whole = grids.grid(jobs, PAIRS)[0]
     shutil.rmtree(current().cache / "finetuned")
 
     def never(*arguments: object) -> None:
         raise AssertionError("trained again")
 
     monkeypatch.setattr(finetuning, "trained_run", never)
-    found = evaluate(jobs, PAIRS)[0]
+    found = grids.grid(jobs, PAIRS)[0]
     np.testing.assert_array_equal(found.predictions, whole.predictions)
-    smaller = evaluate(jobs, {code: PAIRS[code] for code in ("de", "ru")})[0]
+    smaller = grids.grid(jobs, {code: PAIRS[code] for code in ("de", "ru")})[0]
     np.testing.assert_array_equal(smaller.predictions, whole.predictions[1:, 1:])
     with pytest.raises(AssertionError, match="trained again"):
-        evaluate([replace(jobs[0], seed=2)], PAIRS)
-
-
-def test_weights_that_a_run_left_are_asked(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = [job(model, PAIRS)]
-    finetuning.finetune_all(jobs, weights=True)
-    monkeypatch.setattr(finetuning, "trained_run", None)
-    evaluate(jobs, PAIRS)
+        grids.grid([replace(jobs[0], seed=2)], PAIRS)
 
 
 def test_weights_that_are_not_as_they_were_written_are_made_again(model: str) -> None:
     wanted = job(model, PAIRS)
-    whole = evaluate([wanted], PAIRS)[0]
+    whole = grids.grid([wanted], PAIRS)[0]
     (weights,) = (current().cache / "finetuned").rglob("*.arrow")
     content = bytearray(weights.read_bytes())
     content[-5] ^= 64
     weights.write_bytes(content)
     shutil.rmtree(current().cache / "results")
     with pytest.warns(StoreWarning, match="is not used"):
-        found = evaluate([wanted], PAIRS)[0]
+        found = grids.grid([wanted], PAIRS)[0]
     np.testing.assert_array_equal(found.predictions, whole.predictions)
 
 
@@ -274,8 +258,8 @@ def test_a_kill_at_any_rename_stops_no_job(
 ) -> None:
     wanted, replace_, left = job(model, PAIRS, every=3), os.replace, None
     with settings(cache=tmp_path / "whole"):
-        whole = evaluate([wanted], PAIRS)[0]
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+        whole = grids.grid([wanted], PAIRS)[0]
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
 
     def killed(source: Path, target: Path) -> None:
         nonlocal left
@@ -288,7 +272,7 @@ def test_a_kill_at_any_rename_stops_no_job(
     for number in range(1, 100):
         left = number
         try:
-            found = evaluate([wanted], PAIRS)[0]
+            found = grids.grid([wanted], PAIRS)[0]
         except KeyboardInterrupt:
             continue
         break
@@ -304,7 +288,7 @@ import numpy as np
 from tests.mixing import test_grids as t
 from xlx.results.settings import settings
 with settings(cache=sys.argv[2], ledger=sys.argv[2], device="cpu", workers=1, progress=False):
-    found = t.evaluate([t.job(sys.argv[1], t.PAIRS, every=1)], t.PAIRS)[0]
+    found = t.grids.grid([t.job(sys.argv[1], t.PAIRS, every=1)], t.PAIRS)[0]
 print(found.predictions.sum())
 """
 
@@ -319,30 +303,28 @@ def test_two_processes_may_ask_at_once(model: str, tmp_path: Path) -> None:
     assert said[0][0] == said[1][0]
 
 
-def test_grids_side_by_side_are_those_one_after_another(model: str, tmp_path: Path) -> None:
-    pairs_, readers = job(model, PAIRS), job(model, ASKED, max_length=48)
-    one = [*evaluate([pairs_], PAIRS), *evaluate([readers], ASKED)]
-    with settings(cache=tmp_path / "both", workers=2):
-        two = grids.evaluate_each([([pairs_], PAIRS), ([readers], ASKED)])
-    assert [len(found) for found in two] == [1, 1]
-    for a, b in zip(one, chain(*two), strict=True):
-        np.testing.assert_array_equal(a.predictions, b.predictions)
-
-
 def test_the_mean_over_seeds_is_of_the_scores(model: str) -> None:
-    found = evaluate([replace(job(model, PAIRS), seed=seed) for seed in (1, 2)], PAIRS)
-    mean = averaged(found)
+    found = grids.grid([replace(job(model, PAIRS), seed=seed) for seed in (1, 2)], PAIRS)
+    (mean,) = mixing_tables.mean_grids(found).values()
     each = [grid.scores["accuracy"] for grid in found]
     np.testing.assert_allclose(mean.scores["accuracy"], (each[0] + each[1]) / 2)
     np.testing.assert_array_equal(mean.each["accuracy"], each)
-    table = grids.measured([mean, replace(mean, model="b")], mixing.summary, seed=1)
+    table = mixing_tables.measured([mean, replace(mean, model="b")], mixing.summary, seed=1)
     assert table["model"].unique().tolist() == [Path(model).name, "b"]
     pd.testing.assert_frame_equal(
         table[table["model"] == mean.model].drop(columns="model"),
         mixing.summary(np.stack(each), mean.languages, mean.groups, seed=1),
     )
-    with pytest.raises(GridError, match="not a grid of the same model"):
-        averaged([found[0], replace(found[1], languages=("en", "de", "fr"))])
+
+
+def test_a_row_and_a_run_are_of_the_same_face(model: str) -> None:
+    wanted = job(model, PAIRS)
+    (square,) = grids.grid([wanted], PAIRS)
+    (row,) = grids.grid([wanted], {"de": PAIRS["de"]}, PAIRS)
+    assert (row.languages, row.columns) == (("de",), LANGUAGES)
+    np.testing.assert_array_equal(row.predictions[0], square.predictions[1])
+    (run,) = grids.grid([wanted])
+    np.testing.assert_array_equal(run.predictions["en"][-1], square.predictions[0, 0])
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -368,18 +350,18 @@ SINGLE = {code: examples.only(part, "second") for code, part in PAIRS.items()}
 )
 def test_what_is_no_grid_is_refused(model: str, learnt, sets, error, message: str) -> None:
     with pytest.raises(error, match=message):
-        evaluate([job(model, learnt)], sets)
+        grids.grid([job(model, learnt)], sets)
 
 
 def test_what_no_reader_learns_is_refused(model: str) -> None:
     with pytest.raises(InputError, match="leaves no room"):
-        evaluate([job(model, ASKED, max_length=9)], ASKED)
+        grids.grid([job(model, ASKED, max_length=9)], ASKED)
     for learnt, held_out, message in (
         (ASKED["en"].at([]), ASKED["en"], "no question"),
         (ASKED["en"], PAIRS["en"], "both of questions"),
     ):
         with pytest.raises(FinetuningError, match=message):
-            evaluate([Job(model, learnt, {"en": held_out}, RECIPE)], ASKED)
+            grids.grid([Job(model, learnt, {"en": held_out}, RECIPE)], ASKED)
 
 
 # --- baselines ------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import torch
 from tests import tiny
 from xlx.results import provenance, work
 from xlx.results.settings import current, settings
-from xlx.subjects import finetuning, jobs, loading, training
-from xlx.subjects.finetuning import Run, finetune, finetune_all
+from xlx.subjects import finetuning, jobs, loading
+from xlx.subjects.finetuning import Run, finetune_all
 from xlx.subjects.jobs import Job, Recipe, Sparing
 from xlx.text.examples import Examples
 
@@ -56,6 +56,10 @@ def job(model: str, **changes: object) -> Job:
     train = own.pop("train", made())
     sets = own.pop("evaluations", {"en": train, "de": made("de", 5)})
     return Job(model, train, sets, replace(RECIPE, **recipe), **own)
+
+
+def finetune(wanted: Job) -> Run:
+    return finetune_all([wanted])[0]
 
 
 def same(one: Run, other: Run) -> bool:
@@ -121,7 +125,7 @@ def test_consistency_is_the_sum_of_two_divergences() -> None:
     for a, b in zip(clean.double().numpy(), noisy.double().numpy(), strict=True):
         p, q = np.exp(a) / np.exp(a).sum(), np.exp(b) / np.exp(b).sum()
         total += sum(p * np.log(p / q)) + sum(q * np.log(q / p))
-    assert float(training.consistency(clean, noisy)) == pytest.approx(total / 2, rel=1e-5)
+    assert float(finetuning.consistency(clean, noisy)) == pytest.approx(total / 2, rel=1e-5)
 
 
 def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(model: str) -> None:
@@ -131,7 +135,7 @@ def test_the_extra_term_of_xtune_is_zero_without_weight_or_noise(model: str) -> 
     def loss(**changes: object) -> torch.Tensor:
         recipe = replace(RECIPE, **changes)
         tuned, _, _ = loading.task_model(model, 2, seed=1, dropout=recipe.dropout)
-        return training.training_loss(tuned.train(), rows, labels, recipe, (1, 1)).detach()
+        return finetuning.training_loss(tuned.train(), rows, labels, recipe, (1, 1)).detach()
 
     vanilla = loss()
     assert loss(algorithm="xtune") > vanilla
@@ -226,8 +230,8 @@ def killed(model: str, cache: Path, monkeypatch: pytest.MonkeyPatch):
     """Start a run that is killed in step 8; the state that it leaves, and the steps after it."""
     # A state is of the code that left it, and a stand-in is other code.
     monkeypatch.setattr(provenance, "code_hash", lambda function: "one")
-    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
-    loss, steps, stop = training.training_loss, [], 8
+    monkeypatch.setattr(finetuning, "SAVE_SECONDS", 0.0)
+    loss, steps, stop = finetuning.training_loss, [], 8
 
     def counting(*arguments):
         steps.append(arguments[-1][1])
@@ -236,7 +240,7 @@ def killed(model: str, cache: Path, monkeypatch: pytest.MonkeyPatch):
         return loss(*arguments)
 
     def start(wanted: Job) -> tuple[Path, list[int]]:
-        monkeypatch.setattr(training, "training_loss", counting)
+        monkeypatch.setattr(finetuning, "training_loss", counting)
         with pytest.raises(KeyboardInterrupt):
             finetune(wanted)
         (state,) = cache.rglob("*.pt")

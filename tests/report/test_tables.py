@@ -8,7 +8,7 @@ import pytest
 
 from tests import tiny
 from tests.report.conftest import Written
-from xlx.experiment import probing, scoring, topics
+from xlx.experiment import probing, scoring
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average
 from xlx.measures.mexa import PivotScores
@@ -201,6 +201,6 @@ def test_probes_are_those_of_the_lenses_in_languages_of_text_and_data(
     row = table.loc[("parts of speech", "en")]
     assert (row["accuracy"], row["best_layer"]) == (pytest.approx(by_layer[2]), by_layer.idxmax())
     assert row["low"] < row["accuracy"] < row["high"]
-    learnt = topics.probe_topics(["mini-infoxlm"], ["sw"], n_test=20, seeds=sizes.seeds)
+    learnt = probing.probe_topics(["mini-infoxlm"], ["sw"], n_test=20, seeds=sizes.seeds)
     learnt = learnt.query("language == 'sw' and layer == 2 and not centred")
     assert table.loc[("topics", "sw"), "accuracy"] == pytest.approx(learnt["accuracy"].mean())

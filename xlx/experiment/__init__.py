@@ -1,7 +1,7 @@
 """Measures asked of subjects on texts: where models, text and formulas meet, and results are kept.
 
 `abx_scores` has LD, MD and retrieval of every layer and checkpoint, `surface` those of a bag of
-subwords and of length, `mexa_scores` alignment with a pivot and its controls, `topics` what it
-predicts; `probing` probes of words and sentences; `transfers` and `grids` what fine-tuned models
-answer in other languages and across them; `predictors` what frozen states say of transfer.
+subwords and of length, `mexa_scores` alignment with a pivot and its controls; `probing` probes of
+words, pairs and topics; `grids` what fine-tuned models answer in other languages and across them,
+`transfers` what of it is lost; `predictors` what frozen states say of transfer.
 """

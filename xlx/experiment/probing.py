@@ -1,13 +1,11 @@
-"""Whole entities in IOB2 tags: what named entity recognition is scored by, for many probes at once.
+"""Probes on frozen states: of words and pairs in a language and across languages, and of topics.
 
-An entity counts as found where exactly its words are marked, with its type. What begins and ends an
-entity is decided as conlleval does (Tjong Kim Sang and De Meulder 2003), and seqeval after it: one
-begins at every ``B-X``, and at an ``I-X`` that continues no entity of type X (after ``O``, after
-another type, at the beginning of a sentence); it goes on for as long as ``I-X`` of its type follow.
-So what a probe predicts need not be well-formed.
-
-The ABX paper (sections 5.2, 5.3) gives accuracy of words, of which most are no entity: who says so
-of all words is right on most, and finds nothing.
+* `monolingual`, `cross_lingual`: parts of speech, entities, inference and paraphrase (ABX paper,
+  sections 5.2 and 5.3). Most words are no entity, so of named entities there is also the F1 of
+  whole ones (`read_spans`): who says "none" of all words is right on most, and finds nothing.
+* `probe_topics`: topics of sentences in 205 languages, learnt in English (SIB-200, Adelani et al.
+  2024): what alignment is to predict (MEXA), as a decoder has to be large for the paper's
+  questions. Sentences are pooled by the plain mean, which neither of MEXA's poolings is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +22,18 @@ from xlx.measures import probe_training, probes
 from xlx.results import checks, ledger, work
 from xlx.subjects import loading, words
 from xlx.subjects.identity import Name, identify, series_name
-from xlx.subjects.states import states_about
+from xlx.subjects.states import embed, states_about
 from xlx.text import labelled, languages
 from xlx.text.examples import Examples
 from xlx.text.files import catalogue
-from xlx.text.labelled import NER, Tagged
+from xlx.text.labelled import NER, TOPICS, Tagged
+
+# --- whole entities -------------------------------------------------------------------------------
+
+_KINDS = list(dict.fromkeys(tag[2:] for tag in NER if tag != "O"))
+#: Of each tag whether it is a B, and the number of its type, -1 of O.
+_BEGUN = np.array([tag.startswith("B-") for tag in NER])
+_KIND = np.array([-1 if tag == "O" else _KINDS.index(tag[2:]) for tag in NER])
 
 
 @dataclass(frozen=True)
@@ -41,25 +46,18 @@ class Spans:
 
 
 def read_spans(tags: ArrayLike, sentences: ArrayLike) -> Spans:
-    """The entities of rows of tags.
+    """The entities of rows of IOB2 tags, which need not be well-formed.
 
-    ``tags``: whole numbers ``(..., n_words)``, indices into `labelled.NER`; ``sentences``:
-    ``(n_words,)``, which sentence a word is in, words of one sentence side by side. ValueError for
-    other numbers, or of another length.
+    One begins at every ``B-X``, and at an ``I-X`` that continues no entity of type X (after ``O``,
+    after another type, at the beginning of a sentence); it goes on for as long as ``I-X`` of its
+    type follow, as in conlleval (Tjong Kim Sang and De Meulder 2003) and seqeval. ``tags``: indices
+    into `labelled.NER`, ``(..., n_words)``; ``sentences``: ``(n_words,)``, which sentence a word is
+    in, words of one sentence side by side.
     """
     tags, sentences = np.asarray(tags), np.asarray(sentences)
-    if tags.dtype.kind not in "iu" or np.any((tags < 0) | (tags >= len(NER))):
-        raise ValueError(f"tags are the numbers 0 to {len(NER) - 1}, of {' '.join(NER)}")
-    if sentences.shape != tags.shape[-1:]:
-        raise ValueError(
-            f"tags of {tags.shape[-1:]} words and sentences of {sentences.shape}: there must be "
-            "one sentence a word"
-        )
-    begun, kind = _parts()
-    kinds, continues = kind[tags], np.zeros(tags.shape, dtype=bool)
+    kinds, continues = _KIND[tags], np.zeros(tags.shape, dtype=bool)
     same_kind = (kinds[..., 1:] == kinds[..., :-1]) & (kinds[..., 1:] >= 0)
-    same_sentence = sentences[1:] == sentences[:-1]
-    continues[..., 1:] = same_kind & same_sentence & ~begun[tags[..., 1:]]
+    continues[..., 1:] = same_kind & (sentences[1:] == sentences[:-1]) & ~_BEGUN[tags[..., 1:]]
     # the next word that does not continue: the least of all such places from there on
     n = tags.shape[-1]
     places = np.where(continues, n, np.arange(n))
@@ -67,14 +65,6 @@ def read_spans(tags: ArrayLike, sentences: ArrayLike) -> Spans:
     ends = np.full(tags.shape, n)
     ends[..., :-1] = following[..., 1:]
     return Spans((kinds >= 0) & ~continues, kinds, ends)
-
-
-@lru_cache(maxsize=1)
-def _parts() -> tuple[np.ndarray, np.ndarray]:
-    """Of each tag whether it is a B, and the number of its type, -1 of O."""
-    kinds = list(dict.fromkeys(tag[2:] for tag in NER if tag != "O"))
-    begun = np.array([tag.startswith("B-") for tag in NER])
-    return begun, np.array([-1 if tag == "O" else kinds.index(tag[2:]) for tag in NER])
 
 
 @dataclass(frozen=True)
@@ -85,49 +75,39 @@ class EntityTest:
     sentences: np.ndarray  # (n_words,): of each word which sentence it is in
     rows: np.ndarray  # (k,): which of the words were predicted
 
-    def counts(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Entities found, and predicted, ``(...)``, by tags ``(..., k)`` of the words of `rows`.
+    @classmethod
+    def of(cls, part: Tagged, places: Sequence[tuple[int, int]]) -> "EntityTest":
+        """All entities of a part; the words of ``places`` (sentence, word) are predicted."""
+        lengths = np.array([len(tags) for tags in part.tags])
+        sentences = np.repeat(np.arange(len(lengths)), lengths)
+        gold = read_spans([NER.index(tag) for tags in part.tags for tag in tags], sentences)
+        sentence, word = np.array(places, dtype=np.intp).reshape(-1, 2).T
+        return cls(gold, sentences, (lengths.cumsum() - lengths)[sentence] + word)
 
-        Other words count as no part of an entity.
+    def counts(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Entities found (same words, same type), and predicted, ``(...)``, by tags ``(..., k)``.
+
+        Tags are of the words of `rows`; other words count as no part of an entity.
         """
         tags = np.full((*predicted.shape[:-1], len(self.sentences)), NER.index("O"))
         tags[..., self.rows] = predicted
-        spans = read_spans(tags, self.sentences)
-        return n_found(self.gold, spans), spans.begins.sum(axis=-1)
-
-
-def entity_test(part: Tagged, places: Sequence[tuple[int, int]]) -> EntityTest:
-    """All entities of a part, of which the words of ``places`` are predicted, in that order.
-
-    ``places``: sentence and number of the word in it.
-    """
-    lengths = np.array([len(tags) for tags in part.tags])
-    sentences = np.repeat(np.arange(len(lengths)), lengths)
-    gold = read_spans([NER.index(tag) for tags in part.tags for tag in tags], sentences)
-    sentence, word = np.array(places, dtype=np.intp).reshape(-1, 2).T
-    return EntityTest(gold, sentences, (lengths.cumsum() - lengths)[sentence] + word)
-
-
-def n_found(gold: Spans, predicted: Spans) -> np.ndarray:
-    """How many entities of ``gold`` are in ``predicted``: same words, same type; ``(...)``.
-
-    Both are of the same words; rows of either are broadcast.
-    """
-    same = gold.begins & predicted.begins & (gold.kinds == predicted.kinds)
-    return (same & (gold.ends == predicted.ends)).sum(axis=-1)
+        spans, gold = read_spans(tags, self.sentences), self.gold
+        same = gold.begins & spans.begins & (gold.kinds == spans.kinds) & (gold.ends == spans.ends)
+        return same.sum(axis=-1), spans.begins.sum(axis=-1)
 
 
 def entity_f1(found: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> np.ndarray:
-    """F1 of entities in [0, 1] from their numbers: found, predicted, and there are.
+    """F1 of entities in [0, 1] over all types, from their numbers: found, predicted, and there are.
 
-    The harmonic mean of precision and recall, 2 found / (predicted + gold): over all types
-    together. 0 where none is there and none was predicted, as seqeval has it.
+    2 found / (predicted + gold); 0 where none is there and none was predicted, as in seqeval.
     """
     total = np.asarray(predicted) + np.asarray(gold)
     return 2 * np.asarray(found) / np.maximum(total, 1)
 
 
-LabelledPart = labelled.Tagged | Examples
+# --- what is probed -------------------------------------------------------------------------------
+
+LabelledPart = Tagged | Examples
 #: Tasks whose examples are pairs of sentences.
 OF_PAIRS = ("NLI", "PI")
 #: Sources that the paper does not probe on: Table 2 ticks no languages for them, so all count.
@@ -259,6 +239,8 @@ _MEMORY = 2**29
 TRANSFER_SOURCES = {"POS": "pud"}
 #: What a probe has seen of a source.
 _LEARNT = ("train", "validation")
+#: The language of topics that are learnt.
+SOURCE = "en"
 
 
 def monolingual(
@@ -268,29 +250,29 @@ def monolingual(
     *,
     control: bool = False,
     online: bool = False,
-    entity_layers: Sequence[int] = (),
+    entities: bool = False,
 ) -> pd.DataFrame:
     """Probes trained and tested in one language, for every language and layer (section 5.2).
 
     ``names``: models, or checkpoints of a series; ``codes``: languages, None for `probed_languages`
     of the task; ``control``, ``online``: also the control task and the online code of
-    `probes.evaluate_probes`; ``entity_layers``: of NER, layers (negative ones from the last) with
-    the F1 of whole entities (`entity_f1`).
+    `probes.evaluate_probes`; ``entities``: of NER, also the F1 of whole entities, where a word that
+    has no state counts as no part of one.
 
     Returns a row per model, language, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``language``, ``layer``, the columns of `probes.evaluate_probes`, ``f1`` (entities; NaN if it is
     not asked for) and ``n_lost`` (examples that could not be embedded whole). Raises ValueError as
-    `labelled.load`, `words.embed_words` and `probes.evaluate`; for no language; for entities of
-    another task than NER.
+    `labelled.load_labelled`, `words.embed_words` and `probes.evaluate_probes`; for no language; for
+    entities of another task than NER.
     """
-    codes = _languages(codes, setup, "mono")
-    if len(entity_layers) and setup.task != "NER":
-        raise ValueError(f"entity_layers are for NER: {setup.task} has no entities to score")
-    options = {"control": control, "online": online, "entity_layers": list(entity_layers)}
+    codes = _languages(codes, setup, "mono", entities)
+    names = _listed(names)
+    layers = loading.configuration(names[-1]).num_hidden_layers + 1 if entities else 0
+    options = {"control": control, "online": online, "entity_layers": list(range(layers))}
     abouts = [
         {split: setup.about(code, split) for split in labelled.SPLITS} | options for code in codes
     ]
-    values = _results(PROBES, names, setup, codes, abouts, **options)
+    values = _of_setup("words", names, setup, codes, abouts, options)
     tables = [pd.DataFrame({**head, "language": code} | dict(rows)) for head, code, rows in values]
     return pd.concat(tables, ignore_index=True)
 
@@ -306,26 +288,22 @@ def cross_lingual(
 
     POS is tested on PUD, whose sentences are the same in all languages, NER and NLI on their own
     test parts (NLI: parallel; NER: other text in each language). ``codes`` are sources and targets
-    alike; None for `probed_languages` of the task, "CL". ``entities``: of NER, also the F1 of whole
-    entities (`xlx.experiment.probing`), at all layers. Errors as `monolingual`.
+    alike; None for `probed_languages` of the task, "CL". ``entities`` and errors as `monolingual`.
 
     Returns a row per model, source, target, layer and seed: ``model``, ``checkpoint``, ``task``,
     ``source``, ``target``, ``layer``, ``seed``, ``n_test``, ``accuracy``, ``majority`` (of the
     commonest class of the source on the target); with ``entities`` also ``n_entities`` (of the
     target) and ``f1``.
     """
-    codes = _languages(codes, setup, "CL")
-    if entities and setup.task != "NER":
-        raise ValueError(f"entities are for NER: {setup.task} has no entities to score")
+    codes = _languages(codes, setup, "CL", entities)
     scored = {"entities": True} if entities else {}
     tests = [setup.about(code, "test", TRANSFER_SOURCES.get(setup.task)) for code in codes]
     abouts = [
         {split: setup.about(code, split) for split in _LEARNT} | {"tests": tests} | scored
         for code in codes
     ]
-    rows = []
-    options = {"targets": codes} | scored
-    for head, source, value in _results(TRANSFER, names, setup, codes, abouts, **options):
+    rows, options = [], {"targets": codes} | scored
+    for head, source, value in _of_setup("transfer", _listed(names), setup, codes, abouts, options):
         target, layer, seed = np.indices(value["right"].shape).reshape(3, -1)
         n_test = value["n_test"][target]
         columns = {
@@ -344,59 +322,130 @@ def cross_lingual(
     return pd.concat(rows, ignore_index=True)
 
 
-def _languages(codes: Sequence[str] | None, setup: ProbeSetup, table_2: str) -> tuple[str, ...]:
+def probe_topics(
+    names: Sequence[Name],
+    codes: Sequence[str],
+    *,
+    n_test: int | None = None,
+    seed: int = 1,
+    max_length: int | None = None,
+    seeds: Sequence[int] = probe_training.SEEDS,
+) -> pd.DataFrame:
+    """Topic probes of every layer trained in English, tested on every language.
+
+    A probe reads the states as they are, or *centred*: moved so that the mean of the test sentences
+    of a language lies where that of the English training sentences does. The first asks for states
+    that do not depend on the language; the second takes the language's own offset out, which needs
+    sentences of it but no labels (Libovický, Rosa and Fraser 2020), and asks for what is left.
+
+    ``names`` are models, or checkpoints of a series; ``codes`` codes or labels of languages.
+    ``n_test`` test sentences (None: all, 204) are the same in every language, drawn by ``seed``;
+    ``max_length``: subwords of a sentence; ``seeds``: of the probes' initial weights.
+
+    A row per model, language, layer, seed and ``centred`` (False, True): ``model``, ``checkpoint``,
+    ``language``, ``layer``, ``seed``, ``n`` (test sentences), ``accuracy``, in [0, 1], of all, and
+    as ``even`` and ``odd`` of every other sentence, ``majority`` (accuracy of the commonest topic),
+    ``validation_loss`` (nats, in English), ``n_cut`` (test sentences cut at the maximum length).
+    ValueError as `load_labelled`, `states.embed` and `probes.fit`; for no language.
+    """
+    tests = [_topic_test(code, n_test, seed) for code in codes]
+    if not tests:
+        raise ValueError("there is no language to test on")
+    options = {"pooling": "mean", "max_length": max_length}
+    learnt = [labelled.load_labelled("TOPIC", SOURCE, split).table_hash() for split in _LEARNT]
+    of_models = [
+        {
+            "states": states_about(name, **options),
+            "train": learnt,
+            "hidden": None,
+            "seeds": [*seeds],
+        }
+        for name in names
+    ]
+    abouts = [{"test": test.table_hash()} for test in tests]
+    values = _results(
+        "topics", names, of_models, [test.language for test in tests], abouts,
+        (n_test, seed, options, seeds), "topics",
+    )  # fmt: skip
+    tables = [pd.DataFrame(head | {"language": code} | dict(rows)) for head, code, rows in values]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _listed(names: Name | Sequence[Name]) -> list[Name]:
+    return [names] if isinstance(names, Name) else list(names)
+
+
+def _topic_test(language: str, n: int | None, seed: int) -> Examples:
+    texts = labelled.load_labelled("TOPIC", language, "test")
+    return texts if n is None else texts.take(n, seed)
+
+
+def _languages(
+    codes: Sequence[str] | None, setup: ProbeSetup, table_2: str, entities: bool
+) -> tuple[str, ...]:
     if not isinstance(setup, ProbeSetup) or setup.task == "TOPIC":
-        raise ValueError(
-            f"{setup!r} is no ProbeSetup of POS, NER, NLI or PI (TOPIC: see xlx.experiment.topics)"
-        )
+        raise ValueError(f"{setup!r} is no ProbeSetup of POS, NER, NLI or PI")
+    if entities and setup.task != "NER":
+        raise ValueError(f"entities are for NER: {setup.task} has no entities to score")
     if codes is None:
         codes = probed_languages(setup.task, table_2, source=setup.source, path=setup.path)
     return tuple(checks.several(codes, "languages", once=True))
 
 
-def _results(
-    kind: work.Kind,
-    names: Name | Sequence[Name],
-    setup: ProbeSetup,
-    codes: Sequence[str],
-    abouts: Sequence[Mapping[str, object]],
-    **options: object,
-) -> Iterator[tuple[dict[str, object], str, ledger.Value]]:
-    """Of each model and language what names the model in tables, the language and the value.
+#: What names a model in tables, a language, and the value of both.
+Valued = tuple[dict[str, object], str, ledger.Value]
 
-    ``abouts`` are of the languages; a model is loaded once for all of them that are missing.
-    """
-    names = [names] if isinstance(names, Name) else list(names)
+
+def _of_setup(
+    cut: str, names: Sequence[Name], setup: ProbeSetup, codes: Sequence[str],
+    abouts: Sequence[Mapping[str, object]], options: Mapping[str, object],
+) -> Iterator[Valued]:  # fmt: skip
+    """`_results` of what a setup probes; ``abouts`` are of the languages."""
     of_setup = {"task": setup.task, "hidden": setup.hidden, "seeds": list(setup.seeds)}
     if setup.task in OF_PAIRS:
         of_setup["form"] = setup.form
     else:
         of_setup["subword"] = setup.subword
-    states = [states_about(name, max_length=setup.max_length) for name in names]
-    asks = [{"states": of_name} | of_setup | about for of_name in states for about in abouts]
+    of_models = [
+        {"states": states_about(name, max_length=setup.max_length)} | of_setup for name in names
+    ]
+    said = f"{setup.task}, {cut}"
+    for head, code, value in _results(cut, names, of_models, codes, abouts, (setup, options), said):
+        yield head | {"task": setup.task}, code, value
+
+
+def _results(
+    cut: str, names: Sequence[Name], of_models: Sequence[Mapping[str, object]],
+    codes: Sequence[str], abouts: Sequence[Mapping[str, object]], arguments: tuple, said: str,
+) -> Iterator[Valued]:  # fmt: skip
+    """Of each model and language the value; a model is loaded once for all that are missing."""
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: position // len(codes)):
             positions = list(positions)
             missing_codes = [codes[position % len(codes)] for position in positions]
-            yield positions, (names[number], setup, missing_codes, options)
+            yield positions, (cut, names[number], missing_codes, *arguments)
 
-    values = work.results(kind, asks, calls, what=f"{setup.task}, {kind.name}")
+    asks = [of_model | about for of_model in of_models for about in abouts]
+    values = work.results(PROBES, asks, calls, what=said)
     for number, name in enumerate(names):
         identity = identify(name)
         head = {"model": series_name(identity), "checkpoint": identity.step or 0}
-        head["task"] = setup.task
         for code, value in zip(codes, values[number * len(codes) :], strict=False):
             yield head, code, value
 
 
+def _computed(cut: str, *arguments: object) -> Iterator[ledger.Value]:
+    """The cut point: a value for each language."""
+    cuts = {"words": _probes, "transfer": _transfers, "topics": _topics}
+    yield from cuts[cut](*arguments)
+
+
 def _probes(
-    name: Name, setup: ProbeSetup, codes: Sequence[str], options: Mapping[str, object]
+    name: Name, codes: Sequence[str], setup: ProbeSetup, options: Mapping[str, object]
 ) -> Iterator[pd.DataFrame]:
     """`monolingual` of some languages, one table each."""
     encoder = loading.load(name)
-    layers = options["entity_layers"]
-    layers = checks.layers(layers, encoder.n_layers + 1, from_last=True) if layers else ()
     n, depth, lost = len(setup.labels), encoder.n_layers + 1, {}
     of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, labelled.SPLITS):
@@ -409,22 +458,21 @@ def _probes(
         )
         rows.insert(0, "layer", rows["group"] % depth)
         number = rows.pop("group") // depth
-        rows["f1"] = np.nan
         for place, (code, inputs) in enumerate(embedded.items()):
             n_lost = sum(part.n_lost for part in inputs.values())
             lost[code] = n_lost / (n_lost + sum(len(part.labels) for part in inputs.values()))
-            own = rows[number == place].assign(n_lost=n_lost).reset_index(drop=True)
-            for layer in layers:
-                test = inputs["test"]
-                predicted = fitted.take([place * depth + layer]).predict(test.states[[layer]])[0]
-                scores = _entity_f1(test, predicted, setup.load(code, "test"))
-                own.loc[own["layer"] == layer, "f1"] = scores
-            yield own
+            f1 = np.nan
+            if options["entity_layers"]:
+                own = fitted.take(range(place * depth, (place + 1) * depth))
+                sought = EntityTest.of(setup.load(code, "test"), inputs["test"].places)
+                counts = sought.counts(own.predict(inputs["test"].states))
+                f1 = entity_f1(*counts, sought.gold.begins.sum()).ravel()
+            yield rows[number == place].assign(f1=f1, n_lost=n_lost).reset_index(drop=True)
     checks.legible(encoder.name, setup.task, {"words or pairs cut or without a subword": lost})
 
 
 def _transfers(
-    name: Name, setup: ProbeSetup, codes: Sequence[str], options: Mapping[str, object]
+    name: Name, codes: Sequence[str], setup: ProbeSetup, options: Mapping[str, object]
 ) -> Iterator[dict[str, np.ndarray]]:
     """`cross_lingual` from some sources: ``right``, test examples ``(n_targets, n_layers + 1,
     n_seeds)``; ``n_test`` and ``majority``, ``(n_targets,)``.
@@ -433,11 +481,13 @@ def _transfers(
     """
     encoder = loading.load(name)
     test = "test", TRANSFER_SOURCES.get(setup.task)
-    targets = [probe_input(encoder, setup.load(code, *test), setup) for code in options["targets"]]
-    sought = []
-    if options.get("entities"):
-        parts = [setup.load(code, *test) for code in options["targets"]]
-        sought = [entity_test(a, b.places) for a, b in zip(parts, targets, strict=True)]
+    parts = [setup.load(code, *test) for code in options["targets"]]
+    targets = [probe_input(encoder, part, setup) for part in parts]
+    sought = [
+        EntityTest.of(part, target.places)
+        for part, target in zip(parts, targets, strict=True)
+        if options.get("entities")
+    ]
     n, depth = len(setup.labels), encoder.n_layers + 1
     of_probes = {"hidden": setup.hidden, "seeds": setup.seeds, "device": encoder.device}
     for embedded in _portions(encoder, setup, codes, _LEARNT):
@@ -470,36 +520,71 @@ def _transfer_f1(value: Mapping[str, np.ndarray]) -> np.ndarray:
     return entity_f1(value["found"], value["marked"], value["entities"][:, None, None])
 
 
+def _topics(
+    name: Name, codes: Sequence[str], n_test: int | None, seed: int, options: Mapping[str, object],
+    seeds: Sequence[int],
+) -> Iterator[pd.DataFrame]:  # fmt: skip
+    """`probe_topics` to some languages, one table each: a row per layer, seed and ``centred``."""
+    encoder = loading.load(name)
+    learnt = [labelled.load_labelled("TOPIC", SOURCE, split) for split in _LEARNT]
+    splits = []
+    for texts in learnt:
+        states = embed(encoder, texts.first, **options).states
+        names = [f"layer {i}" for i in range(len(states))]
+        splits.append(probe_training.Split(states, texts.labels, names))
+    fitted = probes.fit(*splits, len(TOPICS), seeds=seeds, device=encoder.device)
+    commonest = np.bincount(learnt[0].labels).argmax()
+    for code in codes:
+        test = _topic_test(code, n_test, seed)
+        embedded, labels = embed(encoder, test.first, **options), test.labels
+        raw = embedded.states
+        centred = raw - raw.mean(axis=1, keepdims=True) + fitted.mean[:, None].cpu().numpy()
+        tables = []
+        for moved, states in enumerate((raw, centred)):
+            right = fitted.predict(states) == labels  # (n_layers + 1, n_seeds, n)
+            layer, row = np.indices(right.shape[:2]).reshape(2, -1)
+            columns = {
+                "layer": layer, "seed": np.array(fitted.seeds)[row], "centred": bool(moved),
+                "n": len(test), "accuracy": right.mean(axis=2).ravel(),
+                "even": right[..., ::2].mean(axis=2).ravel(),
+                "odd": right[..., 1::2].mean(axis=2).ravel(),
+                "majority": float((labels == commonest).mean()),
+                "validation_loss": fitted.validation_loss.ravel(), "n_cut": embedded.n_cut,
+            }  # fmt: skip
+            tables.append(pd.DataFrame(columns))
+        yield pd.concat(tables, ignore_index=True)
+
+
 def _apart(stored: ledger.Value, computed: ledger.Value) -> float:
     """The largest difference of an accuracy, the mean over seeds, or of a code's length.
 
     Infinite where other examples were counted. Single probes differ by more: one may stop an epoch
     earlier on another processor.
     """
+    both = stored, computed
     if isinstance(stored, dict):
         counts = ["n_test", "majority"] + ["entities"] * ("entities" in stored)
         if not all(np.array_equal(stored[k], computed.get(k)) for k in counts):
             return np.inf
-        shares = [value["right"].mean(axis=-1).T / value["n_test"] for value in (stored, computed)]
-        largest = float(np.abs(shares[0] - shares[1]).max())
+        means = [[x["right"].mean(axis=-1).T / x["n_test"] for x in both]]
         if "entities" in stored:
-            means = [_transfer_f1(value).mean(axis=-1) for value in (stored, computed)]
-            largest = max(largest, float(np.abs(means[0] - means[1]).max()))
-        return largest
-    counts = ["layer", "seed", "n_train", "n_test", "n_lost", "majority"]
+            means.append([_transfer_f1(x).mean(axis=-1) for x in both])
+        return max(float(np.abs(one - other).max()) for one, other in means)
     # a ledger has the columns of all entries, in an order of its own
+    counts = ["layer", "seed", "centred", "n", "n_train", "n_test", "n_lost", "n_cut", "majority"]
+    counts = [name for name in counts if name in stored]
     if set(stored) != set(computed) or not stored[counts].equals(computed[counts]):
         return np.inf
+    by = [name for name in ("layer", "centred") if name in stored]
+    means = [x.groupby(by).mean(numeric_only=True) for x in both]
     scores = [name for name in ("accuracy", "control_accuracy", "f1") if name in stored]
-    means = [value.groupby("layer").mean(numeric_only=True) for value in (stored, computed)]
     largest = float(np.nan_to_num((means[0][scores] - means[1][scores]).abs().to_numpy()).max())
     if "bits" in stored:
         largest = max(largest, float((means[1]["bits"] / means[0]["bits"] - 1).abs().max()))
     return largest
 
 
-PROBES = work.Kind("probes", _probes, version=1, tolerance=0.01, difference=_apart)
-TRANSFER = work.Kind("transfer", _transfers, version=1, tolerance=0.01, difference=_apart)
+PROBES = work.Kind("probes", _computed, version=1, tolerance=0.02, difference=_apart)
 
 
 def _portions(
@@ -547,13 +632,3 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probe_training.Split, np.n
         probe_training.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
         types.reshape(groups, longest),
     )
-
-
-def _entity_f1(test: ProbeInput, predicted: np.ndarray, part: labelled.Tagged) -> list[float]:
-    """F1 of whole entities, one for each seed; ``predicted`` is ``(s, n)``.
-
-    A word that has no state counts as no part of an entity.
-    """
-    sought = entity_test(part, test.places)
-    found, marked = sought.counts(predicted)
-    return entity_f1(found, marked, sought.gold.begins.sum()).tolist()

@@ -5,18 +5,18 @@
 Without labels of a task, `random_task` has parallel sentences with random ones (IGAP, section 3.2).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from xlx.experiment.grids import grid
 from xlx.measures import igap, statistics
 from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
 from xlx.results import checks
-from xlx.subjects.finetuning import Run, finetune_all
+from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe, Sparing
 from xlx.text import examples, labelled, parallel
 from xlx.text.examples import Examples
@@ -49,12 +49,6 @@ class TransferTask:
                 f"{self.name}: the training set has {', '.join(self.train)} and the test set "
                 f"{', '.join(self.test)}: both need the same languages"
             )
-
-    def __repr__(self) -> str:
-        return (
-            f"Task({self.name}: {self.n_train} examples to train and {self.n_test} to test, in "
-            f"{' '.join(self.languages)})"
-        )
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -100,18 +94,16 @@ def labelled_task(
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
 
     ``name`` is "NLI" (XNLI), "PI" (PAWS-X) or "same or other": pairs of a sentence with itself or
-    with another one that is like it in length and digits (`sameness.same_or_other_parts`), which
-    models learn that are too small for the others.
+    with another one that is like it in length and digits (`examples.same_or_other_parts`, drawn by
+    ``seed``), which models learn that are too small for the others.
 
-    ``n_train`` and ``n_test`` are the shortest so many (`examples.shortest`), which saves most of
-    the time; None: all. Of "same or other" both are needed, and "the shortest" is said of the first
-    language. ``train_split``: what is shipped as "train" comes from the public validation part; of
-    a full local copy the paper's is "validation". ``path``: a local copy of the full data, or of
-    "same or other" a parallel corpus, for `corpora.load`; None: the shipped subset, WMT24++.
-    ``seed`` is of the parts of "same or other", which deals out its own.
+    ``n_train`` and ``n_test`` are the shortest so many, None: all; of "same or other" both are due.
+    ``train_split``: what is shipped as "train" comes from the public validation part; of a full
+    local copy the paper's is "validation". ``path``: a local copy of the full data, or of "same or
+    other" a parallel corpus, for `parallel.load`; None: the shipped subset, WMT24++.
 
-    ValueError as `labelled.load`; for a language twice; nothing that all languages have with one
-    label; "same or other" without numbers of pairs or with more than there are.
+    ValueError as `labelled.parallel_examples`; for a language twice; nothing that all languages
+    have with one label; "same or other" without numbers of pairs or with more than there are.
     """
     if train_split == "test":
         raise ValueError("train_split is 'test', the part to test on: train on another")
@@ -133,73 +125,6 @@ def labelled_task(
 def random_task(corpus: ParallelCorpus, seed: int) -> TransferTask:
     """Parallel sentences with random labels, the same in all languages; no test set."""
     return TransferTask("random labels", examples.of_corpus(corpus, seed), {}, {})
-
-
-# --- several at once ------------------------------------------------------------------------------
-
-
-def load_tasks(
-    languages: Mapping[str, Sequence[str]],
-    n_train: Mapping[str, int] | int | None,
-    n_test: Mapping[str, int] | int | None,
-    folders: Mapping[str, str],
-    *,
-    train_split: str,
-) -> dict[str, TransferTask]:
-    """`labelled_task` of each task that ``languages`` names; numbers by task, or one for all."""
-
-    def of(numbers: Mapping[str, int] | int | None, name: str) -> int | None:
-        return numbers.get(name) if isinstance(numbers, Mapping) else numbers
-
-    return {
-        name: labelled_task(
-            name, codes, n_train=of(n_train, name), n_test=of(n_test, name),
-            train_split=train_split, path=folders.get(name),
-        )
-        for name, codes in languages.items()
-    }  # fmt: skip
-
-
-def task_table(tasks: Mapping[str, TransferTask]) -> pd.DataFrame:
-    """What each task is: pairs, labels in the first language, errors of the two ways to know none.
-
-    ``guess``: the error of guessing, each class as often; ``one label``: of always the commonest.
-    """
-    rows = {}
-    for name, task in tasks.items():
-        counts = examples.class_counts(task.train[task.languages[0]])
-        rows[name] = {
-            "to train": task.n_train,
-            "to test": task.n_test,
-            "languages": " ".join(task.languages),
-            "labels": ", ".join(f"{label} {n}" for label, n in counts.items()),
-            "left out": sum(sum(reasons.values()) for reasons in task.left_out.values()),
-            "guess": round(task.guess, 3),
-            "one label": round(one_label(task), 3),
-        }
-    return pd.DataFrame(rows).T
-
-
-def one_label(task: TransferTask) -> float:
-    """The error of a model that always gives the commonest label of the training set."""
-    labels = task.train[task.languages[0]].labels
-    return 1 - np.bincount(labels).max() / task.n_train
-
-
-def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
-    """One training example in some languages, in full, and its label."""
-    lines = []
-    for code in codes:
-        part = task.train[code]
-        second = "" if part.second is None else f"\n    {part.second[position]}"
-        lines.append(f"{code:4}{part.first[position]}{second}")
-    part = task.train[codes[0]]
-    return "\n".join([*lines, f"label: {part.classes[part.labels[position]]}"])
-
-
-def stem_of(name: str) -> str:
-    """A task in the name of a file."""
-    return name.lower().replace(" ", "-")
 
 
 #: What names a direction in tables.
@@ -242,9 +167,8 @@ class Transfers:
             for run in self.runs
             for target in self._targets(run)
         ]
-        order = [*DIRECTION, "seed", "learning_rate", "step", "training", "interlingual",
-                 "intralingual", "error", "transfer_gap"]  # fmt: skip
-        return pd.concat(tables, ignore_index=True)[order]
+        table = pd.concat(tables, ignore_index=True)
+        return table[[*DIRECTION, *table.columns.drop(DIRECTION)]]
 
     def _points_of(self, run: Run, target: str) -> pd.DataFrame:
         """A row for each checkpoint of a run: the parts of its error in one target."""
@@ -278,7 +202,7 @@ class Transfers:
     ) -> pd.DataFrame:
         """IGAP by training error (Equation 5), over the steps, seeds and rates of each model.
 
-        `transferability.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
+        `igap.igap_curve` for each ``model``, ``source`` and ``algorithm``, which become
         columns as ``task`` does; ``chance``: the gap at the level if all answers in the target are
         guesses. With the mean over targets as target "mean". ``options`` (``n_resamples``,
         ``n_splits``, ``seed``) and errors as there.
@@ -334,16 +258,15 @@ class Transfers:
         rows = []
         for names, runs in self._grouped():
             source = runs[0].source
-            for target in (*self._targets(runs[0]), source):
-                row = {**names, "target": target, "accuracy": np.nan, "transfer_gap": np.nan}
-                if self.task.test:
-                    right = {
-                        code: np.mean([1 - self.wrong(r, "test", code, -1).mean() for r in runs])
-                        for code in (target, source)
-                    }
-                    row["accuracy"] = right[target]
-                    row["transfer_gap"] = right[source] - right[target]
-                rows.append(row)
+            right = dict.fromkeys((*self._targets(runs[0]), source), np.nan)
+            if self.task.test:
+                for code in right:
+                    wrong = [self.wrong(run, "test", code, -1).mean() for run in runs]
+                    right[code] = np.mean([1 - share for share in wrong])
+            rows += [
+                {**names, "target": x, "accuracy": y, "transfer_gap": right[source] - y}
+                for x, y in right.items()
+            ]
         table = pd.DataFrame(rows).merge(curves, on=DIRECTION, how="left")
         same = table["source"] == table["target"]
         table.loc[same, ["igap", "low", "high", "crossfitted"]] = 0.0
@@ -382,8 +305,8 @@ class Transfers:
         return Transfers(self.task, runs)
 
     def _names(self, run: Run) -> dict[str, str]:
-        names = {"model": run.model, "task": self.task.name, "source": run.source}
-        return names | {"algorithm": run.algorithm}
+        return {"model": run.model, "task": self.task.name, "source": run.source,
+                "algorithm": run.algorithm}  # fmt: skip
 
     def _targets(self, run: Run) -> list[str]:
         return [code for code in self.task.languages if code != run.source]
@@ -410,33 +333,13 @@ def transfer_task(
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
     Recipes and seeds together span A(θ₀), the set of fine-tuned models that IGAP is the minimum
-    over; recipes that differ in the algorithm are kept apart.
-
-    ``more`` are further examples of the source language to train on, which have no translations:
-    the paper adds MultiNLI to XNLI (Table 9). The training error stays that of the task's training
-    set. Of ``sparing``, ``windows`` and ``every`` count: the training set of the source is asked at
-    every checkpoint, its translations only near the training errors of the windows, the test sets
-    only after ``every`` steps and the last. None: everything at every checkpoint.
+    over; recipes that differ in the algorithm are kept apart. ``more`` are further examples of the
+    source language to train on, without translations, as the paper adds MultiNLI to XNLI (Table 9);
+    the training error stays that of the task's training set. Of ``sparing`` the ``windows`` and
+    ``every`` count (`sparing_in`); None: everything is asked at every checkpoint.
 
     ValueError for a source that the task does not have, ``more`` for several sources or with other
-    classes; as `finetuning.finetune`.
-    """
-    return transfer_tasks(names, [task], sources, recipes, seeds, more=more, sparing=sparing)[0]
-
-
-def transfer_tasks(
-    names: Sequence[str],
-    tasks: Sequence[TransferTask],
-    sources: Sequence[str],
-    recipes: Sequence[Recipe],
-    seeds: Sequence[int],
-    *,
-    more: Examples | None = None,
-    sparing: Sparing | None = None,
-) -> list[Transfers]:
-    """`transfer_task` of several tasks, such as one with its labels corrupted at several ratios.
-
-    All runs of all tasks go side by side, where one task after another would leave a CPU idle.
+    classes; as `grids.grid`.
     """
     names, sources, recipes, seeds = (
         checks.several(values, what, once=True)
@@ -444,52 +347,32 @@ def transfer_tasks(
             (names, "models"), (sources, "sources"), (recipes, "recipes"), (seeds, "seeds")
         )
     )  # fmt: skip
-    jobs = [_jobs(names, task, sources, recipes, seeds, more, sparing) for task in tasks]
-    runs = iter(finetune_all([job for of_task in jobs for job in of_task]))
-    return [
-        Transfers(task, tuple(islice(runs, len(of_task))))
-        for task, of_task in zip(tasks, jobs, strict=True)
-    ]
-
-
-def _jobs(
-    names: Sequence[str],
-    task: TransferTask,
-    sources: Sequence[str],
-    recipes: Sequence[Recipe],
-    seeds: Sequence[int],
-    more: Examples | None,
-    sparing: Sparing | None,
-) -> list[Job]:
-    for source in sources:
-        if source not in task.train:
-            raise ValueError(
-                f"the task {task.name} has no {source}: it has {', '.join(task.languages)}"
-            )
+    if lacking := [source for source in sources if source not in task.train]:
+        raise ValueError(
+            f"the task {task.name} has no {lacking[0]}: it has {', '.join(task.languages)}"
+        )
+    train = task.train
     if more is not None:
-        if list(sources) != [more.language]:
+        if sources != [more.language]:
             raise ValueError(
                 f"{more.name} is in {more.language}: it can be added for that source alone"
             )
-        if more.classes != task.train[more.language].classes:
+        if more.classes != train[more.language].classes:
             raise ValueError(f"{more.name} has other classes than {task.name}")
-    return [
-        Job(
-            name,
-            task.train[source] if more is None else examples.joined(task.train[source], more),
-            task.sets,
-            recipe,
-            seed,
-            sparing_in(task, source, sparing),
-        )
+        train = {more.language: examples.joined(train[more.language], more)}
+    jobs = [
+        Job(name, train[source], task.sets, recipe, seed, sparing_in(task, source, sparing))
         for name in names
         for source in sources
         for recipe in recipes
         for seed in seeds
     ]
+    return Transfers(task, tuple(grid(jobs)))
 
 
 def sparing_in(task: TransferTask, source: str, sparing: Sparing | None) -> Sparing | None:
-    """Which sets decide and are spared, of a run that is fine-tuned in one language."""
+    """Of a run in one language: its training set is asked at every checkpoint, translations only
+    near the training errors of the windows, test sets only after ``every`` steps and the last.
+    """
     others = tuple(f"train {code}" for code in task.languages if code != source)
     return sparing and replace(sparing, decides=f"train {source}", inside=others)

@@ -255,3 +255,34 @@ def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
     """The sum over a row and that over a column as one over the sentences in either, at most 2n."""
     # Unequal ones are of different sentences, so that several are counted, or one of them is 0.
     return torch.where(row == column, row, row + column).clamp(max=2 * n).int()
+
+
+# --- adjusted scores (section 5.2) ----------------------------------------------------------------
+
+#: Lower edges of the bands of Table 6; a score on an edge belongs above it.
+EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)
+#: Their names, from "not covered" to "well-covered".
+BANDS = ("0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1")
+
+
+def expected(mu: np.ndarray | pd.Series | float, english_score: float) -> np.ndarray:
+    """The adjusted score, μ times the score of the task in English (section 5.2, Table 6).
+
+    In units of the task's score, a share in [0, 1]. Raises ValueError outside of that.
+    """
+    for name, values in (("mu", mu), ("english_score", english_score)):
+        if not np.all((np.asarray(values) >= 0) & (np.asarray(values) <= 1)):
+            raise ValueError(f"{name} must lie in [0, 1] (a share, not percent), none missing")
+    return np.asarray(mu) * english_score
+
+
+def bands(score: np.ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
+    """The band of each adjusted score: the colours of Table 6, from `BANDS`, in order.
+
+    Raises ValueError for a score that is missing or outside [0, 1].
+    """
+    values = np.asarray(score, dtype=float).round(12)  # 0.2 * 3 is no less than 0.6
+    if not ((values >= 0) & (values <= 1)).all():
+        raise ValueError("adjusted scores lie in [0, 1], and none may be missing")
+    codes = np.digitize(values, EDGES) - 1
+    return pd.Categorical.from_codes(codes, BANDS, ordered=True)

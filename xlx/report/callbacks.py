@@ -10,17 +10,9 @@ language (`xlx.measures.mexa`): mean over layers, and of the best layer. They ar
 `xlx.measures.abx.exact` and `xlx.measures.mexa.scores` give for the saved model. They stand in the
 metrics of the evaluation, too, so that ``metric_for_best_model="lens_md_like_length"`` keeps the
 checkpoint that aligns best: the "adaptive checkpoint selection" of the ABX paper's conclusion.
-
-A model that is fine-tuned by a trainer, in one language, is measured by IGAP as one of ours:
-
-    recorder = Recorder(task, "en", every=50)  # an igap.TransferTask, learnt in its English
-    trainer = Trainer(..., callbacks=[recorder])
-    trainer.train()
-    igap.Transfers(task, (recorder.run,)).curves([0.0], tolerance=0.025)
 """
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,13 +21,9 @@ import torch
 from transformers import Trainer, TrainerCallback
 
 from xlx.experiment.abx_scores import MATCHED, length_matched
-from xlx.experiment.transfers import TransferTask
 from xlx.measures import abx, mexa
 from xlx.results import checks
 from xlx.results.settings import settings
-from xlx.subjects import finetuning
-from xlx.subjects.finetuning import Run
-from xlx.subjects.jobs import Recipe
 from xlx.subjects.loading import bare
 from xlx.subjects.states import embed
 from xlx.text.parallel import ParallelCorpus
@@ -127,105 +115,3 @@ class Lens(TrainerCallback):
         for code, score in zip(scores.languages, scores.mu.mean(axis=0), strict=True):
             numbers[f"_{code}"] = score
         return {f"lens_mexa{what}": float(number) for what, number in numbers.items()}
-
-
-class Recorder(TrainerCallback):
-    """What each checkpoint of somebody's own fine-tuning predicts, as IGAP measures it.
-
-    The model, a classifier, is trained on ``task.train[source]`` (or on more); after every
-    ``every`` steps and the last it is asked about the sets of ``task``. `run` is then what
-    `igap.Transfers`, `ranking` and `transferability` take; several trainings (seeds, rates) make
-    several runs. It is kept in memory, so a training that goes on from a saved checkpoint has only
-    what came after it.
-
-    Parameters
-    ----------
-    model, algorithm : str
-        What they are called in tables.
-    max_length : int or None
-        Tokens of an example, special ones included; None: what the model takes.
-    classes : mapping, optional
-        The model's labels (``id2label``, or numbers) → the task's classes. Without it labels have
-        their names, or if they have none (LABEL_0 ...) their order.
-    """
-
-    def __init__(
-        self, task: TransferTask, source: str, *, every: int = 10, model: str = "own model",
-        algorithm: str = "vanilla", max_length: int | None = 128,
-        classes: Mapping[str | int, str] | None = None,
-    ) -> None:  # fmt: skip
-        checks.one_of(source, task.languages, f"language of {task.name}")
-        checks.whole(every, "every")
-        self.task, self.source, self.every, self.classes = task, source, every, classes
-        self.names = {"model": model, "source": source, "algorithm": algorithm}
-        self.recipe = Recipe(max_length=max_length)
-        self._steps: list[int] = []
-        self._asked: list[dict[str, tuple[np.ndarray, np.ndarray]]] = []
-
-    @property
-    def run(self) -> Run:
-        """What was recorded; ``losses`` are those that the trainer logged, NaN at other steps.
-
-        ValueError before the first checkpoint.
-        """
-        if not self._steps:
-            raise ValueError("nothing is recorded yet: give the recorder to a trainer, and train")
-        predictions, logits = (
-            {name: np.array([asked[name][k] for asked in self._asked]) for name in self._laid}
-            for k in range(2)
-        )
-        n_cut = {name: laid.n_cut for name, laid in self._laid.items()}
-        return Run(
-            **self._about, steps=np.array(self._steps), losses=self._losses,
-            predictions=predictions, logits=logits,
-            n_cut={"train": n_cut[f"train {self.source}"], **n_cut},
-        )  # fmt: skip
-
-    def on_train_begin(
-        self, args: Any, state: Any, control: Any, *, model: torch.nn.Module,
-        processing_class: Any = None, **_: Any,
-    ) -> None:  # fmt: skip
-        """Read the sets, and which label is which; called by the trainer."""
-        if processing_class is None:
-            raise ValueError("the recorder reads text: give the trainer its processing_class")
-        classes = self.task.train[self.source].classes
-        # What was recorded before is forgotten.
-        self._about = self.names | {"seed": args.seed, "learning_rate": args.learning_rate}
-        self._losses = np.full(state.max_steps, np.nan, np.float32)
-        self._steps, self._asked = [], []
-        self._model = getattr(model, "module", model)
-        self._places = finetuning.places_of_labels(
-            self._model.config, classes, self.classes, in_order=True
-        )
-        self._tuned = finetuning.in_training(self._model, processing_class, self.recipe)
-        self._laid = {name: self._tuned.laid_out(one) for name, one in self.task.sets.items()}
-
-    def on_log(
-        self, args: Any, state: Any, control: Any, *, logs: Mapping[str, float], **_: Any
-    ) -> None:
-        """Keep the loss; called by the trainer."""
-        if "loss" in logs and 1 <= state.global_step <= len(self._losses):
-            self._losses[state.global_step - 1] = logs["loss"]
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Ask, if it is time; called by the trainer after each step."""
-        last = control.should_training_stop or state.global_step >= state.max_steps
-        if last or state.global_step % self.every == 0:
-            self._record(state.global_step)
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Ask a model whose training was ended early, if it is still that of the last step."""
-        if self._steps[-1:] != [state.global_step] and not args.load_best_model_at_end:
-            self._record(state.global_step)
-
-    def _record(self, step: int) -> None:
-        """Predictions and logits of all sets after a step, batched together."""
-        training, laid = self._model.training, list(self._laid.values())
-        try:
-            answers = finetuning.answers(self._tuned, laid, self._places)
-        finally:
-            self._model.train(training)
-        ends = np.cumsum([one.n for one in laid])[:-1]
-        parts = zip(*(np.split(x, ends) for x in answers), strict=True)
-        self._steps.append(step)
-        self._asked.append(dict(zip(self._laid, parts, strict=True)))

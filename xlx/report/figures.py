@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
-from xlx.experiment.topics import BANDS
+from xlx.measures.mexa import BANDS
 from xlx.plots import style
 from xlx.plots.panels import BANDED, Figure, Panels, across, band_handles, order
 from xlx.plots.primitives import curves, heatmap, lanes, scatter

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
-from xlx.experiment.topics import BANDS, EDGES
+from xlx.measures.mexa import BANDS, EDGES
 from xlx.report.tables import TASK_BAG, Tables
 from xlx.results.checks import ILLEGIBLE
 

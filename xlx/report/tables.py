@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.experiment import abx_scores, probing, scoring, surface, topics
+from xlx.experiment import abx_scores, probing, scoring, surface
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import score_bags
@@ -234,7 +234,7 @@ def coverage_rows(measured: Measured) -> pd.DataFrame:
     """MEXA of every language, a row for ``states`` (raw, centred) and ``layers`` (max, mean).
 
     ``language``, ``name``, ``family``, ``script``, ``pivot``, ``states``, ``layers``, ``mu`` with
-    its interval, ``band`` (of `topics.bands`).
+    its interval, ``band`` (of `mexa.bands`).
     """
     table = pd.concat(
         scores.pooled(how).assign(states=way, layers=how, pivot=measured.pivot)
@@ -244,7 +244,7 @@ def coverage_rows(measured: Measured) -> pd.DataFrame:
     known = ["name", "family", "script"]
     table[known] = [kind_of_language(code) for code in table["language"]]
     columns = ["language", *known, "pivot", "states", "layers", "mu", "low", "high"]
-    return table[columns].assign(band=topics.bands(table["mu"]))
+    return table[columns].assign(band=mexa.bands(table["mu"]))
 
 
 def kind_of_language(code: str) -> tuple[str, str, str]:
@@ -457,7 +457,7 @@ def probe_rows(measured: Measured) -> pd.DataFrame:
     """Accuracy of linear probes at the chosen layer, a row a language of text and data alike.
 
     Parts of speech are learnt and tested in each language (`probing`, on Universal Dependencies),
-    topics learnt in English and tested in every language (`topics`, SIB-200): so the second asks
+    topics learnt in English and tested in every language (SIB-200): so the second asks
     also whether what was learnt in English holds elsewhere.
 
     ``probed``, ``language``, ``name``, ``layer``, ``learnt_in``, ``n`` (words or sentences tested
@@ -474,9 +474,9 @@ def probe_rows(measured: Measured) -> pd.DataFrame:
         tables.append(own.assign(probed="parts of speech", learnt_in=own["language"]))
     if of_topics := codes["TOPIC"]:
         n = sizes.topic_sentences
-        table = topics.probe_topics([name], list(of_topics), n_test=n, **options)
+        table = probing.probe_topics([name], list(of_topics), n_test=n, **options)
         own = _at_layer(table[~table["centred"]], measured.layer, of_topics)
-        tables.append(own.assign(probed="topics", learnt_in=topics.SOURCE))
+        tables.append(own.assign(probed="topics", learnt_in=probing.SOURCE))
     columns = ["probed", "language", "name", "layer", "learnt_in", "n", "accuracy", "low", "high",
                "majority", "best_layer", "best_accuracy"]  # fmt: skip
     return pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from xlx.measures.statistics import window
 from xlx.results import checks
 from xlx.subjects.identity import fingerprint
 from xlx.subjects.loading import OF_TRAINING
@@ -17,7 +16,6 @@ from xlx.text.examples import Examples
 from xlx.text.questions import Questions
 
 ALGORITHMS = ("vanilla", "gaussian", "xtune")
-SCHEDULES = ("constant", "linear")
 
 
 class FinetuningError(ValueError):
@@ -70,7 +68,7 @@ class Recipe:
             checks.whole(self.max_length, "max_length", FinetuningError)
         for name, (due, fits) in _NUMBERS.items():
             value = getattr(self, name)
-            if name == "dropout" and value is None:
+            if value is None and name == "dropout":
                 continue
             if not (isinstance(value, Real) and math.isfinite(value) and fits(value)):
                 raise FinetuningError(f"{name} is {value!r}: it must be a number, {due}")
@@ -95,7 +93,7 @@ class Recipe:
         }
 
 
-_CHOICES = {"algorithm": ALGORITHMS, "dtype": OF_TRAINING, "schedule": SCHEDULES}
+_CHOICES = {"algorithm": ALGORITHMS, "dtype": OF_TRAINING, "schedule": ("constant", "linear")}
 _WHOLE = ("epochs", "batch_size", "every", "stride", "longest_answer", "length_pool")
 _NUMBERS = {
     **dict.fromkeys(("learning_rate", "clip"), ("above 0", lambda x: x > 0)),
@@ -108,12 +106,11 @@ _LATER = ("dropout", "shared_dropout", "trained_embeddings", "length_pool")
 
 @dataclass(frozen=True)
 class Sparing:
-    """Which checkpoints are asked about what, where not all is wanted of all.
+    """Which checkpoints are asked about what, as predicting costs far more than training.
 
     The set ``decides`` is predicted at every checkpoint; the sets of ``inside`` also where its
     error E is in one of the ``windows`` (E′, ε), that is where 0 ≤ E − E′ < ε (Equation 5); every
-    set after each ``every`` steps (None: never) and after the last. Predicting costs far more than
-    training: of the paper's runs (312 checkpoints) a window at E′ = 0 leaves a small part of it.
+    set after each ``every`` steps (None: never) and after the last.
     """
 
     windows: tuple[tuple[float, float], ...] = ()
@@ -126,14 +123,6 @@ class Sparing:
             raise FinetuningError(f"every is {self.every} steps: it must be 1 or more")
         if bad := [one for one in self.windows if len(one) != 2 or not one[1] > 0]:
             raise FinetuningError(f"a window is an error and a tolerance above 0, not {bad[0]}")
-
-    def wants_all(self, step: int) -> bool:
-        """Whether every set is predicted after this step (after the last one it is in any case)."""
-        return self.every is not None and step % self.every == 0
-
-    def wants_inside(self, error: float) -> bool:
-        """Whether the sets of ``inside`` are predicted where ``decides`` has this error."""
-        return any(window(np.array([error]), *level).any() for level in self.windows)
 
 
 @dataclass(frozen=True)
@@ -160,8 +149,14 @@ class Job:
     def check(self) -> None:
         """Raise FinetuningError where there is nothing to learn or to predict."""
         train, sets, spared = self.train, self.evaluations, self.sparing
-        reading = isinstance(train, Questions)
-        problem = None
+        reading, problem = isinstance(train, Questions), None
+        empty = [name for name, asked in sets.items() if not len(asked)]
+        other = [
+            name
+            for name, asked in sets.items()
+            if reading != isinstance(asked, Questions)
+            or (not reading and (asked.second is None) != (train.second is None))
+        ]
         if reading and not len(train):
             problem = f"{train.name}: there is no question to learn from"
         elif not reading and len(np.unique(train.labels)) < 2:
@@ -175,14 +170,11 @@ class Job:
             problem = "of questions all are asked at all checkpoints"
         elif spared and (unknown := sorted({spared.decides, *spared.inside} - set(sets))):
             problem = f"sparing names {unknown[0]}, and the sets to predict are {', '.join(sets)}"
-        for name, asked in sets.items() if problem is None else ():
-            if not len(asked):
-                problem = f"the set {name} to predict is empty"
-            elif reading != isinstance(asked, Questions) or (
-                not reading and (asked.second is None) != (train.second is None)
-            ):
-                problem = f"{name} and the training set are not both of questions, pairs or "
-                problem += "sentences"
+        elif empty:
+            problem = f"the set {empty[0]} to predict is empty"
+        elif other:
+            problem = f"{other[0]} and the training set are not both of questions, pairs or "
+            problem += "sentences"
         if problem:
             raise FinetuningError(f"{self.name}: {problem}")
 

@@ -1,10 +1,13 @@
-"""Questions about a context longer than the model takes: read in windows that overlap.
+"""What a model with a head for a task answers: the class of examples, or where an answer stands.
 
-Nothing is cut (Devlin et al. 2019, as in every reader of SQuAD since); the answer is the span of
-highest score over all windows.
+A context longer than the model takes is read in windows that overlap, so nothing of it is cut
+(Devlin et al. 2019, as in every reader of SQuAD since); the answer is the span of highest score
+over all windows.
 """
 
 import math
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ import torch
 
 from xlx.measures.answers import f1
 from xlx.results import executors
+from xlx.results.settings import current
 from xlx.subjects import identity, loading
 from xlx.subjects.jobs import Recipe
 from xlx.subjects.states import Row, batches, padded, tokenise
@@ -33,9 +37,9 @@ class InputError(ValueError):
 class Window:
     """A question with a part of its context: model inputs, and what of them is context.
 
-    ``offset`` is the input's place of the window's first context token, ``first`` that token's
-    number in the context, ``n`` how many context tokens the window has; ``spans`` ``(tokens, 2)``
-    are the characters of all tokens of the context.
+    ``offset``: place in the input of the window's first context token; ``first``: number of that
+    token in the context; ``n``: context tokens of the window; ``spans`` ``(tokens, 2)``: characters
+    of all tokens of the context.
     """
 
     example: int
@@ -126,9 +130,9 @@ def best_spans(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The span of highest score in each row: first ≤ last, both inside, of at most so many tokens.
 
-    The score is the start's logit plus the end's. ``start``, ``end`` and ``inside`` (where the
-    context is) are ``(n, length)``; returns scores, firsts and lasts ``(n,)``; -inf where a row has
-    no place inside. Of equal scores the first span, and of these the shortest.
+    ``start`` and ``end`` logits, whose sum is the score, and ``inside`` (where the context is) are
+    ``(n, length)``; returns scores, firsts and lasts ``(n,)``; -inf where no place is inside. Of
+    equal scores the first span, and of these the shortest.
     """
     low = torch.full_like(start, -torch.inf)
     start, end = torch.where(inside, start, low), torch.where(inside, end, low)
@@ -143,9 +147,9 @@ def best_answers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The best answer to each of n examples over its windows, and its score ``(n,)``.
 
-    From the score ``(windows,)`` and the input's first and last place ``(windows, 2)`` of each
-    window's; the answer is where it starts and ends in the context, in characters, int32
-    ``(n, 2)``: (0, 0) and -inf where there is no context. Of equal scores, the earlier window's.
+    From each window's ``scores`` and ``places`` (first and last in the input, ``(windows, 2)``) to
+    characters of the context, int32 ``(n, 2)``: (0, 0) and -inf where there is no context. Of equal
+    scores, the earlier window's.
     """
     highest, answers = np.full(n, -np.inf), np.zeros((n, 2), dtype=np.int32)
     for window, score, ends in zip(laid, scores, places, strict=True):
@@ -193,13 +197,17 @@ class LaidOut:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A model with a head for a task, on its device, and how it reads."""
+    """A model with a head for a task, on its device, and how it reads.
+
+    ``order``: the place of each of its labels in our classes, int64 ``(n_labels,)``; None: as ours.
+    """
 
     model: Any
     tokenizer: Any
     limit: int | None
     recipe: Recipe
     device: torch.device
+    order: np.ndarray | None = None
 
     @classmethod
     def new(
@@ -260,7 +268,9 @@ class Tuned:
                 of_batch = output.logits.float()
                 predicted[batch] = of_batch.argmax(dim=-1).cpu().numpy()
                 logits[batch] = of_batch.cpu().numpy()
-            return predicted, logits
+            if self.order is None:
+                return predicted, logits
+            return self.order[predicted].astype(predicted.dtype), logits[:, np.argsort(self.order)]
         scores, places = np.empty(len(rows)), np.empty((len(rows), 2), dtype=np.int64)
         context = np.array([(window.offset, window.offset + window.n) for window in windows])
         for batch, length, output in self._outputs(rows):
@@ -299,3 +309,82 @@ def score(asked: Examples | Questions, predicted: np.ndarray) -> float:
     said = [text[start:end] for text, (start, end) in zip(asked.contexts, predicted, strict=True)]
     both = zip(said, asked.answers, strict=True)
     return float(np.mean([f1(answer, gold, asked.context_language) for answer, gold in both]))
+
+
+class ClassesError(ValueError):
+    """A model whose labels are not our classes, one to one; says which and what to do."""
+
+
+def places_of_labels(
+    config: Any, classes: Sequence[str], given: Mapping[str | int, str] | None = None
+) -> np.ndarray:
+    """The place in ``classes`` of each of a model's labels: int64 ``(n_labels,)``, a permutation.
+
+    ``given``: the model's label, by its name or number → our class. None: by their names, whatever
+    their case, spaces, hyphens and underscores. ClassesError where that is not one to one.
+    """
+    names = [str(config.id2label[number]) for number in range(config.num_labels)]
+    if given is not None:
+        said = {str(label): one for label, one in given.items()}
+        if unknown := [*set(said) - {*names, *map(str, range(len(names)))}]:
+            raise ClassesError(f"the model has no label {unknown[0]}: it has {', '.join(names)}")
+        found = [said.get(name, said.get(str(number))) for number, name in enumerate(names)]
+    else:
+        ours = {_plain(one): one for one in classes}
+        found = [ours.get(_plain(name)) for name in names]
+    if sorted(map(str, found)) != sorted(classes):
+        raise ClassesError(
+            f"the model's labels ({', '.join(names)}) are not the classes asked about "
+            f"({', '.join(classes)}) one to one: say which is which, "
+            f"labels={{{names[0]!r}: {classes[0]!r}, ...}}"
+        )
+    return np.array([list(classes).index(one) for one in found])
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).lower()
+
+
+@dataclass(frozen=True)
+class Headed:
+    """A model that was fine-tuned elsewhere, with its own head: a classifier, or a reader.
+
+    ``model`` is a name for `loading.headed_model`; ``labels``: its labels (``id2label`` in its
+    config.json, or their numbers) → the classes asked about, None: those of the same name.
+    ``max_length`` tokens of an input, None: what the model takes; ``stride`` and ``longest_answer``
+    as in `jobs.Recipe`. Precision as the settings name.
+    """
+
+    model: str
+    labels: Mapping[str | int, str] | None = None
+    max_length: int | None = None
+    stride: int = 128
+    longest_answer: int = 30
+
+    def about(self, classes: Sequence[str] | None) -> dict[str, Any]:
+        """What decides its answers but for the text, without loading it; no classes: a reader."""
+        reading = {"stride": self.stride, "longest_answer": self.longest_answer}
+        labels = self.labels and sorted([str(label), one] for label, one in self.labels.items())
+        return {
+            "model": identity.fingerprint(os.fspath(self.model)),
+            "classes": classes and list(classes),
+            "labels": labels,
+            "max_length": self.max_length,
+            "dtype": current().dtype,
+            **({} if classes else reading),
+        }
+
+    def load(self, classes: Sequence[str] | None) -> Tuned:
+        """The model, to be asked; no classes: a reader. Errors as `loading.headed_model`."""
+        order = None
+        if classes is not None:  # before the weights are read
+            order = places_of_labels(loading.configuration(self.model), classes, self.labels)
+        model, tokenizer, limit = loading.headed_model(
+            self.model, self.max_length, reads=classes is None
+        )
+        recipe = Recipe(
+            max_length=self.max_length, dtype=current().dtype, stride=self.stride,
+            longest_answer=self.longest_answer,
+        )  # fmt: skip
+        device = loading.device_of(None)
+        return Tuned(model.to(device).eval(), tokenizer, limit, recipe, device, order)

@@ -1,23 +1,14 @@
-"""Words to vectors: what probes for tagging are fitted on.
+"""Words and pairs of sentences to vectors of all layers, float32: what probes are fitted on.
 
-`embed_words` gives a vector for every word of sentences that come split into words (the syntactic
-words of Universal Dependencies, the tokens of WikiAnn). The model reads the whole sentence, and of
-a word's subwords ``first`` takes the first one (Devlin et al. 2019, section 5.3), ``mean`` all
-alike.
+The model reads the whole sentence, and of a word's subwords ``first`` takes the first one (Devlin
+et al. 2019, section 5.3), ``mean`` all alike. Some tokenizers set the mark of a word's beginning
+apart ("▁", "天", "気"): ``first`` passes over that mark if the word has more. Every word is cut by
+itself, so it begins as after a space, also before a full stop and in scripts written without
+spaces; tokenizers that tell a word after a space from one without are given the space too.
 
-Some tokenizers set the mark of a word's beginning apart ("▁", "," for a comma, or "▁", "天", "気").
-``first`` passes over that bare mark, which is the same for all such words, if the word has more. In
-a causal model the first subword has not seen the rest of its word; ``mean`` has.
-
-Every word is cut by itself, so it begins as after a space, also before a full stop and in scripts
-written without spaces. Tokenizers that tell a word after a space from one without (the byte-level
-ones of GPT-2, RoBERTa, Llama 3) are given the space too.
-
-No word is ever given another's vector: a word that loses a subword because its sentence is longer
-than the model takes has none, nor has a word of which the tokenizer makes nothing (a control
-character, say). Both are counted.
-
-All layers come at once, float32; equal sentences have equal vectors, bit for bit.
+No word is given another's vector: one that loses a subword because its sentence is longer than the
+model takes has none, nor has one of which the tokenizer makes nothing. Both are counted. Equal
+sentences have equal vectors, bit for bit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,10 +46,9 @@ def embed_words(
 ) -> WordStates:
     """Hidden states of all layers for the words of sentences, each a list of words.
 
-    Equal sentences are computed once. ``max_length`` tokens a sentence may have, special ones
-    included; words past them are lost and counted (default: what the model takes). ValueError if a
-    sentence is no list of words or has none, an option or the tokenizer does not fit, or a state is
-    not a finite number.
+    ``max_length`` tokens a sentence may have, special ones included; words past them are lost and
+    counted (default: what the model takes). ValueError if a sentence is no list of words or has
+    none, an option or the tokenizer does not fit, or a state is not a finite number.
     """
     for i, words in enumerate(checks.several(sentences, "sentences")):
         check_strings(words, f"sentence {i}")
@@ -96,10 +86,9 @@ def embed_words(
 
 @dataclass(frozen=True)
 class _Pieces:
-    """A sentence as the model reads it, and which of its tokens make which word's vector.
+    """A sentence as the model reads it; ``words`` that get a vector, ``(k,)``.
 
-    ``words``: those that get a vector, ``(k,)``. The vector of ``words[rows[m]]`` takes the share
-    ``shares[m]`` of the token ``tokens[m]``.
+    The vector of ``words[rows[m]]`` takes the share ``shares[m]`` of the token ``tokens[m]``.
     """
 
     ids: list[int]
@@ -147,8 +136,7 @@ def _choose(
 ) -> _Pieces:
     """Which tokens make which word's vector.
 
-    ``owner``: of each token from ``start`` on the word it is of. ``whole``: of each word how many
-    subwords it has in the uncut sentence.
+    ``owner``: the word of each token from ``start`` on; ``whole``: subwords of each word, uncut.
     """
     left = np.bincount(owner, minlength=len(whole))
     kept = (left == whole) & (whole > 0)
@@ -208,11 +196,10 @@ def embed_pairs(
 ) -> SentenceStates:
     """Hidden states of all layers for pairs of sentences (premise and hypothesis), in their order.
 
-    Of concatenated pairs they are ``4 * dim`` wide. Equal pairs have equal vectors, bit for bit.
-    ``max_length`` tokens a joint pair, or one of the concatenated sentences, may have, special ones
-    included (default: what the model takes); a joint pair loses tokens of its longer sentence
-    first. ValueError if the numbers of sentences differ, an option does not fit the model, a
-    sentence has no token, or a state is not a finite number.
+    Of concatenated pairs (u, v, |u - v|, u * v) they are ``4 * dim`` wide. ``max_length`` tokens a
+    joint pair, or one of the concatenated sentences, may have (default: what the model takes); a
+    joint pair loses tokens of its longer sentence first. ValueError if the numbers of sentences
+    differ, an option does not fit the model, a sentence has no token, or a state is not finite.
     """
     check_strings(first, "first")
     check_strings(second, "second")

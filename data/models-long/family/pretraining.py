@@ -35,8 +35,8 @@ from family.vocabulary import BERT_TOKENS, XLMR_TOKENS
 from xlx.results import checks, paths, progress
 from xlx.results.store import written_whole
 from xlx.subjects import identity
+from xlx.subjects.finetuning import save_state, saved_state
 from xlx.subjects.folders import quiet
-from xlx.subjects.training import save_state, saved_state
 from xlx.text import pretraining_text
 
 #: Vocabulary, text and held-out lines (language → lines).
