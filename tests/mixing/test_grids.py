@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import mixing_3_qa
-from shared import mixing_tables
+from shared import controls, mixing_tables
 from tests import tiny
 from xlx.experiment import grids
 from xlx.experiment.grids import GridError, averaged, evaluate, groups_of
@@ -25,7 +25,7 @@ from xlx.results.store import StoreWarning
 from xlx.subjects import finetuning, predicting, training
 from xlx.subjects.jobs import FinetuningError, Job, Recipe
 from xlx.subjects.predicting import InputError
-from xlx.text import examples, questions
+from xlx.text import examples
 from xlx.text.examples import Examples, crossed
 from xlx.text.files import TextError
 from xlx.text.questions import Answer, Questions
@@ -195,7 +195,7 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     grid = evaluate([wanted], sets)[0]
     assert sorted(count) == sorted(LANGUAGES)
     assert (grid.predictions == grid.predictions[:1]).all()
-    sets = {code: questions.questionless(part) for code, part in ASKED.items()}
+    sets = {code: controls.questionless(part) for code, part in ASKED.items()}
     grid = evaluate([job(model, sets)], sets)[0]
     assert (grid.predictions == grid.predictions[:, :1]).all()
 

@@ -1,23 +1,20 @@
 """Sets of labelled sentences, pairs or questions: one a language, row i the same in all of them.
 
-What cross-lingual comparisons need of any such set, written once: `aligned` holds sets to being
-translations of each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes
-two languages in one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`, of
-what a classifier reads (`Examples`) and of what a reader reads (`questions.Questions`).
+What cross-lingual comparisons need of any such set: `aligned` holds sets to being translations of
+each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes two languages in
+one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`, of what a
+classifier reads (`Examples`) and of what a reader reads (`questions.Questions`).
 
 Where no task has labels, `of_corpus` invents some for parallel sentences (Chi et al., section 3.2),
-and `corrupted` replaces a share of those that there are (section 5.4, after Zhang et al. 2017). The
-words of a part can be put in random order (`Examples.shuffled`, the control tasks) or a part be
-left out (`only`, a baseline): Rajaee and Monz. `same_or_other` is a task of overlap alone.
+and `corrupted` replaces a share of those that there are (section 5.4, after Zhang et al. 2017).
+`same_or_other` is a task of overlap alone.
 """
 
 import hashlib
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -27,7 +24,6 @@ from scipy.spatial.distance import cdist
 
 from xlx.results import checks
 from xlx.text.files import TextError
-from xlx.text.languages import SPACELESS
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -209,22 +205,6 @@ def crossed(first: S, second: S) -> S:
     return replace(first, name=name, language=language, **{side: getattr(second, side)})
 
 
-def reordered(
-    texts: Sequence[str],
-    seed: tuple[int, ...],
-    split: Callable[[str], list[str]],
-    join: Callable[[list[str]], str],
-) -> tuple[str, ...]:
-    """Each text with its words in an order drawn for the place where the text first occurs."""
-    new: dict[str, str] = {}
-    for position, text in enumerate(texts):
-        if text not in new:
-            words = split(text)
-            order = np.random.default_rng((*seed, position)).permutation(len(words))
-            new[text] = join([words[i] for i in order.tolist()])
-    return tuple(new[text] for text in texts)
-
-
 def digest(texts: Iterable[str]) -> str:
     """SHA-256 of texts, each with its length, so that no two sets share one."""
     made = hashlib.sha256()
@@ -232,9 +212,6 @@ def digest(texts: Iterable[str]) -> str:
         data = text.encode()
         made.update(len(data).to_bytes(8, "little") + data)
     return made.hexdigest()
-
-
-_PARTS = ("first", "second")
 
 
 @dataclass(frozen=True, repr=False)
@@ -290,27 +267,6 @@ class Examples(Rows):
         lines = map("\t".join, zip(*texts, self.row_labels, strict=True))
         return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
-    def shuffled(self, seed: int, *, parts: Sequence[str] = _PARTS) -> "Examples":
-        """The words of each named part in random order, for the control tasks (section 5).
-
-        Words are what stands between spaces; in Chinese, Japanese and Thai characters, spaces among
-        them, with their combining marks. A text that occurs several times in a part (a premise) has
-        one new order, which depends on the seed and on where it occurs first. Of single sentences
-        ``parts`` may name "second" too, which is then nothing to shuffle. TextError for another
-        part, or where there is none to shuffle.
-        """
-        parts = list(parts)
-        if self.second is None and "first" in parts:
-            parts = [part for part in parts if part != "second"]
-        _check_parts(self, parts)
-        changed = {}
-        for number, (part, language) in enumerate(zip(_PARTS, self.languages, strict=True)):
-            if part in parts:
-                spaced = language.split("_")[0] not in SPACELESS
-                split, join = partial(_words, spaced=spaced), (" " if spaced else "").join
-                changed[part] = reordered(getattr(self, part), (seed, number), split, join)
-        return replace(self, name=f"{self.name}, {' and '.join(changed)} shuffled", **changed)
-
 
 def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
     """Parallel sentences with labels of Bernoulli(1/2), the same in every language (3.2)."""
@@ -359,44 +315,6 @@ def joined(examples: Examples, more: Examples) -> Examples:
         labels=np.concatenate([examples.labels, more.labels]),
         ids=tuple(f"1:{name}" for name in examples.ids) + tuple(f"2:{name}" for name in more.ids),
     )
-
-
-def only(examples: Examples, part: str) -> Examples:
-    """One part of each example as a sentence alone: "second" is the hypothesis without a premise.
-
-    A baseline that cannot compare. TextError for a part that there is not.
-    """
-    _check_parts(examples, (part,))
-    return replace(
-        examples,
-        name=f"{examples.name}, {part} only",
-        language=examples.languages[_PARTS.index(part)],
-        first=getattr(examples, part),
-        second=None,
-    )
-
-
-def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
-    """Raise TextError for parts that an example does not have, or for none."""
-    strange = [part for part in parts if part not in _PARTS]
-    if strange or not parts:
-        named = ", ".join(map(repr, strange)) or "none"
-        raise TextError(f"parts of an example are {' and '.join(_PARTS)}; given: {named}")
-    if "second" in parts and examples.second is None:
-        raise TextError(f"{examples.name}: these are single sentences, without a second part")
-
-
-def _words(text: str, spaced: bool) -> list[str]:
-    """The words of a text, or its characters with their marks."""
-    if spaced:
-        return text.split()
-    words: list[str] = []
-    for character in text:
-        if words and unicodedata.category(character).startswith("M"):
-            words[-1] += character
-        else:
-            words.append(character)
-    return words
 
 
 #: The classes of `same_or_other`.
