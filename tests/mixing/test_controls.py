@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixing_3_qa import word_distances
@@ -37,6 +37,7 @@ def test_shuffling_touches_the_named_part_alone_and_keeps_its_words(parts: list)
     assert found.name == f"made en test, {' and '.join(sorted(parts))} shuffled"
 
 
+@settings(max_examples=25)
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=6), st.integers(0, 9))
 def test_shuffling_keeps_the_multiset_of_words(texts: list[str], seed: int) -> None:
     ids = tuple(map(str, range(len(texts))))
@@ -119,6 +120,7 @@ def test_one_part_alone_is_a_sentence() -> None:
     assert controls.only(some(), "first").first == some().first
 
 
+@settings(max_examples=25)
 @given(st.lists(TEXT, min_size=1, max_size=5), CODES, st.integers(0, 3))
 def test_shuffling_keeps_the_words_of_the_question_and_all_else(
     texts: list[str], language: str, seed: int

@@ -1,4 +1,4 @@
-"""Examples: of labelled parts, random and corrupted labels, words out of order, one part alone."""
+"""Examples: of labelled parts, corrupted labels, two sets as one."""
 
 from dataclasses import replace
 

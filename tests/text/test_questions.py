@@ -1,4 +1,4 @@
-"""Questions: reading, what is shipped, and questions with their words out of order."""
+"""Questions: reading, and what is shipped."""
 
 import lzma
 from collections import Counter

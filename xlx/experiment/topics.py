@@ -290,7 +290,7 @@ def line(
     if (twice := table["language"].duplicated()).any():
         raise ValueError(
             f"{table.loc[twice, 'language'].iloc[0]} has two rows: the line is of one model and "
-            "one task (`downstream.of_task`)"
+            "one task (`downstream.of_models`)"
         )
     r = correlation(
         table, "expected", "score", languages=("language",), n_resamples=n_resamples, seed=seed

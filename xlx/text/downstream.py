@@ -134,10 +134,9 @@ def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
 def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = None) -> pd.DataFrame:
     """The scores of some models alone, each called as it is here.
 
-    A results file names a model by what it was loaded from, often a path; here a folder goes by its
-    last part. So a model is the one in the table of its own name, or else the only one whose last
-    part is its last part. Raises TextError for a model without scores, or that several may be, and,
-    with a ``pivot``, for one without a score in this language in one of its tasks.
+    A model is the one in the table of its own name, or else the only one whose last part, as of a
+    path, is its last part. Raises TextError for a model without scores, or that several may be,
+    and, with a ``pivot``, for one without a score in this language in one of its tasks.
     """
     there = list(dict.fromkeys(table["model"]))
     called: dict[str, str] = {}
@@ -153,21 +152,6 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
         if pivot not in {None, *languages}:
             raise TextError(f"{task}: {model} has no score in {pivot}.")
     return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
-
-
-def of_task(table: pd.DataFrame, task: str, model: str | None = None) -> pd.DataFrame:
-    """The scores of one task and one model (as in `of_models`; its errors), a row a language.
-
-    TextError for a task that there is not, and for several models where none is named.
-    """
-    scores = table[table["task"] == task]
-    names = list(dict.fromkeys(scores["model"]))
-    if not names:
-        tasks = ", ".join(dict.fromkeys(table["task"]))
-        raise TextError(f"There is no score of {task}; there are {tasks or 'none'}.")
-    if model is None and len(names) > 1:
-        raise TextError(f"{task} has scores of {', '.join(names)}: name one as model.")
-    return of_models(scores, [model or names[0]])
 
 
 def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:

@@ -163,9 +163,9 @@ def shortest(
 ) -> list[int]:
     """Positions of the n rows with the fewest characters, summed over languages; None: all.
 
-    A way to subsample that makes fine-tuning several times faster, at the price of easier text: who
-    uses it says so. Ascending; ties go to the earlier position. Of questions the contexts count,
-    and with ``per_context`` the first so many questions of a context (of the first language) alone.
+    A subsample that makes fine-tuning several times faster, at the price of easier text. Ascending;
+    ties go to the earlier position. Of questions the contexts count, and with ``per_context`` the
+    first so many questions of a context (of the first language) alone.
     """
     for what, number in (("n", n), ("per_context", per_context)):
         if number is not None:
@@ -281,9 +281,8 @@ def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
 def corrupted(labels: np.ndarray, ratio: float, n_classes: int, seed: int) -> np.ndarray:
     """The labels with a share of them drawn anew, uniformly over all classes (section 5.4).
 
-    A new label may be the old one, as in Zhang et al. (2017): at ratio 1 a third of the labels of
-    NLI still stand. With one seed, what is corrupted at a ratio is so, and alike, at every higher
-    one; ``ratio`` in [0, 1] is of the number of examples, rounded.
+    A new label may be the old one, as in Zhang et al. (2017). With one seed, what is corrupted at a
+    ratio is so, and alike, at every higher one; ``ratio`` in [0, 1] is of the number of examples.
     """
     if not 0 <= ratio <= 1:
         raise TextError(f"the ratio of corrupted labels is {ratio}: it lies between 0 and 1")
@@ -326,13 +325,11 @@ QUESTION_MARKS: frozenset[str] = frozenset("?\N{FULLWIDTH QUESTION MARK}\N{ARABI
 def same_or_other(corpus: ParallelCorpus, seed: int, *, alike: bool = True) -> dict[str, Examples]:
     """Each parallel sentence with itself and with another one: a task of overlap alone.
 
-    Two pairs a sentence, "other" and "same", so that every sentence is as often first as second,
-    same as other. The same pairs in every language; crossed, "same" means a translation. The other
-    one is, if ``alike``, one like it: of all ways to give each sentence another, that with the
-    least sum of differences in `surface`, mean over languages; no seed has a say, and who goes by
-    length or digits alone is near chance. Else it is the next one of a random round through all
-    sentences, which length and digits tell from a translation in four cases of five
-    (`baselines.surface_rule`). Raises TextError for fewer than two sentences.
+    Two pairs a sentence, "other" and "same", the same in every language; crossed, "same" means a
+    translation. If ``alike``, the other one is like it: of all ways to give each sentence another,
+    that with the least sum of differences in `surface`, mean over languages, whatever the seed, so
+    that who goes by length or digits alone is near chance. Else it is the next one of a random
+    round, which length and digits tell from a translation in four cases of five.
     """
     n = len(corpus)
     if n < 2:

@@ -197,9 +197,6 @@ def read_iob2(
     ``columns``: 2 (word, tag; WikiAnn and the shipped files) or 5 (number, word, tag, a second tag,
     annotator; UNER). With ``language``, the prefix ``de:`` of the words of the original WikiAnn is
     taken off, and no line is a comment. ``split``: only sentences with the comment ``# split = …``.
-
-    TextError, with the line, for a wrong number of columns, an unknown tag, an empty word, words of
-    UNER not numbered 1, 2, 3, and for a file without sentences.
     """
     prefix = f"{language}:"
     if not (language and all(line.startswith(prefix) for line in lines if line.strip())):
@@ -233,12 +230,10 @@ def read_iob2(
 
 @dataclass(frozen=True, repr=False)
 class Tagged(Rows):
-    """Sentences of words, one tag a word.
+    """Sentences of words, one tag a word: a tuple of each a sentence.
 
-    ``sentences`` and ``tags`` have one tuple a sentence, of the same length; ``ids`` one string
-    each (UD's ``sent_id``, or the number of the sentence in its file; in the shipped WikiAnn
-    ``part:number`` of the public file). ``repaired`` counts tags ``I-X`` that continued no X in the
-    file and are ``B-X`` here.
+    ``ids`` are UD's ``sent_id``, or the number of the sentence in its file (in the shipped WikiAnn
+    ``part:number`` of the public file). ``repaired`` counts tags ``I-X`` that are ``B-X`` here.
     """
 
     name: str
@@ -278,18 +273,15 @@ def load_labelled(
     ----------
     task : "POS", "NER", "NLI", "PI" or "TOPIC".
     language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200 ("arb_Latn").
-    split : "train", "validation" or "test"; PUD has "test" only, and so has what is shipped of
-        SIB-200 in languages other than English; "xnli-dev" has "train" only, "xnli-whole" "train"
-        (all of dev and 3,000 pairs of test) and "test" (2,010 of test).
-    source : a row of ``data/labelled/sources.tsv``; None for "ud", "xnli", "pawsx", "sib200",
-        "wikiann" (of the shipped subset "uner" in languages that it has from there alone).
-    path : a folder with a local copy of the full set; None for the shipped subset.
+    split : "train", "validation" or "test", as far as ``data/labelled/README.md`` lists them.
+    source : as in ``data/labelled/sources.tsv``; None for "ud", "xnli", "pawsx", "sib200",
+        "wikiann" (of what is shipped "uner" in languages that it has from there alone).
+    path : a folder with a local copy of the full set; None for what is shipped.
 
     Returns `Tagged` for POS and NER; `Examples` for NLI (premise, hypothesis), PI and TOPIC, with
     the classes of ``LABELS[task]``. Position i is the same in every language of PUD, XNLI, SIB-200
-    and the shipped PAWS-X; of a local copy of PAWS-X each language lacks other rows, and
-    `examples.common` brings them together by their ids. In the shipped subsets an id is
-    ``part:line`` of the public file.
+    and the shipped PAWS-X; of a local copy of PAWS-X each language lacks other rows
+    (`examples.common`). In what is shipped an id is ``part:line`` of the public file.
 
     Raises TextError (a ValueError) for what there is not, for malformed files (with file and line)
     and for a shipped file that was changed; FileNotFoundError where there is no folder ``path``.
@@ -333,8 +325,7 @@ def about_labelled(
 ) -> dict[str, str]:
     """What names a shipped split without reading it: the file by its hash, and the split.
 
-    Part of the identity of results, so the subsets of XNLI have the hash of a file with nothing but
-    them, as they were once shipped. Parameters and errors as `load_labelled`.
+    The identity of results: subsets of XNLI have the hash of a file of theirs, as once shipped.
     """
     language, source = resolved(task, language, split, source, None)
     row = _entry(source, language, split)
@@ -350,9 +341,8 @@ def parallel_examples(
 ) -> tuple[dict[str, Examples], dict[str, int]]:
     """A part of a task in several languages: what all of them have, the `shortest` n at most.
 
-    Returns the sets and how many examples `common` left out. ``options`` and errors are those of
-    `load_labelled`; a language named twice is a ValueError, a task of words, or nothing in all
-    languages, a TextError.
+    Returns the sets and how many examples `common` left out; ``options`` and errors are those of
+    `load_labelled`.
     """
     codes = checks.several(languages, "languages", once=True)
     if task in ("POS", "NER"):

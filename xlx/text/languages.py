@@ -126,14 +126,12 @@ def for_task(task: str, setup: str | None = None) -> tuple[str, ...]:
 def parse_tag(tag: str) -> str:
     """Canonical form of a language tag, its parts joined by underscores.
 
-    The language may be given in ISO 639-1 or -3 and is written in ISO 639-1 where a code exists; a
-    script (ISO 15924) and a region (ISO 3166-1 or UN M.49) are kept: "eng" and "EN" give "en",
-    "eng_Latn" "en_Latn", "pt-br" "pt_BR". The 639-3 code of the main member of a macrolanguage
-    counts as that language, as in CLDR: "arb_Arab" gives "ar_Arab", "pes" "fa", "lvs" "lv", "cmn"
-    "zh"; the others ("arz", "yue") stay what they are.
+    The language is written in ISO 639-1 where a code exists; a script (ISO 15924) and a region (ISO
+    3166-1 or UN M.49) are kept: "eng" and "EN" give "en", "eng_Latn" "en_Latn", "pt-br" "pt_BR".
+    The 639-3 code of the main member of a macrolanguage counts as that language, as in CLDR:
+    "arb_Arab" gives "ar_Arab", "pes" "fa", "cmn" "zh"; the others ("arz", "yue") stay.
 
-    Raises TextError if the tag is malformed, names no language, script or region that exists, or
-    carries more than these three.
+    Raises TextError for a tag of more than these three, or that names none that exists.
     """
     checks.tag(tag, TextError)
     problem = TextError(

@@ -168,8 +168,7 @@ def parallel_questions(
     """A part of a source in several languages: what all of them have, the `shortest` n at most.
 
     ``per_context``: so many questions of a context at most. Returns the sets and, for each
-    language, how many of the questions that some language has it lacks. Errors as `load_questions`
-    and `common`.
+    language, how many of the questions that some language has it lacks.
     """
     loaded = {code: load_questions(source, code, split, path=path) for code in languages}
     sets, _ = common(loaded)
@@ -184,12 +183,11 @@ def read_squad(
 ) -> Questions:
     """The questions of a file in the JSON of SQuAD v1.1, plain or packed with xz.
 
-    ``source`` is the file or its contents; ``name`` and ``language`` are those of the result. With
-    ``prefix`` "train", ids are "train:1", "train:2" and so on by the place of a question among all
-    in the file; None for the ids that the file has. ``answer_start`` counts code points.
-
-    Raises TextError, with file and place, for what is no UTF-8 or JSON, a field that is missing or
-    of another type, an id that comes twice, and a file of which no question is left.
+    ``source`` is the file or its contents. With ``prefix`` "train", ids are "train:1", "train:2"
+    and so on by the place of a question in the file; None for the ids that the file has.
+    ``answer_start`` counts code points. Raises TextError, with file and place, for what is no UTF-8
+    or JSON, a field that is missing or of another type, an id that comes twice, and a file of which
+    no question is left.
     """
     where = name if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else Path(source).read_bytes()

@@ -87,9 +87,8 @@ def comment(comments: Iterable[str], key: str) -> str | None:
 def read_conllu(lines: Sequence[str], where: str, split: str | None = None) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file; with ``split``, those of it. ``where`` opens every error.
 
-    Raises TextError, with the line, for a row that has not 10 columns, an id out of order, a word
-    without form or without one of the 17 tags, a range of words that does not fit, a comment among
-    the rows, a repeated ``sent_id``, and for a file without sentences.
+    Raises TextError, with the line, for what CoNLL-U has not, a repeated ``sent_id``, and for a
+    file without sentences.
     """
     seen: dict[str, int] = {}
     for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
@@ -252,9 +251,8 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
         all of which are taken, in the order of their paths; None for what is shipped. Of several
         files, ids are preceded by the name of the file.
 
-    Raises TextError (a ValueError) for what is not shipped, a shipped file that was changed, a
-    folder without such files, and malformed files (with the line); FileNotFoundError where there is
-    nothing at ``path``.
+    Raises TextError (a ValueError) for what is not shipped, a shipped file that was changed, and
+    malformed files (with the line); FileNotFoundError where there is nothing at ``path``.
     """
     language = base_code(language)
     if path is None:
@@ -283,9 +281,8 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
 def read_trees(lines: Sequence[str], where: str, language: str, *, source: str = "conllu") -> Trees:
     """The trees of the lines of a CoNLL-U file; ``where`` opens every error: the name of the file.
 
-    The id of a tree is its ``sent_id``, else the number of the sentence in the file. Raises
-    TextError as `read_conllu`, and for a word without head or relation and features that are not
-    ``Name=Value|…`` (with the line).
+    The id of a tree is its ``sent_id``, else the number of the sentence in the file. TextError as
+    `read_conllu`, and for a word without head or relation or with malformed features.
     """
     trees, dropped = [], []
     for sentence in read_conllu(lines, where):
