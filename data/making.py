@@ -9,9 +9,14 @@ import tarfile
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
-from xlx.text import pretraining_text
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE / "models-long")]
+
+from family import pretraining_text
 from xlx.text.files import letters
 
 #: Train parts that are not used: of UD 1, while dev and test are of UD 2.
@@ -73,20 +78,17 @@ def write_table(file: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 def linked(keys: Sequence[Iterable[Hashable]]) -> list[list[int]]:
     """Positions that share a key, directly or by others, each group ascending."""
-    parent = list(range(len(keys)))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            i = parent[i]
-        return i
-
-    first: dict[Hashable, int] = {}
-    for i, key in ((i, key) for i, of_one in enumerate(keys) for key in of_one):
-        one, other = root(i), root(first.setdefault(key, i))
-        parent[max(one, other)] = min(one, other)
+    number: dict[Hashable, int] = {}
+    n, pairs = (
+        len(keys),
+        [(i, number.setdefault(key, len(number))) for i, own in enumerate(keys) for key in own],
+    )
+    one, key = np.array(pairs, dtype=int).reshape(-1, 2).T
+    size = n + len(number)
+    graph = sparse.coo_array((np.ones(len(one)), (one, n + key)), shape=(size, size))
     groups: dict[int, list[int]] = {}
-    for i in range(len(keys)):
-        groups.setdefault(root(i), []).append(i)
+    for i, group in enumerate(connected_components(graph, directed=False)[1][:n].tolist()):
+        groups.setdefault(group, []).append(i)
     return list(groups.values())
 
 

@@ -3,6 +3,7 @@
 Parameters in, tidy tables out; `xlx.experiment.probing` makes the numbers behind them.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -11,6 +12,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from xlx.results import checks, paths
+
+sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
+
+from family.pretraining_text import held_out_ids, read_source
 from shared import pair_regressions
 from shared.abx_figures import language_courses
 from shared.abx_tables import at_first, at_last, rowed
@@ -21,11 +27,28 @@ from xlx.measures import probe_training, probes, regressions, statistics
 from xlx.measures.regressions import Regression, regression
 from xlx.plots.panels import framed_handle, parts, rows_of, scale_about
 from xlx.plots.style import ABOUT, styled
-from xlx.results import checks, paths
 from xlx.subjects.identity import Name
 from xlx.subjects.loading import load
 from xlx.text import labelled
 from xlx.text.files import catalogue
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def characters() -> pd.Series:
+    """How many characters members are trained on, by language, all sources together.
+
+    What the table beside the archives counts, less the NTREX lines that are held out.
+    """
+    table = paths.DATA / "pretraining" / "counts.tsv"
+    counts = pd.read_csv(table, sep="\t", keep_default_na=False)
+    total, held_out = counts.groupby("language", sort=False)["characters"].sum(), held_out_ids()
+    apart = {
+        code: sum(len(line) for key, line in lines.items() if key in held_out)
+        for code, lines in read_source("ntrex").items()
+    }
+    return total - pd.Series(apart).reindex(total.index, fill_value=0)
+
 
 # --- what is probed -------------------------------------------------------------------------------
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from printed.mixing_claims import PAIRS_ROWS
+from shared.controls import only
 from shared.mixing_tables import mean_grids
 from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures.mixing import Resamples, checked_scores, percentile_ends, seed_errors
 from xlx.subjects.jobs import Job, Recipe
-from xlx.text import examples
 from xlx.text.examples import Examples
 
 
@@ -27,10 +27,10 @@ def mixed_grids(
     """
     groups = groups_of(next(iter(sets.values())))  # a part alone may not show them
     if part is not None:
-        sets = {code: examples.only(whole, part) for code, whole in sets.items()}
+        sets = {code: only(whole, part) for code, whole in sets.items()}
     by_pair = {}
     for name, taught in learnt.items():
-        taught = taught if part is None else examples.only(taught, part)
+        taught = taught if part is None else only(taught, part)
         held_out = {"learnt": taught.at(range(min(100, len(taught))))}
         jobs = [Job(model, taught, held_out, recipe, seed=seed) for seed in seeds]
         (mean,) = mean_grids(grid(jobs, sets)).values()

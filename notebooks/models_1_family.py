@@ -23,7 +23,7 @@ from xlx.results import paths
 
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
-from family import recipes, training_text
+from family import pretraining_text, recipes, training_text
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
 from shared.abx_tables import ends, rowed
 from xlx.experiment import surface
@@ -35,7 +35,6 @@ from xlx.plots.panels import across, order, rows_of
 from xlx.plots.primitives import curves, lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, look, styled
 from xlx.subjects import identity, loading
-from xlx.text import pretraining_text
 from xlx.text.parallel import ParallelCorpus
 
 # --- what a member is -----------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from xlx.results import paths
 
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
+from family import pretraining_text
 from family.batches import Batch
 from family.objectives import contrastive_loss
 from shared import abx_figures
@@ -37,7 +38,7 @@ from xlx.results import checks, work
 from xlx.results.executors import one_thread
 from xlx.subjects import identity, loading
 from xlx.subjects.folders import quiet
-from xlx.text import parallel, pretraining_text
+from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 #: What a checkpoint is chosen by → the column of a course, and whether the least is the best.

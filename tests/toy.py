@@ -12,11 +12,10 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from family import pretraining, vocabulary
+from family import pretraining, pretraining_text, vocabulary
+from family.pretraining_text import LinesById
 from family.recipes import RECIPES, MemberRecipe, describe
 from family.training_text import PretrainingText
-from xlx.text import pretraining_text
-from xlx.text.pretraining_text import LinesById
 
 WORDS = {
     "de": ["Haus", "Baum", "Wasser", "Sonne", "Hund", "Katze", "Brot", "Milch", "Stein", "Wind"],

@@ -166,6 +166,15 @@ def n_words(*texts: str) -> int:
     return sum(len(text.split()) for text in texts)
 
 
+def write_rows(
+    file: str, columns: str, rows: Sequence[Sequence[str]], sides: slice
+) -> tuple[tuple[int, ...], tuple[str, str]]:
+    """Write rows that begin with their split; counts as `counts`, and name and SHA-256."""
+    sizes = (sum(row[0] == split for row in rows) for split in labelled.SPLITS)
+    words = n_words(*chain.from_iterable(row[sides] for row in rows))
+    return (*sizes, words, 0), write(file, [columns, *map("\t".join, rows)])
+
+
 # --- Universal Dependencies -----------------------------------------------------------------------
 
 
@@ -538,17 +547,15 @@ def pawsx(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
         print(f"pawsx {part}: {len(common)} pairs are whole in all languages")
     parts, origin = split_up(Drawing.of("pawsx", frozenset()), pools, PAIRS)
     for code in PAWSX_LANGUAGES:
-        lines, words = ["split\tid\tsentence1\tsentence2\tlabel"], 0
-        for split, items in parts.items():
-            part = origin[split]
-            for name in (item.lines[0] for item in items):
-                first, second, label = pairs[part][code][name]
-                words += n_words(first, second)
-                lines.append(f"{split}\t{part}:{name}\t{first}\t{second}\t{label}")
-        file = write(f"pawsx/{code}.tsv.xz", lines)
-        sizes = (len(parts[split]) for split in labelled.SPLITS)
+        rows = [
+            (split, f"{origin[split]}:{name}", *pairs[origin[split]][code][name])
+            for split, items in parts.items()
+            for name in (item.lines[0] for item in items)
+        ]
+        columns = "split\tid\tsentence1\tsentence2\tlabel"
+        sizes, file = write_rows(f"pawsx/{code}.tsv.xz", columns, rows, slice(2, 4))
         yield (
-            *("PI", "pawsx", code, "PAWS-X", "as in XTREME", *sizes, words, 0),
+            *("PI", "pawsx", code, "PAWS-X", "as in XTREME", *sizes),
             *(f"{told(origin)}, the same pairs in all languages", PAWSX_LICENCE, "", PAWSX, *file),
         )
 
@@ -573,19 +580,18 @@ def sick(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     print(f"sick: {len(kept)} of {len(english)} pairs are not in the pretraining text")
     parts = {"train": "train", "validation": "trial", "test": "test"}
     for code, of_code in rows.items():
-        lines, words, sizes = ["split\tid\tsentence1\tsentence2\tlabel\trelatedness"], 0, []
-        for split, part in parts.items():
-            of_part = [of_code[place] for place in kept if of_code[place][1] == part]
-            sizes.append(len(of_part))
-            for name, _, first, second, label, related in of_part:
-                words += n_words(first, second)
-                lines.append(f"{split}\t{part}:{name}\t{first}\t{second}\t{label}\t{related}")
-        file = write(f"sick/{code}.tsv.xz", lines)
-        made_from = ", ".join(f"{split}: {part}" for split, part in parts.items())
+        rows = [
+            (split, f"{part}:{of_code[place][0]}", *of_code[place][2:])
+            for split, part in parts.items()
+            for place in kept
+            if of_code[place][1] == part
+        ]
+        columns = "split\tid\tsentence1\tsentence2\tlabel\trelatedness"
+        sizes, file = write_rows(f"sick/{code}.tsv.xz", columns, rows, slice(2, 4))
         name, licence_of, url = SICK_LICENCES[code]
         yield (
-            *("NLI", "sick", code, name, "as published", *sizes, words, 0),
-            *(f"{made_from}, the same pairs in all languages", licence_of, "", url, *file),
+            *("NLI", "sick", code, name, "as published", *sizes),
+            *(f"{told(parts)}, the same pairs in all languages", licence_of, "", url, *file),
         )
 
 
@@ -593,22 +599,20 @@ def sib200(folder: Path, forbidden: frozenset[str]) -> Iterable[tuple]:
     """The test part in all languages; train and dev in English, which is trained on."""
     names = [item.name for item in (folder / "sib200").iterdir() if item.is_dir()]
     for code, label in labelled.codes_of(names).items():
-        lines, sizes, words = ["split\tid\ttopic\tsentence"], [], 0
-        for split in labelled.SPLITS:
-            if split != "test" and code != "en":
-                sizes.append(0)
-                continue
+        rows = []
+        for split in labelled.SPLITS if code == "en" else ("test",):
             part = labelled.load_labelled("TOPIC", code, split, path=folder / "sib200" / label)
-            sizes.append(len(part))
-            for name, topic, sentence in zip(part.ids, part.row_labels, part.first, strict=True):
-                if "\t" in sentence or letters(sentence) in forbidden:
-                    raise SystemExit(f"sib200 {label} {name}: a tab, or in the pretraining text")
-                words += n_words(sentence)
-                lines.append(f"{split}\t{name}\t{topic}\t{sentence}")
+            rows += [
+                (split, *row) for row in zip(part.ids, part.row_labels, part.first, strict=True)
+            ]
+        for _, name, _, sentence in rows:
+            if "\t" in sentence or letters(sentence) in forbidden:
+                raise SystemExit(f"sib200 {label} {name}: a tab, or in the pretraining text")
         made_from = "train: train, validation: dev, test: test" if code == "en" else "test: test"
-        file = write(f"sib200/{label}.tsv.xz", lines)
+        columns = "split\tid\ttopic\tsentence"
+        sizes, file = write_rows(f"sib200/{label}.tsv.xz", columns, rows, slice(3, 4))
         yield (
-            *("TOPIC", "sib200", code, "SIB-200", label, *sizes, words, 0),
+            *("TOPIC", "sib200", code, "SIB-200", label, *sizes),
             *(f"{made_from}, the same in all languages", SIB_LICENCE, "", SIB200, *file),
         )
 

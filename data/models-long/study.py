@@ -26,15 +26,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from family import objectives, pretraining
+from family import objectives, pretraining, pretraining_text
 from family.batches import Batch, held_out_batches
 from family.recipes import RECIPES, MemberRecipe, read_recipe
+from family.training_text import BOS, EOS, PAD
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.scoring import checkpoint_scores
 from xlx.results import paths
 from xlx.subjects import loading
-from xlx.text import parallel, pretraining_text
-from xlx.text.pretraining_text import BOS, EOS, PAD
+from xlx.text import parallel
 
 #: Six languages in four scripts.
 LANGUAGES = ("en", "de", "ru", "ja", "ar", "tr")

@@ -10,11 +10,12 @@ stands here: `MODEL`, `LANGUAGES` (in this order), the recipes, and which pairs 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from run_frozen import Calls, frozen_units
 
+from shared import controls
 from shared.mixing_tables import LINEAR, task_data
 from xlx.experiment.grids import grid
 from xlx.experiment.transfers import TransferTask, sparing_in
@@ -74,14 +75,14 @@ def pairs_to_ask(n: int | None = None, shuffled: str | None = None) -> dict[str,
     if n is not None:
         sets = {code: part.take(n, 1) for code, part in sets.items()}
     if shuffled:
-        sets = {code: part.shuffled(1, parts=[shuffled]) for code, part in sets.items()}
+        sets = {code: controls.shuffled(part, 1, parts=[shuffled]) for code, part in sets.items()}
     return sets
 
 
 @cache
 def only_second(n: int | None = None) -> dict[str, Examples]:
     """The hypotheses of `pairs_to_ask` alone."""
-    return {code: examples.only(part, "second") for code, part in pairs_to_ask(n).items()}
+    return {code: controls.only(part, "second") for code, part in pairs_to_ask(n).items()}
 
 
 # --- what is asked --------------------------------------------------------------------------------
@@ -100,7 +101,11 @@ def mixed_job(first: str, second: str, seed: int) -> Job:
 
 def igap_task() -> TransferTask:
     """The public dev part to learn, in `IGAP_LANGUAGES`, and some of the test part."""
-    train = {code: labelled.of_public_part(xnli(code, "train"), "dev") for code in IGAP_LANGUAGES}
+    train = {}
+    for code in IGAP_LANGUAGES:
+        whole = xnli(code, "train")
+        dev = whole.at(i for i, x in enumerate(whole.ids) if x.startswith("dev:"))
+        train[code] = replace(dev, name=f"{whole.name}, of dev")
     test = {code: pairs_to_ask(N_GRID)[code] for code in IGAP_LANGUAGES}
     return TransferTask("NLI", train, test, {"train": {}, "test": {}})
 
@@ -174,7 +179,7 @@ def _hypotheses(seed: int) -> Unit:
     what = "the hypotheses of XNLI alone, learnt in English, asked in 15 languages"
 
     def calls() -> Calls:
-        train = examples.only(xnli("en", "train"), "second")
+        train = controls.only(xnli("en", "train"), "second")
         job = Job(MODEL, train, only_second(), RECIPE, seed)
         return [learn(job), ask_all(job, only_second(N_GRID))]
 

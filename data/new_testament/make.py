@@ -24,8 +24,8 @@ sys.path.insert(0, str(HERE.parent))
 
 from making import sha256, write_archive, write_table
 
+from family.pretraining_text import HELD_OUT_BOOKS, by_language, read_source, read_text
 from xlx.text.files import letters
-from xlx.text.pretraining_text import HELD_OUT_BOOKS, by_language, read_source, read_text
 
 
 def held_out(text: str) -> dict[str, str]:

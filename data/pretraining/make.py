@@ -31,9 +31,9 @@ sys.path.insert(0, str(HERE.parent))
 
 from making import write_archive, write_table
 
+from family.pretraining_text import HELD_OUT_BOOKS
 from xlx.text.files import letters
 from xlx.text.languages import LANGUAGES
-from xlx.text.pretraining_text import HELD_OUT_BOOKS
 
 #: Shorter lines (in letters and digits) are not looked up among the evaluation text.
 SHORT = 12

@@ -34,22 +34,23 @@ import re
 import sys
 import unicodedata
 import warnings
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from pandas.util import hash_array
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
 from make import SHORT, texts_of
 
+from family.pretraining_text import HELD_OUT_BOOKS, PRETRAINING_SOURCES, held_out_ids, read_source
 from xlx.text import labelled, parallel
 from xlx.text.files import catalogue, letters
-from xlx.text.pretraining_text import HELD_OUT_BOOKS, PRETRAINING_SOURCES, held_out_ids, read_source
 from xlx.text.questions import load_questions
 from xlx.text.trees import load_trees
 
@@ -61,12 +62,6 @@ SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\U00020000-\U0003ffff"
 )
-
-#: Odd, so that multiplying by it modulo 2 ** 64 loses nothing; else arbitrary (2 ** 64 / golden).
-BASE = np.uint64(0x9E3779B97F4A7C15)
-
-#: Units to hash at a time: words take ten times the memory of their hashes.
-CHUNK = 1_000_000
 
 #: The parallel text that is shipped: folder of data/ and name of the corpus.
 SHIPPED = {
@@ -113,51 +108,29 @@ class Units(dict[int, str]):
         split = text.split() if text.count(" ") >= at_least - 1 else []
         return split if len(split) >= at_least else []
 
-    def hashes(self, units: list[str]) -> np.ndarray:
-        """(n,) uint64; the lowest bit says that a unit is a character. The same in every run."""
-        hashes = hash_array(np.array(units, dtype=object), categorize=False)
-        alone = np.fromiter(map(self.alone.__contains__, units), dtype=np.uint64, count=len(units))
-        return hashes & ~np.uint64(1) | alone
 
-
-def distinct(values: np.ndarray) -> np.ndarray:
-    """The values, each once, ascending; on millions of hashes faster than `np.unique`."""
-    ordered = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
-
-
-@dataclass(frozen=True)
-class Grams:
+class Grams(NamedTuple):
     """Every sequence of `N` units of some lines: its hash, its line, whether a character is in it.
 
-    All three (n_grams,); a sequence that occurs twice is there twice. The hash is a polynomial in
-    those of the units modulo 2 ** 64, so that among 10 ** 14 comparisons of different sequences one
-    is taken for the same with a probability of 10 ** -5.
+    All three (n_grams,); a sequence that occurs twice is there twice. Among 10 ** 14 comparisons of
+    different sequences one is taken for the same with a probability of 10 ** -5.
     """
 
-    hashes: np.ndarray  # uint64
+    hashes: np.ndarray  # int64
     line: np.ndarray  # int64
     of_characters: np.ndarray  # bool
 
     @classmethod
     def of(cls, lines: Iterable[str], units: Units) -> "Grams":
-        hashed, lengths, units_read = [], [], []
-        for line in lines:
-            split = units.split(line, at_least=N)
-            lengths.append(len(split))
-            units_read += split
-            if len(units_read) > CHUNK:
-                hashed.append(units.hashes(units_read))
-                units_read = []
-        unit = np.concatenate([*hashed, units.hashes(units_read)])
-        line = np.repeat(np.arange(len(lengths)), lengths)
-        n = max(len(unit) - N + 1, 0)
-        hashes, kinds = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.uint64)
-        for k in range(N):
-            hashes = hashes * BASE + unit[k : k + n]
-            kinds |= unit[k : k + n]
-        within = line[:n] == line[N - 1 : N - 1 + n]
-        return cls(hashes[within], line[:n][within], (kinds[within] & np.uint64(1)).astype(bool))
+        hashes, line, of_characters = array("q"), array("q"), array("b")
+        for number, text in enumerate(lines):
+            split = units.split(text, at_least=N)
+            alone = [unit in units.alone for unit in split]
+            for k in range(len(split) - N + 1):
+                hashes.append(hash(tuple(split[k : k + N])))
+                line.append(number)
+                of_characters.append(any(alone[k : k + N]))
+        return cls(np.array(hashes), np.array(line), np.array(of_characters, dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -166,13 +139,13 @@ class Pretraining:
 
     lines: frozenset[str]
     letters: frozenset[str]  # without those too short to be looked up
-    grams: np.ndarray  # (n_distinct,) uint64, ascending
+    grams: np.ndarray  # (n_distinct,) int64, ascending
 
     @classmethod
     def of(cls, lines: Iterable[str], units: Units) -> "Pretraining":
         trimmed = dict.fromkeys(line.strip() for line in lines)  # in order: faster to read
         keys = frozenset(key for key in map(letters, trimmed) if len(key) >= SHORT)
-        return cls(frozenset(trimmed), keys, distinct(Grams.of(trimmed, units).hashes))
+        return cls(frozenset(trimmed), keys, np.unique(Grams.of(trimmed, units).hashes))
 
     def overlap(self, lines: Iterable[str], units: Units) -> tuple[dict[str, float], list[str]]:
         """One row of the table, without the name of the set, and the lines that match."""
@@ -190,13 +163,13 @@ class Pretraining:
         grams = Grams.of(trimmed, units)
         shared = np.isin(grams.hashes, self.grams)
         for kind, mine in zip(KINDS, (~grams.of_characters, grams.of_characters), strict=True):
-            n_lines = len(distinct(grams.line[mine]))
-            n_shared = len(distinct(grams.line[mine & shared]))
+            n_lines = len(np.unique(grams.line[mine]))
+            n_shared = len(np.unique(grams.line[mine & shared]))
             row[f"{kind}_lines"] = n_lines
             row[f"{kind}_lines_shared"] = n_shared
             row[f"{kind}_share"] = n_shared / n_lines if n_lines else 0.0
-            row[f"{kind}_grams"] = len(distinct(grams.hashes[mine]))
-            row[f"{kind}_grams_shared"] = len(distinct(grams.hashes[mine & shared]))
+            row[f"{kind}_grams"] = len(np.unique(grams.hashes[mine]))
+            row[f"{kind}_grams_shared"] = len(np.unique(grams.hashes[mine & shared]))
         return row, [line for line, same in zip(trimmed, normalised, strict=True) if same]
 
 

@@ -5,7 +5,6 @@ what it leaves.
 """
 
 import html
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -53,33 +52,17 @@ def _parsed(model: udpipe.Model, text: str, name: str, where: str) -> Iterator[s
 
 
 def wiki_documents(file: Path) -> Iterator[str]:
-    """The documents of a file of WikiExtractor, ``<doc id=… title=…>`` or a JSON object a line.
+    """The documents of a file of WikiExtractor (``<doc id=… title=…>``, not ``--json``).
 
     A document is its paragraphs without the title, parted by empty lines; one without text is left
-    out. Raises TextError, with the line, for text outside a document, one that does not end, and
-    malformed JSON.
+    out. Raises TextError, with the line, for text outside a document and one that does not end.
     """
-    lines = read_lines(file)
-    as_json = next((line for line in lines if line.strip()), "").startswith("{")
-    documents = _json_documents(lines, str(file)) if as_json else _doc_documents(lines, str(file))
-    for title, paragraphs in documents:
+    for title, paragraphs in _doc_documents(read_lines(file), str(file)):
         paragraphs = [text for text in map(str.strip, paragraphs) if text]
         if paragraphs and paragraphs[0] in (title, html.unescape(title)):
             paragraphs = paragraphs[1:]
         if paragraphs:
             yield "\n\n".join(paragraphs)
-
-
-def _json_documents(lines: Sequence[str], where: str) -> Iterator[tuple[str, list[str]]]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            document = json.loads(line)
-            yield document["title"], document["text"].split("\n")
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
-            what = "not a JSON object with title and text"
-            raise TextError(f"{where}, line {number}: {what}.") from None
 
 
 def _doc_documents(lines: Sequence[str], where: str) -> Iterator[tuple[str, list[str]]]:

@@ -9,6 +9,7 @@ stays as it is, so several languages can be mapped onto one.
 import hashlib
 import itertools
 import struct
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +28,11 @@ from scipy.sparse.linalg import LinearOperator, cg, svds
 from sklearn.feature_extraction.text import CountVectorizer
 
 from xlx.results import paths, work
+
+sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
+
+from family import pretraining_text
 from xlx.results.ledger import Ask, Value
-from xlx.text import pretraining_text
 from xlx.text.languages import base_code, lowered
 
 #: Numbers of a block of similarities: 64 MB of float32.

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import models_1_family
+from family import pretraining_text
 from family.recipes import RECIPES, describe
 from tests import tiny, toy
 from xlx.results import paths
 from xlx.subjects import loading
-from xlx.text import pretraining_text
 
 # --- what a member is ----------------------------------------------------------------------------
 

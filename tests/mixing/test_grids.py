@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import mixing_3_qa
-from shared import mixing_tables
+from shared import controls, mixing_tables
 from tests import tiny
 from xlx.experiment import grids
 from xlx.experiment.grids import GridError, groups_of
@@ -24,7 +24,6 @@ from xlx.results.store import StoreWarning
 from xlx.subjects import finetuning, predicting
 from xlx.subjects.jobs import FinetuningError, Job, Recipe
 from xlx.subjects.predicting import InputError
-from xlx.text import examples, questions
 from xlx.text.examples import Examples, crossed
 from xlx.text.files import TextError
 from xlx.text.questions import Answer, Questions
@@ -171,7 +170,7 @@ def test_the_rate_of_a_linear_schedule_falls_to_zero(
 def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sets = {code: examples.only(part, "second") for code, part in PAIRS.items()}
+    sets = {code: controls.only(part, "second") for code, part in PAIRS.items()}
     count, before = [], predicting.Tuned.laid_out
 
     def counting(tuned: predicting.Tuned, cell: Examples) -> object:
@@ -186,7 +185,7 @@ def test_one_part_alone_is_asked_once_and_stands_in_every_row(
     grid = grids.grid([wanted], sets)[0]
     assert sorted(count) == sorted(LANGUAGES)
     assert (grid.predictions == grid.predictions[:1]).all()
-    sets = {code: questions.questionless(part) for code, part in ASKED.items()}
+    sets = {code: controls.questionless(part) for code, part in ASKED.items()}
     grid = grids.grid([job(model, sets)], sets)[0]
     assert (grid.predictions == grid.predictions[:, :1]).all()
 
@@ -333,7 +332,7 @@ def test_a_row_and_a_run_are_of_the_same_face(model: str) -> None:
 SHORTER = {**PAIRS, "de": PAIRS["de"].at(range(5))}
 TURNED = {**ASKED, "ru": ASKED["ru"].at([1, 0, 2, 3, 4, 5])}
 RENAMED = {code: replace(part, classes=("a", "b")) for code, part in PAIRS.items()}
-SINGLE = {code: examples.only(part, "second") for code, part in PAIRS.items()}
+SINGLE = {code: controls.only(part, "second") for code, part in PAIRS.items()}
 
 
 @pytest.mark.parametrize(
@@ -424,4 +423,4 @@ def test_a_pair_in_both_orders_hangs_together() -> None:
     first, second = zip(*pairs, strict=True)
     one = Examples("x", "en", first, second, np.zeros(7), ("no", "yes"), tuple("1234567"))
     assert groups_of(one).tolist() == [0, 0, 0, 0, 1, 2, 1]
-    assert groups_of(examples.only(one, "first")).tolist() == [0, 0, 1, 1, 2, 3, 2]
+    assert groups_of(controls.only(one, "first")).tolist() == [0, 0, 1, 1, 2, 3, 2]

@@ -1,8 +1,6 @@
 """The within/across paper: what needs more than a formula, by hand; a script that counts pairs."""
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +38,7 @@ def test_a_share_of_the_first_class_is_one_that_gives_all_scores(p: PrintedScore
 
 
 def test_pairs_of_pawsx_are_counted(tmp_path: Path) -> None:
-    spec = importlib.util.spec_from_file_location("count_pawsx", FOLDER / "pawsx_test.py")
+    spec = importlib.util.spec_from_file_location("count_pawsx", FOLDER.parent / "pawsx.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     for code in script.LANGUAGES:
@@ -48,9 +46,7 @@ def test_pairs_of_pawsx_are_counted(tmp_path: Path) -> None:
                 ("" if code == "de" else "g", "h", "0" if code == "de" else "1")]  # fmt: skip
         text = "".join("\t".join(row) + "\n" for row in rows)
         (tmp_path / f"test-{code}.tsv").write_text(text, encoding="utf-8")
-    command = [sys.executable, FOLDER / "pawsx_test.py", tmp_path, "--out", tmp_path]
-    subprocess.run(command, check=True)
-    found = pd.read_csv(tmp_path / "pawsx_test.csv").set_index("subset")
+    found = script.of_test(script.read(tmp_path, "test")).set_index("subset")
     assert found.loc["labels of German"].tolist() == [4, 0, 2]
     assert found.loc["labels of Chinese"].tolist() == [4, 0, 3]
     assert found.loc["same label in German and Chinese"].tolist() == [3, 1, 2]

@@ -95,8 +95,6 @@ def test_a_model_of_a_path_is_found_by_its_name(tmp_path: Path) -> None:
     put(tmp_path / "a.json", NEW | {"model_name": "/data/models/some-7b"})
     put(tmp_path / "b.json", OLD)
     table = downstream.read_results(tmp_path)
-    (name,) = set(downstream.of_task(table, "Belebele", "some-7b")["model"])
-    assert name == "some-7b"
     for asked in ("some-7b", "org/some-7b", "/elsewhere/some-7b", "/data/models/some-7b"):
         found = downstream.of_models(table, [asked])
         assert found["model"].tolist() == [asked] * 7
@@ -110,21 +108,6 @@ def test_a_model_of_a_path_is_found_by_its_name(tmp_path: Path) -> None:
     assert len(downstream.of_models(table, ["/data/older/some-7b"])) == 7
     with pytest.raises(TextError, match=r"/data/models/some-7b and /data/older/some-7b of"):
         downstream.of_models(table, ["some-7b"])
-
-
-def test_scores_of_two_models_are_not_mixed(tmp_path: Path) -> None:
-    put(tmp_path / "a.json", NEW)
-    alone = downstream.of_task(downstream.read_results(tmp_path), "Belebele")
-    assert alone["language"].tolist() == ["en", "ar", "ar_Latn"]
-    put(tmp_path / "b.json", NEW | {"model_name": "org/other-7b"})
-    table = downstream.read_results(tmp_path)
-    pd.testing.assert_frame_equal(downstream.of_task(table, "Belebele", "org/some-7b"), alone)
-    for task, says in (
-        ("Belebele", "Belebele has scores of org/some-7b, org/other-7b"),
-        ("Bele", "no score of Bele; there are Belebele, m-MMLU, m-A"),
-    ):
-        with pytest.raises(TextError, match=says):
-            downstream.of_task(table, task)
 
 
 def changed(*keys: str, to: object = None) -> dict:

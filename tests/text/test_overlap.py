@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterator
 from types import ModuleType
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +13,6 @@ from hypothesis import strategies as st
 from xlx.results import paths
 
 FOLDER = paths.DATA / "pretraining"
-
-#: Folders of data/ that hold no text to evaluate on.
-NO_TEXT = {"__pycache__", "models-long", "models-public", "pretraining", "published", "results"}
 
 
 @pytest.fixture(scope="module")
@@ -108,19 +104,3 @@ def test_a_row_is_what_sets_of_tuples_say(overlap: ModuleType, units, seen, line
     row, matches = overlap.Pretraining.of(seen, units).overlap(lines, units)
     assert row == slow_row(seen, lines)
     assert len(matches) == row["normalised"]
-
-
-# --- what the repository ships
-
-
-def test_every_evaluation_set_of_the_repository_has_its_row(overlap) -> None:
-    table = pd.read_csv(FOLDER / "overlap.tsv", sep="\t").set_index("set")
-    folders = {path.name for path in paths.DATA.iterdir() if path.is_dir()} - NO_TEXT
-    assert "wmt24pp" in folders
-    assert {f"data/{name}" for name in folders} <= set(table.index)
-    archives = {"flores200", "ud", "ud_pud", "xnli", "pawsx", "xquad", "sib200", "panx", "uner"}
-    assert archives | {"tydiqa_goldp", "wmt24pp"} <= set(table.index)
-    assert {"bible_nt, held-out books", "ntrex, held-out documents"} <= set(table.index)
-    assert (table["lines"] > 0).all()
-    shipped = table.loc[[f"data/{name}" for name in overlap.SHIPPED]]
-    assert (shipped[["exact", "normalised"]] == 0).all(axis=None)

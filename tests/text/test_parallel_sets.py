@@ -1,7 +1,7 @@
 """Sets that are translations of each other, or an error; common rows, shortest, crossed."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.text.made import asked, examples, pairs
@@ -99,6 +99,7 @@ def test_single_sentences_are_not_crossed() -> None:
             crossed(one, other)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=4))
 def test_common_rows_are_those_that_all_have(lists: list[list[int]]) -> None:
     expected = [str(i) for i in lists[0] if all(i in ids for ids in lists)]

@@ -1,7 +1,6 @@
 """Raw text to CoNLL-U: UDPipe, and dumps of Wikipedia."""
 
 import bz2
-import json
 import lzma
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "morphodita_parsito",
         training,
         udpipe.Sentences(),
-        "dimension=16;epochs=1;initialize_threshold=1",
+        "dimension=16;epochs=1;initialize_threshold=1;segment_size=10",
         "models=1;iterations=1;guesser_suffix_rules=2",
         "iterations=1;hidden_layer=8;embedding_upostag=4;embedding_feats=4;embedding_deprel=4",
         error,
@@ -70,17 +69,10 @@ C is a letter.
 DOCUMENTS = ["A is a letter. B is too.\n\nThey are old.", "C is a letter."]
 
 
-def test_a_dump_is_read_in_its_layouts(tmp_path: Path) -> None:
-    objects = [
-        {"id": "1", "title": "A & B", "text": "A is a letter. B is too.\nThey are old."},
-        {"id": "2", "url": "u", "title": "Empty", "text": ""},
-        {"id": "3", "url": "u", "title": "C", "text": "C\n\nC is a letter."},
-    ]
-    as_json = "".join(json.dumps(each) + "\n" for each in objects)
+def test_a_dump_is_read_plain_or_packed(tmp_path: Path) -> None:
     for name, data in {
         "a/AA/wiki_00": WIKI.encode(),
         "b/AA/wiki_00.bz2": bz2.compress(WIKI.encode()),
-        "c/AB/wiki_17": as_json.encode(),
     }.items():
         assert list(wiki_documents(put(tmp_path, name, data))) == DOCUMENTS
 
@@ -91,8 +83,6 @@ def test_a_dump_is_read_in_its_layouts(tmp_path: Path) -> None:
         ("Text.\n" + WIKI, r"wiki_00, line 1: text outside"),
         (WIKI.replace("</doc>\n", "", 1), r"wiki_00, line 8: the document of line 1 is open"),
         (WIKI[: WIKI.rindex("</doc>")], r"the document of line 13 does not end"),
-        ('{"title": "A", "text": "B"}\n{"title": "A"}\n', r"wiki_00, line 2: not a JSON object"),
-        ('{"title": "A"\n', r"wiki_00, line 1: not a JSON object"),
     ],
 )
 def test_a_malformed_dump_is_an_error_with_its_line(

@@ -1,4 +1,4 @@
-"""Questions: reading, what is shipped, and questions with their words out of order."""
+"""Questions: reading, and what is shipped."""
 
 import lzma
 from collections import Counter
@@ -7,15 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mixing_3_qa import word_distances
-from tests.text.made import CODES, CONTEXT, TEXT, asked, encoded, paragraph, put, qa, squad
+from tests.text.made import CONTEXT, asked, encoded, paragraph, put, qa, squad
 from xlx.text import questions
 from xlx.text.examples import shortest
 from xlx.text.files import TextError
-from xlx.text.languages import words
 from xlx.text.questions import Answer
 
 # --- reading --------------------------------------------------------------------------------------
@@ -160,42 +156,6 @@ def test_at_and_hash() -> None:
     assert replace(one, name="other").text_hash() == one.text_hash()
     with pytest.raises(TextError, match=r"unequal numbers of contexts \(4\)"):
         asked(ids=("q0",))
-
-
-# --- controls and baselines -----------------------------------------------------------------------
-
-
-@given(st.lists(TEXT, min_size=1, max_size=5), CODES, st.integers(0, 3))
-def test_shuffling_keeps_the_words_of_the_question_and_all_else(
-    texts: list[str], language: str, seed: int
-) -> None:
-    made = asked(language, len(texts), questions=tuple(texts))
-    found = made.shuffled(seed)
-    for one, other in zip(texts, found.questions, strict=True):
-        before, after = words(one, language), words(other, language)
-        assert Counter(before) == Counter(after)
-    for name in ("contexts", "answers", "ids", "language", "left_out"):
-        assert getattr(found, name) == getattr(made, name)
-    assert made.shuffled(seed) == found
-
-
-def test_shuffling_depends_on_the_seed_and_is_one_order_a_text() -> None:
-    text = " ".join(map(str, range(30)))
-    made = asked("en", 4, questions=(text, "other", text, text + " 30"))
-    found = [made.shuffled(seed).questions for seed in range(3)]
-    assert len({each[0] for each in found}) == 3
-    assert all(each[0] == each[2] != text for each in found)
-    # Positions, not texts, make the order, so that another text has another.
-    other = replace(made, questions=("other", text, "x", "y"))
-    assert other.shuffled(0).questions[1] != found[0][0]
-
-
-def test_questionless_keeps_all_but_the_questions() -> None:
-    made = asked()
-    found = questions.questionless(made)
-    assert found.questions == ("",) * 4
-    assert replace(found, questions=made.questions, name=made.name) == made
-    assert (word_distances(found) == 384).all()
 
 
 # --- what is shipped (its rows were checked by the script that drew them) -------------------------

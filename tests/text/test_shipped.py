@@ -4,18 +4,24 @@ What its rows must be was checked by the scripts that made the files.
 """
 
 import hashlib
+import io
+import tarfile
+from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
+from family.pretraining_text import HELD_OUT_BOOKS
 from xlx.results import paths
 from xlx.text import parallel
 from xlx.text.files import TextError, catalogue
 from xlx.text.labelled import about_labelled, load_labelled
+from xlx.text.languages import ABX, LANGUAGES
+from xlx.text.parallel import CorpusWarning
 from xlx.text.questions import load_questions
-from xlx.text.trees import Treebank, load_trees
+from xlx.text.trees import load_trees
 
+HELD_OUT = "new-testament-held-out"
 #: Kind → a call, the file that it reads, and the most bytes of the folder.
 KINDS = {
     "labelled": (lambda: load_labelled("POS", "de", "test"), "ud/de.conllu.xz", 16_100_000),
@@ -87,90 +93,135 @@ def test_archives_and_files_of_parallel_text_are_on_record() -> None:
     assert {file.name for file in folder.glob("*.txt")} < set(sums)
     assert len(sums) == 38
     assert {name: sha256(folder / name) for name in sums} == sums
-    for name in ("flores200", "new_testament", "wmt24pp"):
-        listed = (paths.DATA / "README.md").read_text(encoding="utf-8")
-        assert f"`{name}/`" in listed
-        readme = (paths.DATA / name / "README.md").read_text(encoding="utf-8")
-        assert "icence" in readme
 
 
 #: What stored results know a text by: beginnings of hashes.
 CONTENT = {
-    "wmt24pp": "676f0d341c60c863d35cb2ae8811e9294b02c45c",
-    "flores200-100": "ce09ac183a9c078937af428d8892b63acc299d8a",
-    "new-testament-held-out": "f76806868d3c793192eb5ccc659a08329ee00e10",
+    "wmt24pp de": "a92c0656a0179cdf610e1a2bfcf309e80692e323",
+    "flores200-100 sw": "33d1cca98b4cf8eed9dd99d632b06ac6349398b7",
+    "new-testament-held-out fi": "e95f3ba6c85de4aca1f0088d484c7ca77340caec",
     "ud de train": "24f88aa996acc202c8dc8eeb1fb0fbe5378327bd",
-    "ud de train, file": "1ab8778bfd315c7dd309de2b87070dd8ac72a6ef",
-    "pud tr test": "eccd2c752c4248ba7a9cdf67f2501a1d5139c16b",
-    "pud tr test, file": "729e855caf23397d9e692f701814e1523f774a77",
     "wikiann de test": "7aa94f0741684c9cd795a4e67be3984e130d6120",
-    "wikiann de test, file": "6fb42b30f188377533dff90312c28b537c53b1fe",
     "uner sk validation": "7d386538001bcc6780d26869dca294c0170b95f9",
-    "uner sk validation, file": "5b97785e2ed1c747df6134882b4a0d3cfa67636b",
-    "xnli de train": "91244b987550e4fb5fbedc82e62dd310e7a3ec8a",
-    "xnli de train, file": "e5289d922e580118fc18ad5ae4518663a169f73a",
     "xnli zh test": "0319d65b640ca82e7786dde4f7106a07ba5ab7fa",
     "xnli zh test, file": "a2e64fedb975e8430053f9a70cfdee6169420eaf",
     "xnli-dev tr train": "d94d3526072d6bafd664d436b1c020dec7bfdd61",
     "xnli-dev tr train, file": "b5f264c7e5df7cb9e186006039ccbca3c0c8e19e",
-    "xnli-whole sw test": "442c4e4325b81fc68f7988f916d8e94092988111",
-    "xnli-whole sw test, file": "8c188d22fafae97db1484e2e587e09c64b0b3293",
     "sick ja test": "6bf66f7b80e3228fbcb2f56edd9f40d6a7eb664e",
     "sick ja test, file": "07b5761c7a6c30613e9a18bea0fbd350ea96c197",
     "pawsx ko test": "d0c759cf62a223c081acd9a2ab53750d5239bbd4",
-    "pawsx ko test, file": "7bd9bc4d90efec684fd85d9627d993c86526eee6",
-    "sib200 en train": "0fc7fd45339025dab54ec6d03abb2bf71c82ce88",
-    "sib200 en train, file": "88186982db8b8581492a90522b479a9b7979e16e",
     "sib200 ar_Latn test": "1c6e0456827fd458a894202535b6faf801dbd12f",
-    "sib200 ar_Latn test, file": "335003a2841368b3a89fe7186d2815aa904f4bac",
     "xquad th test": "54cde8dc94b136986ecb338678793d78de0522fa",
-    "tydiqa en train": "8a9b5fbc7a1dcb13055d3dbb62398ebd47166769",
-    "tydiqa en validation": "737e68c476cff3e67affac25dd49ade6fcf621f0",
-    "tydiqa-whole en train": "037fb08ee5fe6a71fb9c4bb10b6bcc152914178a",
-    "trees": "988ce2e932acc8755e66d79e1f4dcd39c3baa018",
 }
 
 
-@pytest.mark.filterwarnings("ignore::xlx.text.parallel.CorpusWarning")
 def test_results_find_text_by_what_it_was() -> None:
     """A part of every source, as it was when the results were computed."""
     made = {}
-    for name in ("wmt24pp", "flores200-100", "new-testament-held-out"):
-        corpus = parallel.load(name)
-        hashes = "".join(corpus.text_hash(code) for code in corpus.languages)
-        made[name] = hashlib.sha256(hashes.encode()).hexdigest()
-    for task, source, language, split in (
-        *(("POS", "ud", "de", "train"), ("POS", "pud", "tr", "test")),
-        *(("NER", "wikiann", "de", "test"), ("NER", "uner", "sk", "validation")),
-        *(("NLI", "xnli", "de", "train"), ("NLI", "xnli", "zh", "test")),
-        *(("NLI", "xnli-dev", "tr", "train"), ("NLI", "xnli-whole", "sw", "test")),
-        *(("NLI", "sick", "ja", "test"), ("PI", "pawsx", "ko", "test")),
-        *(("TOPIC", "sib200", "en", "train"), ("TOPIC", "sib200", "ar_Latn", "test")),
-    ):
-        part = load_labelled(task, language, split, source=source)
-        made[f"{source} {language} {split}"] = part.table_hash()
-        about = about_labelled(task, language, split, source=source)
-        made[f"{source} {language} {split}, file"] = about["file"]
-    for source, language, split in (
-        *(("xquad", "th", "test"), ("tydiqa", "en", "train")),
-        *(("tydiqa", "en", "validation"), ("tydiqa-whole", "en", "train")),
-    ):
-        made[f"{source} {language} {split}"] = load_questions(source, language, split).text_hash()
-    made["trees"] = Treebank("hi", "pud").about["files"][""]
+    for name in CONTENT:
+        about, _, what = name.partition(", ")
+        source, language, *split = about.split()
+        if source == "xquad":
+            made[name] = load_questions(source, language, *split).text_hash()
+        elif not split:
+            made[name] = parallel.load(source, language).text_hash(language)
+        else:
+            task = set(catalogue("labelled").query("source == @source")["task"]).pop()
+            options = {"source": source}
+            part = load_labelled if not what else about_labelled
+            found = part(task, language, *split, **options)
+            made[name] = found["file"] if what else found.table_hash()
     assert {name: digest[:40] for name, digest in made.items()} == CONTENT
 
 
-def test_the_table_lists_what_the_readme_says() -> None:
-    table = catalogue("labelled", whole=True)
-    assert table.groupby("source")["language"].nunique().to_dict() == {
-        **{"ud": 36, "pud": 18, "wikiann": 26, "uner": 5, "xnli": 13, "xnli-dev": 6, "sick": 5},
-        **{"pawsx": 7, "sib200": 205, "xnli-whole": 15},
+# --- parallel text ---
+
+
+def pack(file: Path, files: dict[str, bytes]) -> None:
+    with tarfile.open(file, "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "codes", "says"),
+    [
+        ("wmt24pp", ("en", "fr"), r"the text of fr_FR is not .* restore data/wmt24pp from"),
+        (HELD_OUT, ("en", "fr"), r"text of fr is not .* restore data/new_testament from"),
+    ],
+)
+def test_a_changed_letter_is_noticed_and_a_lost_file(
+    tmp_path, monkeypatch, name: str, codes: tuple, says: str
+) -> None:
+    tags, origin = parallel.tags(name), parallel.ORIGINS[name]
+    folder = origin.shipped
+    if folder.is_dir():
+        files = {x.name: x.read_bytes() for x in folder.glob("*.t[xs][tv]")}
+    else:
+        with tarfile.open(folder) as packed:
+            files = {member.name: packed.extractfile(member).read() for member in packed}
+        folder = folder.parent
+    kept = {"segments", *(tags[code] for code in codes)}
+    few = {x: data for x, data in files.items() if x.split(".")[0] in kept}
+    archive = tmp_path / folder.name / "some.tar.gz"
+    archive.parent.mkdir()
+    monkeypatch.setitem(parallel.ORIGINS, name, replace(origin, shipped=archive))
+    monkeypatch.setattr(parallel, "_stock", lambda *_: ())
+    pack(archive, few)
+    assert parallel.load(name, codes, drop_duplicates=True).languages == codes
+    with pytest.raises(TextError, match=f"no text in {tags['de']}; restore data/"):
+        parallel.load(name, ["de", "en"])
+    (last,) = (x for x in few if x.startswith(tags["fr"]))
+    pack(archive, few | {last: few[last].replace(b"e", b"a", 1)})
+    with pytest.raises(TextError, match=says):
+        parallel.load(name, codes)
+    archive.write_bytes(archive.read_bytes()[:-400])
+    with pytest.raises(TextError, match="neither a folder nor a whole tar archive"):
+        parallel.load(name, codes)
+    archive.unlink()
+    with pytest.raises(FileNotFoundError, match="no folder or archive"):
+        parallel.load(name, codes)
+
+
+def test_languages_of_shipped_corpora() -> None:
+    with pytest.warns(CorpusWarning, match="51 sentences at 11 of 960 positions"):
+        corpus = parallel.load("wmt24pp")
+    assert corpus.languages == ABX
+    assert len(set(corpus.ids)) == len(corpus) == 960
+    with pytest.warns(CorpusWarning, match="1 sentences at 1 of 100.*tg, line 17"):
+        flores = parallel.load("flores200-100")
+    assert (len(flores.languages), len(flores), flores.licence) == (203, 100, "CC BY-SA 4.0")
+    assert sum(0x2D30 <= ord(c) <= 0x2D7F for c in flores.sentences["zgh"][0]) > 50
+    tags = parallel.tags("flores200-100")
+    assert list(tags) == sorted(tags)
+    assert all(tags[code] == language.flores for code, language in LANGUAGES.items())
+    assert {code for code in tags if "_" in code} == {
+        *("ace_Arab", "ace_Latn", "bjn_Arab", "bjn_Latn", "kr_Arab", "kr_Latn"),
+        *("ks_Arab", "ks_Deva", "min_Arab", "min_Latn", "taq_Latn", "taq_Tfng"),
+        *("ar_Latn", "fa_Arab_AF", "zh_Hant"),
     }
-    # What goes over all that is shipped does not meet the same text under two sources.
-    assert set(table["source"]) - set(catalogue("labelled")["source"]) == {"xnli-whole"}
-    readme = (paths.DATA / "labelled" / "README.md").read_text(encoding="utf-8")
-    assert all(treebank in readme for treebank in table["treebank"])
-    restricted = table[(table["source"] == "ud") & table["licence"].str.contains("NC")]["language"]
-    assert " ".join(restricted) == "ar bg el et he hi hu it tr uk ur"
-    counts = pd.concat([catalogue(kind, whole=True) for kind in KINDS]).select_dtypes("number")
-    assert (counts.sum() > 0).drop("repaired").all()
+    with pytest.raises(FileNotFoundError, match="no corpus 'wmt'"):
+        parallel.tags("wmt")
+    asked = ["arb_Latn", "zho_Hant", "zho_Hans", "prs_Arab", "swh_Latn", "zgh", "arb"]
+    some = parallel.load("flores200-100", asked)
+    assert some.languages == ("ar_Latn", "zh_Hant", "zh", "fa_Arab_AF", "sw", "zgh", "ar")
+    assert some.sentences["ar"] == flores.sentences["ar"]
+    with pytest.raises(TextError, match="no text in yue_Hant, ace"):
+        parallel.load("flores200-100", ["yue_Hant", "ace", "en"])
+
+
+def test_verses_are_those_that_all_languages_have() -> None:
+    held_out = parallel.load(HELD_OUT)  # without a warning, which would be an error
+    assert (len(held_out), len(held_out.languages)) == (431, 21)
+    assert tuple(dict.fromkeys(held_out.domains)) == HELD_OUT_BOOKS
+    assert held_out.domains == tuple(verse.split(".")[0] for verse in held_out.ids)
+    pair = parallel.load(HELD_OUT, ["sv", "da"])
+    assert pair.languages == ("sv", "da")
+    assert set(pair.ids) - set(held_out.ids) == {"3John.1.15"}
+    assert "Hils Vennerne" in pair.sentences["da"][pair.ids.index("3John.1.15")]
+    verses = dict(zip(pair.ids, pair.sentences["da"], strict=True))
+    assert tuple(verses[verse] for verse in held_out.ids) == held_out.sentences["da"]
+    with pytest.raises(TextError, match="new-testament-held-out has no text in zh; it has cs"):
+        parallel.load(HELD_OUT, ["en", "zh"])

@@ -1,21 +1,11 @@
 """Scores of models on downstream tasks, by language: what an alignment score is to predict.
 
 `read_results` takes the JSON files that lm-evaluation-harness (Gao et al. 2023; versions 0.4, and
-0.3 without its filters) writes, as they are; `read_csv` a table of one's own. Both give one row a
-task, model and language:
-
-============ ===================================================================================
-column       what
-============ ===================================================================================
-``task``     "Belebele", "m-MMLU", "m-ARC"; in a CSV whatever stands there
-``model``    as the file names it; `of_task` and `of_models` find a model by its own name
-``language`` code as in `parallel.load` of FLORES-200: "en", "ar", "ar_Latn", "zh_Hant"
-``score``    accuracy, 0 to 1
-``stderr``   its standard error as the file has it; NaN where it has none
-``n``        number of questions; missing (<NA>) where the file does not say
-============ ===================================================================================
-
-A language without a score has no row: it is counted by `coverage`, and never a zero.
+0.3 without its filters) writes, `read_csv` a table of one's own. Both give one row a task
+("Belebele", "m-MMLU", "m-ARC"; in a CSV whatever stands there), model (as the file names it) and
+language (code as in `parallel.load` of FLORES-200: "ar", "ar_Latn", "zh_Hant"), with ``score``
+(accuracy, 0 to 1), ``stderr`` (NaN where the file has none) and ``n`` (number of questions; <NA>
+where the file does not say). A language without a score has no row, and is never a zero.
 """
 
 import csv
@@ -71,18 +61,15 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     for what is malformed, and for a score that two files give of which one has no date;
     FileNotFoundError for a path that does not exist.
     """
-    return _table(_latest(row for file in _files(files) for row in _results(file)))
-
-
-def _latest(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Of the rows of one task, model and language the last, where all of them have a date."""
     again: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
-    for where, row in rows:
+    for where, row in (found for file in _files(files) for found in _results(file)):
         again.setdefault(_key(row), []).append((where, row))
+    last = []
     for same in again.values():
         dates = [row["date"] for _, row in same]
         dated = all(isinstance(date, int | float) for date in dates)
-        yield from (x for x in same if not dated or x[1]["date"] == max(dates))
+        last += (x for x in same if not dated or x[1]["date"] == max(dates))
+    return _table(last)
 
 
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
@@ -144,26 +131,12 @@ def _table(rows: Iterable[tuple[str, dict[str, Any]]]) -> pd.DataFrame:
     return table.astype({"score": float, "stderr": float, "n": "Int64"})
 
 
-def coverage(table: pd.DataFrame, languages: Iterable[str]) -> pd.DataFrame:
-    """How many of some languages (codes) have a score: one row a task and model.
-
-    Columns task, model, scored, missing (counts), without (the codes that have none).
-    """
-    rows = []
-    for (task, model), scores in table.groupby(["task", "model"], sort=False)["language"]:
-        codes = list(dict.fromkeys(languages))
-        without = [code for code in codes if code not in set(scores)]
-        rows.append((task, model, len(codes) - len(without), len(without), " ".join(without)))
-    return pd.DataFrame(rows, columns=["task", "model", "scored", "missing", "without"])
-
-
 def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = None) -> pd.DataFrame:
     """The scores of some models alone, each called as it is here.
 
-    A results file names a model by what it was loaded from, often a path; here a folder goes by its
-    last part. So a model is the one in the table of its own name, or else the only one whose last
-    part is its last part. Raises TextError for a model without scores, or that several may be, and,
-    with a ``pivot``, for one without a score in this language in one of its tasks.
+    A model is the one in the table of its own name, or else the only one whose last part, as of a
+    path, is its last part. Raises TextError for a model without scores, or that several may be,
+    and, with a ``pivot``, for one without a score in this language in one of its tasks.
     """
     there = list(dict.fromkeys(table["model"]))
     called: dict[str, str] = {}
@@ -179,21 +152,6 @@ def of_models(table: pd.DataFrame, models: Iterable[str], pivot: str | None = No
         if pivot not in {None, *languages}:
             raise TextError(f"{task}: {model} has no score in {pivot}.")
     return kept.assign(model=kept["model"].map(called)).reset_index(drop=True)
-
-
-def of_task(table: pd.DataFrame, task: str, model: str | None = None) -> pd.DataFrame:
-    """The scores of one task and one model (as in `of_models`; its errors), a row a language.
-
-    TextError for a task that there is not, and for several models where none is named.
-    """
-    scores = table[table["task"] == task]
-    names = list(dict.fromkeys(scores["model"]))
-    if not names:
-        tasks = ", ".join(dict.fromkeys(table["task"]))
-        raise TextError(f"There is no score of {task}; there are {tasks or 'none'}.")
-    if model is None and len(names) > 1:
-        raise TextError(f"{task} has scores of {', '.join(names)}: name one as model.")
-    return of_models(scores, [model or names[0]])
 
 
 def _files(files: str | Path | Iterable[str | Path]) -> list[Path]:

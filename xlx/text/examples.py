@@ -1,23 +1,20 @@
 """Sets of labelled sentences, pairs or questions: one a language, row i the same in all of them.
 
-What cross-lingual comparisons need of any such set, written once: `aligned` holds sets to being
-translations of each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes
-two languages in one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`, of
-what a classifier reads (`Examples`) and of what a reader reads (`questions.Questions`).
+What cross-lingual comparisons need of any such set: `aligned` holds sets to being translations of
+each other, `common` makes them so, `shortest` subsamples them, and `crossed` mixes two languages in
+one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`, of what a
+classifier reads (`Examples`) and of what a reader reads (`questions.Questions`).
 
 Where no task has labels, `of_corpus` invents some for parallel sentences (Chi et al., section 3.2),
-and `corrupted` replaces a share of those that there are (section 5.4, after Zhang et al. 2017). The
-words of a part can be put in random order (`Examples.shuffled`, the control tasks) or a part be
-left out (`only`, a baseline): Rajaee and Monz. `same_or_other` is a task of overlap alone.
+and `corrupted` replaces a share of those that there are (section 5.4, after Zhang et al. 2017).
+`same_or_other` is a task of overlap alone.
 """
 
 import hashlib
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -27,7 +24,6 @@ from scipy.spatial.distance import cdist
 
 from xlx.results import checks
 from xlx.text.files import TextError
-from xlx.text.languages import SPACELESS
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -167,9 +163,9 @@ def shortest(
 ) -> list[int]:
     """Positions of the n rows with the fewest characters, summed over languages; None: all.
 
-    A way to subsample that makes fine-tuning several times faster, at the price of easier text: who
-    uses it says so. Ascending; ties go to the earlier position. Of questions the contexts count,
-    and with ``per_context`` the first so many questions of a context (of the first language) alone.
+    A subsample that makes fine-tuning several times faster, at the price of easier text. Ascending;
+    ties go to the earlier position. Of questions the contexts count, and with ``per_context`` the
+    first so many questions of a context (of the first language) alone.
     """
     for what, number in (("n", n), ("per_context", per_context)):
         if number is not None:
@@ -209,22 +205,6 @@ def crossed(first: S, second: S) -> S:
     return replace(first, name=name, language=language, **{side: getattr(second, side)})
 
 
-def reordered(
-    texts: Sequence[str],
-    seed: tuple[int, ...],
-    split: Callable[[str], list[str]],
-    join: Callable[[list[str]], str],
-) -> tuple[str, ...]:
-    """Each text with its words in an order drawn for the place where the text first occurs."""
-    new: dict[str, str] = {}
-    for position, text in enumerate(texts):
-        if text not in new:
-            words = split(text)
-            order = np.random.default_rng((*seed, position)).permutation(len(words))
-            new[text] = join([words[i] for i in order.tolist()])
-    return tuple(new[text] for text in texts)
-
-
 def digest(texts: Iterable[str]) -> str:
     """SHA-256 of texts, each with its length, so that no two sets share one."""
     made = hashlib.sha256()
@@ -232,9 +212,6 @@ def digest(texts: Iterable[str]) -> str:
         data = text.encode()
         made.update(len(data).to_bytes(8, "little") + data)
     return made.hexdigest()
-
-
-_PARTS = ("first", "second")
 
 
 @dataclass(frozen=True, repr=False)
@@ -290,27 +267,6 @@ class Examples(Rows):
         lines = map("\t".join, zip(*texts, self.row_labels, strict=True))
         return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
-    def shuffled(self, seed: int, *, parts: Sequence[str] = _PARTS) -> "Examples":
-        """The words of each named part in random order, for the control tasks (section 5).
-
-        Words are what stands between spaces; in Chinese, Japanese and Thai characters, spaces among
-        them, with their combining marks. A text that occurs several times in a part (a premise) has
-        one new order, which depends on the seed and on where it occurs first. Of single sentences
-        ``parts`` may name "second" too, which is then nothing to shuffle. TextError for another
-        part, or where there is none to shuffle.
-        """
-        parts = list(parts)
-        if self.second is None and "first" in parts:
-            parts = [part for part in parts if part != "second"]
-        _check_parts(self, parts)
-        changed = {}
-        for number, (part, language) in enumerate(zip(_PARTS, self.languages, strict=True)):
-            if part in parts:
-                spaced = language.split("_")[0] not in SPACELESS
-                split, join = partial(_words, spaced=spaced), (" " if spaced else "").join
-                changed[part] = reordered(getattr(self, part), (seed, number), split, join)
-        return replace(self, name=f"{self.name}, {' and '.join(changed)} shuffled", **changed)
-
 
 def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
     """Parallel sentences with labels of Bernoulli(1/2), the same in every language (3.2)."""
@@ -325,9 +281,8 @@ def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
 def corrupted(labels: np.ndarray, ratio: float, n_classes: int, seed: int) -> np.ndarray:
     """The labels with a share of them drawn anew, uniformly over all classes (section 5.4).
 
-    A new label may be the old one, as in Zhang et al. (2017): at ratio 1 a third of the labels of
-    NLI still stand. With one seed, what is corrupted at a ratio is so, and alike, at every higher
-    one; ``ratio`` in [0, 1] is of the number of examples, rounded.
+    A new label may be the old one, as in Zhang et al. (2017). With one seed, what is corrupted at a
+    ratio is so, and alike, at every higher one; ``ratio`` in [0, 1] is of the number of examples.
     """
     if not 0 <= ratio <= 1:
         raise TextError(f"the ratio of corrupted labels is {ratio}: it lies between 0 and 1")
@@ -361,44 +316,6 @@ def joined(examples: Examples, more: Examples) -> Examples:
     )
 
 
-def only(examples: Examples, part: str) -> Examples:
-    """One part of each example as a sentence alone: "second" is the hypothesis without a premise.
-
-    A baseline that cannot compare. TextError for a part that there is not.
-    """
-    _check_parts(examples, (part,))
-    return replace(
-        examples,
-        name=f"{examples.name}, {part} only",
-        language=examples.languages[_PARTS.index(part)],
-        first=getattr(examples, part),
-        second=None,
-    )
-
-
-def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
-    """Raise TextError for parts that an example does not have, or for none."""
-    strange = [part for part in parts if part not in _PARTS]
-    if strange or not parts:
-        named = ", ".join(map(repr, strange)) or "none"
-        raise TextError(f"parts of an example are {' and '.join(_PARTS)}; given: {named}")
-    if "second" in parts and examples.second is None:
-        raise TextError(f"{examples.name}: these are single sentences, without a second part")
-
-
-def _words(text: str, spaced: bool) -> list[str]:
-    """The words of a text, or its characters with their marks."""
-    if spaced:
-        return text.split()
-    words: list[str] = []
-    for character in text:
-        if words and unicodedata.category(character).startswith("M"):
-            words[-1] += character
-        else:
-            words.append(character)
-    return words
-
-
 #: The classes of `same_or_other`.
 SAME: tuple[str, ...] = ("other", "same")
 #: What `surface` counts as a question mark: Latin, full width and Arabic.
@@ -408,13 +325,11 @@ QUESTION_MARKS: frozenset[str] = frozenset("?\N{FULLWIDTH QUESTION MARK}\N{ARABI
 def same_or_other(corpus: ParallelCorpus, seed: int, *, alike: bool = True) -> dict[str, Examples]:
     """Each parallel sentence with itself and with another one: a task of overlap alone.
 
-    Two pairs a sentence, "other" and "same", so that every sentence is as often first as second,
-    same as other. The same pairs in every language; crossed, "same" means a translation. The other
-    one is, if ``alike``, one like it: of all ways to give each sentence another, that with the
-    least sum of differences in `surface`, mean over languages; no seed has a say, and who goes by
-    length or digits alone is near chance. Else it is the next one of a random round through all
-    sentences, which length and digits tell from a translation in four cases of five
-    (`baselines.surface_rule`). Raises TextError for fewer than two sentences.
+    Two pairs a sentence, "other" and "same", the same in every language; crossed, "same" means a
+    translation. If ``alike``, the other one is like it: of all ways to give each sentence another,
+    that with the least sum of differences in `surface`, mean over languages, whatever the seed, so
+    that who goes by length or digits alone is near chance. Else it is the next one of a random
+    round, which length and digits tell from a translation in four cases of five.
     """
     n = len(corpus)
     if n < 2:

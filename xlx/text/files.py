@@ -34,8 +34,7 @@ class TextError(ValueError):
 def files_below(path: Path, fits: Callable[[Path], object], what: str, how: str) -> list[Path]:
     """``path`` where it is a file, else the files below it that fit, at any depth, in order.
 
-    Raises FileNotFoundError where there is nothing, TextError where none fits, with ``how`` to get
-    ``what`` fits.
+    FileNotFoundError where there is nothing, TextError where none fits; ``how`` to get ``what``.
     """
     if not path.exists():
         raise FileNotFoundError(f"There is nothing at {path}; {how}")
@@ -84,7 +83,7 @@ def read_lines(file: Path) -> list[str]:
 
 
 def tsv(data: bytes, where: str) -> pd.DataFrame:
-    """A tab-separated table with a header, every cell as the text it is."""
+    """A table parted by tabs, with a header, every cell as the text it is."""
     rows = [line.split("\t") for line in decode(data, where)]
     header = rows[0] if rows else []
     for number, row in enumerate(rows, 1):
@@ -163,33 +162,20 @@ def sentences_hash(sentences: Sequence[str]) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-#: The columns of the catalogues that count something.
-_COUNTS = {
-    *("train", "validation", "test", "words", "repaired", "questions", "contexts", "answers"),
-    *("sentences", "tokens"),
-}
-
-
 @lru_cache(maxsize=4)
 def _table(data: bytes, where: str) -> pd.DataFrame:
+    """A catalogue, with whole numbers in the columns that count something."""
     table = tsv(data, where)
-    return table.astype({name: int for name in table if name in _COUNTS})
+    return table.astype({x: int for x in table if len(table) and table[x].str.isdigit().all()})
 
 
 def catalogue(kind: str, *, whole: bool = False) -> pd.DataFrame:
     """What is shipped of a kind ("labelled", "questions", "trees"): one row a part that is read.
 
     With ``whole``, also the sources that end in "-whole": all of a public set of which a subset is
-    shipped under another name. Without, no text is listed under a set and again under its subset.
-
-    All have the columns source, language, made_from (of which public files), licence, url, file
-    and sha256; and
-
-    * labelled: task, treebank (else the file's data set), version; train, validation, test
-      (sentences or pairs), words (of all three), repaired (tags); licence_file; identity (what
-      results know the row by; if empty, sha256);
-    * questions: split; questions, contexts (distinct), answers; left_out ("reason: number; …");
-    * trees: treebank, version; sentences, words, tokens; left_out; licence_file (from ``data/``).
+    shipped under another name. The columns are those of ``data/<kind>/sources.tsv``: source,
+    language, made_from (of which public files), licence, url, file, sha256, counts. ``identity`` of
+    labelled data is what results know the row by; if empty, it is sha256.
 
     Raises TextError if ``sources.tsv`` is missing or malformed.
     """
@@ -205,10 +191,7 @@ def _read(kind: str, name: str) -> bytes:
 
 
 def entry(kind: str, how: str, language: str, **of: str) -> dict[str, Any]:
-    """The row of the catalogue with these values, in a language.
-
-    ``how`` ends the TextError where there is none: what to do.
-    """
+    """The row of the catalogue with these values; TextError, ended by ``how``, where none has."""
     rows = catalogue(kind, whole=True)
     for column, value in of.items():
         rows = rows[rows[column] == value]
@@ -221,7 +204,7 @@ def entry(kind: str, how: str, language: str, **of: str) -> dict[str, Any]:
 
 
 def contents(kind: str, row: dict[str, Any]) -> bytes:
-    """The unpacked contents of the file of a row. Raises TextError if it is not that on record."""
+    """The unpacked contents of the file of a row; TextError if it is not that on record."""
     data, file = _read(kind, row["file"]), f"data/{kind}/{row['file']}"
     if hashlib.sha256(data).hexdigest() != row["sha256"]:
         raise TextError(
@@ -233,9 +216,3 @@ def contents(kind: str, row: dict[str, Any]) -> bytes:
 def lines_of(kind: str, row: dict[str, Any]) -> list[str]:
     """The lines of the file of a row; errors as `contents`."""
     return decode(contents(kind, row), row["file"])
-
-
-def left_out(row: dict[str, Any]) -> dict[str, int]:
-    """Why something of the public files is not in a row's file → how many."""
-    reasons = (reason.rsplit(": ", 1) for reason in row["left_out"].split("; ") if reason)
-    return {why: int(n) for why, n in reasons}

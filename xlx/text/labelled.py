@@ -1,19 +1,16 @@
 """Labelled sentences and pairs: what is shipped, and local copies in their public layouts.
 
-Every reader takes the lines of a file and ``where`` (its name), which opens every error with the
-number of the line. What is done to the data: UNER's OTH counts as O, since WikiAnn has no such
-entity; ``I-X`` that continues no X is read as ``B-X``, as conlleval does, and counted; rows of
-PAWS-X without a label, or with nothing or a placeholder ("NS", "NA") for a sentence, are left out,
-as its authors advise.
+What is done to the data: UNER's OTH counts as O, since WikiAnn has no such entity; ``I-X`` that
+continues no X is read as ``B-X``, as conlleval does, and counted; rows of PAWS-X without a label,
+or with nothing or a placeholder ("NS", "NA") for a sentence, are left out, as its authors advise.
 """
 
-import csv
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,16 +33,155 @@ TOPICS: tuple[str, ...] = (
     "travel",
 )
 LABELS = {"POS": UPOS, "NER": NER, "NLI": NLI, "PI": PI, "TOPIC": TOPICS}
-#: Entities of UNER that are none of WikiAnn's three.
-_NO_ENTITY = {"B-OTH", "I-OTH", "B-OTHER", "I-OTHER"}
-#: Labels of pairs as public files write them: MultiNLI in the translations that come with XNLI,
-#: and PAWS-X.
+SPLITS: tuple[str, ...] = ("train", "validation", "test")
+#: What the public files call a split.
+_PARTS = {"train": "train", "validation": "dev", "test": "test"}
+
+
+class _Source(NamedTuple):
+    """Where a source comes from, and how the files of a local copy are called.
+
+    ``layout`` names them in messages: without it a source is shipped alone. ``files`` is a regular
+    expression for their names, or paths; ``only`` the splits that there are, if not all.
+    """
+
+    task: str
+    url: str
+    layout: str = ""
+    files: str = ""
+    only: tuple[str, ...] = SPLITS
+
+
+_UD_URL = "universaldependencies.org, github.com/UniversalDependencies"
+_SOURCES = {
+    "ud": _Source(
+        "POS", _UD_URL, "UD_German-GSD/de_gsd-ud-train.conllu",
+        r"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
+    ),
+    "pud": _Source(
+        "POS", _UD_URL, "UD_German-PUD/de_pud-ud-test.conllu",
+        r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu", ("test",),
+    ),
+    "wikiann": _Source(
+        "NER", "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
+        "train-de.tsv (XTREME) or de/train (WikiAnn)",
+        r"{part}-{language}\.tsv|(.*/)?{language}/{part}",
+    ),
+    "uner": _Source(
+        "NER", "universalner.org, github.com/UniversalNER",
+        "UNER_Croatian-SET/hr_set-ud-train.iob2", r"{language}_[a-z0-9]+-ud-{part}\.iob2",
+    ),
+    "xnli": _Source(
+        "NLI", "github.com/facebookresearch/XNLI",
+        "xnli.dev.tsv (XNLI-1.0), dev-de.tsv (XTREME) or multinli.train.de.tsv (XNLI-MT-1.0)",
+        r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
+    ),
+    "xnli-dev": _Source("NLI", "a selection of xnli", only=("train",)),
+    "xnli-whole": _Source("NLI", "all of xnli", only=("train", "test")),
+    "sick": _Source("NLI", "SICK (Marelli et al. 2014) and its translations"),
+    "pawsx": _Source(
+        "PI", "github.com/google-research-datasets/paws",
+        "de/test_2k.tsv, en/train.tsv, de/translated_train.tsv (PAWS-X) or dev-de.tsv (XTREME)",
+        r"{part}-{language}\.tsv|(.*/)?{language}/{published}\.tsv",
+    ),
+    "sib200": _Source(
+        "TOPIC", "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
+        "deu_Latn/train.tsv, dev.tsv and test.tsv",
+    ),
+}  # fmt: skip
+_DEFAULTS = {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "PI": "pawsx", "TOPIC": "sib200"}
+
+
+class _Layout(NamedTuple):
+    """A public layout of a table: names in its header, of which ``label`` tells it from others.
+
+    Without ``id``, rows are named by their number; with ``language``, one file has several.
+    ``quoted``: cells are as the `csv` module writes them.
+    """
+
+    label: str
+    texts: tuple[str, ...]
+    id: str = ""
+    language: str = ""
+    quoted: bool = False
+
+
+#: XTREME's copies: three columns, no header.
+_XTREME = _Layout("2", ("0", "1"), quoted=True)
+#: The layouts of a task; the last is that of a file whose header has the label of none.
+_LAYOUTS = {
+    "NLI": (
+        _Layout("gold_label", ("sentence1", "sentence2"), "pairID", "language"),  # XNLI-1.0
+        _Layout("label", ("premise", "hypo")),  # XNLI-MT-1.0
+        _XTREME,
+    ),
+    "PI": (_Layout("label", ("sentence1", "sentence2"), "id"), _XTREME),
+    "TOPIC": (_Layout("category", ("text",), "index_id", quoted=True),),
+}
+#: Labels as public files write them: MultiNLI in the translations that come with XNLI, and PAWS-X.
 _PUBLIC_LABELS = {"contradictory": "contradiction", "0": "different", "1": "paraphrase"}
 #: What stands in PAWS-X for a sentence that was not translated, casefolded, and for no label.
-_NO_SENTENCE = {"", "ns", "na"}
-_NO_LABEL = {"", "NA"}
+_NO_SENTENCE, _NO_LABEL = {"", "ns", "na"}, {"", "NA"}
+#: Entities of UNER that are none of WikiAnn's three.
+_NO_ENTITY = {"B-OTH", "I-OTH", "B-OTHER", "I-OTHER"}
+#: Labels of FLORES-200 and SIB-200 under which the text of another language stands: Standard
+#: Moroccan Tamazight, not Central Atlas Tamazight (Kargaran et al. 2023).
+_MISNAMED = {"tzm_Tfng": "zgh_Tfng"}
 #: Texts of one or two sides, their labels, ids.
 Columns = tuple[tuple[str, ...], tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]
+
+
+def read_rows(lines: Sequence[str], where: str, task: str, language: str = "") -> Columns:
+    """The sentences or pairs of a public file; ``where`` opens every error, with the line.
+
+    TextError for a header that lacks a column, another number of columns, an unknown label, an
+    empty sentence, and for a file with nothing of the language.
+    """
+    header, first = lines[0].split("\t"), 2
+    layout = next((x for x in _LAYOUTS[task] if x.label in header), _LAYOUTS[task][-1])
+    if layout is _XTREME:
+        header, first = list("012"), 1
+    named = (layout.language, layout.id, *layout.texts, layout.label)
+    if missing := [name for name in named if name and name not in header]:
+        raise TextError(f"{where}, line 1: the header lacks {', '.join(missing)}.")
+    rows = []
+    for number, line in enumerate(lines[first - 1 :], 1):
+        place = f"{where}, line {number + first - 1}"
+        cells = _checked(line.split("\t"), len(header), place)
+        row = dict(zip(header, map(_unquoted, cells) if layout.quoted else cells, strict=True))
+        texts, label = [row[name] for name in layout.texts], row[layout.label]
+        if layout.language and row[layout.language] != language:
+            continue
+        if task == "PI" and (
+            label.strip() in _NO_LABEL or {x.strip().casefold() for x in texts} & _NO_SENTENCE
+        ):
+            continue
+        label = _PUBLIC_LABELS.get(label, label)
+        if label not in LABELS[task]:
+            some = ", ".join(LABELS[task]) + " (0, 1)" * (task == "PI")
+            raise TextError(f"{place}: {label!r} is none of {some}.")
+        if not all(text.strip() for text in texts):
+            raise TextError(f"{place}: an empty sentence.")
+        rows.append((*texts, label, row[layout.id] if layout.id else str(number)))
+    if not rows:
+        raise TextError(f"{where} has nothing of this language and split.")
+    *sides, labels, ids = zip(*rows, strict=True)
+    return sides[0], sides[1] if len(sides) > 1 else None, labels, ids
+
+
+def _checked(cells: list[str], n: int, place: str) -> list[str]:
+    """The cells of a row, if there are n."""
+    if len(cells) != n:
+        withheld = " XTREME withholds the labels of its test files; the original sets have them."
+        told = withheld if n <= 3 and len(cells) == n - 1 else ""
+        raise TextError(f"{place}: {len(cells)} columns, not {n}, parted by tabs.{told}")
+    return cells
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the quotation marks of the ``csv`` module; as it is where they are its own."""
+    inner = re.fullmatch('"((?:[^"]|"")*)"', cell)
+    return inner[1].replace('""', '"') if inner else cell
 
 
 def read_iob2(
@@ -61,9 +197,6 @@ def read_iob2(
     ``columns``: 2 (word, tag; WikiAnn and the shipped files) or 5 (number, word, tag, a second tag,
     annotator; UNER). With ``language``, the prefix ``de:`` of the words of the original WikiAnn is
     taken off, and no line is a comment. ``split``: only sentences with the comment ``# split = …``.
-
-    Raises TextError, with the line, for a wrong number of columns, an unknown tag, an empty word,
-    words of UNER not numbered 1, 2, 3, and for a file without sentences.
     """
     prefix = f"{language}:"
     if not (language and all(line.startswith(prefix) for line in lines if line.strip())):
@@ -95,275 +228,12 @@ def read_iob2(
         yield name, tuple(words), tuple(tags), repaired
 
 
-def _checked(cells: list[str], n: int, place: str) -> list[str]:
-    """The cells of a row, if there are n."""
-    if len(cells) != n:
-        withheld = " XTREME withholds the labels of its test files; the original sets have them."
-        told = withheld if n <= 3 and len(cells) == n - 1 else ""
-        raise TextError(f"{place}: {len(cells)} columns, not {n}, parted by tabs.{told}")
-    return cells
-
-
-def _rows(lines: Sequence[str], where: str, n: int, start: int) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of the lines from ``start`` (from 1) on, ``n`` cells each."""
-    for line, row in enumerate(lines[start - 1 :], start):
-        yield line, _checked(row.split("\t"), n, f"{where}, line {line}")
-
-
-#: A row of a file: line, id, texts of one or two sides, label.
-_Row = tuple[int, str, Sequence[str], str]
-
-
-def _columns(rows: Iterable[_Row], where: str, labels: tuple[str, ...]) -> Columns:
-    """Columns of rows, checked."""
-    kept = []
-    for line, name, texts, label in rows:
-        label = _PUBLIC_LABELS.get(label, label)
-        if label not in labels:
-            some = ", ".join(labels) + " (0, 1)" * (labels == PI)
-            raise TextError(f"{where}, line {line}: {label!r} is none of {some}.")
-        if not all(text.strip() for text in texts):
-            raise TextError(f"{where}, line {line}: an empty sentence.")
-        kept.append((texts, label, name))
-    if not kept:
-        raise TextError(f"{where} has nothing of this language and split.")
-    texts, found, ids = zip(*kept, strict=True)
-    first, *second = zip(*texts, strict=True)
-    return first, second[0] if second else None, found, ids
-
-
-def read_xnli(lines: Sequence[str], where: str, language: str) -> Columns:
-    """The pairs of a file of XNLI in one of its three public layouts, told apart by the header."""
-    header = lines[0].split("\t")
-    if header == ["premise", "hypo", "label"]:  # XNLI-MT-1.0
-        rows = ((line, str(line - 1), row[:2], row[2]) for line, row in _rows(lines, where, 3, 2))
-    elif "gold_label" not in header:  # XTREME: three columns, no header
-        rows = _of_xtreme(lines, where)
-    else:  # XNLI-1.0: all languages in one file
-        names = ("language", "pairID", "sentence1", "sentence2", "gold_label")
-        if missing := [name for name in names if name not in header]:
-            raise TextError(f"{where}, line 1: the header lacks {', '.join(missing)}.")
-        code, name, first, second, label = map(header.index, names)
-        rows = (
-            (line, row[name], (row[first], row[second]), row[label])
-            for line, row in _rows(lines, where, len(header), 2)
-            if row[code] == language
-        )
-    return _columns(rows, where, NLI)
-
-
-def read_pawsx(lines: Sequence[str], where: str) -> Columns:
-    """The whole pairs of a file of PAWS-X or of XTREME's copy."""
-    if lines[0].split("\t") == ["id", "sentence1", "sentence2", "label"]:
-        rows = ((line, row[0], row[1:3], row[3]) for line, row in _rows(lines, where, 4, 2))
-    else:
-        rows = _of_xtreme(lines, where)
-    whole = (
-        row
-        for row in rows
-        if row[3].strip() not in _NO_LABEL
-        and not {text.strip().casefold() for text in row[2]} & _NO_SENTENCE
-    )
-    return _columns(whole, where, PI)
-
-
-def _of_xtreme(lines: Sequence[str], where: str) -> Iterator[_Row]:
-    """Rows of XTREME's copies: no header, ids are line numbers, sentences as `csv` writes them."""
-    for line, row in _rows(lines, where, 3, 1):
-        first, second, label = map(_unquoted, row)
-        yield line, str(line), (first, second), label
-
-
-def _unquoted(cell: str) -> str:
-    """A cell without the quotation marks of the ``csv`` module; as it is where they are its own."""
-    inner = re.fullmatch('"((?:[^"]|"")*)"', cell)
-    return inner[1].replace('""', '"') if inner else cell
-
-
-def read_sib200(lines: Sequence[str], where: str) -> Columns:
-    """Sentences, topics and ids of a file of SIB-200, whose fields are as `csv` writes them.
-
-    Raises TextError, with the line, for another header, another number of columns, quotation marks
-    that do not close, an unknown topic, an empty sentence, and for a file without sentences.
-    """
-    if lines[0].split("\t") != ["index_id", "category", "text"]:
-        raise TextError(f"{where}, line 1: the header is not index_id, category, text.")
-
-    def rows() -> Iterator[_Row]:
-        for number, line in enumerate(lines[1:], 2):
-            place = f"{where}, line {number}"
-            try:
-                (cells,) = csv.reader([line], delimiter="\t", strict=True) if line else ([],)
-            except csv.Error as error:
-                raise TextError(f"{place}: {error}.") from None
-            name, topic, sentence = _checked(cells, 3, place)
-            yield number, name, (sentence,), topic
-
-    return _columns(rows(), where, TOPICS)
-
-
-SPLITS: tuple[str, ...] = ("train", "validation", "test")
-#: What the public files call a split.
-_PARTS = {"train": "train", "validation": "dev", "test": "test"}
-#: Labels of FLORES-200 and SIB-200 under which the text of another language stands: Standard
-#: Moroccan Tamazight, not Central Atlas Tamazight (Kargaran et al. 2023, as in `corpora`).
-_MISNAMED = {"tzm_Tfng": "zgh_Tfng"}
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where a source comes from, and how the files of a local copy are called.
-
-    ``files`` is a regular expression for their names, or paths; ``only`` the splits that there
-    are, if not all. A source without a ``layout`` is shipped alone.
-    """
-
-    task: str
-    url: str
-    layout: str
-    files: str = ""
-    only: tuple[str, ...] = SPLITS
-
-
-_UD = _Source(
-    "POS", "universaldependencies.org, github.com/UniversalDependencies",
-    "UD_German-GSD/de_gsd-ud-train.conllu",
-    files=r"{language}(_(?!pud)[a-z0-9]+)?-ud-{part}(\.OLD\d+)?\.conllu",
-)  # fmt: skip
-_XNLI = _Source(
-    "NLI", "github.com/facebookresearch/XNLI",
-    "xnli.dev.tsv (XNLI-1.0), dev-de.tsv (XTREME) or multinli.train.de.tsv (XNLI-MT-1.0)",
-    files=r"{part}-{language}\.tsv|xnli\.{part}\.tsv|multinli\.{part}\.{language}\.tsv",
-)  # fmt: skip
-_SOURCES = {
-    "ud": _UD,
-    "pud": replace(
-        _UD, layout="UD_German-PUD/de_pud-ud-test.conllu", only=("test",),
-        files=r"{language}_pud-ud-{part}(\.OLD\d+)?\.conllu",
-    ),
-    "wikiann": _Source(
-        "NER", "github.com/afshinrahimi/mmner, or PAN-X of github.com/google-research/xtreme",
-        "train-de.tsv (XTREME) or de/train (WikiAnn)",
-        files=r"{part}-{language}\.tsv|(.*/)?{language}/{part}",
-    ),
-    "uner": _Source(
-        "NER", "universalner.org, github.com/UniversalNER",
-        "UNER_Croatian-SET/hr_set-ud-train.iob2", files=r"{language}_[a-z0-9]+-ud-{part}\.iob2",
-    ),
-    "xnli": _XNLI,
-    "xnli-dev": replace(_XNLI, url="a selection of xnli", layout="", only=("train",)),
-    "xnli-whole": replace(_XNLI, url="all of xnli", layout="", only=("train", "test")),
-    "sick": _Source("NLI", "SICK (Marelli et al. 2014) and its translations", ""),
-    "pawsx": _Source(
-        "PI", "github.com/google-research-datasets/paws",
-        "de/test_2k.tsv, en/train.tsv, de/translated_train.tsv (PAWS-X) or dev-de.tsv (XTREME)",
-        files=r"{part}-{language}\.tsv|(.*/)?{language}/{published}\.tsv",
-    ),
-    "sib200": _Source(
-        "TOPIC", "github.com/dadelani/sib-200 or huggingface.co/datasets/Davlan/sib200",
-        "deu_Latn/train.tsv, dev.tsv and test.tsv",
-    ),
-}  # fmt: skip
-_DEFAULTS = {"POS": "ud", "NER": "wikiann", "NLI": "xnli", "PI": "pawsx", "TOPIC": "sib200"}
-
-
-def resolved(
-    task: str, language: str, split: str, source: str | None, path: str | Path | None
-) -> tuple[str, str]:
-    """Code of the language and source that `load_labelled` is asked for; its errors."""
-    for what, value, known in (("task", task, LABELS), ("split", split, SPLITS)):
-        if value not in known:
-            raise TextError(f"There is no {what} {value!r}; there are {', '.join(known)}.")
-    # Only SIB-200 has several varieties of a language.
-    language = parse_tag(language) if task == "TOPIC" else base_code(language)
-    if source is None:
-        source = _DEFAULTS[task]
-        if task == "NER" and path is None:
-            rows = files.catalogue("labelled").query("task == 'NER' and language == @language")
-            source = "uner" if set(rows["source"]) == {"uner"} else source
-    about = _SOURCES.get(source)
-    if about is None or about.task != task:
-        some = ", ".join(name for name in _SOURCES if _SOURCES[name].task == task)
-        raise TextError(f"There is no source {source!r} for {task}; there is {some}.")
-    if split not in about.only:
-        what = f"{source} has no {split} part, only {' and '.join(about.only)}"
-        raise TextError(f"{what}; take source={_DEFAULTS[task]!r}.")
-    if path is not None and not about.layout:
-        raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
-    return language, source
-
-
-def how_to_get(source: str) -> str:
-    """What to do where something is not shipped or not found."""
-    about = _SOURCES[source]
-    if not about.layout:
-        return f"It is {about.url}, shipped whole."
-    return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
-
-
-def find_file(path: Path, source: str, language: str, split: str) -> Path:
-    """The one file of a source below ``path``; of several, that of the treebank that is shipped."""
-    part = _PARTS[split]
-    published = "(translated_)?train" if split == "train" else f"{part}_2k"
-    names = _SOURCES[source].files.format(language=language, part=part, published=published)
-    same = files.catalogue("labelled").query("source == @source and language == @language")
-
-    def fits(file: Path) -> bool:
-        named = re.fullmatch(names, file.name) or re.fullmatch(names, file.as_posix())
-        return bool(named) and file.is_file()
-
-    what = f"{split} part of {source} in {language}"
-    found = files.files_below(path.absolute(), fits, what, how_to_get(source))
-    shipped = [file for file in found if file.parent.name in set(same["treebank"])]
-    return files.single_file(shipped or found, f"the {what}")
-
-
-def codes_of(labels: Iterable[str]) -> dict[str, str]:
-    """The code of each language of SIB-200, in order, and its label there.
-
-    As in `parallel`: the bare code for the variety of `languages.LANGUAGES` or the only one, else
-    with script. ``tzm_Tfng`` counts as ``zgh_Tfng``, as in the text of FLORES-200 that is shipped.
-    """
-    named = {_MISNAMED.get(label, label): label for label in labels}
-    chosen = {code: x.flores for code, x in LANGUAGES.items() if x.flores in named}
-    return {code: named[tag] for code, tag in keys_of(named, chosen, "sib200").items()}
-
-
-def _variety(language: str, labels: dict[str, str]) -> str | None:
-    """The code among those of ``labels`` (code to label) that a code or a label means."""
-    spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
-    spelled |= {parse_tag(label): code for code, label in labels.items()}
-    return language if language in labels else spelled.get(language)
-
-
-def find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
-    """Code and file in SIB-200 as it is published: a folder a language, named by its label."""
-    found: dict[str, Path] = {}
-    for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
-        label = file.parent.name
-        try:
-            parse_tag(label)
-        except TextError:
-            continue
-        if label in found:
-            twice = f"{path} has {label} twice ({found[label]}, {file})"
-            raise TextError(f"{twice}; give the folder of one.")
-        found[label] = file
-    labels = codes_of(found)
-    if (code := _variety(language, labels)) is None:
-        what = f"{path} has no {split} part of sib200 in {language}."
-        raise TextError(f"{what} {how_to_get('sib200')}")
-    return code, found[labels[code]]
-
-
 @dataclass(frozen=True, repr=False)
 class Tagged(Rows):
-    """Sentences of words, one tag a word.
+    """Sentences of words, one tag a word: a tuple of each a sentence.
 
-    ``sentences`` and ``tags`` have one tuple a sentence, of the same length; ``ids`` one string
-    each (UD's ``sent_id``, or the number of the sentence in its file; in the shipped WikiAnn
-    ``part:number`` of the public file). ``repaired`` counts tags ``I-X`` that continued no X in the
-    file and are ``B-X`` here.
+    ``ids`` are UD's ``sent_id``, or the number of the sentence in its file (in the shipped WikiAnn
+    ``part:number`` of the public file). ``repaired`` counts tags ``I-X`` that are ``B-X`` here.
     """
 
     name: str
@@ -403,18 +273,15 @@ def load_labelled(
     ----------
     task : "POS", "NER", "NLI", "PI" or "TOPIC".
     language : ISO 639 code, such as "de"; of "TOPIC" also a label of FLORES-200 ("arb_Latn").
-    split : "train", "validation" or "test"; PUD has "test" only, and so has what is shipped of
-        SIB-200 in languages other than English; "xnli-dev" has "train" only, "xnli-whole" "train"
-        (all of dev and 3,000 pairs of test: `of_public_part`) and "test" (2,010 of test).
-    source : of the table at the top; None for "ud", "xnli", "pawsx", "sib200", "wikiann" (of the
-        shipped subset "uner" in languages that it has from there alone).
-    path : a folder with a local copy of the full set; None for the shipped subset.
+    split : "train", "validation" or "test", as far as ``data/labelled/README.md`` lists them.
+    source : as in ``data/labelled/sources.tsv``; None for "ud", "xnli", "pawsx", "sib200",
+        "wikiann" (of what is shipped "uner" in languages that it has from there alone).
+    path : a folder with a local copy of the full set; None for what is shipped.
 
     Returns `Tagged` for POS and NER; `Examples` for NLI (premise, hypothesis), PI and TOPIC, with
     the classes of ``LABELS[task]``. Position i is the same in every language of PUD, XNLI, SIB-200
-    and the shipped PAWS-X; of a local copy of PAWS-X each language lacks other rows, and
-    `examples.common` brings them together by their ids. In the shipped subsets an id is
-    ``part:line`` of the public file.
+    and the shipped PAWS-X; of a local copy of PAWS-X each language lacks other rows
+    (`examples.common`). In what is shipped an id is ``part:line`` of the public file.
 
     Raises TextError (a ValueError) for what there is not, for malformed files (with file and line)
     and for a shipped file that was changed; FileNotFoundError where there is no folder ``path``.
@@ -423,8 +290,34 @@ def load_labelled(
     if path is None:
         return _load_shipped(task, source, language, split)
     if not Path(path).is_dir():
-        raise FileNotFoundError(f"There is no folder {path}. {how_to_get(source)}")
+        raise FileNotFoundError(f"There is no folder {path}. {_how_to_get(source)}")
     return _load_local(task, source, language, split, Path(path))
+
+
+def resolved(
+    task: str, language: str, split: str, source: str | None, path: str | Path | None
+) -> tuple[str, str]:
+    """Code of the language and source that `load_labelled` is asked for; its errors."""
+    for what, value, known in (("task", task, LABELS), ("split", split, SPLITS)):
+        if value not in known:
+            raise TextError(f"There is no {what} {value!r}; there are {', '.join(known)}.")
+    # Only SIB-200 has several varieties of a language.
+    language = parse_tag(language) if task == "TOPIC" else base_code(language)
+    if source is None:
+        source = _DEFAULTS[task]
+        if task == "NER" and path is None:
+            rows = files.catalogue("labelled").query("task == 'NER' and language == @language")
+            source = "uner" if set(rows["source"]) == {"uner"} else source
+    about = _SOURCES.get(source)
+    if about is None or about.task != task:
+        some = ", ".join(name for name in _SOURCES if _SOURCES[name].task == task)
+        raise TextError(f"There is no source {source!r} for {task}; there is {some}.")
+    if split not in about.only:
+        what = f"{source} has no {split} part, only {' and '.join(about.only)}"
+        raise TextError(f"{what}; take source={_DEFAULTS[task]!r}.")
+    if path is not None and not about.layout:
+        raise TextError(f"{source} is shipped whole, and read from nowhere else; leave path= out.")
+    return language, source
 
 
 def about_labelled(
@@ -432,25 +325,11 @@ def about_labelled(
 ) -> dict[str, str]:
     """What names a shipped split without reading it: the file by its hash, and the split.
 
-    Part of the identity of results, so the subsets of XNLI have the hash of a file with nothing but
-    them, as they were once shipped. Parameters and errors as `load_labelled`.
+    The identity of results: subsets of XNLI have the hash of a file of theirs, as once shipped.
     """
     language, source = resolved(task, language, split, source, None)
     row = _entry(source, language, split)
     return {"file": row["identity"] or row["sha256"], "split": split}
-
-
-def of_public_part(examples: Examples, part: str) -> Examples:
-    """What a shipped set has of one public part, by its ids: "dev" for those that are "dev:17".
-
-    The dev part alone is ``of_public_part(load_labelled("NLI", "de", "train",
-    source="xnli-whole"), "dev")``. Raises TextError where there is nothing of that part.
-    """
-    kept = [i for i, name in enumerate(examples.ids) if name.startswith(f"{part}:")]
-    if not kept:
-        there = ", ".join(dict.fromkeys(name.partition(":")[0] for name in examples.ids))
-        raise TextError(f"{examples.name} has nothing of a public part {part!r}; it has {there}")
-    return replace(examples.at(kept), name=f"{examples.name}, of {part}")
 
 
 def parallel_examples(
@@ -462,9 +341,8 @@ def parallel_examples(
 ) -> tuple[dict[str, Examples], dict[str, int]]:
     """A part of a task in several languages: what all of them have, the `shortest` n at most.
 
-    Returns the sets and how many examples `common` left out. ``options`` and errors are those of
-    `load_labelled`; a language named twice is a ValueError, a task of words, or nothing in all
-    languages, a TextError.
+    Returns the sets and how many examples `common` left out; ``options`` and errors are those of
+    `load_labelled`.
     """
     codes = checks.several(languages, "languages", once=True)
     if task in ("POS", "NER"):
@@ -474,25 +352,34 @@ def parallel_examples(
     return {code: examples.at(kept) for code, examples in sets.items()}, left_out
 
 
+def _how_to_get(source: str) -> str:
+    """What to do where something is not shipped or not found."""
+    about = _SOURCES[source]
+    if not about.layout:
+        return f"It is {about.url}, shipped whole."
+    return f"Get {source} from {about.url}; path= is a folder with {about.layout}."
+
+
 def _entry(source: str, language: str, split: str) -> dict[str, Any]:
     """The row of the catalogue that has a split."""
     if source == "sib200":
         rows = files.catalogue("labelled").query("source == @source")
         labels = rows["file"].str.split("[/.]").str[1]
         language = _variety(language, dict(zip(rows["language"], labels, strict=True))) or language
-    row = files.entry("labelled", how_to_get(source), language, source=source)
+    row = files.entry("labelled", _how_to_get(source), language, source=source)
     if not row[split]:
         what = f"No {split} part of {source} is shipped in {language}, only in English."
-        raise TextError(f"{what} {how_to_get(source)}")
+        raise TextError(f"{what} {_how_to_get(source)}")
     return row
 
 
 def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged | Examples:
+    """A split of what is shipped, whose rows were checked by the script that drew them."""
     row = _entry(source, language, split)
     lines, where = files.lines_of("labelled", row), row["file"]
     name = f"{source} {row['language']} {split}", row["language"]
     if task in ("POS", "NER"):
-        return _tagged(*name, _sentences(task, lines, where, split=split))
+        return _tagged(*name, task, lines, where, {"split": split})
     header, *rows = (line.split("\t") for line in lines)
     place = header.index(source) if source in header else 0  # of a subset of what is in the file
     ids, *columns = zip(*(cells[1:] for cells in rows if cells[place] == split), strict=True)
@@ -503,21 +390,74 @@ def _load_shipped(task: str, source: str, language: str, split: str) -> Tagged |
 
 
 def _load_local(task: str, source: str, language: str, split: str, path: Path) -> Tagged | Examples:
+    """A split of a local copy."""
     if source == "sib200":
-        language, file = find_variety(path, language, split)
+        language, file = _find_variety(path, language, split)
     else:
-        file = find_file(path, source, language, split)
+        file = _find_file(path, source, language, split)
     lines, where = files.decode(file.read_bytes(), str(file)), str(file)
     if not any(line.strip() for line in lines):
         raise TextError(f"{where} is empty; fetch it again.")
     name = f"{source} {language} {split}", language
     if task in ("POS", "NER"):
         options = {"uner": {"columns": 5}, "wikiann": {"language": language}}.get(source, {})
-        return _tagged(*name, _sentences(task, lines, where, **options))
-    if source == "xnli":
-        return _examples(*name, task, read_xnli(lines, where, language))
-    read = read_pawsx if source == "pawsx" else read_sib200
-    return _examples(*name, task, read(lines, where))
+        return _tagged(*name, task, lines, where, options)
+    return _examples(*name, task, read_rows(lines, where, task, language))
+
+
+def _find_file(path: Path, source: str, language: str, split: str) -> Path:
+    """The one file of a source below ``path``; of several, that of the treebank that is shipped."""
+    part = _PARTS[split]
+    published = "(translated_)?train" if split == "train" else f"{part}_2k"
+    names = _SOURCES[source].files.format(language=language, part=part, published=published)
+    same = files.catalogue("labelled").query("source == @source and language == @language")
+
+    def fits(file: Path) -> bool:
+        named = re.fullmatch(names, file.name) or re.fullmatch(names, file.as_posix())
+        return bool(named) and file.is_file()
+
+    what = f"{split} part of {source} in {language}"
+    found = files.files_below(path.absolute(), fits, what, _how_to_get(source))
+    shipped = [file for file in found if file.parent.name in set(same["treebank"])]
+    return files.single_file(shipped or found, f"the {what}")
+
+
+def _find_variety(path: Path, language: str, split: str) -> tuple[str, Path]:
+    """Code and file in SIB-200 as it is published: a folder a language, named by its label."""
+    found: dict[str, Path] = {}
+    for file in sorted(path.absolute().rglob(f"{_PARTS[split]}.tsv")):
+        label = file.parent.name
+        try:
+            parse_tag(label)
+        except TextError:
+            continue
+        if label in found:
+            twice = f"{path} has {label} twice ({found[label]}, {file})"
+            raise TextError(f"{twice}; give the folder of one.")
+        found[label] = file
+    labels = codes_of(found)
+    if (code := _variety(language, labels)) is None:
+        what = f"{path} has no {split} part of sib200 in {language}."
+        raise TextError(f"{what} {_how_to_get('sib200')}")
+    return code, found[labels[code]]
+
+
+def codes_of(labels: Iterable[str]) -> dict[str, str]:
+    """The code of each language of SIB-200, in order, and its label there.
+
+    As in `parallel`: the bare code for the variety of `languages.LANGUAGES` or the only one, else
+    with script. ``tzm_Tfng`` counts as ``zgh_Tfng``, as in the text of FLORES-200 that is shipped.
+    """
+    named = {_MISNAMED.get(label, label): label for label in labels}
+    chosen = {code: x.flores for code, x in LANGUAGES.items() if x.flores in named}
+    return {code: named[tag] for code, tag in keys_of(named, chosen, "sib200").items()}
+
+
+def _variety(language: str, labels: dict[str, str]) -> str | None:
+    """The code among those of ``labels`` (code to label) that a code or a label means."""
+    spelled = {parse_tag(_MISNAMED.get(label, label)): code for code, label in labels.items()}
+    spelled |= {parse_tag(label): code for code, label in labels.items()}
+    return language if language in labels else spelled.get(language)
 
 
 def _examples(name: str, language: str, task: str, columns: Columns) -> Examples:
@@ -526,16 +466,15 @@ def _examples(name: str, language: str, task: str, columns: Columns) -> Examples
     return Examples(name, language, first, second, places, LABELS[task], ids)
 
 
-def _sentences(task: str, lines: list[str], where: str, **options: Any) -> Iterable[tuple]:
-    """Id, words, tags and number of repaired tags of each sentence of a file."""
+def _tagged(
+    name: str, language: str, task: str, lines: list[str], where: str, options: dict[str, Any]
+) -> Tagged:
     if task == "NER":
-        return read_iob2(lines, where, **options)
-    return (
-        (read.id, tuple(w.form for w in read.words), tuple(w.upos for w in read.words), 0)
-        for read in trees.read_conllu(lines, where, **options)
-    )
-
-
-def _tagged(name: str, language: str, sentences: Iterable[tuple]) -> Tagged:
+        sentences = read_iob2(lines, where, **options)
+    else:
+        sentences = (
+            (read.id, tuple(w.form for w in read.words), tuple(w.upos for w in read.words), 0)
+            for read in trees.read_conllu(lines, where, **options)
+        )
     ids, words, tags, repaired = zip(*sentences, strict=True)
     return Tagged(name, language, words, tags, ids, sum(repaired))

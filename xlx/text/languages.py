@@ -1,24 +1,11 @@
 """The languages of the compendium, how to read a language tag, and words of a text.
 
-The 36 languages are those of Table 2 (Appendix C) of de Seyssel et al. (2025), "Discriminating Form
-and Meaning in Multilingual Models with Minimal-Pair ABX Tasks", in its order; ``tasks`` holds its
-ticks. The paper gives ISO 639-1 codes only, so the variety of a language is our choice:
-
-========== ======================= ================================================================
-language   choice (not taken)      reason
-========== ======================= ================================================================
-Arabic     ar_SA (ar_EG)           both lean towards speech; ar_SA is nearer to Standard Arabic:
-                                   64 % of its words occur in that of NTREX and FLORES-200 devtest
-                                   together, 53 % of those of ar_EG
-Spanish    es_MX                   the only one in WMT24++; elsewhere plain ``spa``
-French     fr_FR (fr_CA)           the plain ``fra`` of NTREX, where Canada is the marked variety
-Portuguese pt_PT (pt_BR)           the plain ``por`` of NTREX, where Brazil is the marked variety
-Chinese    zh_CN (zh_TW)           simplified script, as in XNLI; ``zho_Hans``, ``zho-CN`` elsewhere
-Serbian    sr_RS                   the only one in WMT24++, and Cyrillic: so ``srp_Cyrl``,
-                                   ``srp-Cyrl`` elsewhere (NTREX has Latin too)
-Persian    fa_IR                   the only one in WMT24++; ``pes_Arab`` and ``fas`` elsewhere
-English    the source text         what all the others are translated from
-========== ======================= ================================================================
+The 36 languages are those of Table 2 (Appendix C) of de Seyssel et al. (2025), in its order;
+``tasks`` holds its ticks. The paper gives ISO 639-1 codes only, so the variety is our choice: of
+WMT24++ the only one, or ar_SA (64 % of its words occur in the Standard Arabic of NTREX and
+FLORES-200 devtest together, 53 % of those of ar_EG), fr_FR and pt_PT (the plain ``fra`` and ``por``
+of NTREX, where Canada and Brazil are marked), zh_CN (simplified script, as in XNLI). Serbian is
+Cyrillic there, and so elsewhere. English is the source text of all the others.
 
 Most languages put spaces between words. Chinese, Japanese and Thai do not, and no dictionary is
 asked here: a Chinese or Japanese character is a word, and so is a Thai character with the vowels
@@ -55,7 +42,7 @@ class Language:
 
     ``family`` and ``branch`` are the usual genealogical labels; ``script`` is an ISO 15924 code
     (Jpan is kanji with both kana, Kore hangul with hanja). ``wmt24pp``, ``ntrex``, ``flores`` are
-    the file tags of the variety chosen (see the module's table), ``tasks`` a subset of `TABLE_2`.
+    the file tags of the variety chosen, ``tasks`` a subset of `TABLE_2`.
     """
 
     code: str
@@ -139,14 +126,12 @@ def for_task(task: str, setup: str | None = None) -> tuple[str, ...]:
 def parse_tag(tag: str) -> str:
     """Canonical form of a language tag, its parts joined by underscores.
 
-    The language may be given in ISO 639-1 or -3 and is written in ISO 639-1 where a code exists; a
-    script (ISO 15924) and a region (ISO 3166-1 or UN M.49) are kept: "eng" and "EN" give "en",
-    "eng_Latn" "en_Latn", "pt-br" "pt_BR". The 639-3 code of the main member of a macrolanguage
-    counts as that language, as in CLDR: "arb_Arab" gives "ar_Arab", "pes" "fa", "lvs" "lv", "cmn"
-    "zh"; the others ("arz", "yue") stay what they are.
+    The language is written in ISO 639-1 where a code exists; a script (ISO 15924) and a region (ISO
+    3166-1 or UN M.49) are kept: "eng" and "EN" give "en", "eng_Latn" "en_Latn", "pt-br" "pt_BR".
+    The 639-3 code of the main member of a macrolanguage counts as that language, as in CLDR:
+    "arb_Arab" gives "ar_Arab", "pes" "fa", "cmn" "zh"; the others ("arz", "yue") stay.
 
-    Raises TextError if the tag is malformed, names no language, script or region that exists, or
-    carries more than these three.
+    Raises TextError for a tag of more than these three, or that names none that exists.
     """
     checks.tag(tag, TextError)
     problem = TextError(
@@ -180,9 +165,8 @@ def base_code(tag: str) -> str:
 def lowered(text: str, code: str) -> str:
     """The text in small letters, as the language has them; TextError as `parse_tag`.
 
-    In Turkish and Azerbaijani, I is the capital of ı and İ that of i: "IŞIK" gives "ışık". İ gives
-    a plain i in all languages, and not the two characters of ``str.lower`` (an i and a combining
-    dot), so that a name is one string in all.
+    In Turkish and Azerbaijani, I is the capital of ı: "IŞIK" gives "ışık". İ gives a plain i in all
+    languages, and not the two characters of ``str.lower``, so that a name is one string in all.
     """
     text = text.replace("I\u0307", "İ").replace("İ", "i")
     return (text.replace("I", "ı") if _has_two_i(code) else text).lower()
@@ -215,18 +199,11 @@ def spaceless(language: str) -> bool:
 
 
 @cache
-def _punctuation() -> frozenset[str]:
-    """ASCII punctuation and symbols, and all characters of Unicode's category P."""
-    every = map(chr, range(sys.maxunicode + 1))
-    return frozenset(string.punctuation).union(
-        character for character in every if unicodedata.category(character)[0] == "P"
-    )
-
-
-@cache
 def without_punctuation() -> dict[int, None]:
     """For `str.translate`: takes out ASCII's punctuation and symbols and Unicode's category P."""
-    return dict.fromkeys(map(ord, _punctuation()))
+    every = range(sys.maxunicode + 1)
+    of_unicode = (code for code in every if unicodedata.category(chr(code))[0] == "P")
+    return dict.fromkeys([*map(ord, string.punctuation), *of_unicode])
 
 
 @cache
@@ -234,7 +211,7 @@ def word_pattern(spaceless: bool) -> re.Pattern[str]:
     """What is a word in languages without spaces, or with them."""
     if not spaceless:
         return re.compile(r"\S+")
-    marks = "".join(map(re.escape, sorted(_punctuation())))
+    marks = "".join(map(re.escape, sorted(map(chr, without_punctuation()))))
     alone = _ALONE + _THAI
     return re.compile(
         rf"[{_ALONE}]|[{_THAI}][{_THAI_MARKS}]*|[{marks}]"

@@ -1,8 +1,8 @@
-"""Parallel text: known corpora, and folders of one's own in three layouts.
+"""Parallel text: known corpora, and folders of one's own in three layouts (`load`).
 
-`load` is what to call. A corpus of `ORIGINS` is shipped, a local copy, or a download. Files of
-checksums in ``data/`` record the text of every language; a download or shipped text that differs is
-an error. The archive of FLORES-200 (with its dev part) is checked by SHA-256 when it arrives.
+A corpus of `ORIGINS` is shipped, a local copy, or a download. Files of checksums in ``data/``
+record the text of every language: a download or shipped text that differs is an error. The archive
+of FLORES-200 (with its dev part) is checked by SHA-256 when it arrives.
 
 Languages go by their ISO 639-1 code, or 639-3 where there is none. Where a corpus has several
 varieties of a language, the chosen one (or else the only one) takes the bare code and the others
@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from xlx.results import checks, paths, progress
 from xlx.text import files
@@ -91,22 +90,13 @@ ORIGINS = {
 
 
 class CorpusTexts(NamedTuple):
-    """What was read of a corpus: texts and names of files, by language.
-
-    ``segments`` has the columns id and domain, as far as there are such, of the file or layout
-    ``extra``; ``notes`` are sentences to warn with.
-    """
+    """What was read of a corpus: texts and names of files, by language."""
 
     texts: dict[str, tuple[str, ...]]
     files: dict[str, str]
-    segments: dict[str, tuple[str, ...]]
-    extra: str
-    notes: tuple[str, ...]
-
-
-def tags_of(name: str) -> dict[str, str]:
-    """File tag of each of the 36 languages in this corpus."""
-    return {code: getattr(language, ORIGINS[name].variety) for code, language in LANGUAGES.items()}
+    segments: dict[str, tuple[str, ...]]  # id and domain, as far as there are such
+    extra: str  # the file that they are of
+    notes: tuple[str, ...]  # sentences to warn with
 
 
 @cache
@@ -119,51 +109,58 @@ def recorded(name: str) -> dict[str, str]:
         rows = [row[1:] for row in rows if row[0] == origin.owner]
     if name == "flores200-dev":  # the same languages; their text is covered by the archive's hash
         return {row[0]: "" for row in rows}
-    shipped = tags_of(name).values() if name == "wmt24pp" else [row[0] for row in rows]
-    return {row[0]: row[-1] for row in rows if row[0] in shipped}
+    shipped = {language.wmt24pp for language in LANGUAGES.values()}  # of more that there are
+    return {row[0]: row[-1] for row in rows if name != "wmt24pp" or row[0] in shipped}
 
 
-def _copy(name: str, path: Path) -> dict[str, Path | bytes]:
-    """The files of a local copy of a corpus that is not shipped, by name."""
-    origin = ORIGINS[name]
-    if origin.shipped:
-        remedy = "give a folder with your own text as the name instead of path="
-        if name == "flores200-100":
-            remedy = 'to read a copy elsewhere, load "flores200"'
-        raise ValueError(f"{name} is shipped; {remedy}.")
-    texts = {f"{tag}.{origin.suffix}" for tag in recorded(name)}
-    found = _copies(path, {*texts, origin.extra})
-    if not texts & found.keys():
-        raise TextError(f"{path} holds no text of {name}, such as deu_Latn.{origin.suffix}.")
-    return found
+def _load_known(
+    name: str, languages: Iterable[str] | None, path: Path | None
+) -> tuple["ParallelCorpus", tuple[str, ...]]:
+    """A corpus of `ORIGINS`, held to the record, and what to warn with."""
+    origin, there, where = ORIGINS[name], [*recorded(name)], name
+    if path:
+        if origin.shipped:
+            remedy = "give a folder with your own text as the name instead of path="
+            if name == "flores200-100":
+                remedy = 'to read a copy elsewhere, load "flores200"'
+            raise ValueError(f"{name} is shipped; {remedy}.")
+        found = _copies(path, {*(f"{tag}.{origin.suffix}" for tag in there), origin.extra})
+        there, where = [x for x in there if f"{x}.{origin.suffix}" in found], f"{name} in {path}"
+        if not there:
+            raise TextError(f"{path} holds no text of {name}, such as deu_Latn.{origin.suffix}.")
+    keys = _tags(name, there, where)
+    keys = {key: keys[key] for key in resolve(languages, keys, where)}
+    if not path:
+        named = {*(f"{tag}.{origin.suffix}" for tag in keys.values()), origin.extra}
+        found = _copies(origin.shipped or _archive(name), named)
+    read = _texts(name, keys, found, local=bool(path))
+    return _assembled(name, read, origin.licence, origin.source), read.notes
 
 
-def _texts(name: str, keys: Mapping[str, str], local: Mapping[str, Path | bytes]) -> CorpusTexts:
-    """The texts of file tags (``keys``: language to tag), fetched if not local, held to the record.
+def _texts(
+    name: str, keys: Mapping[str, str], found: Mapping[str, bytes], local: bool
+) -> CorpusTexts:
+    """The texts of file tags (``keys``: language to tag), held to the record.
 
     Text that differs is an error, of a local copy a note.
     """
     origin, record = ORIGINS[name], recorded(name)
     named = {key: f"{tag}.{origin.suffix}" for key, tag in keys.items()}
-    found = local or _copies(origin.shipped or _archive(name), {*named.values(), origin.extra})
     restore = "its origin has changed; give a copy of your own by path=."
     if origin.shipped:
         folder = origin.shipped.parent if origin.shipped.suffix else origin.shipped
         restore = f"restore data/{folder.name} from the repository."
     if missing := ", ".join(keys[key] for key, file in named.items() if file not in found):
         raise TextError(f"{name}: there is no text in {missing}; {restore}")
-    data = {
-        file: found[file] if isinstance(found[file], bytes) else found[file].read_bytes()
-        for file in {*named.values(), origin.extra} & found.keys()
-    }
     where = {key: f"{keys[key]}: {file}" for key, file in named.items()}
-    lines = {key: decode(data[file], where[key]) for key, file in named.items()}
+    lines = {key: decode(found[file], where[key]) for key, file in named.items()}
     # What is on record of verses is all that a language has, not what is left beside others.
     changed = [x for x in keys if record[keys[x]] not in ("", files.sentences_hash(lines[x]))]
+    some, notes = ", ".join(keys[key] if not local else key for key in changed), ()
     if changed and not local:
-        some = ", ".join(keys[key] for key in changed)
         raise TextError(f"{name}: the text of {some} is not the one on record; {restore}")
-    notes = (f"the text in {', '.join(changed)} is not the one on record.",) if changed else ()
+    if changed:
+        notes = (f"the text in {some} is not the one on record.",)
     if origin.variety == "code":
         verses = {x: files.by_id(files.with_ids(lines[x], where[x]), where[x]) for x in keys}
         ids, texts = files.in_common(
@@ -173,32 +170,24 @@ def _texts(name: str, keys: Mapping[str, str], local: Mapping[str, Path | bytes]
         segments = {"id": ids, "domain": tuple(verse.split(".")[0] for verse in ids)}
     else:
         texts = {key: files.filled(rows, where[key]) for key, rows in lines.items()}
-        segments = _of_lines(data.get(origin.extra, b""), origin.extra)
+        # FLORES-200 has more columns, in ragged rows: "" where a row is short.
+        header, *rows = [
+            x.split("\t") for x in decode(found.get(origin.extra, b""), origin.extra)
+        ] or [[]]
+        segments = {
+            column: tuple(row[at] if at < len(row) else "" for row in rows)
+            for at, column in enumerate(header)
+            if column in ("id", "domain")
+        }
     if name == "wmt24pp":
         texts = {key: tuple(map(files.broken, text)) for key, text in texts.items()}
     return CorpusTexts(texts, named, segments, origin.extra, notes)
 
 
-def _of_lines(data: bytes, where: str) -> dict[str, tuple[str, ...]]:
-    """Ids and domains from what is said about the lines, if it is there.
-
-    FLORES-200 has more columns, in ragged rows; "" where a row is short.
-    """
-    header, *rows = [line.split("\t") for line in decode(data, where)] or [[]]
-    columns = [(name, header.index(name)) for name in ("id", "domain") if name in header]
-    return {
-        name: tuple(row[place] if place < len(row) else "" for row in rows)
-        for name, place in columns
-    }
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def _copies(path: Path, names: set[str]) -> dict[str, Path | bytes]:
+def _copies(path: Path, names: set[str]) -> dict[str, bytes]:
     """The files of these names in a folder, at any depth, or in an archive."""
     if path.is_dir():
-        return {file.name: file for file in sorted(path.rglob("*")) if file.name in names}
+        return {x.name: x.read_bytes() for x in sorted(path.rglob("*")) if x.name in names}
     if not path.exists():
         raise FileNotFoundError(f"There is no folder or archive {path}.")
     try:
@@ -302,10 +291,7 @@ _BY_LINE, _BY_ID, _BY_VERSE = (
 
 
 def read_folder(folder: Path, languages: Iterable[str] | None) -> tuple[CorpusTexts, str]:
-    """The texts of a folder in these languages, aligned by line or by id, and the layout.
-
-    Errors as `load`.
-    """
+    """The texts of a folder in these languages, aligned by line or by id, and the layout."""
     found = _files(folder)
     if languages is not None:
         languages = [languages] if isinstance(languages, str) else list(languages)
@@ -523,19 +509,6 @@ class ParallelCorpus:
         sentences = {language: kept(row) for language, row in self.sentences.items()}
         return replace(self, sentences=sentences, ids=kept(self.ids), domains=kept(self.domains))
 
-    def duplicates(self) -> pd.DataFrame:
-        """Sentences equal to an earlier one of their language, where "different meaning" is untrue.
-
-        Columns language, position, first_position, sentence; one row per repetition.
-        """
-        rows = []
-        for language, row in self.sentences.items():
-            first: dict[str, int] = {}
-            for position, sentence in enumerate(row):
-                if first.setdefault(sentence, position) != position:
-                    rows.append((language, position, first[sentence], sentence))
-        return pd.DataFrame(rows, columns=["language", "position", "first_position", "sentence"])
-
     def text_hash(self, language: str) -> str:
         """SHA-256 of the sentences as a file (`files.sentences_hash`), as by ``sha256sum``."""
         return files.sentences_hash(self.select([language]).sentences.popitem()[1])
@@ -552,22 +525,21 @@ def load(
 
     Parameters
     ----------
-    name : a corpus of the table at the top of this module, or a folder with one text file a
-        language, named by a tag that `languages.parse_tag` reads (``en.txt``, ``eng_Latn``,
-        ``aai_Latn.devtest``; one extension throughout), in a layout of `folders`. Of two names of
-        one language, such as ``est`` and ``ekk``, ask for one by this.
+    name : a corpus of `ORIGINS`, or a folder with one text file a language, named by a tag that
+        `languages.parse_tag` reads (``en.txt``, ``eng_Latn``, ``aai_Latn.devtest``; one extension
+        throughout): a sentence a line, an id, a tab and a sentence a line, or a file of the
+        Parallel Bible Corpus. Of two names of one language, such as ``est`` and ``ekk``, ask for
+        one by this. ``segments.tsv`` beside the text may give ids and domains.
     languages : codes or tags to load, in the order wanted; None for all there are.
     path : a local copy of a corpus that is downloaded otherwise: a folder with its files under
         their own names, at any depth, or an archive of it. A CorpusWarning tells where its text
         differs from the one on record.
     drop_duplicates : leave out, in all languages, the positions at which one of them repeats an
         earlier sentence; otherwise a CorpusWarning counts them. What is measured language by
-        language (`coverage`) does better without: a repeat then costs its own language alone.
+        language (MEXA) does better without: a repeat then costs its own language alone.
 
-    Raises
-    ------
-    TextError (a ValueError), in a sentence, for text that is not that of all languages line by
-    line; FileNotFoundError for a folder that does not exist, DownloadError (one too) without a
+    Raises TextError (a ValueError), in a sentence, for text that is not that of all languages line
+    by line; FileNotFoundError for a folder that does not exist, DownloadError (one too) without a
     network.
     """
     known = ", ".join(ORIGINS)
@@ -584,15 +556,15 @@ def load(
         read, layout = read_folder(Path(name), languages)
         about = "as stated by its owner", f"{Path(name)} ({layout})"
         corpus, notes = _assembled(Path(name).name, read, *about), read.notes
-    repeats = corpus.duplicates()
+    repeats = _repeats(corpus)
     if drop_duplicates:
-        corpus = corpus.drop(repeats["position"])
-    elif len(repeats):
+        corpus = corpus.drop(position for _, position, _ in repeats)
+    elif repeats:
         notes = (*notes, _repeated(corpus, repeats))
     for note in notes:
         warnings.warn(f"{corpus.name}: {note}", CorpusWarning, stacklevel=2)
     if len(corpus) < 2:
-        left = "without the repeated ones" if drop_duplicates and len(repeats) else "in all"
+        left = "without the repeated ones" if drop_duplicates and repeats else "in all"
         raise TextError(
             f"{corpus.name} has {len(corpus)} sentences {left}; at least two are needed."
         )
@@ -605,7 +577,7 @@ def load(
 def _stock(name: str, drop_duplicates: bool) -> tuple[str, ...]:
     """The ids that a shipped corpus has in all its languages, without those that one repeats."""
     whole, _ = _load_known(name, None, None)
-    return whole.drop(whole.duplicates()["position"]).ids if drop_duplicates else whole.ids
+    return whole.drop(i for _, i, _ in _repeats(whole)).ids if drop_duplicates else whole.ids
 
 
 def documents(corpus: ParallelCorpus) -> tuple[str, ...]:
@@ -614,7 +586,7 @@ def documents(corpus: ParallelCorpus) -> tuple[str, ...]:
 
 
 def tags(name: str) -> dict[str, str]:
-    """What a corpus of the table at the top calls each of its languages, by the code used here.
+    """What a corpus of `ORIGINS` calls each of its languages, by the code used here.
 
     ``tags("flores200-100")["zh"]`` is "zho_Hans". Raises FileNotFoundError for any other name.
     """
@@ -625,19 +597,34 @@ def tags(name: str) -> dict[str, str]:
 
 
 def _tags(name: str, there: Iterable[str], where: str) -> dict[str, str]:
-    chosen = {code: tag for code, tag in tags_of(name).items() if tag in there}
-    return keys_of(there, chosen, where)
+    of = ((code, getattr(x, ORIGINS[name].variety)) for code, x in LANGUAGES.items())
+    return keys_of(there, {code: tag for code, tag in of if tag in there}, where)
 
 
-def _repeated(corpus: ParallelCorpus, repeats: pd.DataFrame) -> str:
+def _repeats(corpus: ParallelCorpus) -> list[tuple[str, int, int]]:
+    """Language, position and first position of sentences equal to an earlier one of theirs.
+
+    "Different meaning" is untrue of them.
+    """
+    found = []
+    for language, row in corpus.sentences.items():
+        first: dict[str, int] = {}
+        for position, sentence in enumerate(row):
+            if first.setdefault(sentence, position) != position:
+                found.append((language, position, first[sentence]))
+    return found
+
+
+def _repeated(corpus: ParallelCorpus, repeats: Sequence[tuple[str, int, int]]) -> str:
     """What to say of sentences that come again."""
-    language, *places, _ = repeats.iloc[0]
+    languages, positions, _ = zip(*repeats, strict=True)
+    language, *places = repeats[0]
     here, before = (
         f"line {i + 1}" if corpus.ids[i] == str(i + 1) else corpus.ids[i] for i in places
     )
-    counts = ", ".join(f"{code} {n}" for code, n in Counter(repeats["language"]).items())
+    counts = ", ".join(f"{code} {n}" for code, n in Counter(languages).items())
     return (
-        f"{len(repeats)} sentences at {repeats['position'].nunique()} of {len(corpus)} positions "
+        f"{len(repeats)} sentences at {len(set(positions))} of {len(corpus)} positions "
         f"repeat an earlier one of their language (first: {language}, {here} repeats {before}; in "
         f"all: {counts}); drop_duplicates=True leaves these positions out."
     )
@@ -657,15 +644,3 @@ def _assembled(name: str, read: CorpusTexts, licence: str, source: str) -> Paral
     ids = read.segments.get("id") or tuple(str(line) for line in range(1, n + 1))
     domains = read.segments.get("domain") or ("",) * n
     return ParallelCorpus(name, read.texts, ids, domains, licence, source)
-
-
-def _load_known(
-    name: str, languages: Iterable[str] | None, path: Path | None
-) -> tuple[ParallelCorpus, tuple[str, ...]]:
-    """A corpus of `ORIGINS` and what to warn with."""
-    origin, local = ORIGINS[name], _copy(name, path) if path else {}
-    there = [x for x in recorded(name) if not path or f"{x}.{origin.suffix}" in local]
-    where = f"{name} in {path}" if path else name
-    keys = _tags(name, there, where)
-    read = _texts(name, {key: keys[key] for key in resolve(languages, keys, where)}, local)
-    return _assembled(name, read, origin.licence, origin.source), read.notes

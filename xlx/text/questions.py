@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -11,9 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from xlx.text import files
-from xlx.text.examples import Rows, common, digest, reordered, shortest
+from xlx.text.examples import Rows, common, digest, shortest
 from xlx.text.files import TextError
-from xlx.text.languages import base_code, joined_words, words
+from xlx.text.languages import base_code
 
 #: Why something is left out in reading: answers of the first two kinds, questions of the others.
 REASONS: tuple[str, ...] = ("misplaced answer", "blank answer", "no answer", "blank question")
@@ -35,11 +34,10 @@ class Answer(NamedTuple):
 class Questions(Rows):
     """Questions, each with the paragraph that answers it and one or more answers in it.
 
-    ``contexts`` and ``questions`` have one string a question (several questions may have the same
-    context), ``answers`` one tuple of `Answer`; ``ids`` tells questions apart and is the same in
-    every language. ``language`` is a code such as "de"; "en-de" is a context in English with a
-    question in German. ``name`` says in messages what this is: "xquad de test". ``left_out`` counts
-    what was not read, by reason (`REASONS`, and in what is shipped those of its catalogue).
+    One entry a question: ``contexts`` (several questions may have the same), ``questions``,
+    ``answers`` (a tuple of `Answer`), ``ids``, which are the same in every language. ``language``
+    is a code such as "de"; "en-de" is a context in English with a question in German. ``left_out``
+    counts what was not read, by reason (`REASONS`, and in what is shipped those of its catalogue).
     """
 
     name: str
@@ -86,25 +84,6 @@ class Questions(Rows):
             )
         )
 
-    def shuffled(self, seed: int) -> "Questions":
-        """The words of every question in random order, all else as it is (section 5).
-
-        Words are those of `languages.words`. A question that occurs several times has one order,
-        which depends on the seed and the position of its first occurrence.
-        """
-        split = partial(words, language=self.question_language)
-        join = partial(joined_words, language=self.question_language)
-        texts = reordered(self.questions, (seed,), split, join)
-        return replace(self, name=f"{self.name}, questions shuffled", questions=texts)
-
-
-def questionless(questions: Questions) -> Questions:
-    """Empty questions: what can be answered from the context alone."""
-    name, empty = f"{questions.name}, without questions", ("",) * len(questions)
-    return replace(questions, name=name, questions=empty)
-
-
-# --- loading --------------------------------------------------------------------------------------
 
 _XTREME = "github.com/google-research/xtreme (TyDi QA GoldP)"
 _TYDIQA = {"train": "tydiqa.goldp.{}.train.json", "validation": "tydiqa.goldp.{}.dev.json"}
@@ -157,7 +136,8 @@ def load_questions(
         read = read_squad(files.contents("questions", row), name, language)
         if (source, split) == ("tydiqa-whole", "train"):  # its file has what tydiqa's has not
             read = _merged(read, load_questions("tydiqa", language, split))
-        return replace(read, left_out=read.left_out | files.left_out(row))
+        why = (reason.rsplit(": ", 1) for reason in row["left_out"].split("; ") if reason)
+        return replace(read, left_out=read.left_out | {reason: int(n) for reason, n in why})
     if source == "tydiqa-whole":
         raise TextError(f"{source} is shipped alone; read a local copy as source='tydiqa'.")
     names = (file_name, f"{file_name}.xz")
@@ -188,8 +168,7 @@ def parallel_questions(
     """A part of a source in several languages: what all of them have, the `shortest` n at most.
 
     ``per_context``: so many questions of a context at most. Returns the sets and, for each
-    language, how many of the questions that some language has it lacks. Errors as `load_questions`
-    and `common`.
+    language, how many of the questions that some language has it lacks.
     """
     loaded = {code: load_questions(source, code, split, path=path) for code in languages}
     sets, _ = common(loaded)
@@ -199,20 +178,16 @@ def parallel_questions(
     return {code: questions.at(kept) for code, questions in sets.items()}, lacking
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-
 def read_squad(
     source: str | Path | bytes, name: str, language: str, *, prefix: str | None = None
 ) -> Questions:
     """The questions of a file in the JSON of SQuAD v1.1, plain or packed with xz.
 
-    ``source`` is the file or its contents; ``name`` and ``language`` are those of the result. With
-    ``prefix`` "train", ids are "train:1", "train:2" and so on by the place of a question among all
-    in the file; None for the ids that the file has. ``answer_start`` counts code points.
-
-    Raises TextError, with file and place, for what is no UTF-8 or JSON, a field that is missing or
-    of another type, an id that comes twice, and a file of which no question is left.
+    ``source`` is the file or its contents. With ``prefix`` "train", ids are "train:1", "train:2"
+    and so on by the place of a question in the file; None for the ids that the file has.
+    ``answer_start`` counts code points. Raises TextError, with file and place, for what is no UTF-8
+    or JSON, a field that is missing or of another type, an id that comes twice, and a file of which
+    no question is left.
     """
     where = name if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else Path(source).read_bytes()

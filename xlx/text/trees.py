@@ -4,13 +4,12 @@ Words are the syntactic words of UD; ranges of multi-word tokens (``3-4``) say w
 and empty nodes (``5.1``) are left out. UD 1's CONJ is read as CCONJ.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from xlx.text import files
 from xlx.text.files import TextError, letters
@@ -88,9 +87,8 @@ def comment(comments: Iterable[str], key: str) -> str | None:
 def read_conllu(lines: Sequence[str], where: str, split: str | None = None) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file; with ``split``, those of it. ``where`` opens every error.
 
-    Raises TextError, with the line, for a row that has not 10 columns, an id out of order, a word
-    without form or without one of the 17 tags, a range of words that does not fit, a comment among
-    the rows, a repeated ``sent_id``, and for a file without sentences.
+    Raises TextError, with the line, for what CoNLL-U has not, a repeated ``sent_id``, and for a
+    file without sentences.
     """
     seen: dict[str, int] = {}
     for number, (first, comments, rows) in enumerate(sentence_blocks(lines, where, split), 1):
@@ -253,16 +251,21 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
         all of which are taken, in the order of their paths; None for what is shipped. Of several
         files, ids are preceded by the name of the file.
 
-    Raises TextError (a ValueError) for what is not shipped, a shipped file that was changed, a
-    folder without such files, and malformed files (with the line); FileNotFoundError where there is
-    nothing at ``path``.
+    Raises TextError (a ValueError) for what is not shipped, a shipped file that was changed, and
+    malformed files (with the line); FileNotFoundError where there is nothing at ``path``.
     """
     language = base_code(language)
     if path is None:
-        row = _shipped(language, source)
+        how = "Give path=, CoNLL-U files of universaldependencies.org or your own."
+        row = files.entry("trees", how, language, source=source)
         return read_trees(files.lines_of("trees", row), row["file"], language, source=source)
     parts: dict[str, Trees] = {}
-    for file in _local_files(Path(path)):
+    what, how = ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder."
+
+    def fits(file: Path) -> bool:
+        return file.name.endswith((".conllu", ".conllu.xz"))
+
+    for file in files.files_below(Path(path), fits, what, how):
         name = str(file.relative_to(path)).removesuffix(".xz").removesuffix(".conllu")
         parts[name] = read_trees(files.read_lines(file), str(file), language, source=source)
     if not any(parts.values()):
@@ -275,51 +278,11 @@ def load_trees(language: str, source: str = "ud", *, path: str | Path | None = N
     return Trees(language, source, tuple(trees), tuple(dropped))
 
 
-@dataclass(frozen=True)
-class Treebank:
-    """Parsed sentences that are read when they are needed; arguments and errors as `load_trees`."""
-
-    language: str
-    source: str = "ud"
-    path: str | Path | None = None
-
-    @cached_property
-    def about(self) -> dict[str, Any]:
-        """What decides the sentences: hashes of the files, found without reading the trees."""
-        if self.path is None:
-            hashes = {"": _shipped(self.language, self.source)["sha256"]}
-        else:
-            root = Path(self.path)
-            data = {str(x.relative_to(root)): x.read_bytes() for x in _local_files(root)}
-            hashes = {name: hashlib.sha256(own).hexdigest() for name, own in data.items()}
-        return {"language": self.language, "source": self.source, "files": hashes}
-
-    @cached_property
-    def trees(self) -> Trees:
-        """As `load_trees`."""
-        return load_trees(self.language, self.source, path=self.path)
-
-
-def _shipped(language: str, source: str) -> dict[str, Any]:
-    how = "Give path=, CoNLL-U files of universaldependencies.org or your own."
-    return files.entry("trees", how, source=source, language=language)
-
-
-def _local_files(path: Path) -> list[Path]:
-    def fits(file: Path) -> bool:
-        return file.name.endswith((".conllu", ".conllu.xz"))
-
-    return files.files_below(
-        path, fits, ".conllu or .conllu.xz file", "give a CoNLL-U file or a folder."
-    )
-
-
 def read_trees(lines: Sequence[str], where: str, language: str, *, source: str = "conllu") -> Trees:
     """The trees of the lines of a CoNLL-U file; ``where`` opens every error: the name of the file.
 
-    The id of a tree is its ``sent_id``, else the number of the sentence in the file. Raises
-    TextError as `read_conllu`, and for a word without head or relation and features that are not
-    ``Name=Value|…`` (with the line).
+    The id of a tree is its ``sent_id``, else the number of the sentence in the file. TextError as
+    `read_conllu`, and for a word without head or relation or with malformed features.
     """
     trees, dropped = [], []
     for sentence in read_conllu(lines, where):

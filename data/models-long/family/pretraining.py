@@ -26,7 +26,7 @@ import pandas as pd
 import torch
 from tokenizers import Tokenizer
 
-from family import model_cards, objectives, vocabulary
+from family import model_cards, objectives, pretraining_text, vocabulary
 from family.batches import Batches, held_out_batches
 from family.muon import products_in
 from family.recipes import RECIPES, MemberRecipe, continues, describe, read_recipe
@@ -37,7 +37,6 @@ from xlx.results.store import written_whole
 from xlx.subjects import identity
 from xlx.subjects.finetuning import save_state, saved_state
 from xlx.subjects.folders import quiet
-from xlx.text import pretraining_text
 
 #: Vocabulary, text and held-out lines (language → lines).
 Prepared = tuple[Tokenizer, PretrainingText, Mapping[str, list[str]]]

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from tokenizers import Tokenizer
 
+from family.pretraining_text import ALIGNED_SOURCES, LinesById
 from xlx.results import progress
-from xlx.text.pretraining_text import ALIGNED_SOURCES, LinesById
 
 BOS, PAD, EOS, UNK = range(4)
 

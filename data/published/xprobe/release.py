@@ -16,9 +16,9 @@ sentences are the same if their strings are.
 """
 
 import argparse
-import csv
-from collections import Counter, defaultdict
 from pathlib import Path
+
+import pandas as pd
 
 HERE = Path(__file__).parent
 LANGUAGES = ("en", "de", "es", "fr", "ru")  # those of Table 4
@@ -29,8 +29,8 @@ TASKS = {
 }  # fmt: skip
 
 
-def read(path: Path) -> list[tuple[str, str]]:
-    """Sentences and labels; ValueError for a line that is not two fields."""
+def read(path: Path) -> pd.DataFrame:
+    """Columns sentence and label; ValueError for a line that is not two fields."""
     rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if line:
@@ -38,60 +38,44 @@ def read(path: Path) -> list[tuple[str, str]]:
             if not (tab and sentence and label):
                 raise ValueError(f"{path}, line {number}: not sentence<TAB>label")
             rows.append((sentence, label))
-    return rows
+    return pd.DataFrame(rows, columns=["sentence", "label"])
 
 
-def labels(rows: list[tuple[str, str]]) -> dict[str, Counter]:
-    """How often each sentence stands under each label."""
-    found = defaultdict(Counter)
-    for sentence, label in rows:
-        found[sentence][label] += 1
-    return found
-
-
-def count(test: list[tuple[str, str]], validation: list[tuple[str, str]]) -> dict[str, object]:
+def count(test: pd.DataFrame, validation: pd.DataFrame) -> dict[str, int]:
     """The numbers of a row of release.csv."""
-    sizes = Counter(label for _, label in test)
-    own, both = labels(test), labels(test + validation)
+    sizes, under = test["label"].value_counts(), test.value_counts().groupby("sentence")
+    labels = pd.concat([test, validation]).groupby("sentence")["label"].nunique()
     return {
         "test": len(test),
         "validation": len(validation),
-        "identical": int(test == validation),
+        "identical": int(test.equals(validation)),
         "classes": len(sizes),
-        "majority": max(sizes.values()),
-        "test_distinct": len(own),
-        "test_both": sum(len(each) > 1 for each in own.values()),
-        "test_best": sum(max(each.values()) for each in own.values()),
-        "distinct": len(both),
-        "both": sum(len(each) > 1 for each in both.values()),
+        "majority": sizes.max(),
+        "test_distinct": under.ngroups,
+        "test_both": (under.size() > 1).sum(),
+        "test_best": under.max().sum(),
+        "distinct": len(labels),
+        "both": (labels > 1).sum(),
     }
-
-
-def write(path: Path, rows: list[dict[str, object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="the release, unpacked")
     parser.add_argument("--out", type=Path, default=HERE, help="where to write")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     rows, shared = [], []
     for language in LANGUAGES:
-        tasks = defaultdict(set)
+        tasks = []
         for task, name in TASKS.items():
-            place = arguments.folder / language / name
-            files = [read(place / f"{part}.txt") for part in ("te", "va")]
+            files = [read(given.folder / language / name / f"{x}.txt") for x in ("te", "va")]
             rows.append({"language": language, "task": task} | count(*files))
-            for sentence, _ in files[0] + files[1]:
-                tasks[sentence].add(task)
-        several = sum(len(each) > 1 for each in tasks.values())
-        shared.append({"language": language, "sentences": len(tasks), "shared": several})
-    write(arguments.out / "release.csv", rows)
-    write(arguments.out / "release_shared.csv", shared)
+            tasks.append(pd.concat(files)["sentence"].drop_duplicates())
+        of_tasks = pd.concat(tasks).value_counts()
+        several = (of_tasks > 1).sum()
+        shared.append({"language": language, "sentences": len(of_tasks), "shared": several})
+    pd.DataFrame(rows).to_csv(given.out / "release.csv", index=False)
+    pd.DataFrame(shared).to_csv(given.out / "release_shared.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ import tarfile
 from collections.abc import Collection
 from pathlib import Path
 
-import pandas as pd
-
 from xlx.results import paths, progress
 
 #: New Testament books that no miniature model is trained on. The general epistles share few
@@ -105,17 +103,3 @@ def by_language(text: LinesById) -> dict[str, list[str]]:
         for language, by_id in source.items():
             lines.setdefault(language, []).extend(by_id.values())
     return lines
-
-
-def characters() -> pd.Series:
-    """How many characters members are trained on, by language, all sources together.
-
-    What the table beside the archives counts, less the NTREX lines that are held out.
-    """
-    counts = pd.read_csv(_archive("ntrex").with_name("counts.tsv"), sep="\t", keep_default_na=False)
-    total, held_out = counts.groupby("language", sort=False)["characters"].sum(), held_out_ids()
-    apart = {
-        code: sum(len(line) for key, line in lines.items() if key in held_out)
-        for code, lines in read_source("ntrex").items()
-    }
-    return total - pd.Series(apart).reindex(total.index, fill_value=0)

@@ -1,0 +1,101 @@
+"""Controls of the tasks of Rajaee and Monz: words out of order, one part alone, no question."""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from xlx.text.examples import Examples
+from xlx.text.files import TextError
+from xlx.text.languages import joined_words, spaceless, words
+from xlx.text.questions import Questions
+
+T = TypeVar("T", Examples, Questions)
+_PARTS = ("first", "second")
+
+
+def shuffled(rows: T, seed: int, *, parts: Sequence[str] = _PARTS) -> T:
+    """The words of every question, or of each named part, in random order (section 5).
+
+    Words of questions are those of `languages.words`. Of examples they are what stands between
+    spaces; in Chinese, Japanese and Thai characters, spaces among them, with their combining marks.
+    A text that occurs several times in a part (a premise) has one new order, which depends on the
+    seed and on where it occurs first. Of single sentences ``parts`` may name "second" too, which is
+    then nothing to shuffle. TextError for another part, or where there is none to shuffle.
+    """
+    if isinstance(rows, Questions):
+        split = partial(words, language=rows.question_language)
+        join = partial(joined_words, language=rows.question_language)
+        texts = _reordered(rows.questions, (seed,), split, join)
+        return replace(rows, name=f"{rows.name}, questions shuffled", questions=texts)
+    parts = list(parts)
+    if rows.second is None and "first" in parts:
+        parts = [part for part in parts if part != "second"]
+    _check_parts(rows, parts)
+    changed = {}
+    for number, (part, language) in enumerate(zip(_PARTS, rows.languages, strict=True)):
+        if part in parts:
+            split, join = (_characters, "".join) if spaceless(language) else (str.split, " ".join)
+            changed[part] = _reordered(getattr(rows, part), (seed, number), split, join)
+    return replace(rows, name=f"{rows.name}, {' and '.join(changed)} shuffled", **changed)
+
+
+def _reordered(
+    texts: Sequence[str],
+    seed: tuple[int, ...],
+    split: Callable[[str], list[str]],
+    join: Callable[[list[str]], str],
+) -> tuple[str, ...]:
+    """Each text with its words in an order drawn for the place where the text first occurs."""
+    new: dict[str, str] = {}
+    for position, text in enumerate(texts):
+        if text not in new:
+            parts = split(text)
+            order = np.random.default_rng((*seed, position)).permutation(len(parts))
+            new[text] = join([parts[i] for i in order.tolist()])
+    return tuple(new[text] for text in texts)
+
+
+def _characters(text: str) -> list[str]:
+    """The characters of a text with their marks."""
+    found: list[str] = []
+    for character in text:
+        if found and unicodedata.category(character).startswith("M"):
+            found[-1] += character
+        else:
+            found.append(character)
+    return found
+
+
+def only(examples: Examples, part: str) -> Examples:
+    """One part of each example as a sentence alone: "second" is the hypothesis without a premise.
+
+    A baseline that cannot compare. TextError for a part that there is not.
+    """
+    _check_parts(examples, (part,))
+    return replace(
+        examples,
+        name=f"{examples.name}, {part} only",
+        language=examples.languages[_PARTS.index(part)],
+        first=getattr(examples, part),
+        second=None,
+    )
+
+
+def _check_parts(examples: Examples, parts: Sequence[str]) -> None:
+    """Raise TextError for parts that an example does not have, or for none."""
+    strange = [part for part in parts if part not in _PARTS]
+    if strange or not parts:
+        named = ", ".join(map(repr, strange)) or "none"
+        raise TextError(f"parts of an example are {' and '.join(_PARTS)}; given: {named}")
+    if "second" in parts and examples.second is None:
+        raise TextError(f"{examples.name}: these are single sentences, without a second part")
+
+
+def questionless(questions: Questions) -> Questions:
+    """Empty questions: what can be answered from the context alone."""
+    name, empty = f"{questions.name}, without questions", ("",) * len(questions)
+    return replace(questions, name=name, questions=empty)
