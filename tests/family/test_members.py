@@ -9,31 +9,7 @@ import pytest
 
 import models_1_family
 from family.recipes import RECIPES, describe
-from tests import tiny, toy
-from xlx.results import paths
-from xlx.subjects import loading
-from xlx.text import pretraining_text
-
-# --- what a member is ----------------------------------------------------------------------------
-
-
-def test_the_overview_tells_what_members_are_and_cost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(paths, "MODELS", tmp_path / "shipped")
-    toy.member_files(tmp_path / "shipped", "mini-xlm")
-    decoder = toy.member_files(tmp_path, "mini-llama-en95", run=False)
-    table = models_1_family.overview(["mini-xlm", decoder])
-    assert list(table.index) == ["mini-xlm", "mini-llama-en95"]  # a path is no name
-    assert list(table) == [
-        "architecture", "objectives", "layers", "width", "English", "parameters", "subwords_seen",
-        "minutes",
-    ]  # fmt: skip
-    assert table["objectives"].to_list() == ["mlm + tlm", "clm"]
-    assert table.loc["mini-xlm", "parameters"] == 123
-    assert np.isnan(table.loc["mini-xlm", "English"])
-    assert table.loc["mini-llama-en95", "English"] == 0.95
-    assert pd.isna(table.loc["mini-llama-en95", "subwords_seen"])  # not at its end
+from tests import toy
 
 
 def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
@@ -67,37 +43,6 @@ def test_a_recipe_of_another_version_is_named(tmp_path: Path) -> None:
     (tmp_path / "mini-xlm" / "recipe.json").write_text(old)
     with pytest.raises(ValueError, match=r"recipe\.json is no recipe of this version: see warmup$"):
         models_1_family.recipe(name)
-
-
-# --- vocabularies --------------------------------------------------------------------------------
-
-
-def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
-    names = [str(tiny.save(tmp_path / name)) for name in ("one", "two")]
-    decoder = str(tiny.save(tmp_path / "three", "llama"))  # its tokenizer ends no sequence
-    kinds = models_1_family.distinct_vocabularies([*names, decoder])
-    assert {kind: models for kind, (_, models) in kinds.items()} == {
-        "BPE": ["one", "two"],
-        "BPE of three": ["three"],
-    }
-
-
-# --- how often it read the text ------------------------------------------------------------------
-
-
-def test_subwords_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = tiny.save(tmp_path / "model")
-    lines = {str(number): line for number, line in enumerate(tiny.SENTENCES)}
-    text = {"tatoeba": {"en": lines, "de": {"7": "Yes"}}, "ntrex": {"en": {"1": "rain"}}}
-    monkeypatch.setattr(pretraining_text, "read_text", lambda: (text, {}))
-    tokenizer = loading.tokenizer(name)
-
-    def length(line: str) -> int:
-        return len(tokenizer(line, add_special_tokens=False)["input_ids"]) + 1
-
-    some = sum(length(line) for line in tiny.SENTENCES[::2]) + length("rain")
-    found = models_1_family.subword_counts(name, every=2)
-    assert found.to_dict() == {"de": 2 * length("Yes"), "en": 2 * some}
 
 
 @pytest.mark.parametrize("english", [None, 0.8])

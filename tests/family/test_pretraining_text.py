@@ -5,31 +5,17 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from family import training_text
 from family.training_text import AlignedSource, Lines
 from xlx.results import paths
 from xlx.text import pretraining_text
-from xlx.text.languages import LANGUAGES
 from xlx.text.pretraining_text import (
     HELD_OUT_BOOKS,
-    HELD_OUT_LINES,
     PRETRAINING_SOURCES,
-    LinesById,
     read_source,
 )
-
-
-@pytest.fixture(scope="module")
-def shipped() -> tuple[LinesById, dict[str, list[str]]]:
-    return pretraining_text.read_text()
-
-
-@pytest.fixture(scope="module")
-def ntrex() -> dict[str, dict[str, str]]:
-    return read_source("ntrex")
 
 
 @pytest.fixture
@@ -46,9 +32,6 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
                 packed.addfile(info, BytesIO(content.encode()))
 
     return pack
-
-
-# --- reading -------------------------------------------------------------------------------------
 
 
 def test_sources_are_read_by_line_and_by_verse(archive) -> None:
@@ -96,40 +79,13 @@ def test_characters_are_those_of_the_table_less_what_is_held_out(archive) -> Non
     assert pretraining_text.characters().to_dict() == {"en": 5, "de": 4}
 
 
-# --- what the repository ships -------------------------------------------------------------------
-
-
-def test_held_out_lines_are_aligned_and_apart(shipped, ntrex) -> None:
-    text, apart = shipped
-    held = pretraining_text.held_out_ids()
-    common = [key for key in sorted(held, key=int) if all(key in x for x in ntrex.values())]
-    assert len(common) >= HELD_OUT_LINES - 5
-    assert set(ntrex) == set(LANGUAGES)
-    assert apart == {code: [lines[key] for key in common] for code, lines in ntrex.items()}
-    for code, lines in ntrex.items():
-        assert set(text["ntrex"][code]) == set(lines) - held
-
-
-def test_the_text_is_what_the_table_of_counts_says(shipped, ntrex) -> None:
-    text = shipped[0] | {"ntrex": ntrex}
-    counts = pd.read_csv(paths.DATA / "pretraining/counts.tsv", sep="\t", index_col=[0, 1])
-    read = {(source, code): len(x) for source, of in text.items() for code, x in of.items()}
-    assert read == counts["lines"].to_dict()
-    assert set(text) == set(PRETRAINING_SOURCES)
-    files = [path for path in (paths.DATA / "pretraining").iterdir() if path.is_file()]
-    assert sum(path.stat().st_size for path in files) <= 25e6
-
-
-def test_held_out_books_are_not_in_the_text(shipped) -> None:
-    bible = shipped[0]["bible_nt"]
+def test_held_out_books_are_not_in_the_text() -> None:
+    bible = read_source("bible_nt")
     assert len(bible) == 21
     for language, verses in bible.items():
         books = {key.split(".")[0] for key in verses}
         assert not books & set(HELD_OUT_BOOKS), language
         assert {"Matt", "Rom", "Rev"} <= books, language
-
-
-# --- subwords ------------------------------------------------------------------------------------
 
 
 def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None:
