@@ -6,6 +6,7 @@ import importlib
 import inspect
 import io
 import json
+import pkgutil
 import re
 import tokenize
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from notebooks.run import links, profiles
+from notebooks.run import profiles
 from tests import counts
 from xlx.results import provenance
 from xlx.results.paths import FIGURES, NOTEBOOKS, PROFILES, ROOT
@@ -149,25 +150,31 @@ def test_notebook_has_its_figures(stem: str) -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_readme_lists_the_notebook(stem: str) -> None:
-    assert f"{stem}.ipynb" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("stem", STEMS)
 def test_notebook_has_its_line_of_links(stem: str) -> None:
+    """Paper, its neighbours in the README's order, code, minutes, what it takes for read."""
+    order = re.findall(r"\[`([\w-]+)\.ipynb`\]", (ROOT / "README.md").read_text(encoding="utf-8"))
     first = nbformat.read(NOTEBOOKS / f"{stem}.ipynb", as_version=4).cells[0].source
-    assert first == links.linked(first, stem), f"run `python -m notebooks.run.links {stem}`"
+    line, place = first.split("\n\n")[1], order.index(stem)
+    near = {"previous": order[max(place - 1, 0) : place], "next": order[place + 1 : place + 2]}
+    shown = r"\[[^]]+\]\([^)]+\)"
+    beside = "".join(f"{way}: [{x}]({x}.ipynb) · " for way, xs in near.items() for x in xs)
+    few = rf"{shown}(?:, {shown})*"
+    form = rf"Paper: {few} · {re.escape(beside)}code: {few} · \d+ minutes · needs: "
+    form += rf"(?:{few}|no other notebook)"
+    assert re.fullmatch(form, line), f"{line} is not {form}"
+    for target in re.findall(r"\]\((?!https:)([^)]+)\)", line):
+        assert (NOTEBOOKS / target).is_file(), target
 
 
-def test_links_lead_somewhere() -> None:
-    assert set(links.LESSONS) == set(STEMS)
-    for stem, (_, needs) in links.LESSONS.items():
-        for target in re.findall(r"\]\((?!https:)([^)]+)\)", links.links_of(stem)):
-            assert (NOTEBOOKS / target).is_file(), f"{stem}: {target}"
-        assert set(needs) < set(STEMS)
-    once = links.linked("# A?\n\nText.\n\nMore.", STEMS[0])
-    assert once.split("\n\n")[::2] == ["# A?", "Text."]
-    assert links.linked(once, STEMS[0]) == once
+def test_readme_names_rooms_files_and_modules_that_there_are() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    links_to = set(re.findall(r"\]\((?!https?:)([^)#]+)\)", readme))
+    assert [target for target in links_to if not (ROOT / target).exists()] == []
+    rooms = [f"xlx/{face.parent.name}" for face in (ROOT / "xlx").glob("*/__init__.py")]
+    rooms += [f"notebooks/{face.parent.name}" for face in NOTEBOOKS.glob("*/__init__.py")]
+    assert set(rooms) <= links_to
+    for name in re.findall(r"`(xlx\.[\w.]*\w)", readme):
+        assert pkgutil.resolve_name(name)
 
 
 @pytest.mark.parametrize("path", sorted(PROFILES.glob("*.yaml")), ids=lambda path: path.stem)

@@ -25,8 +25,6 @@ from tokenizers import Tokenizer
 from xlx.results.store import written_whole
 
 PathLike = str | os.PathLike[str]
-SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
-MASK = "<mask>"
 #: Pattern in fairseq's name of a weight → what stands there in Hugging Face's, one after another.
 NAMES = {
     r"^(encoder|decoder)\.": "",  # it was called decoder before 2020
@@ -52,28 +50,18 @@ _ACTIVATIONS = {"gelu_accurate": "gelu_new", "gelu_fast": "gelu_new"}
 
 
 def convert_fairseq(
-    checkpoint: PathLike, folder: PathLike, *, tokenizer: PathLike,
-    dictionary: PathLike | None = None, heads: int | None = None,
-) -> Path:  # fmt: skip
+    checkpoint: PathLike, folder: PathLike, *, tokenizer: PathLike, heads: int | None = None
+) -> Path:
     """Write a fairseq RoBERTa or XLM-R checkpoint as a folder that `xlx.subjects.load` reads.
 
-    Parameters
-    ----------
-    checkpoint : path
-        The ``.pt`` file.
-    folder : path
-        Where to write; must not exist. It appears whole or not at all. Call it ``step-<number>``
-        inside a common folder to make a series.
-    tokenizer : path
-        A folder with the ``tokenizer.json`` of the vocabulary, such as XLM-R's from the hub.
-    dictionary : path, optional
-        fairseq's ``dict.txt``, with which the tokenizer's numbering is compared piece by piece.
-    heads : int, optional
-        Attention heads, the one size weights do not show. Default: what the options of the training
-        run in the file say.
+    ``folder`` must not exist; it appears whole or not at all. Called ``step-<number>`` inside a
+    common folder it makes a series. ``tokenizer``: a folder with the ``tokenizer.json`` of the
+    vocabulary, such as XLM-R's from the hub; ``heads``: attention heads, the one size that weights
+    do not show, where the options of the training in the file do not say it.
 
     Returns `folder`. Raises ValueError if the file holds more than tensors and options, lacks
-    weights, has weights there is no place for, or does not fit the vocabulary; FileExistsError.
+    weights, has weights there is no place for, or more pieces are numbered than embedded;
+    FileExistsError.
     """
     checkpoint, folder, tokenizer = Path(checkpoint), Path(folder), Path(tokenizer)
     if folder.exists():
@@ -81,7 +69,7 @@ def convert_fairseq(
     state, options = _read(checkpoint)
     weights = renamed(state)
     config = _fitted(weights, options, heads or options.get("encoder_attention_heads"), checkpoint)
-    _check_tokenizer(tokenizer, dictionary, config.vocab_size)
+    _check_tokenizer(tokenizer / "tokenizer.json", config.vocab_size)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(folder) as beside:
         config.save_pretrained(beside)
@@ -184,28 +172,9 @@ def _fitted(
     return config
 
 
-def read_dictionary(path: PathLike) -> list[str]:
-    """Symbols by number, from a fairseq ``dict.txt`` (lines "piece count"), special ones included.
-
-    A piece that comes twice is marked ``#fairseq:overwrite`` there.
-    """
-    # Only "\n" ends a line: pieces may be characters that str.splitlines takes for line ends.
-    lines = Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    lines = [line.rstrip("\r").removesuffix(" #fairseq:overwrite") for line in lines]
-    symbols = [*SPECIAL, *(line.rpartition(" ")[0] for line in lines)]
-    return symbols if MASK in symbols else [*symbols, MASK]
-
-
-def _check_tokenizer(folder: Path, dictionary: PathLike | None, rows: int) -> None:
-    """A tokenizer of as many pieces as are embedded, numbered as in the dictionary."""
-    path = folder / "tokenizer.json"
+def _check_tokenizer(path: Path, rows: int) -> None:
+    """A tokenizer of no more pieces than are embedded."""
     if not path.is_file():
-        raise FileNotFoundError(f"the tokenizer folder {folder} has no tokenizer.json")
-    vocabulary = Tokenizer.from_file(str(path)).get_vocab()
-    if (n := max(vocabulary.values()) + 1) > rows:
+        raise FileNotFoundError(f"the tokenizer folder {path.parent} has no tokenizer.json")
+    if (n := max(Tokenizer.from_file(str(path)).get_vocab().values()) + 1) > rows:
         raise ValueError(f"{path} numbers {n} pieces, the checkpoint embeds {rows}: they differ")
-    symbols = read_dictionary(dictionary) if dictionary else []
-    if symbols and len(symbols) != rows:
-        raise ValueError(f"{dictionary} makes {len(symbols)} pieces, the checkpoint embeds {rows}")
-    if other := [x for i, x in enumerate(symbols) if vocabulary.get(x, i) != i]:
-        raise ValueError(f"{path} numbers {other[0]!r} otherwise than {dictionary}: they differ")

@@ -261,9 +261,7 @@ def _copy_terms(wheels: Sequence[Path], folder: Path) -> None:
 def card(model: PublicModel) -> str:
     """The model card: origin, licence, quantisation, hashes; of a decoder bits a character."""
     bits = (HERE / "bits.csv").read_text("utf-8") if model.kind == "decoder" else ""
-    scores = (
-        f"\nBits a character of WMT24++, as `proof.py` has found them:\n\n{bits}" if bits else ""
-    )
+    scores = f"\nBits a character of WMT24++:\n\n{bits}" if bits else ""
     return f"""---
 license: {model.terms or model.licence.lower()}
 base_model: {model.hub}

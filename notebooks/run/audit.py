@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from notebooks.run import gathering, journals
@@ -47,29 +48,21 @@ def draw(overview: pd.DataFrame, ledger: str, seed: str, seconds: float) -> pd.D
     of the whole time.
     """
 
-    def place(identity: str) -> str:
-        return hashlib.sha256(f"{ledger}{seed}{identity}".encode()).hexdigest()
-
     def fitting(entries: pd.Series, room: float) -> list[int]:
-        taken = []
-        for index, takes in entries.items():
-            if takes <= room:
-                taken.append(index)
-                room -= takes
-        return taken
+        short = entries[entries <= room]
+        return [*short.index[short.cumsum() <= room]]
 
-    rows = overview.assign(place=overview["identity"].map(place)).sort_values("place")
+    text = f"{ledger}{seed}"
+    order = [hashlib.sha256(f"{text}{x}".encode()).hexdigest() for x in overview["identity"]]
+    rows = overview.iloc[np.argsort(order)].copy()
     shared = {name: kind.shared_seconds for name, kind in gathering.kinds().items()}
     rows["seconds"] = rows["seconds"].fillna(0.0) + rows["kind"].map(shared).fillna(0.0)
     chosen: list[int] = []
     for _, entries in rows["seconds"].groupby(rows["kind"]):
-        taken = fitting(entries, seconds / rows["kind"].nunique())
-        if not taken and entries.min() <= seconds / 2:
-            taken = [entries.idxmin()]
-        chosen += taken
+        shortest = [entries.idxmin()] if entries.min() <= seconds / 2 else []
+        chosen += fitting(entries, seconds / rows["kind"].nunique()) or shortest
     left = rows["seconds"].drop(index=chosen)
-    chosen += fitting(left, seconds - rows.loc[chosen, "seconds"].sum())
-    return rows.loc[chosen].drop(columns="place")
+    return rows.loc[chosen + fitting(left, seconds - rows.loc[chosen, "seconds"].sum())]
 
 
 def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
@@ -189,7 +182,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.command == "sample":
         drawn = write_sample(options.path)
         print(
-            f"audit: {len(drawn)} results of {drawn['kind'].nunique()} gathering.kinds, which took "
+            f"audit: {len(drawn)} results of {drawn['kind'].nunique()} kinds, which took "
             f"{drawn['seconds'].sum():.0f} s, are computed again"
         )
         return 0

@@ -38,10 +38,8 @@ def executed_copy(target: Path, options: argparse.Namespace, corpus: ParallelCor
         "tasks": [str(Path(file).resolve()) for file in options.tasks or ()],
         "probe": options.probe,
         "quick": options.quick,
-        "max_length": options.max_length,
         "device": options.device,
         "dtype": options.dtype,
-        "seed": options.seed,
     }
     told = {"XLX_FIGURES": "none", "XLX_CACHE": str(current().cache)}
     with tempfile.TemporaryDirectory() as folder:

@@ -181,9 +181,7 @@ def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = runner.ex
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return 0, 1 (something differs or failed), 2 or 130 (stopped)."""
     parser = argparse.ArgumentParser(prog="python -m notebooks.run.reproduction")
-    parser.add_argument(
-        "--only", nargs="*", default=[], help="notebooks or gathering.kinds of result"
-    )
+    parser.add_argument("--only", nargs="*", default=[], help="notebooks or kinds of result")
     options = parser.parse_args(argv)
     try:
         with runner.stopped_by_sigterm():

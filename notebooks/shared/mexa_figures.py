@@ -8,13 +8,20 @@ from collections.abc import Sequence
 import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from xlx.plots import style
-from xlx.plots.panels import BANDED, band_handles, order, parts
+from xlx.plots.panels import order, parts
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import BLUE, GREEN, VERMILION, handle, look, looks, styled
+
+#: From "not covered" to "well-covered", each darker than the one before.
+BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")
+#: Options of a map whose cells hold the number of a band of scores, 0 for the lowest.
+BANDED = {"cmap": ListedColormap(BAND_COLOURS), "norm": Normalize(-0.5, len(BAND_COLOURS) - 0.5)}
 
 #: Where the axis of probabilities ends: smaller ones tell no more.
 SMALLEST = 1e-12
@@ -88,7 +95,10 @@ def coverage_bands(table: pd.DataFrame, languages: Sequence[str]) -> Figure:
         axes.tick_params(axis="x", labelrotation=90)
         axes.set_ylim(top=0, bottom=height)
     labels = [f"{bands[0]}: not covered", *bands[1:-1], f"{bands[-1]}: well covered"]
-    return on.done("adjusted score: MEXA score × score in English", handles=band_handles(labels))
+    return on.done(
+        "adjusted score: MEXA score × score in English",
+        handles=[Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, labels, strict=True)],
+    )
 
 
 @styled

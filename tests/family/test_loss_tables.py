@@ -29,19 +29,6 @@ def write_losses(name: str, rows: Sequence[tuple[int, str, float]]) -> None:
     (Path(name) / "held_out.csv").write_text("".join(["step,language,subwords,loss\n", *lines]))
 
 
-def test_losses_are_compared_where_they_can_be(cut_alike: list[str]) -> None:
-    small, bert, large, decoder, _ = cut_alike
-    write_losses(large, [(20, "de", 5.65), (20, "en", 4.95)])
-    table = models_1_family.losses_beside({large: small, bert: small, decoder: small})
-    assert len(table) == 1  # neither another vocabulary nor another objective
-    row = table.loc[("mini-xlmr-large", "mini-xlmr")]
-    rates = "learning_rate, matrix_learning_rate"
-    assert row["unlike"] == f"hidden_size, intermediate_size, {rates}"
-    assert (row["languages"], row["lower"]) == (2, 1)
-    assert row["difference"] == pytest.approx(0.05)
-    assert np.isnan(row["between runs"])  # of which none is given
-
-
 def test_losses_stand_beside_what_runs_of_a_recipe_differ_by(
     cut_alike: list[str], tmp_path: Path
 ) -> None:

@@ -33,9 +33,6 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return pack
 
 
-# --- reading -------------------------------------------------------------------------------------
-
-
 def test_sources_are_read_by_line_and_by_verse(archive) -> None:
     archive("tatoeba", {"de.txt": "eins\n\ndrei\u2028noch drei\n", "en.txt": "one\n"})
     assert read_source("tatoeba") == {
@@ -79,9 +76,6 @@ def test_characters_are_those_of_the_table_less_what_is_held_out(archive) -> Non
     table = paths.DATA / "pretraining" / "counts.tsv"
     table.write_text("source\tlanguage\tlines\tcharacters\tleft_out\n" + rows, encoding="utf-8")
     assert abx_5_probing.characters().to_dict() == {"en": 5, "de": 4}
-
-
-# --- subwords ------------------------------------------------------------------------------------
 
 
 def test_positions_are_ordered_by_length_where_two_languages_hold_them() -> None:

@@ -8,16 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from tokenizers import Tokenizer
 
-from family import objectives, pretraining, vocabulary
+from family import objectives, pretraining
 from family.recipes import RECIPES, read_recipe
 from tests import toy
 from xlx.results import paths
-from xlx.results.ledger import Ledger
 from xlx.subjects import identity
 from xlx.text.languages import LANGUAGES
-from xlx.text.parallel import load
 
 #: Further runs of a recipe have their tables here, and no weights.
 RUNS = sorted(path.name for path in paths.MODELS.glob("mini-*-seed*"))
@@ -98,25 +95,6 @@ def test_a_member_is_what_its_recipe_says(name: str) -> None:
     assert run(name)["parameters"] == sum(p.numel() for p in fresh.parameters())
 
 
-@pytest.mark.parametrize("name", ["mini-xlmr", "mini-mbert"])
-def test_the_vocabularies_know_every_language(name: str) -> None:
-    """Evaluation text, which no vocabulary was made from."""
-    tokenizer = Tokenizer.from_file(str(last(name) / "tokenizer.json"))
-    corpus = load("wmt24pp", drop_duplicates=True)
-    text = {code: list(lines[:100]) for code, lines in corpus.sentences.items()}
-    table = vocabulary.subword_statistics(tokenizer, text).set_index("language")
-    assert len(table) == 36
-    bpe = name == "mini-xlmr"
-    lost, never = ("bytes", "unknown") if bpe else ("unknown", "bytes")
-    assert (table[never] == 0).all()
-    assert (table.drop(index=["ja", "zh", "ko"])[lost] < (0.05 if bpe else 0.02)).all()
-    if bpe:
-        assert (table["round_trip"] == 1).all()
-    words = table["tokens_per_word"]
-    assert set(words.index[words.isna()]) == {"ja", "zh"}
-    assert words.dropna().between(1.3, 6).all()
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
     member, seed = name.split("-seed")
@@ -133,11 +111,3 @@ def test_a_further_run_is_of_a_members_recipe(name: str) -> None:
     held_out = table(name, "held_out")
     assert set(held_out["language"]) == set(languages(member))
     assert set(held_out["step"]) == set(recipe.checkpoint_steps())
-
-
-def test_scores_of_a_series_are_in_the_ledger() -> None:
-    """Also of the checkpoints whose weights are not here."""
-    overview = Ledger(paths.RESULTS).overview().query("kind == 'score'")
-    scored = {json.loads(ask).get("model") for ask in overview["ask"]}
-    for name in ("mini-infoxlm", "mini-xlmr", "mini-xlmr-6"):
-        assert set(table(name, "checkpoints")["fingerprint"]) <= scored, name

@@ -19,7 +19,7 @@ def test_figures_lie_inside_and_have_text(written: Written) -> None:
     figures = re.findall(
         r'<img alt="([^"]+)"[^>]*src="data:image/png;base64,([^"]+)"', written.page
     )
-    assert len(figures) == written.page.count("<img") == 6
+    assert len(figures) == written.page.count("<img") == 5
     for text, data in figures:
         assert len(text) > 40
         height, width, _ = plt.imread(io.BytesIO(base64.b64decode(data)), format="png").shape

@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 
 from tests import tiny
+from tests.experiment import csls
 from tests.report.conftest import Written
+from xlx import measures
 from xlx.experiment import probing, scoring
 from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.averages import Average
 from xlx.measures.mexa import PivotScores
-from xlx.report import figures, tables
+from xlx.report import figures, inputs, tables
 from xlx.report.inputs import ReportedModel, reported_model
 from xlx.report.tables import Measured
 from xlx.subjects import identity, loading
@@ -81,6 +83,15 @@ def test_references_are_on_the_same_text(written: Written) -> None:
     np.testing.assert_allclose(scores, own["score"].max(), atol=1e-12)
 
 
+def test_a_new_measure_is_told_of(corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = measures.registered() | {"CSLS": csls.REGISTERED[0]}
+    for module in (scoring, inputs, tables):
+        monkeypatch.setattr(module, "registered", lambda: known)
+    table = tables.layer_rows(Measured(reported_model("mini-infoxlm"), corpus))
+    assert list(table["task"].unique()) == ["LD", "MD", MATCHED, "retrieval", "CSLS"]
+    assert figures.by_layer({"layers": table.assign(model="mini-infoxlm")}).axes
+
+
 def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> None:
     first = tables.before_training("mini-infoxlm")
     assert (first.name, first.step) == ("mini-infoxlm", 0)
@@ -107,9 +118,6 @@ def test_printed_numbers_stand_beside_those_of_the_same_measures(written: Writte
     row = table.loc["XLM-R base, last checkpoint"]
     assert row["printed"] == -0.72
     assert row["low"] < row["here"] < row["high"]
-
-
-# --- labels ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +149,11 @@ def test_tasks_are_predicted_from_alignment(text: ParallelCorpus, tmp_path: Path
     assert own["language"].tolist() == list(CODES[1:])  # the pivot has no score of its own
     np.testing.assert_allclose(own["score"], 0.4 + 0.05 * np.arange(1, 7))
     np.testing.assert_allclose(own["mu"], hits(1).hits.mean(axis=-1).max(axis=0))
+    for row in own.itertuples():  # each from the others
+        others = own.drop(row.Index)
+        slope, intercept = np.polyfit(others["mu"], others["score"], 1)
+        assert row.predicted == pytest.approx(intercept + slope * row.mu)
+        assert row.mean_of_others == pytest.approx(others["score"].mean())
     centred = points[points["predictor"] == "MEXA, centred"]
     np.testing.assert_allclose(centred["mu"], hits(2).hits.mean(axis=-1).max(axis=0))
     fits = tables.task_fits(measured)
@@ -150,18 +163,6 @@ def test_tasks_are_predicted_from_alignment(text: ParallelCorpus, tmp_path: Path
     assert row["r"] == pytest.approx(np.corrcoef(own["mu"], own["score"])[0, 1])
     assert row["error"] == pytest.approx(np.sqrt(((own["score"] - own["predicted"]) ** 2).mean()))
     assert row["error"] < row["error_of_mean"]  # the score was made to follow the alignment
-
-
-def test_a_language_is_predicted_from_the_others() -> None:
-    x, y = np.random.default_rng(0).random((2, 9))
-    lines, means = tables.without_each(x, y)
-    for i in range(9):
-        others = [j for j in range(9) if j != i]
-        slope, intercept = np.polyfit(x[others], y[others], 1)
-        assert lines[i] == pytest.approx(intercept + slope * x[i])
-        assert means[i] == pytest.approx(np.mean(y[others]))
-    spread = np.r_[np.zeros(8), 1.0]
-    assert np.isnan(tables.without_each(spread, y)[0]).tolist() == [False] * 8 + [True]
 
 
 def test_files_that_do_not_fit_are_refused(text: ParallelCorpus, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import CenteredNorm, ListedColormap, Normalize
+from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -164,17 +164,6 @@ NOT_MEASURED = {"color": MISSING, "label": "not measured"}
 def framed_handle(label: str) -> Patch:
     """The frame of a cell, for a legend."""
     return Patch(facecolor="white", edgecolor="black", label=label)
-
-
-#: From "not covered" to "well-covered", each darker than the one before.
-BAND_COLOURS = ("#FBDAD2", "#F0AE84", "#B9A25A", "#2F7F75", "#14456E")
-#: Options of a map whose cells hold the number of a band of scores, 0 for the lowest.
-BANDED = {"cmap": ListedColormap(BAND_COLOURS), "norm": Normalize(-0.5, len(BAND_COLOURS) - 0.5)}
-
-
-def band_handles(names: Iterable[str]) -> list[Patch]:
-    """The colours of bands, for a legend."""
-    return [Patch(color=c, label=x) for c, x in zip(BAND_COLOURS, names, strict=True)]
 
 
 def number(value: float, decimals: int = 2) -> str:

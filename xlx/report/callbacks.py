@@ -1,15 +1,12 @@
-"""Measures of a model while it trains: a callback for `transformers.Trainer`.
+"""A callback of `transformers.Trainer`: measures of a model while it trains.
 
-    lens = Lens(corpora.load("wmt24pp", ["de", "en", "ja"], drop_duplicates=True).take(200, 1))
+    lens = Lens(parallel.load("wmt24pp", ["de", "en", "ja"], drop_duplicates=True).take(200, 1))
     trainer = Trainer(..., callbacks=[lens])
     lens.trainer = trainer  # so that the scores are in its logs
 
-At every evaluation the corpus is embedded by the model as it is. Of an encoder: LD, MD, MD among
-sentences of like length (`xlx.measures.abx`) and retrieval, of a decoder the MEXA score of each
-language (`xlx.measures.mexa`): mean over layers, and of the best layer. They are what
-`xlx.measures.abx.exact` and `xlx.measures.mexa.scores` give for the saved model. They stand in the
-metrics of the evaluation, too, so that ``metric_for_best_model="lens_md_like_length"`` keeps the
-checkpoint that aligns best: the "adaptive checkpoint selection" of the ABX paper's conclusion.
+The scores stand in the metrics of an evaluation, too, so that
+``metric_for_best_model="lens_md_like_length"`` keeps the checkpoint that aligns best: the "adaptive
+checkpoint selection" of the ABX paper's conclusion.
 """
 
 import time
@@ -20,25 +17,22 @@ import pandas as pd
 import torch
 from transformers import Trainer, TrainerCallback
 
-from xlx.experiment.abx_scores import MATCHED, length_matched
-from xlx.measures import abx, mexa
+from xlx.experiment.abx_scores import length_matched
+from xlx.measures import abx, mexa, registered
+from xlx.report.inputs import told
 from xlx.results import checks
 from xlx.results.settings import settings
 from xlx.subjects.loading import bare
 from xlx.subjects.states import embed
 from xlx.text.parallel import ParallelCorpus
 
-#: Of an encoder: what a score is called in the logs → the task of `xlx.measures.abx`.
-TASKS = {"ld": "LD", "md": "MD", "md_like_length": MATCHED, "retrieval": "retrieval"}
-
 
 class Lens(TrainerCallback):
-    """LD, MD, matched MD and retrieval of an encoder, MEXA of a decoder, at every evaluation.
+    """At every so many-th evaluation: of an encoder what a report tells, of a decoder MEXA.
 
-    ``corpus`` should be small (some hundred positions), and text that the model does not learn
-    from. ``pivot`` is of MEXA; ``every``: at every so many-th evaluation. `history` is a table of
-    all scores so far, ``seconds`` what they have taken. In logs and metrics their names have
-    ``eval_`` in front.
+    Each as the mean over layers and of the best layer, MEXA by language, too. ``corpus`` should be
+    small (some hundred positions), and text that the model does not learn from. `history` has all
+    scores so far, ``seconds`` what they have taken; logs have ``eval_`` before their names.
     """
 
     def __init__(
@@ -48,9 +42,8 @@ class Lens(TrainerCallback):
         checks.whole(every, "every")
         if len(corpus.languages) < 2:
             raise ValueError("two languages or more are needed: a score compares languages")
-        self.corpus, self.pivot = corpus, pivot
+        self.corpus, self.pivot, self.every = corpus, pivot, every
         self.options = {"pooling": pooling, "max_length": max_length}
-        self.every = every
         self.trainer: Trainer | None = None
         self.seconds, self._n_evaluations, self._rows = 0.0, 0, []
 
@@ -63,7 +56,6 @@ class Lens(TrainerCallback):
         self, args: Any, state: Any, control: Any, *, model: torch.nn.Module,
         processing_class: Any = None, metrics: dict[str, float] | None = None, **_: Any,
     ) -> None:  # fmt: skip
-        """Measure; called by the trainer after each evaluation."""
         self._n_evaluations += 1
         if (self._n_evaluations - 1) % self.every:
             return
@@ -79,13 +71,10 @@ class Lens(TrainerCallback):
 
     def measure(self, model: torch.nn.Module, tokenizer: Any) -> dict[str, float]:
         """The scores of a model as it is: name in the logs → mean over layers, or of the best."""
-        inner = getattr(model, "module", model)
-        decoder = (
-            getattr(inner.config, "is_decoder", False) or "ForCausalLM" in type(model).__name__
-        )
+        inner, training = getattr(model, "module", model), model.training
+        decoder = getattr(inner.config, "is_decoder", False) or "ForCausalLM" in str(type(model))
         kind = "decoder" if decoder else "encoder"
         encoder = bare("the model in training", inner, tokenizer, kind)
-        training = model.training
         model.eval()
         try:
             with settings(progress=False):
@@ -95,23 +84,30 @@ class Lens(TrainerCallback):
                 }
         finally:
             model.train(training)
-        return self._mexa(states) if decoder else self._abx(states, encoder.device)
+        scores = self._mexa(states) if decoder else self._measures(states, encoder.device)
+        return {f"lens_{name}": float(number) for name, number in scores.items()}
 
-    def _abx(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, float]:
+    def _measures(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, Any]:
         masks = {"like length": length_matched(self.corpus)}
-        exact = abx.exact(states, masks=masks, device=device)
+        measures = [*registered().values()]
+        exact = abx.exact(states, measures=measures, masks=masks, device=device)
         scores = {}
-        for name, task in TASKS.items():
+        for task in told():
             by_layer = exact.scores[task].mean(axis=(1, 2))
             best = by_layer.argmin() if task == "LD" else by_layer.argmax()
-            numbers = {"": by_layer.mean(), "_best": by_layer[best], "_best_layer": best}
-            scores |= {f"lens_{name}{what}": float(number) for what, number in numbers.items()}
+            name = logged(task)
+            scores[name], scores[f"{name}_best"] = by_layer.mean(), by_layer[best]
+            scores[f"{name}_best_layer"] = best
         return scores
 
-    def _mexa(self, states: dict[str, np.ndarray]) -> dict[str, float]:
-        scores = mexa.scores(states, self.pivot)
-        best = int(scores.mu.mean(axis=1).argmax())
-        numbers = {"": scores.mu.mean(), "_best": scores.mu[best].mean(), "_best_layer": best}
-        for code, score in zip(scores.languages, scores.mu.mean(axis=0), strict=True):
-            numbers[f"_{code}"] = score
-        return {f"lens_mexa{what}": float(number) for what, number in numbers.items()}
+    def _mexa(self, states: dict[str, np.ndarray]) -> dict[str, Any]:
+        mu = (scores := mexa.scores(states, self.pivot)).mu
+        best = int(mu.mean(axis=1).argmax())
+        numbers = {"mexa": mu.mean(), "mexa_best": mu[best].mean(), "mexa_best_layer": best}
+        by_language = zip(scores.languages, mu.mean(axis=0), strict=True)
+        return numbers | {f"mexa_{code}": score for code, score in by_language}
+
+
+def logged(task: str) -> str:
+    """A measure as it is called in logs: "MD, like length" is md_like_length."""
+    return task.lower().replace(",", "").replace(" ", "_")

@@ -21,8 +21,6 @@ import pandas as pd
 import torch
 
 import xlx
-from xlx.experiment.abx_scores import groupings, standard_masks
-from xlx.measures import abx
 from xlx.report import inputs
 from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
 from xlx.report.page import model_index, report_page
@@ -36,8 +34,8 @@ from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 _QUICKLY = f"{QUICK} sentences, {len(QUICK_LANGUAGES)} languages if none are named: wide intervals"
-#: Sentences of the batch that is timed, and languages whose pairs are.
-_TIMED, _FEW = 64, 6
+#: Sentences of the batch that is timed.
+_TIMED = 64
 #: What is left beside the page: folder, options and text in, the path of what was left out.
 Leave = Callable[[Path, argparse.Namespace, ParallelCorpus], Path | None]
 
@@ -57,8 +55,6 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--probe", action="store_true", help="parts of speech and topics, too")
     add("--quick", action="store_true", help=_QUICKLY)
     add("--sentences", type=int, help="how many, drawn at random; all by default")
-    add("--seed", type=int, default=1, help="of the draw")
-    add("--max-length", type=int, help="subwords of a sentence; what the model takes by default")
     add("--device", help="cpu, cuda, cuda:1")
     add("--dtype", default="float32", help="float32 or bfloat16")
     add("--out", type=Path, help="folder of the report; build/reports/<model> by default")
@@ -80,6 +76,7 @@ def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
     try:
         with settings(device=options.device, dtype=options.dtype):
             report_on(options, leave)
+        return 0
     except (ValueError, OSError, work.MissingResultError) as error:
         said, code = f"xlx report: {error}", 2
     except (MemoryError, torch.OutOfMemoryError):
@@ -87,14 +84,12 @@ def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
         code = 2
     except KeyboardInterrupt:
         said, code = "\nstopped: the same command goes on from here", 130
-    else:
-        return 0
     print(said, file=sys.stderr)
     return code
 
 
-def report_on(options: argparse.Namespace, leave: Leave | None = None) -> Path | None:
-    """Say what will be done, do it and write it; the page, or None after an estimate."""
+def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
+    """Say what will be done, do it and write it."""
     began = time.monotonic()
     for name in [*options.models, *(x for x in options.reference or () if x != "none")]:
         if local_folder(name) is None and (told := download_ahead(name)):
@@ -104,10 +99,10 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> Path |
     if options.sentences is not None:
         checks.whole(options.sentences, "--sentences", least=3)  # to leave one out
         n = options.sentences
-    corpus, notes = inputs.reported_text(options.text, options.languages, n, options.seed)
+    corpus, notes = inputs.reported_text(options.text, options.languages, n)
     if options.quick and options.languages is None:
         codes = inputs.quick_languages(corpus, options.pivot)
-        corpus, notes = inputs.reported_text(options.text, codes, n, options.seed)
+        corpus, notes = inputs.reported_text(options.text, codes, n)
     pivot, tasks = inputs.pivot_of(corpus, options.pivot), None
     if options.tasks:
         tasks, more = scores_of_tasks(options.tasks, models, corpus, pivot)
@@ -115,18 +110,17 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> Path |
     named, beside = (", ".join(x.label for x in group) for group in (models, references))
     print(f"{named}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
           f"languages, beside {beside or 'no other model'}")  # fmt: skip
-    print(estimate(models, references, corpus, options.max_length))
+    print(estimate(models, references, corpus))
     if options.estimate:
-        return None
+        return
 
     def tell(step: object) -> None:
         print(f"{time.monotonic() - began:6.0f} s  {step}", flush=True)
 
     probes = (FEW_LABELS if options.quick else ProbeSizes()) if options.probe else None
     tables = report_tables(
-        models, corpus, pivot=pivot, references=references, max_length=options.max_length,
-        tasks=tasks, probes=probes, tell=tell,
-    )  # fmt: skip
+        models, corpus, pivot=pivot, references=references, tasks=tasks, probes=probes, tell=tell
+    )
     about = {
         "models": {
             x.label: {"kind": x.kind, "pooling": x.pooling, "fingerprint": x.fingerprint}
@@ -136,16 +130,13 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> Path |
         "text": corpus.name, "source": corpus.source, "licence": corpus.licence,
         "languages": {code: corpus.text_hash(code) for code in corpus.languages},
         "sentences": len(corpus), "documents": len(set(parallel.documents(corpus))),
-        "pivot": pivot, "quick": options.quick, "seed": options.seed,
-        "max_length": options.max_length, "dtype": options.dtype,
+        "pivot": pivot, "quick": options.quick, "dtype": options.dtype,
         "made": f"xlx {xlx.__version__}, {datetime.now(UTC):%Y-%m-%d}",
     }  # fmt: skip
     folder = options.out or paths.BUILD / "reports" / _plain("+".join(about["models"]))
-    page = write_report(folder, tables, about, notes)
-    tell(page)
+    tell(write_report(folder, tables, about, notes))
     if options.notebook and leave and (left := leave(folder, options, corpus)):
         tell(left)
-    return page
 
 
 def _plain(name: str) -> str:
@@ -154,32 +145,22 @@ def _plain(name: str) -> str:
 
 
 def estimate(
-    models: Sequence[ReportedModel], references: Sequence[ReportedModel], corpus: ParallelCorpus,
-    max_length: int | None,
-) -> str:  # fmt: skip
-    """What the report takes where nothing was computed before, in a line; probes are not counted.
+    models: Sequence[ReportedModel], references: Sequence[ReportedModel], corpus: ParallelCorpus
+) -> str:
+    """What the report takes where nothing was computed before, in a line.
 
-    By the first model, which reads a batch and is scored on few languages at one layer: every model
-    reads the text once, and is scored at each layer, those to report on also centred and untrained.
-    ValueError where the states do not fit into memory.
+    By the first model, which reads a batch: every model reads the text once, and so does the
+    untrained twin of each to report on. ValueError where the states do not fit into memory.
     """
     encoder, n, n_languages = loading.load(models[0].name), len(corpus), len(corpus.languages)
-    few = corpus.select(corpus.languages[:_FEW])
-    batch = [few.sentences[few.languages[i % len(few.languages)]][i] for i in range(min(n, _TIMED))]
-    limit, ways = encoder.limit(max_length), [(models[0].pooling, False)]
-    vectors = dict.fromkeys(few.languages, np.ones((n, encoder.dim), np.float32))
-    masks = standard_masks(encoder, few)
+    batch = [corpus.sentences[corpus.languages[i % n_languages]][i] for i in range(min(n, _TIMED))]
     for _ in range(2):  # the first call has to set things up
-        times = [time.perf_counter()]
-        states.pooled_states(encoder, ways, limit, [batch], "position ")
-        times.append(time.perf_counter())
-        abx.exact(vectors, masks=masks, groups=groupings(few), device=encoder.device)
-        times.append(time.perf_counter())
-    reading, scoring = np.diff(times) / (len(batch), len(few.languages) * (len(few.languages) - 1))
-    layers, readers = encoder.n_layers + 1, 2 * len(models) + len(references)
-    minutes = readers * n * n_languages * reading / 60
-    minutes += (readers + len(models)) * layers * n_languages * (n_languages - 1) * scoring / 60
-    held = 4e-9 * n * n_languages * layers * encoder.dim
+        began = time.perf_counter()
+        ways = [(models[0].pooling, False)]
+        states.pooled_states(encoder, ways, encoder.limit(None), [batch], "position ")
+        reading = (time.perf_counter() - began) / len(batch)
+    readers = 2 * len(models) + len(references)
+    held = 4e-9 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
     # As they are, centred and of length 1, and what scoring takes for each pair of sentences.
     memory = 3 * held + 14e-9 * n_languages * n**2
     free = (folders.free_bytes(torch.device("cpu")) or np.inf) / 1e9
@@ -189,9 +170,9 @@ def estimate(
             f"memory and {free:.1f} GB are free: take fewer --sentences or --languages"
         )
     return (
-        f"about {minutes:.1f} minutes, {memory:.2f} GB of memory beside the weights and "
-        f"{readers * held:.2f} GB of disk in {current().cache}; less where it was computed before. "
-        "Stop it at any time: it goes on there."
+        f"about {readers * n * n_languages * reading / 60:.1f} minutes to read the text, then "
+        f"scores; {memory:.2f} GB of memory beside the weights, {readers * held:.2f} GB of disk in "
+        f"{current().cache}; less where it was computed before. Stop it at any time: it goes on."
     )
 
 
@@ -204,21 +185,20 @@ def write_report(
     Raises `store.StoreError` where the disk is full.
     """
     answers = [answer for model in about["models"] for answer in answers_of(tables, model)]
+    written = {}
     for name, table in tables.items():
-        file = folder / "tables" / name
-        store.write_whole(file.with_suffix(".parquet"), table.to_parquet(index=False))
-        store.write_whole(file.with_suffix(".csv"), table.to_csv(index=False).encode())
+        written[f"tables/{name}.parquet"] = table.to_parquet(index=False)
+        written[f"tables/{name}.csv"] = table.to_csv(index=False).encode()
     said = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
-    content = json.dumps(said, ensure_ascii=False, indent=1)
-    store.write_whole(folder / "report.json", content.encode())
+    written["report.json"] = json.dumps(said, ensure_ascii=False, indent=1).encode()
     for model in about["models"]:
         name = f"model-index-{model}" if len(about["models"]) > 1 else "model-index"
         card = model_index(answers, model, about["text"], list(about["languages"]))
-        text = f"---\n{card.to_yaml()}\n---\n"
-        store.write_whole(folder / f"{_plain(name)}.md", text.encode())
-    page = folder / "report.html"
-    store.write_whole(page, report_page(tables, answers, about, notes).encode())
-    return page
+        written[f"{_plain(name)}.md"] = f"---\n{card.to_yaml()}\n---\n".encode()
+    written["report.html"] = report_page(tables, answers, about, notes).encode()
+    for name, content in written.items():
+        store.write_whole(folder / name, content)
+    return folder / "report.html"
 
 
 if __name__ == "__main__":

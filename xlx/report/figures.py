@@ -1,26 +1,19 @@
-"""The figures of a report, from its tables: the same on the page and in the notebook.
-
-A function draws a figure from all tables; several models stand side by side.
-"""
+"""The figures of a report, from its tables: the same on the page and in the notebook."""
 
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
-from xlx.measures.mexa import BANDS
 from xlx.plots import style
-from xlx.plots.panels import BANDED, Figure, Panels, across, band_handles, order
+from xlx.plots.panels import Figure, Panels, across, order
 from xlx.plots.primitives import curves, heatmap, lanes, scatter
 from xlx.plots.style import MEASURES, NAMES, looks, styled
 from xlx.report.tables import ALIGNMENTS, Tables, kind_of_language
 
 #: Languages that a figure has room for, in lanes, in a map of pairs, and as names at points.
 _MOST, _MOST_PAIRED, _MOST_WRITTEN = 60, 40, 40
-#: Tiles that a row has room for, at least and at most.
-_TILES, _MOST_TILES = 12, 18
 
 
 def report_figures(tables: Tables) -> dict[str, Callable[[], Figure]]:
@@ -36,9 +29,9 @@ def by_layer(tables: Tables) -> Figure:
     Panels are models, and the two ways.
     """
     table = tables["layers"]
-    tasks = {task: MEASURES[task] for task in order(table, "task")}
     on = curves(table, x="layer", value="score", series="task", panel=("model", "space"),
-                looks=tasks, labels=NAMES, width=3.9, height=2.4)  # fmt: skip
+                looks=looks(order(table, "task"), MEASURES), labels=NAMES, width=3.9,
+                height=2.4)  # fmt: skip
     across(on, y=style.CHANCE)
     for axes in on.axes.values():
         axes.set_ylim(-0.02, 1.02)
@@ -63,34 +56,6 @@ def covered_languages(tables: Tables) -> Figure:
     on = _by_language(table[table["language"].isin(ends)], "mu", "model", items=ends, width=6.4,
                       looks=looks(order(table, "model")))  # fmt: skip
     return on.done("MEXA score (share of sentences found both ways)")
-
-
-@styled
-def language_tiles(tables: Tables) -> Figure:
-    """A tile a language, coloured by the band of its MEXA score; a row a family and script."""
-    # On a globe a language would need coordinates, which nothing here has; kinship and script say
-    # more of what a model can share.
-    rows = _best_layers(tables)
-    kin = rows["family"].replace("?", "family not known") + ", " + rows["script"]
-    rows = rows.assign(row=kin.str.replace(", ?", ", script not known"),
-                       level=rows["band"].map(BANDS.index).astype(float))  # fmt: skip
-    # Rows with most languages stand first, in a row those with the highest scores (of the first
-    # model); of a row that is too long the rest begin another one.
-    first = rows[rows["model"] == rows["model"].iloc[0]]
-    first = first.sort_values("mu", ascending=False, kind="stable")
-    place = rows["language"].map(first.set_index("language").groupby("row").cumcount())
-    sizes = rows["row"].map(first["row"].value_counts())
-    turn = (place // _MOST_TILES).map(lambda k: f" ({k + 1})" if k else "")
-    table = rows.assign(place=place % _MOST_TILES, row=rows["row"] + turn)
-    table = table.iloc[np.lexsort((place, rows["row"], -sizes))]
-    on = heatmap(
-        table, row="row", column="place", value="level", panel="model", written="language",
-        across=range(max(_TILES, table["place"].max() + 1)), tops=lambda place: "", bar=None,
-        cell=(0.36, 0.24), edge=(2.0, 0.6), columns=1, **BANDED,
-    )  # fmt: skip
-    for axes in on.axes.values():
-        axes.set_facecolor("white")
-    return on.done(handles=band_handles(BANDS))
 
 
 @styled
@@ -163,9 +128,9 @@ def probe_accuracies(tables: Tables) -> Figure:
 #: Name → what draws it, and the table that its numbers are in, in the order of the page.
 DRAWN = {
     "layers": (by_layer, "layers"), "references": (beside_references, "references"),
-    "coverage": (covered_languages, "coverage"), "tiles": (language_tiles, "coverage"),
-    "retrieval": (both_ways, "retrieval"), "pairs": (pairs_apart, "pairs"),
-    "tasks": (predicted_tasks, "task_fits"), "probes": (probe_accuracies, "probes"),
+    "coverage": (covered_languages, "coverage"), "retrieval": (both_ways, "retrieval"),
+    "pairs": (pairs_apart, "pairs"), "tasks": (predicted_tasks, "task_fits"),
+    "probes": (probe_accuracies, "probes"),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What a report is of: models with those they are compared with, and text."""
+"""What a report is of: measures, models with those they are compared with, and text."""
 
 import re
 import warnings
@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from xlx.experiment.abx_scores import MATCHED
+from xlx.measures import registered
+from xlx.results import paths
 from xlx.subjects import folders, states
 from xlx.subjects.identity import Name, find, identify, model_files, series_name
 from xlx.text import parallel
@@ -22,9 +25,15 @@ _OTHERWISE = ("mini-xlmr", "mini-infoxlm")
 _CHECKPOINT = re.compile(r"(step|checkpoint)-\d+")
 
 
+def told() -> list[str]:
+    """What is scored, in order: all measures, and after MD that among sentences of like length."""
+    names = [*registered()]
+    return [*names[: (at := names.index("MD") + 1)], MATCHED, *names[at:]]
+
+
 @dataclass(frozen=True)
 class ReportedModel:
-    """A model to report on: ``label`` in tables, ``kind`` and ``pooling`` as of `models`."""
+    """A model to report on, or to compare with; ``label``: in tables."""
 
     name: Name
     label: str
@@ -56,9 +65,8 @@ def reported_models(
 ) -> tuple[list[ReportedModel], list[ReportedModel]]:
     """The models to report on and those to compare with, each under a name of its own.
 
-    ``references``: names, or "none"; None: members of the family, by the kind of each model. Two
-    models of one name are told apart by content. Errors as of `reported_model`; ValueError for one
-    model under two names.
+    ``references``: names, or "none"; None: members of the family, by the kind of each model, where
+    these are. Errors as of `reported_model`; ValueError for one model under two names.
     """
     models = list(map(reported_model, dict.fromkeys(names)))
     first: dict[str, ReportedModel] = {}
@@ -66,6 +74,7 @@ def reported_models(
         if (same := first.setdefault(model.fingerprint, model)) is not model:
             raise ValueError(f"{same.name} and {model.name} are the same model: name it once")
     usual = [name for x in models for name in MEMBERS_BESIDE.get(x.kind, _OTHERWISE)]
+    usual = [name for name in usual if (paths.MODELS / name).is_dir()]
     named = usual if references is None else references
     others = [reported_model(name) for name in dict.fromkeys(named) if name != "none"]
     everything = [*models, *(other for other in others if other.fingerprint not in first)]

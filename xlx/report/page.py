@@ -1,7 +1,4 @@
-"""What is left of a report: a page to read offline, and the head of a card for the hub.
-
-The page is one HTML file, figures inside, each with its text.
-"""
+"""What is left of a report: a page to read offline, figures inside; the head of a model card."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,22 +63,20 @@ def report_page(
     tables: Tables, answers: Sequence[Finding], about: Mapping[str, object],
     notes: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The whole page, as HTML.
-
-    ``tables`` as of `tables.report_tables`; ``about`` has ``models``, ``text``, ``languages``,
-    ``sentences``, ``quick`` and ``made``; ``notes`` are warnings, each a sentence.
-    """
+    """The whole page, as HTML; ``about`` as `command.report_on` has it, ``notes`` are sentences."""
     models = list(map(str, about["models"]))
     quick = " (quick: few sentences, wide intervals)" if about["quick"] else ""
     said = (
         f"{about['sentences']} parallel sentences of {about['text']} in {len(about['languages'])} "
         f"languages{quick}, {about['made']}."
     )
+    beware = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    beware = f"<h3>What to beware of</h3><ul>{beware}</ul>" if notes else ""
     return _PAGE.substitute(
         title=escape(f"What {' and '.join(models)} shares across languages"
                      if len(models) == 1 else f"{' and '.join(models)} across languages"),
         about=escape(said),
-        answers="\n".join([*_answered(answers, models), *_noted(notes)]),
+        answers="\n".join([*_answered(answers, models), beware]),
         figures="\n".join(_drawn(tables, answers)),
         tables="\n".join(_shown_table(name, tables[name]) for name in tables),
     )  # fmt: skip
@@ -94,12 +89,6 @@ def _answered(answers: Sequence[Finding], models: Sequence[str]) -> Iterator[str
             whose = f"<b>{escape(answer.model)}</b>: " if len(models) > 1 else ""
             link = f'<a href="#table-{answer.table}">table</a>'
             yield f"<p>{whose}{escape(answer.sentence)} ({link})</p>"
-
-
-def _noted(notes: Sequence[str]) -> Iterator[str]:
-    if notes:
-        lines = "".join(f"<li>{escape(note)}</li>" for note in notes)
-        yield f"<h3>What to beware of</h3><ul>{lines}</ul>"
 
 
 def _drawn(tables: Tables, answers: Sequence[Finding]) -> Iterator[str]:
@@ -134,11 +123,7 @@ def _shown_table(name: str, table: pd.DataFrame) -> str:
 def model_index(
     answers: Sequence[Finding], model: str, text: str, languages: Sequence[str]
 ) -> ModelCardData:
-    """The ``model-index`` of one model, as the hub reads it: LD, MD and retrieval at its layer.
-
-    Each with the ends of its interval as arguments of the metric; what is no mean over all
-    languages is left out.
-    """
+    """The ``model-index`` of one model, as the hub reads it: `_METRICS` at its layer."""
     results = [
         EvalResult(
             task_type="sentence-similarity", task_name="Sentences across languages",

@@ -8,6 +8,7 @@ import pandas as pd
 
 from xlx.experiment.abx_scores import MATCHED
 from xlx.measures.mexa import BANDS, EDGES
+from xlx.plots.panels import number
 from xlx.report.tables import TASK_BAG, Tables
 from xlx.results.checks import ILLEGIBLE
 
@@ -19,10 +20,7 @@ _NAMED = 8
 
 @dataclass(frozen=True)
 class Finding:
-    """A question about a model and its answer: ``value`` with its interval, if it has one.
-
-    ``table`` names the table that the numbers are of.
-    """
+    """A question about a model and its answer: a number of a ``table``, and its interval if any."""
 
     model: str
     question: str
@@ -57,17 +55,11 @@ def answer_list(tables: Tables, models: Sequence[str]) -> str:
     return "\n".join("\n".join([question, *said, ""]) for question, said in lines.items())
 
 
-def _number(value: float) -> str:
-    """Two decimals, with a minus sign, without a negative zero."""
-    text = f"{value:.2f}".replace("-", "−")
-    return "0.00" if text == "−0.00" else text
-
-
 def _told(row: pd.Series, column: str = "score") -> str:
     """A number with its interval of 95 %, as text."""
     if pd.isna(row["low"]):
-        return f"{_number(row[column])} (too little text for an interval)"
-    return f"{_number(row[column])} ({_number(row['low'])} to {_number(row['high'])})"
+        return f"{number(row[column])} (too little text for an interval)"
+    return f"{number(row[column])} ({number(row['low'])} to {number(row['high'])})"
 
 
 def _listed(names: Sequence[object]) -> str:
@@ -89,7 +81,7 @@ def _of_the_layer(own: Tables) -> Answers:
         rest += f"; the last is {_told(last, 'difference')} below"
     if not pd.isna(last["elsewhere"]):
         rest += "; chosen on one half of the text and scored on the other, "
-        rest += _number(last["elsewhere"])
+        rest += number(last["elsewhere"])
     yield "Which layer to use for sentences?", "layers", raw.loc[MATCHED], "score", (
         f"Layer {layer} of {last['layer']:.0f} (0: embeddings), where MD among sentences of like "
         f"length is highest, {_told(raw.loc[MATCHED])}: this text {rest}."
@@ -170,12 +162,12 @@ def _beside_others(own: Tables) -> Answers:
     least, *_, most = sorted(mexa, key=lambda row: row["printed"])
     correlated = "" if pd.isna(r["here"]) else (
         f" LD and MD correlate over pairs of languages by {_told(r, 'here')}, those that "
-        f"{r['paper']} print by {_number(r['printed'])}."
+        f"{r['paper']} print by {number(r['printed'])}."
     )  # fmt: skip
     yield "How does it stand beside what the papers print?", "printed", least, "here", (
         f"Its mean MEXA score over languages, each at its best layer, is {_told(least, 'here')}; "
-        f"those that {least['paper']} print of decoders go from {_number(least['printed'])} "
-        f"({least['printed_of']}) to {_number(most['printed'])} ({most['printed_of']}).{correlated}"
+        f"those that {least['paper']} print of decoders go from {number(least['printed'])} "
+        f"({least['printed_of']}) to {number(most['printed'])} ({most['printed_of']}).{correlated}"
         " Their text and languages are others: landmarks to see it by, not its rivals."
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Tables of a report: what the lenses measure of models on a text, a row an observation.
 
-LD, MD and retrieval are those of `xlx.experiment.abx_scores`, with intervals over documents
-(`xlx.experiment.averages`), MEXA that of `xlx.measures.mexa`. Of every model one layer is chosen,
+The measures are those of `xlx.measures.registered`, as `xlx.experiment.scoring` has them, with
+intervals over documents; MEXA is that of `xlx.measures.mexa`. Of every model one layer is chosen,
 where MD among sentences of like length is highest; pairs and probes are told of at that layer.
 """
 
@@ -9,20 +9,21 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
-from xlx.experiment import abx_scores, probing, scoring, surface
+from xlx.experiment import abx_scores, probing, scoring
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import score_bags
-from xlx.experiment.scoring import checkpoint_scores
-from xlx.measures import abx, mexa, probe_training, statistics
-from xlx.report.inputs import ReportedModel
+from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores
+from xlx.measures import abx, mexa, probe_training, registered, statistics
+from xlx.report.inputs import ReportedModel, told
 from xlx.results import checks, paths
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name, local_folder, local_series
@@ -32,8 +33,6 @@ from xlx.text.parallel import ParallelCorpus
 
 #: By their names of `TABLES`.
 Tables = Mapping[str, pd.DataFrame]
-#: What is told of a model, in this order.
-TOLD = ("LD", "MD", MATCHED, "retrieval")
 #: What stands for a model's own architecture with random weights.
 UNTRAINED = "untrained"
 #: Seed of those, and of the halves of the text on which the layer is chosen.
@@ -50,8 +49,7 @@ TASK_BAG = "a bag of subwords"
 
 @dataclass(frozen=True)
 class ProbeSizes:
-    """On how much is learnt and tested: ``words`` of a language (train, validation, test) for parts
-    of speech, sentences that topics are tested on (None: all, 204), and seeds of the probes."""
+    """How much is learnt and tested: ``words`` (train, validation, test) a language, sentences."""
 
     words: tuple[int, int, int] = (600, 150, 600)
     topic_sentences: int | None = None
@@ -66,27 +64,24 @@ FEW_LABELS = ProbeSizes((300, 100, 300), 100, (0, 1))
 class Measured:
     """What the lenses say of one model on a text; what is asked for is computed, and held.
 
-    ``others`` are compared with it; ``tasks`` are scores by language (`scores_of_tasks`), and
-    ``probes`` says on how much parts of speech and topics are learnt: without them, nothing.
+    ``others`` are compared with it; ``tasks`` are scores by language (`scores_of_tasks`).
     """
 
     model: ReportedModel
     corpus: ParallelCorpus
     pivot: str = "en"
-    max_length: int | None = None
     others: Sequence[ReportedModel] = ()
     tasks: pd.DataFrame | None = None
     probes: ProbeSizes | None = None
 
-    @property
-    def options(self) -> dict[str, object]:
-        """How sentences are read."""
-        return {"pooling": self.model.pooling, "max_length": self.max_length}
+    def scores(self, subjects: Sequence[Subject], space: str = "raw") -> list[CheckpointScores]:
+        """Scores of what is `told`, by layer."""
+        return subject_scores(subjects, self.corpus, told(), space=space)
 
     @cached_property
     def raw(self) -> CheckpointScores:
-        """LD, MD and retrieval by layer, of vectors as they are."""
-        return checkpoint_scores([self.model.name], self.corpus, **self.options)[0]
+        """The scores of vectors as they are."""
+        return self.scores([subject(self.model)])[0]
 
     @cached_property
     def layer(self) -> int:
@@ -104,7 +99,7 @@ class Measured:
     def exact(self) -> abx.PairScores:
         """Scores of every pair at the chosen layer, and without each document."""
         return abx.exact(
-            self._states(), layers=[self.layer],
+            self._states(), layers=[self.layer], measures=[*registered().values()],
             masks={"like length": abx_scores.length_matched(self.corpus)},
             groups={"documents": parallel.documents(self.corpus)},
             device=loading.load(self.model.name).device,
@@ -112,8 +107,13 @@ class Measured:
 
     def _states(self) -> dict[str, np.ndarray]:
         """From this machine's cache, where a model has read the text before."""
-        encoder = loading.load(self.model.name)
-        return states.embed_corpus(encoder, self.corpus, **self.options).states
+        encoder, options = loading.load(self.model.name), subject(self.model).options
+        return states.embed_corpus(encoder, self.corpus, **options).states
+
+
+def subject(model: ReportedModel, name: Name | None = None) -> Subject:
+    """A model of a report as it is asked, or another name in its place."""
+    return Subject(name or model.name, {"pooling": model.pooling, "max_length": None})
 
 
 def report_tables(
@@ -121,10 +121,7 @@ def report_tables(
     references: Sequence[ReportedModel] = (), tell: Callable[[str], object] = lambda text: None,
     **options: object,
 ) -> dict[str, pd.DataFrame]:  # fmt: skip
-    """All tables of a report, by the names of `TABLES`; ``tell`` is called before each.
-
-    ``options`` are the ``pivot`` and whatever else is asked for, of `Measured`.
-    """
+    """All tables by the names of `TABLES`; ``tell`` is called before each, options: `Measured`."""
     parts: dict[str, list[pd.DataFrame]] = {}
     for model in models:
         others = [other for other in (*models, *references) if other is not model]
@@ -132,7 +129,7 @@ def report_tables(
         asked = dict.fromkeys(("task_fits", "task_points"), measured.tasks)
         asked["probes"] = measured.probes
         for name, (heading, rows) in TABLES.items():
-            if name in asked and asked[name] is None:
+            if asked.get(name, "always") is None:
                 continue
             tell(f"{model.label}: {heading}")
             with warnings.catch_warnings():
@@ -145,19 +142,15 @@ def report_tables(
 
 def layer_rows(measured: Measured) -> pd.DataFrame:
     """Mean over pairs by layer, raw and centred: ``space``, ``task``, ``layer``, ``score`` ..."""
-    name, corpus = measured.model.name, measured.corpus
-    centred = checkpoint_scores([name], corpus, space="centred", **measured.options)
-    table = averaged_scores([measured.raw, *centred], TOLD, by=["layer"])
+    centred = measured.scores([subject(measured.model)], "centred")
+    table = averaged_scores([measured.raw, *centred], told(), by=["layer"])
     return table.drop(columns="checkpoint")
 
 
 def score_elsewhere(mean: Average, seed: int) -> float:
-    """The highest score where it was not chosen: on a half of the groups, that of the other half's.
+    """The highest of scores ``(n,)`` where it was not chosen: on the other half of the groups.
 
-    The highest of several noisy scores is too high where it was chosen; on other text it is not.
-    ``mean`` is of several scores, ``(n,)``; the halves, which ``seed`` draws, change places and
-    their scores are averaged. Half a text is scored to first order (`Average.within`). NaN where a
-    half would have fewer than two groups.
+    The halves, which ``seed`` draws, change places. NaN with fewer than two groups in a half.
     """
     n = len(mean.sizes)
     if n < 4:
@@ -168,11 +161,7 @@ def score_elsewhere(mean: Average, seed: int) -> float:
 
 
 def layer_differences(measured: Measured) -> pd.DataFrame:
-    """MD among sentences of like length at the chosen layer less that of each: with intervals.
-
-    ``chosen``, ``elsewhere`` (the score of a layer chosen on one half of the text, on the other
-    half), ``layer``, ``difference``, ``low``, ``high``.
-    """
+    """MD among sentences of like length at the chosen layer less that of each, with intervals."""
     mean = average(measured.raw, MATCHED, by=["layer"])
     apart = average(measured.raw, MATCHED, layers=[measured.layer]) - mean
     elsewhere = score_elsewhere(mean, HALVES_SEED)
@@ -182,23 +171,6 @@ def layer_differences(measured: Measured) -> pd.DataFrame:
 
 def _numbers(mean: Average) -> dict[str, np.ndarray]:
     return dict(zip(("difference", "low", "high"), (mean.score, *mean.interval()), strict=True))
-
-
-def reference_scores_of(measured: Measured) -> dict[str, CheckpointScores]:
-    """What a model is compared with on the same text: label → scores.
-
-    Its own architecture untrained, a bag of its subwords, length alone, and other models.
-    """
-    name, corpus, cut = measured.model.name, measured.corpus, {"max_length": measured.max_length}
-
-    def scored(name: Name, pooling: str) -> CheckpointScores:
-        return checkpoint_scores([name], corpus, pooling=pooling, **cut)[0]
-
-    return {
-        UNTRAINED: scored(before_training(name), measured.model.pooling),
-        scoring.BAG: surface.subword_bag(name, corpus, **cut),
-        scoring.LENGTH_ALONE: surface.length_alone(corpus),
-    } | {other.label: scored(other.name, other.pooling) for other in measured.others}
 
 
 def before_training(name: str) -> Name:
@@ -212,15 +184,17 @@ def before_training(name: str) -> Name:
 
 
 def reference_rows(measured: Measured) -> pd.DataFrame:
-    """Each score at the chosen layer less that of a reference at its own, with intervals.
-
-    ``reference``, ``task``, ``layer``, ``reference_layer``, ``score``, ``reference_score``,
-    ``difference``, ``low``, ``high``: on the same text, over documents.
-    """
-    rows = []
-    for label, reference in reference_scores_of(measured).items():
+    """Each score at the chosen layer less that of a reference at its own, with intervals."""
+    model = measured.model
+    references = {
+        UNTRAINED: subject(model, before_training(model.name)),
+        scoring.BAG: BagOfSubwords(model.name, {"max_length": None}),
+        scoring.LENGTH_ALONE: Length(),
+    } | {other.label: subject(other) for other in measured.others}
+    rows, scores = [], measured.scores([*references.values()])
+    for label, reference in zip(references, scores, strict=True):
         layer = best_layer(reference)
-        for task in TOLD:
+        for task in told():
             own = average(measured.raw, task, layers=[measured.layer])
             other = average(reference, task, layers=[layer])
             rows.append({
@@ -231,11 +205,7 @@ def reference_rows(measured: Measured) -> pd.DataFrame:
 
 
 def coverage_rows(measured: Measured) -> pd.DataFrame:
-    """MEXA of every language, a row for ``states`` (raw, centred) and ``layers`` (max, mean).
-
-    ``language``, ``name``, ``family``, ``script``, ``pivot``, ``states``, ``layers``, ``mu`` with
-    its interval, ``band`` (of `mexa.bands`).
-    """
+    """MEXA of every language, a row for ``states`` (raw, centred) and ``layers`` (max, mean)."""
     table = pd.concat(
         scores.pooled(how).assign(states=way, layers=how, pivot=measured.pivot)
         for way, scores in measured.mexa.items()
@@ -259,10 +229,9 @@ def kind_of_language(code: str) -> tuple[str, str, str]:
 
 def pair_rows(measured: Measured) -> pd.DataFrame:
     """Every pair of languages at the chosen layer, both directions averaged, with intervals."""
-    pairs = pd.DataFrame(combinations(measured.corpus.languages, 2),
-                         columns=["language_1", "language_2"])  # fmt: skip
+    pairs = pd.DataFrame(measured.exact.pairs, columns=["language_1", "language_2"])
     sizes, tables = abx_scores.group_sizes(parallel.documents(measured.corpus)), []
-    for task in TOLD:
+    for task in told():
         score = measured.exact.scores[task][0].mean(axis=-1)
         left_out = measured.exact.left_out["documents"][task][0]
         low, high = Average(score, left_out - score[..., None], sizes).interval()
@@ -272,27 +241,20 @@ def pair_rows(measured: Measured) -> pd.DataFrame:
 
 
 def retrieval_rows(measured: Measured) -> pd.DataFrame:
-    """Share of queries of a language whose translation is nearest, of each direction of a pair.
-
-    Intervals are Wilson's, for independent queries.
-    """
-    pairs, n = combinations(measured.corpus.languages, 2), len(measured.corpus)
-    table = pd.DataFrame(chain(*((pair, pair[::-1]) for pair in pairs)), columns=["query", "among"])
+    """Share of queries of a language whose translation is nearest, with Wilson's interval."""
+    ways, n = [x for pair in measured.exact.pairs for x in permutations(pair)], len(measured.corpus)
+    table = pd.DataFrame(ways, columns=["query", "among"])
     table["score"] = measured.exact.scores["retrieval"][0].ravel()
     table["low"], table["high"] = statistics.share_interval(table["score"] * n, n)
     return table.assign(layer=measured.layer)
 
 
 def reading_rows(measured: Measured) -> pd.DataFrame:
-    """What a model reads of each language: ``subwords`` of a sentence, ``unknown`` and ``cut``.
-
-    ``unknown``: the share of the subwords that its tokenizer has no piece for; ``cut``: of the
-    sentences that lost their end.
-    """
+    """``subwords`` of a sentence, the share of ``unknown`` ones and of sentences ``cut``."""
     words, n, rows = loading.tokenizer(measured.model.name), len(measured.corpus), []
     for language, sentences in measured.corpus.sentences.items():
         ids, _ = states.tokenise(words, sentences, limit=None, add_special_tokens=False)
-        pieces = list(chain.from_iterable(ids["input_ids"]))
+        pieces = [piece for line in ids["input_ids"] for piece in line]
         unknown = pieces.count(words.unk_token_id) / max(1, len(pieces))
         rows.append((language, len(pieces) / n, unknown, measured.raw.cut[language] / n))
     return pd.DataFrame(rows, columns=["language", "subwords", "unknown", "cut"])
@@ -301,10 +263,9 @@ def reading_rows(measured: Measured) -> pd.DataFrame:
 def printed_rows(measured: Measured) -> pd.DataFrame:
     """What the papers print of the same measures, and what it is here: landmarks, no references.
 
-    ``quantity``, ``paper``, ``place``, ``printed_of``, ``printed``, ``here`` with its interval,
-    ``differs``. First the correlation of LD and MD over pairs of languages, the mean of layers
-    (ABX, section 4.2), its interval by resampling languages, and none with fewer than four; then
-    the mean MEXA score over languages, each at its best layer, of the models of Table 1 on FLORES.
+    First the correlation of LD and MD over pairs of languages, the mean of layers (ABX, section
+    4.2), its interval by resampling languages, and none with fewer than four; then the mean MEXA
+    score over languages, each at its best layer, of the models of Table 1 on FLORES.
     """
     columns = ["quantity", "paper", "place", "printed_of", "printed", "here", "low", "high",
                "differs"]  # fmt: skip
@@ -331,20 +292,14 @@ def printed_rows(measured: Measured) -> pd.DataFrame:
         f"{len(measured.corpus)} sentences of this text, not 100 of FLORES-200 (MEXA falls with "
         f"more); {measured.model.pooling.replace('_', ' ')} of subwords"
     )
-    for model, value in zip(table["model"], table["value"], strict=True):
-        rows.append(("mean MEXA score, max over layers", "Kargaran et al. (2025)", "Table 1", model,
-                     value, *here, differs))  # fmt: skip
+    paper = "mean MEXA score, max over layers", "Kargaran et al. (2025)", "Table 1"
+    printed = table[["model", "value"]].itertuples(index=False)
+    rows += [(*paper, *of_model, *here, differs) for of_model in printed]
     return pd.DataFrame(rows, columns=columns)
 
 
-# --- labels ---------------------------------------------------------------------------------------
-
-
 def text_codes(corpus: ParallelCorpus) -> dict[str, str]:
-    """Codes of `downstream.language_of`, and of languages alone, → those of a text.
-
-    "pt" finds a text called "pt_BR" where there is no other Portuguese.
-    """
+    """Codes of `downstream.language_of`, and of languages alone, → those of a text: pt, pt_BR."""
     codes: dict[str, str] = {}
     for code in corpus.languages:
         codes.setdefault(languages.base_code(code), code)
@@ -353,19 +308,18 @@ def text_codes(corpus: ParallelCorpus) -> dict[str, str]:
 
 
 def scores_of_tasks(
-    files: Sequence[str | Path], models: Sequence[ReportedModel], corpus: ParallelCorpus, pivot: str
+    given: Sequence[str | Path], models: Sequence[ReportedModel], corpus: ParallelCorpus, pivot: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Scores of the models in the languages of a text but the pivot, and what was left out.
+    """Scores of the models in the languages of a text, by label and code of the text; notes.
 
-    As `downstream` has them, ``model`` being the label and ``language`` the code of the text. Left
-    out, and said: languages that the text has not, and tasks with fewer than `LEAST_LANGUAGES`.
-    TextError as `downstream.of_models`, and where nothing is left.
+    Left out, and said: languages that the text has not, and tasks with fewer than `LEAST_LANGUAGES`
+    beside the pivot. TextError as `downstream.of_models`, and where nothing is left.
     """
-    files = [Path(file).resolve() for file in files]
+    given = [Path(file).resolve() for file in given]
     named = {str(model.name): model.label for model in models}
-    scores = downstream.of_models(downstream.read_tasks(files), named)
+    scores = downstream.of_models(downstream.read_tasks(given), named)
     codes = text_codes(corpus)
-    where, notes = ", ".join(file.name for file in files), []
+    where, notes = ", ".join(file.name for file in given), []
     if strange := sorted(set(scores["language"]) - set(codes)):
         notes.append(f"{where} has scores in languages that {corpus.name} is not read in: "
                      f"{', '.join(strange)}; they are left out.")  # fmt: skip
@@ -384,52 +338,32 @@ def scores_of_tasks(
 
 
 def task_points(measured: Measured) -> pd.DataFrame:
-    """Each language of each task with what predicts it, and what is predicted without it.
+    """The score of each language, as predicted by the line through all *other* languages.
 
-    Each language's score is predicted from its MEXA score by the line through all *other*
-    languages, so that the error is one on a language whose score is not known. Beside it stand what
-    needs no alignment: the mean of the other languages (``mean_of_others``), and MEXA of a bag of
-    the model's own subwords. ``model``, ``task``, ``language``, ``predictor``, ``pivot``, ``mu``
-    (of the predictor), ``score``, ``predicted``.
+    From its MEXA score (``mu``). Beside it stands what needs no alignment: the mean of the other
+    languages, and MEXA of a bag of the model's own subwords.
     """
-    of_predictor = {
-        name: measured.mexa[states].pooled(how) for name, (states, how) in ALIGNMENTS.items()
-    }
-    name, corpus, pivot = measured.model.name, measured.corpus, measured.pivot
-    bag = score_bags(name, corpus, pivot, max_length=measured.max_length)
+    of_predictor = {name: measured.mexa[way].pooled(how) for name, (way, how) in ALIGNMENTS.items()}
+    bag = score_bags(measured.model.name, measured.corpus, measured.pivot, max_length=None)
     of_predictor[TASK_BAG] = bag.pooled("max")
     own, rows = measured.tasks[measured.tasks["model"] == measured.model.label], []
     for name, alignment in of_predictor.items():
         joint = own.merge(alignment[["language", "mu"]], on="language")
         for _, part in joint.groupby("task", sort=False):
-            predicted, mean = without_each(part["mu"].to_numpy(), part["score"].to_numpy())
-            rows.append(part.assign(predictor=name, predicted=predicted, mean_of_others=mean))
-    table = pd.concat(rows, ignore_index=True).assign(pivot=pivot)
+            y = part["score"]
+            line = cross_val_predict(LinearRegression(), part[["mu"]], y, cv=LeaveOneOut())
+            mean = (y.sum() - y) / (len(y) - 1)
+            rows.append(part.assign(predictor=name, predicted=line, mean_of_others=mean))
+    table = pd.concat(rows, ignore_index=True).assign(pivot=measured.pivot)
     return table[["model", "task", "language", "predictor", "pivot", "mu", "score", "predicted",
                   "mean_of_others"]]  # fmt: skip
 
 
-def without_each(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the line of least squares, and the mean, of the *other* points say of each y, ``(n,)``.
-
-    NaN where all other x are the same.
-    """
-    lines, means = np.full(len(x), np.nan), np.empty(len(x))
-    for i in range(len(x)):
-        others, known = np.delete(x, i), np.delete(y, i)
-        means[i] = known.mean()
-        if np.ptp(others) > 0:
-            slope, intercept, *_ = stats.linregress(others, known)
-            lines[i] = intercept + slope * x[i]
-    return lines, means
-
-
 def task_fits(measured: Measured) -> pd.DataFrame:
-    """How well each predictor tells the scores of each task: a row a model, task and predictor.
+    """How well each predictor tells the scores of each task: Pearson's r, line, errors.
 
-    ``r`` (Pearson, its interval by resampling languages), ``n`` languages, ``slope`` and
-    ``intercept`` of the line through all, ``error`` (root mean square, in units of the score, of
-    what is predicted of a language from the others) and ``error_of_mean`` (of their mean).
+    The interval of ``r`` is by resampling languages, ``error`` the root mean square of what is
+    predicted of a language from the others, ``error_of_mean`` that of their mean.
     """
     points, keys = task_points(measured), ["model", "task", "predictor"]
     table = statistics.correlations(points, keys, "mu", "score", languages=("language",))
@@ -438,41 +372,30 @@ def task_fits(measured: Measured) -> pd.DataFrame:
         varied = part["mu"].nunique() > 1
         line = np.polyfit(part["mu"], part["score"], 1) if varied else (np.nan, np.nan)
         wrong = part[["predicted", "mean_of_others"]].sub(part["score"], axis=0)
-        rows.append((*line, *np.sqrt((wrong**2).mean(skipna=False))))
+        rows.append((*line, *np.sqrt((wrong**2).mean())))
     table[["slope", "intercept", "error", "error_of_mean"]] = rows
     return table
-
-
-def probed_codes(corpus: ParallelCorpus) -> dict[str, dict[str, str]]:
-    """Task of the labelled data → its codes → those of the text, of languages in both."""
-    codes = text_codes(corpus)
-    labelled = files.catalogue("labelled").groupby("task")["language"].unique()
-    return {
-        task: {code: codes[code] for code in labelled[task] if code in codes}
-        for task in ("POS", "TOPIC")
-    }
 
 
 def probe_rows(measured: Measured) -> pd.DataFrame:
     """Accuracy of linear probes at the chosen layer, a row a language of text and data alike.
 
-    Parts of speech are learnt and tested in each language (`probing`, on Universal Dependencies),
-    topics learnt in English and tested in every language (SIB-200): so the second asks
-    also whether what was learnt in English holds elsewhere.
-
-    ``probed``, ``language``, ``name``, ``layer``, ``learnt_in``, ``n`` (words or sentences tested
-    on), ``accuracy`` (mean over seeds) with Wilson's interval, for independent examples,
-    ``majority`` (accuracy of the commonest label), ``best_layer`` and ``best_accuracy`` (of all
-    layers, by the mean over languages).
+    Parts of speech are learnt and tested in each language (Universal Dependencies), topics learnt
+    in English and tested in every language (SIB-200). Intervals are Wilson's, for independent
+    examples; ``majority``: accuracy of the commonest label.
     """
-    codes, name, sizes = probed_codes(measured.corpus), measured.model.name, measured.probes
-    options, tables = {"max_length": measured.max_length, "seeds": sizes.seeds}, []
-    if of_words := codes["POS"]:
+    codes, name, sizes = text_codes(measured.corpus), measured.model.name, measured.probes
+    labelled = files.catalogue("labelled").groupby("task")["language"].unique()
+    of_words, of_topics = (
+        {code: codes[code] for code in labelled[task] if code in codes} for task in ("POS", "TOPIC")
+    )
+    options, tables = {"max_length": None, "seeds": sizes.seeds}, []
+    if of_words:
         setup = probing.ProbeSetup("POS", *sizes.words, **options)
         table = probing.monolingual(name, setup, list(of_words))
         own = _at_layer(table.rename(columns={"n_test": "n"}), measured.layer, of_words)
         tables.append(own.assign(probed="parts of speech", learnt_in=own["language"]))
-    if of_topics := codes["TOPIC"]:
+    if of_topics:
         n = sizes.topic_sentences
         table = probing.probe_topics([name], list(of_topics), n_test=n, **options)
         own = _at_layer(table[~table["centred"]], measured.layer, of_topics)

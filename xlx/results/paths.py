@@ -1,7 +1,8 @@
 """Every path of the compendium, found from the root of the repository.
 
 Nothing is created here: who writes a file makes its folder. ``XLX_CACHE`` moves the cache
-(embeddings, tables, downloads) to another disk; everything else lies in the repository.
+(embeddings, tables, downloads) to another disk; everything else lies in the repository. Where the
+package is installed without it, what is written goes into the folder where Python is started.
 """
 
 import os
@@ -14,6 +15,7 @@ PUBLISHED = DATA / "published"
 RESULTS = DATA / "results"
 NOTEBOOKS = ROOT / "notebooks"
 PROFILES = NOTEBOOKS / "profiles"
-CACHE = Path(os.environ.get("XLX_CACHE") or ROOT / "cache").expanduser().absolute()
-BUILD = ROOT / "build"
-FIGURES = ROOT / "figures"
+WRITTEN = ROOT if NOTEBOOKS.is_dir() else Path.cwd()
+CACHE = Path(os.environ.get("XLX_CACHE") or WRITTEN / "cache").expanduser().absolute()
+BUILD = WRITTEN / "build"
+FIGURES = WRITTEN / "figures"

@@ -128,10 +128,12 @@ def _hub_errors(name: str, revision: str | None = None) -> Iterator[None]:
         problem = f"is not given out by the hub ({told}): try again later"
     raise ModelNotFoundError(
         f"there is no model {name!r}{f' at revision {revision!r}' if revision else ''} here: not "
-        f"among the shipped ones ({', '.join(shipped) or 'none'}), no folder, and it {problem}"
+        f"among the shipped ones ({', '.join(shipped) or NOT_HERE}), no folder, and it {problem}"
     ) from None
 
 
+#: What is said of shipped models where the package is installed alone.
+NOT_HERE = "which come with the repository of xlx, not with the package"
 TABLE = paths.DATA / "models-public" / "models.tsv"
 
 

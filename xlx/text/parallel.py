@@ -104,6 +104,11 @@ def recorded(name: str) -> dict[str, str]:
     """By file tag: the sha256 of the text; "" where not known."""
     origin = ORIGINS[name]
     file = paths.DATA / origin.record
+    if not file.is_file():
+        raise TextError(
+            f"{name} comes with the repository of xlx, not with the package ({file} is missing): "
+            "clone the repository, or give a folder with text of your own"
+        )
     rows = [list(row) for row in files.tsv(file.read_bytes(), str(file)).to_numpy()]
     if origin.owner:
         rows = [row[1:] for row in rows if row[0] == origin.owner]
