@@ -22,7 +22,7 @@ def test_the_lost_column_of_table_5_is_what_the_folder_has(p: MexaTables) -> Non
     derived = derived.set_index(p.setting)["implied_missing_value_DERIVED_not_printed"]
     assert (derived - p.implied_ninth[derived.index]).abs().max() < 1e-9
     assert p.implied_ninth.idxmax() == p.no_average
-    assert p.digit_changes().iloc[:, 0].tolist() == [0.6994, 0.7094, 0.7194]
+    assert p.digit_changes.iloc[:, 0].tolist() == [0.6994, 0.7094, 0.7194]
 
 
 def test_p_values_are_those_of_a_correlation(p: MexaTables) -> None:
