@@ -5,7 +5,6 @@ from itertools import combinations, permutations
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from scipy import stats
 
 from printed.igap_claims import IgapTables
@@ -64,21 +63,3 @@ def test_a_sum_of_source_and_target_is_explained_as_one() -> None:
     p = IgapTables()
     p.gap = pd.DataFrame({target: ease - ease[target] for target in ease.index})
     assert p.gap_by_ease.tolist() == pytest.approx([100, 100, -1])
-
-
-def test_settings_are_those_of_table_4() -> None:
-    table = pd.read_csv(FOLDER / "table4_hyperparameters.csv").pivot(
-        index="hyperparameter", columns="dataset", values="value"
-    )
-    settings = yaml.safe_load((FOLDER / "settings.yaml").read_text(encoding="utf-8"))
-    names = {
-        "Batch size": "batch_size",
-        "Learning rate": "learning_rate",
-        "Epochs": "epochs",
-        "Warmup": "warmup",
-        "Gaussian std": "gaussian_std",
-    }
-    for dataset, values in settings["hyperparameters_table_4"].items():
-        for printed, key in names.items():
-            cell = table.loc[printed, dataset]
-            assert str(values.get(key, "-")) == cell, (dataset, printed)
