@@ -20,11 +20,13 @@ needs no module: ``python -m printed.evaluator FOLDER``, in ``notebooks/``, says
 import ast
 import re
 import sys
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 from scipy import stats
 
 from printed.printed_tables import Audit, verdict
@@ -45,22 +47,41 @@ def p_of_hits(hits: int, n: int, chance: float) -> float:
     return float(stats.binom.sf(hits - 1, n, chance))
 
 
+def off_diagonal(table: pd.DataFrame) -> pd.DataFrame:
+    """A square table with nothing on its diagonal."""
+    return table.mask(np.eye(len(table), dtype=bool))
+
+
+def explained(values: pd.Series, *levels: int) -> float:
+    """The share of the variance that a term for each item of some index levels explains."""
+    parts = [pd.get_dummies(values.index.get_level_values(level), dtype=float) for level in levels]
+    design = pd.concat(parts, axis=1).to_numpy()
+    fitted = design @ np.linalg.lstsq(design, values.to_numpy(), rcond=None)[0]
+    return float(1 - (values - fitted).var() / values.var())
+
+
+def rows_by(rows: Mapping[Hashable, Mapping[str, object]], *names: str) -> pd.DataFrame:
+    """A row for each key, whose parts have these names."""
+    index = pd.Index([*rows])  # of tuples: several levels
+    return pd.DataFrame([*rows.values()], index.set_names(names or index.names))
+
+
 _PLAIN = (
-    p_of_t, p_of_r, p_of_hits, abs, all, any, dict, float, int, len, list, max, min, range, round,
-    set, sorted, str, sum, zip,
+    p_of_t, p_of_r, p_of_hits, off_diagonal, explained, rows_by, abs, all, any, dict, float, int,
+    len, list, max, min, range, round, set, sorted, str, sum, zip,
 )  # fmt: skip
 FUNCTIONS = {of.__name__: of for of in _PLAIN} | {
     "ceil": np.ceil, "concat": pd.concat, "log10": np.log10, "series": pd.Series, "sqrt": np.sqrt,
     "table": pd.DataFrame,
 }  # fmt: skip
 LISTED = (
-    "T abs all any assign astype between clip columns combine_first corr count cumsum diff div "
+    "T abs add all any assign astype between clip columns combine_first corr count cumsum diff div "
     "drop droplevel dropna duplicated endswith eq fillna filter first fullmatch ge "
     "get_level_values groupby gt idxmax idxmin iloc index isin items join keys le loc lower lt "
-    "map mask max mean median min mul name names nlargest notna nsmallest nunique pivot rank "
-    "ravel reindex removeprefix rename rename_axis replace reset_index round rsplit set_axis "
-    "set_index shape size sort_index sort_values split stack startswith std str sub sum "
-    "swaplevel to_dict tolist unique unstack upper value_counts values var where xs"
+    "map mask max mean median min mul name names nlargest notna nsmallest nunique pivot "
+    "pivot_table quantile rank ravel reindex removeprefix rename rename_axis replace reset_index "
+    "round rsplit set_axis set_index shape size sort_index sort_values split stack startswith std "
+    "str sub sum swaplevel to_dict tolist unique unstack upper value_counts values var where xs"
 )
 METHODS = frozenset(LISTED.split())
 SYNTAX = (
@@ -148,6 +169,11 @@ class Paper:
     def said(self, text: str, **given: object) -> str:
         """A text with the formulas in its braces evaluated."""
         return self.value(f"f'''{text} '''", **given)[:-1]  # the space: a text may end in a quote
+
+    @cached_property
+    def settings(self) -> dict[str, object]:
+        """What ``settings.yaml`` says of the experiments."""
+        return yaml.safe_load((self._folder / "settings.yaml").read_text(encoding="utf-8"))
 
     @cached_property
     def results(self) -> tuple[Audit, pd.DataFrame]:

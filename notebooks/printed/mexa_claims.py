@@ -12,15 +12,13 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-import yaml
 from scipy import stats
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from printed.evaluator import Paper
+from printed.evaluator import Paper, rows_by
 from printed.printed_tables import PRINTED_SLACK, exchanges, shares_left
 from shared.mexa_tables import chance_table
-from xlx.experiment.mexa_scores import with_pivot
 from xlx.measures import statistics
 from xlx.measures.mexa import EDGES, bands, expected
 from xlx.measures.statistics import SLACK
@@ -38,23 +36,16 @@ BAGS = {
 }
 
 
-def surface_scores(corpus: ParallelCorpus, pivot: str = "en") -> pd.DataFrame:
-    """The MEXA score of each bag (of `BAGS`), by cosine, for every language against the pivot.
-
-    A row per language but the pivot, and bag: ``language``, ``bag``, ``mu`` (share of hits).
-    Raises TextError where the corpus has no pivot, or no other language.
-    """
-    pivot, _ = with_pivot(corpus, pivot)
+def bag_table(corpus: ParallelCorpus) -> pd.DataFrame:
+    """The MEXA score, by cosine, of each bag (of `BAGS`): language by bag, against English."""
     sentences = [sentence for text in corpus.sentences.values() for sentence in text]
-    n, rows = len(corpus), []
+    n, table = len(corpus), {}
     for name, (vectorizer, options) in BAGS.items():
         unit = normalize(vectorizer(**options).fit_transform(sentences).astype(float)).tocsr()
         bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
-        of_pivot = bags.pop(pivot)
-        rows += [
-            (code, name, hits((bag @ of_pivot.T).toarray()).mean()) for code, bag in bags.items()
-        ]
-    return pd.DataFrame(rows, columns=["language", "bag", "mu"])
+        english = bags.pop("en")
+        table[name] = {code: hits((bag @ english.T).toarray()).mean() for code, bag in bags.items()}
+    return pd.DataFrame(table).rename_axis(index="language", columns="bag")
 
 
 def hits(cosines: np.ndarray) -> np.ndarray:
@@ -87,7 +78,7 @@ class MexaTables(Paper):
     figure_1_model = "Llama 3.1 8B"
     #: The average of Table 5 that is none.
     no_average = ("Bible", "last token", "Max", "m-MMLU")
-    expected = staticmethod(expected)
+    expected, shares_left = staticmethod(expected), staticmethod(shares_left)
 
     def __init__(self) -> None:
         super().__init__(paths.PUBLISHED / "mexa")
@@ -101,13 +92,6 @@ class MexaTables(Paper):
     def chance(self) -> pd.DataFrame:
         """P(k hits or more of 100) by chance: as the paper has it, and exactly."""
         return chance_table(100).set_index("k")[["binomial", "matrix"]]
-
-    @cached_property
-    def missing_languages(self) -> list[str]:
-        """The nine languages of the web that are said to be missing from Table 3 (A.1)."""
-        settings = (paths.PUBLISHED / "mexa" / "settings.yaml").read_text(encoding="utf-8")
-        listed = yaml.safe_load(settings)["web_languages_missing_from_table_3"]
-        return [tag.split("_")[0] for tag in listed]
 
     # --- Table 1 ----------------------------------------------------------------------------------
 
@@ -132,25 +116,12 @@ class MexaTables(Paper):
             rivals = {"English accuracy": english}
             for row, score in scores.iterrows():
                 rivals[" ".join(row)], rivals[f"{' '.join(row)} × English"] = score, score * english
-            tests = {name: stats.pearsonr(rival, outcome) for name, rival in rivals.items()}
-            table[task] = {name: test.statistic for name, test in tests.items()}
-            low, high = tests["English accuracy"].confidence_interval()
-            r = tests["English accuracy"].statistic
-            intervals[task] = {"English accuracy": r, "low": low, "high": high}
-        return pd.DataFrame(table), pd.DataFrame(intervals).T
+            table[task] = {name: rival.corr(outcome) for name, rival in rivals.items()}
+            low, high = stats.pearsonr(english, outcome).confidence_interval()
+            intervals[task] = {"English accuracy": english.corr(outcome), "low": low, "high": high}
+        return pd.DataFrame(table), rows_by(intervals)
 
     # --- Table 6 ----------------------------------------------------------------------------------
-
-    @cached_property
-    def hits_left(self) -> dict[str, pd.DataFrame]:
-        """Least and most of the scores k / 100 that the entries leave, and how many; by model."""
-        entries = self.table_6[self.models].drop("eng_Latn")
-        left = {
-            model: shares_left(entries[model], self.english[model], self.half_2, self.half_4)
-            for model in self.models
-        }
-        left = pd.concat(left, axis=1)
-        return {key: left.xs(key, axis=1, level=1) for key in ("least", "most", "count")}
 
     def language_exchanges(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """How many other choices of languages fit all nine means, by kind; and those that do."""
@@ -176,15 +147,13 @@ class MexaTables(Paper):
     def band_counts(self) -> pd.DataFrame:
         """Labels by band and model; entries on an edge; scores of 0.8 or more by themselves."""
         table_6 = self.table_6[self.models]
-        counts = pd.DataFrame({model: bands(table_6[model]).value_counts() for model in table_6}).T
+        counts = rows_by({model: dict(bands(table_6[model]).value_counts()) for model in table_6})
         counts = counts.rename(
             columns={"0–0.2": "0–0.2 (not covered)", "0.8–1": "0.8–1 (well-covered)"}
         )
-        counts.columns = list(counts.columns)
         counts["on an edge"] = table_6.isin(EDGES[1:]).sum()
         aligned = table_6 >= 0.8 * table_6.loc["eng_Latn"] - PRINTED_SLACK
-        counts["μ of 0.8 or more"] = aligned.sum()
-        return counts.assign(English=self.english.round(2))
+        return counts.assign(**{"μ of 0.8 or more": aligned.sum()}, English=self.english.round(2))
 
     # --- Table 6 and spelling ---------------------------------------------------------------------
 
@@ -226,53 +195,7 @@ class MexaTables(Paper):
         points["panel"] = pd.Categorical(points["model"].map(titles), titles.values())
         return points.sort_values(["panel", "script"])
 
-    @cached_property
-    def script_means(self) -> pd.DataFrame:
-        """Mean scores of rare languages by script (A.7).
-
-        Rare: in the lowest quarter or half by the mean score in the *other* eight models. Model by
-        (script, part).
-        """
-        rows = {}
-        for model in self.models:
-            elsewhere = self.per_label.drop(columns=model).mean(axis=1)
-            for name, part in (("quarter", 0.25), ("half", 0.5)):
-                low = self.per_label.loc[elsewhere <= elsewhere.quantile(part), model]
-                latin = low.index.str.endswith("_Latn")
-                rows[model, name] = {"Latin": low[latin].mean(), "other": low[~latin].mean()}
-        return pd.DataFrame(rows).T.unstack().loc[self.models]
-
     # --- Table 5 ----------------------------------------------------------------------------------
-
-    def digit_changes(self) -> pd.DataFrame:
-        """With which digit changed the impossible average would imply a ninth like the others."""
-        digits = f"{self.table_5.loc[self.no_average, 10]:.4f}"
-        numbers = [
-            float(digits[:place] + digit + digits[place + 1 :])
-            for place in range(2, len(digits))
-            for digit in "0123456789"
-        ]
-        ninth = 9 * np.array(numbers) - self.table_5.drop(columns=10).loc[self.no_average].sum()
-        table = {"average with one digit changed": numbers, "implied ninth": ninth.round(4)}
-        beside = self.implied_ninth.drop(self.no_average)
-        alike = (beside.min() - 0.1 <= ninth) & (ninth <= min(beside.max() + 0.1, 1))
-        return pd.DataFrame(table)[alike]
-
-    @cached_property
-    def p_values(self) -> pd.DataFrame:
-        """The correlations of Table 5 with ``n``, ``p`` recomputed and whether they are ``marked``.
-
-        With n languages and no correlation, t = r √((n - 2) / (1 - r²)) follows Student's
-        distribution with n - 2 degrees of freedom. Numbers of languages are Table 1's.
-        """
-        table = self.files["table5"].query("model != 'AVG'").copy()
-        table["n"] = [
-            self.sizes[data, "mu_Max"] if task == "Belebele" else self.sizes[self.other_task, task]
-            for task, data in zip(table["task"], table["parallel_data"], strict=True)
-        ]
-        r, freedom = table["value"], table["n"] - 2
-        table["p"] = 2 * stats.t.sf(r.abs() * np.sqrt(freedom / (1 - r**2)), freedom)
-        return table.assign(marked=table["p_value"] != "p<0.001")
 
     def repeated_numbers(self) -> pd.DataFrame:
         """How many numbers of Table 5 are there twice, and how many chance would give.
@@ -300,7 +223,7 @@ class MexaTables(Paper):
 
         Their own correlation r₂₃ is not printed, but three correlations must be possible together.
         """
-        n, rows = len(self.belebele), []
+        n, rows = len(self.belebele), {}
         for model, keys in {
             "Gemma 1 7B": ("mexa_t05", "mexa_t06"), "Llama 1 7B": ("mexa_t08", "mexa_t09"),
         }.items():  # fmt: skip
@@ -310,13 +233,6 @@ class MexaTables(Paper):
             determinant = 1 - r_12**2 - r_13**2 - r_23**2 + 2 * r_12 * r_13 * r_23
             below = 2 * (n - 1) / (n - 3) * determinant + ((r_12 + r_13) / 2) ** 2 * (1 - r_23) ** 3
             t = ((r_12 - r_13) * np.sqrt((n - 1) * (1 + r_23) / below)).min()
-            rows.append((model, r_12, r_13, r_23[0], r_23[-1], t, 2 * stats.t.sf(t, n - 3)))
-        columns = ["model", "MEXA", "cosine", "least r23", "most r23", "least t", "largest p"]
-        return pd.DataFrame(rows, columns=columns).set_index("model")
-
-
-def bag_table(corpus: ParallelCorpus) -> pd.DataFrame:
-    """MEXA of bags of words and letters: label by bag."""
-    scores = surface_scores(corpus)
-    scores["language"] = scores["language"].map(parallel.tags("flores200-100"))
-    return scores.pivot(index="language", columns="bag", values="mu")[[*BAGS]]
+            rows[model] = {"MEXA": r_12, "cosine": r_13, "least r23": r_23[0], "most r23": r_23[-1],
+                           "least t": t, "largest p": 2 * stats.t.sf(t, n - 3)}  # fmt: skip
+        return rows_by(rows, "model")

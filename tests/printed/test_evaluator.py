@@ -1,7 +1,6 @@
 """A paper is a folder: a made-up one, and the five that are published."""
 
-import os
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from printed.mexa_claims import MexaTables
 from printed.mixing_claims import PrintedScores
 from printed.printed_tables import VERDICTS
 from printed.xprobe_claims import PrintedTables
-from xlx.results.paths import NOTEBOOKS, PUBLISHED, ROOT
+from xlx.results.paths import NOTEBOOKS, PUBLISHED
 
 #: A paper that nobody wrote: a table, a number in the text, what follows and what is said.
 SIXTH = {
@@ -69,10 +68,10 @@ def test_a_sixth_paper_is_a_folder_and_no_code(folder: Path) -> None:
     assert [paper.number(key) for key in ("t1", "t2", "t3")] == [20, 1_500_000, 12_000]
 
 
-def test_the_command_says_what_a_folder_comes_to(folder: Path) -> None:
-    command = [sys.executable, "-m", "printed.evaluator", str(folder)]
-    here = os.environ | {"PYTHONPATH": str(ROOT)}
-    said = subprocess.run(command, cwd=NOTEBOOKS, env=here, capture_output=True, text=True).stdout
+def test_the_command_says_what_a_folder_comes_to(folder: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["evaluator", str(folder)])
+    runpy.run_path(str(NOTEBOOKS / "printed" / "evaluator.py"), run_name="__main__")
+    said = capsys.readouterr().out
     assert said.startswith("2 of 3 numbers agree\nof 4 claims: holds 1, holds in part 1")
     assert "Table 1: average of large: printed 86.0000, can be 87.0000" in said
 

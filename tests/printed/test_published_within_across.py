@@ -113,9 +113,9 @@ def test_row_and_column_of_a_language_follow_from_table_1() -> None:
     p.scores["NLI", "mBERT"] = pd.DataFrame([within, across], ["within", "across"], codes)
     p.baseline = p.baseline.copy()
     row = pd.Series(grid.mean(axis=1), codes)
-    p.baseline["*-l2"] = row[p.side("l1")].to_numpy()
+    p.baseline["*-l2"] = row[p.l1].to_numpy()
     column = pd.Series(grid.mean(axis=0), codes)[p.sides.index]
     np.testing.assert_allclose(p.sides["other side"], column)
     assert p.mean_of_cells == pytest.approx(grid.mean())
-    np.testing.assert_allclose(p.right["*-l2"], column[p.side("l2")])
-    np.testing.assert_allclose(p.right["l1-*"], row[p.side("l1")])
+    np.testing.assert_allclose(p.right["*-l2"], column[p.l2])
+    np.testing.assert_allclose(p.right["l1-*"], row[p.l1])
