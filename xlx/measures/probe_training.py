@@ -1,25 +1,28 @@
-"""Probes as stacks of matrices: what they are made of, and how they read states.
+"""Probes as stacks of matrices: what they are made of, and how they are trained.
 
 Shapes: states ``(g, n, d)`` for g groups of n examples of width d; labels ``(g, n)`` or, the same
-for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example. Groups with fewer examples
-are filled up with -1, anywhere and with any states. What is measured has a row a group and a column
-a seed, ``(g, s)``.
+for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example, anywhere and with any states.
+What is measured has a row a group and a column a seed, ``(g, s)``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from torch.nn.utils.rnn import pad_sequence
 
 from xlx.results import checks
 from xlx.results.settings import current
 
 SEEDS = tuple(range(6))
 ACTIVATIONS = ("relu", "sigmoid")
+#: Bytes that the groups trained at once may take.
 _MEMORY = {"cpu": 2**25, "cuda": 2**32}
+SMALLEST_BATCH, FEWEST_STEPS = 8, 16
+_BETAS, _EPSILON = (0.9, 0.999), 1e-8
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,8 @@ class Fitting:
     activation: str = "relu"  #: Of the hidden units; "sigmoid" in X-Probe (section 5.3, Table 2).
     seeds: Sequence[int] = SEEDS  #: Each draws initial weights alone, the same for every group.
     #: Draws the order of the examples, anew in each epoch (`batch_order`), the same for all seeds
-    #: and all groups of equal size: so a group's seeds train in one product (1.3 times as fast at
-    #: width 128). What is left between seeds is then smaller: on parts of speech a third of the
-    #: deviation with an order each, at the same mean.
+    #: and all groups of equal size, so that a group's seeds train in one product. Between seeds a
+    #: third of the deviation is left that they have with an order each, at the same mean.
     order: int = 0
     learning_rate: float = 3e-2  #: Adam's step ...
     #: ... and what it is multiplied by after each epoch that was not the best so far (Hewitt and
@@ -55,10 +57,10 @@ class Fitting:
     max_epochs: int = 100
     patience: int = 3
     #: A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
-    #: AdamW, with less decay for more data, as Loshchilov and Hutter (2019, appendix B.1) advise.
+    #: AdamW, with less decay for more data (Loshchilov and Hutter 2019, appendix B.1).
     weight_decay: float = 32.0
     device: str | torch.device | None = (
-        None  #: Default: as in `xlx.settings`, a GPU if there is one.
+        None  #: None: that of the settings, or a GPU if there is one.
     )
 
     def __post_init__(self) -> None:
@@ -102,8 +104,7 @@ class Probes:
     def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
         """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64.
 
-        ValueError if the states are of other groups or another width; shorter groups may be filled
-        up with anything.
+        ValueError for states of other groups or another width.
         """
         groups, dim = self.mean.shape
         if len(states.shape) != 3 or states.shape[0] != groups or states.shape[2] != dim:
@@ -111,24 +112,18 @@ class Probes:
                 f"the states have the shape {tuple(states.shape)}, and the probes are for "
                 f"({groups}, n, {dim}): (groups, examples, width)"
             )
-        return np.concatenate([x.argmax(2).cpu().numpy() for x in self._logits(states)])
+        found = (self.logits(as_floats(own), group) for group, own in enumerate(states))
+        return np.stack([logits.argmax(1).cpu().numpy() for logits in found])
 
     def standardised(self, states: torch.Tensor, group: int) -> torch.Tensor:
         """States of a group, less the mean of its training states and over their deviation."""
         return (states - self.mean[group]) / self.scale[group]
 
-    def _logits(self, states: np.ndarray | torch.Tensor) -> Iterator[torch.Tensor]:
-        """Logits ``(chunk, s, K, n)`` of a few groups at a time."""
-        device, n, width = self.mean.device, states.shape[1], self.weights[0].shape[-1]
-        of_outputs = self.weights[0].shape[1] * sum(weight.shape[2] for weight in self.weights)
-        size = max(1, memory_of(device) // (8 * n * (width + of_outputs)))
-        for start in range(0, len(self.mean), size):
-            groups = range(len(self.mean))[start : start + size]
-            x = torch.ones(len(groups), n, width, device=device)
-            for row, group in enumerate(groups):
-                x[row, :, :-1] = self.standardised(as_floats(states[group]).to(device), group)
-            weights = [weight[start : start + size] for weight in self.weights]
-            yield logits_of(weights, x, self.activation)[0]
+    def logits(self, states: torch.Tensor, group: int) -> torch.Tensor:
+        """What each of a group's probes gives its states ``(n, d)``: ``(s, K, n)``."""
+        x = self.standardised(states.to(self.mean.device), group)
+        x = torch.nn.functional.pad(x, (0, 1), value=1.0)[None]
+        return logits_of([layer[group, None] for layer in self.weights], x, self.activation)[0]
 
 
 def initial_weights(
@@ -159,25 +154,17 @@ def as_floats(states: np.ndarray | torch.Tensor) -> torch.Tensor:
     return torch.tensor(np.asarray(states, dtype=np.float32))
 
 
-def memory_of(device: torch.device) -> int:
-    """Bytes that the groups trained or asked at once may take."""
-    return _MEMORY["cpu" if device.type == "cpu" else "cuda"]
-
-
-def logits_of(
-    weights: Sequence[torch.Tensor], x: torch.Tensor, activation: str
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Logits ``(g, s, K, n)`` of states ``(g, n, d + 1)``, and the hidden layer.
+def logits_of(weights: Sequence[torch.Tensor], x: torch.Tensor, activation: str) -> torch.Tensor:
+    """Logits ``(g, s, K, n)`` of states ``(g, n, d + 1)``.
 
     Examples come last: softmax over K then runs along memory, several times as fast.
     """
     g, s, outputs, _ = weights[0].shape
     first = torch.bmm(weights[0].flatten(1, 2), x.mT).view(g, s, outputs, -1)
     if len(weights) == 1:
-        return first, None
+        return first
     units = first.relu_() if activation == "relu" else first.sigmoid_()
-    units = torch.cat([units, torch.ones_like(first[:, :, :1])], dim=2)
-    return torch.matmul(weights[1], units), units
+    return torch.matmul(weights[1][..., :-1], units) + weights[1][..., -1:]
 
 
 def surprise(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -185,11 +172,6 @@ def surprise(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     g, s, _, n = logits.shape
     right = logits.gather(2, y[:, None, None, :].expand(g, s, 1, n)).squeeze(2)
     return logits.logsumexp(dim=2) - right
-
-
-SMALLEST_BATCH, FEWEST_STEPS = 8, 16
-_BETAS = (0.9, 0.999)
-_EPSILON = 1e-8
 
 
 @dataclass(frozen=True)
@@ -289,10 +271,14 @@ def fitted_probes(
         how.activation,
     )
     # Groups of like size train together, those with most steps first: see `_train`.
-    sizes = training.sizes[groups]
+    sizes, n_held = training.sizes[groups], held_out.sizes.max()
     by_steps = groups[np.lexsort((-sizes, -_batches(sizes, how.batch_size)[1]))]
-    for chunk in _chunks(by_steps, training.sizes, held_out.sizes, weights, device):
-        _train(probes, training, held_out, chunk, how)
+    numbers = (sizes.max() + n_held) * (dim + 1) + sum(
+        5 * weight[0].numel() + n_held * weight.shape[1] * weight.shape[2] for weight in weights
+    )
+    together = max(1, int(_MEMORY["cpu" if device.type == "cpu" else "cuda"] // (4 * numbers)))
+    for start in range(0, len(by_steps), together):
+        _train(probes, training, held_out, by_steps[start : start + together], how)
     lost = groups[~np.isfinite(probes.validation_loss[groups]).all(axis=1)]
     if len(lost):
         raise ValueError(
@@ -302,45 +288,19 @@ def fitted_probes(
     return probes
 
 
-def _chunks(
-    by_steps: np.ndarray,
-    n_train: np.ndarray,
-    n_validation: np.ndarray,
-    weights: tuple[torch.Tensor, ...],
-    device: torch.device,
-) -> Iterator[np.ndarray]:
-    """Groups to train at once, as many as the memory allows."""
-    parameters = sum(weight[0].numel() for weight in weights)
-    activations = sum(weight.shape[1] * weight.shape[2] for weight in weights)
-    width = weights[0].shape[-1]
-    while len(by_steps):
-        examples = (n_train[by_steps].max() + n_validation.max()) * width
-        need = 4 * (examples + 5 * parameters + n_validation.max() * activations)
-        size = max(1, int(memory_of(device) // need))
-        yield by_steps[:size]
-        by_steps = by_steps[size:]
-
-
-def stack(
-    rows: Sequence[tuple[torch.Tensor, torch.Tensor]], device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Standardised states with a one behind each, labels, and sizes, filled up to the longest.
-
-    ``(g, n, d + 1)``, ``(g, n)`` and ``(g,)``; what fills up is zero.
-    """
-    sizes = [len(labels) for _, labels in rows]
-    x = torch.zeros(len(rows), max(sizes), rows[0][0].shape[1] + 1, device=device)
-    y = torch.zeros(len(rows), max(sizes), dtype=torch.int64, device=device)
-    for row, (states, labels) in enumerate(rows):
-        x[row, : len(labels), :-1] = states
-        x[row, : len(labels), -1] = 1
-        y[row, : len(labels)] = labels
-    return x, y, torch.tensor(sizes, device=device)
+def _stack(
+    rows: Sequence[tuple[torch.Tensor, torch.Tensor]],
+) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    """Standardised states with a one behind each ``(g, n, d + 1)``, labels ``(g, n)``, sizes
+    ``(g,)``; filled up with zeros to the longest."""
+    x, y = (pad_sequence(own, batch_first=True) for own in zip(*rows, strict=True))
+    sizes = np.array([len(labels) for _, labels in rows])
+    return torch.nn.functional.pad(x, (0, 1), value=1.0), y, sizes
 
 
 def _load(
     probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray
-) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+) -> list[tuple[torch.Tensor, torch.Tensor, np.ndarray]]:
     """Both splits of some groups, standardised; sets the probes' mean and scale."""
     device = probes.mean.device
     rows: list[list[tuple[torch.Tensor, torch.Tensor]]] = [[], []]
@@ -354,7 +314,7 @@ def _load(
                 scale[scale <= 1e-6 * mean.abs()] = 1
                 probes.mean[group], probes.scale[group] = mean, scale
             examples.append((probes.standardised(states, group), labels))
-    return [stack(examples, device) for examples in rows]
+    return [_stack(examples) for examples in rows]
 
 
 def _train(
@@ -363,57 +323,46 @@ def _train(
     """Train the probes of some groups, and write what is best into `probes`.
 
     A step of an epoch concerns the groups that still have examples: as the groups are sorted by
-    their steps, the first few, so that everything is a view. Whoever has finished leaves: rows are
-    the groups that still train; slots are their seeds that do, as many as the group with most has.
+    their steps, the first few, so that everything is a view. A group leaves when all its seeds have
+    finished; until then one that has goes on, and is not counted.
     """
     device = probes.mean.device
     (x, y, sizes), (x_held, y_held, sizes_held) = _load(probes, training, held_out, chunk)
-    groups = np.asarray(chunk)
-    rows = np.arange(len(groups))  # of x and y
-    slots = np.tile(np.arange(len(probes.seeds)), (len(rows), 1))
-    waited = np.zeros(slots.shape, dtype=np.int64)  # epochs since the best one
-    slack = np.zeros(slots.shape, dtype=np.int64)  # epochs that were not the best so far
-    at = torch.as_tensor(groups, device=device)
-    weights = [weight[at] for weight in probes.weights]
+    rows = np.arange(len(chunk))  # of x and y, that still train
+    waited = np.zeros((len(rows), len(probes.seeds)), dtype=np.int64)  # epochs since the best one
+    slack = np.zeros_like(waited)  # epochs that were not the best so far
+    weights = [weight[torch.as_tensor(chunk, device=device)] for weight in probes.weights]
     adam = _Adam(weights)
     for epoch in range(1, how.max_epochs + 1):
-        rates = how.learning_rate * how.anneal**slack
-        _epoch(weights, adam, rates, x, y, rows, sizes, epoch, how)
+        _epoch(weights, adam, how.learning_rate * how.anneal**slack, x, y, rows, sizes, epoch, how)
         held = torch.as_tensor(rows, device=device)
-        loss = _loss(weights, x_held[held], y_held[held], sizes_held[held], how.activation)
-        loss = loss.cpu().numpy()
-        columns = groups[rows][:, None], slots
-        # A slot may hold a seed that has finished, if its group still trains others: not counted.
-        better = (loss < probes.validation_loss[columns]) & (waited < how.patience)
-        improved = np.nonzero(better)
-        where = tuple(index[improved] for index in np.broadcast_arrays(*columns))
-        probes.validation_loss[where], probes.epochs[where] = loss[improved], epoch
+        loss = _loss(weights, x_held[held], y_held[held], sizes_held[rows], how.activation)
+        loss, groups = loss.cpu().numpy(), chunk[rows]
+        better = (loss < probes.validation_loss[groups]) & (waited < how.patience)
+        row, seed = np.nonzero(better)
+        where = groups[row], seed
+        probes.validation_loss[where], probes.epochs[where] = loss[row, seed], epoch
         for best, weight in zip(probes.weights, weights, strict=True):
-            best[where] = weight[improved]
+            best[where] = weight[row, seed]
         waited, slack = np.where(better, 0, waited + 1), slack + ~better
-        going = waited < how.patience
-        if not going.any():
+        going = np.nonzero((waited < how.patience).any(axis=1))[0]
+        if len(going) < len(rows):
+            rows, waited, slack = rows[going], waited[going], slack[going]
+            weights = [weight[going] for weight in weights]
+            adam.take(going)
+        if not len(going):
             return
-        kept, n_slots = going.any(axis=1), going.sum(axis=1).max()
-        if kept.all() and n_slots == slots.shape[1]:
-            continue
-        first = np.argsort(~going, axis=1, kind="stable")[kept, :n_slots]
-        taken = np.nonzero(kept)[0][:, None], first
-        rows, slots, waited, slack = rows[kept], slots[taken], waited[taken], slack[taken]
-        weights = [weight[taken] for weight in weights]
-        adam.take(taken)
 
 
 class _Adam:
     """Adam (Kingma and Ba 2015) with decoupled decay, on stacks whose rows take their own steps."""
 
     def __init__(self, weights: Sequence[torch.Tensor]) -> None:
-        self.first = [torch.zeros_like(weight) for weight in weights]
-        self.second = [torch.zeros_like(weight) for weight in weights]
+        self.moments = [(torch.zeros_like(weight), torch.zeros_like(weight)) for weight in weights]
 
-    def take(self, at: tuple[np.ndarray, np.ndarray]) -> None:
-        self.first = [moment[at] for moment in self.first]
-        self.second = [moment[at] for moment in self.second]
+    def take(self, rows: np.ndarray) -> None:
+        """Keep some rows."""
+        self.moments = [(first[rows], second[rows]) for first, second in self.moments]
 
     def step(
         self,
@@ -425,26 +374,21 @@ class _Adam:
     ) -> None:
         """Move the first rows.
 
-        Row by row, ``steps`` says how many with this one were taken, and ``decay`` which share of
-        a weight goes, times the learning rate; ``rates``, ``(rows, seeds)``, are those.
+        By row, ``steps`` are those taken with this one, and ``decay`` is the share of a weight that
+        goes, times the learning rate: ``rates``, ``(rows, seeds)``.
         """
-        correction, second_correction = (
-            1 - beta ** steps[:, None].astype(float) for beta in _BETAS
-        )
+        corrections = [1 - beta ** steps[:, None].astype(float) for beta in _BETAS]
         # rate · (m / c1) / (√(v / c2) + ε) = m / (√v · factor + offset)
         factor, offset, kept = (
             torch.as_tensor(values, dtype=torch.float32, device=weights[0].device)[..., None, None]
             for values in (
-                correction / (rates * np.sqrt(second_correction)),
-                _EPSILON * correction / rates,
+                corrections[0] / (rates * np.sqrt(corrections[1])),
+                _EPSILON * corrections[0] / rates,
                 1 - rates * decay[:, None],
             )
         )
-        n = len(steps)
-        for weight, gradient, first, second in zip(
-            weights, gradients, self.first, self.second, strict=True
-        ):
-            weight, first, second = weight[:n], first[:n], second[:n]
+        for weight, gradient, moments in zip(weights, gradients, self.moments, strict=True):
+            first, second = (moment[: len(steps)] for moment in moments)
             weight[..., :-1].mul_(kept)
             first.lerp_(gradient, 1 - _BETAS[0])
             second.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
@@ -458,12 +402,12 @@ def _epoch(
     x: torch.Tensor,
     y: torch.Tensor,
     rows: np.ndarray,
-    sizes: torch.Tensor,
+    sizes: np.ndarray,
     epoch: int,
     how: Fitting,
 ) -> None:
     """One pass over the examples of the groups in `rows`."""
-    n = sizes.cpu().numpy()[rows]
+    n = sizes[rows]
     length, steps = _batches(n, how.batch_size)
     orders = {size: batch_order(size, how.order, epoch) for size in set(n.tolist())}
     batches = np.zeros((len(rows), steps.max(), length.max()), dtype=np.int64)
@@ -479,15 +423,18 @@ def _epoch(
         counts = np.minimum(n[:active] - step * length[:active], length[:active])
         batch = places[:active, step, : counts.max()]
         picked = batch.reshape(-1)
-        gradients = _gradients(
-            [weight[:active] for weight in weights],
+        own = [weight[:active].requires_grad_() for weight in weights]
+        loss = _loss(
+            own,
             states.index_select(0, picked).view(*batch.shape, -1),
             labels.index_select(0, picked).view(batch.shape),
             counts,
             how.activation,
         )
+        gradients = torch.autograd.grad(loss.sum(), own)
         taken = (epoch - 1) * steps[:active] + step + 1
-        adam.step(weights, gradients, taken, rates[:active], decay[:active])
+        with torch.no_grad():
+            adam.step(own, gradients, taken, rates[:active], decay[:active])
 
 
 def _batches(n: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -496,43 +443,15 @@ def _batches(n: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
     return length, -(-n // length)
 
 
-def _gradients(
-    weights: Sequence[torch.Tensor],
-    x: torch.Tensor,
-    y: torch.Tensor,
-    counts: np.ndarray,
-    activation: str,
-) -> list[torch.Tensor]:
-    """Gradients of the mean cross-entropy over the first `counts` examples of each group's batch.
-
-    Of the logits it is softmax - onehot, and the rest are products; autograd would do the same
-    with more copies.
-    """
-    logits, units = logits_of(weights, x, activation)
-    g, s, _, n = logits.shape
-    error = logits.softmax(dim=2)
-    minus_one = error.new_full((1,), -1.0).expand(g, s, 1, n)
-    error.scatter_add_(2, y[:, None, None, :].expand(g, s, 1, n), minus_one)
-    share = torch.as_tensor(1 / counts, dtype=torch.float32)
-    weight = (torch.arange(n) < torch.as_tensor(counts)[:, None]) * share[:, None]
-    error *= weight.to(x.device)[:, None, None, :]
-    if len(weights) == 1:
-        return [torch.bmm(error.flatten(1, 2), x).view_as(weights[0])]
-    last = torch.matmul(error, units.mT)
-    inner = units[:, :, :-1]
-    slope = inner > 0 if activation == "relu" else inner * (1 - inner)
-    back = torch.matmul(weights[1][..., :-1].mT, error) * slope
-    return [torch.bmm(back.flatten(1, 2), x).view_as(weights[0]), last]
-
-
 def _loss(
     weights: Sequence[torch.Tensor],
     x: torch.Tensor,
     y: torch.Tensor,
-    sizes: torch.Tensor,
+    sizes: np.ndarray,
     activation: str,
 ) -> torch.Tensor:
-    """Mean cross-entropy of each probe in nats, ``(g, s)``."""
-    logits, _ = logits_of(weights, x, activation)
-    there = torch.arange(x.shape[1], device=x.device) < sizes[:, None]
-    return (surprise(logits, y) * there[:, None]).sum(dim=2) / sizes[:, None]
+    """Mean cross-entropy of each probe over the first examples of its group, in nats ``(g, s)``."""
+    counts = torch.as_tensor(sizes, device=x.device)[:, None]
+    there = torch.arange(x.shape[1], device=x.device) < counts
+    nats = surprise(logits_of(weights, x, activation), y)
+    return (nats * there[:, None]).sum(dim=2) / counts

@@ -28,8 +28,6 @@ from xlx.measures.probe_training import (
     batch_order,
     checked,
     fitted_probes,
-    logits_of,
-    stack,
     surprise,
 )
 
@@ -153,12 +151,11 @@ def _only(split: CheckedSplit, there: np.ndarray) -> CheckedSplit:
 
 def _bits(probes: Probes, split: CheckedSplit, group: int) -> np.ndarray:
     """Bits of a group's labels under each of its probes, ``(s,)``."""
-    device = probes.mean.device
-    states, labels = (part.to(device) for part in split.examples(group))
-    x, y, _ = stack([(probes.standardised(states, group), labels)], device)
-    weights = [weight[group : group + 1] for weight in probes.weights]
-    nats = surprise(logits_of(weights, x, probes.activation)[0], y)[0]
-    return nats.double().sum(dim=1).cpu().numpy() / np.log(2)
+    states, labels = split.examples(group)
+    logits = probes.logits(states, group)[None]
+    return surprise(logits, labels.to(logits.device)[None])[0].double().sum(
+        dim=1
+    ).cpu().numpy() / np.log(2)
 
 
 def evaluate_probes(

@@ -6,7 +6,7 @@ task      classes                                        sentences that are usab
 SentLen   bins of the number of tokens                   all of these lengths
 WC        words of middling frequency                    with one of the words, once
 TreeDepth depths of the tree                             of these depths, paired within length bins
-BiShift   original, shifted                              with two unlike neighbours
+BiShift   original, shifted (two neighbours change)      with two unlike neighbours
 SubjNum   Sing, Plur                                     one nsubj of the root verb, with a number
 ObjNum    Sing, Plur                                     one obj of the root verb, with a number
 CoordInv  original, inverted                             two main clauses around a conjunction
@@ -14,19 +14,17 @@ SOMO      original, replaced                             with a word that can be
 Tense     Past, Pres                                     root verb of one of these tenses
 ========= ============================================== ===========================================
 
-What the paper gives (section 4) is in the defaults of `Rules`; what it does not give is chosen, and
-said, here or there:
+The defaults of `Rules` are the paper's (section 4), where it gives them. Where it does not:
 
-* Tokens are counted, swapped and replaced, as the text shows them (German *im* is one), and are
-  in small letters, since a capital in the middle would give a swap away. Punctuation counts, and
-  what closes the sentence stays where it is.
+* Tokens are counted, swapped and replaced as the text shows them (German *im* is one), in small
+  letters, as a capital in the middle would give a swap away. Punctuation counts, and what closes
+  the sentence stays where it is.
 * "The head verb" is the root where its tag is VERB or AUX. Subtypes count: ``nsubj:pass`` is a
   subject. The number is that of the noun's or pronoun's own feature.
 * Tense: the feature of the root as it stands, so that English "was sleeping" is Pres (its
   participle's) and "is built" Past. Where the root has none, that of its auxiliary or copula.
-* BiShift, CoordInv and SOMO: see `xlx.measures.sentence_tasks`.
 
-Ravishankar, Øvrelid and Velldal (2019); sections are numbered as there.
+Ravishankar, Øvrelid and Velldal (2019).
 """
 
 import hashlib
@@ -46,10 +44,10 @@ from xlx.text.files import letters
 from xlx.text.languages import lowered
 from xlx.text.trees import Tree, Trees
 
-#: The nine tasks (section 4), in the order of the paper's text.
-PROBING_TASKS: tuple[str, ...] = (
-    *("SentLen", "WC", "TreeDepth", "BiShift", "SubjNum", "ObjNum", "CoordInv", "SOMO", "Tense"),
-)
+#: In the order of the paper's text.
+PROBING_TASKS = (
+    "SentLen", "WC", "TreeDepth", "BiShift", "SubjNum", "ObjNum", "CoordInv", "SOMO", "Tense",
+)  # fmt: skip
 VERBS = ("VERB", "AUX")
 _WORD = re.compile(r"[^\W\d_]")
 #: A sentence as its tokens.
@@ -62,29 +60,20 @@ class TooFewSentencesError(ValueError):
 
 @dataclass(frozen=True)
 class Rules:
-    """What is open in the rules of the tasks.
+    """What is open in the rules of the tasks; edges are of bins: 5, 9 is 5 to 8 tokens.
 
-    ``lengths``: fewest and most tokens of a sentence, in all tasks but SentLen (ours: what is
-    shorter leaves little to probe).
-
-    SentLen: bin i has ``length_edges[i]`` to ``length_edges[i + 1] - 1`` tokens; six bins, those of
-    SentEval (5-8, 9-12, 13-16, 17-20, 21-25, 26-28), as the paper has six and no edges.
-
-    WC: the ``n_words`` words of the text (what has a letter and no digit) that follow the
-    ``first_rank`` most frequent ones. 1,000 as in the paper, which says of their ranks only that
-    they are not SentEval's, 2,000 to 3,000: those are the default.
-
-    TreeDepth: classes are the depths from ``depths[0]`` to ``depths[1]`` (steps from the root to
-    the word farthest from it); within each bin of lengths (``depth_edges``, as above) every depth
-    comes equally often. The paper gives neither.
-
-    SOMO: ``max_log_difference`` of frequencies (1 in the paper) and the tags ``odd_tags`` of the
-    words that are replaced.
-
-    Tense: with ``auxiliaries``, a root without tense has that of its first auxiliary or copula that
-    has one; else it is left out.
-
-    CoordInv: with ``own_subjects``, both verbs must have a subject of their own.
+    Attributes
+    ----------
+    lengths : fewest and most tokens of a sentence, in all tasks but SentLen (ours).
+    length_edges : of SentLen; six bins, those of SentEval, as the paper has six and no edges.
+    n_words, first_rank : WC's words (what has a letter and no digit) follow the so many most
+        frequent ones. 1,000 is the paper's; of their ranks it says that they are not SentEval's
+        2,000 to 3,000, which are the default.
+    depths, depth_edges : classes of TreeDepth (steps from the root to the word farthest from it),
+        which come equally often within each bin of lengths. The paper gives neither.
+    max_log_difference, odd_tags : of frequencies in SOMO, and tags of the words replaced.
+    auxiliaries : a root without tense has that of its first auxiliary or copula that has one.
+    own_subjects : in CoordInv, both verbs must have a subject of their own.
     """
 
     lengths: tuple[int, int] = (5, 50)
@@ -105,8 +94,8 @@ class Rules:
                 raise ValueError(f"{name} are {edges}: two or more numbers that rise are needed")
         if self.n_words < 2 or self.first_rank < 0:
             raise ValueError(
-                f"n_words is {self.n_words} and first_rank {self.first_rank}: two words or more "
-                "and a rank from 0 are needed"
+                f"n_words is {self.n_words} and first_rank {self.first_rank}: two words and a rank "
+                "from 0 are the least"
             )
 
 
@@ -121,8 +110,7 @@ class Pool:
 
     @classmethod
     def of(cls, trees: Trees | Sequence[Trees]) -> "Pool":
-        """Of sentences that are the same (letters and digits), the first; ValueError of several
-        languages."""
+        """The first of those with the same letters and digits; ValueError: several languages."""
         sources = [trees] if isinstance(trees, Trees) else list(trees)
         languages = sorted({source.language for source in sources})
         if len(languages) != 1:
@@ -155,9 +143,6 @@ class Usable(NamedTuple):
 
 #: Classes of a task, and the sentences that are usable for it.
 Classed = tuple[tuple[str, ...], list[Usable]]
-
-
-# --- what is usable, by task ----------------------------------------------------------------------
 
 
 def _bin(value: int, edges: Sequence[int]) -> int:
@@ -249,12 +234,6 @@ FINDERS: dict[str, Finder] = {
     "ObjNum": _of_root_verb(_number("obj"), "Sing", "Plur"),
     "Tense": _of_root_verb(_tense, "Past", "Pres"),
 }
-#: The tasks that change half of their sentences.
-CHANGED: dict[str, tuple[str, str]] = {
-    "BiShift": ("original", "shifted"),
-    "CoordInv": ("original", "inverted"),
-    "SOMO": ("original", "replaced"),
-}
 #: What changes a sentence of the pool: all its changed forms, in an order drawn by the generator;
 #: without one, in any order that is the same in every run, and none before it is asked for.
 Changer = Callable[[int, np.random.Generator | None], Iterator[Tokens]]
@@ -276,7 +255,7 @@ def shuffled(items: Iterable, rng: np.random.Generator | None) -> Iterable:
     return [items[i] for i in rng.permutation(len(items))]
 
 
-def bigram_shifts(pool: Pool) -> Changer:
+def bigram_shifts(pool: Pool, rules: Rules) -> Changer:
     """Two neighbours that differ change places."""
 
     def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
@@ -291,10 +270,10 @@ def bigram_shifts(pool: Pool) -> Changer:
 
 
 def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] | None:
-    """Where two coordinated main clauses are: positions (from 0) among the tokens, or None.
+    """Where two coordinated main clauses are: positions ``(a, b, c)`` among the tokens, or None.
 
-    Of ``(a, b, c)``, tokens 0 to a - 1 are the first clause, a to b - 1 the conjunction with the
-    punctuation beside it, b to c - 1 the second clause, and c to the end closing punctuation.
+    ``[:a]`` is the first clause, ``[a:b]`` the conjunction with the punctuation beside it,
+    ``[b:c]`` the second clause, ``[c:]`` closing punctuation.
     """
     root, conjuncts = tree.root, tree.children(tree.root, "conj")
     if len(conjuncts) != 1:
@@ -377,8 +356,12 @@ def _tags(tree: Tree) -> list[str]:
     return tags
 
 
-def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams) -> Changer:
-    """A word gives place to one of the same tag that is as frequent beside its neighbours."""
+def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Changer:
+    """A word gives place to one of the same tag that is as frequent beside its neighbours.
+
+    Bigrams are counted in the pool where none are given.
+    """
+    bigrams = bigrams or Bigrams(pool.tokens)
     tags = [_tags(tree) for tree in pool.trees]
     known: dict[str, set[str]] = defaultdict(set)
     for tokens, of_tokens in zip(pool.tokens, tags, strict=True):
@@ -397,13 +380,12 @@ def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams) -> Changer:
     return changed
 
 
-def changer(name: str, pool: Pool, rules: Rules) -> Changer:
-    """What changes the sentences of a task among `CHANGED`; bigrams are counted in the pool."""
-    if name == "BiShift":
-        return bigram_shifts(pool)
-    if name == "CoordInv":
-        return coordination_inversions(pool, rules)
-    return odd_words(pool, rules, Bigrams(pool.tokens))
+#: The tasks that change half of their sentences: classes, and what changes the second half.
+CHANGED: dict[str, tuple[tuple[str, str], Callable[[Pool, Rules], Changer]]] = {
+    "BiShift": (("original", "shifted"), bigram_shifts),
+    "CoordInv": (("original", "inverted"), coordination_inversions),
+    "SOMO": (("original", "replaced"), odd_words),
+}
 
 
 TASK_PARTS: tuple[str, ...] = ("train", "validation", "test")
@@ -413,22 +395,18 @@ SIZES = (100_000, 10_000, 10_000)
 
 @dataclass(frozen=True)
 class TaskPart:
-    """A part of a task.
-
-    ``tokens`` has one tuple a sentence; ``labels`` is int64 ``(n,)``, positions in the task's
-    classes; ``bases`` names the sentence that each was made from: source, colon, id of the tree.
-    """
+    """A part of a task."""
 
     tokens: tuple[Tokens, ...]
-    labels: np.ndarray
-    bases: tuple[str, ...]
+    labels: np.ndarray  # int64 (n,), positions in the task's classes
+    bases: tuple[str, ...]  # the sentence that each was made from: source, colon, id of the tree
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Letters and digits of each sentence (`xlx.text.trees.letters`)."""
+        """Letters and digits of each sentence."""
         return tuple(map(letters, self.tokens))
 
 
@@ -449,7 +427,7 @@ class ProbingTask:
 
     @property
     def majority(self) -> float:
-        """Accuracy in test of the commonest class of train, of several the first: in [0, 1]."""
+        """Accuracy in test, in [0, 1], of the commonest class of train (of several the first)."""
         counts = np.bincount(self.train.labels, minlength=len(self.classes))
         return float((self.test.labels == counts.argmax()).mean())
 
@@ -462,32 +440,23 @@ class ProbingTask:
                 digest.update("\t".join((str(label), *tokens, "\n")).encode())
         return digest.hexdigest()
 
-    def built(self) -> "ProbingTask":
-        """Itself, as of a `task_sets.Planned` task."""
-        return self
-
 
 def overlaps(task: ProbingTask) -> dict[str, int]:
-    """What the parts of a task have in common, summed over pairs of parts.
+    """How many distinct items two parts of a task share, summed over pairs of parts.
 
-    How many distinct ones are in both by ``sentences`` (the same letters and digits), ``bags`` (the
-    same tokens in any order: a sentence and its swapped form, which share a base) and ``bases``.
+    ``sentences`` (the same letters and digits), ``bags`` (the same tokens in any order) and
+    ``bases``.
     """
-    named = [
-        {
-            "sentences": set(part.keys),
-            "bags": {tuple(sorted(tokens)) for tokens in part.tokens},
-            "bases": set(part.bases),
-        }
-        for part in task.parts().values()
-    ]
+
+    def shared(items: Callable[[TaskPart], Iterable]) -> int:
+        sets = (set(items(part)) for part in task.parts().values())
+        return sum(len(one & other) for one, other in combinations(sets, 2))
+
     return {
-        kind: sum(len(one[kind] & other[kind]) for one, other in combinations(named, 2))
-        for kind in named[0]
+        "sentences": shared(lambda part: part.keys),
+        "bags": shared(lambda part: (tuple(sorted(tokens)) for tokens in part.tokens)),
+        "bases": shared(lambda part: part.bases),
     }
-
-
-# --- building -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -506,16 +475,17 @@ class Candidates:
         pool = Pool.of(trees)
         if name in FINDERS:
             return cls(pool, *FINDERS[name](pool, rules), None)
-        change = changer(name, pool, rules)
+        classes, made = CHANGED[name]
+        change = made(pool, rules)
         usable = [Usable(i, 0) for i in pool.within(rules) if any(change(i, None))]
-        return cls(pool, CHANGED[name], usable, change)
+        return cls(pool, classes, usable, change)
 
     @property
     def cells(self) -> dict[tuple[int, int], list[int]]:
         """Positions in the pool by bin and class, all classes in each bin that there is."""
         n_classes = 1 if self.change else len(self.classes)
         bins = sorted({item.bin for item in self.usable})
-        positions = {(bin_, label): [] for bin_ in bins for label in range(n_classes)}
+        positions = {cell: [] for cell in itertools.product(bins, range(n_classes))}
         for item in self.usable:
             positions[item.bin, item.label].append(item.at)
         return positions
@@ -537,10 +507,7 @@ class Candidates:
 
 
 def sizes_of(total: int, proportions: tuple[int, int, int] = SIZES) -> tuple[int, int, int]:
-    """Sizes of train, validation and test that sum to a total, in the proportions given.
-
-    Raises ValueError where a part would be empty.
-    """
+    """Train, validation and test that sum to a total; ValueError where one would be empty."""
     _, *others = (total * share // sum(proportions) for share in proportions)
     sizes = (total - sum(others), *others)
     if min(sizes) < 1:
@@ -556,15 +523,14 @@ def build(
     seed: int = 0,
     rules: Rules | None = None,
 ) -> ProbingTask:
-    """Build one of `PROBING_TASKS` of parsed sentences of one language, from one source or several.
+    """One of `PROBING_TASKS`, of parsed sentences of one language.
 
-    ``sizes`` are the sentences of train, validation and test. A part has so many of each class as
-    go into its size: of 100 and six classes, 6 × 16. In every part each class comes equally often
-    (within each bin of lengths in TreeDepth), and no two examples of the task have the same base or
-    the same letters and digits.
+    ``sizes`` are sentences of train, validation and test. In each part every class comes equally
+    often (within each bin of lengths in TreeDepth), as often as goes into its size: of 100 and six
+    classes, 16 times. No two examples of a task have the same base or the same letters and digits.
 
-    Raises TooFewSentencesError, ValueError for an unknown task, trees of several languages, or a
-    part of fewer sentences than there are classes.
+    Raises TooFewSentencesError; ValueError for an unknown task, trees of several languages, a part
+    of fewer sentences than classes.
     """
     return drawn(name, Candidates.of(name, trees, rules or Rules()), sizes, seed)
 
