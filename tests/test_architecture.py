@@ -36,7 +36,6 @@ NUMERIC = (
     "measures.probes",
     "measures.regressions",
     "measures.statistics",
-    "measures.xprobe",
 )
 LOADS_OR_TRAINS = (
     "report.callbacks",

@@ -275,7 +275,7 @@ def probe(
         for place in missing:
             by_subject.setdefault(id(cells[place][0]), []).append(place)
         recipes = [cells[places[0]][0].recipe for places in by_subject.values()]
-        encoders.trained([recipe for recipe in recipes if recipe and recipe.call])
+        encoders.trained([recipe for recipe in recipes if recipe and recipe.making])
         # Encoders of a language together, as they read the same tasks and words.
         groups = sorted(by_subject.values(), key=lambda own: cells[own[0]][0].language)
         for start in range(0, len(groups), TOGETHER):

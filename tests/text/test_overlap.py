@@ -16,7 +16,10 @@ from xlx.results import paths
 FOLDER = paths.DATA / "pretraining"
 
 #: Folders of data/ that hold no text to evaluate on.
-NO_TEXT = {"__pycache__", "models-long", "models-public", "pretraining", "published", "results"}
+NO_TEXT = {
+    "__pycache__", "dictionaries", "models-long", "models-public", "pretraining", "published",
+    "results",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,6 @@ from xprobe.word_spaces import WordVectorsError
 
 #: French is mapped by Europarl and MultiUN, Russian by MultiUN, as in the paper.
 CODES = ("en", "fr", "ru")
-#: Lines of its corpora, 40 a corpus.
-LINES = {"fr": 80, "ru": 40}
 DIM = 8
 #: Sentences a language: enough for every task.
 SENTENCES = 2200
@@ -161,14 +159,6 @@ def test_encoders_are_mapped_by_ones_own_files(tmp_path: Path) -> None:
     assert len(list((tmp_path / "figures").rglob("*.png"))) == 4
 
 
-def test_a_language_without_a_dictionary_has_one_induced(root: Path) -> None:
-    # Europarl has no Russian: for it MultiUN alone is read.
-    scope = execute("xprobe-2-mapping", until="study.learnt", **MAPPING | {"dictionaries": {}})
-    origins = dict(zip(scope["maps"]["language"], scope["maps"]["origin"], strict=True))
-    assert origins == {code: f"induced from {n} parallel lines" for code, n in LINES.items()}
-    assert scope["study"].codes == ["en", "fr", "ru"]
-
-
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
@@ -178,11 +168,6 @@ def test_a_language_without_a_dictionary_has_one_induced(root: Path) -> None:
             r"wiki\.\w\w\.vec: its vectors have 8 numbers, and 10 are needed",
         ),
         ({"dictionaries": {"fr": "none.txt"}}, FileNotFoundError, r"none\.txt is not there"),
-        (
-            {"parallel": {"UN": "none"}, "dictionaries": {}},
-            WordVectorsError,
-            r"'none' is no aligned source of the text and no folder",
-        ),
     ],
 )
 def test_what_does_not_fit_is_named(

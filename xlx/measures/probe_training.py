@@ -5,13 +5,14 @@ for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example, anywhere 
 What is measured has a row a group and a column a seed, ``(g, s)``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
 from xlx.results import checks
@@ -59,9 +60,8 @@ class Fitting:
     #: A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
     #: AdamW, with less decay for more data (Loshchilov and Hutter 2019, appendix B.1).
     weight_decay: float = 32.0
-    device: str | torch.device | None = (
-        None  #: None: that of the settings, or a GPU if there is one.
-    )
+    #: None: that of the settings, or a GPU if there is one.
+    device: str | torch.device | None = None
 
     def __post_init__(self) -> None:
         sizes = {name: getattr(self, name) for name in ("batch_size", "max_epochs", "patience")}
@@ -122,7 +122,7 @@ class Probes:
     def logits(self, states: torch.Tensor, group: int) -> torch.Tensor:
         """What each of a group's probes gives its states ``(n, d)``: ``(s, K, n)``."""
         x = self.standardised(states.to(self.mean.device), group)
-        x = torch.nn.functional.pad(x, (0, 1), value=1.0)[None]
+        x = pad(x, (0, 1), value=1.0)[None]
         return logits_of([layer[group, None] for layer in self.weights], x, self.activation)[0]
 
 
@@ -288,33 +288,26 @@ def fitted_probes(
     return probes
 
 
-def _stack(
-    rows: Sequence[tuple[torch.Tensor, torch.Tensor]],
-) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
-    """Standardised states with a one behind each ``(g, n, d + 1)``, labels ``(g, n)``, sizes
-    ``(g,)``; filled up with zeros to the longest."""
-    x, y = (pad_sequence(own, batch_first=True) for own in zip(*rows, strict=True))
-    sizes = np.array([len(labels) for _, labels in rows])
-    return torch.nn.functional.pad(x, (0, 1), value=1.0), y, sizes
-
-
 def _load(
     probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray
-) -> list[tuple[torch.Tensor, torch.Tensor, np.ndarray]]:
-    """Both splits of some groups, standardised; sets the probes' mean and scale."""
-    device = probes.mean.device
-    rows: list[list[tuple[torch.Tensor, torch.Tensor]]] = [[], []]
-    for group in chunk:
-        for split, examples in zip((training, held_out), rows, strict=True):
-            states, labels = (part.to(device) for part in split.examples(group))
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, np.ndarray]]:
+    """Of both splits the standardised states of some groups with a one behind each
+    ``(g, n, d + 1)``, labels ``(g, n)`` and sizes ``(g,)``, filled up with zeros to the longest;
+    sets the probes' mean and scale."""
+    for split in (training, held_out):
+        x, y = [], []
+        for group in chunk:
+            states, labels = (part.to(probes.mean.device) for part in split.examples(group))
             if split is training:
                 mean = states.mean(dim=0)
                 scale = (states - mean).square_().mean(dim=0).sqrt_()
                 # A dimension that only varies by rounding has nothing to say: do not blow it up.
                 scale[scale <= 1e-6 * mean.abs()] = 1
                 probes.mean[group], probes.scale[group] = mean, scale
-            examples.append((probes.standardised(states, group), labels))
-    return [_stack(examples) for examples in rows]
+            x.append(pad(probes.standardised(states, group), (0, 1), value=1.0))
+            y.append(labels)
+        padded = (pad_sequence(own, batch_first=True) for own in (x, y))
+        yield *padded, split.sizes[chunk]
 
 
 def _train(

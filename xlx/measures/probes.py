@@ -1,16 +1,15 @@
 """Probes: how much of a label can be read off a frozen state by a linear map or a small network.
 
-A probe is trained per group (a layer, or a layer of a language) and per seed, and there are many: 7
-layers of 36 languages with 6 seeds make 1,512. They are small and alike, so all train at once, as
-stacks of matrices (`xlx.measures.probe_training`, which says what they have in common). Run again,
-a stack gives the same bits on a CPU; other stacks agree to rounding in float32.
+A probe is trained per group (a layer, or a layer of a language) and per seed. There are many (7
+layers of 36 languages with 6 seeds make 1,512), small and alike, so all train at once, as stacks of
+matrices (`xlx.measures.probe_training`, which also says the shapes). Run again, a stack gives the
+same bits on a CPU; other stacks agree to rounding in float32.
 
-What comes out is an accuracy, which says little by itself. `evaluate_probes` puts beside it what
-the commonest label gives, what a probe of the same size learns of random labels (the control of
-Hewitt and Liang 2019; the difference is the selectivity), and how many bits it takes to send the
-labels to somebody who has the states (the online code of Blier and Ollivier 2018, used for probes
-by Voita and Titov 2020): few if a short, simple rule holds from few examples on.
-Shapes are those of `xlx.measures.probe_training`.
+An accuracy says little by itself. `evaluate_probes` puts beside it what the commonest label gives,
+what a probe of the same size learns of random labels (the control of Hewitt and Liang 2019; the
+difference is the selectivity), and how many bits it takes to send the labels to somebody who has
+the states (the online code of Blier and Ollivier 2018, used for probes by Voita and Titov 2020):
+few if a short, simple rule holds from few examples on.
 """
 
 from collections.abc import Sequence
@@ -38,27 +37,18 @@ SMALLEST_BLOCK = 8
 def fit(train: Split, validation: Split, n_classes: int, **options: object) -> Probes:
     """Train one probe a group and seed with Adam on the cross-entropy, each until it is best.
 
-    Each probe is scored on the validation split after every epoch, keeps the weights of the epoch
-    with the lowest loss, and ends after `patience` epochs without a lower one.
-
-    Both splits have the same groups in the same order; states are standardised per group and
-    dimension by the training split. ``n_classes`` is K (that a class has no example is fine),
-    ``options`` the fields of `Fitting`: hidden, seeds, learning_rate ...
-
-    ValueError as `probe_training.checked`, naming split and group.
+    A probe keeps the weights of the epoch with the lowest loss on the validation split, and ends
+    after `patience` epochs without a lower one. Both splits have the same groups in the same order;
+    states are standardised per group and dimension by the training split. ``n_classes`` is K (a
+    class may have no example), ``options`` are fields of `Fitting`. ValueError as
+    `probe_training.checked`, naming split and group.
     """
     splits = checked(train, validation, n_classes=n_classes)
     return fitted_probes(*splits, n_classes, Fitting(**options))
 
 
-# --- what a score means ---------------------------------------------------------------------------
-
-
 def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
-    """Share of the examples whose class was predicted, ``(g, s)`` in [0, 1].
-
-    ``predicted`` is ``(g, s, n)``, from `Probes.predict`; ``labels`` are ``(g, n)`` or ``(n,)``.
-    """
+    """Share of the examples whose class was predicted ``(g, s, n)``: ``(g, s)`` in [0, 1]."""
     labels = np.broadcast_to(labels, (len(predicted), predicted.shape[2]))
     there = labels >= 0
     right = (predicted == labels[:, None]) & there[:, None]
@@ -66,10 +56,8 @@ def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
 
 
 def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) -> np.ndarray:
-    """Accuracy on the test set of always saying the commonest class of the training set, ``(g,)``.
-
-    Labels ``(g, n)`` or ``(n,)``, -1 = no example; of equally common classes the lowest is taken.
-    """
+    """Accuracy on the test set of the commonest class of the training set, of equals the lowest:
+    ``(g,)``."""
     train_labels, test_labels = np.atleast_2d(train_labels), np.atleast_2d(test_labels)
     counts = (train_labels[:, :, None] == np.arange(n_classes)).sum(axis=1)
     commonest = counts.argmax(axis=1)[:, None]
@@ -82,14 +70,13 @@ def control_labels(
 ) -> list[np.ndarray]:
     """Labels of the control task of Hewitt and Liang (2019): each word type has a random one.
 
-    Whatever a probe learns of them it has memorised: for a word that the training split does not
-    have, the label cannot be known. For a task about sentences pass what names each example (its
-    text): no type comes twice, so the test accuracy of the control should be at chance, and the
-    selectivity is what is above it.
+    Whatever a probe learns of them it has memorised: of a word that the training split does not
+    have, the label cannot be known. For a task about sentences pass the sentences: none comes
+    twice, so the control should be at chance, and the selectivity is what is above it.
 
     ``types`` are the words of one or several splits, each of the result int64 ``(n,)``; a type has
-    the same label in all of them. They are drawn in the order of first appearance, so a split more
-    does not change those before, and like ``labels``, those of the training split.
+    the same label in all. Labels are drawn like ``labels``, those of the training split, in the
+    order of first appearance, so that a split more does not change those before.
     """
     labels = np.asarray(labels)
     shares = np.bincount(labels[labels >= 0], minlength=n_classes)
@@ -105,13 +92,11 @@ def code_length(
     """Bits of the training labels for who has the states, ``(g, s)``, and for who has not ``(g,)``.
 
     The online (prequential) code (Blier and Ollivier 2018, Voita and Titov 2020): the examples are
-    sent in blocks, in random order (of ``order``). The first block costs log2 K bits a label; each
-    further one is coded by a probe trained on all before it, -log2 p(label) each. The validation
-    split serves for early stopping of those probes and is taken as known to both sides. Blocks end
-    at the `FRACTIONS` of the training set; one of fewer than 8 examples (`SMALLEST_BLOCK`) is
-    joined to the one after it. Without the states labels cost n log2 K.
-
-    Parameters, options and errors as `fit`.
+    sent in blocks, in random order (of ``order``). The first costs log2 K bits a label; each other
+    one is coded by a probe trained on all before it, -log2 p(label) each. The validation split, for
+    early stopping, is taken as known to both sides. Blocks end at the `FRACTIONS` of the training
+    set; one of less than `SMALLEST_BLOCK` examples is joined to the next. Without the states labels
+    cost n log2 K. Parameters, options and errors as `fit`.
     """
     how = Fitting(**options)
     training, held_out = checked(train, validation, n_classes=n_classes)
@@ -174,9 +159,8 @@ def evaluate_probes(
     Parameters
     ----------
     types : sequence of three arrays, optional
-        Words (or any names; for a task about sentences the sentences) of the three splits, shaped
-        as the labels; what stands where there is no example does not count. If given, the control
-        task (`control_labels`, drawn by ``order``) is learned too, with the same states and seeds.
+        Words (of a task about sentences these) of the three splits, shaped as the labels. If given,
+        the control task (`control_labels`, drawn by ``order``) is learned too, with the same seeds.
     online : bool
         Also the online code of the training labels (`code_length`).
     fitted : Probes, optional

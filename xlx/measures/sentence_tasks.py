@@ -49,6 +49,9 @@ PROBING_TASKS = (
     "SentLen", "WC", "TreeDepth", "BiShift", "SubjNum", "ObjNum", "CoordInv", "SOMO", "Tense",
 )  # fmt: skip
 VERBS = ("VERB", "AUX")
+TASK_PARTS = ("train", "validation", "test")
+#: Sentences of train, validation and test in the paper (section 6.1).
+SIZES = (100_000, 10_000, 10_000)
 _WORD = re.compile(r"[^\W\d_]")
 #: A sentence as its tokens.
 Tokens = tuple[str, ...]
@@ -158,10 +161,8 @@ def _sent_len(pool: Pool, rules: Rules) -> Classed:
 
 def _word_content(pool: Pool, rules: Rules) -> Classed:
     counts = Counter(token for tokens in pool.tokens for token in tokens)
-    ranked = sorted(
-        (w for w in counts if _WORD.search(w) and not any(map(str.isdigit, w))),
-        key=lambda word: (-counts[word], word),
-    )
+    words = (w for w in counts if _WORD.search(w) and not any(map(str.isdigit, w)))
+    ranked = sorted(words, key=lambda word: (-counts[word], word))
     needed = rules.first_rank + rules.n_words
     if len(ranked) < needed:
         raise TooFewSentencesError(
@@ -169,14 +170,10 @@ def _word_content(pool: Pool, rules: Rules) -> Classed:
             f"{rules.n_words} that follow the {rules.first_rank} most frequent; lower n_words or "
             "first_rank"
         )
-    words = tuple(ranked[rules.first_rank : needed])
-    label = {word: i for i, word in enumerate(words)}
-    usable = []
-    for i in pool.within(rules):
-        there = [label[token] for token in pool.tokens[i] if token in label]
-        if len(there) == 1:
-            usable.append(Usable(i, there[0]))
-    return words, usable
+    classes = tuple(ranked[rules.first_rank : needed])
+    label = {word: i for i, word in enumerate(classes)}
+    found = ((i, [label[x] for x in pool.tokens[i] if x in label]) for i in pool.within(rules))
+    return classes, [Usable(i, own[0]) for i, own in found if len(own) == 1]
 
 
 def _tree_depth(pool: Pool, rules: Rules) -> Classed:
@@ -214,13 +211,9 @@ def _of_root_verb(seen: Seen, *classes: str) -> "Finder":
     """Usable sentences by what a rule sees in those whose root is a verb."""
 
     def find(pool: Pool, rules: Rules) -> Classed:
-        usable = []
-        for i in pool.within(rules):
-            tree = pool.trees[i]
-            value = seen(tree, rules) if tree.upos[tree.root] in VERBS else None
-            if value in classes:
-                usable.append(Usable(i, classes.index(value)))
-        return classes, usable
+        verbal = ((i, pool.trees[i]) for i in pool.within(rules))
+        found = ((i, seen(tree, rules)) for i, tree in verbal if tree.upos[tree.root] in VERBS)
+        return classes, [Usable(i, classes.index(own)) for i, own in found if own in classes]
 
     return find
 
@@ -326,7 +319,7 @@ class Bigrams:
     def __init__(self, lines: Iterable[Sequence[str]]) -> None:
         self.after: dict[str, Counter[str]] = defaultdict(Counter)
         self.before: dict[str, Counter[str]] = defaultdict(Counter)
-        for first, second in itertools.chain.from_iterable(map(itertools.pairwise, lines)):
+        for first, second in itertools.chain.from_iterable(map(pairwise, lines)):
             self.after[first][second] += 1
             self.before[second][first] += 1
 
@@ -338,22 +331,10 @@ class Bigrams:
             return
         fewer, more = sorted((left, right), key=len)
         for other in fewer:  # in order of first occurrence, the same in every run; a set has none
-            if (
-                other in more
-                and other != word
-                and abs(math.log(left[other] / n_left)) <= limit
-                and abs(math.log(right[other] / n_right)) <= limit
-            ):
-                yield other
-
-
-def _tags(tree: Tree) -> list[str]:
-    """The tag of each token; "" where it is several words."""
-    tags, sizes = [""] * len(tree.tokens), Counter(tree.token_of)
-    for token, tag in zip(tree.token_of, tree.upos, strict=True):
-        if sizes[token] == 1:
-            tags[token] = tag
-    return tags
+            if other in more and other != word:
+                ratios = left[other] / n_left, right[other] / n_right
+                if max(abs(math.log(ratio)) for ratio in ratios) <= limit:
+                    yield other
 
 
 def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Changer:
@@ -362,7 +343,15 @@ def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Chang
     Bigrams are counted in the pool where none are given.
     """
     bigrams = bigrams or Bigrams(pool.tokens)
-    tags = [_tags(tree) for tree in pool.trees]
+
+    def tags_of(tree: Tree) -> list[str]:
+        """The tag of each token; "" where it is several words."""
+        tags, sizes = [""] * len(tree.tokens), Counter(tree.token_of)
+        for token, tag in zip(tree.token_of, tree.upos, strict=True):
+            tags[token] = tag if sizes[token] == 1 else ""
+        return tags
+
+    tags = [tags_of(tree) for tree in pool.trees]
     known: dict[str, set[str]] = defaultdict(set)
     for tokens, of_tokens in zip(pool.tokens, tags, strict=True):
         for token, tag in zip(tokens, of_tokens, strict=True):
@@ -386,11 +375,6 @@ CHANGED: dict[str, tuple[tuple[str, str], Callable[[Pool, Rules], Changer]]] = {
     "CoordInv": (("original", "inverted"), coordination_inversions),
     "SOMO": (("original", "replaced"), odd_words),
 }
-
-
-TASK_PARTS: tuple[str, ...] = ("train", "validation", "test")
-#: Sentences of train, validation and test in the paper (section 6.1).
-SIZES = (100_000, 10_000, 10_000)
 
 
 @dataclass(frozen=True)
@@ -495,10 +479,8 @@ class Candidates:
         """How many examples of each class every bin can give."""
         if self.change:
             return {0: len(self.usable) // 2}
-        rarest: dict[int, int] = {}
-        for (bin_, _), positions in self.cells.items():
-            rarest[bin_] = min(rarest.get(bin_, len(positions)), len(positions))
-        return rarest
+        sizes = {cell: len(positions) for cell, positions in self.cells.items()}
+        return {bin_: min(n for (own, _), n in sizes.items() if own == bin_) for bin_, _ in sizes}
 
     @property
     def largest(self) -> int:
@@ -555,22 +537,16 @@ def drawn(name: str, candidates: Candidates, sizes: tuple[int, int, int], seed: 
         )
     rng = np.random.default_rng([seed, *name.encode()])
     draw = _draw_changed if candidates.change else _draw_balanced
-    parts = {
-        part: _part(pool, examples, rng)
-        for part, examples in zip(TASK_PARTS, draw(name, candidates, per_class, rng), strict=True)
-    }
+    parts = {}
+    for part, examples in zip(TASK_PARTS, draw(name, candidates, per_class, rng), strict=True):
+        at, labels, tokens = zip(*shuffled(examples, rng), strict=True)
+        bases = tuple(pool.bases[i] for i in at)
+        parts[part] = TaskPart(tokens, np.array(labels, dtype=np.int64), bases)
     return ProbingTask(name, pool.language, candidates.classes, **parts)
 
 
 #: A sentence of a part: position in the pool, class, tokens.
 _Example = tuple[int, int, Tokens]
-
-
-def _part(pool: Pool, examples: list[_Example], rng: np.random.Generator) -> TaskPart:
-    """The part of some examples, in random order."""
-    at, labels, tokens = zip(*shuffled(examples, rng), strict=True)
-    bases = tuple(pool.bases[i] for i in at)
-    return TaskPart(tokens, np.array(labels, dtype=np.int64), bases)
 
 
 def _draw_balanced(
@@ -583,13 +559,12 @@ def _draw_balanced(
     for n in per_class:
         shares = _shares(n, left)
         left = {bin_: left[bin_] - share for bin_, share in shares.items()}
-        parts.append(
-            [
-                (at, label, candidates.pool.tokens[at])
-                for (bin_, label), positions in cells.items()
-                for at in (positions.pop() for _ in range(shares[bin_]))
-            ]
-        )
+        taken = [
+            (positions.pop(), label)
+            for (bin_, label), positions in cells.items()
+            for _ in range(shares[bin_])
+        ]
+        parts.append([(at, label, candidates.pool.tokens[at]) for at, label in taken])
     return parts
 
 
