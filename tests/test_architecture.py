@@ -32,7 +32,6 @@ NUMERIC = (
     "measures.igap",
     "measures.mexa",
     "measures.mixing",
-    "measures.probe_training",
     "measures.probes",
     "measures.regressions",
     "measures.statistics",

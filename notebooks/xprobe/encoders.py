@@ -318,32 +318,35 @@ LabelledPairs = tuple[Sentences, Sentences, np.ndarray]
 class InferenceEncoder:
     """A trained encoder, of English or mapped to another language, with the English classifier.
 
-    ``state`` and ``classifier`` are the weights after the best epoch, float32. ``history`` has a
-    row an epoch: ``epoch`` (from 1), mean ``loss`` of what it learns from, of a mapped one the mean
-    ``cosine`` of translations while training, and the ``accuracy`` on inference of the validation
-    pairs, 0 to 1.
+    ``arrays`` are the weights after the best epoch, float32, "state." and "classifier." before
+    their names, and "history.", a number an epoch: ``epoch`` (from 1), mean ``loss`` of what it
+    learns from, of a mapped one the mean ``cosine`` of translations while training, and the
+    ``accuracy`` on inference of the validation pairs, 0 to 1.
     """
 
     name: str
     sizes: Sizes
-    state: dict[str, np.ndarray]
-    classifier: dict[str, np.ndarray]
-    history: pd.DataFrame
+    arrays: dict[str, np.ndarray]
+
+    def part(self, name: str) -> dict[str, np.ndarray]:
+        """The arrays of a part: "state", "classifier" or "history"."""
+        start = f"{name}."
+        return {x.removeprefix(start): y for x, y in self.arrays.items() if x.startswith(start)}
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """A row an epoch."""
+        return pd.DataFrame(self.part("history"))
 
     def encode(self, sentences: Sentences) -> np.ndarray:
         """As `encode`."""
-        return encode(self.name, self.sizes, self.state, sentences)
-
-    def packed(self) -> Value:
-        """What of it is not in its recipe, in arrays by name."""
-        parts = {"state": self.state, "classifier": self.classifier, "history": self.history}
-        return {f"{x} {y}": np.asarray(z) for x, part in parts.items() for y, z in part.items()}
+        return encode(self.name, self.sizes, self.part("state"), sentences)
 
     def head(self) -> nn.Linear:
         """The classifier."""
-        n_classes, width = self.classifier["weight"].shape
-        head = nn.Linear(width, n_classes)
-        head.load_state_dict({key: torch.from_numpy(x) for key, x in self.classifier.items()})
+        own = self.part("classifier")
+        head = nn.Linear(*own["weight"].shape[::-1])
+        head.load_state_dict({key: torch.from_numpy(x) for key, x in own.items()})
         return head
 
 
@@ -391,15 +394,11 @@ def train_nli(
         u, v = (_encoded(net, *side, rows) for side in zip(tables, numbers, strict=True))
         return {"loss": functional.cross_entropy(head(pair_features(u, v)), classes[rows])}
 
-    best, history = _train(
-        f"{name}, inference", nn.ModuleList([net, head]), numbers[0], losses,
+    arrays = _train(
+        f"{name}, inference", nn.ModuleDict({"state": net, "classifier": head}), numbers[0], losses,
         (net, head, validation), **options,
     )  # fmt: skip
-    parts = [
-        {key.removeprefix(start): x for key, x in best.items() if key.startswith(start)}
-        for start in ("0.", "1.")
-    ]
-    return InferenceEncoder(name, sizes, *parts, history)
+    return InferenceEncoder(name, sizes, arrays)
 
 
 def _numbered(side: Sentences) -> np.ndarray:
@@ -493,11 +492,12 @@ def align(
         loss = alignment_loss(x_b, y, x_b[others[0]], y[others[1]], lam)
         return {"loss": loss, "cosine": functional.cosine_similarity(x_b, y.detach()).mean()}
 
-    best, history = _train(
-        f"{english.name}, mapping", net, np.arange(len(target)), losses,
+    arrays = _train(
+        f"{english.name}, mapping", nn.ModuleDict({"state": net}), np.arange(len(target)), losses,
         (net, english.head().to(where), validation), epochs=epochs, **options,
     )  # fmt: skip
-    return replace(english, state=best, history=history)
+    kept = {f"classifier.{key}": x for key, x in english.part("classifier").items()}
+    return replace(english, arrays=arrays | kept)
 
 
 def _ring(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -519,8 +519,8 @@ def _train(
     what: str, module: nn.Module, groups: np.ndarray, losses: _Losses,
     judge: tuple[nn.Module, nn.Linear, LabelledPairs], *, seed: int, epochs: int, batch_size: int,
     learning_rate: float, patience: int,
-) -> tuple[dict[str, np.ndarray], pd.DataFrame]:  # fmt: skip
-    """Weights of the best epoch, and the history. Rows of a group ``(n,)`` go into one batch.
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """Weights of the best epoch, and "history." of all. Rows of a group ``(n,)`` go into one batch.
 
     The best epoch is the one in which the net and the classifier of ``judge`` are right about most
     of its pairs.
@@ -560,7 +560,7 @@ def _train(
             best, reached, waited = weights(module), accuracy, 0
         if waited == patience:
             break
-    return best, pd.DataFrame(history)
+    return best | {f"history.{x}": y.to_numpy() for x, y in pd.DataFrame(history).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -646,7 +646,7 @@ class Recipe:
         """The weights."""
         if self.making is None:
             return weights(encoder(self.name, self.sizes, self.ask.about["seed"]))
-        return trained([self])[0].state
+        return trained([self])[0].part("state")
 
 
 def untrained(name: str, sizes: Sizes, seed: int) -> Recipe:
@@ -705,15 +705,7 @@ def trained(recipes: Sequence[Recipe]) -> list[InferenceEncoder]:
     if english := [recipe.nli for recipe in recipes if recipe.nli]:
         trained(english)  # all before the first that is mapped from one
     values = made({recipe.ask: recipe.making for recipe in recipes})
-    return [_unpacked(recipe, values[recipe.ask]) for recipe in recipes]
-
-
-def _unpacked(recipe: Recipe, arrays: Value) -> InferenceEncoder:
-    state, classifier, history = (
-        {x.removeprefix(f"{part} "): y for x, y in arrays.items() if x.startswith(f"{part} ")}
-        for part in ("state", "classifier", "history")
-    )
-    return InferenceEncoder(recipe.name, recipe.sizes, state, classifier, pd.DataFrame(history))
+    return [InferenceEncoder(own.name, own.sizes, values[own.ask]) for own in recipes]
 
 
 # --- what they answer -----------------------------------------------------------------------------
@@ -759,7 +751,7 @@ def _answered(
     """Predicted classes with the history of training; or what `retrieved` has."""
     if inference:
         predicted = nli_predictions(own, first, second).astype(np.int8)
-        return {x: y.to_numpy() for x, y in own.history.items()} | {"predicted": predicted}
+        return own.part("history") | {"predicted": predicted}
     x, y = (
         who.encode(side) if who else mean_vectors(side)
         for who, side in ((english, first), (own, second))

@@ -8,7 +8,6 @@ stays as it is, so several languages can be mapped onto one.
 
 import hashlib
 import itertools
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from gensim.models import KeyedVectors
-from gensim.models.fasttext import FastTextKeyedVectors, ft_ngram_hashes, load_facebook_vectors
+from gensim.models.fasttext import FastTextKeyedVectors, ft_ngram_hashes
 from sacremoses import MosesTokenizer
 from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
@@ -40,8 +39,8 @@ LIMIT = 200_000
 CSLS = 10
 #: Of the n-grams' least squares: the weight of their length, and conjugate-gradient steps at most.
 _DAMPING, _STEPS = 0.3, 20
-#: What gensim raises for a file that is torn, a classifier of fastText, or something else.
-_TORN = (OSError, EOFError, ValueError, KeyError, AssertionError, NotImplementedError, struct.error)
+#: What gensim raises for a file that is torn, or something else.
+_TORN = (OSError, EOFError, ValueError)
 
 
 class WordVectorsError(ValueError):
@@ -266,22 +265,16 @@ class ParallelText:
 
 
 def pretrained(path: str | Path, *, limit: int = LIMIT, dim: int | None = None) -> KeyedVectors:
-    """Vectors from a file of fastText, as it is published or gzipped (``cc.de.300.vec.gz``).
-
-    ``.vec`` is text: a line ``n dim``, then a word and its numbers a line, by falling frequency;
-    such vectors have no n-grams. ``.bin`` is fastText's own model and has them: gensim reads the
-    whole of it, for 2 million words some 7 GB of memory, of which the n-grams stay (2.4 GB).
+    """Vectors from a file of fastText, as text or gzipped (``cc.de.300.vec.gz``): a line ``n dim``,
+    then a word and its numbers a line, by falling frequency.
 
     The first ``limit`` words are kept. WordVectorsError for another kind of file, one that is torn
     or malformed, by what gensim says of it, and vectors of other than ``dim`` numbers.
     """
     try:
-        if ".bin" in Path(path).suffixes:
-            vectors = load_facebook_vectors(str(path))
-        else:  # a few words of the published files are no whole UTF-8
-            vectors = KeyedVectors.load_word2vec_format(
-                str(path), limit=limit, unicode_errors="replace"
-            )
+        # a few words of the published files are no whole UTF-8
+        options = {"limit": limit, "unicode_errors": "replace"}
+        vectors = KeyedVectors.load_word2vec_format(str(path), **options)
     except _TORN as error:
         raise WordVectorsError(f"{path} is no whole file of fastText: {error}") from None
     if dim not in (None, vectors.vector_size):
@@ -306,8 +299,8 @@ def _with_words(vectors: KeyedVectors, words: Sequence[str], own: np.ndarray) ->
 def lookup(vectors: KeyedVectors, words: Sequence[str]) -> np.ndarray:
     """The vectors of words, float32 ``(n, dim)``.
 
-    A word without a vector of its own is the mean of those of its character n-grams; where the
-    vectors have none, or the word is too short to have any, it is all zeros.
+    Of counted ones a word without a vector of its own is the mean of those of its n-grams; where
+    there are none, it is all zeros.
     """
     found = np.zeros((len(words), vectors.vector_size), dtype=np.float32)
     for row, word in enumerate(words):
@@ -439,7 +432,7 @@ def made(makers: Mapping[Ask, Callable[[], Making]]) -> dict[Ask, Value]:
 
 def _fitted(function: Callable[..., Any], arguments: Sequence, options: Mapping) -> Value:
     own = function(*arguments, **options)
-    return own if isinstance(own, dict) else own.packed()
+    return own if isinstance(own, dict) else own.arrays
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gensim.models.fasttext import FastText, save_facebook_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -341,19 +340,12 @@ def test_vectors_of_a_text_file(tmp_path: Path) -> None:
     assert (torn.index_to_key, torn.vectors.tolist()) == (["\ufffd", "b"], [[1], [3]])
 
 
-def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
-    model = FastText(
-        [line.split() for line in COUNTED], vector_size=4, min_count=1, bucket=30, min_n=2,
-        max_n=3, epochs=1, workers=1,
-    )  # fmt: skip
-    path = tmp_path / "a.bin"
-    save_facebook_model(model, str(path))
-    own = pretrained(path, limit=5)
-    assert own.index_to_key == model.wv.index_to_key[:5]
-    words = [own.index_to_key[2], "castles"]
-    np.testing.assert_allclose(lookup(own, words), [model.wv[word] for word in words], atol=1e-6)
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(WordVectorsError, match=r"a\.bin is no whole file of fastText"):
-        pretrained(path)
+def test_what_is_no_file_of_vectors_is_told(tmp_path: Path) -> None:
+    torn = written(tmp_path / "a.vec", "3 2\nder 0.5\n")
+    with pytest.raises(WordVectorsError, match=r"a\.vec is no whole file of fastText"):
+        pretrained(torn)
+    whole = written(tmp_path / "b.vec", "2 2\nder 0.5 1\ndie 1 1\n")
+    with pytest.raises(WordVectorsError, match=r"b\.vec: its vectors have 2 numbers, and 3 are"):
+        pretrained(whole, dim=3)
     with pytest.raises(FileNotFoundError, match=r"cc\.de\.300\.vec is not there: .* MUSE"):
         _ = Words("de", tmp_path / "cc.de.300.vec").ask

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from xlx.measures import probe_training, probes
+from xlx.measures import probes
 from xlx.results import checks, ledger, work
 from xlx.subjects import loading, words
 from xlx.subjects.identity import Name, identify, series_name
@@ -168,7 +168,7 @@ class ProbeSetup:
     form: str = "joint"  # or "concatenated": what stands for a pair (`xlx.subjects.words`)
     max_length: int | None = None  # subwords of a sentence or pair; None: what the model takes
     hidden: int | None = None  # units of the hidden layer; None: a linear probe
-    seeds: tuple[int, ...] = probe_training.SEEDS  # of the initial weights, one probe each
+    seeds: tuple[int, ...] = probes.SEEDS  # of the initial weights, one probe each
     path: str | Path | None = None  # a local copy of the full data; None: the shipped subset
     source: str | None = None  # of the labels; None: the paper's
 
@@ -527,7 +527,7 @@ def _portions(
         }
 
 
-def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probe_training.Split, np.ndarray]:
+def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
     """All layers of all languages as groups, language by language, and the types of the examples.
 
     Languages with fewer examples are filled up: label -1.
@@ -544,7 +544,7 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probe_training.Split, np.n
         types[row, :, :n] = part.types
     groups = len(embedded) * n_layers
     return (
-        probe_training.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
+        probes.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
         types.reshape(groups, longest),
     )
 

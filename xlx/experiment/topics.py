@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.measures import probe_training, probes
+from xlx.measures import probes
 from xlx.measures.statistics import Correlation, correlation, numbers, require
 from xlx.results import work
 from xlx.subjects import loading, states
@@ -47,7 +47,7 @@ def probe_topics(
     n_test: int | None = None,
     seed: int = 1,
     max_length: int | None = None,
-    seeds: Sequence[int] = probe_training.SEEDS,
+    seeds: Sequence[int] = probes.SEEDS,
 ) -> pd.DataFrame:
     """Probes of every layer trained in English, tested on every language.
 
@@ -118,7 +118,7 @@ def _tested(
     for texts in (train, validation):
         states = embed(encoder, texts.first, **options).states
         names = [f"layer {i}" for i in range(len(states))]
-        splits.append(probe_training.Split(states, texts.labels, names))
+        splits.append(probes.Split(states, texts.labels, names))
     fitted = probes.fit(*splits, len(TOPICS), seeds=seeds, device=encoder.device)
     commonest = np.bincount(train.labels).argmax()
     for language in languages:

@@ -69,9 +69,8 @@ class Rules:
     ----------
     lengths : fewest and most tokens of a sentence, in all tasks but SentLen (ours).
     length_edges : of SentLen; six bins, those of SentEval, as the paper has six and no edges.
-    n_words, first_rank : WC's words (what has a letter and no digit) follow the so many most
-        frequent ones. 1,000 is the paper's; of their ranks it says that they are not SentEval's
-        2,000 to 3,000, which are the default.
+    n_words, first_rank : WC's words (with a letter, without a digit) follow the so many most
+        frequent ones. 1,000 is the paper's; the ranks are SentEval's, which it did not take.
     depths, depth_edges : classes of TreeDepth (steps from the root to the word farthest from it),
         which come equally often within each bin of lengths. The paper gives neither.
     max_log_difference, odd_tags : of frequencies in SOMO, and tags of the words replaced.
@@ -234,10 +233,7 @@ Changer = Callable[[int, np.random.Generator | None], Iterator[Tokens]]
 
 def _end(tree: Tree) -> int:
     """How many words come before the punctuation that closes the sentence."""
-    end = len(tree)
-    while end and tree.upos[end - 1] == "PUNCT":
-        end -= 1
-    return end
+    return max((i + 1 for i, tag in enumerate(tree.upos) if tag != "PUNCT"), default=0)
 
 
 def shuffled(items: Iterable, rng: np.random.Generator | None) -> Iterable:
@@ -252,8 +248,7 @@ def bigram_shifts(pool: Pool, rules: Rules) -> Changer:
     """Two neighbours that differ change places."""
 
     def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
-        tree, tokens = pool.trees[at], pool.tokens[at]
-        end = _end(tree)
+        tree, tokens, end = pool.trees[at], pool.tokens[at], _end(pool.trees[at])
         n_tokens = tree.token_of[end - 1] + 1 if end else 0
         pairs = [i for i in range(n_tokens - 1) if tokens[i] != tokens[i + 1]]
         for i in shuffled(pairs, rng):
@@ -269,21 +264,17 @@ def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] |
     ``[b:c]`` the second clause, ``[c:]`` closing punctuation.
     """
     root, conjuncts = tree.root, tree.children(tree.root, "conj")
-    if len(conjuncts) != 1:
+    if len(conjuncts) != 1 or not {tree.upos[root], tree.upos[conjuncts[0]]} <= {*VERBS}:
         return None
-    (other,) = conjuncts
-    if tree.upos[root] not in VERBS or tree.upos[other] not in VERBS:
-        return None
+    other = conjuncts[0]
     if own_subjects and not all(tree.children(i, "nsubj", "csubj") for i in (root, other)):
         return None
     # UD 1 has the conjunction below the first conjunct, UD 2 below the second.
-    joining = [
-        i for i in tree.children(root, "cc") + tree.children(other, "cc") if root < i < other
-    ]
+    both = tree.children(root, "cc") + tree.children(other, "cc")
+    joining = [i for i in both if root < i < other]
     if len(joining) != 1:
         return None
-    first, second = joining[0], joining[0] + 1
-    end = _end(tree)
+    first, second, end = joining[0], joining[0] + 1, _end(tree)
     while first and tree.upos[first - 1] == "PUNCT":
         first -= 1
     while second < end and tree.upos[second] == "PUNCT":
