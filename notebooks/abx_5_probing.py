@@ -23,7 +23,7 @@ from shared.abx_tables import at_first, at_last, rowed
 from shared.pair_regressions import LD_AND_MD, Reading, Selection, instead, turned
 from xlx.experiment.abx_scores import MATCHED, history
 from xlx.experiment.probing import ProbeSetup, monolingual, probe_input, probed_languages
-from xlx.measures import probe_training, probes, regressions, statistics
+from xlx.measures import probes, regressions, statistics
 from xlx.measures.regressions import Regression, regression
 from xlx.plots.panels import framed_handle, parts, rows_of, scale_about
 from xlx.plots.style import ABOUT, styled
@@ -156,7 +156,7 @@ def example_probe(
     encoder = load(name)
     loaded = {split: setup.load(language, split) for split in labelled.SPLITS}
     train, validation, test = (probe_input(encoder, part, setup) for part in loaded.values())
-    splits = [probe_training.Split(seen.states, seen.labels) for seen in (train, validation)]
+    splits = [probes.Split(seen.states, seen.labels) for seen in (train, validation)]
     probe = probes.fit(*splits, len(setup.labels), seeds=(0,))
     predicted = probe.predict(test.states)[:, 0]
     lengths = [len(sentence) for sentence in loaded["test"].sentences]

@@ -1,4 +1,4 @@
-"""Probing tasks as SentEval and X-Probe release theirs, read from their files."""
+"""Encoders mapped across languages, and the probing tasks that SentEval has released."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from xlx.text.examples import Examples
 from xlx.text.files import decode
 from xlx.text.languages import lowered
 from xprobe import encoders, probing
-from xprobe.encoders import Inference, Recipe, Retrieval, Sizes
+from xprobe.encoders import Inference, Question, Recipe, Sizes, Translations
 from xprobe.probing import Subject
-from xprobe.word_spaces import Dictionary, Lookup, ParallelText, Words
+from xprobe.word_spaces import Lookup, ParallelText, Words
 
-#: Names of the tasks' files or folders in SentEval and X-Probe.
+#: Names of the tasks' files in SentEval.
 RELEASED: dict[str, str] = {
     "SentLen": "sentence_length",
     "WC": "word_content",
@@ -37,59 +37,39 @@ _PUBLIC_PARTS = {"tr": "train", "va": "validation", "te": "test"}
 
 
 def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
-    """A probing task as SentEval or X-Probe release theirs, in small letters.
+    """A probing task as SentEval has it, in small letters, its sentences split at spaces.
 
-    ``path`` is a file of lines ``part<TAB>label<TAB>sentence``, parts ``tr``, ``va`` and ``te``, as
-    SentEval has it, or a folder with ``tr.txt``, ``va.txt`` and ``te.txt`` of lines
-    ``sentence<TAB>label``, as X-Probe has it. Sentences are split at spaces. Classes are the labels
-    in order, numbers by value; a base is the file and line, as what a sentence was made from is not
-    said.
+    ``path`` is a file of lines ``part<TAB>label<TAB>sentence``, parts ``tr``, ``va`` and ``te``.
+    Classes are the labels in order, numbers by value; a base is the file and line, as what a
+    sentence was made from is not said.
 
-    Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), for a
-    part without sentences, a single class.
+    Raises FileNotFoundError where the file is missing, ValueError for a malformed line (named), for
+    a part without sentences, a single class.
     """
     path = Path(path)
-    lines = _lines(path)
-    labels = {label for part in lines.values() for _, label, _ in part}
-    if len(labels) < 2 or not all(lines.values()):
+    rows: dict[str, list[tuple[tuple[str, ...], str, str]]] = {part: [] for part in _PUBLIC_PARTS}
+    for number, line in enumerate(decode(path.read_bytes(), str(path)), 1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 3 or cells[0] not in rows or not all(cells):
+            raise ValueError(f"{path}, line {number}: not part, label and sentence, parted by tabs")
+        tokens = tuple(lowered(cells[2], language).split())
+        rows[cells[0]].append((tokens, cells[1], f"{path.name}:{number}"))
+    labels = {label for part in rows.values() for _, label, _ in part}
+    if len(labels) < 2 or not all(rows.values()):
         raise ValueError(f"{path} has not the parts tr, va and te, with two labels or more")
     numbers = all(re.fullmatch(r"-?[0-9]+", own) for own in labels)
     classes = {x: i for i, x in enumerate(sorted(labels, key=int if numbers else None))}
     parts = {}
     for short, part in _PUBLIC_PARTS.items():
-        tokens = tuple(tuple(lowered(text, language).split()) for text, _, _ in lines[short])
-        coded = np.array([classes[label] for _, label, _ in lines[short]], dtype=np.int64)
-        parts[part] = TaskPart(tokens, coded, tuple(place for _, _, place in lines[short]))
+        tokens, own, bases = zip(*rows[short], strict=True)
+        parts[part] = TaskPart(tokens, np.array([classes[x] for x in own], np.int64), bases)
     return ProbingTask(name, language, tuple(classes), **parts)
 
 
-def _lines(path: Path) -> dict[str, list[tuple[str, str, str]]]:
-    """By part the sentence and the label of each line, and its file and number."""
-    files = {part: path / f"{part}.txt" for part in _PUBLIC_PARTS} if path.is_dir() else {"": path}
-    lines: dict[str, list[tuple[str, str, str]]] = {part: [] for part in _PUBLIC_PARTS}
-    for part, file in files.items():
-        if not file.is_file():
-            raise FileNotFoundError(f"there is no {file}; give the file, or a folder with tr.txt")
-        for number, line in enumerate(decode(file.read_bytes(), str(file)), 1):
-            cells = [cell.strip() for cell in line.split("\t")]
-            if part:
-                cells = [part, *cells[::-1]]
-            if len(cells) != 3 or cells[0] not in lines or not all(cells):
-                raise ValueError(
-                    f"{file}, line {number}: not part, label and sentence (of a folder: sentence "
-                    "and label), parted by tabs"
-                )
-            lines[cells[0]].append((cells[2], cells[1], f"{file.name}:{number}"))
-    return lines
-
-
 def read_released(folder: str | Path, language: str) -> list[ProbingTask]:
-    """The released tasks of a language: a folder with a file or folder of `RELEASED` for each."""
-    places = {name: Path(folder) / stem for name, stem in RELEASED.items()}
-    return [
-        read_senteval(place if place.is_dir() else place.with_suffix(".txt"), name, language)
-        for name, place in places.items()
-    ]
+    """The released tasks of a language: a folder with a file of `RELEASED` for each."""
+    files = {name: Path(folder) / f"{stem}.txt" for name, stem in RELEASED.items()}
+    return [read_senteval(file, name, language) for name, file in files.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +79,7 @@ class MappingStudy:
     Attributes
     ----------
     encoders : of `encoders.ENCODERS`; ``sizes`` of theirs, as `Sizes` has them.
-    word_vectors, dictionaries : language → file; others are counted, and found in translations.
+    word_vectors, dictionaries : language → file; others are counted, and those that are shipped.
     parallel : name in tables → source or folder of translations.
     first, second : language → the corpus to map by (of ``parallel``), and another one to map by as
         well.
@@ -155,12 +135,11 @@ class MappingStudy:
         others = {x: Lookup(words[x], words["en"], self.dictionary(x)) for x in self.languages}
         return {"en": Lookup(words["en"])} | others
 
-    def dictionary(self, code: str) -> Dictionary:
-        """Words of a language and of English that translate one another."""
-        if code in self.dictionaries:
-            return Dictionary(paths.ROOT / self.dictionaries[code])
-        sources = (*self.sources.values(),)
-        return Dictionary(ParallelText(code, "en", sources, limit=self.n_parallel))
+    def dictionary(self, code: str) -> Path:
+        """A file of words of a language and of English that translate one another."""
+        if own := self.dictionaries.get(code):
+            return paths.ROOT / own
+        return paths.DATA / "dictionaries" / f"{code}-en.txt"
 
     # --- encoders ---------------------------------------------------------------------------------
 
@@ -244,7 +223,7 @@ class MappingStudy:
             for setting, (code, _) in self.settings.items():
                 made = self.mapped[name, setting], self.asked[code]
                 asks[encoders.ENCODER_NAMES[name], shown_setting(setting)] = made
-        accuracies = encoders.inference_accuracies(*zip(*asks.values(), strict=True))
+        accuracies = encoders.inference_accuracies(list(asks.values()))
         table = pd.DataFrame(list(asks), columns=["encoder", "language"])
         return table.assign(accuracy=accuracies)
 
@@ -252,7 +231,7 @@ class MappingStudy:
 
     def retrievals(
         self, n_retrieved: int, all_lines: Sequence[str], all_epochs: int
-    ) -> dict[tuple[str, str, str], Retrieval]:
+    ) -> dict[tuple[str, str, str], Question]:
         """By encoder, condition and language: translations to find, which no encoder was mapped by.
 
         Conditions: "no encoder" (the mean of words), "not mapped" (the English encoder on mapped
@@ -268,14 +247,14 @@ class MappingStudy:
             others = [self.sources[name] for name in self.sources if name != corpus]
             whole = ParallelText("en", code, (*others, self.sources[corpus]), **options)
             whole = replace(whole, most=len(whole) - (len(lines) - skip))
-            both = self.lookups["en"], self.lookups[code]
-            asks["mean of words", "no encoder", code] = Retrieval(None, lines, *both, skip)
+            asked = Translations(lines, self.lookups["en"], self.lookups[code], skip)
+            asks["mean of words", "no encoder", code] = None, asked
             for name in self.encoders:
                 made = {"not mapped": self.english[name], "mapped": self.mapped[name, code]}
                 if name in all_lines:
                     made["mapped, all lines"] = self._mapped(name, code, whole, all_epochs)
                 for condition, encoder in made.items():
-                    asks[name, condition, code] = Retrieval(encoder, lines, *both, skip)
+                    asks[name, condition, code] = encoder, asked
         return asks
 
     # --- what is probed ---------------------------------------------------------------------------

@@ -32,11 +32,9 @@ NUMERIC = (
     "measures.igap",
     "measures.mexa",
     "measures.mixing",
-    "measures.probe_training",
     "measures.probes",
     "measures.regressions",
     "measures.statistics",
-    "measures.xprobe",
 )
 LOADS_OR_TRAINS = (
     "report.callbacks",

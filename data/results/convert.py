@@ -6,11 +6,13 @@
 A checkpoint's scores were once one value for all measures (`abx-checkpoint`, `abx-surface`); now
 each measure is an entry of the kind `score`. MEXA of centred vectors and of bags of subwords were
 kinds of their own; now they are asks of `coverage`, as answers of models fine-tuned elsewhere are
-of `grids`, and probes of topics and across languages of `probes`. This script stays until the last
-long run that was begun before is in.
+of `grids`, and probes of topics and across languages of `probes`. What X-Probe's encoders answer is
+one kind, and the dictionaries that were made of translations are files. This script stays until the
+last long run that was begun before is in.
 """
 
 import argparse
+import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -29,10 +31,15 @@ OLD = (
     "abx-checkpoint", "abx-surface", "coverage-centred", "coverage-bag", "coverage-bag-centred",
     *RENAMED,
 )  # fmt: skip
+#: Kinds that may ask for a dictionary as it was once named.
+WITH_DICTIONARY = ("xprobe-nli", "xprobe-retrieval", "xprobe-maps", "xprobe-cells")
 
 
 def converted(entry: Entry) -> Iterator[Entry]:
     """An entry for each measure of an old one; any other entry as it is."""
+    if entry.kind in WITH_DICTIONARY:
+        yield of_xprobe(entry)
+        return
     if entry.kind not in OLD:
         yield entry
         return
@@ -69,6 +76,33 @@ def converted(entry: Entry) -> Iterator[Entry]:
             ask.kind, ask.identity, ask.version, ask.text, value,
             {**entry.made, "seconds": seconds}, entry.notebooks,
         )  # fmt: skip
+
+
+def with_files(about: object) -> object:
+    """What is asked, a dictionary named by the file that it is now."""
+    if isinstance(about, list):
+        return [with_files(part) for part in about]
+    if not isinstance(about, dict):
+        return about
+    if set(about) == {"translations", "n", "min_count"}:
+        code = about["translations"]["languages"][0]
+        file = paths.DATA / "dictionaries" / f"{code}-en.txt"
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    return {name: with_files(part) for name, part in about.items()}
+
+
+def of_xprobe(entry: Entry) -> Entry:
+    """An entry of X-Probe under today's kind and ask."""
+    about, kind, value = with_files(json.loads(entry.text)), entry.kind, entry.value
+    if kind == "xprobe-retrieval":
+        about = {"encoder": about.pop("encoder"), "asked": about}
+    if kind in ("xprobe-nli", "xprobe-retrieval"):
+        kind = "xprobe-answers"
+    if kind == "xprobe-maps":
+        code = about["lookup"]["about"]["vectors"]["about"]["language"]
+        value = value.assign(origin=f"{code}-en.txt")
+    ask = Ask(kind, about, entry.version)
+    return replace(entry, kind=kind, identity=ask.identity, text=ask.text, value=value)
 
 
 def convert_ledger(root: Path) -> int:

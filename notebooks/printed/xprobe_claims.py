@@ -15,7 +15,8 @@ from scipy import stats
 
 from printed.evaluator import Paper
 from xlx.measures import statistics
-from xlx.measures.xprobe import (
+from xlx.results import paths
+from xprobe.summaries import (
     above_guessing,
     beyond,
     encoder_distances,
@@ -24,7 +25,6 @@ from xlx.measures.xprobe import (
     relative_accuracies,
     rounding_and_luck,
 )
-from xlx.results import paths
 
 
 class PrintedTables(Paper):

@@ -1,1 +1,1 @@
-"""X-Probe's pipeline: word spaces, small sentence encoders, probes on what they give."""
+"""X-Probe's pipeline: word spaces, small sentence encoders, probes on what they give, summaries."""

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from xlx.measures import probe_training, probes, sentence_tasks, statistics
+from xlx.measures import probes, sentence_tasks, statistics
 from xlx.measures.sentence_tasks import SIZES, TASK_PARTS, Candidates, ProbingTask, Rules, Tokens
 from xlx.results import checks, paths, work
 from xlx.results.executors import one_thread
@@ -231,8 +231,6 @@ def _candidates(name: str, trees: Trees | Sequence[Trees], rules: Rules) -> Cand
 HIDDEN, ACTIVATION = 150, "sigmoid"
 #: What names a cell of the tables: an encoder, how it came about, a language, a task.
 CELL_KEYS = ("encoder", "condition", "language", "task")
-#: Encoders whose probes train at once, in one call.
-TOGETHER = 6
 
 
 def probe(
@@ -275,14 +273,11 @@ def probe(
         for place in missing:
             by_subject.setdefault(id(cells[place][0]), []).append(place)
         recipes = [cells[places[0]][0].recipe for places in by_subject.values()]
-        encoders.trained([recipe for recipe in recipes if recipe and recipe.call])
-        # Encoders of a language together, as they read the same tasks and words.
-        groups = sorted(by_subject.values(), key=lambda own: cells[own[0]][0].language)
-        for start in range(0, len(groups), TOGETHER):
-            together = groups[start : start + TOGETHER]
-            asked = [(cells[places[0]][0], [cells[x][1] for x in places]) for places in together]
-            ready = [(subject.ready(own), own) for subject, own in asked]
-            yield [x for places in together for x in places], (ready, control, fitting)
+        encoders.trained([recipe for recipe in recipes if recipe and recipe.making])
+        # Encoders of a language one after another, as they read the same words.
+        for places in sorted(by_subject.values(), key=lambda own: cells[own[0]][0].language):
+            own = [cells[place][1] for place in places]
+            yield places, (cells[places[0]][0].ready(own), own, control, fitting)
 
     tables, rows = work.results(CELLS, abouts, calls, what="probes"), []
     for (subject, task), table in zip(cells, tables, strict=True):
@@ -298,28 +293,9 @@ def probe(
 
 
 def _probed(
-    ready: Sequence[tuple[Encode, Sequence[ProbingTask]]], control: bool,
-    options: Mapping[str, Any],
-) -> list[pd.DataFrame]:  # fmt: skip
-    """A table, with a row a seed, for each encoder and each of its tasks."""
-    cells = [
-        (task, vectors)
-        for encode, tasks in ready
-        for task, vectors in zip(tasks, _states(encode, tasks), strict=True)
-    ]
-    groups: dict[tuple[int, int], list[int]] = {}
-    for place, (task, vectors) in enumerate(cells):
-        shape = vectors["train"].shape[1], len(task.classes)
-        groups.setdefault(shape, []).append(place)
-    tables: dict[int, pd.DataFrame] = {}
-    for places in groups.values():
-        stack = [cells[place] for place in places]
-        tables |= dict(zip(places, _scores(stack, control, options), strict=True))
-    return [tables[place] for place in range(len(cells))]
-
-
-def _states(encode: Encode, tasks: Sequence[ProbingTask]) -> list[dict[str, np.ndarray]]:
-    """The vectors of the parts of some tasks; sentences that occur again are encoded once."""
+    encode: Encode, tasks: Sequence[ProbingTask], control: bool, options: Mapping[str, Any]
+) -> list[pd.DataFrame]:
+    """A table, with a row a seed, for each of an encoder's tasks; a sentence is encoded once."""
     parts = [part for task in tasks for part in task.parts().values()]
     sentences = list(dict.fromkeys(tokens for part in parts for tokens in part.tokens))
     place = {tokens: row for row, tokens in enumerate(sentences)}
@@ -327,17 +303,23 @@ def _states(encode: Encode, tasks: Sequence[ProbingTask]) -> list[dict[str, np.n
         vectors = encode(sentences)
     if len(vectors) != len(sentences):
         raise ValueError(f"{len(sentences)} sentences gave {len(vectors)} vectors")
-    return [
-        {name: vectors[[place[x] for x in part.tokens]] for name, part in task.parts().items()}
-        for task in tasks
-    ]
+    tables: dict[int, pd.DataFrame] = {}
+    for n_classes in {len(task.classes) for task in tasks}:
+        alike = [i for i, task in enumerate(tasks) if len(task.classes) == n_classes]
+        stack = [
+            (tasks[i], {name: vectors[[place[x] for x in part.tokens]]
+                        for name, part in tasks[i].parts().items()})
+            for i in alike
+        ]  # fmt: skip
+        tables |= zip(alike, _scores(stack, control, options), strict=True)
+    return [tables[i] for i in range(len(tasks))]
 
 
 def _scores(
     stack: Sequence[tuple[ProbingTask, Mapping[str, np.ndarray]]], control: bool,
     options: Mapping[str, Any],
 ) -> list[pd.DataFrame]:  # fmt: skip
-    """Probes of some cells at once, which have one width and one number of classes."""
+    """Probes of some tasks of one number of classes at once."""
     tasks, states = zip(*stack, strict=True)
     parts, n_classes = list(tasks[0].parts()), len(tasks[0].classes)
 
@@ -346,7 +328,7 @@ def _scores(
         return [pad_sequence(own, batch_first=True, padding_value=fill) for own in rows]
 
     def evaluated(labels: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
-        splits = map(probe_training.Split, stacked(states, 0), stacked(labels, -1))
+        splits = map(probes.Split, stacked(states, 0), stacked(labels, -1))
         return probes.evaluate_probes(*splits, n_classes, **options)
 
     with one_thread():

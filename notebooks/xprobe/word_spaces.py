@@ -8,10 +8,9 @@ stays as it is, so several languages can be mapped onto one.
 
 import hashlib
 import itertools
-import struct
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,14 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from gensim.models import KeyedVectors
-from gensim.models.fasttext import FastTextKeyedVectors, ft_ngram_hashes, load_facebook_vectors
+from gensim.models.fasttext import FastTextKeyedVectors, ft_ngram_hashes
 from sacremoses import MosesTokenizer
 from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
 from scipy.sparse.linalg import LinearOperator, cg, svds
-from sklearn.feature_extraction.text import CountVectorizer
 
-from xlx.results import paths, work
+from xlx.results import executors, paths, progress, work
 
 sys.path.append(str(paths.MODELS))  # the text that the family read: data/models-long/family
 
@@ -45,8 +43,8 @@ LIMIT = 200_000
 CSLS = 10
 #: Of the n-grams' least squares: the weight of their length, and conjugate-gradient steps at most.
 _DAMPING, _STEPS = 0.3, 20
-#: What gensim raises for a file that is torn, a classifier of fastText, or something else.
-_TORN = (OSError, EOFError, ValueError, KeyError, AssertionError, NotImplementedError, struct.error)
+#: What gensim raises for a file that is torn, or something else.
+_TORN = (OSError, EOFError, ValueError)
 
 
 class WordVectorsError(ValueError):
@@ -112,16 +110,13 @@ def precision_at_1(
             for rows in _blocks(len(target), len(source))
         ]
         crowding = np.concatenate(near) / 2
-    asked, row = np.unique(pairs[:, 0], return_inverse=True)
-    nearest = np.concatenate(
-        [
-            (source[asked[rows]] @ target.T - crowding).argmax(axis=1)
-            for rows in _blocks(len(asked), len(target))
-        ]
-    )
-    given = set(map(tuple, pairs.tolist()))
-    hit = np.array([pair in given for pair in zip(asked.tolist(), nearest.tolist(), strict=True)])
-    return hit[row]
+    asked, given = pairs[:, 0], set(map(tuple, pairs.tolist()))
+    nearest = [
+        (source[asked[rows]] @ target.T - crowding).argmax(axis=1)
+        for rows in _blocks(len(asked), len(target))
+    ]
+    found = zip(asked.tolist(), np.concatenate(nearest).tolist(), strict=True)
+    return np.array([pair in given for pair in found])
 
 
 def _blocks(n: int, width: int) -> list[slice]:
@@ -274,22 +269,16 @@ class ParallelText:
 
 
 def pretrained(path: str | Path, *, limit: int = LIMIT, dim: int | None = None) -> KeyedVectors:
-    """Vectors from a file of fastText, as it is published or gzipped (``cc.de.300.vec.gz``).
-
-    ``.vec`` is text: a line ``n dim``, then a word and its numbers a line, by falling frequency;
-    such vectors have no n-grams. ``.bin`` is fastText's own model and has them: gensim reads the
-    whole of it, for 2 million words some 7 GB of memory, of which the n-grams stay (2.4 GB).
+    """Vectors from a file of fastText, as text or gzipped (``cc.de.300.vec.gz``): a line ``n dim``,
+    then a word and its numbers a line, by falling frequency.
 
     The first ``limit`` words are kept. WordVectorsError for another kind of file, one that is torn
     or malformed, by what gensim says of it, and vectors of other than ``dim`` numbers.
     """
     try:
-        if ".bin" in Path(path).suffixes:
-            vectors = load_facebook_vectors(str(path))
-        else:  # a few words of the published files are no whole UTF-8
-            vectors = KeyedVectors.load_word2vec_format(
-                str(path), limit=limit, unicode_errors="replace"
-            )
+        # a few words of the published files are no whole UTF-8
+        options = {"limit": limit, "unicode_errors": "replace"}
+        vectors = KeyedVectors.load_word2vec_format(str(path), **options)
     except _TORN as error:
         raise WordVectorsError(f"{path} is no whole file of fastText: {error}") from None
     if dim not in (None, vectors.vector_size):
@@ -314,8 +303,8 @@ def _with_words(vectors: KeyedVectors, words: Sequence[str], own: np.ndarray) ->
 def lookup(vectors: KeyedVectors, words: Sequence[str]) -> np.ndarray:
     """The vectors of words, float32 ``(n, dim)``.
 
-    A word without a vector of its own is the mean of those of its character n-grams; where the
-    vectors have none, or the word is too short to have any, it is all zeros.
+    Of counted ones a word without a vector of its own is the mean of those of its n-grams; where
+    there are none, it is all zeros.
     """
     found = np.zeros((len(words), vectors.vector_size), dtype=np.float32)
     for row, word in enumerate(words):
@@ -427,13 +416,27 @@ def _fitted_ngrams(
     return np.stack([cg(normal, x, rtol=1e-6, maxiter=_STEPS)[0] for x in right], axis=1)
 
 
-def _fitted(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Value:
-    return function(*arguments, **options)
+#: What makes a value: a function, its arguments and options.
+Making = tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]
 
 
-#: What is large and only a means, word vectors and encoders, by the ask of its recipe: it stays in
-#: the cache of the machine.
-MADE = work.Kind("xprobe-made", _fitted, version=1, side_by_side=True, shipped=False)
+def made(makers: Mapping[Ask, Callable[[], Making]]) -> dict[Ask, Value]:
+    """What is large and only a means, word vectors and encoders, by the ask of its recipe.
+
+    It stays in the cache of the machine; what is missing there is made side by side.
+    """
+    kept = work.cache()
+    values = {ask: entry.value for ask in makers if (entry := kept.get(ask))}
+    calls = [(ask, maker()) for ask, maker in makers.items() if ask not in values]
+    new = executors.run(_fitted, calls, alone=True, side_by_side=True)
+    for ask, _, value, about in progress.forecast(new, "vectors and encoders", len(calls)):
+        values[ask] = kept.put(ask, value, about).value
+    return values
+
+
+def _fitted(function: Callable[..., Any], arguments: Sequence, options: Mapping) -> Value:
+    own = function(*arguments, **options)
+    return own if isinstance(own, dict) else own.arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,62 +471,17 @@ class Words:
         if self.path is not None:
             return pretrained(self.path, dim=self.dim)
 
-        def calls(missing: list[int]) -> list[work.Call]:
+        def making() -> Making:
             lines = pretraining_text.by_language(shipped_text())
             if self.language not in lines:
                 known = ", ".join(sorted(lines))
                 raise WordVectorsError(f"the text has no line of {self.language!r}: choose {known}")
-            arguments = lines[self.language], self.language, self._counts
-            return [(missing, (factorised, arguments, {}))]
+            return factorised, (lines[self.language], self.language, self._counts), {}
 
-        return counted(*work.results(MADE, [{"recipe": self.ask}], calls, alone=True))
-
-
-# --- dictionaries ---------------------------------------------------------------------------------
+        return counted(made({self.ask: making})[self.ask])
 
 
-def induced(
-    source_lines: Sequence[Sequence[str]], target_lines: Sequence[Sequence[str]],
-    source: Mapping[str, int], target: Mapping[str, int], n: int = 5000, min_count: int = 2,
-) -> list[tuple[int, int]]:  # fmt: skip
-    """Words that go together in parallel lines: the strongest links, each word in one at most.
-
-    Two words are the more strongly linked the larger the log-likelihood ratio G² of their table of
-    co-occurrence in lines (Dunning 1993), if they co-occur more often than by chance. Links are
-    taken by falling strength, and a word that is linked already is passed over: competitive linking
-    (Melamed 2000), by which *der* goes with *the* and not with every word.
-
-    Line i of the source translates line i of the target; words that ``source`` or ``target`` (word
-    → position) have not are passed over, and so are words in fewer than ``min_count`` lines, or
-    together in fewer. At most ``n`` pairs of positions, by falling strength.
-    """
-    in_source, in_target = (
-        CountVectorizer(analyzer=list, vocabulary=own, binary=True, dtype=np.float32).transform(x)
-        for own, x in ((source, source_lines), (target, target_lines))
-    )
-    together, lines = (in_source.T @ in_target).tocoo(), len(source_lines)
-    rows, columns, both = together.row, together.col, together.data.astype(np.float64)
-    a, b = (
-        np.asarray(own.sum(axis=0)).ravel().astype(np.float64)[places]
-        for own, places in ((in_source, rows), (in_target, columns))
-    )
-    kept = (both >= min_count) & (both * lines > a * b)
-    rows, columns, both, a, b = (x[kept] for x in (rows, columns, both, a, b))
-    # 2 Σ observed · ln(observed / expected) over the four cells of each table
-    observed = np.array([both, a - both, b - both, lines - a - b + both])
-    expected = np.array([a * b, a * (lines - b), (lines - a) * b, (lines - a) * (lines - b)])
-    # An empty cell adds nothing, whatever is expected in it.
-    ratio = np.divide(observed * lines, expected, out=np.ones_like(observed), where=observed > 0)
-    strength = (2 * observed * np.log(ratio)).sum(axis=0)
-    # Equal strengths by position, so that the order does not hang on how they were computed.
-    order = np.lexsort((columns, rows, -strength))
-    pairs: dict[int, int] = {}
-    used: set[int] = set()
-    for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
-        if row not in pairs and column not in used:
-            pairs[row] = column
-            used.add(column)
-    return list(pairs.items())[:n]
+# --- dictionaries and maps ------------------------------------------------------------------------
 
 
 def held_out_pairs(pairs: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -542,60 +500,42 @@ def held_out_pairs(pairs: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarra
     return pairs[~test & ~np.isin(target, target[test])], pairs[test]
 
 
-#: Pairs of positions in two vocabularies, and what is told of them: ``origin``, and how many pairs
-#: of a file were left out as a word has no vector: ``no_source``, ``no_target``, ``neither``.
-Pairs = tuple[list[tuple[int, int]], dict[str, Any]]
+def word_pairs(
+    path: Path, source: Mapping[str, int], target: Mapping[str, int]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Words that translate one another, of a file in MUSE's format: two words a line, in small
+    letters.
 
-
-@dataclass(frozen=True)
-class Dictionary:
-    """Words that translate one another, read or made when they are needed.
-
-    ``origin`` is a file in MUSE's format: a pair of words a line, parted by a space or a tab, in
-    small letters; nothing is done to them here. Pairs with a word that has no vector of its own are
-    left out and counted; a pair that comes twice counts once. Or it is translations, from which the
-    pairs are `induced`.
+    Returns positions in two vocabularies (word → position), int64 ``(n, 2)``, each pair once, and
+    what is told of them: ``origin``, and how many pairs were left out as a word has no vector:
+    ``no_source``, ``no_target``, ``neither``. WordVectorsError for a line that is not two words,
+    and where no pair is left.
     """
-
-    origin: Path | ParallelText
-
-    @cached_property
-    def about(self) -> dict[str, Any]:
-        """What decides the pairs. Raises FileNotFoundError where there is no such file."""
-        if isinstance(self.origin, Path):
-            return {"file": file_hash(self.origin)}
-        return {"translations": self.origin.about, "n": 5000, "min_count": 2}
-
-    def pairs(self, source: Mapping[str, int], target: Mapping[str, int]) -> Pairs:
-        """Of two vocabularies; WordVectorsError for a line of a file that is not two words."""
-        if not isinstance(self.origin, Path):
-            told = {"origin": f"induced from {len(self.origin)} parallel lines"}
-            told |= dict.fromkeys(("no_source", "no_target", "neither"), 0)
-            return induced(*self.origin.lines, source, target), told
-        rows = [line.split() for line in self.origin.read_text(encoding="utf-8").split("\n")]
-        if bad := [n for n, row in enumerate(rows, start=1) if len(row) not in (0, 2)]:
-            raise WordVectorsError(f"{self.origin}, line {bad[0]}: not two words, with a space")
-        places = [(source.get(row[0]), target.get(row[1])) for row in rows if row]
-        lacks = Counter((one is None, other is None) for one, other in places)
-        told = {"origin": self.origin.name, "no_source": lacks[True, False]}
-        told |= {"no_target": lacks[False, True], "neither": lacks[True, True]}
-        return list(dict.fromkeys(pair for pair in places if None not in pair)), told
-
-
-# --- maps -----------------------------------------------------------------------------------------
+    rows = [line.split() for line in path.read_text(encoding="utf-8").split("\n")]
+    if bad := [n for n, row in enumerate(rows, start=1) if len(row) not in (0, 2)]:
+        raise WordVectorsError(f"{path}, line {bad[0]}: not two words, with a space")
+    places = [(source.get(row[0]), target.get(row[1])) for row in rows if row]
+    lacks = Counter((one is None, other is None) for one, other in places)
+    told = {"origin": path.name, "no_source": lacks[True, False]}
+    told |= {"no_target": lacks[False, True], "neither": lacks[True, True]}
+    pairs = list(dict.fromkeys(pair for pair in places if None not in pair))
+    if not pairs:
+        raise WordVectorsError(f"{path.name}: no pair of words that have a vector: {told}")
+    return np.array(pairs, dtype=np.int64), told
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """Words of a language in the space of ``target``; of that language itself without one.
 
-    The map is fitted on all pairs of the ``dictionary``. Called with words, it gives their vectors,
-    float32 ``(n, dim)``; a word outside the vocabulary is normalised as the vocabulary was.
+    The map is fitted on all pairs of the ``dictionary``, a file as `word_pairs` reads. Called with
+    words, it gives their vectors, float32 ``(n, dim)``; a word outside the vocabulary is normalised
+    as the vocabulary was.
     """
 
     words: Words
     target: Words | None = None
-    dictionary: Dictionary | None = None
+    dictionary: Path | None = None
 
     @property
     def language(self) -> str:
@@ -606,7 +546,7 @@ class Lookup:
         """What decides the vectors of words."""
         about: dict[str, Any] = {"vectors": self.words.ask}
         if self.target is not None:
-            about |= {"target": self.target.ask, "dictionary": self.dictionary.about}
+            about |= {"target": self.target.ask, "dictionary": file_hash(self.dictionary)}
         return Ask("word-space", about, version=1)
 
     def __call__(self, words: Sequence[str]) -> np.ndarray:
@@ -626,12 +566,9 @@ class Lookup:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, dict[str, Any]]:
-        """Those of the dictionary, int64 ``(n, 2)``, as `Pairs`; WordVectorsError for none."""
+        """`word_pairs` of the dictionary."""
         both = (x.vectors.key_to_index for x in (self.words, self.target))
-        pairs, told = self.dictionary.pairs(*both)
-        if not pairs:
-            raise WordVectorsError(f"{told['origin']}: no pair of words that have a vector: {told}")
-        return np.array(pairs, dtype=np.int64), told
+        return word_pairs(self.dictionary, *both)
 
 
 def precision_of_maps(lookups: Sequence[Lookup], *, seed: int) -> pd.DataFrame:
@@ -639,7 +576,7 @@ def precision_of_maps(lookups: Sequence[Lookup], *, seed: int) -> pd.DataFrame:
 
     A tenth of the pairs, drawn by the seed, is held out. A row for each lookup (of a mapped
     language): ``language``, ``words`` (with a vector), ``pairs`` (of the dictionary), ``held_out``
-    (pairs), ``found`` (share of these whose target is nearest), and what `Pairs` tells.
+    (pairs), ``found`` (share of these whose target is nearest), and what `word_pairs` tells.
     """
     abouts = [{"lookup": own.ask, "seed": seed, "share": 0.1, "csls": CSLS} for own in lookups]
     tables = [work.result(MAPS, *ask, seed) for ask in zip(abouts, lookups, strict=True)]

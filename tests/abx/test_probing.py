@@ -13,7 +13,7 @@ import abx_5_probing
 from xlx.experiment import probing
 from xlx.experiment.abx_scores import history
 from xlx.experiment.probing import ProbeSetup
-from xlx.measures import probe_training, probes
+from xlx.measures import probes
 from xlx.results import settings
 from xlx.subjects import loading, words
 from xlx.text import labelled, languages, trees
@@ -81,19 +81,17 @@ def seen_by(
 
 def alone(
     seen: dict[str, tuple], layer: int, seed: int, n_classes: int, labels: list | None = None
-) -> probe_training.Probes:
+) -> probes.Probes:
     """One probe: one language, one layer, one seed."""
     labels = labels or [seen[split][1] for split in ("train", "validation")]
     splits = [
-        probe_training.Split(seen[split][0][[layer]], own)
+        probes.Split(seen[split][0][[layer]], own)
         for split, own in zip(("train", "validation"), labels, strict=False)
     ]
     return probes.fit(*splits, n_classes, seeds=(seed,))
 
 
-def share_right(
-    probe: probe_training.Probes, states: np.ndarray, labels: np.ndarray, layer: int
-) -> float:
+def share_right(probe: probes.Probes, states: np.ndarray, labels: np.ndarray, layer: int) -> float:
     predicted = probe.predict(states[[layer]])[0, 0]
     return sum(int(a == b) for a, b in zip(predicted, labels, strict=True)) / len(labels)
 
@@ -359,9 +357,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     expected = run(how, setup, codes)
     fit, trained = probes.fit, []
 
-    def stopped(
-        train: probe_training.Split, *arguments: object, **options: object
-    ) -> probe_training.Probes:
+    def stopped(train: probes.Split, *arguments: object, **options: object) -> probes.Probes:
         trained.append(train)
         if len(trained) == 2:
             raise KeyboardInterrupt

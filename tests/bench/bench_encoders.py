@@ -48,7 +48,9 @@ def mapped() -> pd.DataFrame:
     width = 2 * MINI.hidden
     head = {"weight": np.zeros((3, 4 * width), np.float32), "bias": np.zeros(3, np.float32)}
     state = encoders.weights(encoders.encoder("rnn-max", MINI, 1))
-    english = encoders.InferenceEncoder("rnn-max", MINI, state, head, pd.DataFrame())
+    arrays = {f"state.{x}": y for x, y in state.items()}
+    arrays |= {f"classifier.{x}": y for x, y in head.items()}
+    english = encoders.InferenceEncoder("rnn-max", MINI, arrays)
     source, target = some(PARALLEL, rng), some(PARALLEL, rng)
     held_out = (some(30, rng), some(30, rng), np.zeros(30, np.int64))
     options = {"max_epochs": EPOCHS, "patience": EPOCHS, "batch_size": 32}

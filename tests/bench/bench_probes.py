@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from tests.bench import Row, best_of
-from xlx.measures import probe_training, probes
+from xlx.measures import probes
 from xlx.subjects.loading import load
 from xlx.subjects.words import embed_words
 from xlx.text import labelled, trees
@@ -23,7 +23,7 @@ WORDS = {"train": 3000, "validation": 1000, "test": 2000}
 PENALTIES = (0.01, 0.03, 0.1, 0.3)
 
 
-def splits() -> list[probe_training.Split]:
+def splits() -> list[probes.Split]:
     """Training, validation and test split; groups are the layers of one language, then the next."""
     encoder = load("mini-xlmr", device="cpu")
     found = []
@@ -40,7 +40,7 @@ def splits() -> list[probe_training.Split]:
             labels.append(np.tile(tags[:n], (len(embedded.states), 1)))
         n = max(part.shape[1] for part in states)
         found.append(
-            probe_training.Split(
+            probes.Split(
                 np.concatenate([np.pad(x, ((0, 0), (0, n - x.shape[1]), (0, 0))) for x in states]),
                 np.concatenate(
                     [np.pad(y, ((0, 0), (0, n - y.shape[1])), constant_values=-1) for y in labels]
@@ -50,7 +50,7 @@ def splits() -> list[probe_training.Split]:
     return found
 
 
-def one_by_one(*parts: probe_training.Split) -> float:
+def one_by_one(*parts: probes.Split) -> float:
     """Mean test accuracy of scikit-learn's probes with the C that is best on the validation split.
 
     ``parts``: training, validation and test split.
@@ -81,7 +81,7 @@ def run() -> list[Row]:
     with threadpool_limits(1):
         (theirs,) = best_of(lambda: references.append(one_by_one(*parts)), rounds=1)
     (ours,) = best_of(lambda: probes.fit(*parts[:2], len(trees.UPOS), device="cpu"))
-    single = theirs / len(PENALTIES) * len(probe_training.SEEDS)
+    single = theirs / len(PENALTIES) * len(probes.SEEDS)
     beyond = 100 * (reached - references[0])
     milliseconds = 1000 * ours / fitted.epochs.size
     return [

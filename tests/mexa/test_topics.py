@@ -11,7 +11,7 @@ from scipy import stats
 import mexa_2_estimation
 from tests import tiny
 from xlx.experiment import probing
-from xlx.measures import probe_training, probes
+from xlx.measures import probes
 from xlx.subjects import identity, loading, states
 from xlx.subjects.states import SentenceStates, embed
 from xlx.text import downstream, labelled
@@ -109,9 +109,7 @@ def test_a_row_is_one_probe_trained_and_tested_alone(model: Path, table: pd.Data
     commonest = np.bincount(train[1]).argmax()
     alone = {}
     for layer, seed in ((layer, seed) for layer in range(3) for seed in OPTIONS["seeds"]):
-        splits = [
-            probe_training.Split(part.states[[layer]], own) for part, own in (train, validation)
-        ]
+        splits = [probes.Split(part.states[[layer]], own) for part, own in (train, validation)]
         alone[layer, seed] = probes.fit(*splits, 7, seeds=(seed,))
     by = table.set_index(["language", "layer", "seed", "centred"])
     assert by.index.is_unique

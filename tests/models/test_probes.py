@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xlx.measures import probe_training, probes
-from xlx.measures.probe_training import Fitting, Probes, Split
+from xlx.measures import probes
+from xlx.measures.probes import Fitting, Probes, Split
 
 HIDDEN = pytest.mark.parametrize("hidden", [None, 5], ids=["linear", "hidden"])
 FEW = {"batch_size": 16, "learning_rate": 0.02, "device": "cpu"}
@@ -75,7 +75,7 @@ def by_hand(
     x, x_held = (x - mean) / scale, (x_held - mean) / scale
     widths = [x.shape[1], k] if how.hidden is None else [x.shape[1], how.hidden, k]
     layers = [torch.nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
-    initial = probe_training.initial_weights(x.shape[1], k, how.hidden, seed)
+    initial = probes.initial_weights(x.shape[1], k, how.hidden, seed)
     with torch.no_grad():
         for layer, weight in zip(layers, initial, strict=True):
             layer.weight.copy_(weight[:, :-1])
@@ -92,7 +92,7 @@ def by_hand(
     )
     best, epoch_of_best, kept = np.inf, 0, []
     for epoch in range(1, how.max_epochs + 1):
-        examples = torch.tensor(probe_training.batch_order(len(x), how.order, epoch))
+        examples = torch.tensor(probes.batch_order(len(x), how.order, epoch))
         for batch in examples.split(min(how.batch_size, max(8, len(x) // 16))):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
@@ -215,7 +215,7 @@ def test_the_online_code_is_the_sum_over_its_blocks(monkeypatch: pytest.MonkeyPa
     for group, ends in enumerate(((16, 32, 64), (10, 20, 40))):
         own, held_out = part(train, group), part(validation, group)
         n = ends[-1]
-        sent = probe_training.batch_order(n, 5, 0)  # what is sent when
+        sent = probes.batch_order(n, 5, 0)  # what is sent when
         place = np.argsort(sent)
         bits = np.full(2, ends[0] * np.log2(3))
         for start, end in itertools.pairwise(ends):

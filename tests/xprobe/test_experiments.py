@@ -2,9 +2,9 @@
 
 import pytest
 
+from xlx.results import paths
 from xlx.text.trees import load_trees
 from xprobe import encoders, probing
-from xprobe.word_spaces import ParallelText
 from xprobe_2_mapping import MappingStudy
 
 
@@ -26,7 +26,7 @@ def test_settings_are_languages_and_a_second_corpus(study: MappingStudy) -> None
     assert lines["en"].language_b == "de"  # English to itself, by the first language's corpus
     assert lines["fr-B"].sources == ("bible_nt",)
     assert study.lookups["en"].target is None
-    assert isinstance(study.lookups["de"].dictionary.origin, ParallelText)
+    assert study.lookups["de"].dictionary == paths.DATA / "dictionaries" / "de-en.txt"
 
 
 def test_each_encoder_is_mapped_in_each_setting(study: MappingStudy) -> None:

@@ -1,4 +1,4 @@
-"""Probing tasks as they are released: both layouts, either order of columns, malformed lines."""
+"""Probing tasks as they are released: their lines and labels, malformed lines."""
 
 from pathlib import Path
 
@@ -31,37 +31,21 @@ def test_released_data_are_read_and_their_overlaps_seen(tmp_path: Path) -> None:
     assert overlaps(task) == {"sentences": 2, "bags": 2, "bases": 0}
 
 
-def in_folder(folder: Path, rows: str) -> Path:
-    """The same rows in all parts, as X-Probe has them."""
-    for part in ("tr", "va", "te"):
-        (folder / f"{part}.txt").write_text(rows, encoding="utf-8")
-    return folder
-
-
-def test_released_data_in_a_folder_have_labels_in_their_order(tmp_path: Path) -> None:
-    task = read_senteval(in_folder(tmp_path, "a b\t10\nc d\t2\n"), "TreeDepth", "de")
-    assert task.classes == ("2", "10")
-    assert [part.labels.tolist() for part in task.parts().values()] == [[1, 0]] * 3
-    (tmp_path / "te.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"te.txt; give the file"):
-        read_senteval(tmp_path, "TreeDepth", "de")
-
-
-def test_released_tasks_are_found_by_their_names_as_files_or_folders(tmp_path: Path) -> None:
+def test_released_tasks_are_found_by_their_names_with_labels_in_their_order(tmp_path: Path) -> None:
     assert list(RELEASED) == list(PROBING_TASKS)
     for i, name in enumerate(PROBING_TASKS):
-        place = tmp_path / RELEASED[name]
-        if i % 2:
-            place.mkdir()
-            in_folder(place, f"A b\t{i}\nC d\t{i + 1}\n")
-        else:
-            rows = [f"{x}\t{i}\tA b\n{x}\t{i + 1}\tC d" for x in ("tr", "va", "te")]
-            place.with_suffix(".txt").write_text("\n".join(rows), encoding="utf-8")
+        rows = [f"{x}\t{10 - i}\tA b\n{x}\t{i - 1}\tC d" for x in ("tr", "va", "te")]
+        (tmp_path / f"{RELEASED[name]}.txt").write_text("\n".join(rows), encoding="utf-8")
     found = read_released(tmp_path, "de")
     assert [task.name for task in found] == list(PROBING_TASKS)
-    assert [task.classes for task in found] == [(str(i), str(i + 1)) for i in range(9)]
+    classes = [sorted({10 - i, i - 1}) for i in range(9)]
+    assert [task.classes for task in found] == [tuple(map(str, own)) for own in classes]
     assert {task.language for task in found} == {"de"}
     assert {task.train.tokens for task in found} == {(("a", "b"), ("c", "d"))}
+    assert found[0].train.labels.tolist() == [1, 0]
+    (tmp_path / "tree_depth.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"tree_depth\.txt"):
+        read_released(tmp_path, "de")
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from xprobe.encoders import (
     InferenceEncoder,
     LabelledPairs,
     Recipe,
-    Retrieval,
     Sentences,
     Sizes,
+    Translations,
     align,
     alignment_loss,
     encode,
@@ -34,7 +34,7 @@ from xprobe.encoders import (
     trained,
     weights,
 )
-from xprobe.word_spaces import Dictionary, Lookup, ParallelText, Words
+from xprobe.word_spaces import Lookup, ParallelText, Words
 
 TINY = Sizes(
     words=6, hidden=4, layers=2, dropout=0.1, channels=5, projection=8, attention=3, heads=2
@@ -104,8 +104,8 @@ def test_encoders_are_what_their_definitions_say(name: str, monkeypatch) -> None
     for sizes in (TINY, replace(TINY, padding=(0, 0, 3), layers=1)):
         own = weights(encoder(name, sizes, seed=3))
         expected = [by_hand(name, some().vectors[ids], own, sizes) for ids in some().ids]
-        for tokens in (encoders.BATCH_TOKENS, 1):  # all sentences in a batch, or one
-            monkeypatch.setattr(encoders, "BATCH_TOKENS", tokens)
+        for size in (encoders.BATCH, 1):  # all sentences in a batch, or one
+            monkeypatch.setattr(encoders, "BATCH", size)
             np.testing.assert_allclose(encode(name, sizes, own, some()), expected, atol=2e-6)
 
 
@@ -168,8 +168,8 @@ def taught(name: str, **options) -> InferenceEncoder:
 
 
 def same(one: InferenceEncoder, other: InferenceEncoder) -> bool:
-    return one.history.equals(other.history) and all(
-        np.array_equal(x, other.state[name]) for name, x in one.state.items()
+    return set(one.arrays) == set(other.arrays) and all(
+        np.array_equal(x, other.arrays[name]) for name, x in one.arrays.items()
     )
 
 
@@ -190,7 +190,7 @@ def test_training_is_that_of_its_seed_and_leaves_the_generator_alone() -> None:
     assert not one.history.equals(other.history)
     whole = taught("rnn-max", epochs=1, sizes=replace(TINY, dropout=0.0), seed=1)
     assert one.history["loss"][0] != whole.history["loss"][0]  # dropped out in training
-    vectors = [encode("rnn-max", one.sizes, one.state, some()) for _ in range(2)]
+    vectors = [encode("rnn-max", one.sizes, one.part("state"), some()) for _ in range(2)]
     assert np.array_equal(*vectors)
 
 
@@ -241,7 +241,7 @@ def test_mapped_encoders_give_translations_like_vectors_and_classes(name: str) -
     # The English encoder does not know the turned vectors, the mapped one does.
     assert reached(own, turned) > reached(taught(name), turned) + 0.1
     assert reached(own, turned) > reached(taught(name), inference(60, 2)) - 0.2
-    assert own.classifier is taught(name).classifier
+    assert own.part("classifier") == taught(name).part("classifier")
 
 
 # --- recipes ---
@@ -258,7 +258,7 @@ def lookups(tmp_path: Path) -> dict[str, Lookup]:
         (tmp_path / f"{code}.vec").write_text("\n".join(["30 6", *rows, ""]))
     (tmp_path / "muse.txt").write_text("".join(f"{word} {word}\n" for word in words))
     english, german = (Words(code, tmp_path / f"{code}.vec") for code in ("en", "de"))
-    return {"en": Lookup(english), "de": Lookup(german, english, Dictionary(tmp_path / "muse.txt"))}
+    return {"en": Lookup(english), "de": Lookup(german, english, tmp_path / "muse.txt")}
 
 
 def questions(lookup: Lookup, n: int, seed: int) -> Inference:
@@ -302,12 +302,11 @@ def test_recipes_give_what_training_gives_and_are_not_done_again(
     sides = [questions(lookups[code], n, k) for code, n, k in (("en", 30, 0), ("en", 6, 1))]
     alone = train_nli("cnn-max", *(side.loaded for side in sides), sizes=TINY, epochs=1, **CALL)
     assert same(own, alone)
-    assert all(np.array_equal(x, own.classifier[name]) for name, x in alone.classifier.items())
     both = (Sentences.of(x, lookups[y]) for x, y in zip(text.lines, ("en", "de"), strict=True))
     validation = questions(lookups["de"], 6, 2).loaded
     assert same(made, align(alone, *both, validation, max_epochs=1, **CALL))
     asked = questions(lookups["de"], 9, 3)
-    (accuracy,) = inference_accuracies([german], [asked])
+    (accuracy,) = inference_accuracies([(german, asked)])
     assert accuracy == reached(made, asked.loaded)
 
     def fail(*_: object) -> None:
@@ -315,7 +314,7 @@ def test_recipes_give_what_training_gives_and_are_not_done_again(
 
     monkeypatch.setattr(word_spaces.Lookup, "__call__", fail)
     monkeypatch.setattr(ParallelText, "lines", property(fail))
-    assert inference_accuracies([german], [asked]) == [accuracy]
+    assert inference_accuracies([(german, asked)]) == [accuracy]
     assert same(trained([recipes(lookups, tmp_path)[1]])[0], made)
 
 
@@ -324,20 +323,20 @@ def test_translations_are_found_where_words_are_of_one_space(
 ) -> None:
     english, german, text = recipes(lookups, tmp_path)
     both = lookups["en"], lookups["de"]
-    asked = [Retrieval(own, text, *both, skip=5) for own in (None, english, german)]
-    table = retrieved(asked)
+    asked = Translations(text, *both, skip=5)
+    table = retrieved([(own, asked) for own in (None, english, german)])
     assert table["n"].tolist() == [15] * 3
     # the dictionary turns German words onto the English ones, and the lines are the same
     assert table["found"].tolist()[:2] == [1, 1]
     np.testing.assert_allclose(table["cosine"][:2], 1, atol=1e-5)
-    source, target = asked[2].sides()
+    source, target = asked.loaded
     x = encode("cnn-max", TINY, english.state(), source)
     y = encode("cnn-max", TINY, german.state(), target)
     cosines = y @ x.T / np.outer(np.linalg.norm(y, axis=1), np.linalg.norm(x, axis=1))
     assert table["cosine"][2] == pytest.approx(np.diagonal(cosines).mean(), abs=1e-5)
     assert table["found"][2] == (cosines.argmax(axis=1) == np.arange(15)).mean()
     with pytest.raises(EncoderError, match="skip is 20, and there are 20 translations"):
-        replace(asked[2], skip=20).sides()
+        _ = replace(asked, skip=20).loaded
 
 
 def test_all_that_moves_a_result_is_in_its_ask(tmp_path: Path, lookups: dict[str, Lookup]) -> None:

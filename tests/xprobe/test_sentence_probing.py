@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from tests.tables import of
-from xlx.measures import probe_training, probes
+from xlx.measures import probes
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.results.settings import current
-from xprobe import probing
 from xprobe.encoders import Sentences, Sizes, encode, untrained
 from xprobe.probing import (
     CELLS,
@@ -108,7 +107,7 @@ def counting(subject: Subject, encoded: list[int]) -> Subject:
 def by_hand(subject: Subject, task: ProbingTask, **options: object) -> pd.DataFrame:
     """`probes.evaluate` for one subject and one task."""
     splits = [
-        probe_training.Split(subject.ready([task])(part.tokens)[None], part.labels)
+        probes.Split(subject.ready([task])(part.tokens)[None], part.labels)
         for part in task.parts().values()
     ]
     return probes.evaluate_probes(*splits, len(task.classes), **options)
@@ -117,13 +116,6 @@ def by_hand(subject: Subject, task: ProbingTask, **options: object) -> pd.DataFr
 # --- probe ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def two_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two encoders a call, so that a few make several calls."""
-    monkeypatch.setattr(probing, "TOGETHER", 2)
-
-
-@pytest.mark.usefixtures("two_together")
 def test_results_are_those_of_probes_called_by_hand() -> None:
     subjects = [
         subject

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.tables import of
-from xlx.measures import xprobe
+from xprobe import summaries
 
 ENCODERS = ("rnn-max", "cnn-mean", "attention-last", "rnn-last", "cnn-max", "mini-xlmr")
 LANGUAGES = ("tr", "en", "fr-UN")
@@ -34,7 +34,7 @@ def downstream(seed: int = 1, encoders: tuple = ENCODERS) -> pd.DataFrame:
 
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_mean_and_deviation_of_a_task_by_hand(ddof: int) -> None:
-    found = xprobe.mean_sd(table(), ddof=ddof)
+    found = summaries.mean_sd(table(), ddof=ddof)
     assert found["task"].tolist() == list(TASKS)
     for row in found.itertuples():
         values = of(table(), task=row.task)["accuracy"].tolist()
@@ -47,25 +47,28 @@ def test_mean_and_deviation_of_a_task_by_hand(ddof: int) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: xprobe.mean_sd(table().drop(columns="task")), "there is no column 'task'"),
-        (lambda: xprobe.mean_sd(table().assign(accuracy=70.0)), r"70\.0 is not in \[0, 1\]"),
+        (lambda: summaries.mean_sd(table().drop(columns="task")), "there is no column 'task'"),
+        (lambda: summaries.mean_sd(table().assign(accuracy=70.0)), r"70\.0 is not in \[0, 1\]"),
         (
-            lambda: xprobe.mean_sd(pd.concat([table()] * 2)),
+            lambda: summaries.mean_sd(pd.concat([table()] * 2)),
             "than one row of language tr",
         ),
-        (lambda: xprobe.mean_sd(table().assign(accuracy=np.nan)), "is missing in 36 of 36 rows"),
+        (lambda: summaries.mean_sd(table().assign(accuracy=np.nan)), "is missing in 36 of 36 rows"),
         (
-            lambda: xprobe.relative_accuracies(lacking("en")),
+            lambda: summaries.relative_accuracies(lacking("en")),
             "en has no accuracy of cnn-max on WC",
         ),
-        (lambda: xprobe.gains(lacking("en")), "en has no accuracy of cnn-max on WC"),
+        (lambda: summaries.gains(lacking("en")), "en has no accuracy of cnn-max on WC"),
         (
-            lambda: xprobe.above_guessing(table().assign(guess=np.nan, n=9)),
+            lambda: summaries.above_guessing(table().assign(guess=np.nan, n=9)),
             "guess is missing in 36 of 36 rows",
         ),
-        (lambda: xprobe.spearman([1, 2, 3], [1, 2, 3]), "needs four points, and there are 3"),
         (
-            lambda: xprobe.rank_correlations(table(), lacking("tr").query("task == 'WC'")),
+            lambda: summaries.spearman([1, 2, 3], [1, 2, 3]),
+            "needs four to nine points: there are 3",
+        ),
+        (
+            lambda: summaries.rank_correlations(table(), lacking("tr").query("task == 'WC'")),
             "there is no downstream accuracy of cnn-max in tr: add it",
         ),
     ],
@@ -85,7 +88,7 @@ def lacking(language: str) -> pd.DataFrame:
 
 def test_ratios_are_to_the_same_encoder_and_task_in_english() -> None:
     cells = table().sample(frac=1, random_state=3)
-    found = xprobe.relative_accuracies(cells)
+    found = summaries.relative_accuracies(cells)
     assert len(found) == 24
     assert "en" not in set(found["language"])
     for row in found.itertuples():
@@ -97,7 +100,7 @@ def test_ratios_are_to_the_same_encoder_and_task_in_english() -> None:
 def test_rounding_widens_a_ratio() -> None:
     rows = [("en", "a", "WC", 0.5), ("tr", "a", "WC", 0.6), ("hi", "a", "WC", 0.0)]
     cells = pd.DataFrame(rows, columns=["language", "encoder", "task", "accuracy"])
-    found = xprobe.relative_accuracies(cells, half=0.005).set_index("language")
+    found = summaries.relative_accuracies(cells, half=0.005).set_index("language")
     assert found.loc["tr", ["least", "ratio", "most"]].tolist() == pytest.approx(
         [0.595 / 0.505, 1.2, 0.605 / 0.495]
     )
@@ -108,7 +111,7 @@ def test_rounding_widens_a_ratio() -> None:
 def test_gains_are_means_over_languages_with_the_interval_of_a_t_test() -> None:
     cells = pd.concat([table(), of(table(7), language="tr").assign(language="hi")])
     cells = cells[~((cells["language"] == "hi") & (cells["encoder"] == "cnn-max"))]
-    gains, english = xprobe.gains(cells), of(cells, language="en")
+    gains, english = summaries.gains(cells), of(cells, language="en")
     assert gains["task"].tolist() == list(TASKS)
     for row in gains.itertuples():
         own = []
@@ -127,15 +130,15 @@ def test_gains_are_means_over_languages_with_the_interval_of_a_t_test() -> None:
 def test_a_difference_counts_beyond_rounding_and_luck() -> None:
     # 0.5 of 10,000 sentences is known to 0.0098; of two independent sets the difference to 0.0139
     one, other = np.array([0.524, 0.5238, 0.476, 0.5]), np.full(4, 0.5)
-    assert xprobe.beyond(one, other, 10_000, 10_000, half=0.005).tolist() == [1, 0, -1, 0]
-    assert xprobe.beyond(one, other, 10_000, 2_000, half=0.005).tolist() == [0] * 4
-    assert xprobe.beyond(0.514, 0.5, 10_000, 10_000) == 1
+    assert summaries.beyond(one, other, 10_000, 10_000, half=0.005).tolist() == [1, 0, -1, 0]
+    assert summaries.beyond(one, other, 10_000, 2_000, half=0.005).tolist() == [0] * 4
+    assert summaries.beyond(0.514, 0.5, 10_000, 10_000) == 1
 
 
 def test_guessing_is_the_most_frequent_class_of_the_test() -> None:
     cells = table().query("task == 'WC'").assign(guess=0.55, n=10_000)
     cells["accuracy"] = np.linspace(0.55, 0.58, len(cells))
-    found = xprobe.above_guessing(cells, half=0.005)
+    found = summaries.above_guessing(cells, half=0.005)
     for row in found.itertuples():
         p = row.accuracy - 0.005
         for name, level in (("above", 0.95), ("above_all", 1 - 0.05 / len(cells))):
@@ -144,7 +147,7 @@ def test_guessing_is_the_most_frequent_class_of_the_test() -> None:
             low = (p + z**2 / 2e4 - width) / (1 + z**2 / 1e4)
             assert getattr(row, name) == (low > 0.55)
     assert 0 < found["above_all"].sum() < found["above"].sum() < len(cells)
-    assert xprobe.above_guessing(cells.assign(guess=0.5))["above_all"].all()
+    assert summaries.above_guessing(cells.assign(guess=0.5))["above_all"].all()
 
 
 # --- Figure 3 ---
@@ -170,7 +173,7 @@ numbers = st.lists(st.integers(0, 4), min_size=5, max_size=5)
 
 @given(numbers, numbers)
 def test_correlation_and_p_value_count_every_order(x: list[int], y: list[int]) -> None:
-    found = xprobe.spearman(x, y)
+    found = summaries.spearman(x, y)
     if len(set(x)) == 1 or len(set(y)) == 1:
         assert np.isnan([found.value, found.low, found.high, found.p_value]).all()
         return
@@ -195,7 +198,7 @@ def test_ties_may_hide_what_some_order_of_them_has(x: list[int], y: list[int]) -
         ]
 
     found = [np.corrcoef(a, b)[0, 1] for a in orders(x)[:24] for b in orders(y)]
-    least, most = xprobe.untied(x, y)
+    least, most = summaries.untied(x, y)
     assert least - 1e-9 <= min(found)
     assert most + 1e-9 >= max(found)
     if len(set(x)) > 2 and len(set(y)) > 1 and len(orders(x)) <= 24:
@@ -205,7 +208,7 @@ def test_ties_may_hide_what_some_order_of_them_has(x: list[int], y: list[int]) -
 
 def test_interval_is_fishers_with_the_variance_of_bonett_and_wright() -> None:
     x, y = [1, 2, 3, 4, 5, 6], [2, 1, 3, 6, 4, 5]
-    found = xprobe.spearman(x, y)
+    found = summaries.spearman(x, y)
     assert found.value == pytest.approx(1 - 6 * 8 / 210)
     width = 1.959964 * math.sqrt((1 + found.value**2 / 2) / 3)
     ends = [math.tanh(math.atanh(found.value) + sign * width) for sign in (-1, 1)]
@@ -214,18 +217,18 @@ def test_interval_is_fishers_with_the_variance_of_bonett_and_wright() -> None:
 
 def test_correlations_pair_encoders_by_name() -> None:
     probing, xnli = table(), downstream().sample(frac=1, random_state=2)
-    found = xprobe.rank_correlations(probing.sample(frac=1, random_state=5), xnli)
+    found = summaries.rank_correlations(probing.sample(frac=1, random_state=5), xnli)
     assert len(found) == 6
     for row in found.itertuples():
         own = of(probing, language=row.language, task=row.task).set_index("encoder")["accuracy"]
         other = of(xnli, language=row.language).set_index("encoder")["accuracy"]
         pair = [own[name] for name in ENCODERS], [other[name] for name in ENCODERS]
         assert row.rho == pytest.approx(rho_by_hand(*pair))
-        alone = xprobe.spearman(*pair)
+        alone = summaries.spearman(*pair)
         assert (row.low, row.high, row.p_value) == pytest.approx(
             (alone.low, alone.high, alone.p_value)
         )
-        assert (row.least, row.most) == pytest.approx(xprobe.untied(*pair))
+        assert (row.least, row.most) == pytest.approx(summaries.untied(*pair))
         assert row.n == 6
         assert row.least <= row.rho <= row.most
 
@@ -235,7 +238,7 @@ def test_correlations_pair_encoders_by_name() -> None:
 
 def test_distances_are_root_mean_squares_over_languages_and_tasks() -> None:
     cells = table().sample(frac=1, random_state=1)
-    apart = xprobe.encoder_distances(cells)
+    apart = summaries.encoder_distances(cells)
     assert list(apart.index) == list(apart.columns) == list(dict.fromkeys(cells["encoder"]))
     for one, other in itertools.combinations(ENCODERS, 2):
         squares = [

@@ -2,33 +2,30 @@
 
 import gzip
 import itertools
-import math
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from gensim.models.fasttext import FastText, save_facebook_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xprobe import word_spaces
 from xprobe.word_spaces import (
     COUNTS,
-    Dictionary,
     ParallelText,
     Words,
     WordVectorsError,
     counted,
     factorised,
     held_out_pairs,
-    induced,
     lookup,
     normalised_words,
     orthogonal_map,
     precision_at_1,
     pretrained,
     tokenize,
+    word_pairs,
 )
 
 DIM = 6
@@ -125,76 +122,22 @@ def test_precision_against_a_loop_over_all_words(csls: int, monkeypatch) -> None
 
 # --- dictionaries ---
 
-EN = {
-    word: i for i, word in enumerate(["the", "a", "cat", "dog", "house", "also", "berlin", "big"])
-}
-DE = {
-    word: i
-    for i, word in enumerate(["der", "ein", "haus", "katze", "hund", "also", "berlin", "groß"])
-}
-
-
-def in_words(found: list[tuple[int, int]]) -> list[tuple[str, str]]:
-    return [(list(EN)[a], list(DE)[b]) for a, b in found]
-
 
 def test_a_dictionary_file_and_what_it_has_no_vectors_for(tmp_path: Path) -> None:
+    english, german = ({word: i for i, word in enumerate(own.split())} for own in
+                       ("the cat dog house big", "der haus katze hund groß"))  # fmt: skip
     text = (
         "cat katze\nhouse\thaus\nbig groß\nbig dick\nbig fett\nwhale hund\nwhale wal\n\ncat  katze"
     )
-    found, told = Dictionary(written(tmp_path / "en-de.txt", text)).pairs(EN, DE)
-    assert in_words(found) == [("cat", "katze"), ("house", "haus"), ("big", "groß")]
+    found, told = word_pairs(written(tmp_path / "en-de.txt", text), english, german)
+    assert found.tolist() == [[1, 2], [3, 1], [4, 4]]
     assert told == {"origin": "en-de.txt", "no_source": 1, "no_target": 2, "neither": 1}
     for line in ("cat", "cat die katze"):
         path = written(tmp_path / "a.txt", f"the der\n\n{line}\n")
         with pytest.raises(WordVectorsError, match=r"a\.txt, line 3: not two words"):
-            Dictionary(path).pairs(EN, DE)
-    with pytest.raises(FileNotFoundError, match=r"b\.txt is not there: .* MUSE"):
-        _ = Dictionary(tmp_path / "b.txt").about
-
-
-LINES = [
-    ("the cat", "der katze"), ("the dog", "der hund"), ("the house", "der haus"),
-    ("a cat", "ein katze"), ("a dog", "ein hund"), ("the house berlin", "der haus berlin"),
-    ("the cat cat unheard", "der katze ungehört"), ("a berlin", "ein berlin"), ("dog", "hund"),
-    ("a house big", "haus groß"),
-]  # fmt: skip
-OURS, THEIRS = ([line[side].split() for line in LINES] for side in (0, 1))
-
-
-def g2_in_words(a: str, b: str) -> float:
-    """Dunning's statistic of a pair of words, cell by cell."""
-    n, total = len(LINES), 0.0
-    for with_a, with_b in itertools.product((True, False), repeat=2):
-        pairs = list(zip(OURS, THEIRS, strict=True))
-        seen = sum((a in x) == with_a and (b in y) == with_b for x, y in pairs)
-        by_a = sum((a in x) == with_a for x in OURS)
-        by_b = sum((b in y) == with_b for y in THEIRS)
-        if seen:
-            total += 2 * seen * math.log(seen * n / (by_a * by_b))
-    return total
-
-
-def linked_in_words(min_count: int) -> list[tuple[str, str]]:
-    """Competitive linking, by always looking for the strongest pair that is left."""
-    n, left, found = len(LINES), {}, []
-    for a, b in itertools.product(EN, DE):
-        both = sum(a in x and b in y for x, y in zip(OURS, THEIRS, strict=True))
-        chance = sum(a in x for x in OURS) * sum(b in y for y in THEIRS) / n
-        if both >= min_count and both > chance:
-            left[a, b] = g2_in_words(a, b)
-    while left:
-        a, b = max(left, key=lambda pair: (round(left[pair], 9), -EN[pair[0]]))
-        found.append((a, b))
-        left = {pair: s for pair, s in left.items() if pair[0] != a and pair[1] != b}
-    return found
-
-
-@pytest.mark.parametrize("min_count", [1, 2])
-def test_induced_pairs_against_a_loop_over_all_pairs_of_words(min_count: int) -> None:
-    found = induced(OURS, THEIRS, EN, DE, min_count=min_count)
-    assert in_words(found) == linked_in_words(min_count)
-    assert induced(OURS, THEIRS, EN, DE, n=2, min_count=min_count) == found[:2]
+            word_pairs(path, english, german)
+    with pytest.raises(WordVectorsError, match=r"en-de\.txt: no pair of words that have a vector"):
+        word_pairs(tmp_path / "en-de.txt", german, english)
 
 
 def test_no_word_of_the_test_part_is_in_the_training_part() -> None:
@@ -397,19 +340,12 @@ def test_vectors_of_a_text_file(tmp_path: Path) -> None:
     assert (torn.index_to_key, torn.vectors.tolist()) == (["\ufffd", "b"], [[1], [3]])
 
 
-def test_vectors_of_a_binary_file_have_their_ngrams(tmp_path: Path) -> None:
-    model = FastText(
-        [line.split() for line in COUNTED], vector_size=4, min_count=1, bucket=30, min_n=2,
-        max_n=3, epochs=1, workers=1,
-    )  # fmt: skip
-    path = tmp_path / "a.bin"
-    save_facebook_model(model, str(path))
-    own = pretrained(path, limit=5)
-    assert own.index_to_key == model.wv.index_to_key[:5]
-    words = [own.index_to_key[2], "castles"]
-    np.testing.assert_allclose(lookup(own, words), [model.wv[word] for word in words], atol=1e-6)
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(WordVectorsError, match=r"a\.bin is no whole file of fastText"):
-        pretrained(path)
-    with pytest.raises(FileNotFoundError, match=r"cc\.de\.300\.vec is not there"):
+def test_what_is_no_file_of_vectors_is_told(tmp_path: Path) -> None:
+    torn = written(tmp_path / "a.vec", "3 2\nder 0.5\n")
+    with pytest.raises(WordVectorsError, match=r"a\.vec is no whole file of fastText"):
+        pretrained(torn)
+    whole = written(tmp_path / "b.vec", "2 2\nder 0.5 1\ndie 1 1\n")
+    with pytest.raises(WordVectorsError, match=r"b\.vec: its vectors have 2 numbers, and 3 are"):
+        pretrained(whole, dim=3)
+    with pytest.raises(FileNotFoundError, match=r"cc\.de\.300\.vec is not there: .* MUSE"):
         _ = Words("de", tmp_path / "cc.de.300.vec").ask

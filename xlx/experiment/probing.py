@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from xlx.measures import probe_training, probes
+from xlx.measures import probes
 from xlx.results import checks, ledger, work
 from xlx.subjects import loading, words
 from xlx.subjects.identity import Name, identify, series_name
@@ -148,7 +148,7 @@ class ProbeSetup:
     form: str = "joint"  # or "concatenated": what stands for a pair (`xlx.subjects.words`)
     max_length: int | None = None  # subwords of a sentence or pair; None: what the model takes
     hidden: int | None = None  # units of the hidden layer; None: a linear probe
-    seeds: tuple[int, ...] = probe_training.SEEDS  # of the initial weights, one probe each
+    seeds: tuple[int, ...] = probes.SEEDS  # of the initial weights, one probe each
     path: str | Path | None = None  # a local copy of the full data; None: the shipped subset
     source: str | None = None  # of the labels; None: the paper's
 
@@ -329,7 +329,7 @@ def probe_topics(
     n_test: int | None = None,
     seed: int = 1,
     max_length: int | None = None,
-    seeds: Sequence[int] = probe_training.SEEDS,
+    seeds: Sequence[int] = probes.SEEDS,
 ) -> pd.DataFrame:
     """Topic probes of every layer trained in English, tested on every language.
 
@@ -531,7 +531,7 @@ def _topics(
     for texts in learnt:
         states = embed(encoder, texts.first, **options).states
         names = [f"layer {i}" for i in range(len(states))]
-        splits.append(probe_training.Split(states, texts.labels, names))
+        splits.append(probes.Split(states, texts.labels, names))
     fitted = probes.fit(*splits, len(TOPICS), seeds=seeds, device=encoder.device)
     commonest = np.bincount(learnt[0].labels).argmax()
     for code in codes:
@@ -612,7 +612,7 @@ def _portions(
         }
 
 
-def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probe_training.Split, np.ndarray]:
+def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
     """All layers of all languages as groups, language by language, and the types of the examples.
 
     Languages with fewer examples are filled up: label -1.
@@ -629,6 +629,6 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probe_training.Split, np.n
         types[row, :, :n] = part.types
     groups = len(embedded) * n_layers
     return (
-        probe_training.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
+        probes.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
         types.reshape(groups, longest),
     )

@@ -2,9 +2,9 @@
 
 `abx` has language and meaning discrimination, exact and by sampled triplets; `mexa` the alignment
 with a pivot; `igap` the transfer gap at one training error and the ranking of directions; `mixing`
-what is lost within and across languages; `probes` and `probe_training` linear probes of all layers
-at once; `sentence_tasks` and `xprobe` the nine tasks of X-Probe and what it reports of them;
-`alignment` cosines and what follows from them; `statistics` and `regressions` the intervals.
+what is lost within and across languages; `probes` linear probes of all layers at once;
+`sentence_tasks` the nine tasks of X-Probe; `alignment` cosines and what follows from them;
+`statistics` and `regressions` the intervals.
 """
 
 import importlib

@@ -4,12 +4,13 @@
 of Unicode's punctuation. Numbers of the literature are of one published script or the other, which
 differ by twenty points where words are not parted by spaces:
 
-* `squad`, SQuAD v1.1 (Rajpurkar et al. 2016): ASCII punctuation and English articles go, words
-  stand between white space, in any language. The numbers of Rajaee and Monz are of it.
+* `squad`, SQuAD v1.1: ASCII punctuation and English articles go, words stand between white space,
+  in any language. The numbers of Rajaee and Monz are of it.
 * `mlqa`, MLQA v1 (Lewis et al. 2020): all of Unicode's punctuation goes, and the articles of the
   language; in Chinese each of the characters U+4E00 to U+9FA5 is a word.
 
-F1 is 0 in both scripts where no word is shared, even if neither answer has any left.
+F1 is 0 in both scripts where no word is shared, even if neither answer has any left. All scores are
+in [0, 1], of the best of the answers; TextError where there is none.
 """
 
 import re
@@ -22,8 +23,7 @@ from xlx.text.files import TextError
 from xlx.text.languages import spaceless, without_punctuation, word_pattern
 from xlx.text.questions import Answer
 
-#: What MLQA takes out of a text in small letters, by language; in others, nothing. SQuAD takes
-#: those of English out in every language.
+#: What MLQA takes out of a text in small letters, by language; in others, nothing.
 _ARTICLES: dict[str, str] = {
     "en": r"\b(?:a|an|the)\b",
     "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
@@ -34,14 +34,17 @@ _ARTICLES: dict[str, str] = {
 _ASCII = str.maketrans("", "", string.punctuation)
 
 
+def _plain(text: str, punctuation: dict[int, None], language: str) -> str:
+    """A text in small letters, without punctuation and the articles of a language."""
+    text = text.lower().translate(punctuation)
+    return re.sub(_ARTICLES[language], " ", text) if language in _ARTICLES else text
+
+
 @lru_cache(maxsize=2**16)
 def normalised_answer(text: str) -> str:
-    """A text as SQuAD v1.1 compares it: in lower case, without punctuation, articles, extra spaces.
-
-    Punctuation is ASCII's and all of Unicode's category P, such as "。", as in MLQA's script.
-    """
-    plain = text.lower().translate(without_punctuation())
-    return " ".join(re.sub(_ARTICLES["en"], " ", plain).split())
+    """As SQuAD v1.1 compares texts: in lower case, without punctuation (ASCII's and Unicode's
+    category P), English articles, extra spaces."""
+    return " ".join(_plain(text, without_punctuation(), "en").split())
 
 
 @lru_cache(maxsize=2**16)
@@ -57,9 +60,9 @@ def _texts(answers: Iterable[Answer | str]) -> list[str]:
 
 
 def exact_match(prediction: str, answers: Iterable[Answer | str], language: str) -> float:
-    """1.0 where the prediction is one of the answers as `normalised_answer`, else 0.0 (SQuAD v1.1).
+    """1.0 where the prediction is one of the answers as `normalised_answer`, else 0.0.
 
-    ``language`` is that of the context, as the answers are. Raises TextError for no answers.
+    ``language`` is that of the context and of the answers.
     """
     spaceless(language)
     given = normalised_answer(prediction)
@@ -67,12 +70,11 @@ def exact_match(prediction: str, answers: Iterable[Answer | str], language: str)
 
 
 def f1(prediction: str, answers: Iterable[Answer | str], language: str) -> float:
-    """Harmonic mean of precision and recall in words, over the best of the answers (SQuAD v1.1).
+    """Harmonic mean of precision and recall in words, as often as they occur.
 
-    In [0, 1]. Words are those of the texts as `normalised_answer`, as often as they occur; in
-    languages without spaces those of `languages.words`, as whole answers would be one word
-    there. Two texts without words ("the", ".", or empty) are equal and give 1, as in exact match;
-    one such text gives 0. ``language`` and errors as `exact_match`.
+    Words are those of `normalised_answer`; in languages without spaces those of `languages.words`,
+    as whole answers would be one word there. Two texts without words ("the", ".", or empty) are
+    equal and give 1, one such text 0. ``language`` as in `exact_match`.
     """
     segmented = spaceless(language)
     given = _bag(prediction, segmented)
@@ -87,31 +89,20 @@ def _f1(given: Counter[str], gold: Counter[str]) -> float:
 
 
 def squad(prediction: str, answers: Iterable[Answer | str]) -> tuple[float, float]:
-    """F1 and exact match of an answer, in [0, 1], as SQuAD v1.1 has them; the best of the answers.
-
-    Raises TextError for no answers.
-    """
-
-    def words(text: str) -> list[str]:
-        return re.sub(_ARTICLES["en"], " ", text.lower().translate(_ASCII)).split()
-
-    return _best(prediction, answers, words)
+    """F1 and exact match of an answer as SQuAD v1.1 has them."""
+    return _best(prediction, answers, lambda text: _plain(text, _ASCII, "en").split())
 
 
 def mlqa(prediction: str, answers: Iterable[Answer | str], language: str) -> tuple[float, float]:
-    """F1 and exact match of an answer, in [0, 1], as MLQA v1 has them; the best of the answers.
+    """F1 and exact match of an answer as MLQA v1 has them; ``language`` is that of the answers.
 
-    ``language`` is that of the answers. MLQA has en, es, hi, vi, de, ar and zh; in others, which
-    its script refuses, there are no articles. Raises TextError for no answers.
+    MLQA has en, es, hi, vi, de, ar and zh; in others, which its script refuses, there are no
+    articles.
     """
 
     def words(text: str) -> list[str]:
-        text = text.lower().translate(without_punctuation())
-        if language in _ARTICLES:
-            text = re.sub(_ARTICLES[language], " ", text)
-        if language == "zh":
-            text = re.sub("([\u4e00-\u9fa5])", r" \1 ", text)
-        return text.split()
+        text = _plain(text, without_punctuation(), language)
+        return (re.sub("([\u4e00-\u9fa5])", r" \1 ", text) if language == "zh" else text).split()
 
     return _best(prediction, answers, words)
 

@@ -1,66 +1,460 @@
 """Probes: how much of a label can be read off a frozen state by a linear map or a small network.
 
-A probe is trained per group (a layer, or a layer of a language) and per seed, and there are many: 7
-layers of 36 languages with 6 seeds make 1,512. They are small and alike, so all train at once, as
-stacks of matrices (`xlx.measures.probe_training`, which says what they have in common). Run again,
-a stack gives the same bits on a CPU; other stacks agree to rounding in float32.
+A probe is trained per group (a layer, or a layer of a language) and per seed. There are many (7
+layers of 36 languages with 6 seeds make 1,512), small and alike, so all train at once, as stacks of
+matrices. Again, a stack gives the same bits on a CPU; other stacks agree to rounding in float32.
 
-What comes out is an accuracy, which says little by itself. `evaluate_probes` puts beside it what
-the commonest label gives, what a probe of the same size learns of random labels (the control of
-Hewitt and Liang 2019; the difference is the selectivity), and how many bits it takes to send the
-labels to somebody who has the states (the online code of Blier and Ollivier 2018, used for probes
-by Voita and Titov 2020): few if a short, simple rule holds from few examples on.
-Shapes are those of `xlx.measures.probe_training`.
+An accuracy says little by itself. `evaluate_probes` puts beside it what the commonest label gives,
+what a probe of the same size learns of random labels (the control of Hewitt and Liang 2019; the
+difference is the selectivity), and how many bits it takes to send the labels to somebody who has
+the states (the online code of Blier and Ollivier 2018, used for probes by Voita and Titov 2020):
+few if a short, simple rule holds from few examples on.
+
+Shapes: states ``(g, n, d)`` for g groups of n examples of width d; labels ``(g, n)`` or, the same
+for all groups, ``(n,)``: 0 to K - 1, or -1 where there is no example, anywhere and with any states.
+What is measured has a row a group and a column a seed, ``(g, s)``.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import ArrayLike
+from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
-from xlx.measures.probe_training import (
-    CheckedSplit,
-    Fitting,
-    Probes,
-    Split,
-    batch_order,
-    checked,
-    fitted_probes,
-    logits_of,
-    stack,
-    surprise,
-)
+from xlx.results import checks
+from xlx.results.settings import current
 
+SEEDS = tuple(range(6))
+ACTIVATIONS = ("relu", "sigmoid")
+_MEMORY = {"cpu": 2**25, "cuda": 2**32}  # bytes that the groups trained at once may take
+SMALLEST_BATCH, FEWEST_STEPS = 8, 16
+#: Blocks of the online code end at these shares of the examples, and have at least so many.
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 SMALLEST_BLOCK = 8
+_BETAS, _EPSILON = (0.9, 0.999), 1e-8
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples of all groups: for training, for validation or for the test."""
+
+    states: np.ndarray | torch.Tensor  # (g, n, d), any floating type; may be a memory map
+    labels: ArrayLike  # whole numbers, (g, n) or (n,)
+    names: Sequence[str] | None = None  # of the groups, in messages and tables
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How probes are fitted; the defaults were chosen on parts of speech from a 6 x 128 model, for
+    n from 50 to 9,000.
+    """
+
+    hidden: int | None = None  #: Width of a hidden layer; None: a linear probe.
+    activation: str = "relu"  #: Of the hidden units; "sigmoid" in X-Probe (section 5.3, Table 2).
+    seeds: Sequence[int] = SEEDS  #: Each draws initial weights alone, the same for every group.
+    #: Draws the order of the examples, anew in each epoch (`batch_order`), the same for all seeds
+    #: and all groups of equal size, so that a group's seeds train in one product.
+    order: int = 0
+    learning_rate: float = 3e-2  #: Adam's step ...
+    #: ... and what it is multiplied by after each epoch that was not the best so far (Hewitt and
+    #: Liang 2019 halve it too; 1 keeps it).
+    anneal: float = 0.5
+    #: Examples a step, at most: fewer where an epoch would have less than 16 steps (then n // 16,
+    #: but at least 8). The last batch may be short.
+    batch_size: int = 128
+    max_epochs: int = 100
+    patience: int = 3
+    #: A step takes off learning_rate · weight_decay / √n of a group's weights, not of the biases:
+    #: AdamW, with less decay for more data (Loshchilov and Hutter 2019, appendix B.1).
+    weight_decay: float = 32.0
+    #: None: that of the settings, or a GPU if there is one.
+    device: str | torch.device | None = None
+
+    def __post_init__(self) -> None:
+        sizes = {name: getattr(self, name) for name in ("batch_size", "max_epochs", "patience")}
+        sizes |= {"hidden": 1 if self.hidden is None else self.hidden}
+        for name, value in (sizes | {"number of seeds": len(self.seeds)}).items():
+            if value < 1:
+                raise ValueError(f"{name} is {value}: it has to be at least 1")
+        checks.one_of(self.activation, ACTIVATIONS, "activation")
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Trained probes of all groups and seeds.
+
+    ``weights`` are for standardised states. Linear: one, ``(g, s, K, d + 1)``, whose last column is
+    the bias. With a hidden layer two: ``(g, s, hidden, d + 1)`` and ``(g, s, K, hidden + 1)``.
+    """
+
+    weights: tuple[torch.Tensor, ...]
+    mean: torch.Tensor  # (g, d), of the training states; every state is standardised by them
+    scale: torch.Tensor
+    epochs: np.ndarray  # (g, s): the epoch, from 1, whose weights were kept
+    validation_loss: np.ndarray  # (g, s): mean cross-entropy at that epoch, in nats
+    seeds: tuple[int, ...]
+    activation: str = "relu"
+
+    def take(self, groups: Sequence[int]) -> "Probes":
+        """The probes of some groups (one may occur often), for states of another set of groups."""
+        rows = np.asarray(groups, dtype=np.int64)
+        index = torch.as_tensor(rows, device=self.mean.device)
+        weights = tuple(weight[index] for weight in self.weights)
+        kept = {"epochs": self.epochs[rows], "validation_loss": self.validation_loss[rows]}
+        return replace(
+            self, weights=weights, mean=self.mean[index], scale=self.scale[index], **kept
+        )
+
+    def predict(self, states: np.ndarray | torch.Tensor) -> np.ndarray:
+        """The likeliest class of each state ``(g, n, d)``: ``(g, s, n)`` int64.
+
+        ValueError for states of other groups or another width.
+        """
+        groups, dim = self.mean.shape
+        if len(states.shape) != 3 or states.shape[0] != groups or states.shape[2] != dim:
+            raise ValueError(
+                f"the states have the shape {tuple(states.shape)}, and the probes are for "
+                f"({groups}, n, {dim}): (groups, examples, width)"
+            )
+        found = (self.logits(as_floats(own), group) for group, own in enumerate(states))
+        return np.stack([logits.argmax(1).cpu().numpy() for logits in found])
+
+    def standardised(self, states: torch.Tensor, group: int) -> torch.Tensor:
+        """States of a group, less the mean of its training states and over their deviation."""
+        return (states - self.mean[group]) / self.scale[group]
+
+    def logits(self, states: torch.Tensor, group: int) -> torch.Tensor:
+        """What each of a group's probes gives its states ``(n, d)``: ``(s, K, n)``."""
+        x = self.standardised(states.to(self.mean.device), group)
+        x = pad(x, (0, 1), value=1.0)[None]
+        return logits_of([layer[group, None] for layer in self.weights], x, self.activation)[0]
+
+
+def initial_weights(
+    dim: int, n_classes: int, hidden: int | None, seed: int
+) -> tuple[torch.Tensor, ...]:
+    """The weights a seed starts from, ``(outputs, inputs + 1)`` a layer, the bias last.
+
+    Uniform between ±1/√inputs, as `torch.nn.Linear` draws them, by the CPU's generator.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    widths = (dim, n_classes) if hidden is None else (dim, hidden, n_classes)
+    return tuple(
+        (2 * torch.rand(outputs, inputs + 1, generator=generator) - 1) / inputs**0.5
+        for inputs, outputs in pairwise(widths)
+    )
+
+
+def batch_order(n: int, order: int, epoch: int) -> np.ndarray:
+    """The order of a group's n examples in an epoch (from 1), to be cut into batches."""
+    return np.random.default_rng((order, n, epoch)).permutation(n)
+
+
+def as_floats(states: np.ndarray | torch.Tensor) -> torch.Tensor:
+    """States as a float32 tensor without gradients."""
+    if isinstance(states, torch.Tensor):
+        return states.detach().float()
+    return torch.tensor(np.asarray(states, dtype=np.float32))
+
+
+#: Weights of layers, as in `Probes`.
+Layers = Sequence[torch.Tensor]
+#: Of groups the standardised states with a one behind each ``(g, n, d + 1)``, labels ``(g, n)``,
+#: sizes ``(g,)``; what fills up the shorter ones is behind.
+Data = tuple[torch.Tensor, torch.Tensor, np.ndarray]
+
+
+def logits_of(weights: Layers, x: torch.Tensor, activation: str) -> torch.Tensor:
+    """Logits ``(g, s, K, n)`` of states ``(g, n, d + 1)``.
+
+    Examples come last: softmax over K then runs along memory, several times as fast.
+    """
+    g, s, outputs, _ = weights[0].shape
+    first = torch.bmm(weights[0].flatten(1, 2), x.mT).view(g, s, outputs, -1)
+    if len(weights) == 1:
+        return first
+    units = first.relu_() if activation == "relu" else first.sigmoid_()
+    return torch.matmul(weights[1][..., :-1], units) + weights[1][..., -1:]
+
+
+def surprise(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """-log p of the right class in nats, ``(g, s, n)``."""
+    g, s, _, n = logits.shape
+    right = logits.gather(2, y[:, None, None, :].expand(g, s, 1, n)).squeeze(2)
+    return logits.logsumexp(dim=2) - right
+
+
+@dataclass(frozen=True)
+class CheckedSplit:
+    """A split whose numbers are in order."""
+
+    states: np.ndarray | torch.Tensor
+    labels: np.ndarray  # (g, n)
+    sizes: np.ndarray  # (g,)
+    split: str
+    names: Sequence[str] | None
+
+    def name(self, group: int) -> str:
+        """Split and group, for messages."""
+        called = f" ({self.names[group]})" if self.names is not None else ""
+        return f"{self.split} split, group {group}{called}"
+
+    def examples(self, group: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """States ``(n, d)`` and labels ``(n,)`` of the examples there are, in their order."""
+        there = self.labels[group] >= 0
+        states = self.states[group]
+        if not there.all():
+            states = states[torch.as_tensor(there) if isinstance(states, torch.Tensor) else there]
+        return as_floats(states), torch.as_tensor(self.labels[group][there])
+
+
+def checked(*splits: Split, n_classes: int) -> list[CheckedSplit]:
+    """Training, validation and, if given, test split, checked alone and against each other.
+
+    ValueError naming split and group: shapes that do not fit, states that are not finite, labels
+    outside 0 to K - 1, a group without examples or with a single one to train on.
+    """
+    if n_classes < 2:
+        raise ValueError(f"n_classes is {n_classes}: a probe tells at least two classes apart")
+    first = splits[0]
+    groups, _, dim = first.states.shape if len(first.states.shape) == 3 else (0, 0, 0)
+    in_order = []
+    for split, name in zip(splits, ("training", "validation", "test"), strict=False):
+        shape, labels = tuple(split.states.shape), split.labels
+        labels = labels.cpu().numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
+        if len(shape) != 3 or shape[::2] != (groups, dim):
+            raise ValueError(
+                f"{name} split: the states have the shape {shape}, and not ({groups}, n, {dim}), "
+                "(groups, examples, width), as those of the training split"
+            )
+        if labels.dtype.kind not in "iu" or labels.shape not in (shape[:2], shape[1:2]):
+            raise ValueError(
+                f"{name} split: the labels are {labels.dtype} of the shape {labels.shape}: give a "
+                f"whole number an example, {shape[:2]} or {shape[1:2]}"
+            )
+        labels = np.broadcast_to(labels.astype(np.int64), shape[:2])
+        names = split.names if split.names is not None else first.names
+        whole = CheckedSplit(split.states, labels, (labels >= 0).sum(axis=1), name, names)
+        for group in range(groups):
+            if problem := _problem(whole, group, n_classes):
+                raise ValueError(f"{whole.name(group)}: {problem}")
+        in_order.append(whole)
+    return in_order
+
+
+def _problem(split: CheckedSplit, group: int, n_classes: int) -> str | None:
+    labels, least = split.labels[group], 2 if split.split == "training" else 1
+    outside = labels[(labels < -1) | (labels >= n_classes)]
+    if len(outside):
+        return f"there is a label {outside[0]}, and the classes are 0 to {n_classes - 1}"
+    if split.sizes[group] < least:
+        return f"{split.sizes[group]} examples, and at least {least} are needed"
+    if not torch.isfinite(split.examples(group)[0].sum()):
+        return "there is a NaN or an infinite number in its states"
+    return None
+
+
+def fitted_probes(
+    training: CheckedSplit,
+    held_out: CheckedSplit,
+    n_classes: int,
+    how: Fitting,
+    groups: np.ndarray | None = None,
+) -> Probes:
+    """Probes of all groups, or of some; those of the others stay untrained."""
+    usual = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(how.device or current().device or usual)
+    groups = np.arange(len(training.sizes)) if groups is None else groups
+    n_groups, dim = len(training.sizes), training.states.shape[2]
+    initial = [initial_weights(dim, n_classes, how.hidden, seed) for seed in how.seeds]
+    weights = tuple(
+        torch.stack(layer).to(device).repeat(n_groups, 1, 1, 1)
+        for layer in zip(*initial, strict=True)
+    )
+    probes = Probes(
+        weights,
+        torch.empty(n_groups, dim, device=device),
+        torch.empty(n_groups, dim, device=device),
+        np.zeros((n_groups, len(how.seeds)), dtype=np.int64),
+        np.full((n_groups, len(how.seeds)), np.inf),
+        tuple(how.seeds),
+        how.activation,
+    )
+    # Groups of like size train together, those with most steps first: see `_train`.
+    sizes, n_held = training.sizes[groups], held_out.sizes.max()
+    by_steps = groups[np.lexsort((-sizes, -_batches(sizes, how.batch_size)[1]))]
+    numbers = (sizes.max() + n_held) * (dim + 1) + sum(
+        5 * weight[0].numel() + n_held * weight.shape[1] * weight.shape[2] for weight in weights
+    )
+    together = max(1, int(_MEMORY["cpu" if device.type == "cpu" else "cuda"] // (4 * numbers)))
+    for start in range(0, len(by_steps), together):
+        _train(probes, training, held_out, by_steps[start : start + together], how)
+    lost = groups[~np.isfinite(probes.validation_loss[groups]).all(axis=1)]
+    if len(lost):
+        raise ValueError(
+            f"{training.name(lost[0])}: the validation loss is no number; try a lower learning "
+            f"rate than {how.learning_rate}"
+        )
+    return probes
+
+
+def _load(
+    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray
+) -> Iterator[Data]:
+    """Both splits of some groups, standardised; sets the probes' mean and scale."""
+    for split in (training, held_out):
+        x, y = [], []
+        for group in chunk:
+            states, labels = (part.to(probes.mean.device) for part in split.examples(group))
+            if split is training:
+                mean = states.mean(dim=0)
+                scale = (states - mean).square_().mean(dim=0).sqrt_()
+                # A dimension that only varies by rounding has nothing to say: do not blow it up.
+                scale[scale <= 1e-6 * mean.abs()] = 1
+                probes.mean[group], probes.scale[group] = mean, scale
+            x.append(pad(probes.standardised(states, group), (0, 1), value=1.0))
+            y.append(labels)
+        padded = (pad_sequence(own, batch_first=True) for own in (x, y))
+        yield *padded, split.sizes[chunk]
+
+
+def _train(
+    probes: Probes, training: CheckedSplit, held_out: CheckedSplit, chunk: np.ndarray, how: Fitting
+) -> None:
+    """Train the probes of some groups, and write what is best into `probes`.
+
+    A step of an epoch concerns the groups that still have examples: the first few, so that all are
+    views, as groups are sorted by their steps. A group leaves when all its seeds have finished;
+    until then one that has goes on, and is not counted.
+    """
+    device = probes.mean.device
+    data, (x_held, y_held, sizes_held) = _load(probes, training, held_out, chunk)
+    rows = np.arange(len(chunk))  # of x and y, that still train
+    waited = np.zeros((len(rows), len(probes.seeds)), dtype=np.int64)  # epochs since the best one
+    slack = np.zeros_like(waited)  # epochs that were not the best so far
+    adam = _Adam([weight[torch.as_tensor(chunk, device=device)] for weight in probes.weights])
+    for epoch in range(1, how.max_epochs + 1):
+        _epoch(adam, how.learning_rate * how.anneal**slack, data, rows, epoch, how)
+        held = x_held[rows], y_held[rows], sizes_held[rows]
+        loss, groups = _loss(adam.weights, held, how.activation).cpu().numpy(), chunk[rows]
+        better = (loss < probes.validation_loss[groups]) & (waited < how.patience)
+        row, seed = np.nonzero(better)
+        where = groups[row], seed
+        probes.validation_loss[where], probes.epochs[where] = loss[row, seed], epoch
+        for best, weight in zip(probes.weights, adam.weights, strict=True):
+            best[where] = weight[row, seed]
+        waited, slack = np.where(better, 0, waited + 1), slack + ~better
+        going = np.nonzero((waited < how.patience).any(axis=1))[0]
+        if len(going) < len(rows):
+            rows, waited, slack = rows[going], waited[going], slack[going]
+            adam.take(going)
+        if not len(going):
+            return
+
+
+class _Adam:
+    """Adam (Kingma and Ba 2015) with decoupled decay, on stacks whose rows take their own steps."""
+
+    def __init__(self, weights: Layers) -> None:
+        self.weights = list(weights)
+        self.moments = [(torch.zeros_like(weight), torch.zeros_like(weight)) for weight in weights]
+
+    def take(self, rows: np.ndarray) -> None:
+        """Keep some rows."""
+        self.weights = [weight[rows] for weight in self.weights]
+        self.moments = [(first[rows], second[rows]) for first, second in self.moments]
+
+    def step(
+        self, gradients: Layers, steps: np.ndarray, rates: np.ndarray, decay: np.ndarray
+    ) -> None:
+        """Move the first rows.
+
+        By row, ``steps`` are those taken with this one, and ``decay`` is the share of a weight that
+        goes, times the learning rate: ``rates``, ``(rows, seeds)``.
+        """
+        corrections = [1 - beta ** steps[:, None].astype(float) for beta in _BETAS]
+        # rate · (m / c1) / (√(v / c2) + ε) = m / (√v · factor + offset)
+        factor, offset, kept = (
+            torch.as_tensor(values, dtype=torch.float32, device=gradients[0].device)[
+                ..., None, None
+            ]
+            for values in (
+                corrections[0] / (rates * np.sqrt(corrections[1])),
+                _EPSILON * corrections[0] / rates,
+                1 - rates * decay[:, None],
+            )
+        )
+        for weight, gradient, moments in zip(self.weights, gradients, self.moments, strict=True):
+            weight, first, second = (own[: len(steps)] for own in (weight, *moments))
+            weight[..., :-1].mul_(kept)
+            first.lerp_(gradient, 1 - _BETAS[0])
+            second.mul_(_BETAS[1]).addcmul_(gradient, gradient, value=1 - _BETAS[1])
+            weight.addcdiv_(first, second.sqrt().mul_(factor).add_(offset), value=-1)
+
+
+def _epoch(
+    adam: _Adam, rates: np.ndarray, data: Data, rows: np.ndarray, epoch: int, how: Fitting
+) -> None:
+    """One pass over the examples of the groups in `rows`."""
+    x, y, sizes = data
+    n = sizes[rows]
+    length, steps = _batches(n, how.batch_size)
+    orders = {size: batch_order(size, how.order, epoch) for size in set(n.tolist())}
+    batches = np.zeros((len(rows), steps.max(), length.max()), dtype=np.int64)
+    for at, (row, own) in enumerate(zip(rows, length, strict=True)):
+        order = np.zeros(steps[at] * own, dtype=np.int64)
+        order[: n[at]] = orders[n[at]]
+        batches[at, : steps[at], :own] = (row * x.shape[1] + order).reshape(-1, own)
+    places = torch.as_tensor(batches, device=x.device)
+    states, labels = x.view(-1, x.shape[2]), y.view(-1)
+    decay = how.weight_decay / np.sqrt(n)
+    for step in range(steps.max()):
+        active = int((steps > step).sum())
+        counts = np.minimum(n[:active] - step * length[:active], length[:active])
+        batch = places[:active, step, : counts.max()]
+        picked = batch.reshape(-1)
+        here = states[picked].view(*batch.shape, -1), labels[picked].view(batch.shape), counts
+        own = [weight[:active].requires_grad_() for weight in adam.weights]
+        gradients = torch.autograd.grad(_loss(own, here, how.activation).sum(), own)
+        taken = (epoch - 1) * steps[:active] + step + 1
+        adam.step(gradients, taken, rates[:active], decay[:active])
+
+
+def _batches(n: np.ndarray, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Length of the batches of groups of n examples, and how many there are."""
+    length = np.minimum(batch_size, np.maximum(SMALLEST_BATCH, n // FEWEST_STEPS))
+    return length, -(-n // length)
+
+
+def _loss(weights: Layers, data: Data, activation: str) -> torch.Tensor:
+    """Mean cross-entropy of each probe over its group's examples, in nats ``(g, s)``."""
+    x, y, sizes = data
+    counts = torch.as_tensor(sizes, device=x.device)[:, None]
+    there = torch.arange(x.shape[1], device=x.device) < counts
+    nats = surprise(logits_of(weights, x, activation), y)
+    return (nats * there[:, None]).sum(dim=2) / counts
 
 
 def fit(train: Split, validation: Split, n_classes: int, **options: object) -> Probes:
     """Train one probe a group and seed with Adam on the cross-entropy, each until it is best.
 
-    Each probe is scored on the validation split after every epoch, keeps the weights of the epoch
-    with the lowest loss, and ends after `patience` epochs without a lower one.
-
-    Both splits have the same groups in the same order; states are standardised per group and
-    dimension by the training split. ``n_classes`` is K (that a class has no example is fine),
-    ``options`` the fields of `Fitting`: hidden, seeds, learning_rate ...
-
-    ValueError as `probe_training.checked`, naming split and group.
+    A probe keeps the weights of the epoch with the lowest loss on the validation split, and ends
+    after `patience` epochs without a lower one. Both splits have the same groups in the same order;
+    states are standardised per group and dimension by the training split. ``n_classes`` is K (a
+    class may have no example), ``options`` are fields of `Fitting`. ValueError as
+    `checked`, naming split and group.
     """
     splits = checked(train, validation, n_classes=n_classes)
     return fitted_probes(*splits, n_classes, Fitting(**options))
 
 
-# --- what a score means ---------------------------------------------------------------------------
-
-
 def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
-    """Share of the examples whose class was predicted, ``(g, s)`` in [0, 1].
-
-    ``predicted`` is ``(g, s, n)``, from `Probes.predict`; ``labels`` are ``(g, n)`` or ``(n,)``.
-    """
+    """Share of the examples whose class was predicted ``(g, s, n)``: ``(g, s)`` in [0, 1]."""
     labels = np.broadcast_to(labels, (len(predicted), predicted.shape[2]))
     there = labels >= 0
     right = (predicted == labels[:, None]) & there[:, None]
@@ -68,10 +462,8 @@ def accuracy(predicted: np.ndarray, labels: ArrayLike) -> np.ndarray:
 
 
 def majority(train_labels: ArrayLike, test_labels: ArrayLike, n_classes: int) -> np.ndarray:
-    """Accuracy on the test set of always saying the commonest class of the training set, ``(g,)``.
-
-    Labels ``(g, n)`` or ``(n,)``, -1 = no example; of equally common classes the lowest is taken.
-    """
+    """Accuracy on the test set of the commonest class of the training set, of equals the lowest:
+    ``(g,)``."""
     train_labels, test_labels = np.atleast_2d(train_labels), np.atleast_2d(test_labels)
     counts = (train_labels[:, :, None] == np.arange(n_classes)).sum(axis=1)
     commonest = counts.argmax(axis=1)[:, None]
@@ -84,14 +476,13 @@ def control_labels(
 ) -> list[np.ndarray]:
     """Labels of the control task of Hewitt and Liang (2019): each word type has a random one.
 
-    Whatever a probe learns of them it has memorised: for a word that the training split does not
-    have, the label cannot be known. For a task about sentences pass what names each example (its
-    text): no type comes twice, so the test accuracy of the control should be at chance, and the
-    selectivity is what is above it.
+    Whatever a probe learns of them it has memorised: of a word that the training split does not
+    have, the label cannot be known. For a task about sentences pass the sentences: none comes
+    twice, so the control should be at chance, and the selectivity is what is above it.
 
     ``types`` are the words of one or several splits, each of the result int64 ``(n,)``; a type has
-    the same label in all of them. They are drawn in the order of first appearance, so a split more
-    does not change those before, and like ``labels``, those of the training split.
+    the same label in all. Labels are drawn like ``labels``, those of the training split, in the
+    order of first appearance, so that a split more does not change those before.
     """
     labels = np.asarray(labels)
     shares = np.bincount(labels[labels >= 0], minlength=n_classes)
@@ -107,13 +498,11 @@ def code_length(
     """Bits of the training labels for who has the states, ``(g, s)``, and for who has not ``(g,)``.
 
     The online (prequential) code (Blier and Ollivier 2018, Voita and Titov 2020): the examples are
-    sent in blocks, in random order (of ``order``). The first block costs log2 K bits a label; each
-    further one is coded by a probe trained on all before it, -log2 p(label) each. The validation
-    split serves for early stopping of those probes and is taken as known to both sides. Blocks end
-    at the `FRACTIONS` of the training set; one of fewer than 8 examples (`SMALLEST_BLOCK`) is
-    joined to the one after it. Without the states labels cost n log2 K.
-
-    Parameters, options and errors as `fit`.
+    sent in blocks, in random order (of ``order``). The first costs log2 K bits a label; each other
+    one is coded by a probe trained on all before it, -log2 p(label) each. The validation split, for
+    early stopping, is taken as known to both sides. Blocks end at the `FRACTIONS` of the training
+    set; one of less than `SMALLEST_BLOCK` examples is joined to the next. Without the states labels
+    cost n log2 K. Parameters, options and errors as `fit`.
     """
     how = Fitting(**options)
     training, held_out = checked(train, validation, n_classes=n_classes)
@@ -153,12 +542,11 @@ def _only(split: CheckedSplit, there: np.ndarray) -> CheckedSplit:
 
 def _bits(probes: Probes, split: CheckedSplit, group: int) -> np.ndarray:
     """Bits of a group's labels under each of its probes, ``(s,)``."""
-    device = probes.mean.device
-    states, labels = (part.to(device) for part in split.examples(group))
-    x, y, _ = stack([(probes.standardised(states, group), labels)], device)
-    weights = [weight[group : group + 1] for weight in probes.weights]
-    nats = surprise(logits_of(weights, x, probes.activation)[0], y)[0]
-    return nats.double().sum(dim=1).cpu().numpy() / np.log(2)
+    states, labels = split.examples(group)
+    logits = probes.logits(states, group)[None]
+    return surprise(logits, labels.to(logits.device)[None])[0].double().sum(
+        dim=1
+    ).cpu().numpy() / np.log(2)
 
 
 def evaluate_probes(
@@ -177,9 +565,8 @@ def evaluate_probes(
     Parameters
     ----------
     types : sequence of three arrays, optional
-        Words (or any names; for a task about sentences the sentences) of the three splits, shaped
-        as the labels; what stands where there is no example does not count. If given, the control
-        task (`control_labels`, drawn by ``order``) is learned too, with the same states and seeds.
+        Words (of a task about sentences these) of the three splits, shaped as the labels, for the
+        control task (`control_labels`, drawn by ``order``), which is learned with the same seeds.
     online : bool
         Also the online code of the training labels (`code_length`).
     fitted : Probes, optional
@@ -187,15 +574,11 @@ def evaluate_probes(
     options
         The fields of `Fitting`: hidden, seeds, learning_rate ...
 
-    Returns
-    -------
-    DataFrame
-        One row per group and seed: ``group`` (its name, or number), ``seed``, ``n_train``,
-        ``n_test``, ``epoch``, ``validation_loss``, ``accuracy``, ``majority``; with `types` also
-        ``control_accuracy`` and ``selectivity`` (accuracy - control accuracy); with `online` also
-        ``bits``, ``uniform_bits`` and ``compression`` (uniform / online; 1 where the states say
-        nothing). Accuracies are in [0, 1].
-    ValueError as `fit`, for each of the splits.
+    Returns one row per group and seed: ``group`` (its name, or number), ``seed``, ``n_train``,
+    ``n_test``, ``epoch``, ``validation_loss``, ``accuracy``, ``majority``; with `types` also
+    ``control_accuracy`` and ``selectivity`` (accuracy - control accuracy); with `online` also
+    ``bits``, ``uniform_bits`` and ``compression`` (uniform / online; 1 where the states say
+    nothing). Accuracies are in [0, 1]. ValueError as `fit`, for each of the splits.
     """
     splits = checked(train, validation, test, n_classes=n_classes)
     training, held_out, tested = splits

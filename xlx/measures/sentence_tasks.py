@@ -6,7 +6,7 @@ task      classes                                        sentences that are usab
 SentLen   bins of the number of tokens                   all of these lengths
 WC        words of middling frequency                    with one of the words, once
 TreeDepth depths of the tree                             of these depths, paired within length bins
-BiShift   original, shifted                              with two unlike neighbours
+BiShift   original, shifted (two neighbours change)      with two unlike neighbours
 SubjNum   Sing, Plur                                     one nsubj of the root verb, with a number
 ObjNum    Sing, Plur                                     one obj of the root verb, with a number
 CoordInv  original, inverted                             two main clauses around a conjunction
@@ -14,19 +14,17 @@ SOMO      original, replaced                             with a word that can be
 Tense     Past, Pres                                     root verb of one of these tenses
 ========= ============================================== ===========================================
 
-What the paper gives (section 4) is in the defaults of `Rules`; what it does not give is chosen, and
-said, here or there:
+The defaults of `Rules` are the paper's (section 4), where it gives them. Where it does not:
 
-* Tokens are counted, swapped and replaced, as the text shows them (German *im* is one), and are
-  in small letters, since a capital in the middle would give a swap away. Punctuation counts, and
-  what closes the sentence stays where it is.
+* Tokens are counted, swapped and replaced as the text shows them (German *im* is one), in small
+  letters, as a capital in the middle would give a swap away. Punctuation counts, and what closes
+  the sentence stays where it is.
 * "The head verb" is the root where its tag is VERB or AUX. Subtypes count: ``nsubj:pass`` is a
   subject. The number is that of the noun's or pronoun's own feature.
 * Tense: the feature of the root as it stands, so that English "was sleeping" is Pres (its
   participle's) and "is built" Past. Where the root has none, that of its auxiliary or copula.
-* BiShift, CoordInv and SOMO: see `xlx.measures.sentence_tasks`.
 
-Ravishankar, Øvrelid and Velldal (2019); sections are numbered as there.
+Ravishankar, Øvrelid and Velldal (2019).
 """
 
 import hashlib
@@ -46,11 +44,14 @@ from xlx.text.files import letters
 from xlx.text.languages import lowered
 from xlx.text.trees import Tree, Trees
 
-#: The nine tasks (section 4), in the order of the paper's text.
-PROBING_TASKS: tuple[str, ...] = (
-    *("SentLen", "WC", "TreeDepth", "BiShift", "SubjNum", "ObjNum", "CoordInv", "SOMO", "Tense"),
-)
+#: In the order of the paper's text.
+PROBING_TASKS = (
+    "SentLen", "WC", "TreeDepth", "BiShift", "SubjNum", "ObjNum", "CoordInv", "SOMO", "Tense",
+)  # fmt: skip
 VERBS = ("VERB", "AUX")
+TASK_PARTS = ("train", "validation", "test")
+#: Sentences of train, validation and test in the paper (section 6.1).
+SIZES = (100_000, 10_000, 10_000)
 _WORD = re.compile(r"[^\W\d_]")
 #: A sentence as its tokens.
 Tokens = tuple[str, ...]
@@ -62,29 +63,19 @@ class TooFewSentencesError(ValueError):
 
 @dataclass(frozen=True)
 class Rules:
-    """What is open in the rules of the tasks.
+    """What is open in the rules of the tasks; edges are of bins: 5, 9 is 5 to 8 tokens.
 
-    ``lengths``: fewest and most tokens of a sentence, in all tasks but SentLen (ours: what is
-    shorter leaves little to probe).
-
-    SentLen: bin i has ``length_edges[i]`` to ``length_edges[i + 1] - 1`` tokens; six bins, those of
-    SentEval (5-8, 9-12, 13-16, 17-20, 21-25, 26-28), as the paper has six and no edges.
-
-    WC: the ``n_words`` words of the text (what has a letter and no digit) that follow the
-    ``first_rank`` most frequent ones. 1,000 as in the paper, which says of their ranks only that
-    they are not SentEval's, 2,000 to 3,000: those are the default.
-
-    TreeDepth: classes are the depths from ``depths[0]`` to ``depths[1]`` (steps from the root to
-    the word farthest from it); within each bin of lengths (``depth_edges``, as above) every depth
-    comes equally often. The paper gives neither.
-
-    SOMO: ``max_log_difference`` of frequencies (1 in the paper) and the tags ``odd_tags`` of the
-    words that are replaced.
-
-    Tense: with ``auxiliaries``, a root without tense has that of its first auxiliary or copula that
-    has one; else it is left out.
-
-    CoordInv: with ``own_subjects``, both verbs must have a subject of their own.
+    Attributes
+    ----------
+    lengths : fewest and most tokens of a sentence, in all tasks but SentLen (ours).
+    length_edges : of SentLen; six bins, those of SentEval, as the paper has six and no edges.
+    n_words, first_rank : WC's words (with a letter, without a digit) follow the so many most
+        frequent ones. 1,000 is the paper's; the ranks are SentEval's, which it did not take.
+    depths, depth_edges : classes of TreeDepth (steps from the root to the word farthest from it),
+        which come equally often within each bin of lengths. The paper gives neither.
+    max_log_difference, odd_tags : of frequencies in SOMO, and tags of the words replaced.
+    auxiliaries : a root without tense has that of its first auxiliary or copula that has one.
+    own_subjects : in CoordInv, both verbs must have a subject of their own.
     """
 
     lengths: tuple[int, int] = (5, 50)
@@ -105,8 +96,8 @@ class Rules:
                 raise ValueError(f"{name} are {edges}: two or more numbers that rise are needed")
         if self.n_words < 2 or self.first_rank < 0:
             raise ValueError(
-                f"n_words is {self.n_words} and first_rank {self.first_rank}: two words or more "
-                "and a rank from 0 are needed"
+                f"n_words is {self.n_words} and first_rank {self.first_rank}: two words and a rank "
+                "from 0 are the least"
             )
 
 
@@ -121,8 +112,7 @@ class Pool:
 
     @classmethod
     def of(cls, trees: Trees | Sequence[Trees]) -> "Pool":
-        """Of sentences that are the same (letters and digits), the first; ValueError of several
-        languages."""
+        """The first of those with the same letters and digits; ValueError: several languages."""
         sources = [trees] if isinstance(trees, Trees) else list(trees)
         languages = sorted({source.language for source in sources})
         if len(languages) != 1:
@@ -157,9 +147,6 @@ class Usable(NamedTuple):
 Classed = tuple[tuple[str, ...], list[Usable]]
 
 
-# --- what is usable, by task ----------------------------------------------------------------------
-
-
 def _bin(value: int, edges: Sequence[int]) -> int:
     """The bin of a value among edges; -1 outside."""
     return -1 if not edges[0] <= value < edges[-1] else sum(value >= edge for edge in edges) - 1
@@ -173,10 +160,8 @@ def _sent_len(pool: Pool, rules: Rules) -> Classed:
 
 def _word_content(pool: Pool, rules: Rules) -> Classed:
     counts = Counter(token for tokens in pool.tokens for token in tokens)
-    ranked = sorted(
-        (w for w in counts if _WORD.search(w) and not any(map(str.isdigit, w))),
-        key=lambda word: (-counts[word], word),
-    )
+    words = (w for w in counts if _WORD.search(w) and not any(map(str.isdigit, w)))
+    ranked = sorted(words, key=lambda word: (-counts[word], word))
     needed = rules.first_rank + rules.n_words
     if len(ranked) < needed:
         raise TooFewSentencesError(
@@ -184,14 +169,10 @@ def _word_content(pool: Pool, rules: Rules) -> Classed:
             f"{rules.n_words} that follow the {rules.first_rank} most frequent; lower n_words or "
             "first_rank"
         )
-    words = tuple(ranked[rules.first_rank : needed])
-    label = {word: i for i, word in enumerate(words)}
-    usable = []
-    for i in pool.within(rules):
-        there = [label[token] for token in pool.tokens[i] if token in label]
-        if len(there) == 1:
-            usable.append(Usable(i, there[0]))
-    return words, usable
+    classes = tuple(ranked[rules.first_rank : needed])
+    label = {word: i for i, word in enumerate(classes)}
+    found = ((i, [label[x] for x in pool.tokens[i] if x in label]) for i in pool.within(rules))
+    return classes, [Usable(i, own[0]) for i, own in found if len(own) == 1]
 
 
 def _tree_depth(pool: Pool, rules: Rules) -> Classed:
@@ -229,13 +210,9 @@ def _of_root_verb(seen: Seen, *classes: str) -> "Finder":
     """Usable sentences by what a rule sees in those whose root is a verb."""
 
     def find(pool: Pool, rules: Rules) -> Classed:
-        usable = []
-        for i in pool.within(rules):
-            tree = pool.trees[i]
-            value = seen(tree, rules) if tree.upos[tree.root] in VERBS else None
-            if value in classes:
-                usable.append(Usable(i, classes.index(value)))
-        return classes, usable
+        verbal = ((i, pool.trees[i]) for i in pool.within(rules))
+        found = ((i, seen(tree, rules)) for i, tree in verbal if tree.upos[tree.root] in VERBS)
+        return classes, [Usable(i, classes.index(own)) for i, own in found if own in classes]
 
     return find
 
@@ -249,12 +226,6 @@ FINDERS: dict[str, Finder] = {
     "ObjNum": _of_root_verb(_number("obj"), "Sing", "Plur"),
     "Tense": _of_root_verb(_tense, "Past", "Pres"),
 }
-#: The tasks that change half of their sentences.
-CHANGED: dict[str, tuple[str, str]] = {
-    "BiShift": ("original", "shifted"),
-    "CoordInv": ("original", "inverted"),
-    "SOMO": ("original", "replaced"),
-}
 #: What changes a sentence of the pool: all its changed forms, in an order drawn by the generator;
 #: without one, in any order that is the same in every run, and none before it is asked for.
 Changer = Callable[[int, np.random.Generator | None], Iterator[Tokens]]
@@ -262,10 +233,7 @@ Changer = Callable[[int, np.random.Generator | None], Iterator[Tokens]]
 
 def _end(tree: Tree) -> int:
     """How many words come before the punctuation that closes the sentence."""
-    end = len(tree)
-    while end and tree.upos[end - 1] == "PUNCT":
-        end -= 1
-    return end
+    return max((i + 1 for i, tag in enumerate(tree.upos) if tag != "PUNCT"), default=0)
 
 
 def shuffled(items: Iterable, rng: np.random.Generator | None) -> Iterable:
@@ -276,12 +244,11 @@ def shuffled(items: Iterable, rng: np.random.Generator | None) -> Iterable:
     return [items[i] for i in rng.permutation(len(items))]
 
 
-def bigram_shifts(pool: Pool) -> Changer:
+def bigram_shifts(pool: Pool, rules: Rules) -> Changer:
     """Two neighbours that differ change places."""
 
     def changed(at: int, rng: np.random.Generator | None) -> Iterator[Tokens]:
-        tree, tokens = pool.trees[at], pool.tokens[at]
-        end = _end(tree)
+        tree, tokens, end = pool.trees[at], pool.tokens[at], _end(pool.trees[at])
         n_tokens = tree.token_of[end - 1] + 1 if end else 0
         pairs = [i for i in range(n_tokens - 1) if tokens[i] != tokens[i + 1]]
         for i in shuffled(pairs, rng):
@@ -291,27 +258,23 @@ def bigram_shifts(pool: Pool) -> Changer:
 
 
 def clauses(tree: Tree, *, own_subjects: bool = False) -> tuple[int, int, int] | None:
-    """Where two coordinated main clauses are: positions (from 0) among the tokens, or None.
+    """Where two coordinated main clauses are: positions ``(a, b, c)`` among the tokens, or None.
 
-    Of ``(a, b, c)``, tokens 0 to a - 1 are the first clause, a to b - 1 the conjunction with the
-    punctuation beside it, b to c - 1 the second clause, and c to the end closing punctuation.
+    ``[:a]`` is the first clause, ``[a:b]`` the conjunction with the punctuation beside it,
+    ``[b:c]`` the second clause, ``[c:]`` closing punctuation.
     """
     root, conjuncts = tree.root, tree.children(tree.root, "conj")
-    if len(conjuncts) != 1:
+    if len(conjuncts) != 1 or not {tree.upos[root], tree.upos[conjuncts[0]]} <= {*VERBS}:
         return None
-    (other,) = conjuncts
-    if tree.upos[root] not in VERBS or tree.upos[other] not in VERBS:
-        return None
+    other = conjuncts[0]
     if own_subjects and not all(tree.children(i, "nsubj", "csubj") for i in (root, other)):
         return None
     # UD 1 has the conjunction below the first conjunct, UD 2 below the second.
-    joining = [
-        i for i in tree.children(root, "cc") + tree.children(other, "cc") if root < i < other
-    ]
+    both = tree.children(root, "cc") + tree.children(other, "cc")
+    joining = [i for i in both if root < i < other]
     if len(joining) != 1:
         return None
-    first, second = joining[0], joining[0] + 1
-    end = _end(tree)
+    first, second, end = joining[0], joining[0] + 1, _end(tree)
     while first and tree.upos[first - 1] == "PUNCT":
         first -= 1
     while second < end and tree.upos[second] == "PUNCT":
@@ -347,7 +310,7 @@ class Bigrams:
     def __init__(self, lines: Iterable[Sequence[str]]) -> None:
         self.after: dict[str, Counter[str]] = defaultdict(Counter)
         self.before: dict[str, Counter[str]] = defaultdict(Counter)
-        for first, second in itertools.chain.from_iterable(map(itertools.pairwise, lines)):
+        for first, second in itertools.chain.from_iterable(map(pairwise, lines)):
             self.after[first][second] += 1
             self.before[second][first] += 1
 
@@ -359,27 +322,27 @@ class Bigrams:
             return
         fewer, more = sorted((left, right), key=len)
         for other in fewer:  # in order of first occurrence, the same in every run; a set has none
-            if (
-                other in more
-                and other != word
-                and abs(math.log(left[other] / n_left)) <= limit
-                and abs(math.log(right[other] / n_right)) <= limit
-            ):
-                yield other
+            if other in more and other != word:
+                ratios = left[other] / n_left, right[other] / n_right
+                if max(abs(math.log(ratio)) for ratio in ratios) <= limit:
+                    yield other
 
 
-def _tags(tree: Tree) -> list[str]:
-    """The tag of each token; "" where it is several words."""
-    tags, sizes = [""] * len(tree.tokens), Counter(tree.token_of)
-    for token, tag in zip(tree.token_of, tree.upos, strict=True):
-        if sizes[token] == 1:
-            tags[token] = tag
-    return tags
+def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams | None = None) -> Changer:
+    """A word gives place to one of the same tag that is as frequent beside its neighbours.
 
+    Bigrams are counted in the pool where none are given.
+    """
+    bigrams = bigrams or Bigrams(pool.tokens)
 
-def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams) -> Changer:
-    """A word gives place to one of the same tag that is as frequent beside its neighbours."""
-    tags = [_tags(tree) for tree in pool.trees]
+    def tags_of(tree: Tree) -> list[str]:
+        """The tag of each token; "" where it is several words."""
+        tags, sizes = [""] * len(tree.tokens), Counter(tree.token_of)
+        for token, tag in zip(tree.token_of, tree.upos, strict=True):
+            tags[token] = tag if sizes[token] == 1 else ""
+        return tags
+
+    tags = [tags_of(tree) for tree in pool.trees]
     known: dict[str, set[str]] = defaultdict(set)
     for tokens, of_tokens in zip(pool.tokens, tags, strict=True):
         for token, tag in zip(tokens, of_tokens, strict=True):
@@ -397,38 +360,28 @@ def odd_words(pool: Pool, rules: Rules, bigrams: Bigrams) -> Changer:
     return changed
 
 
-def changer(name: str, pool: Pool, rules: Rules) -> Changer:
-    """What changes the sentences of a task among `CHANGED`; bigrams are counted in the pool."""
-    if name == "BiShift":
-        return bigram_shifts(pool)
-    if name == "CoordInv":
-        return coordination_inversions(pool, rules)
-    return odd_words(pool, rules, Bigrams(pool.tokens))
-
-
-TASK_PARTS: tuple[str, ...] = ("train", "validation", "test")
-#: Sentences of train, validation and test in the paper (section 6.1).
-SIZES = (100_000, 10_000, 10_000)
+#: The tasks that change half of their sentences: classes, and what changes the second half.
+CHANGED: dict[str, tuple[tuple[str, str], Callable[[Pool, Rules], Changer]]] = {
+    "BiShift": (("original", "shifted"), bigram_shifts),
+    "CoordInv": (("original", "inverted"), coordination_inversions),
+    "SOMO": (("original", "replaced"), odd_words),
+}
 
 
 @dataclass(frozen=True)
 class TaskPart:
-    """A part of a task.
-
-    ``tokens`` has one tuple a sentence; ``labels`` is int64 ``(n,)``, positions in the task's
-    classes; ``bases`` names the sentence that each was made from: source, colon, id of the tree.
-    """
+    """A part of a task."""
 
     tokens: tuple[Tokens, ...]
-    labels: np.ndarray
-    bases: tuple[str, ...]
+    labels: np.ndarray  # int64 (n,), positions in the task's classes
+    bases: tuple[str, ...]  # the sentence that each was made from: source, colon, id of the tree
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Letters and digits of each sentence (`xlx.text.trees.letters`)."""
+        """Letters and digits of each sentence."""
         return tuple(map(letters, self.tokens))
 
 
@@ -449,7 +402,7 @@ class ProbingTask:
 
     @property
     def majority(self) -> float:
-        """Accuracy in test of the commonest class of train, of several the first: in [0, 1]."""
+        """Accuracy in test, in [0, 1], of the commonest class of train (of several the first)."""
         counts = np.bincount(self.train.labels, minlength=len(self.classes))
         return float((self.test.labels == counts.argmax()).mean())
 
@@ -462,32 +415,23 @@ class ProbingTask:
                 digest.update("\t".join((str(label), *tokens, "\n")).encode())
         return digest.hexdigest()
 
-    def built(self) -> "ProbingTask":
-        """Itself, as of a `task_sets.Planned` task."""
-        return self
-
 
 def overlaps(task: ProbingTask) -> dict[str, int]:
-    """What the parts of a task have in common, summed over pairs of parts.
+    """How many distinct items two parts of a task share, summed over pairs of parts.
 
-    How many distinct ones are in both by ``sentences`` (the same letters and digits), ``bags`` (the
-    same tokens in any order: a sentence and its swapped form, which share a base) and ``bases``.
+    ``sentences`` (the same letters and digits), ``bags`` (the same tokens in any order) and
+    ``bases``.
     """
-    named = [
-        {
-            "sentences": set(part.keys),
-            "bags": {tuple(sorted(tokens)) for tokens in part.tokens},
-            "bases": set(part.bases),
-        }
-        for part in task.parts().values()
-    ]
+
+    def shared(items: Callable[[TaskPart], Iterable]) -> int:
+        sets = (set(items(part)) for part in task.parts().values())
+        return sum(len(one & other) for one, other in combinations(sets, 2))
+
     return {
-        kind: sum(len(one[kind] & other[kind]) for one, other in combinations(named, 2))
-        for kind in named[0]
+        "sentences": shared(lambda part: part.keys),
+        "bags": shared(lambda part: (tuple(sorted(tokens)) for tokens in part.tokens)),
+        "bases": shared(lambda part: part.bases),
     }
-
-
-# --- building -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -506,16 +450,17 @@ class Candidates:
         pool = Pool.of(trees)
         if name in FINDERS:
             return cls(pool, *FINDERS[name](pool, rules), None)
-        change = changer(name, pool, rules)
+        classes, made = CHANGED[name]
+        change = made(pool, rules)
         usable = [Usable(i, 0) for i in pool.within(rules) if any(change(i, None))]
-        return cls(pool, CHANGED[name], usable, change)
+        return cls(pool, classes, usable, change)
 
     @property
     def cells(self) -> dict[tuple[int, int], list[int]]:
         """Positions in the pool by bin and class, all classes in each bin that there is."""
         n_classes = 1 if self.change else len(self.classes)
         bins = sorted({item.bin for item in self.usable})
-        positions = {(bin_, label): [] for bin_ in bins for label in range(n_classes)}
+        positions = {cell: [] for cell in itertools.product(bins, range(n_classes))}
         for item in self.usable:
             positions[item.bin, item.label].append(item.at)
         return positions
@@ -525,10 +470,8 @@ class Candidates:
         """How many examples of each class every bin can give."""
         if self.change:
             return {0: len(self.usable) // 2}
-        rarest: dict[int, int] = {}
-        for (bin_, _), positions in self.cells.items():
-            rarest[bin_] = min(rarest.get(bin_, len(positions)), len(positions))
-        return rarest
+        sizes = {cell: len(positions) for cell, positions in self.cells.items()}
+        return {bin_: min(n for (own, _), n in sizes.items() if own == bin_) for bin_, _ in sizes}
 
     @property
     def largest(self) -> int:
@@ -537,10 +480,7 @@ class Candidates:
 
 
 def sizes_of(total: int, proportions: tuple[int, int, int] = SIZES) -> tuple[int, int, int]:
-    """Sizes of train, validation and test that sum to a total, in the proportions given.
-
-    Raises ValueError where a part would be empty.
-    """
+    """Train, validation and test that sum to a total; ValueError where one would be empty."""
     _, *others = (total * share // sum(proportions) for share in proportions)
     sizes = (total - sum(others), *others)
     if min(sizes) < 1:
@@ -556,15 +496,14 @@ def build(
     seed: int = 0,
     rules: Rules | None = None,
 ) -> ProbingTask:
-    """Build one of `PROBING_TASKS` of parsed sentences of one language, from one source or several.
+    """One of `PROBING_TASKS`, of parsed sentences of one language.
 
-    ``sizes`` are the sentences of train, validation and test. A part has so many of each class as
-    go into its size: of 100 and six classes, 6 × 16. In every part each class comes equally often
-    (within each bin of lengths in TreeDepth), and no two examples of the task have the same base or
-    the same letters and digits.
+    ``sizes`` are sentences of train, validation and test. In each part every class comes equally
+    often (within each bin of lengths in TreeDepth), as often as goes into its size: of 100 and six
+    classes, 16 times. No two examples of a task have the same base or the same letters and digits.
 
-    Raises TooFewSentencesError, ValueError for an unknown task, trees of several languages, or a
-    part of fewer sentences than there are classes.
+    Raises TooFewSentencesError; ValueError for an unknown task, trees of several languages, a part
+    of fewer sentences than classes.
     """
     return drawn(name, Candidates.of(name, trees, rules or Rules()), sizes, seed)
 
@@ -589,22 +528,16 @@ def drawn(name: str, candidates: Candidates, sizes: tuple[int, int, int], seed: 
         )
     rng = np.random.default_rng([seed, *name.encode()])
     draw = _draw_changed if candidates.change else _draw_balanced
-    parts = {
-        part: _part(pool, examples, rng)
-        for part, examples in zip(TASK_PARTS, draw(name, candidates, per_class, rng), strict=True)
-    }
+    parts = {}
+    for part, examples in zip(TASK_PARTS, draw(name, candidates, per_class, rng), strict=True):
+        at, labels, tokens = zip(*shuffled(examples, rng), strict=True)
+        bases = tuple(pool.bases[i] for i in at)
+        parts[part] = TaskPart(tokens, np.array(labels, dtype=np.int64), bases)
     return ProbingTask(name, pool.language, candidates.classes, **parts)
 
 
 #: A sentence of a part: position in the pool, class, tokens.
 _Example = tuple[int, int, Tokens]
-
-
-def _part(pool: Pool, examples: list[_Example], rng: np.random.Generator) -> TaskPart:
-    """The part of some examples, in random order."""
-    at, labels, tokens = zip(*shuffled(examples, rng), strict=True)
-    bases = tuple(pool.bases[i] for i in at)
-    return TaskPart(tokens, np.array(labels, dtype=np.int64), bases)
 
 
 def _draw_balanced(
@@ -617,13 +550,12 @@ def _draw_balanced(
     for n in per_class:
         shares = _shares(n, left)
         left = {bin_: left[bin_] - share for bin_, share in shares.items()}
-        parts.append(
-            [
-                (at, label, candidates.pool.tokens[at])
-                for (bin_, label), positions in cells.items()
-                for at in (positions.pop() for _ in range(shares[bin_]))
-            ]
-        )
+        taken = [
+            (positions.pop(), label)
+            for (bin_, label), positions in cells.items()
+            for _ in range(shares[bin_])
+        ]
+        parts.append([(at, label, candidates.pool.tokens[at]) for at, label in taken])
     return parts
 
 

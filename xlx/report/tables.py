@@ -22,7 +22,7 @@ from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import score_bags
 from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores
-from xlx.measures import abx, mexa, probe_training, registered, statistics
+from xlx.measures import abx, mexa, probes, registered, statistics
 from xlx.report.inputs import ReportedModel, told
 from xlx.results import checks, paths
 from xlx.subjects import identity, loading, states
@@ -53,7 +53,7 @@ class ProbeSizes:
 
     words: tuple[int, int, int] = (600, 150, 600)
     topic_sentences: int | None = None
-    seeds: tuple[int, ...] = probe_training.SEEDS
+    seeds: tuple[int, ...] = probes.SEEDS
 
 
 #: Of a quick report.

@@ -20,26 +20,34 @@ from xlx.measures.statistics import LEVEL, Correlation, half_width, numbers, req
 
 #: The column names of a cell.
 ACCURACY_KEYS = ("language", "encoder", "task")
-#: With more encoders there are too many orders of them to count all, and no need to.
-MOST_COUNTED = 9
 #: Coefficients that differ by less are equal: what sums of ranks leave in binary.
 _SLACK = 1e-9
+Numbers = np.ndarray | float
 
 
 def _checked(table: pd.DataFrame, keys: Sequence[str] = ACCURACY_KEYS) -> pd.DataFrame:
     """The columns needed, once per cell, or ValueError."""
     require(table, keys)
     accuracies = numbers(table, ["accuracy"])[:, 0]
-    outside = (accuracies < 0) | (accuracies > 1)
-    if outside.any():
-        raise ValueError(
-            f"accuracy {accuracies[outside][0]} is not in [0, 1]: divide by 100 if it is per cent"
-        )
+    outside = accuracies[(accuracies < 0) | (accuracies > 1)]
+    if len(outside):
+        raise ValueError(f"accuracy {outside[0]} is not in [0, 1]: divide by 100 if it is per cent")
     twice = table[table.duplicated(list(keys))]
     if len(twice):
         place = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
         raise ValueError(f"there is more than one row of {place}: keep one of them")
     return table[[*keys, "accuracy"]]
+
+
+def _paired(
+    table: pd.DataFrame, other: pd.DataFrame, keys: Sequence[str], name: str, lacks: str
+) -> pd.DataFrame:
+    """The table with the other's accuracy under a name; ValueError where it lacks one."""
+    both = table.merge(other.rename(columns={"accuracy": name}), on=list(keys), how="left")
+    missing = both[both[name].isna()]
+    if len(missing):
+        raise ValueError(lacks.format(**missing.iloc[0]))
+    return both
 
 
 def mean_sd(table: pd.DataFrame, *, ddof: int = 0) -> pd.DataFrame:
@@ -63,13 +71,11 @@ def relative_accuracies(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFra
     0 is infinite, and 0/0 missing. ValueError also where English lacks an encoder and task.
     """
     table = _checked(table)
-    own = table[table["language"] == "en"].rename(columns={"accuracy": "reference"})
-    others = table[table["language"] != "en"]
-    ratios = others.merge(own.drop(columns="language"), on=["encoder", "task"], how="left")
-    missing = ratios[ratios["reference"].isna()]
-    if len(missing):
-        first = missing.iloc[0]
-        raise ValueError(f"en has no accuracy of {first['encoder']} on {first['task']}")
+    english, others = (table[(table["language"] == "en") == own] for own in (True, False))
+    ratios = _paired(
+        others, english.drop(columns="language"), ["encoder", "task"], "reference",
+        "en has no accuracy of {encoder} on {task}",
+    )  # fmt: skip
     accuracy, base = ratios["accuracy"], ratios["reference"]
     return ratios.assign(
         ratio=accuracy / base,
@@ -79,12 +85,7 @@ def relative_accuracies(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFra
 
 
 def rounding_and_luck(
-    one: np.ndarray | float,
-    other: np.ndarray | float,
-    n_one: np.ndarray | int,
-    n_other: np.ndarray | int,
-    *,
-    half: float = 0.0,
+    one: Numbers, other: Numbers, n_one: Numbers, n_other: Numbers, *, half: float = 0.0
 ) -> np.ndarray:
     """By how much two accuracies may be apart that are alike.
 
@@ -97,12 +98,7 @@ def rounding_and_luck(
 
 
 def beyond(
-    one: np.ndarray | float,
-    other: np.ndarray | float,
-    n_one: np.ndarray | int,
-    n_other: np.ndarray | int,
-    *,
-    half: float = 0.0,
+    one: Numbers, other: Numbers, n_one: Numbers, n_other: Numbers, *, half: float = 0.0
 ) -> np.ndarray:
     """Whether one accuracy is above another by more than `rounding_and_luck`: 1, 0 or -1 below."""
     apart = np.asarray(one, float) - np.asarray(other, float)
@@ -119,15 +115,14 @@ def above_guessing(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
     ``above_all`` (so it is at Bonferroni's level for the cells of its task).
     """
     _checked(table)
-    least = (numbers(table, ["accuracy"])[:, 0] - half).clip(min=0)
-    guess, n = numbers(table, ["guess", "n"]).T
-    tests = table.groupby("task")["task"].transform("size").to_numpy()
-    alone = share_interval(least * n, n)[0]
-    among = np.zeros_like(alone)
-    for size in np.unique(tests):  # every row has its task's size
-        rows = tests == size
-        among[rows] = share_interval(least[rows] * n[rows], n[rows], 1 - (1 - LEVEL) / size)[0]
-    return table.assign(above=alone > guess, above_all=among > guess)
+    guess, n, accuracy = numbers(table, ["guess", "n", "accuracy"]).T
+    right = (accuracy - half).clip(min=0) * n
+    sizes = table.groupby("task")["task"].transform("size")
+    among = [
+        share_interval(*own, 1 - (1 - LEVEL) / size)[0]
+        for *own, size in zip(right, n, sizes, strict=True)
+    ]
+    return table.assign(above=share_interval(right, n)[0] > guess, above_all=among > guess)
 
 
 def gains(table: pd.DataFrame) -> pd.DataFrame:
@@ -144,20 +139,20 @@ def gains(table: pd.DataFrame) -> pd.DataFrame:
     ratios = relative_accuracies(table)
     ratios["gain"] = ratios["accuracy"] - ratios["reference"]
     by_language = ratios.groupby(["task", "language"], sort=False)["gain"].mean()
-    rows = []
-    for task, own in by_language.groupby("task", sort=False):
-        n, mean = len(own), own.mean()
-        half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * own.std(ddof=1) / math.sqrt(n)
-        rows.append((task, mean, mean - half, mean + half, n, int((own > 0).sum())))
-    return pd.DataFrame(rows, columns=["task", "gain", "low", "high", "n", "better"])
+    own = by_language.groupby("task", sort=False)
+    n, mean = own.size(), own.mean()
+    half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * own.std(ddof=1) / np.sqrt(n)
+    columns = {"gain": mean, "low": mean - half, "high": mean + half, "n": n}
+    better = own.agg(lambda gain: (gain > 0).sum()).astype(int)
+    return pd.DataFrame(columns | {"better": better}).reset_index()
 
 
 def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Correlation:
     """Rank correlation of a few encoders, with all that so few points allow to say.
 
     The p-value is two-sided: of all n! ways to pair the numbers, the share that is as far from 0.
-    This is exact, ties included; above `MOST_COUNTED` points it is the usual t approximation. It
-    takes encoders for exchangeable, which two variants of one architecture are not.
+    This is exact, ties included. It takes encoders for exchangeable, which two variants of one
+    architecture are not.
 
     The interval is Fisher's on the scale of atanh, with the variance (1 + ρ²/2) / (n - 3) of Bonett
     and Wright (2000). That scale has no end at ρ = ±1, where the interval would be a point. So
@@ -165,22 +160,18 @@ def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -
     the end nearer to 0 is the one that it has there: a perfect order of few points does not say
     that there is nothing else to come.
 
-    ValueError for fewer than four points. Where x or y is the same everywhere, nothing is defined
-    and all is NaN but n.
+    ValueError for fewer than four points, or more than nine. Where x or y is the same everywhere,
+    nothing is defined and all is NaN but n.
     """
     n = len(x)
-    if n < 4:
-        raise ValueError(f"a correlation with an interval needs four points, and there are {n}")
+    if not 4 <= n <= 9:
+        raise ValueError(f"a correlation with an interval needs four to nine points: there are {n}")
     ranks, others = stats.rankdata(x), stats.rankdata(y)
     if np.ptp(ranks) == 0 or np.ptp(others) == 0:
         return Correlation("spearman", *[math.nan] * 4, n)
     rho = float(_rho(ranks, others[None])[0])
-    if n <= MOST_COUNTED:
-        orders = others[_permutations(n)]
-        p_value = float((np.abs(_rho(ranks, orders)) >= abs(rho) - _SLACK).mean())
-    else:
-        p_value = float(stats.spearmanr(x, y).pvalue)
-    return Correlation("spearman", rho, *_interval(rho, n), p_value, n)
+    far = np.abs(_rho(ranks, others[_permutations(n)])) >= abs(rho) - _SLACK
+    return Correlation("spearman", rho, *_interval(rho, n), float(far.mean()), n)
 
 
 @lru_cache(maxsize=2)
@@ -201,8 +192,7 @@ def _interval(rho: float, n: int) -> tuple[float, float]:
     faulty = 1 - 12 / (n * (n**2 - 1))  # without ties, changing neighbours costs 6 · 2 / (n³ - n)
     ends = []
     for sign in (-1, 1):  # low, high
-        inner = sign * rho < 0  # the end nearer to 0
-        centre = float(np.clip(rho, -faulty, faulty)) if inner else rho
+        centre = float(np.clip(rho, -faulty, faulty)) if sign * rho < 0 else rho  # nearer to 0
         if abs(centre) > 1 - _SLACK:
             ends.append(math.copysign(1.0, rho))
             continue
@@ -221,9 +211,9 @@ def untied(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> 
     first, second = np.asarray(x, float), np.asarray(y, float)
     extremes = []
     for sign in (1, -1):
-        ranks = [np.empty(len(first)), np.empty(len(first))]
-        ranks[0][np.lexsort((sign * second, first))] = np.arange(len(first))
-        ranks[1][np.lexsort((first, sign * second))] = np.arange(len(first))
+        # the place of each in the order of x, and of y, ties by the other
+        orders = np.lexsort((sign * second, first)), np.lexsort((first, sign * second))
+        ranks = [np.argsort(order) for order in orders]
         extremes.append(sign * _rho(ranks[0], ranks[1][None])[0])
     if np.ptp(first) > 0 and np.ptp(second) > 0:
         extremes.append(_rho(stats.rankdata(first), stats.rankdata(second)[None])[0])
@@ -240,16 +230,12 @@ def rank_correlations(probing: pd.DataFrame, downstream: pd.DataFrame) -> pd.Dat
 
     ValueError also as `spearman`, and where an encoder has no downstream accuracy.
     """
-    keys = list(ACCURACY_KEYS[:2])
-    downstream = _checked(downstream, keys).rename(columns={"accuracy": "downstream"})
-    both = _checked(probing).merge(downstream, on=keys, how="left")
-    missing = both[both["downstream"].isna()]
-    if len(missing):
-        first = missing.iloc[0]
-        raise ValueError(
-            f"there is no downstream accuracy of {first['encoder']} in {first['language']}: add it "
-            "or leave the encoder out there"
-        )
+    keys = ACCURACY_KEYS[:2]
+    both = _paired(
+        _checked(probing), _checked(downstream, keys), keys, "downstream",
+        "there is no downstream accuracy of {encoder} in {language}: add it or leave the encoder "
+        "out there",
+    )  # fmt: skip
     rows = []
     for (language, task), cells in both.groupby(["language", "task"], sort=False):
         pair = cells["accuracy"].to_numpy(), cells["downstream"].to_numpy()
