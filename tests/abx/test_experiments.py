@@ -13,7 +13,6 @@ import abx_1_validation
 import abx_3_tradeoff
 import abx_4_languages
 from shared.abx_tables import PAIR
-from xlx.experiment import surface
 from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS, CheckpointScores
 from xlx.experiment.averages import averaged_scores
 from xlx.measures.abx import SCORES, PairScores
@@ -48,8 +47,10 @@ BY_LAYER = abx_3_tradeoff.layer_pairs(MEASURED)
 
 @pytest.fixture
 def corpus(monkeypatch: pytest.MonkeyPatch) -> ParallelCorpus:
-    for name in ("subword_bag", "length_alone"):
-        monkeypatch.setattr(surface, name, lambda *_, **__: checkpoint("bag", 1, n_layers=1))
+    for module in (abx_3_tradeoff, abx_4_languages):
+        monkeypatch.setattr(
+            module, "subject_scores", lambda *_, **__: [checkpoint("bag", 1, n_layers=1)]
+        )
     sentences = {code: tuple(f"{code} " + "x" * (28 + i) for i in range(N)) for code in CODES}
     return ParallelCorpus("toy", sentences, tuple(map(str, range(N))), ("",) * N, "none", "")
 

@@ -17,7 +17,6 @@ from xlx.experiment.abx_scores import (
     MATCHED,
     CheckpointScores,
     language_weights,
-    layers_of_mean,
     pair_weights,
 )
 from xlx.measures import statistics
@@ -113,6 +112,15 @@ def average(
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
     return Average(score, left_out_change, measured.sizes[over], measured.texts)
+
+
+def layers_of_mean(
+    n_layers: int, layers: Sequence[int] | None, embedding_layer: bool = True
+) -> list[int]:
+    """Layers that count: those named (negative ones from the last), or all, 0 if asked for."""
+    if layers is None:
+        return list(range(0 if embedding_layer else 1, n_layers))
+    return sorted(checks.layers(layers, n_layers, from_last=True))
 
 
 def best_layer(measured: CheckpointScores) -> int:

@@ -4,18 +4,18 @@ Here the lenses meet: LD and MD, MEXA and the paper's own metrics of the same st
 which direction of transfer is the better one.
 """
 
-import itertools
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
-from xlx.measures import abx, alignment, mexa
-from xlx.results import ledger, work
+from xlx.experiment.scoring import Subject, kept
+from xlx.measures import abx, alignment, registered
+from xlx.results import ledger
 from xlx.results.settings import current
-from xlx.subjects import loading, states
-from xlx.subjects.states import bag_of_subwords, embed_corpus
+from xlx.subjects import loading
+from xlx.subjects.states import bag_of_subwords
 from xlx.text.parallel import ParallelCorpus
 
 #: What `frozen` scores directions by: metric → what of it is good, high (1) or low (-1).
@@ -39,47 +39,8 @@ def frozen(
     and LD have a minus sign. And the layer. ValueError as `embeddings.embed_corpus` and
     `alignment.directions`.
     """
-    about = states.corpus_about(name, corpus, max_length=max_length) | {"layer": layer}
-    table = work.result(PREDICTORS, about, name, corpus, layer, max_length)
-    return table.drop(columns="layer"), int(table["layer"].iloc[0])
-
-
-def _predictors(
-    name: str, corpus: ParallelCorpus, layer: int | None, max_length: int | None
-) -> pd.DataFrame:
-    """The table of `frozen`, with a column ``layer``."""
-    encoder = loading.load(name)
-    with loading.products(encoder.device) if current().dtype == "bfloat16" else nullcontext():
-        whole = embed_corpus(encoder, corpus, pooling="mean", max_length=max_length)
-    states = whole.states
-    if layer is None:
-        layer = alignment.best_aligned_layer(states)
-    tables = [alignment.directions(states, layers=[layer]).rename(columns={"value": "score"})]
-    pairs = abx.pair_scores(abx.exact(states, layers=[layer]).table())
-    pairs = pairs[pairs["task"].isin(["LD", "MD"])].rename(columns={"task": "metric"})
-    for ends in (["source", "target"], ["target", "source"]):
-        names = dict(zip(["language_1", "language_2"], ends, strict=True))
-        tables.append(pairs.rename(columns=names))
-    for source in corpus.languages:
-        scores = mexa.scores(states, source, layers=[layer]).table()
-        scores = scores.rename(columns={"language": "target", "mu": "score"})
-        tables.append(scores.assign(metric="MEXA", source=source))
-    bags = bag_of_subwords(encoder, corpus, max_length=max_length)
-
-    def products(one: sparse.csr_array, other: sparse.csr_array) -> np.ndarray:
-        return np.asarray(one.multiply(other).sum(axis=1)).ravel()
-
-    for source, target in itertools.permutations(bags, 2):
-        one, other = bags[source], bags[target]
-        cosine = products(one, other) / np.sqrt(products(one, one) * products(other, other))
-        row = {"metric": "bag of subwords", "source": source, "target": target}
-        tables.append(pd.DataFrame([row | {"score": float(cosine.mean())}]))
-    columns = ["metric", "source", "target", "score"]
-    table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
-    table["score"] *= table["metric"].map(FROZEN_METRICS)
-    table["metric"] = pd.Categorical(table["metric"], list(FROZEN_METRICS))
-    table = table.sort_values("metric", kind="stable", ignore_index=True)
-    return table.astype({"metric": str}).assign(layer=layer)
+    (table,) = frozen_scores([name], corpus, layer, max_length=max_length)
+    return table[["metric", "source", "target", "score"]], int(table["layer"].iloc[0])
 
 
 def _relative(stored: ledger.Value, computed: ledger.Value) -> float:
@@ -92,4 +53,29 @@ def _relative(stored: ledger.Value, computed: ledger.Value) -> float:
 
 
 #: In bfloat16 a similarity has two digits and a half, and a neighbour may change.
-PREDICTORS = work.Kind("predictors", _predictors, version=1, tolerance=0.03, difference=_relative)
+@kept(tolerance=0.03, difference=_relative)
+def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -> pd.DataFrame:
+    """The table of `frozen`, with a column ``layer``."""
+    encoder = subject.encoder()
+    with loading.products(encoder.device) if current().dtype == "bfloat16" else nullcontext():
+        vectors = subject.read(corpus).states
+    if layer is None:
+        layer = alignment.best_aligned_layer(vectors)
+    at_layer = {code: array[layer] for code, array in vectors.items()}
+    bags = bag_of_subwords(encoder, corpus, max_length=subject.options.get("max_length"))
+    tables = [alignment.directions(vectors, layers=[layer]).rename(columns={"value": "score"})]
+    named = registered()
+    for states, metrics in (
+        (at_layer, {"LD": named["LD"], "MD": named["MD"], "MEXA": named["MEXA"]}),
+        (bags, {"bag of subwords": replace(named["cosine"], name="bag of subwords")}),
+    ):
+        pairs = abx.pair_scores(abx.exact(states, measures=[*metrics.values()]).table())
+        for ends in (["source", "target"], ["target", "source"]):
+            names = dict(zip(["language_1", "language_2", "task"], [*ends, "metric"], strict=True))
+            tables.append(pairs.rename(columns=names))
+    columns = ["metric", "source", "target", "score"]
+    table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
+    table["score"] *= table["metric"].map(FROZEN_METRICS)
+    table["metric"] = pd.Categorical(table["metric"], list(FROZEN_METRICS))
+    table = table.sort_values("metric", kind="stable", ignore_index=True)
+    return table.astype({"metric": str}).assign(layer=layer)

@@ -15,20 +15,19 @@ and the first term is the same for all. The next two come from float64, the last
 product for all sentences; where that leaves a comparison open it is made again in float64.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
 
+from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
 from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, unit_vectors
 from xlx.measures.statistics import share_interval
 
 #: Rounding errors of a dot product, in units of the last place of the product of the lengths.
 _ROUNDING = 16
-#: A vector this much shorter than what it is the rest of is rounding of float32.
-_NOTHING = 1e-6
 
 
 # --- the score ------------------------------------------------------------------------------------
@@ -160,25 +159,6 @@ def scores(
     return PivotScores(languages, pivot, layers, hits, only_rival)
 
 
-def without_offset(states: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """States of each language less their mean over its sentences, at every layer: centred.
-
-    All sentences of a language may lie to one side of those of another. That offset says nothing of
-    which sentence is which, and in a cosine it comes before all that does. Without it the score
-    asks what else is shared; it needs sentences of the language and no translations (Libovický,
-    Rosa and Fraser 2020). The paper does not take it out.
-
-    Language → ``(n_layers + 1, n, dim)``, float64. A sentence at the mean, but for rounding, has no
-    direction: all such get the same one, and so tie.
-    """
-    moved = {}
-    for language, whole in states.items():
-        rest = whole - whole.mean(axis=1, keepdims=True, dtype=np.float64)
-        rest[np.linalg.norm(rest, axis=-1) <= _NOTHING * np.linalg.norm(whole, axis=-1)] = 1.0
-        moved[language] = rest
-    return moved
-
-
 def _centred(vectors: Mapping[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
     """Unit vectors less the mean of their language, ``(m, n, dim)``, and the means; float64."""
     rest = torch.from_numpy(np.stack(list(vectors.values()), dtype=np.float64))
@@ -255,3 +235,30 @@ def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
     """The sum over a row and that over a column as one over the sentences in either, at most 2n."""
     # Unequal ones are of different sentences, so that several are counted, or one of them is 0.
     return torch.where(row == column, row, row + column).clamp(max=2 * n).int()
+
+
+# --- of two languages, without a pivot ------------------------------------------------------------
+
+
+def mutual(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
+    """Hits of two languages, the same in both directions, as a measure of the registry.
+
+    Without a group its hits go, and those become hits whose rivals are all in it: exact. Ties, a
+    miss, are those of float32 here (`Side.tolerance`), where `scores` compares in float64.
+    """
+    level = side.cosine.diagonal(dim1=1, dim2=2) - side.tolerance[:, None]
+    beaten = (side.cosine >= level[:, :, None]) | (side.cosine.mT >= level[:, :, None])
+    beaten.diagonal(dim1=1, dim2=2).fill_(value=False)
+    hits, inside = ~beaten.any(dim=2), {}
+    for groups in groupings:
+        codes = torch.as_tensor(groups.codes, device=beaten.device)
+        lowest = torch.where(beaten, codes, groups.n).amin(dim=2)
+        regained = ~hits & (lowest == torch.where(beaten, codes, -1).amax(dim=2))
+        regained &= lowest != codes
+        found = zip(lowest.cpu().numpy(), regained.cpu().numpy(), strict=True)
+        inside[groups] = np.stack([np.bincount(x[y], minlength=groups.n) for x, y in found])
+    at = hits.double().cpu().numpy()
+    return Comparisons(at.sum(axis=1), at, inside)
+
+
+REGISTERED = (Measure("MEXA", mutual, of_queries=True),)

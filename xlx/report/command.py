@@ -21,7 +21,7 @@ import pandas as pd
 import torch
 
 import xlx
-from xlx.experiment.abx_scores import groupings, standard_masks
+from xlx.experiment.abx_scores import groupings, masks_of, standard_masks
 from xlx.measures import abx
 from xlx.report import inputs
 from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
@@ -168,7 +168,7 @@ def estimate(
     batch = [few.sentences[few.languages[i % len(few.languages)]][i] for i in range(min(n, _TIMED))]
     limit, ways = encoder.limit(max_length), [(models[0].pooling, False)]
     vectors = dict.fromkeys(few.languages, np.ones((n, encoder.dim), np.float32))
-    masks = standard_masks(encoder, few)
+    masks = masks_of(few, standard_masks(few), lambda: encoder)
     for _ in range(2):  # the first call has to set things up
         times = [time.perf_counter()]
         states.pooled_states(encoder, ways, limit, [batch], "position ")

@@ -16,16 +16,15 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from xlx.experiment import abx_scores, probing, scoring, surface, topics
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment import abx_scores, probing, scoring, topics
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
-from xlx.experiment.mexa_scores import score_bags
-from xlx.experiment.scoring import checkpoint_scores
-from xlx.measures import abx, mexa, probe_training, statistics
+from xlx.experiment.mexa_scores import measure_coverage
+from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores
+from xlx.measures import abx, alignment, mexa, probe_training, statistics
 from xlx.report.inputs import ReportedModel
 from xlx.results import checks, paths
-from xlx.subjects import identity, loading, states
-from xlx.subjects.identity import Name, local_folder, local_series
+from xlx.subjects import loading, states
 from xlx.text import downstream, files, languages, parallel
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
@@ -36,8 +35,8 @@ Tables = Mapping[str, pd.DataFrame]
 TOLD = ("LD", "MD", MATCHED, "retrieval")
 #: What stands for a model's own architecture with random weights.
 UNTRAINED = "untrained"
-#: Seed of those, and of the halves of the text on which the layer is chosen.
-WEIGHTS_SEED, HALVES_SEED = 1, 1
+#: Of the halves of the text on which the layer is chosen.
+HALVES_SEED = 1
 #: With fewer languages beside the pivot a line and its error say nothing.
 LEAST_LANGUAGES = 5
 #: Predictor → how MEXA takes the states, and how it pools layers; the first is told first.
@@ -45,7 +44,7 @@ ALIGNMENTS = {
     "MEXA, best layer": ("raw", "max"), "MEXA, mean of layers": ("raw", "mean"),
     "MEXA, centred": ("centred", "max"),
 }  # fmt: skip
-TASK_BAG = "a bag of subwords"
+TASK_BAG = scoring.BAG
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Measured:
     @cached_property
     def raw(self) -> CheckpointScores:
         """LD, MD and retrieval by layer, of vectors as they are."""
-        return checkpoint_scores([self.model.name], self.corpus, **self.options)[0]
+        return subject_scores([self.model.name], self.corpus, **self.options)[0]
 
     @cached_property
     def layer(self) -> int:
@@ -97,7 +96,7 @@ class Measured:
     def mexa(self) -> dict[str, mexa.PivotScores]:
         """Scores of all languages with the pivot: "raw", "centred" (each without its mean)."""
         vectors = self._states()
-        moved = {"raw": vectors, "centred": mexa.without_offset(vectors)}
+        moved = {"raw": vectors, "centred": alignment.centred(vectors)}
         return {way: mexa.scores(of_way, self.pivot) for way, of_way in moved.items()}
 
     @cached_property
@@ -146,7 +145,7 @@ def report_tables(
 def layer_rows(measured: Measured) -> pd.DataFrame:
     """Mean over pairs by layer, raw and centred: ``space``, ``task``, ``layer``, ``score`` ..."""
     name, corpus = measured.model.name, measured.corpus
-    centred = checkpoint_scores([name], corpus, space="centred", **measured.options)
+    centred = subject_scores([name], corpus, space="centred", **measured.options)
     table = averaged_scores([measured.raw, *centred], TOLD, by=["layer"])
     return table.drop(columns="checkpoint")
 
@@ -189,26 +188,16 @@ def reference_scores_of(measured: Measured) -> dict[str, CheckpointScores]:
 
     Its own architecture untrained, a bag of its subwords, length alone, and other models.
     """
-    name, corpus, cut = measured.model.name, measured.corpus, {"max_length": measured.max_length}
-
-    def scored(name: Name, pooling: str) -> CheckpointScores:
-        return checkpoint_scores([name], corpus, pooling=pooling, **cut)[0]
-
-    return {
-        UNTRAINED: scored(before_training(name), measured.model.pooling),
-        scoring.BAG: surface.subword_bag(name, corpus, **cut),
-        scoring.LENGTH_ALONE: surface.length_alone(corpus),
-    } | {other.label: scored(other.name, other.pooling) for other in measured.others}
-
-
-def before_training(name: str) -> Name:
-    """A model before it has read anything: step 0 of its own series, if that lies on this machine.
-
-    Else its untrained twin.
-    """
-    folder = local_folder(name)
-    series = local_series(name, folder) if folder is not None else []
-    return series[0] if series and not series[0].step else identity.twin_of(name, WEIGHTS_SEED)
+    name, cut = measured.model.name, {"max_length": measured.max_length}
+    subjects = {
+        UNTRAINED: Subject(before_training(name), measured.options),
+        scoring.BAG: BagOfSubwords(name, **cut),
+        scoring.LENGTH_ALONE: Length(),
+    }
+    for other in measured.others:
+        subjects[other.label] = Subject(other.name, {"pooling": other.pooling, **cut})
+    found = subject_scores([*subjects.values()], measured.corpus)
+    return dict(zip(subjects, found, strict=True))
 
 
 def reference_rows(measured: Measured) -> pd.DataFrame:
@@ -396,11 +385,11 @@ def task_points(measured: Measured) -> pd.DataFrame:
         name: measured.mexa[states].pooled(how) for name, (states, how) in ALIGNMENTS.items()
     }
     name, corpus, pivot = measured.model.name, measured.corpus, measured.pivot
-    bag = score_bags(name, corpus, pivot, max_length=measured.max_length)
-    of_predictor[TASK_BAG] = bag.pooled("max")
+    bag = measure_coverage(BagOfSubwords(name, max_length=measured.max_length), corpus, pivot)
+    of_predictor[TASK_BAG] = bag[TASK_BAG].scores.pooled("max")
     own, rows = measured.tasks[measured.tasks["model"] == measured.model.label], []
-    for name, alignment in of_predictor.items():
-        joint = own.merge(alignment[["language", "mu"]], on="language")
+    for name, scores in of_predictor.items():
+        joint = own.merge(scores[["language", "mu"]], on="language")
         for _, part in joint.groupby("task", sort=False):
             predicted, mean = without_each(part["mu"].to_numpy(), part["score"].to_numpy())
             rows.append(part.assign(predictor=name, predicted=predicted, mean_of_others=mean))
