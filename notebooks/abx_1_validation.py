@@ -19,7 +19,7 @@ from scipy import stats
 from shared.abx_figures import LAYER, with_lines
 from shared.abx_tables import PAIR, rowed
 from xlx.experiment.abx_scores import CheckpointScores, group_sizes
-from xlx.experiment.scoring import SHUFFLES, Subject, kept, moves, of_models, subject_scores
+from xlx.experiment.scoring import SHUFFLES, Subject, kept, moves, subject_scores, with_models
 from xlx.measures import abx, statistics
 from xlx.plots import style
 from xlx.plots.panels import order
@@ -83,7 +83,7 @@ def shuffled_controls(
     languages are. A row a model, control and layer.
     """
     tables = [
-        of_models(names, shuffled_scores(names, corpus, how, seed, **options)) for how in SHUFFLES
+        with_models(names, shuffled_scores(names, corpus, how, seed, **options)) for how in SHUFFLES
     ]
     table = pd.concat(tables, ignore_index=True)
     table = table[(table["task"] == "LD") == (table["shuffle"] == "labels")]
@@ -148,7 +148,7 @@ def sampling(
     ``error`` (of the mean).
     """
     values = sampled_runs(names, within(corpus, pairs), pairs, **draw, **options)
-    runs = of_models(names, values)
+    runs = with_models(names, values)
     keys = ["model", "task", "layer", *PAIR]
     spread = runs.groupby(keys, as_index=False)["score"].agg(["mean", "std"])
     measured = subject_scores(names, corpus, **options)
@@ -181,7 +181,7 @@ def errors(
     names: Sequence[Name], corpus: ParallelCorpus, pairs: _Pairs, **options: object
 ) -> pd.DataFrame:
     """`pair_errors` of models, with ``model`` in front."""
-    table = of_models(names, pair_errors(names, within(corpus, pairs), pairs, **options))
+    table = with_models(names, pair_errors(names, within(corpus, pairs), pairs, **options))
     return table[["model", *_ERRORS]]
 
 
@@ -223,7 +223,7 @@ def control_scores(
     Returns one row a model, task and layer: ``model``, ``task``, ``layer``, ``score``, ``low``,
     ``high``, of intervals that hold together at 95 % (Bonferroni).
     """
-    drawn = of_models(names, held_constant(names, corpus, n_triplets, seed, **options))
+    drawn = with_models(names, held_constant(names, corpus, n_triplets, seed, **options))
     level = 1 - (1 - statistics.LEVEL) / len(drawn)
     bounds = [statistics.share_interval(row.won, row.n, level) for row in drawn.itertuples()]
     drawn["low"], drawn["high"] = zip(*bounds, strict=True)

@@ -38,7 +38,7 @@ from xlx.experiment.abx_scores import (
     group_sizes,
 )
 from xlx.experiment.averages import Average, average, averaged_scores
-from xlx.experiment.scoring import Subject, kept, of_models, subject_scores
+from xlx.experiment.scoring import Subject, kept, subject_scores, with_models
 from xlx.measures import statistics
 from xlx.plots.panels import Panels, number, panels, parts
 from xlx.plots.primitives import heatmap
@@ -290,7 +290,7 @@ def separations(
 
     ``space``: of `abx_scores.SPACES`. Options and errors as `scoring.subject_scores`.
     """
-    table = of_models(names, layer_separations(names, corpus, space, **options))
+    table = with_models(names, layer_separations(names, corpus, space, **options))
     return table[["model", "layer", "measure", "kind", "score", "error"]]
 
 

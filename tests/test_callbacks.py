@@ -16,7 +16,7 @@ from transformers import (
 
 from xlx.experiment.abx_scores import length_matched
 from xlx.measures import abx, mexa
-from xlx.report.callbacks import TASKS, Lens
+from xlx.report.callbacks import TASKS, Lens, logged
 from xlx.subjects import identity, loading
 from xlx.subjects.states import embed_corpus
 from xlx.text import parallel
@@ -70,14 +70,15 @@ def test_an_encoder_is_measured_at_every_evaluation(corpus: ParallelCorpus, tmp_
     for row in history.to_dict("records"):
         states = saved_states(tmp_path / f"checkpoint-{row['step']}", corpus)
         exact = abx.exact(states, masks=masks)
-        for name, task in TASKS.items():
+        for task in TASKS:
+            name = logged(task)
             by_layer = exact.scores[task].mean(axis=(1, 2))
             assert row[f"lens_{name}"] == pytest.approx(by_layer.mean(), abs=1e-4)
             best = by_layer.min() if task == "LD" else by_layer.max()
             assert row[f"lens_{name}_best"] == pytest.approx(best, abs=1e-4)
-    logged = [row for row in trainer.state.log_history if "eval_lens_ld" in row]
-    assert [row["step"] for row in logged] == [EVERY, STEPS]
-    assert logged[1]["eval_lens_md"] == history["lens_md"][1]
+    told = [row for row in trainer.state.log_history if "eval_lens_ld" in row]
+    assert [row["step"] for row in told] == [EVERY, STEPS]
+    assert told[1]["eval_lens_md"] == history["lens_md"][1]
     # adaptive checkpoint selection: the best by alignment is what is loaded at the end
     chosen = history.loc[history["lens_md_like_length"].idxmax(), "step"]
     assert trainer.state.best_model_checkpoint.endswith(f"checkpoint-{chosen}")

@@ -102,7 +102,7 @@ def test_a_measure_alone_is_what_it_is_among_others(grouped: ParallelCorpus) -> 
 
 def test_every_measure_has_every_control(grouped: ParallelCorpus) -> None:  # noqa: F811
     names = list(measures.registered())
-    texts = [grouped, *(scoring.shuffled(grouped, how) for how in scoring.SHUFFLES)]
+    texts = [grouped, *(scoring.shuffled_text(grouped, how) for how in scoring.SHUFFLES)]
     table = scored(names, SUBJECTS, texts, ["raw", "centred"], by=[])
     assert len(table) == len(names) * 3 * 5 * 2
     assert not table["score"].isna().any()
@@ -158,10 +158,10 @@ def test_texts_without_translations_or_languages(grouped: ParallelCorpus) -> Non
     wide = replace(
         grouped, sentences={x: tuple(map(str.upper, y)) for x, y in grouped.sentences.items()}
     )
-    moved = scoring.shuffled(wide, "translations", seed=2)
+    moved = scoring.shuffled_text(wide, "translations", seed=2)
     assert moved.sentences["de"] == wide.sentences["de"] != moved.sentences["en"]
     assert sorted(moved.sentences["en"]) == sorted(wide.sentences["en"])
-    dealt = scoring.shuffled(wide, "labels", seed=2)
+    dealt = scoring.shuffled_text(wide, "labels", seed=2)
     for i in range(len(wide)):
         at = [{text.sentences[x][i] for x in wide.languages} for text in (wide, dealt)]
         assert at[0] == at[1]

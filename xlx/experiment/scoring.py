@@ -4,7 +4,7 @@ A *subject* gives the sentences of a corpus vectors, layer by layer: a model or 
 untrained twin (`before_training`), a bag of its subwords, the length of sentences alone, any
 function. A *measure* is a formula on the similarity block of two languages
 (`xlx.measures.abx.Measure`), or MD with B as a mask allows. A *text* is a corpus, or one that is
-`shuffled`. So every measure has every control, with its interval over documents.
+shuffled (`shuffled_text`). So every measure has every control, with its interval over documents.
 
 What is stored is one measure of one subject in one space on one text: a new measure leaves the
 entries of all others as they are, and the vectors are read once for all that is missing. What else
@@ -266,7 +266,7 @@ def _cycled(n: int, circles: Sequence[np.ndarray], rng: np.random.Generator) -> 
     return order
 
 
-def shuffled(corpus: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
+def shuffled_text(corpus: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
     """A text whose translations or names of languages are shuffled, by `moves`."""
     moved = moves(corpus, how, seed)
     (_, left), *_ = moved.values()  # the first language stays where it is
@@ -433,7 +433,7 @@ def kept(
     return declared
 
 
-def of_models(subjects: Sequence[Subject | Name], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def with_models(subjects: Sequence[Subject | Name], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Tables of subjects as one, with ``model`` in front."""
     labels = [as_subject(subject).label[0] for subject in subjects]
     whole = pd.concat(dict(zip(labels, tables, strict=True)), names=["model"])

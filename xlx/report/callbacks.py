@@ -20,7 +20,7 @@ A model that is fine-tuned by a trainer, in one language, is measured by IGAP as
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from transformers import Trainer, TrainerCallback
 
 from xlx.experiment.abx_scores import MATCHED, length_matched
 from xlx.experiment.transfers import TransferTask
-from xlx.measures import abx, mexa
+from xlx.measures import abx, mexa, registered
 from xlx.results import checks
 from xlx.results.settings import settings
 from xlx.subjects import finetuning
@@ -40,14 +40,20 @@ from xlx.subjects.loading import bare
 from xlx.subjects.states import embed
 from xlx.text.parallel import ParallelCorpus
 
-#: Of an encoder: what a score is called in the logs → the task of `xlx.measures.abx`.
-TASKS = {"ld": "LD", "md": "MD", "md_like_length": MATCHED, "retrieval": "retrieval"}
+#: What is measured of an encoder: of `measures.registered`, or MD among sentences of like length.
+TASKS = ("LD", "MD", MATCHED, "retrieval")
+
+
+def logged(task: str) -> str:
+    """What a score is called in the logs: "md_like_length"."""
+    return task.lower().replace(", ", "_").replace(" ", "_")
 
 
 class Lens(TrainerCallback):
     """LD, MD, matched MD and retrieval of an encoder, MEXA of a decoder, at every evaluation.
 
-    ``corpus`` should be small (some hundred positions), and text that the model does not learn
+    ``measures`` of an encoder may be others of the registry ("CKA"), or more of them. ``corpus``
+    should be small (some hundred positions), and text that the model does not learn
     from. ``pivot`` is of MEXA; ``every``: at every so many-th evaluation. `history` is a table of
     all scores so far, ``seconds`` what they have taken. In logs and metrics their names have
     ``eval_`` in front.
@@ -55,9 +61,12 @@ class Lens(TrainerCallback):
 
     def __init__(
         self, corpus: ParallelCorpus, *, pooling: str = "mean", max_length: int | None = None,
-        pivot: str = "en", every: int = 1,
+        pivot: str = "en", every: int = 1, measures: Sequence[str] = TASKS,
     ) -> None:  # fmt: skip
         checks.whole(every, "every")
+        for measure in measures:
+            checks.one_of(measure, [*registered(), MATCHED], "measure")
+        self.measures = tuple(measures)
         if len(corpus.languages) < 2:
             raise ValueError("two languages or more are needed: a score compares languages")
         self.corpus, self.pivot = corpus, pivot
@@ -111,10 +120,11 @@ class Lens(TrainerCallback):
 
     def _abx(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, float]:
         masks = {"like length": length_matched(self.corpus)}
-        exact = abx.exact(states, masks=masks, device=device)
+        plain = [registered()[x] for x in self.measures if x != MATCHED]
+        exact = abx.exact(states, measures=plain, masks=masks, device=device)
         scores = {}
-        for name, task in TASKS.items():
-            by_layer = exact.scores[task].mean(axis=(1, 2))
+        for task in self.measures:
+            name, by_layer = logged(task), exact.scores[task].mean(axis=(1, 2))
             best = by_layer.argmin() if task == "LD" else by_layer.argmax()
             numbers = {"": by_layer.mean(), "_best": by_layer[best], "_best_layer": best}
             scores |= {f"lens_{name}{what}": float(number) for what, number in numbers.items()}
