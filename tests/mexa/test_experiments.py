@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import mexa_2_estimation
-from shared import mexa_tables
 from xlx.experiment.mexa_scores import Coverage
 from xlx.measures import alignment
 from xlx.measures.mexa import PivotScores
@@ -26,14 +25,6 @@ def coverage(seed: int) -> Coverage:
     measures = pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
     scores = PivotScores(LANGUAGES, "en", (0, 1, 2), hits, np.where(hits, -1, 0))
     return Coverage("a", "last", "raw", scores, measures, dict.fromkeys(LANGUAGES, 0))
-
-
-def test_texts_have_scripts_and_models_a_history() -> None:
-    assert len(mexa_tables.load_text("flores200-100", ["en", "am"], 5)) == 5
-    scripts = mexa_tables.language_scripts("flores200-100")
-    assert [scripts[code] for code in ("en", "sw", "am")] == ["Latn", "Latn", "Ethi"]
-    assert "am" not in mexa_tables.language_scripts("a folder")
-    assert mexa_tables.training_history("mini-llama")[0].step == 0
 
 
 def test_measures_are_averaged_over_middle_layers() -> None:
@@ -57,35 +48,6 @@ def test_what_mexa_adds_is_a_coefficient_beside_the_rivals() -> None:
     assert adds["p"].item() < 0.05
     assert adds["VIF"].item() < 1.5
     assert mexa_2_estimation.added_by_mexa(table.head(9), rivals).empty
-
-
-def test_estimates_have_lines_where_there_is_something_to_fit() -> None:
-    rng = np.random.default_rng(3)
-    scores = pd.DataFrame(rng.random((13, 2)), columns=["mu", "score"])
-    scores = scores.assign(task="T", model="a", language=[f"l{i}" for i in range(13)], stderr=0.01)
-    summary = pd.DataFrame({"en": 0.6}, pd.MultiIndex.from_tuples([("T", "a")]))
-    summary.index.names = ["task", "model"]
-    table = mexa_2_estimation.adjusted_scores(scores, summary, "en")
-    np.testing.assert_allclose(table["expected"], 0.6 * scores["mu"])
-    np.testing.assert_allclose(table["high"] - table["score"], 1.96 * 0.01, rtol=1e-3)
-    assert (table["written"] != "").sum() == 3
-    options = {"n_resamples": 20, "seed": 0}
-    lines, fits = mexa_2_estimation.estimate_lines(table, {}, **options)
-    fit = fits.loc[("T", "a"), ["slope", "intercept"]]
-    assert fit.tolist() == pytest.approx(np.polyfit(table["expected"], table["score"], 1))
-    ideal = lines[lines["kind"] == "ideal"]
-    assert ideal["y"].tolist() == pytest.approx([0.25, 0.25 + 0.75 * table["expected"].max()])
-    few, none = mexa_2_estimation.estimate_lines(table.head(2), {}, **options)
-    assert none.empty
-    assert set(few["kind"]) == {"ideal", "chance"}
-
-
-def test_bands_are_counted_beside_those_of_table_6() -> None:
-    ours = pd.DataFrame({"language": ["de", "sw"], "model": "a", "mu": [1.0, 0.5]})
-    counts = mexa_2_estimation.bands_beside_print(ours, pd.Series({"a": 0.9}), "flores200-100")
-    assert counts.loc["a"].tolist() == [0, 0, 1, 0, 1]
-    assert len(counts) == 1 + 9
-    assert set(counts.sum(axis=1)) == {2}
 
 
 def test_verses_are_compared_with_the_jackknife_of_both() -> None:

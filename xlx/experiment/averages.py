@@ -85,7 +85,7 @@ def average(
 
     A language's score is the mean over its pairs with all others. ``layers`` are those that count
     (negative numbers from the last), by default all; ``embedding_layer``: whether 0 is among them.
-    ``weighting``: how pairs count in a mean over all (`checkpoint_scores.WEIGHTINGS`); ``over``:
+    ``weighting``: how pairs count in a mean over all (`abx_scores.WEIGHTINGS`); ``over``:
     what another text would change, "documents" or "sentences".
 
     ValueError for what is not there: a task, layer or weighting, errors by language of another task

@@ -14,7 +14,6 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.special import gammaln
 
 from xlx.experiment.scoring import BAG, BagOfSubwords, Subject, as_subject, kept
 from xlx.measures import alignment, mexa
@@ -30,8 +29,6 @@ from xlx.text.parallel import ParallelCorpus
 MEXA_POOLINGS = ("weighted_mean", "last")
 #: Languages that a worker of a cluster is given at once.
 PORTION = 16
-#: Cosines tie that differ by less than the rounding of float64.
-_SLACK = 16 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,7 @@ def _values(
 ) -> tuple[dict[str, dict[str, ledger.Value]], str]:  # fmt: skip
     """Pooling → language → what is kept of it and the pivot; the corpus's code of the pivot.
 
-    ``form``: "hits" (`hits_of`), "alternatives" (those too) or "rivals" (`count_rivals`).
+    ``form``: "hits" (`hits_of`), "alternatives" (those too) or "rivals" (`mexa.count_rivals`).
     """
     checks.loaded(corpus)
     pivot, languages = with_pivot(corpus, pivot)
@@ -177,7 +174,7 @@ def _measured(
                 vectors = {code: x[:, used].toarray()[None] for code, x in vectors.items()}
             vectors = alignment.centred(vectors) if centred else vectors
             if form == "rivals":
-                yield count_rivals(vectors[language], vectors[pivot])
+                yield mexa.count_rivals(vectors[language], vectors[pivot])
                 continue
             kept_of = hits_of(mexa.scores(vectors, pivot))
             kept_of[_told(subject)] = np.array([told, told_of_pivot])
@@ -303,61 +300,6 @@ def mean_subwords(
 # --- rivals ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Rivals:
-    """Numbers of rivals, int ``(n_languages, n_layers + 1, n)``.
-
-    ``row`` are those among the pivot's sentences, ``column`` among the language's, ``either`` those
-    in one or both: at most n - 1, and 0 for a hit.
-    """
-
-    languages: tuple[str, ...]
-    pivot: str
-    row: np.ndarray
-    column: np.ndarray
-    either: np.ndarray
-
-    def mu_of_size(self, n: int) -> np.ndarray:
-        """The mean MEXA score of n of the sentences, of all ways to choose them: exact.
-
-        ``(n_languages, n_layers + 1)``. A sentence with u rivals among N - 1 is a hit if none of
-        them is among the n - 1 others: C(N - 1 - u, n - 1) / C(N - 1, n - 1). ValueError for n
-        above N, or below 1.
-        """
-        total = self.either.shape[-1]
-        if not 1 <= n <= total:
-            raise ValueError(f"n is {n}: there are {total} sentences to choose among")
-        free = total - 1 - self.either.astype(np.float64)
-        possible = free >= n - 1
-        free = np.where(possible, free, n - 1)
-        logs = gammaln(free + 1) - gammaln(free - n + 2) - gammaln(total) + gammaln(total - n + 1)
-        return np.where(possible, np.exp(logs), 0.0).mean(axis=-1)
-
-
-def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:
-    """``row``, ``column`` and ``either`` of `Rivals`, int16 ``(n_layers + 1, n)``, of one language.
-
-    Both are ``(n_layers + 1, n, dim)``; a vector of length zero ties with all.
-    """
-    counts: dict[str, list[np.ndarray]] = {"row": [], "column": [], "either": []}
-    for layers in zip(states, pivot_states, strict=True):
-        rest, pivot_rest = (_directions(rows) for rows in layers)
-        cosines = rest @ pivot_rest.T
-        level = cosines.diagonal()[:, None] - _SLACK
-        row, column = (matrix >= level for matrix in (cosines, cosines.T))
-        for beaten in (row, column):
-            np.fill_diagonal(beaten, False)
-        for name, beaten in (("row", row), ("column", column), ("either", row | column)):
-            counts[name].append(beaten.sum(axis=1).astype(np.int16))
-    return {name: np.stack(of_layers) for name, of_layers in counts.items()}
-
-
-def _directions(rows: np.ndarray) -> np.ndarray:
-    exact = rows.astype(np.float64)
-    norms = np.linalg.norm(exact, axis=1, keepdims=True)
-    return np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0)
-
-
 def measure_rivals(
     name: Name,
     corpus: ParallelCorpus,
@@ -366,14 +308,14 @@ def measure_rivals(
     pooling: str = MEXA_POOLINGS[0],
     centred: bool = False,
     **options: object,
-) -> Rivals:
+) -> mexa.Rivals:
     """The numbers of rivals of every language of a corpus; parameters as `measure_coverage`."""
     options = {"max_length": None, "special_tokens": False} | options
     subject = as_subject(name)
     values, pivot = _values(subject, corpus, pivot, [pooling], options, "rivals", centred)
     (of,) = values.values()
     whole = (np.stack([value[x] for value in of.values()]) for x in ("row", "column", "either"))
-    return Rivals(tuple(of), pivot, *whole)
+    return mexa.Rivals(tuple(of), pivot, *whole)
 
 
 def pivot_hits(

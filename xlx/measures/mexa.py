@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import gammaln
 
 from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
 from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, unit_vectors
@@ -235,6 +236,67 @@ def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
     """The sum over a row and that over a column as one over the sentences in either, at most 2n."""
     # Unequal ones are of different sentences, so that several are counted, or one of them is 0.
     return torch.where(row == column, row, row + column).clamp(max=2 * n).int()
+
+
+# --- rivals ---------------------------------------------------------------------------------------
+
+#: Cosines tie that differ by less than the rounding of float64.
+_SLACK = 16 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """Numbers of rivals, int ``(n_languages, n_layers + 1, n)``.
+
+    ``row`` are those among the pivot's sentences, ``column`` among the language's, ``either`` those
+    in one or both: at most n - 1, and 0 for a hit.
+    """
+
+    languages: tuple[str, ...]
+    pivot: str
+    row: np.ndarray
+    column: np.ndarray
+    either: np.ndarray
+
+    def mu_of_size(self, n: int) -> np.ndarray:
+        """The mean MEXA score of n of the sentences, of all ways to choose them: exact.
+
+        ``(n_languages, n_layers + 1)``. A sentence with u rivals among N - 1 is a hit if none of
+        them is among the n - 1 others: C(N - 1 - u, n - 1) / C(N - 1, n - 1). ValueError for n
+        above N, or below 1.
+        """
+        total = self.either.shape[-1]
+        if not 1 <= n <= total:
+            raise ValueError(f"n is {n}: there are {total} sentences to choose among")
+        free = total - 1 - self.either.astype(np.float64)
+        possible = free >= n - 1
+        free = np.where(possible, free, n - 1)
+        logs = gammaln(free + 1) - gammaln(free - n + 2) - gammaln(total) + gammaln(total - n + 1)
+        return np.where(possible, np.exp(logs), 0.0).mean(axis=-1)
+
+
+def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:
+    """``row``, ``column`` and ``either`` of `Rivals`, int16 ``(n_layers + 1, n)``, of one language.
+
+    Both are ``(n_layers + 1, n, dim)``; a vector of length zero ties with all.
+    """
+    counts: dict[str, list[np.ndarray]] = {"row": [], "column": [], "either": []}
+    for layers in zip(states, pivot_states, strict=True):
+        rest, pivot_rest = (_directions(rows) for rows in layers)
+        cosines = rest @ pivot_rest.T
+        level = cosines.diagonal()[:, None] - _SLACK
+        row, column = (matrix >= level for matrix in (cosines, cosines.T))
+        for beaten in (row, column):
+            np.fill_diagonal(beaten, False)
+        for name, beaten in (("row", row), ("column", column), ("either", row | column)):
+            counts[name].append(beaten.sum(axis=1).astype(np.int16))
+    return {name: np.stack(of_layers) for name, of_layers in counts.items()}
+
+
+def _directions(rows: np.ndarray) -> np.ndarray:
+    exact = rows.astype(np.float64)
+    norms = np.linalg.norm(exact, axis=1, keepdims=True)
+    return np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0)
 
 
 # --- of two languages, without a pivot ------------------------------------------------------------

@@ -100,7 +100,7 @@ class Kind:
 
 def kind_name(kind: str, ask: str) -> str:
     """By what `KINDS` has the kind of an entry with this ask."""
-    return kind if kind in KINDS else f"{kind} {json.loads(ask).get('function')}"
+    return kind if kind in KINDS else f"{kind} {json.loads(ask).get('function', '')}".rstrip()
 
 
 #: Positions of asks, and the arguments of the call that answers them.
