@@ -1,18 +1,8 @@
 """Controls that can fail: scores where what they should measure has been taken away.
 
 The control of the paper holds the variable of interest constant, and is at one half for any
-vectors: A and B can change places. Here the corpus is spoiled instead, and everything else stays:
-
-=================  ================================================================================
-``translations``   half of the languages have their sentences in another order: no A is a
-                   translation. MD must be at one half.
-``documents``      the same within documents: A is another sentence of the document. What MD keeps
-                   is what documents give away: topic, names, style.
-``lengths``        in half of the languages each sentence changes places with the one next in
-                   length: A is not the translation, but about as long. What MD keeps is what length
-                   gives away.
-``labels``         at every position the languages change names. LD must be at one half.
-=================  ================================================================================
+vectors: A and B can change places. Here the corpus is spoiled instead, and everything else stays
+(`xlx.experiment.scoring.moves`).
 
 Where half of the languages are moved, the pairs of a moved one and another are scored. Beside them
 stand the checks of the paper: one triplet, samples against exact scores, errors, retrieval.
@@ -28,55 +18,16 @@ from scipy import stats
 
 from shared.abx_figures import LAYER, with_lines
 from shared.abx_tables import PAIR, rowed
-from xlx.experiment import abx_scores, scoring
-from xlx.experiment.abx_scores import CheckpointScores
+from xlx.experiment.abx_scores import CheckpointScores, group_sizes
+from xlx.experiment.scoring import SHUFFLES, Subject, kept, moves, subject_scores, with_models
 from xlx.measures import abx, statistics
 from xlx.plots import style
 from xlx.plots.panels import order
 from xlx.plots.primitives import curves, scatter
-from xlx.results import checks, work
-from xlx.subjects import identity, loading
 from xlx.subjects.identity import Name
-from xlx.subjects.states import CorpusStates, embed_corpus
+from xlx.subjects.states import CorpusStates
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
-
-#: Language → the language and the position that each of its positions is taken from, ``(n,)`` each.
-Moved = dict[str, tuple[np.ndarray, np.ndarray]]
-#: How a corpus is spoiled.
-SHUFFLES = ("translations", "documents", "lengths", "labels")
-
-
-def _moved(corpus: ParallelCorpus, how: str, rng: np.random.Generator) -> Moved:
-    n = len(corpus)
-    own = np.arange(n)
-    if how == "labels":
-        names = rng.permuted(np.tile(corpus.languages, (n, 1)), axis=1)
-        return {language: (names[:, i], own) for i, language in enumerate(corpus.languages)}
-    orders = dict.fromkeys(corpus.languages, own)
-    if how == "lengths":
-        for language in corpus.languages[1::2]:
-            ranked = np.lexsort((rng.random(n), [*map(len, corpus.sentences[language])]))
-            pairs = [ranked[i : i + 2] for i in range(0, n - 1, 2)]  # of an odd number one stays
-            orders[language] = _cycled(n, pairs, rng)
-    else:
-        labels = np.array(parallel.documents(corpus)) if how == "documents" else np.zeros(n)
-        groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-        groups = [group for group in groups if len(group) > 1]  # one sentence alone has no other
-        if not groups:
-            raise ValueError(f"{corpus.name}: no document has two sentences to change places")
-        own = np.sort(np.concatenate(groups))
-        orders |= dict.fromkeys(corpus.languages[1::2], _cycled(n, groups, rng))
-    return {code: (np.full(len(own), code), orders[code][own]) for code in corpus.languages}
-
-
-def _cycled(n: int, groups: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Where each of n positions is taken from: in a group, from the next in a random circle."""
-    order = np.arange(n)
-    for group in groups:
-        circle = rng.permutation(group)
-        order[circle] = np.roll(circle, 1)
-    return order
 
 
 def spoiled(
@@ -87,8 +38,7 @@ def spoiled(
     ``states``: language → ``(n_layers + 1, n, dim)``. Sentences that the shuffle has no place for
     are left out: of a document, where it is its only one.
     """
-    checks.one_of(how, SHUFFLES, "shuffle")
-    moved = _moved(corpus, how, np.random.default_rng(seed))
+    moved = moves(corpus, how, seed, [corpus.languages[1::2]])
     vectors = {
         language: np.stack([states[name][:, i] for name, i in zip(*source, strict=True)], axis=1)
         for language, source in moved.items()
@@ -102,65 +52,39 @@ def spoiled(
     return vectors, moved[corpus.languages[0]][1], pairs
 
 
+@kept(tolerance=5e-4, documents=True)
 def shuffled_scores(
-    names: Sequence[Name], corpus: ParallelCorpus, how: str, *, seed: int, **options: object
+    subject: Subject, corpus: ParallelCorpus, shuffle: str, seed: int
 ) -> pd.DataFrame:
-    """LD and MD of models on a corpus that is spoiled: means over pairs, by layer.
+    """LD and MD on a corpus that is spoiled: means over pairs, by layer.
 
-    Columns ``model``, ``shuffle``, ``task``, ``layer``, ``score``, ``error`` (over documents).
-    Options and errors as `abx_scores.checkpoint_scores`.
+    Columns ``shuffle``, ``task``, ``layer``, ``score``, ``error`` (over documents).
     """
-    checks.one_of(how, SHUFFLES, "shuffle")
-    about = {
-        "shuffle": how,
-        "seed": seed,
-        "documents": abx_scores.label_runs(parallel.documents(corpus)),
-    }
-    values = abx_scores.values_of(
-        SHUFFLED, names, corpus, options, how, seed, about=about, what="ABX"
-    )
-    return _of_models(names, values)
-
-
-def _of_models(names: Sequence[Name], values: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables of models as one, with ``model`` in front."""
-    titles = map(identity.series_name, map(identity.identify, names))
-    tables = dict(zip(titles, values, strict=True))
-    return pd.concat(tables, names=["model"]).reset_index("model").reset_index(drop=True)
-
-
-def _shuffled(
-    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], how: str, seed: int
-) -> pd.DataFrame:
-    encoder = loading.load(name)
-    states = embed_corpus(encoder, corpus, **options).states
-    moved, kept, pairs = spoiled(states, corpus, how, seed)
-    groups = np.array(parallel.documents(corpus))[kept]
-    sizes = abx_scores.group_sizes(groups)
+    reading = subject.read(corpus)
+    moved, left, pairs = spoiled(reading.states, corpus, shuffle, seed)
+    groups = np.array(parallel.documents(corpus))[left]
+    exact = abx.exact(moved, pairs=pairs, groups={"documents": groups}, device=reading.device)
     rows = []
-    for layer in range(encoder.n_layers + 1):
-        vectors = {code: array[layer] for code, array in moved.items()}
-        exact = abx.exact(vectors, pairs=pairs, groups={"documents": groups}, device=encoder.device)
+    for layer in exact.layers:
         for task in ("LD", "MD"):
-            score = float(exact.scores[task].mean())
-            without = exact.left_out["documents"][task][0].mean(axis=0)
-            error = float(statistics.left_out_error(score, without, sizes))
-            rows.append((how, task, layer, score, error))
+            score = float(exact.scores[task][layer].mean())
+            without = exact.left_out["documents"][task][layer].mean(axis=0)
+            error = float(statistics.left_out_error(score, without, group_sizes(groups)))
+            rows.append((shuffle, task, layer, score, error))
     return pd.DataFrame(rows, columns=["shuffle", "task", "layer", "score", "error"])
-
-
-SHUFFLED = work.Kind("abx-shuffled", _shuffled, version=1, tolerance=5e-4)
 
 
 def shuffled_controls(
     names: Sequence[Name], corpus: ParallelCorpus, *, seed: int, **options: object
 ) -> pd.DataFrame:
-    """`shuffled_scores` of all shuffles, with 95 % intervals over documents.
+    """`shuffled_scores` of all shuffles, with ``model`` and 95 % intervals over documents.
 
     ``control``: which score of which shuffle; MD is shown where meanings are shuffled, LD where
     languages are. A row a model, control and layer.
     """
-    tables = [shuffled_scores(names, corpus, how, seed=seed, **options) for how in SHUFFLES]
+    tables = [
+        with_models(names, shuffled_scores(names, corpus, how, seed, **options)) for how in SHUFFLES
+    ]
     table = pd.concat(tables, ignore_index=True)
     table = table[(table["task"] == "LD") == (table["shuffle"] == "labels")]
     table = table.assign(control=table["task"] + ", " + table["shuffle"] + " shuffled")
@@ -223,15 +147,11 @@ def sampling(
     ``mean`` and ``sd`` over runs, ``exact``, ``expected_sd`` (of a share of so many triplets),
     ``error`` (of the mean).
     """
-    inside = {code for pair in pairs for code in pair}
-    some = corpus.select([code for code in corpus.languages if code in inside])
-    about = {**draw, "pairs": [list(pair) for pair in pairs]}
-    runs = _of_models(
-        names, abx_scores.values_of(SAMPLED, names, some, options, pairs, draw, about=about)
-    )
+    values = sampled_runs(names, within(corpus, pairs), pairs, **draw, **options)
+    runs = with_models(names, values)
     keys = ["model", "task", "layer", *PAIR]
     spread = runs.groupby(keys, as_index=False)["score"].agg(["mean", "std"])
-    measured = scoring.checkpoint_scores(names, corpus, **options)
+    measured = subject_scores(names, corpus, **options)
     exact = abx.pair_scores(pd.concat([of.table() for of in measured]))
     turned = exact.rename(columns=dict(zip(PAIR, PAIR[::-1], strict=True)))
     both = pd.concat([exact, turned])[[*keys, "score"]]
@@ -240,33 +160,54 @@ def sampling(
     return spread.assign(error=(spread["mean"] - spread["exact"]).abs())
 
 
-def _sampled(
-    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], pairs: _Pairs,
-    draw: Mapping[str, int],
-) -> pd.DataFrame:  # fmt: skip
-    return abx.sampled(embed_corpus(loading.load(name), corpus, **options).states, pairs, **draw)
+def within(corpus: ParallelCorpus, pairs: _Pairs) -> ParallelCorpus:
+    """The corpus in the languages of some pairs."""
+    inside = {code for pair in pairs for code in pair}
+    return corpus.select([code for code in corpus.languages if code in inside])
 
 
-#: Near ties fall differently where vectors differ in their last digits.
-SAMPLED = work.Kind("abx-sampled", _sampled, version=1, tolerance=1e-3)
+@kept()  # near ties fall differently where vectors differ in their last digits
+def sampled_runs(
+    subject: Subject, corpus: ParallelCorpus, pairs: _Pairs, n_triplets: int, n_runs: int, seed: int
+) -> pd.DataFrame:
+    """`abx.sampled` of the pairs."""
+    return abx.sampled(subject.read(corpus).states, pairs, n_triplets, n_runs, seed)
+
+
+_ERRORS = [*PAIR, "task", "score", "jackknife", "bootstrap", "documents"]
 
 
 def errors(
-    names: Sequence[Name],
-    corpus: ParallelCorpus,
-    pairs: _Pairs,
-    *,
-    n_resamples: int,
-    seed: int,
-    **options: object,
+    names: Sequence[Name], corpus: ParallelCorpus, pairs: _Pairs, **options: object
+) -> pd.DataFrame:
+    """`pair_errors` of models, with ``model`` in front."""
+    table = with_models(names, pair_errors(names, within(corpus, pairs), pairs, **options))
+    return table[["model", *_ERRORS]]
+
+
+@kept(version=2, documents=True)
+def pair_errors(
+    subject: Subject, corpus: ParallelCorpus, pairs: _Pairs, n_resamples: int, seed: int
 ) -> pd.DataFrame:
     """The standard error of single pairs at the last layer, by what else could have been drawn.
 
-    Returns one row a model, pair and task: ``model``, ``language_1``, ``language_2``, ``task``,
-    ``score``, ``jackknife`` and ``bootstrap`` (over sentences), ``documents`` (a jackknife).
+    A row a pair and task: ``language_1``, ``language_2``, ``task``, ``score``, ``jackknife`` and
+    ``bootstrap`` (over sentences), ``documents`` (a jackknife).
     """
-    draw = {"n_resamples": n_resamples, "seed": seed}
-    return _drawn(ERRORS, names, corpus, pairs, options, draw)
+    states = {code: array[-1] for code, array in subject.read(corpus).states.items()}
+    documents = parallel.documents(corpus)
+    exact = abx.exact(states, pairs=pairs, influence=True, groups={"documents": documents})
+    rows = []
+    for column, pair in enumerate(exact.pairs):
+        for task in ("LD", "MD"):
+            kernel = abx.kernel(states, pair, task)
+            resampled = statistics.bootstrap_kernel(kernel, n_resamples, seed)
+            score = exact.scores[task][0, column].mean()
+            error = float(statistics.jackknife_error(exact.influence[task][0, column]))
+            without = exact.left_out["documents"][task][0, column]
+            by_document = statistics.left_out_error(score, without, group_sizes(documents))
+            rows.append((*pair, task, score, error, resampled.std(), float(by_document)))
+    return pd.DataFrame(rows, columns=_ERRORS)
 
 
 def control_scores(
@@ -282,8 +223,7 @@ def control_scores(
     Returns one row a model, task and layer: ``model``, ``task``, ``layer``, ``score``, ``low``,
     ``high``, of intervals that hold together at 95 % (Bonferroni).
     """
-    draw = {"n_triplets": n_triplets, "seed": seed}
-    drawn = _drawn(CONTROLS, names, corpus, None, options, draw)
+    drawn = with_models(names, held_constant(names, corpus, n_triplets, seed, **options))
     level = 1 - (1 - statistics.LEVEL) / len(drawn)
     bounds = [statistics.share_interval(row.won, row.n, level) for row in drawn.itertuples()]
     drawn["low"], drawn["high"] = zip(*bounds, strict=True)
@@ -291,87 +231,19 @@ def control_scores(
     return drawn[["model", "task", "layer", "score", "low", "high"]]
 
 
-def _drawn(
-    kind: work.Kind,
-    names: Sequence[Name],
-    corpus: ParallelCorpus,
-    pairs: _Pairs | None,
-    options: Mapping[str, object],
-    draw: Mapping[str, int],
-) -> pd.DataFrame:
-    """A kind's tables of several models, with ``model`` in front, on the languages of the pairs."""
-    about: dict[str, object] = dict(draw)
-    if kind is ERRORS:
-        about["documents"] = abx_scores.label_runs(parallel.documents(corpus))
-    rest: tuple = (draw,)
-    if pairs is not None:
-        inside = {code for pair in pairs for code in pair}
-        corpus = corpus.select([code for code in corpus.languages if code in inside])
-        about["pairs"] = [list(pair) for pair in pairs]
-        rest = pairs, draw
-    values = abx_scores.values_of(kind, names, corpus, options, *rest, about=about)
-    tables = [
-        table.assign(model=identity.series_name(identity.identify(name)))
-        for table, name in zip(values, names, strict=True)
-    ]
-    whole = pd.concat(tables, ignore_index=True)
-    return whole[["model", *whole.columns.drop("model")]]
-
-
-def _states(
-    name: Name, corpus: ParallelCorpus, options: Mapping[str, object]
-) -> dict[str, np.ndarray]:
-    return embed_corpus(loading.load(name), corpus, **options).states
-
-
-def _errors(
-    name: Name,
-    corpus: ParallelCorpus,
-    options: Mapping[str, object],
-    pairs: _Pairs,
-    draw: Mapping[str, int],
-) -> pd.DataFrame:
-    states = {code: states[-1] for code, states in _states(name, corpus, options).items()}
-    documents = parallel.documents(corpus)
-    groups, sizes = {"documents": documents}, abx_scores.group_sizes(documents)
-    exact = abx.exact(states, pairs=pairs, influence=True, groups=groups)
-    rows = []
-    for column, pair in enumerate(exact.pairs):
-        for task in ("LD", "MD"):
-            kernel = abx.kernel(states, pair, task)
-            resampled = statistics.bootstrap_kernel(kernel, **draw)
-            score = exact.scores[task][0, column].mean()
-            error = float(statistics.jackknife_error(exact.influence[task][0, column]))
-            without = exact.left_out["documents"][task][0, column]
-            by_document = float(statistics.left_out_error(score, without, sizes))
-            rows.append((*pair, task, score, error, resampled.std(), by_document))
-    columns = ["language_1", "language_2", "task", "score", "jackknife", "bootstrap", "documents"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _controls(
-    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], draw: Mapping[str, int]
+@kept(tolerance=200)  # of 100,000 triplets
+def held_constant(
+    subject: Subject, corpus: ParallelCorpus, n_triplets: int, seed: int
 ) -> pd.DataFrame:
     """``task``, ``layer``, ``won`` (a tie counts one half) of ``n`` triplets."""
-    states = _states(name, corpus, options)
-    rows = []
+    states, rows = subject.read(corpus).states, []
     for task in ("LD", "MD"):
-        control = abx.sample_control(task, corpus.languages, len(corpus), **draw)
+        control = abx.sample_control(task, corpus.languages, len(corpus), n_triplets, seed)
         for layer in range(len(states[corpus.languages[0]])):
             vectors = {code: array[layer] for code, array in states.items()}
             scores = abx.score_triplets(vectors, control)
             rows.append((task, layer, scores.sum(), len(scores)))
     return pd.DataFrame(rows, columns=["task", "layer", "won", "n"])
-
-
-def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
-    """As `work.largest_difference`, of shares of triplets."""
-    shares = [table.assign(won=table["won"] / table["n"]) for table in (stored, computed)]
-    return work.largest_difference(*shares)
-
-
-ERRORS = work.Kind("abx-errors", _errors, version=2, tolerance=1e-3)
-CONTROLS = work.Kind("abx-controls", _controls, version=1, tolerance=2e-3, difference=_apart)
 
 
 #: Pairings of MD and retrieval: whether MD, and retrieval, are of the last layer alone; the claim.

@@ -34,21 +34,19 @@ from xlx.experiment.abx_scores import (
     MATCHED,
     SPACES,
     CheckpointScores,
+    before_training,
     group_sizes,
-    history,
-    label_runs,
-    values_of,
 )
 from xlx.experiment.averages import Average, average, averaged_scores
-from xlx.experiment.scoring import checkpoint_scores
+from xlx.experiment.scoring import Subject, kept, subject_scores, with_models
 from xlx.measures import statistics
 from xlx.plots.panels import Panels, number, panels, parts
 from xlx.plots.primitives import heatmap
 from xlx.plots.style import styled
-from xlx.results import checks, work
+from xlx.results import checks
 from xlx.subjects import identity, loading
 from xlx.subjects.identity import Name
-from xlx.subjects.states import embed_corpus
+from xlx.subjects.states import tokenise
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
@@ -131,12 +129,26 @@ def section_claims(
 
 
 def untrained_states(names: Sequence[str]) -> list[Name]:
-    """Models before training: step 0 of a series, of equal weights the first; else the twin."""
-    states = []
-    for name in names:
-        first = history(name)[0]
-        states.append(first if getattr(first, "step", None) == 0 else identity.twin_of(name))
-    return list({identity.fingerprint(state): state for state in reversed(states)}.values())
+    """Models before training, of equal weights the first."""
+    states = {identity.fingerprint(x): x for x in reversed([*map(before_training, names)])}
+    return list(states.values())
+
+
+def uncut(
+    names: Sequence[Name], corpus: ParallelCorpus, *, max_length: int | None = None
+) -> ParallelCorpus:
+    """The positions that none of the models cuts in any language; ValueError: fewer than two."""
+    cut: set[int] = set()
+    for encoder in map(loading.load, names):
+        for text in corpus.sentences.values():
+            limit = encoder.limit(max_length)
+            cut.update(tokenise(encoder.tokenizer, text, limit=limit)[1].tolist())
+    if len(corpus) - len(cut) < 2:
+        raise ValueError(
+            f"of {len(corpus)} positions {len(cut)} are cut in some language: choose a larger "
+            "max_length, or fewer languages"
+        )
+    return corpus.drop(cut)
 
 
 def domain_scores(
@@ -151,7 +163,7 @@ def domain_scores(
     for domain in dict.fromkeys(corpus.domains):
         inside = corpus.drop({i for i, other in enumerate(corpus.domains) if other != domain})
         if len(inside) >= fewest and len(set(parallel.documents(inside))) > 1:
-            table = averaged_scores(checkpoint_scores(names, inside, **options), DRAWN)
+            table = averaged_scores(subject_scores(names, inside, **options), DRAWN)
             tables.append(table.assign(domain=domain, positions=len(inside)))
     if not tables:
         return pd.DataFrame()
@@ -276,32 +288,23 @@ def separations(
 ) -> pd.DataFrame:
     """`separation` of models at every layer: columns ``model`` and ``layer`` in front.
 
-    ``space``: of `checkpoint_scores.SPACES`. Options and errors as
-    `checkpoint_scores.checkpoint_scores`.
+    ``space``: of `abx_scores.SPACES`. Options and errors as `scoring.subject_scores`.
     """
+    table = with_models(names, layer_separations(names, corpus, space, **options))
+    return table[["model", "layer", "measure", "kind", "score", "error"]]
+
+
+@kept(tolerance=1e-4, documents=True)
+def layer_separations(subject: Subject, corpus: ParallelCorpus, space: str) -> pd.DataFrame:
+    """`separation` at every layer, with a column ``layer``."""
     checks.one_of(space, SPACES, "space")
-    about = {"space": space, "documents": label_runs(parallel.documents(corpus))}
-    values = values_of(SEPARATION, names, corpus, options, space, about=about, what="separation")
-    tables = dict(
-        zip(map(identity.series_name, map(identity.identify, names)), values, strict=True)
-    )
-    return pd.concat(tables, names=["model"]).reset_index("model").reset_index(drop=True)
-
-
-def _separation(
-    name: Name, corpus: ParallelCorpus, options: Mapping[str, object], space: str
-) -> pd.DataFrame:
-    encoder = loading.load(name)
-    states = embed_corpus(encoder, corpus, **options).states
     documents = parallel.documents(corpus)
-    tables = {}
-    for layer in range(encoder.n_layers + 1):
-        vectors = SPACES[space]({code: array[layer] for code, array in states.items()})
-        tables[layer] = separation(np.stack([*vectors.values()]).astype(np.float64), documents)
-    return pd.concat(tables, names=["layer"]).reset_index("layer").reset_index(drop=True)
-
-
-SEPARATION = work.Kind("abx-separation", _separation, version=1, tolerance=1e-4)
+    tables = [
+        separation(np.stack([*vectors.values()]).astype(np.float64), documents)
+        for vectors in subject.read(corpus).layers(space)
+    ]
+    whole = pd.concat(dict(enumerate(tables)), names=["layer"])
+    return whole.reset_index("layer").reset_index(drop=True)
 
 
 # --- figures --------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import STEP, chance_line
 from shared.abx_tables import PAIR, at_first, at_last, printed_results
-from xlx.experiment import surface
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.scoring import Length, subject_scores
 from xlx.measures import statistics
 from xlx.measures.abx import average_layers, pair_scores
 from xlx.plots.panels import across, parts
@@ -90,7 +90,7 @@ def partial_tradeoffs(
     languages share a script, too; and what length alone gives MD of the pair.
     """
     of_bag = bags.rename(columns={"LD": "bag LD", meaning: "bag MD"})
-    length = layer_pairs([surface.length_alone(corpus)]).query("task == 'MD'")
+    length = layer_pairs([*subject_scores([Length()], corpus)]).query("task == 'MD'")
     length = length.rename(columns={"score": "length MD"})[[*PAIR, "length MD"]]
     held = pairs.merge(of_bag[["model", *PAIR, "bag LD", "bag MD"]], on=["model", *PAIR])
     held = held.merge(length, on=PAIR)

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import language_courses
 from shared.abx_tables import PAIR, at_last, rowed
-from xlx.experiment import surface
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import averaged_scores
+from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.measures import regressions
 from xlx.plots.panels import framed_handle
 from xlx.plots.style import styled
@@ -42,13 +42,13 @@ def explained_heights(
     """Share of the variance of languages' last scores that goes with what else is known of them.
 
     R² and adjusted R² of groups by script and by branch, and of the language's score in a bag of
-    subwords; ``names`` are of the models as in `surface.subword_bag`, in the order of ``scores``.
+    subwords; ``names`` are of the models as of `BagOfSubwords`, in the order of ``scores``.
     """
     last = at_last(scores)
     tasks, bags = list(last["task"].unique()), []
     for title, name in zip(last["model"].unique(), names, strict=True):
-        bag = surface.subword_bag(name, corpus, max_length=max_length)
-        bags.append(averaged_scores([bag], tasks, by=["language"]).assign(model=title))
+        bag = subject_scores([BagOfSubwords(name, max_length=max_length)], corpus)
+        bags.append(averaged_scores(bag, tasks, by=["language"]).assign(model=title))
     bag = pd.concat(bags)[["model", "task", "language", "score"]]
     bag = bag.rename(columns={"score": "score of the bag"})
     kinds = language_kinds(corpus.languages).rename(columns={"code": "language"})

@@ -27,7 +27,7 @@ from shared.abx_tables import PAIR, pivoted, rowed
 from shared.pair_regressions import ENDS, LD_AND_MD, Groups, Reading, Selection, fitted, turned
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.probing import ProbeSetup, cross_lingual
-from xlx.experiment.surface import subword_bag
+from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.measures import regressions, statistics
 from xlx.measures.abx import average_layers
 from xlx.measures.statistics import SLACK
@@ -119,7 +119,8 @@ def pairs_with_scores(
     tables = []
     for name, of in zip(names, measured, strict=True):
         own = ordered_pair_scores(of, embedding_layer)
-        bag = ordered_pair_scores(subword_bag(name, corpus)).drop(columns="model")
+        (bag,) = subject_scores([BagOfSubwords(name)], corpus)
+        bag = ordered_pair_scores(bag).drop(columns="model")
         bag = bag.set_index(list(ENDS)).add_prefix("bag ")
         tables.append(own.join(bag, on=list(ENDS)))
     others = accuracy.query("source != target")

@@ -9,13 +9,13 @@ from matplotlib.ticker import MaxNLocator
 
 from shared.mexa_figures import line
 from xlx.experiment.mexa_scores import MEXA_POOLINGS
+from xlx.experiment.scoring import Subject, kept
+from xlx.measures import mexa
 from xlx.plots.panels import order, parts
 from xlx.plots.primitives import curves, scatter
 from xlx.plots.style import HALO, SMALL, handle, look, looks, styled
-from xlx.results import ledger, work
-from xlx.subjects import loading, states
+from xlx.results import ledger
 from xlx.subjects.identity import Name
-from xlx.subjects.states import embed_corpus
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -66,36 +66,12 @@ def place_sentences(
     A row per layer and sentence: ``layer``, ``language``, ``sentence``, ``x``, ``y``. ``options``
     (``pooling``, ``max_length``) and errors as of `measure_coverage`.
     """
+    options = {"pooling": MEXA_POOLINGS[0]} | options
     n = min(n_sentences, len(corpus))
-    options = {"pooling": MEXA_POOLINGS[0], "max_length": None} | options
-    about = states.corpus_about(name, corpus, **options)
-    about |= {"layers": list(layers), "n": n, "perplexity": perplexity, "seed": seed}
-    placed = work.result(PLANE, about, name, corpus, layers, n, perplexity, seed, options)["placed"]
+    (value,) = placed([name], corpus, list(layers), n, perplexity, seed, **options)
     keys = {"layer": layers, "language": corpus.languages, "sentence": range(n)}
     index = pd.MultiIndex.from_product(keys.values(), names=list(keys))
-    return pd.DataFrame(placed.reshape(-1, 2), index, columns=["x", "y"]).reset_index()
-
-
-def _placed(
-    name: Name,
-    corpus: ParallelCorpus,
-    layers: Sequence[int],
-    n: int,
-    perplexity: float,
-    seed: int,
-    options: Mapping[str, object],
-) -> dict[str, np.ndarray]:
-    """Coordinates, ``(layers, languages * n, 2)``."""
-    from sklearn.manifold import TSNE
-
-    states = embed_corpus(loading.load(name), corpus, **options).states
-    placed = []
-    for layer in layers:
-        rows = np.concatenate([whole[layer, :n] for whole in states.values()])
-        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        plane = TSNE(perplexity=perplexity, init="pca", random_state=seed)
-        placed.append(plane.fit_transform(rows))
-    return {"placed": np.array(placed)}
+    return pd.DataFrame(value["placed"].reshape(-1, 2), index, columns=["x", "y"]).reset_index()
 
 
 def _otherwise_placed(stored: ledger.Value, computed: ledger.Value) -> float:
@@ -104,9 +80,37 @@ def _otherwise_placed(stored: ledger.Value, computed: ledger.Value) -> float:
     return float(np.abs(spreads[1] / spreads[0] - 1).max())
 
 
-PLANE = work.Kind(
-    "neighbourhoods", _placed, version=1, tolerance=0.15, difference=_otherwise_placed
-)
+@kept(tolerance=0.15, difference=_otherwise_placed)
+def placed(
+    subject: Subject, corpus: ParallelCorpus, layers: Sequence[int], n: int, perplexity: float,
+    seed: int,
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """Coordinates, ``(layers, languages * n, 2)``."""
+    from sklearn.manifold import TSNE
+
+    states, planes = subject.read(corpus).states, []
+    for layer in layers:
+        rows = np.concatenate([whole[layer, :n] for whole in states.values()])
+        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        plane = TSNE(perplexity=perplexity, init="pca", random_state=seed)
+        planes.append(plane.fit_transform(rows))
+    return {"placed": np.array(planes)}
+
+
+@kept()
+def wrong_pairs(
+    subject: Subject, corpus: ParallelCorpus, pivot: str, n_shifts: int
+) -> dict[str, np.ndarray]:
+    """MEXA of sentences that are no translations, by layer: ``mu``, ``(n_layers + 1,)``.
+
+    The sentences of each language are moved against those of the pivot by 1 to `n_shifts` places;
+    the mean over shifts and languages.
+    """
+    states, shifted = subject.read(corpus).states, []
+    for shift in range(1, n_shifts + 1):
+        wrong = {x: y if x == pivot else np.roll(y, shift, 1) for x, y in states.items()}
+        shifted.append(mexa.scores(wrong, pivot).mu)
+    return {"mu": np.mean(shifted, axis=(0, 2))}
 
 
 @styled

@@ -12,7 +12,8 @@ from scipy import stats
 
 from shared.mexa_tables import cover, language_tags, training_history
 from xlx.experiment import probing
-from xlx.experiment.mexa_scores import Coverage, mean_subwords, middle_layers, score_bags
+from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
+from xlx.experiment.scoring import BAG, BagOfSubwords
 from xlx.measures import regressions, statistics
 from xlx.measures.mexa import bands, expected
 from xlx.plots.panels import across, number, order, parts
@@ -40,6 +41,8 @@ MEASURE_TITLES = {
     "debiased_cka": "CKA, debiased", "rsa_spearman": "RSA (Spearman)",
     "rsa_pearson": "RSA (Pearson)",
 }  # fmt: skip
+#: Layers that section 5.3 averages cosines over, of models with 28 and 32 layers.
+_MIDDLE, _OF = (5, 10, 15, 20, 25), 32
 #: Poolings of subwords and layers as the paper's tables write them.
 PRINTED = {"weighted_mean": "weighted average", "last": "last token", "mean": "Mean", "max": "Max"}
 
@@ -152,8 +155,8 @@ def without_states(
     counts = counts.groupby("language")["characters"].sum()
     tables = []
     for name in models:
-        table = score_bags(name, text, pivot, max_length=max_length).pooled()
-        table = table[["language", "mu"]].rename(columns={"mu": "bag"})
+        bag = measure_coverage(BagOfSubwords(name, max_length=max_length), text, pivot)
+        table = bag[BAG].scores.pooled()[["language", "mu"]].rename(columns={"mu": "bag"})
         pieces = mean_subwords(name, text, pivot, max_length)
         table["subwords"] = table["language"].map(pieces) / pieces[pivot]
         table["characters"] = np.log1p(table["language"].map(counts).fillna(0))
@@ -178,6 +181,17 @@ def added_by_mexa(scores: pd.DataFrame, rivals: pd.DataFrame) -> pd.DataFrame:
 
 
 # --- other measures (5.3) -------------------------------------------------------------------------
+
+
+def middle_layers(n_layers: int) -> tuple[int, ...]:
+    """The layers of section 5.3: 5, 10, 15, 20 and 25, or where these lie in a shallower model.
+
+    The paper takes the same five in a model of 28 layers and one of 32. Below 26 they are scaled
+    from 32 and rounded: 1 to 5 of 6 layers.
+    """
+    if n_layers > _MIDDLE[-1]:
+        return _MIDDLE
+    return tuple(sorted({max(1, round(layer * n_layers / _OF)) for layer in _MIDDLE}))
 
 
 def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:

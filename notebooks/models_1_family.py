@@ -26,10 +26,9 @@ sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-lon
 from family import pretraining_text, recipes, training_text
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
 from shared.abx_tables import ends, rowed
-from xlx.experiment import surface
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, best_layer
-from xlx.experiment.scoring import checkpoint_scores
+from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import across, order, rows_of
 from xlx.plots.primitives import curves, lanes
@@ -324,7 +323,7 @@ def scored_runs(
         states = [{state.step: state for state in of} for of in histories]
         if missing := [of[0].name for of in histories if step not in {s.step for s in of}]:
             raise ValueError(f"{missing[0]} has no checkpoint at step {step:,}, as other runs have")
-        measured[recipe] = checkpoint_scores([of[step] for of in states], corpus, **options)
+        measured[recipe] = subject_scores([of[step] for of in states], corpus, **options)
     return measured
 
 
@@ -352,8 +351,8 @@ def above_surface(
     rows = {}
     for name, (model, of) in zip(names, measured.items(), strict=True):
         score = standing(of, BEST, MATCHED)
-        bag = average(surface.subword_bag(name, corpus, max_length=max_length), MATCHED)
-        found = {MATCHED: score, "above the bag": score - bag}
+        (bag,) = subject_scores([BagOfSubwords(name, max_length=max_length)], corpus)
+        found = {MATCHED: score, "above the bag": score - average(bag, MATCHED)}
         if model in untrained:
             found["above untrained"] = score - standing(untrained[model], BEST, MATCHED)
         rows[model, best_layer(of)] = {
@@ -378,7 +377,7 @@ def few_and_many(
     due = np.log(course[-1].step * share)
     alike = min(course[1:], key=lambda checkpoint: abs(np.log(checkpoint.step) - due))
     states = [history(many, recorded=True)[-1], alike, course[-1]]
-    of_many, *of_few = checkpoint_scores(states, corpus, **options)
+    of_many, *of_few = subject_scores(states, corpus, **options)
     rows = []
     for what, of in zip(("as much of these", "as much in all"), of_few, strict=True):
         for task in SCORED:

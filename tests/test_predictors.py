@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xlx.experiment import predictors
+from shared import igap_tables
 from xlx.measures import alignment, mexa
 from xlx.results.settings import settings
 from xlx.subjects import loading
@@ -27,13 +27,13 @@ def corpus() -> parallel.ParallelCorpus:
 
 @pytest.fixture(scope="module")
 def predicted(corpus: parallel.ParallelCorpus) -> pd.DataFrame:
-    found, layer = predictors.frozen("mini-infoxlm", corpus, layer=3)
+    found, layer = igap_tables.frozen("mini-infoxlm", corpus, layer=3)
     assert layer == 3
     return found
 
 
 def test_every_metric_scores_every_direction_once(predicted: pd.DataFrame) -> None:
-    assert list(dict.fromkeys(predicted["metric"])) == list(predictors.FROZEN_METRICS)
+    assert list(dict.fromkeys(predicted["metric"])) == list(igap_tables.FROZEN_METRICS)
     for _, own in predicted.groupby("metric"):
         pairs = list(zip(own["source"], own["target"], strict=True))
         assert sorted(pairs) == sorted((a, b) for a in CODES for b in CODES if a != b)
@@ -42,7 +42,7 @@ def test_every_metric_scores_every_direction_once(predicted: pd.DataFrame) -> No
 
 def test_only_retrieval_knows_a_direction_from_its_reverse(predicted: pd.DataFrame) -> None:
     table = predicted.set_index(["metric", "source", "target"])["score"]
-    for metric in set(predictors.FROZEN_METRICS) - {"retrieval"}:
+    for metric in set(igap_tables.FROZEN_METRICS) - {"retrieval"}:
         for source, target in (("en", "de"), ("en", "ja"), ("de", "ja")):
             there, back = table[metric, source, target], table[metric, target, source]
             assert there == pytest.approx(back)
@@ -100,7 +100,7 @@ def test_bags_of_subwords_are_compared_by_their_cosine(
 
 def test_the_layer_is_chosen_by_retrieval(corpus: parallel.ParallelCorpus) -> None:
     encoder = loading.load("mini-infoxlm")
-    _, layer = predictors.frozen("mini-infoxlm", corpus)
+    _, layer = igap_tables.frozen("mini-infoxlm", corpus)
     states = embed_corpus(encoder, corpus, pooling="mean")
     directions = alignment.directions(states.states)
     hits = directions[directions["metric"] == "retrieval"].groupby("layer")["value"].mean()
@@ -110,9 +110,9 @@ def test_the_layer_is_chosen_by_retrieval(corpus: parallel.ParallelCorpus) -> No
 def test_scores_are_found_again_without_the_model(
     corpus: parallel.ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = predictors.frozen("mini-infoxlm", corpus, layer=3)
+    first = igap_tables.frozen("mini-infoxlm", corpus, layer=3)
     monkeypatch.setattr(loading, "load", None)
-    again = predictors.frozen("mini-infoxlm", corpus, layer=3)
+    again = igap_tables.frozen("mini-infoxlm", corpus, layer=3)
     pd.testing.assert_frame_equal(again[0], first[0])
     with settings(dtype="bfloat16"), pytest.raises(TypeError):
-        predictors.frozen("mini-infoxlm", corpus, layer=3)
+        igap_tables.frozen("mini-infoxlm", corpus, layer=3)

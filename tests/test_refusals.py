@@ -21,7 +21,7 @@ from transformers import ViTConfig, ViTModel
 from tests import tiny
 from xlx.experiment import averages, grids, mexa_scores, probing, transfers
 from xlx.experiment.abx_scores import CheckpointScores
-from xlx.experiment.scoring import checkpoint_scores
+from xlx.experiment.scoring import subject_scores
 from xlx.measures import abx, mexa, statistics
 from xlx.measures.abx import sample_triplets
 from xlx.results import checks, paths
@@ -141,7 +141,7 @@ def test_devices_that_are_not_there(device: object) -> None:
 
 @pytest.fixture(scope="module")
 def scored(folder: Path) -> CheckpointScores:
-    return checkpoint_scores([folder], corpus())[0]
+    return subject_scores([folder], corpus())[0]
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,13 @@ def scored(folder: Path) -> CheckpointScores:
     ],
 )
 def test_measures_refuse(folder: Path, given: object, options: dict, says: str) -> None:
-    refused(lambda: checkpoint_scores([folder], given, **options), says)
+    refused(lambda: subject_scores([folder], given, **options), says)
     if says != "two languages or more":
         refused(lambda: mexa_scores.measure_coverage(folder, given, **options), says)
 
 
 def test_several_models_are_due_in_a_list(folder: Path) -> None:
-    refused(lambda: checkpoint_scores("mini-xlmr", corpus()), "models are due in a list")
+    refused(lambda: subject_scores("mini-xlmr", corpus()), "models are due in a list")
     measure = mexa_scores.measure_coverage
     refused(lambda: measure(folder, corpus(), poolings="mean"), "poolings are due")
 
@@ -177,7 +177,7 @@ def test_averages_refuse(scored: CheckpointScores) -> None:
 
 
 def test_differences_of_other_text_are_refused(folder: Path, scored: CheckpointScores) -> None:
-    (with_other,) = checkpoint_scores([folder], corpus(5))
+    (with_other,) = subject_scores([folder], corpus(5))
     mean, other_mean = (averages.average(of, "LD") for of in (scored, with_other))
     refused(lambda: mean - other_mean, "two averages of different text")
     assert (mean - mean).score == 0
@@ -185,19 +185,19 @@ def test_differences_of_other_text_are_refused(folder: Path, scored: CheckpointS
 
 def test_text_without_sentences_of_like_length_is_refused(folder: Path) -> None:
     apart = corpus().drop([1, 3, 5])
-    refused(lambda: checkpoint_scores([folder], apart), "no sentence of en may be B: take more")
+    refused(lambda: subject_scores([folder], apart), "no sentence of en may be B: take more")
 
 
 def test_a_decoder_has_no_cls(decoder: Path) -> None:
     refused(
-        lambda: checkpoint_scores([decoder], corpus(), pooling="cls"),
+        lambda: subject_scores([decoder], corpus(), pooling="cls"),
         "a decoder, has seen no other",
     )
 
 
 def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> None:
     with pytest.warns(checks.TextWarning, match=r"'made' \(sentences cut: \w\w \d+%"):
-        checkpoint_scores([folder], corpus(), max_length=4)
+        subject_scores([folder], corpus(), max_length=4)
     # a vocabulary without bytes: another script is unknown to it
     unknown = corpus(4)
     unknown.sentences["am"] = ("ሰላም ነው", "እንዴት ነህ", "ደህና ነኝ", "አመሰግናለሁ")
@@ -206,14 +206,14 @@ def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> 
     raw = raw.replace('"byte_fallback":true', '"byte_fallback":false')
     (model / "tokenizer.json").write_text(raw, encoding="utf-8")
     for measure in (
-        lambda: checkpoint_scores([model], unknown),
+        lambda: subject_scores([model], unknown),
         lambda: mexa_scores.measure_coverage(model, unknown),
     ):
         with pytest.warns(checks.TextWarning, match=r"tokens unknown to it: am \d\d%"):
             measure()
     with warnings.catch_warnings():
         warnings.simplefilter("error", checks.TextWarning)
-        checkpoint_scores([folder], unknown)
+        subject_scores([folder], unknown)
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -257,10 +257,10 @@ def test_adapters_and_folders_of_sentence_transformers(folder: Path, tmp_path: P
     (root / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     refused(lambda: loading.load(root), "in 0_Transformer: give that folder", FileNotFoundError)
     with pytest.warns(states.PoolingWarning, match="trained with the pooling 'cls'"):
-        checkpoint_scores([root / "0_Transformer"], corpus())
+        subject_scores([root / "0_Transformer"], corpus())
     with warnings.catch_warnings():
         warnings.simplefilter("error", states.PoolingWarning)
-        checkpoint_scores([root / "0_Transformer"], corpus(), pooling="cls")
+        subject_scores([root / "0_Transformer"], corpus(), pooling="cls")
 
 
 def test_a_torn_tokenizer_and_shards_elsewhere_are_named(folder: Path, tmp_path: Path) -> None:

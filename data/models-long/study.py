@@ -31,7 +31,7 @@ from family.batches import Batch, held_out_batches
 from family.recipes import RECIPES, MemberRecipe, read_recipe
 from family.training_text import BOS, EOS, PAD
 from xlx.experiment.abx_scores import MATCHED
-from xlx.experiment.scoring import checkpoint_scores
+from xlx.experiment.scoring import subject_scores
 from xlx.results import paths
 from xlx.subjects import loading
 from xlx.text import parallel
@@ -70,7 +70,7 @@ def trial(recipe: MemberRecipe) -> Iterator[dict[str, object]]:
 def best_scores(folder: Path) -> dict[str, float]:
     """Of all layers the highest MD and matched MD, with its layer, and the lowest LD."""
     corpus = parallel.load("wmt24pp", drop_duplicates=True).take(SENTENCES, 0).select(LANGUAGES)
-    (scores,) = checkpoint_scores([str(folder)], corpus)
+    (scores,) = subject_scores([str(folder)], corpus)
     by_layer = scores.table().groupby(["task", "layer"])["score"].mean().unstack("task")
     return {
         "MD": by_layer["MD"].max(), "matched_MD": by_layer[MATCHED].max(),

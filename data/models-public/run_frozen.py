@@ -11,8 +11,7 @@ from itertools import product
 
 from xlx.experiment import mexa_scores, probing
 from xlx.experiment.probing import ProbeSetup
-from xlx.experiment.scoring import checkpoint_scores
-from xlx.experiment.surface import neighbour_languages, subword_bag
+from xlx.experiment.scoring import BagOfSubwords, neighbour_languages, subject_scores
 from xlx.subjects import states
 from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import load
@@ -55,9 +54,9 @@ def _abx(name: str) -> Calls:
     text = text.take(len(text), 1)
     options = {"pooling": "mean", "max_length": None}
     return [
-        *(partial(checkpoint_scores, [name], text, space=x, **options) for x in SPACES),
+        *(partial(subject_scores, [name], text, space=x, **options) for x in SPACES),
         *(partial(neighbour_languages, name, text, space=x, **options) for x in SPACES),
-        partial(subword_bag, name, text),
+        partial(subject_scores, [BagOfSubwords(name)], text),
     ]
 
 

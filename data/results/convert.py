@@ -4,11 +4,12 @@
     python data/results/convert.py --runs build/runs --cache cache    # what long runs have left
 
 A checkpoint's scores were once one value for all measures (`abx-checkpoint`, `abx-surface`); now
-each measure is an entry of the kind `score`. MEXA of centred vectors and of bags of subwords were
-kinds of their own; now they are asks of `coverage`, as answers of models fine-tuned elsewhere are
-of `grids`, and probes of topics and across languages of `probes`. What X-Probe's encoders answer is
-one kind, and the dictionaries that were made of translations are files. This script stays until the
-last long run that was begun before is in.
+each measure is an entry of the kind `score`. MEXA of centred vectors and of bags of subwords, and
+numbers of rivals, were kinds of their own; now they are asks of `coverage`, as answers of models
+fine-tuned elsewhere are of `grids`, and probes of topics and across languages of `probes`. What a
+function makes of the states of a text is one kind, `states`, with the function's name in the ask.
+What X-Probe's encoders answer is one kind, and the dictionaries that were made of translations are
+files. This script stays until the last long run that was begun before is in.
 """
 
 import argparse
@@ -29,36 +30,64 @@ RENAMED = {"grids-asked": "grids", "topics": "probes", "transfer": "probes"}
 #: Kinds of results that are read here alone.
 OLD = (
     "abx-checkpoint", "abx-surface", "coverage-centred", "coverage-bag", "coverage-bag-centred",
-    *RENAMED,
+    "coverage-rivals",
 )  # fmt: skip
 #: Kinds that may ask for a dictionary as it was once named.
 WITH_DICTIONARY = ("xprobe-nli", "xprobe-retrieval", "xprobe-maps", "xprobe-cells")
+#: Kinds of old → the functions whose results they had.
+FUNCTIONS = {
+    "abx-shuffled": "shuffled_scores", "abx-sampled": "sampled_runs", "abx-errors": "pair_errors",
+    "abx-controls": "held_constant", "abx-separation": "layer_separations",
+    "abx-neighbours": "nearest", "neighbourhoods": "placed", "coverage-wrong-pairs": "wrong_pairs",
+    "coverage-pivots": "against_all", "predictors": "frozen_scores",
+}  # fmt: skip
 
 
 def converted(entry: Entry) -> Iterator[Entry]:
-    """An entry for each measure of an old one; any other entry as it is."""
-    if entry.kind in WITH_DICTIONARY:
-        yield of_xprobe(entry)
-        return
-    if entry.kind not in OLD:
-        yield entry
-        return
+    """An entry for each measure of an old one, or one under its new ask; any other as it is."""
     about = json.loads(entry.text)
-    if entry.kind in RENAMED:
-        ask = Ask(RENAMED[entry.kind], about, entry.version)
-        yield replace(entry, kind=ask.kind, identity=ask.identity, text=ask.text)
-        return
-    if entry.kind.startswith("coverage"):
-        if "bag" in entry.kind:
-            bag = {"of": scoring.BAG, "model": about["model"], "max_length": about["max_length"]}
-            about = {"states": bag, "pivot": about["pivot"], "text": about["text"]}
-        about |= {"alternatives": False}
-        about |= {"space": "centred"} if "centred" in entry.kind else {}
-        ask = Ask("coverage", about, 2)
-        yield replace(
-            entry, kind=ask.kind, identity=ask.identity, version=ask.version, text=ask.text
-        )
-        return
+    if entry.kind in FUNCTIONS:
+        about["function"] = FUNCTIONS[entry.kind]
+        yield renamed(entry, Ask("states", about, entry.version))
+    elif entry.kind in WITH_DICTIONARY:
+        yield of_xprobe(entry)
+    elif entry.kind in RENAMED:
+        yield renamed(entry, Ask(RENAMED[entry.kind], about, entry.version))
+    elif entry.kind.startswith("coverage"):
+        yield from of_coverage(entry, about)
+    elif entry.kind in OLD:
+        yield from of_scores(entry, about)
+    else:
+        yield entry
+
+
+def renamed(entry: Entry, ask: Ask) -> Entry:
+    """The same value, of another ask."""
+    return replace(entry, kind=ask.kind, identity=ask.identity, version=ask.version, text=ask.text)
+
+
+def of_coverage(entry: Entry, about: dict) -> Iterator[Entry]:
+    """MEXA of centred vectors and of bags, and rivals, as asks of `coverage`.
+
+    Nothing for a bag without the mean number of subwords, which is kept with it now.
+    """
+    if entry.kind == "coverage-rivals":
+        centred = about.pop("centred")
+        about |= {"rivals": True} | ({"space": "centred"} if centred else {})
+    if "bag" in entry.kind or "of" in about.get("states", {}):
+        if "subwords" not in entry.value:
+            return
+        of = about.get("states", about)
+        model = of.get("bag of", of.get("model"))
+        about["states"] = {"of": scoring.BAG, "bag of": model, "max_length": of["max_length"]}
+        about = {key: about[key] for key in ("states", "pivot", "text", "space") if key in about}
+    about.setdefault("alternatives", False)
+    about |= {"space": "centred"} if "centred" in entry.kind else {}
+    yield renamed(entry, Ask("coverage", about, 2))
+
+
+def of_scores(entry: Entry, about: dict) -> Iterator[Entry]:
+    """Each measure of the scores of a checkpoint."""
     if entry.kind == "abx-surface":
         about.setdefault("space", "raw")
     tasks = [part.partition(" ")[2] for part in entry.value
@@ -127,7 +156,7 @@ def convert_runs(journals: Path, cache: Path) -> int:
     for journal in sorted(journals.glob("asks/*.jsonl")):
         lines = []
         for line in map(json.loads, journal.read_text(encoding="utf-8").splitlines()):
-            if line["kind"] not in OLD:
+            if line["kind"] not in (*OLD, *FUNCTIONS):
                 lines.append(line)
                 continue
             path = kept.root / line["kind"] / line["identity"][:2]

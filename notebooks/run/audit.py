@@ -24,7 +24,7 @@ import pandas as pd
 
 from notebooks.run import gathering, journals
 from notebooks.run.gathering import is_run
-from xlx.results import paths
+from xlx.results import paths, work
 from xlx.results.ledger import Ledger
 from xlx.results.store import StoreWarning
 
@@ -157,7 +157,8 @@ def _never_computed(path: Path, again: pd.DataFrame, overview: pd.DataFrame) -> 
 def _of_other_code(overview: pd.DataFrame) -> list[str]:
     """Entries whose code has changed under the same version, a sentence a kind."""
     known, wrong = gathering.kinds(), []
-    for name, rows in overview.groupby("kind"):
+    names = [work.kind_name(row.kind, row.ask) for row in overview.itertuples()]
+    for name, rows in overview.groupby(names):
         if name not in known:
             wrong.append(f"the ledger has results of a kind {name!r} that the code does not know")
             continue
@@ -167,8 +168,8 @@ def _of_other_code(overview: pd.DataFrame) -> list[str]:
             wrong.append(
                 f"{n_old} of {len(rows)} results of the kind {name!r} were made by other code "
                 f"than today's version {kind.version}: compute some again (`make reproduce "
-                f"ONLY={name}`); if they are equal, `make results RESTAMP=1`, if not, raise the "
-                f"version in {kind.compute.__module__}"
+                f"ONLY={kind.name}`); if they are equal, `make results RESTAMP=1`, if not, raise "
+                f"the version in {kind.compute.__module__}"
             )
     return wrong
 

@@ -47,7 +47,7 @@ def kinds() -> dict[str, work.Kind]:
             sys.path.append(str(root))
     for root, folder in ((paths.ROOT, "xlx"), (paths.NOTEBOOKS, ".")):
         for file in sorted((root / folder).rglob("*.py")):
-            if re.search(r"= work\.Kind\(", file.read_text(encoding="utf-8")):
+            if re.search(r"= work\.Kind\(|^@\w*\.?kept\(", file.read_text(encoding="utf-8"), re.M):
                 importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
     return work.KINDS
 
@@ -151,7 +151,10 @@ def write_results(
                 f"{askers[0]} asks for a result of the kind {name.kind!r} that neither {root} nor "
                 f"{cache.root} has: run it again (`make figures ONLY=...`, or a unit by runs.py)"
             )
-        made = {**entry.made, "code": code.get(name.kind, entry.made["code"])}
+        made = {
+            **entry.made,
+            "code": code.get(work.kind_name(name.kind, entry.text), entry.made["code"]),
+        }
         entries.append(replace(entry, notebooks=tuple(askers), made=made))
     lens_of = {entry.identity: _lens(entry.notebooks[0]) for entry in entries}
     files = ledger.write_ledger(root, entries, lens_of)

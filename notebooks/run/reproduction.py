@@ -23,7 +23,7 @@ import pandas as pd
 
 from notebooks.run import gathering, profiles, runner
 from notebooks.run.gathering import is_run
-from xlx.results import executors, ledger, paths, store
+from xlx.results import executors, ledger, paths, store, work
 from xlx.results.ledger import Cache, Ledger
 from xlx.results.settings import current
 
@@ -126,7 +126,8 @@ def compare(plan: Plan, of: Ledger, cache: Cache) -> tuple[pd.DataFrame, list[st
     known, rows, absent = gathering.kinds(), [], {}
     for row in plan.expected.itertuples():
         name = gathering.AskName(row.kind, row.identity)
-        entry, again, kind = of.get(name), cache.get(name), known.get(row.kind)
+        entry, again = of.get(name), cache.get(name)
+        kind = known.get(work.kind_name(row.kind, row.ask))
         if kind is None or entry is None or again is None:
             absent.setdefault(row.kind, []).append(row.ask)
         else:
@@ -157,7 +158,9 @@ def reproduce(only: Sequence[str] = (), execute: Callable[..., Path] = runner.ex
             if home.exists():
                 print(f"going on with what {profiles.shown(home)} has", flush=True)
             for file in (home / "reproduction").glob("*/*/*.arrow"):  # but for what is stale
-                table, kind = ledger.read_entries(file), known.get(file.parent.parent.name)
+                if (table := ledger.read_entries(file)) is not None:
+                    head = (table[name][0].as_py() for name in ("kind", "ask"))
+                    kind = known.get(work.kind_name(*head))
                 if table is None or kind is None or table["code"][0].as_py() != kind.code:
                     file.unlink()
             _lend(chosen, of, home)

@@ -6,10 +6,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from xlx.experiment import scoring, surface
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, averaged_scores
-from xlx.experiment.scoring import checkpoint_scores
+from xlx.experiment.scoring import BAG, LENGTH_ALONE, BagOfSubwords, Length, subject_scores
 from xlx.results import paths
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name
@@ -24,9 +23,9 @@ PAIR = ["language_1", "language_2"]
 def scored_series(
     names: Sequence[str], corpus: ParallelCorpus, leave_out: Sequence[int] = (), **options: object
 ) -> list[list[CheckpointScores]]:
-    """`checkpoint_scores` of each series, with the checkpoints whose weights are not shipped."""
+    """`subject_scores` of each series, with the checkpoints whose weights are not shipped."""
     histories = [history(name, leave_out=leave_out, recorded=True) for name in names]
-    return [checkpoint_scores(checkpoints, corpus, **options) for checkpoints in histories]
+    return [subject_scores(checkpoints, corpus, **options) for checkpoints in histories]
 
 
 def states_of(
@@ -49,12 +48,13 @@ def surface_lines(
     Length alone has a line for MD only: it knows no language, and among sentences of like length it
     is next to chance by construction.
     """
-    alone = averaged_scores([surface.length_alone(corpus)], ["MD"])
-    lines: dict[str, list[pd.DataFrame]] = {scoring.BAG: [], scoring.LENGTH_ALONE: []}
-    for name, of in zip(names, last, strict=True):
-        bag = surface.subword_bag(name, corpus, max_length=max_length)
-        lines[scoring.BAG].append(averaged_scores([bag], DRAWN).assign(model=of.model))
-        lines[scoring.LENGTH_ALONE].append(alone.assign(model=of.model))
+    bags = [BagOfSubwords(name, max_length=max_length) for name in names]
+    alone, *bags = subject_scores([Length(), *bags], corpus)
+    alone = averaged_scores([alone], ["MD"])
+    lines: dict[str, list[pd.DataFrame]] = {BAG: [], LENGTH_ALONE: []}
+    for bag, of in zip(bags, last, strict=True):
+        lines[BAG].append(averaged_scores([bag], DRAWN).assign(model=of.model))
+        lines[LENGTH_ALONE].append(alone.assign(model=of.model))
     return {label: pd.concat(tables) for label, tables in lines.items()}
 
 

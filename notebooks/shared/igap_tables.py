@@ -1,13 +1,22 @@
-"""What the notebooks of IGAP share: recipes and windows of several tasks, and their curves."""
+"""What the notebooks of IGAP share: recipes and windows of tasks, their curves, frozen metrics."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from xlx.experiment.scoring import Subject, kept
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
+from xlx.measures import abx, alignment, registered
+from xlx.results import ledger
+from xlx.results.settings import current
+from xlx.subjects import loading
 from xlx.subjects.jobs import Recipe, Sparing
+from xlx.subjects.states import bag_of_subwords
 from xlx.text import examples
+from xlx.text.parallel import ParallelCorpus
 
 
 def make_recipes(
@@ -104,3 +113,69 @@ def example(task: TransferTask, codes: Sequence[str], position: int = 0) -> str:
 def stem_of(name: str) -> str:
     """A task in the name of a file."""
     return name.lower().replace(" ", "-")
+
+
+# --- frozen states (section 4.2) ------------------------------------------------------------------
+
+#: What `frozen` scores directions by: metric → what of it is good, high (1) or low (-1).
+FROZEN_METRICS: dict[str, int] = {
+    "L2": -1, "dot": 1, "cosine": 1, "retrieval": 1, "LD": -1, "MD": 1, "MEXA": 1,
+    "bag of subwords": 1,
+}  # fmt: skip
+
+
+def frozen(
+    name: str, corpus: ParallelCorpus, *, layer: int | None = None, max_length: int | None = None
+) -> tuple[pd.DataFrame, int]:
+    """What frozen states say of every transfer direction, without any fine-tuning (section 4.2).
+
+    States are means over the tokens of a sentence at one layer; None: the one with the best
+    retrieval (the paper takes 7 of 12). The paper's L2 distance, dot product and cosine; retrieval;
+    this compendium's LD, MD and MEXA, each the same in both directions of a pair; and the cosine of
+    bags of subwords, which needs the tokenizer alone.
+
+    The table: ``metric`` (of `FROZEN_METRICS`), ``source``, ``target``, ``score``, high is good: L2
+    and LD have a minus sign. And the layer. ValueError as `states.embed_corpus` and
+    `alignment.directions`.
+    """
+    (table,) = frozen_scores([name], corpus, layer, max_length=max_length)
+    return table[["metric", "source", "target", "score"]], int(table["layer"].iloc[0])
+
+
+def _relative(stored: ledger.Value, computed: ledger.Value) -> float:
+    """The largest difference of two scores, as a share of those above 1."""
+    stored = stored[computed.columns]
+    if not stored.drop(columns="score").equals(computed.drop(columns="score")):
+        return np.inf
+    return float(
+        ((stored["score"] - computed["score"]).abs() / stored["score"].abs().clip(lower=1)).max()
+    )
+
+
+#: In bfloat16 a similarity has two digits and a half, and a neighbour may change.
+@kept(tolerance=0.03, difference=_relative)
+def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -> pd.DataFrame:
+    """The table of `frozen`, with a column ``layer``."""
+    encoder = subject.encoder()
+    with loading.products(encoder.device) if current().dtype == "bfloat16" else nullcontext():
+        vectors = subject.read(corpus).states
+    if layer is None:
+        layer = alignment.best_aligned_layer(vectors)
+    at_layer = {code: array[layer] for code, array in vectors.items()}
+    bags = bag_of_subwords(encoder, corpus, max_length=subject.options.get("max_length"))
+    tables = [alignment.directions(vectors, layers=[layer]).rename(columns={"value": "score"})]
+    named = registered()
+    for states, metrics in (
+        (at_layer, {"LD": named["LD"], "MD": named["MD"], "MEXA": named["MEXA"]}),
+        (bags, {"bag of subwords": replace(named["cosine"], name="bag of subwords")}),
+    ):
+        pairs = abx.pair_scores(abx.exact(states, measures=[*metrics.values()]).table())
+        for ends in (["source", "target"], ["target", "source"]):
+            names = dict(zip(["language_1", "language_2", "task"], [*ends, "metric"], strict=True))
+            tables.append(pairs.rename(columns=names))
+    columns = ["metric", "source", "target", "score"]
+    table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
+    table["score"] *= table["metric"].map(FROZEN_METRICS)
+    table["metric"] = pd.Categorical(table["metric"], list(FROZEN_METRICS))
+    table = table.sort_values("metric", kind="stable", ignore_index=True)
+    return table.astype({"metric": str}).assign(layer=layer)

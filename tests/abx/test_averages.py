@@ -22,7 +22,7 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 def ends(grouped: ParallelCorpus) -> list[CheckpointScores]:
     """A model and its untrained beginning."""
     first = abx_scores.history("mini-infoxlm")[0]
-    return scoring.checkpoint_scores([first, "mini-infoxlm"], grouped)
+    return scoring.subject_scores([first, "mini-infoxlm"], grouped)
 
 
 def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
@@ -55,7 +55,7 @@ def test_errors_are_those_of_leaving_documents_out(
     without = []
     for name in "pqrs":
         kept = grouped.drop([i for i, group in enumerate(GROUPS) if group == name])
-        (left,) = scoring.checkpoint_scores(["mini-infoxlm"], kept)
+        (left,) = scoring.subject_scores(["mini-infoxlm"], kept)
         without.append(averages.average(left, "MD", layers=[3]).score)
     expected = statistics.left_out_error(mean.score, np.array(without), [3, 3, 3, 1])
     assert mean.error == pytest.approx(expected, rel=1e-3)
@@ -80,7 +80,7 @@ def test_a_difference_is_of_the_same_text(
     others = replace(ends[0], texts=("other", *ends[0].texts[1:]))  # in documents of these sizes
     with pytest.raises(ValueError, match="different text"):
         last - averages.average(others, "LD", by=["layer"])
-    kept = scoring.checkpoint_scores(["mini-infoxlm"], grouped.drop([8]))[0]
+    kept = scoring.subject_scores(["mini-infoxlm"], grouped.drop([8]))[0]
     with pytest.raises(ValueError, match="different text"):
         last - averages.average(kept, "LD", by=["layer"])
 

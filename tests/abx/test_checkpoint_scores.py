@@ -29,7 +29,7 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 @pytest.fixture(scope="module")
 def kept(grouped: ParallelCorpus) -> CheckpointScores:
     """Those of the last checkpoint of a series."""
-    return scoring.checkpoint_scores(["mini-infoxlm"], grouped)[0]
+    return scoring.subject_scores(["mini-infoxlm"], grouped)[0]
 
 
 def assert_in_steps(kept: np.ndarray, exact: np.ndarray) -> None:
@@ -41,7 +41,8 @@ def assert_in_steps(kept: np.ndarray, exact: np.ndarray) -> None:
 def test_what_is_kept_is_that_of_the_pairs(grouped: ParallelCorpus, kept: CheckpointScores) -> None:
     encoder = loading.load("mini-infoxlm")
     states = embed_corpus(encoder, grouped).states
-    masks = abx_scores.standard_masks(encoder, grouped)
+    names = abx_scores.standard_masks(grouped)
+    masks = abx_scores.masks_of(grouped, names, lambda: encoder)
     groups = {"documents": parallel.documents(grouped), "sentences": range(10)}
     exact = abx.exact(states, masks=masks, groups=groups)
     assert (kept.scores.pairs, kept.scores.layers) == (exact.pairs, exact.layers)
@@ -109,17 +110,17 @@ def test_spaces_take_off_what_they_say() -> None:
 def test_the_second_time_neither_loads_nor_embeds(
     grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first,) = scoring.checkpoint_scores(["mini-infoxlm"], grouped)
+    (first,) = scoring.subject_scores(["mini-infoxlm"], grouped)
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
     monkeypatch.setattr("xlx.subjects.loading.load", never)
-    (again,) = scoring.checkpoint_scores(["mini-infoxlm"], grouped)
+    (again,) = scoring.subject_scores(["mini-infoxlm"], grouped)
     pd.testing.assert_frame_equal(again.table(), first.table())
     assert again.cut == first.cut
     renamed = replace(grouped, ids=tuple(f"{name}:x" for name in "ttuuuvvvwt"))
-    scoring.checkpoint_scores(["mini-infoxlm"], renamed)  # other names, same groups
+    scoring.subject_scores(["mini-infoxlm"], renamed)  # other names, same groups
     others = replace(grouped, ids=tuple(f"{name}:x" for name in "ppqqqrrrss"))
     for corpus, options in (
         (others, {}),
@@ -128,26 +129,26 @@ def test_the_second_time_neither_loads_nor_embeds(
         (grouped, {"max_length": 7}),
     ):
         with pytest.raises(AssertionError, match="computed again"):
-            scoring.checkpoint_scores(["mini-infoxlm"], corpus, **options)
+            scoring.subject_scores(["mini-infoxlm"], corpus, **options)
     with pytest.raises(ValueError, match="no space 'odd': choose raw, centred"):
-        scoring.checkpoint_scores(["mini-infoxlm"], grouped, space="odd")
+        scoring.subject_scores(["mini-infoxlm"], grouped, space="odd")
 
 
 def test_an_encoder_stands_for_its_name(corpus: ParallelCorpus, tmp_path: Path) -> None:
     folder, options = tiny.save(tmp_path / "spread", "llama"), {"special_tokens": True}
-    (expected,) = scoring.checkpoint_scores([folder], corpus, **options)
+    (expected,) = scoring.subject_scores([folder], corpus, **options)
     places = {"embed_tokens": "cpu", "layers": "disk", "norm": "cpu", "rotary_emb": "cpu"}
     encoder = loading.load(folder, device_map=places)
-    (stored,) = scoring.checkpoint_scores([encoder], corpus, **options)
+    (stored,) = scoring.subject_scores([encoder], corpus, **options)
     assert stored.model == "spread"
     pd.testing.assert_frame_equal(stored.table(), expected.table())
     with settings.settings(policy="ignore"):
-        (again,) = scoring.checkpoint_scores([encoder], corpus, **options)
+        (again,) = scoring.subject_scores([encoder], corpus, **options)
     for task in ("LD", "MD"):
         np.testing.assert_allclose(
             again.scores.scores[task], expected.scores.scores[task], atol=1e-3
         )
-    (plain,) = scoring.checkpoint_scores([encoder], corpus)
+    (plain,) = scoring.subject_scores([encoder], corpus)
     assert not np.allclose(plain.scores.scores["MD"], expected.scores.scores["MD"], atol=1e-3)
 
 
@@ -177,13 +178,13 @@ def test_checkpoints_whose_weights_are_not_shipped_have_the_scores_that_are_stor
     (folder / "checkpoints.csv").write_text("\n".join(["step,fingerprint", *hashes]))
     name, options = str(folder), {"pooling": "mean"}
     steps = abx_scores.history(name)
-    before = scoring.checkpoint_scores(steps[:2], grouped, **options)
+    before = scoring.subject_scores(steps[:2], grouped, **options)
     for step in (7, 9):
         shutil.rmtree(folder / f"step-{step:06d}")
     assert [checkpoint.step for checkpoint in abx_scores.history(name)] == [0]
     known = abx_scores.history(name, recorded=True)
     with pytest.warns(UserWarning, match=r"grown: left out are the checkpoints 9: their weights"):
-        after = scoring.checkpoint_scores(known, grouped, **options)
+        after = scoring.subject_scores(known, grouped, **options)
     assert [scores.step for scores in after] == [0, 7]
     for one, other in zip(before, after, strict=True):
         pd.testing.assert_frame_equal(one.table(), other.table())

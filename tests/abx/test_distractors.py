@@ -19,8 +19,13 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
     return replace(corpus, ids=ids, domains=tuple("nnnnnsssss"))
 
 
+def every_mask(corpus: ParallelCorpus) -> dict[str, abx_scores.Mask]:
+    names = abx_scores.standard_masks(corpus)
+    return abx_scores.masks_of(corpus, names, lambda: loading.load("mini-xlmr"))
+
+
 def test_masks_are_those_of_their_definition(grouped: ParallelCorpus) -> None:
-    masks = abx_scores.standard_masks(loading.load("mini-xlmr"), grouped)
+    masks = every_mask(grouped)
     expected = {"like length", "near", "same document", "other document", "same domain"}
     assert set(masks) == expected
     bags = states.bag_of_subwords(loading.load("mini-xlmr"), grouped)
@@ -52,7 +57,7 @@ def test_all_that_are_as_near_as_the_last_are_near() -> None:
 
 
 def test_a_corpus_without_documents_or_domains_has_no_such_masks(corpus: ParallelCorpus) -> None:
-    masks = abx_scores.standard_masks(loading.load("mini-xlmr"), corpus)
+    masks = every_mask(corpus)
     assert set(masks) == {"like length", "near"}
 
 

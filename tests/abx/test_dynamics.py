@@ -9,7 +9,7 @@ import pytest
 import abx_2_dynamics
 from tests.abx.made_scores import SIZES, mean_of, scores
 from xlx.experiment.averages import Average, average
-from xlx.experiment.scoring import checkpoint_scores
+from xlx.experiment.scoring import subject_scores
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -82,6 +82,6 @@ def test_a_domain_is_scored_alone(grouped: ParallelCorpus) -> None:
     halves = replace(grouped, domains=("news",) * 6 + ("speech",) * 2 + ("alone",) * 2)
     table = abx_2_dynamics.domain_scores(["mini-infoxlm"], halves, fewest=2)
     assert table.index.tolist() == [("mini-infoxlm", "news", 6)]  # the others are of one document
-    (alone,) = checkpoint_scores(["mini-infoxlm"], halves.drop({6, 7, 8, 9}))
+    (alone,) = subject_scores(["mini-infoxlm"], halves.drop({6, 7, 8, 9}))
     assert abx_2_dynamics.domain_scores(["mini-infoxlm"], halves).empty
     assert table["MD", "score"].item() == pytest.approx(float(average(alone, "MD").score))

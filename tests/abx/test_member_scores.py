@@ -41,7 +41,7 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict, list], None]:
             lambda name, recorded: [SimpleNamespace(name=name, step=step) for step in steps[name]],
         )  # fmt: skip
         monkeypatch.setattr(
-            models_1_family, "checkpoint_scores",
+            models_1_family, "subject_scores",
             lambda states, *_, **__: [of_state[state.name, state.step] for state in states],
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ import pytest
 
 from family.recipes import RECIPES
 from xlx.experiment import abx_scores
-from xlx.experiment.scoring import checkpoint_scores
+from xlx.experiment.scoring import subject_scores
 from xlx.results import paths
 from xlx.subjects import identity
 from xlx.text.parallel import ParallelCorpus
@@ -39,7 +39,7 @@ def test_a_model_without_a_history_is_itself(corpus: ParallelCorpus, tmp_path: P
     last = paths.MODELS / "mini-infoxlm" / f"step-{RECIPES['mini-infoxlm'].steps:06d}"
     (tmp_path / "mine").symlink_to(last)
     (name,) = abx_scores.history(str(tmp_path / "mine"))
-    alone, of_series = checkpoint_scores([name, "mini-infoxlm"], corpus)
+    alone, of_series = subject_scores([name, "mini-infoxlm"], corpus)
     assert (alone.model, alone.step) == ("mine", 0)
     assert (of_series.model, of_series.step) == (
         "mini-infoxlm",

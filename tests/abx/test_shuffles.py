@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import abx_1_validation
+from xlx.experiment import scoring
 from xlx.measures import abx
 from xlx.text.parallel import ParallelCorpus
 
@@ -88,10 +89,7 @@ def test_a_code_of_length_outlives_a_change_of_places(text: ParallelCorpus) -> N
 
 def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) -> None:
     states = {code: np.arange(N)[None, :, None] + 100 * k for k, code in enumerate("abc")}
-    moved = {
-        how: abx_1_validation.spoiled(states, text, how, seed=3)
-        for how in abx_1_validation.SHUFFLES
-    }
+    moved = {how: abx_1_validation.spoiled(states, text, how, seed=3) for how in scoring.SHUFFLES}
     order = {}
     for how in ("translations", "documents", "lengths"):
         spoiled, kept, pairs = moved[how]
@@ -127,13 +125,13 @@ def test_a_document_of_one_sentence_is_left_out(text: ParallelCorpus) -> None:
 def test_the_table_is_by_layer_and_seed(corpus: ParallelCorpus) -> None:
     named = replace(corpus, ids=tuple(f"{i // 2}:{i}" for i in range(10)))
     table, other = (
-        abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", seed=seed)
-        for seed in (1, 2)
+        *abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", 1),
+        *abx_1_validation.shuffled_scores(["mini-xlmr"], named, "labels", 2),
     )
     assert len(table) == 2 * 7
     assert (other["score"] != table["score"]).any()
     with pytest.raises(ValueError, match="no shuffle 'odd': choose translations"):
-        abx_1_validation.shuffled_scores(["mini-xlmr"], named, "odd", seed=1)
+        abx_1_validation.shuffled_scores(["mini-xlmr"], named, "odd", 1)
     shown = abx_1_validation.shuffled_controls(["mini-xlmr"], named, seed=1)
     assert len(shown) == 4 * 7
     row = shown.query("control == 'LD, labels shuffled' and layer == 2").iloc[0]

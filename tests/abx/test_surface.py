@@ -7,12 +7,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from abx_2_dynamics import uncut
 from tests.abx.test_discrimination import literal
-from xlx.experiment import averages, scoring, surface
+from xlx.experiment import averages, scoring
 from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.scoring import BagOfSubwords
 from xlx.measures import abx
 from xlx.subjects import loading, states
 from xlx.text.parallel import ParallelCorpus
+
+
+def subword_bag(name: str, corpus: ParallelCorpus, max_length: int | None = None, **options: str):
+    bag = BagOfSubwords(name, max_length=max_length)
+    return scoring.subject_scores([bag], corpus, **options)[0]
+
+
+def length_alone(corpus: ParallelCorpus):
+    return scoring.subject_scores([scoring.Length()], corpus)[0]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +32,7 @@ def grouped(corpus: ParallelCorpus) -> ParallelCorpus:
 
 
 def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
-    bag = surface.subword_bag("mini-xlmr", grouped)
+    bag = subword_bag("mini-xlmr", grouped)
     counts = states.bag_of_subwords(loading.load("mini-xlmr"), grouped)
     table = abx.exact(counts).table()
     ours = bag.scores.table()
@@ -42,31 +53,31 @@ def test_a_bag_is_what_its_counts_score(grouped: ParallelCorpus) -> None:
 def test_the_second_time_no_vocabulary_is_read(
     grouped: ParallelCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bag, encoder = surface.subword_bag("mini-xlmr", grouped), loading.load("mini-xlmr")
+    bag, encoder = subword_bag("mini-xlmr", grouped), loading.load("mini-xlmr")
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("computed again")
 
     monkeypatch.setattr("xlx.subjects.loading.load", never)
     for model in ("mini-xlmr", encoder):
-        again = surface.subword_bag(model, grouped)
+        again = subword_bag(model, grouped)
         pd.testing.assert_frame_equal(again.table(), bag.table())
     for options in ({"max_length": 8}, {"space": "centred"}):
         with pytest.raises(AssertionError, match="computed again"):
-            surface.subword_bag("mini-xlmr", grouped, **options)
+            subword_bag("mini-xlmr", grouped, **options)
 
 
 def test_a_centred_bag_has_lost_the_mean_of_each_language(grouped: ParallelCorpus) -> None:
     counts = states.bag_of_subwords(loading.load("mini-xlmr"), grouped)
     dense = {code: rows.toarray() for code, rows in counts.items()}
     expected = abx.exact({code: x - x.mean(axis=0) for code, x in dense.items()})
-    bag = surface.subword_bag("mini-xlmr", grouped, space="centred")
+    bag = subword_bag("mini-xlmr", grouped, space="centred")
     assert bag.space == "centred"
     for task in ("LD", "MD"):
         np.testing.assert_allclose(bag.scores.scores[task], expected.scores[task], atol=1e-2)
         assert averages.average(bag, task).score == pytest.approx(expected.scores[task].mean())
     with pytest.raises(ValueError, match="space"):
-        surface.subword_bag("mini-xlmr", grouped, space="whitened")
+        subword_bag("mini-xlmr", grouped, space="whitened")
 
 
 def of_lengths(counts: dict[str, np.ndarray]) -> ParallelCorpus:
@@ -92,7 +103,7 @@ def test_length_alone_knows_less_among_sentences_of_like_length() -> None:
     rng = np.random.default_rng(0)
     base = rng.integers(20, 400, size=40)
     text = of_lengths({code: base * rng.uniform(0.97, 1.03, size=40) for code in "abc"})
-    alone = surface.length_alone(text)
+    alone = length_alone(text)
     md = float(averages.average(alone, "MD").score)
     assert md > 0.9
     assert md == pytest.approx(literal_length(text), abs=1e-6)
@@ -101,7 +112,7 @@ def test_length_alone_knows_less_among_sentences_of_like_length() -> None:
 
 
 def test_sentences_of_one_length_are_told_apart_by_nothing() -> None:
-    alike = surface.length_alone(of_lengths({code: np.full(8, 7) for code in "ab"}))
+    alike = length_alone(of_lengths({code: np.full(8, 7) for code in "ab"}))
     for task in ("LD", "MD", MATCHED):
         assert averages.average(alike, task).score == 0.5
 
@@ -114,10 +125,10 @@ def test_positions_that_are_cut_in_some_language_are_left_out(grouped: ParallelC
     }
     longest = [max(of_position) for of_position in zip(*lengths.values(), strict=True)]
     limit = sorted(longest)[6]
-    kept = surface.uncut(["mini-xlmr"], grouped, max_length=limit)
+    kept = uncut(["mini-xlmr"], grouped, max_length=limit)
     assert list(kept.ids) == [
         name for name, n in zip(grouped.ids, longest, strict=True) if n <= limit
     ]
-    assert surface.uncut(["mini-xlmr"], grouped).ids == grouped.ids
+    assert uncut(["mini-xlmr"], grouped).ids == grouped.ids
     with pytest.raises(ValueError, match="of 10 positions 10 are cut in some language"):
-        surface.uncut(["mini-xlmr"], grouped, max_length=4)
+        uncut(["mini-xlmr"], grouped, max_length=4)

@@ -16,10 +16,8 @@ from xlx.experiment.scoring import (
     FunctionSubject,
     Length,
     Subject,
-    checkpoint_scores,
     scored,
 )
-from xlx.experiment.surface import length_alone, subword_bag
 from xlx.measures import abx
 from xlx.results import work
 from xlx.text.parallel import ParallelCorpus
@@ -102,16 +100,37 @@ def test_a_measure_alone_is_what_it_is_among_others(grouped: ParallelCorpus) -> 
         np.testing.assert_array_equal(average(one, task).error, average(every, task).error)
 
 
-def test_names_and_subjects_give_the_same(grouped: ParallelCorpus) -> None:  # noqa: F811
-    (named,) = checkpoint_scores(["mini-xlmr"], grouped)
-    (subject,) = scoring.subject_scores([Subject("mini-xlmr")], grouped)
-    pd.testing.assert_frame_equal(named.table(), subject.table())
-    for one, other in (
-        (subword_bag("mini-xlmr", grouped), BagOfSubwords("mini-xlmr")),
-        (length_alone(grouped), Length()),
-    ):
-        (again,) = scoring.subject_scores([other], grouped)
-        pd.testing.assert_frame_equal(one.table(), again.table())
+def test_every_measure_has_every_control(grouped: ParallelCorpus) -> None:  # noqa: F811
+    names = list(measures.registered())
+    texts = [grouped, *(scoring.shuffled_text(grouped, how) for how in scoring.SHUFFLES)]
+    table = scored(names, SUBJECTS, texts, ["raw", "centred"], by=[])
+    assert len(table) == len(names) * 3 * 5 * 2
+    assert not table["score"].isna().any()
+    known = table[table["model"] == "mini-xlmr"].dropna(subset="low")
+    assert (known["low"] <= known["score"]).all()
+
+
+@scoring.kept(documents=True)
+def toy_sum(subject: Subject, text: ParallelCorpus, factor: int = 2) -> dict[str, np.ndarray]:
+    """A result that is declared in one line."""
+    states = subject.read(text).states
+    return {"sum": np.array([factor * x.sum() for x in states.values()])}
+
+
+def test_a_function_is_kept_by_what_it_is_asked(
+    grouped: ParallelCorpus,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, length = toy_sum(["mini-xlmr", Length()], grouped, pooling="mean")
+    assert length["sum"].shape == model["sum"].shape == (3,)
+    (triple,) = toy_sum([Length()], grouped, factor=3)
+    np.testing.assert_allclose(triple["sum"], 1.5 * length["sum"])
+    monkeypatch.setattr("xlx.subjects.loading.load", None)
+    (again,) = toy_sum(["mini-xlmr"], grouped, 2)
+    np.testing.assert_array_equal(again["sum"], model["sum"])
+    assert work.KINDS["states toy_sum"].version == 1
+    with pytest.raises(TypeError):
+        toy_sum(["mini-xlmr"], grouped, pooling="cls")
 
 
 def test_any_function_is_a_subject(grouped: ParallelCorpus) -> None:  # noqa: F811
@@ -139,10 +158,10 @@ def test_texts_without_translations_or_languages(grouped: ParallelCorpus) -> Non
     wide = replace(
         grouped, sentences={x: tuple(map(str.upper, y)) for x, y in grouped.sentences.items()}
     )
-    moved = scoring.shuffled_translations(wide, seed=2)
+    moved = scoring.shuffled_text(wide, "translations", seed=2)
     assert moved.sentences["de"] == wide.sentences["de"] != moved.sentences["en"]
     assert sorted(moved.sentences["en"]) == sorted(wide.sentences["en"])
-    dealt = scoring.shuffled_languages(wide, seed=2)
+    dealt = scoring.shuffled_text(wide, "labels", seed=2)
     for i in range(len(wide)):
         at = [{text.sentences[x][i] for x in wide.languages} for text in (wide, dealt)]
         assert at[0] == at[1]

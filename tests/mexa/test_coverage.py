@@ -9,8 +9,10 @@ import pytest
 import torch
 
 import mexa_1_alignment
+import mexa_2_estimation
 from tests import tiny
 from xlx.experiment import mexa_scores
+from xlx.experiment.scoring import BAG, BagOfSubwords, Length
 from xlx.measures import alignment, mexa
 from xlx.results import settings
 from xlx.subjects import identity, loading, states
@@ -165,7 +167,7 @@ def test_centred_scores_are_those_of_states_without_the_offset(
     assert tuple(covered) == BOTH
     for pooling, own in covered.items():
         states = embed_corpus(loading.load(model), corpus, pooling=pooling).states
-        same_scores(own.scores, mexa.scores(mexa.without_offset(states), "en"))
+        same_scores(own.scores, mexa.scores(alignment.centred(states), "en"))
         assert (own.scores.hits != measured[pooling].scores.hits).any()
         assert (own.states, own.cut) == ("centred", measured[pooling].cut)
         assert own.measures.empty
@@ -196,7 +198,7 @@ def test_a_checkpoint_has_the_name_of_its_series(tmp_path: Path, corpus: Paralle
     ],
 )
 def test_middle_layers(n_layers: int, expected: tuple[int, ...]) -> None:
-    assert mexa_scores.middle_layers(n_layers) == expected
+    assert mexa_2_estimation.middle_layers(n_layers) == expected
 
 
 # --- what is kept ---------------------------------------------------------------------------------
@@ -354,9 +356,9 @@ def test_a_vector_that_has_no_cosine_is_named(
 
 
 def test_other_text_that_is_too_little(model: Path, corpus: ParallelCorpus) -> None:
-    for measure in (mexa_scores.measure_coverage, mexa_scores.score_bags):
+    for subject in (model, BagOfSubwords(model)):
         with pytest.raises(TextError, match="has no language to compare with en"):
-            measure(model, corpus.select(["en"]))
+            mexa_scores.measure_coverage(subject, corpus.select(["en"]))
     three = corpus.select(["en", "sw"]).take(3, 0)
     covered = mexa_scores.measure_coverage(model, three, alternatives=False)["last"]
     assert covered.scores.hits.shape == (3, 1, 3)
@@ -375,15 +377,24 @@ def test_a_bag_of_subwords_is_scored_like_a_model(
 ) -> None:
     counts = states.bag_of_subwords(loading.load(model), corpus, max_length=50)
     dense = {code: bag.toarray()[None] for code, bag in counts.items()}
-    expected = mexa.scores(mexa.without_offset(dense) if centred else dense, "fr")
-    same_scores(
-        mexa_scores.score_bags(model, corpus, "fr", centred=centred, max_length=50), expected
-    )
+    expected = mexa.scores(alignment.centred(dense) if centred else dense, "fr")
+    bag = BagOfSubwords(model, max_length=50)
+    covered = mexa_scores.measure_coverage(bag, corpus, "fr", centred=centred)[BAG]
+    same_scores(covered.scores, expected)
+    assert (covered.model, covered.measures.empty) == (BAG, True)
+
+
+def test_length_alone_is_scored_like_a_model() -> None:
+    """A hit is a sentence whose translation is nearest in length, and it that of no other."""
+    texts = {"de": ["a" * 5, "a" * 20, "a" * 80], "en": ["a" * 6, "a" * 19, "a" * 10]}
+    (covered,) = mexa_scores.measure_coverage(Length(), make(**texts)).values()
+    assert covered.scores.hits[0, 0].tolist() == [True, True, False]
 
 
 def test_a_bag_of_subwords_hits_what_is_spelled_alike(model: Path) -> None:
     alike = make(en=["Turkey 1921", "Lake Como", "Moon"], de=["1921 Turkey", "Como Lake", "Mond"])
-    assert mexa_scores.score_bags(model, alike).hits[0, 0, :2].all()
+    covered = mexa_scores.measure_coverage(BagOfSubwords(model), alike)[BAG]
+    assert covered.scores.hits[0, 0, :2].all()
 
 
 def test_subwords_are_counted_as_the_model_reads_them(model: Path, corpus: ParallelCorpus) -> None:
@@ -401,7 +412,8 @@ def test_wrong_pairs_are_translations_moved_apart(model: Path, corpus: ParallelC
     for shift in (1, 2):
         moved = {x: y[:, np.arange(-shift, 12 - shift)] for x, y in states.items() if x != "fr"}
         expected.append(mexa.scores(moved | {"fr": states["fr"]}, "fr").mu)
-    wrong = mexa_scores.wrong_pairs(model, corpus, "fr", n_shifts=2, pooling="last")
+    (value,) = mexa_1_alignment.wrong_pairs([model], corpus, "fr", n_shifts=2, pooling="last")
+    wrong = value["mu"]
     assert wrong == pytest.approx(np.mean(expected, axis=(0, 2)))
     assert wrong.shape == (3,)
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import mexa_2_estimation
-from shared import mexa_tables
 from xlx.experiment.mexa_scores import Coverage
 from xlx.measures import alignment
 from xlx.measures.mexa import PivotScores
@@ -26,14 +25,6 @@ def coverage(seed: int) -> Coverage:
     measures = pd.DataFrame(rows, columns=["language", "layer", "measure", "value"])
     scores = PivotScores(LANGUAGES, "en", (0, 1, 2), hits, np.where(hits, -1, 0))
     return Coverage("a", "last", "raw", scores, measures, dict.fromkeys(LANGUAGES, 0))
-
-
-def test_texts_have_scripts_and_models_a_history() -> None:
-    assert len(mexa_tables.load_text("flores200-100", ["en", "am"], 5)) == 5
-    scripts = mexa_tables.language_scripts("flores200-100")
-    assert [scripts[code] for code in ("en", "sw", "am")] == ["Latn", "Latn", "Ethi"]
-    assert "am" not in mexa_tables.language_scripts("a folder")
-    assert mexa_tables.training_history("mini-llama")[0].step == 0
 
 
 def test_measures_are_averaged_over_middle_layers() -> None:

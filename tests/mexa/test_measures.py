@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.spatial.distance import cosine
 
 from shared import mexa_tables
-from xlx.measures import mexa, statistics
+from xlx.measures import alignment, mexa, statistics
 
 
 def literal(language: np.ndarray, pivot: np.ndarray) -> np.ndarray:
@@ -343,7 +343,7 @@ def test_the_offset_of_a_language_hides_what_is_shared_and_can_be_taken_out() ->
     states = {code: (meaning + 0.3 * rng.normal(size=(1, 40, 8))) for code in ("en", "de")}
     there = mexa.scores(states).mu.item()
     states["de"] = states["de"] + 50 * rng.normal(size=8)
-    moved = mexa.without_offset(states)
+    moved = alignment.centred(states)
     assert mexa.scores(states).mu.item() < 0.2 < 0.7 < there
     assert mexa.scores(moved).mu.item() > 0.7
     for code, own in moved.items():
@@ -355,7 +355,7 @@ def test_sentences_without_a_direction_tie() -> None:
     rng = np.random.default_rng(4)
     states = {code: rng.normal(size=(2, 5, 6)).astype(np.float32) for code in ("en", "de")}
     states["de"][0] = states["de"][0, 0] / 3  # as the last token is at the embeddings
-    moved = mexa.without_offset(states)
+    moved = alignment.centred(states)
     assert not mexa.scores(moved).hits[0].any()
     np.testing.assert_array_equal(
         mexa.scores(moved).hits[1],

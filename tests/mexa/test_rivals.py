@@ -18,7 +18,7 @@ def _states(seed: int, n: int = 7, layers: int = 2) -> dict[str, np.ndarray]:
 
 def test_a_literal_count() -> None:
     states = _states(1)
-    counted = mexa_scores.count_rivals(states["de"], states["en"])
+    counted = mexa.count_rivals(states["de"], states["en"])
     for layer in range(2):
         a, b = (
             states[x][layer] / np.linalg.norm(states[x][layer], axis=1)[:, None]
@@ -37,16 +37,14 @@ def test_hits_are_sentences_without_rivals_and_ties_are_rivals() -> None:
     states["de"][0, 3] = states["de"][0, 4]
     states["en"][0, 3] = states["en"][0, 4]
     hits = mexa.scores(states, "en").hits[:, 0]
-    assert np.array_equal(mexa_scores.count_rivals(states["de"], states["en"])["either"] == 0, hits)
+    assert np.array_equal(mexa.count_rivals(states["de"], states["en"])["either"] == 0, hits)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
 def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None:
     states = _states(3)
-    counted = mexa_scores.count_rivals(states["de"], states["en"])
-    whole = mexa_scores.Rivals(
-        ("de",), "en", *(counted[x][None] for x in ("row", "column", "either"))
-    )
+    counted = mexa.count_rivals(states["de"], states["en"])
+    whole = mexa.Rivals(("de",), "en", *(counted[x][None] for x in ("row", "column", "either")))
     drawn = [
         mexa.scores({x: states[x][:, list(some)] for x in ("en", "de")}, "en").mu[:, 0]
         for some in combinations(range(7), n)

@@ -11,7 +11,7 @@ from tests.experiment import csls
 from tests.report.conftest import Written
 from xlx import measures
 from xlx.experiment import probing, scoring
-from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.abx_scores import MATCHED, before_training
 from xlx.experiment.averages import Average
 from xlx.measures.mexa import PivotScores
 from xlx.report import figures, inputs, tables
@@ -93,10 +93,10 @@ def test_a_new_measure_is_told_of(corpus: ParallelCorpus, monkeypatch: pytest.Mo
 
 
 def test_the_untrained_model_of_a_series_is_its_first_step(tmp_path: Path) -> None:
-    first = tables.before_training("mini-infoxlm")
+    first = before_training("mini-infoxlm")
     assert (first.name, first.step) == ("mini-infoxlm", 0)
     own = tiny.save(tmp_path / "own")
-    assert tables.before_training(str(own)) == identity.twin_of(str(own))
+    assert before_training(str(own)) == identity.twin_of(str(own))
 
 
 def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:

@@ -1,4 +1,4 @@
-"""What measurements of models on a corpus have in common: asks, layers, weights of languages."""
+"""What scores of subjects on a text have in common: masks on B, spaces, weights, groups."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,58 +7,12 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xlx.measures import abx
-from xlx.results import checks, ledger, work
+from xlx.measures import abx, alignment
 from xlx.subjects import identity, states
 from xlx.subjects.identity import Name
 from xlx.subjects.loading import Encoder
 from xlx.text import languages, parallel
 from xlx.text.parallel import ParallelCorpus
-
-
-def layers_of_mean(
-    n_layers: int, layers: Sequence[int] | None, embedding_layer: bool = True
-) -> list[int]:
-    """Layers that count: those named (negative ones from the last), or all, 0 if asked for."""
-    if layers is None:
-        return list(range(0 if embedding_layer else 1, n_layers))
-    return sorted(checks.layers(layers, n_layers, from_last=True))
-
-
-def texts_of(corpus: ParallelCorpus) -> list[list[str]]:
-    """What names the text of a corpus in an ask: each language with its hash."""
-    return [[code, corpus.text_hash(code)] for code in corpus.languages]
-
-
-def values_of(
-    kind: work.Kind,
-    names: Sequence[Name],
-    corpus: ParallelCorpus,
-    options: Mapping[str, object],
-    *rest: object,
-    about: Mapping[str, object] | None = None,
-    what: str = "",
-) -> list[ledger.Value]:
-    """A kind's value of each model on a corpus: ``kind.compute(name, corpus, options, *rest)``.
-
-    ``about`` is what decides them beside the states, which `embeddings.corpus_about` names. None
-    for a recorded checkpoint of which nothing is stored: its weights are not here.
-    """
-    asks = [states.corpus_about(name, corpus, **options) | dict(about or {}) for name in names]
-    return work.results(
-        kind,
-        asks,
-        lambda missing: (([i], (names[i], corpus, options, *rest)) for i in missing),
-        what=what,
-        alone=True,
-        uncomputable=[i for i, name in enumerate(names) if getattr(name, "recorded", None)],
-    )
-
-
-def same_shapes(stored: ledger.Value, computed: ledger.Value) -> bool:
-    """Whether two values hold arrays of the same names and shapes."""
-    shapes = ({name: array.shape for name, array in value.items()} for value in (stored, computed))
-    return next(shapes) == next(shapes)
 
 
 def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
@@ -113,10 +67,9 @@ def masks_of(
     return masks
 
 
-def standard_masks(encoder: Encoder, corpus: ParallelCorpus) -> dict[str, Mask]:
-    """All masks of `MASKS`, as far as the corpus has documents and domains."""
-    names = [name for name, there in MASKS.items() if there(corpus)]
-    return masks_of(corpus, names, lambda: encoder)
+def standard_masks(corpus: ParallelCorpus) -> list[str]:
+    """Names of all masks of `MASKS`, as far as the corpus has documents and domains."""
+    return [name for name, there in MASKS.items() if there(corpus)]
 
 
 def length_matched(corpus: ParallelCorpus, share: float = LENGTH_TOLERANCE) -> Mask:
@@ -177,6 +130,12 @@ def history(
     return [checkpoint for checkpoint in checkpoints if checkpoint.step not in leave_out]
 
 
+def before_training(name: str) -> Name:
+    """A model before it has read anything: step 0 of its own series, else its untrained twin."""
+    first = history(name)[0]
+    return first if getattr(first, "step", None) == 0 else identity.twin_of(name)
+
+
 #: MD among sentences of like length: the score that stands first.
 MATCHED = "MD, like length"
 
@@ -196,11 +155,6 @@ WEIGHTINGS = ("pairs", "branches", "scripts")
 Space = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
 
-def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Without the mean of each language."""
-    return {code: rows - rows.mean(axis=0, dtype=np.float64) for code, rows in vectors.items()}
-
-
 def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Every dimension with mean 0 and standard deviation 1 over all languages.
 
@@ -214,7 +168,7 @@ def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 #: By name, what is done to the vectors of a layer before they are compared.
-SPACES: dict[str, Space] = {"raw": dict, "centred": centred, "standardised": standardised}
+SPACES: dict[str, Space] = {"raw": dict, "centred": alignment.centred, "standardised": standardised}
 
 
 # --- a checkpoint ---------------------------------------------------------------------------------

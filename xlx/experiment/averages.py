@@ -17,7 +17,6 @@ from xlx.experiment.abx_scores import (
     MATCHED,
     CheckpointScores,
     language_weights,
-    layers_of_mean,
     pair_weights,
 )
 from xlx.measures import statistics
@@ -86,7 +85,7 @@ def average(
 
     A language's score is the mean over its pairs with all others. ``layers`` are those that count
     (negative numbers from the last), by default all; ``embedding_layer``: whether 0 is among them.
-    ``weighting``: how pairs count in a mean over all (`checkpoint_scores.WEIGHTINGS`); ``over``:
+    ``weighting``: how pairs count in a mean over all (`abx_scores.WEIGHTINGS`); ``over``:
     what another text would change, "documents" or "sentences".
 
     ValueError for what is not there: a task, layer or weighting, errors by language of another task
@@ -113,6 +112,15 @@ def average(
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
     return Average(score, left_out_change, measured.sizes[over], measured.texts)
+
+
+def layers_of_mean(
+    n_layers: int, layers: Sequence[int] | None, embedding_layer: bool = True
+) -> list[int]:
+    """Layers that count: those named (negative ones from the last), or all, 0 if asked for."""
+    if layers is None:
+        return list(range(0 if embedding_layer else 1, n_layers))
+    return sorted(checks.layers(layers, n_layers, from_last=True))
 
 
 def best_layer(measured: CheckpointScores) -> int:

@@ -1,24 +1,28 @@
 """One experiment: measures × subjects × texts, an entry of the ledger for each.
 
-A *subject* gives the sentences of a corpus vectors, layer by layer: a model or a checkpoint, a bag
-of its subwords, the length of sentences alone, any function. A *measure* is a formula on the
-similarity block of two languages (`xlx.measures.abx.Measure`), or MD with B as a mask allows. A
-*text* is a corpus; `shuffled_translations` and `shuffled_languages` make one of another. So every
-measure has every control, with its interval over documents.
+A *subject* gives the sentences of a corpus vectors, layer by layer: a model or a checkpoint, its
+untrained twin (`before_training`), a bag of its subwords, the length of sentences alone, any
+function. A *measure* is a formula on the similarity block of two languages
+(`xlx.measures.abx.Measure`), or MD with B as a mask allows. A *text* is a corpus, or one that is
+shuffled (`shuffled_text`). So every measure has every control, with its interval over documents.
 
 What is stored is one measure of one subject in one space on one text: a new measure leaves the
-entries of all others as they are, and the vectors are read once for all that is missing.
+entries of all others as they are, and the vectors are read once for all that is missing. What else
+a function makes of a subject and a text is `kept` by one line.
 """
 
+import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from scipy import sparse
 
 from xlx.experiment.abx_scores import (
     BY_LANGUAGE,
@@ -32,10 +36,10 @@ from xlx.experiment.abx_scores import (
     language_weights,
     masks_of,
     pair_weights,
-    texts_of,
+    standard_masks,
 )
 from xlx.experiment.averages import averaged_scores
-from xlx.measures import abx, registered
+from xlx.measures import abx, geometry, registered
 from xlx.results import checks, ledger, work
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name, series_name
@@ -49,20 +53,35 @@ _STEPS = 2**8 - 1
 _SHARES = 2**16 - 1
 #: What stands for a model in the tables.
 BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
-# --- subjects -------------------------------------------------------------------------------------
 
-#: The vectors of one layer, ``(n_sentences, dim)`` by language, dense or sparse.
-Layer = Mapping[str, Any]
+# --- subjects -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The vectors of a text: layers in order, sentences cut by language, and how to compare."""
+    """The vectors of a text, and how to compare them.
 
-    layers: Iterable[Layer]
+    ``states``: language → ``(n_layers, n, dim)``, or sparse ``(n, dim)`` of one layer; ``cut``:
+    sentences cut by language.
+    """
+
+    states: Mapping[str, Any]
     cut: list[int]
     device: str | torch.device = "cpu"
     dtype: torch.dtype = torch.float32
+
+    @property
+    def counts(self) -> bool:
+        """Whether the vectors are sparse."""
+        return sparse.issparse(next(iter(self.states.values())))
+
+    def layers(self, space: str = "raw") -> Iterator[dict[str, Any]]:
+        """The vectors of each layer in a space of `SPACES`; sparse ones stay so in the raw one."""
+        for layer in range(1 if self.counts else len(next(iter(self.states.values())))):
+            vectors = {code: x if self.counts else x[layer] for code, x in self.states.items()}
+            if self.counts and space != "raw":
+                vectors = {code: x.toarray().astype(np.float32) for code, x in vectors.items()}
+            yield SPACES[space](vectors)
 
 
 @dataclass(frozen=True)
@@ -86,52 +105,53 @@ class Subject:
         """Whether it can be read at all: of some checkpoints only results are shipped."""
         return not getattr(self.name, "recorded", None)
 
+    @property
+    def vectors(self) -> dict[str, object]:
+        """What decides its vectors but for the text, as an ask names it."""
+        return states.states_about(self.name, **self.options)
+
     def about(self, corpus: ParallelCorpus) -> dict[str, object]:
-        """What decides its vectors of a text, as an ask names it."""
-        return states.corpus_about(self.name, corpus, **self.options)
+        """What decides its vectors of a text: each language with its hash, too."""
+        texts = [[code, corpus.text_hash(code)] for code in corpus.languages]
+        return self.vectors | {"texts": texts}
 
     def encoder(self) -> Encoder:
         """The model whose vocabulary says which sentences share subwords."""
         return loading.load(self.name)
 
-    def read(self, corpus: ParallelCorpus, space: str) -> Reading:
-        """Its vectors of a text in a space."""
+    def read(self, corpus: ParallelCorpus) -> Reading:
+        """Its vectors of a text."""
         encoder = self.encoder()
         embedded = states.embed_corpus(encoder, corpus, **self.options)
-        layers = (
-            SPACES[space]({code: x[layer] for code, x in embedded.states.items()})
-            for layer in range(embedded.n_layers + 1)
-        )
-        return Reading(layers, [embedded.cut[x] for x in corpus.languages], encoder.device)
+        return Reading(embedded.states, [embedded.cut[x] for x in corpus.languages], encoder.device)
 
 
 @dataclass(frozen=True)
 class BagOfSubwords(Subject):
     """How often a sentence has each subword of a model's vocabulary: one layer, called 0.
 
-    What names, numbers and loans that two languages write alike are worth. In another space than
-    the raw one counts are no longer few: some 16 bytes a sentence and subword of the vocabulary.
+    What names, numbers and loans that two languages write alike are worth. ``max_length``: subwords
+    that count. In another space than the raw one counts are no longer few: some 16 bytes a sentence
+    and subword of the vocabulary.
     """
+
+    max_length: int | None = None
 
     @property
     def label(self) -> tuple[str, int]:
         """`BAG`, whatever the vocabulary."""
         return BAG, 0
 
-    def about(self, corpus: ParallelCorpus) -> dict[str, object]:
+    @property
+    def vectors(self) -> dict[str, object]:
         """The vocabulary is the model's; its weights count as well, as its fingerprint has both."""
-        about = {"of": BAG, "bag of": identity.fingerprint(self.name)}
-        return about | {"max_length": self.options.get("max_length"), "texts": texts_of(corpus)}
+        model = identity.fingerprint(self.name)
+        return {"of": BAG, "bag of": model, "max_length": self.max_length}
 
-    def read(self, corpus: ParallelCorpus, space: str) -> Reading:
-        """Counts; sparse in the raw space."""
-        length = self.options.get("max_length")
-        counts = states.bag_of_subwords(self.encoder(), corpus, max_length=length)
-        nothing = [0] * len(corpus.languages)
-        if space == "raw":
-            return Reading([counts], nothing, dtype=torch.float64)
-        dense = {code: rows.toarray().astype(np.float32) for code, rows in counts.items()}
-        return Reading([SPACES[space](dense)], nothing)
+    def read(self, corpus: ParallelCorpus) -> Reading:
+        """Counts, sparse."""
+        counts = states.bag_of_subwords(self.encoder(), corpus, max_length=self.max_length)
+        return Reading(counts, [0] * len(counts), dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -151,18 +171,19 @@ class FunctionSubject(Subject):
         """Its name."""
         return self.name, 0
 
-    def about(self, corpus: ParallelCorpus) -> dict[str, object]:
-        """Name, version and text."""
-        return {"of": self.name, "version": self.version, "texts": texts_of(corpus)}
+    @property
+    def vectors(self) -> dict[str, object]:
+        """Name and version."""
+        return {"of": self.name, "version": self.version}
 
     def encoder(self) -> Encoder:
         """There is none, so no sentences that share its subwords."""
         raise ValueError(f"{self.name} has no vocabulary, and MD among near sentences needs one")
 
-    def read(self, corpus: ParallelCorpus, space: str) -> Reading:
+    def read(self, corpus: ParallelCorpus) -> Reading:
         """One layer, called 0."""
-        vectors = {x: self.function(text, x) for x, text in corpus.sentences.items()}
-        return Reading([SPACES[space](vectors)], [0] * len(vectors), dtype=torch.float64)
+        vectors = {x: self.function(text, x)[None] for x, text in corpus.sentences.items()}
+        return Reading(vectors, [0] * len(vectors), dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -171,41 +192,90 @@ class Length(FunctionSubject):
 
     name: str = LENGTH_ALONE
 
-    def about(self, corpus: ParallelCorpus) -> dict[str, object]:
+    @property
+    def vectors(self) -> dict[str, object]:
         """The text decides everything."""
-        return {"of": self.name, "texts": texts_of(corpus)}
+        return {"of": self.name}
 
-    def read(self, corpus: ParallelCorpus, space: str) -> Reading:
+    def read(self, corpus: ParallelCorpus) -> Reading:
         """Points on a quarter of a circle, whose cosine falls with the distance in log length."""
         logs = {x: np.log1p([*map(len, text)]) for x, text in corpus.sentences.items()}
         longest = max(row.max() for row in logs.values())
         angles = {code: row / longest * np.pi / 2 for code, row in logs.items()}
-        arcs = {code: np.stack([np.cos(a), np.sin(a)], axis=1) for code, a in angles.items()}
-        return Reading([SPACES[space](arcs)], [0] * len(arcs), dtype=torch.float64)
+        arcs = {code: np.stack([np.cos(a), np.sin(a)], axis=1)[None] for code, a in angles.items()}
+        return Reading(arcs, [0] * len(arcs), dtype=torch.float64)
+
+
+def as_subject(one: Subject | Name, options: Mapping[str, object] | None = None) -> Subject:
+    """A subject; the name of a model stands for the model, read with these options."""
+    return one if isinstance(one, Subject) else Subject(one, dict(options or {}))
 
 
 # --- texts ----------------------------------------------------------------------------------------
 
-
-def shuffled_translations(corpus: ParallelCorpus, seed: int = 1) -> ParallelCorpus:
-    """Every language but the first in an order of its own: nothing translates anything."""
-    rng = np.random.default_rng(seed)
-    first, *rest = corpus.languages
-    moved = {x: [corpus.sentences[x][i] for i in rng.permutation(len(corpus))] for x in rest}
-    sentences = {first: corpus.sentences[first]} | {x: tuple(text) for x, text in moved.items()}
-    return replace(corpus, name=f"{corpus.name}, translations shuffled", sentences=sentences)
+#: How a corpus is shuffled: see `moves`.
+SHUFFLES = ("translations", "documents", "lengths", "labels")
+#: Language → the language and the position that each of its positions is taken from, ``(n,)`` each.
+Moved = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def shuffled_languages(corpus: ParallelCorpus, seed: int = 1) -> ParallelCorpus:
-    """At every position the sentences are dealt to the languages at random: names mean nothing."""
-    rng = np.random.default_rng(seed)
-    codes = corpus.languages
-    dealt = rng.permuted(np.tile(np.arange(len(codes)), (len(corpus), 1)), axis=1)
+def moves(
+    corpus: ParallelCorpus, how: str, seed: int, moved: Sequence[Sequence[str]] | None = None
+) -> Moved:
+    """What takes the place of each sentence, so that a score loses what it is of.
+
+    "translations": sentences of a language are in another order, so that no A is a translation, and
+    MD must be at one half; "documents": the same within documents, where MD keeps topic, names and
+    style; "lengths": each changes places with the one next in length; "labels": at every position
+    the languages change names, and LD must be at one half.
+
+    ``moved`` are the languages that move, those of a group alike; by default all but the first,
+    each in its own way. Sentences without another place (alone in their document) are left out.
+    """
+    checks.one_of(how, SHUFFLES, "shuffle")
+    n, rng = len(corpus), np.random.default_rng(seed)
+    own = np.arange(n)
+    if how == "labels":
+        names = rng.permuted(np.tile(corpus.languages, (n, 1)), axis=1)
+        return {language: (names[:, i], own) for i, language in enumerate(corpus.languages)}
+    alike = [[x] for x in corpus.languages[1:]] if moved is None else moved
+    if how == "lengths":
+        alike = [[x] for group in alike for x in group]  # no two languages have the same lengths
+    labels = np.array(parallel.documents(corpus)) if how == "documents" else np.zeros(n)
+    circles = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    circles = [circle for circle in circles if len(circle) > 1]  # one sentence alone has no other
+    if not circles:
+        raise ValueError(f"{corpus.name}: no document has two sentences to change places")
+    orders = dict.fromkeys(corpus.languages, own)
+    for group in alike:
+        if how == "lengths":
+            counts = [*map(len, corpus.sentences[group[0]])]
+            ranked = np.lexsort((rng.random(n), counts))
+            circles = [ranked[i : i + 2] for i in range(0, n - 1, 2)]  # of an odd number one stays
+        orders |= dict.fromkeys(group, _cycled(n, circles, rng))
+    kept = own if how == "lengths" else np.sort(np.concatenate(circles))
+    return {code: (np.full(len(kept), code), orders[code][kept]) for code in corpus.languages}
+
+
+def _cycled(n: int, circles: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """Where each of n positions is taken from: from the next in a random circle of its group."""
+    order = np.arange(n)
+    for group in circles:
+        circle = rng.permutation(group)
+        order[circle] = np.roll(circle, 1)
+    return order
+
+
+def shuffled_text(corpus: ParallelCorpus, how: str, seed: int = 1) -> ParallelCorpus:
+    """A text whose translations or names of languages are shuffled, by `moves`."""
+    moved = moves(corpus, how, seed)
+    (_, left), *_ = moved.values()  # the first language stays where it is
+    rest = corpus.drop(set(range(len(corpus))) - set(left.tolist()))
     sentences = {
-        code: tuple(corpus.sentences[codes[of]][i] for i, of in enumerate(dealt[:, place]))
-        for place, code in enumerate(codes)
+        code: tuple(corpus.sentences[x][i] for x, i in zip(*source, strict=True))
+        for code, source in moved.items()
     }
-    return replace(corpus, name=f"{corpus.name}, languages shuffled", sentences=sentences)
+    return replace(rest, name=f"{corpus.name}, {how} shuffled", sentences=sentences)
 
 
 # --- one entry ------------------------------------------------------------------------------------
@@ -218,11 +288,12 @@ def _scores(
     plain = [registered()[name] for name in names if name in registered()]
     kinds = [name.removeprefix("MD, ") for name in names if name not in registered()]
     masks = masks_of(corpus, kinds, subject.encoder)
-    reading, by_layer = subject.read(corpus, space), []
-    for vectors in reading.layers:
+    reading, by_layer = subject.read(corpus), []
+    dtype = torch.float32 if reading.counts and space != "raw" else reading.dtype
+    for vectors in reading.layers(space):
         exact = abx.exact(
             vectors, measures=plain, masks=masks, groups=groupings(corpus), device=reading.device,
-            dtype=reading.dtype,
+            dtype=dtype,
         )  # fmt: skip
         by_layer.append({name: packed(exact, name) for name in names})
     values = []
@@ -310,76 +381,181 @@ def _n_sentences(value: ledger.Value) -> int:
 SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores_apart)
 
 
+# --- what else is kept ----------------------------------------------------------------------------
+
+#: What a reading of a model is given by; all else that a function is asked with is its own.
+READING = ("pooling", "max_length", "special_tokens")
+
+
+def kept(
+    version: int = 1,
+    *,
+    tolerance: float = 1e-3,
+    difference: Callable[[Any, Any], float] = work.largest_difference,
+    documents: bool = False,
+) -> Callable[[Callable[..., ledger.Value]], Callable[..., list[ledger.Value]]]:
+    """Keep what a function makes of a subject and a text: small arrays, or a table.
+
+    The function, ``(subject, corpus, ...)`` of a module, becomes one of several subjects or names
+    of models; options of `READING` say how models are read. The ask has the function's name, its
+    ``version`` (raised when it means other numbers) and all that it is asked with; ``documents``:
+    it reads those of the corpus, too. ``tolerance`` and ``difference`` as of `work.Kind`. What is
+    stored keeps the names of a table's columns and not their order.
+    """
+
+    def declared(function: Callable[..., ledger.Value]) -> Callable[..., list[ledger.Value]]:
+        kind = work.Kind("states", function, version, tolerance, difference,
+                         function=function.__name__)  # fmt: skip
+
+        @wraps(function)
+        def values(
+            subjects: Sequence[Subject | Name], corpus: ParallelCorpus, *rest: Any, **asked: Any
+        ) -> list[ledger.Value]:
+            checks.loaded(corpus)
+            reading = {name: asked.pop(name) for name in READING if name in asked}
+            several = [as_subject(x, reading) for x in checks.several(subjects, "models")]
+            bound = inspect.signature(function).bind(None, corpus, *rest, **asked)
+            bound.apply_defaults()
+            about = dict([*bound.arguments.items()][2:])
+            if documents:
+                about["documents"] = label_runs(parallel.documents(corpus))
+            return work.results(
+                kind,
+                [subject.about(corpus) | about for subject in several],
+                lambda missing: (([i], (several[i], *bound.args[1:])) for i in missing),
+                what=function.__name__.replace("_", " "),
+                alone=True,
+                uncomputable=[i for i, subject in enumerate(several) if not subject.here],
+            )
+
+        return values
+
+    return declared
+
+
+def with_models(subjects: Sequence[Subject | Name], tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of subjects as one, with ``model`` in front."""
+    labels = [as_subject(subject).label[0] for subject in subjects]
+    whole = pd.concat(dict(zip(labels, tables, strict=True)), names=["model"])
+    return whole.reset_index("model").reset_index(drop=True)
+
+
+#: Among which sentences the nearest is looked for.
+AMONG = ("others", "other positions")
+
+
+def neighbour_languages(
+    subject: Subject | Name, corpus: ParallelCorpus, *, space: str = "raw", **options: object
+) -> pd.DataFrame:
+    """The share of nearest sentences of each pair of languages, at every layer.
+
+    Columns ``model``, ``space``, ``layer``, ``among`` (`AMONG`), ``language``, ``neighbour`` and
+    ``share``, which sums to 1 over neighbours. ``space`` of `abx_scores.SPACES`; options as
+    `states.embed_corpus`. Chance of the own language among n_languages is near their inverse.
+    """
+    checks.one_of(space, SPACES, "space")
+    (value,) = nearest([subject], corpus, space, **options)
+    shares = value["counts"] / len(corpus)
+    codes = corpus.languages
+    axes = {"layer": range(len(shares)), "among": AMONG, "language": codes, "neighbour": codes}
+    index = pd.MultiIndex.from_product(axes.values(), names=axes)
+    table = pd.DataFrame({"share": shares.ravel()}, index).reset_index()
+    heads = {"model": as_subject(subject).label[0], "space": space}
+    return table.assign(**heads)[[*heads, *table.columns]]
+
+
+@kept(
+    tolerance=10
+)  # sentences that a rounding error sends to another language: a few of a thousand
+def nearest(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
+    """``counts``, int32 ``(n_layers, 2, L, L)``, of `geometry.nearest_languages`."""
+    layers = map(geometry.nearest_languages, subject.read(corpus).layers(space))
+    return {"counts": np.stack([*layers]).astype(np.int32)}
+
+
 # --- the experiment -------------------------------------------------------------------------------
 
 
 def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:
-    """What is scored if nothing is named: all measures, and MD under all masks that there are."""
-    masks = [name for name, there in MASKS.items() if there(corpus)]
+    """What is scored if nothing is named: LD, MD, retrieval, and MD under all masks there are."""
+    masks = standard_masks(corpus)
     if isinstance(subject, FunctionSubject):
         masks = [name for name in masks if name == "like length"]
-    return [*registered(), *(f"MD, {name}" for name in masks)]
+    return [*abx.SCORES, *(f"MD, {name}" for name in masks)]
 
 
 def subject_scores(
-    subjects: Sequence[Subject],
+    subjects: Sequence[Subject | Name],
     corpus: ParallelCorpus,
     measures: Sequence[str] | None = None,
     *,
     space: str = "raw",
-    what: str = "",
-) -> list[CheckpointScores | None]:
-    """The scores of each subject on a text, by measure; None of one that is not here.
+    **options: object,
+) -> list[CheckpointScores]:
+    """The scores of each subject on a text, for all pairs of languages and all layers.
 
     ``measures``: names of `measures.registered`, or "MD, like length" and the other masks; None:
-    `standard_measures`. Errors as `states.embed_corpus`, `loading.load` and `abx.exact`.
+    `standard_measures`. ``options`` (``pooling``, ``max_length``) are of models that are named.
+    Left out, and warned of, are checkpoints whose weights are not here and of which nothing is
+    stored (`Checkpoint.recorded`). Where vectors are computed, languages that a model cannot read
+    are warned of (`checks.TextWarning`). Errors as `states.embed_corpus`, `loading.load` and
+    `abx.exact`.
     """
     checks.loaded(corpus)
     checks.one_of(space, SPACES, "space")
     if len(corpus.languages) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")
+    several = [as_subject(x, options) for x in checks.several(subjects, "models")]
     labels = {"documents": parallel.documents(corpus), "domains": corpus.domains}
     common = {"space": space} | {name: label_runs(of) for name, of in labels.items()}
+    known = registered()
     asked = [
         (number, name)
-        for number, subject in enumerate(subjects)
+        for number, subject in enumerate(several)
         for name in (standard_measures(corpus, subject) if measures is None else measures)
     ]
     for _, name in asked:
-        known = [*registered(), *(f"MD, {mask}" for mask in MASKS)]
-        checks.one_of(name, known, "measure")
-    of_subject = [subject.about(corpus) | common for subject in subjects]
-    abouts = [of_subject[number] | {"measure": _versioned(name)} for number, name in asked]
+        checks.one_of(name, [*known, *(f"MD, {mask}" for mask in MASKS)], "measure")
+    of_subject = [subject.about(corpus) | common for subject in several]
+    versions = {name: known[name].version if name in known else 1 for _, name in asked}
+    abouts = [of_subject[number] | {"measure": [x, versions[x]]} for number, x in asked]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:
         for number, positions in groupby(missing, lambda position: asked[position][0]):
             positions = list(positions)
             names = [asked[position][1] for position in positions]
-            yield positions, (subjects[number], corpus, space, names)
+            yield positions, (several[number], corpus, space, names)
 
-    absent = [i for i, (number, _) in enumerate(asked) if not subjects[number].here]
-    values = work.results(SCORE, abouts, calls, what=what or "scores", uncomputable=absent)
-    by_subject: list[dict[str, ledger.Value | None]] = [{} for _ in subjects]
+    absent = [i for i, (number, _) in enumerate(asked) if not several[number].here]
+    values = work.results(SCORE, abouts, calls, what="scores", uncomputable=absent)
+    by_subject: list[dict[str, ledger.Value | None]] = [{} for _ in several]
     for (number, name), value in zip(asked, values, strict=True):
         by_subject[number][name] = value
+    there = [None not in of.values() for of in by_subject]
+    _tell_of_missing([x.name for x, known in zip(several, there, strict=True) if not known])
     return [
         _unpacked(of, corpus, subject, space)
-        for subject, of in zip(subjects, by_subject, strict=True)
+        for subject, of, known in zip(several, by_subject, there, strict=True)
+        if known
     ]
 
 
-def _versioned(name: str) -> list[object]:
-    """A measure as an ask names it."""
-    return [name, registered()[name].version if name in registered() else 1]
+def _tell_of_missing(checkpoints: Sequence[Name]) -> None:
+    """Warn of checkpoints without a value."""
+    for series in dict.fromkeys(checkpoint.name for checkpoint in checkpoints):
+        steps = ", ".join(f"{x.step:,}" for x in checkpoints if x.name == series)
+        warnings.warn(
+            f"{series}: left out are the checkpoints {steps}: their weights are not "
+            "shipped, and their scores on this text, with these options, are not stored",
+            stacklevel=3,
+        )
 
 
 def _unpacked(
-    values: Mapping[str, ledger.Value | None], corpus: ParallelCorpus, subject: Subject, space: str
-) -> CheckpointScores | None:
+    values: Mapping[str, ledger.Value], corpus: ParallelCorpus, subject: Subject, space: str
+) -> CheckpointScores:
     """The values of a subject as its scores."""
-    if None in values.values():
-        return None
-    n, model = len(corpus), subject.label
+    n = len(corpus)
     scores = {name: scores_of_pairs(value, n) for name, value in values.items()}
     changes: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for what in groupings(corpus):
@@ -396,7 +572,7 @@ def _unpacked(
     first = next(iter(values.values()))
     layers = tuple(range(len(next(iter(scores.values())))))
     return CheckpointScores(
-        *model,
+        *subject.label,
         space,
         abx.PairScores(pairs, layers, n, scores, {}, {}, made),
         changes,
@@ -417,47 +593,14 @@ def scored(
     """Measures × subjects × texts × spaces as one tidy table, with intervals over documents.
 
     Columns ``text``, ``model``, ``checkpoint``, ``space``, ``task``, the keys of ``by`` ("layer",
-    "language"), ``score``, ``low``, ``high``. A name stands for the `Subject` of that model.
+    "language"), ``score``, ``low``, ``high``. Parameters as `subject_scores`.
     """
-    asked = [x if isinstance(x, Subject) else Subject(x) for x in subjects]
-    tables = []
-    for text in texts:
-        for space in spaces:
-            found = [x for x in subject_scores(asked, text, measures, space=space) if x is not None]
-            tables.append(averaged_scores(found, by=by).assign(text=text.name))
+    tables = [
+        averaged_scores(subject_scores(subjects, text, measures, space=space), by=by).assign(
+            text=text.name
+        )
+        for text in texts
+        for space in spaces
+    ]
     table = pd.concat(tables, ignore_index=True)
     return table[["text", *(name for name in table if name != "text")]]
-
-
-def checkpoint_scores(
-    names: Sequence[Name], corpus: ParallelCorpus, *, space: str = "raw", **options: object
-) -> list[CheckpointScores]:
-    """LD, MD, retrieval and MD under masks, of models, for all pairs of languages and all layers.
-
-    Options (``pooling``, ``max_length``) as `embeddings.embed_corpus`; errors as its,
-    `models.load`'s and `abx.exact`'s. Masks are `distractors.standard_masks`. Where vectors are
-    computed, languages that a model cannot read are warned of (`checks.TextWarning`). Left out, and
-    warned of, are checkpoints whose weights are not here and of which nothing is stored
-    (`Checkpoint.recorded`).
-    """
-    pass  # which knows subjects; this module what is said of them
-
-    names = checks.several(names, "models")
-    subjects = [Subject(name, options) for name in names]
-    scores = subject_scores(subjects, corpus, space=space, what="ABX")
-    _tell_of_missing(names, scores)
-    return [of for of in scores if of is not None]
-
-
-def _tell_of_missing(names: Sequence[Name], values: Sequence[CheckpointScores | None]) -> None:
-    """Warn of checkpoints without a value."""
-    missing: dict[str, list[str]] = {}
-    for name, value in zip(names, values, strict=True):
-        if value is None:
-            missing.setdefault(name.name, []).append(f"{name.step:,}")
-    for series, steps in missing.items():
-        warnings.warn(
-            f"{series}: left out are the checkpoints {', '.join(steps)}: their weights are not "
-            "shipped, and their scores on this text, with these options, are not stored",
-            stacklevel=3,
-        )

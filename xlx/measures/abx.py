@@ -111,7 +111,7 @@ class PositionGroups:
 
     def __init__(self, of_position: Sequence[object]) -> None:
         names, codes = np.unique(np.asarray(of_position).astype(str), return_inverse=True)
-        self.n = len(names)
+        self.n, self.codes = len(names), codes
         #: Where each position is a group, their order.
         self._order = np.argsort(codes) if self.n == len(codes) else None
         self._holds = (codes[:, None] == np.arange(self.n)).astype(np.float64)
@@ -217,7 +217,9 @@ class Side:
     """
 
     def __init__(self, block: Block, axis: int) -> None:
-        self.axis, self.tolerance = axis, block.tolerance
+        self.axis, self.tolerance, self.common, self._block = (
+            axis, block.tolerance, block.common, block
+        )  # fmt: skip
         # Rows: sentences of the second language; columns: of the first. The similarity of each to
         # the items of the language of B, whose offset is added, and to those of its own.
         of_second, of_first = block.offset_second[:, :, None], block.offset_first
@@ -230,8 +232,15 @@ class Side:
 
     @property
     def cosine(self) -> torch.Tensor:
-        """The cosines across, ``(m, n, n)``, less what is common to all sentences."""
+        """The cosines across, ``(m, n, n)``, less what is common to all sentences (``common``)."""
         return self.to_other + self._own
+
+    @property
+    def kernels(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The cosines within the first and the second languages, less ``common``: symmetric."""
+        first, second = self._block.within_first, self._block.within_second
+        of_second = self._block.offset_second[:, :, None]
+        return (first + self._block.offset_first)[None], second + of_second
 
     @property
     def translation(self) -> torch.Tensor:
@@ -268,7 +277,9 @@ class Measure:
 
     ``wins``: a direction of a block and groupings → the comparisons that are won, of all triplets
     or, if ``of_queries``, of all sentences; their share is the score, and what they hold of each
-    position gives its interval. ``version`` is raised when the formula means other numbers.
+    position gives its interval. If ``whole``, what it returns has the score as its ``total`` and
+    that without each group. ``version`` is raised when the formula means other numbers. ``told``:
+    the report and a trainer's log tell it without being asked.
     """
 
     name: str
@@ -276,11 +287,15 @@ class Measure:
     of_queries: bool = False
     version: int = 1
     mask: Distractors | None = None
+    whole: bool = False
+    told: bool = True
 
     def made(self, side: Side, every: Comparisons, queries: Comparisons) -> Comparisons:
         """The comparisons that are made."""
         if self.mask is not None:
             return self.mask.made(side.languages)
+        if self.whole:
+            return Comparisons(np.ones(1), 0 * queries.at, queries.inside)
         return queries if self.of_queries else every
 
     def held(self, n: int) -> int:

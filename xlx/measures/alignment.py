@@ -29,6 +29,8 @@ from xlx.results import checks
 Vectors = Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
 BLOCK_NUMBERS = 2_000_000
+#: A vector this much shorter than what it is the rest of is rounding of float32.
+_NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Block:
     offset_first: torch.Tensor  # (n,)
     offset_second: torch.Tensor  # (m, n)
     tolerance: torch.Tensor  # (m,)
+    common: float = 0.0  # c·c; with the offsets of both sentences it makes a cosine
 
 
 def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.csr_array]:
@@ -97,6 +100,23 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
     return units
 
 
+def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Vectors ``(..., n, dim)`` of each language less their mean over its sentences; float64.
+
+    All sentences of a language may lie to one side of those of another. That offset says nothing of
+    which sentence is which, and in a cosine it comes before all that does. Without it a score asks
+    what else is shared; it needs sentences of the language and no translations (Libovický, Rosa and
+    Fraser 2020). A sentence at the mean, but for rounding, has no direction: all such get the same
+    one, and so tie.
+    """
+    moved = {}
+    for language, whole in vectors.items():
+        rest = whole - whole.mean(axis=-2, keepdims=True, dtype=np.float64)
+        rest[np.linalg.norm(rest, axis=-1) <= _NOTHING * np.linalg.norm(whole, axis=-1)] = 1.0
+        moved[language] = rest
+    return moved
+
+
 def blocks(
     vectors: Vectors,
     pairs: Sequence[tuple[str, str]] | None = None,
@@ -122,7 +142,7 @@ def blocks(
                 )
     wanted = sorted({language for pair in pairs for language in pair}, key=languages.index)
     row = {language: index for index, language in enumerate(wanted)}
-    rest, offsets, squares = _centred(units, wanted, dtype)
+    rest, offsets, squares, common = _centred(units, wanted, dtype)
     offsets = offsets.to(device)
     if isinstance(rest, torch.Tensor):
         rest = rest.to(device)
@@ -151,19 +171,21 @@ def blocks(
                 offsets[i],
                 offsets[index],
                 torch.sqrt(tolerance[i] * tolerance[index]),
+                common,
             )
 
 
 def _centred(
     units: dict, wanted: list[str], dtype: torch.dtype
-) -> tuple[torch.Tensor | list[sparse.csr_array], torch.Tensor, np.ndarray]:
-    """The parts a' of the unit vectors, the offsets c·a', and the mean square length of the a'."""
+) -> tuple[torch.Tensor | list[sparse.csr_array], torch.Tensor, np.ndarray, float]:
+    """The parts a' of the unit vectors, the offsets c·a', the mean square length of a', c·c."""
     if sparse.issparse(units[wanted[0]]):  # c = 0: centred vectors would not be sparse
         n = units[wanted[0]].shape[0]
         return (
             [units[language] for language in wanted],
             torch.zeros(len(wanted), n),
             np.ones(len(wanted)),
+            0.0,
         )
     common = np.mean([units[language].mean(axis=0) for language in wanted], axis=0)
     rest = torch.empty((len(wanted), *units[wanted[0]].shape), dtype=dtype)
@@ -174,7 +196,7 @@ def _centred(
         rest[index] = torch.from_numpy(centred)
         offsets[index] = torch.from_numpy(centred @ common)
         squares[index] = np.mean(np.sum(centred**2, axis=1))
-    return rest, offsets, squares
+    return rest, offsets, squares, float(common @ common)
 
 
 def _product(

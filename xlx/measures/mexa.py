@@ -15,20 +15,20 @@ and the first term is the same for all. The next two come from float64, the last
 product for all sentences; where that leaves a comparison open it is made again in float64.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import gammaln
 
+from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
 from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, unit_vectors
 from xlx.measures.statistics import share_interval
 
 #: Rounding errors of a dot product, in units of the last place of the product of the lengths.
 _ROUNDING = 16
-#: A vector this much shorter than what it is the rest of is rounding of float32.
-_NOTHING = 1e-6
 
 
 # --- the score ------------------------------------------------------------------------------------
@@ -160,25 +160,6 @@ def scores(
     return PivotScores(languages, pivot, layers, hits, only_rival)
 
 
-def without_offset(states: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """States of each language less their mean over its sentences, at every layer: centred.
-
-    All sentences of a language may lie to one side of those of another. That offset says nothing of
-    which sentence is which, and in a cosine it comes before all that does. Without it the score
-    asks what else is shared; it needs sentences of the language and no translations (Libovický,
-    Rosa and Fraser 2020). The paper does not take it out.
-
-    Language → ``(n_layers + 1, n, dim)``, float64. A sentence at the mean, but for rounding, has no
-    direction: all such get the same one, and so tie.
-    """
-    moved = {}
-    for language, whole in states.items():
-        rest = whole - whole.mean(axis=1, keepdims=True, dtype=np.float64)
-        rest[np.linalg.norm(rest, axis=-1) <= _NOTHING * np.linalg.norm(whole, axis=-1)] = 1.0
-        moved[language] = rest
-    return moved
-
-
 def _centred(vectors: Mapping[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
     """Unit vectors less the mean of their language, ``(m, n, dim)``, and the means; float64."""
     rest = torch.from_numpy(np.stack(list(vectors.values()), dtype=np.float64))
@@ -257,6 +238,91 @@ def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
     return torch.where(row == column, row, row + column).clamp(max=2 * n).int()
 
 
+# --- rivals ---------------------------------------------------------------------------------------
+
+#: Cosines tie that differ by less than the rounding of float64.
+_SLACK = 16 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """Numbers of rivals, int ``(n_languages, n_layers + 1, n)``.
+
+    ``row`` are those among the pivot's sentences, ``column`` among the language's, ``either`` those
+    in one or both: at most n - 1, and 0 for a hit.
+    """
+
+    languages: tuple[str, ...]
+    pivot: str
+    row: np.ndarray
+    column: np.ndarray
+    either: np.ndarray
+
+    def mu_of_size(self, n: int) -> np.ndarray:
+        """The mean MEXA score of n of the sentences, of all ways to choose them: exact.
+
+        ``(n_languages, n_layers + 1)``. A sentence with u rivals among N - 1 is a hit if none of
+        them is among the n - 1 others: C(N - 1 - u, n - 1) / C(N - 1, n - 1). ValueError for n
+        above N, or below 1.
+        """
+        total = self.either.shape[-1]
+        if not 1 <= n <= total:
+            raise ValueError(f"n is {n}: there are {total} sentences to choose among")
+        free = total - 1 - self.either.astype(np.float64)
+        possible = free >= n - 1
+        free = np.where(possible, free, n - 1)
+        logs = gammaln(free + 1) - gammaln(free - n + 2) - gammaln(total) + gammaln(total - n + 1)
+        return np.where(possible, np.exp(logs), 0.0).mean(axis=-1)
+
+
+def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:
+    """``row``, ``column`` and ``either`` of `Rivals`, int16 ``(n_layers + 1, n)``, of one language.
+
+    Both are ``(n_layers + 1, n, dim)``; a vector of length zero ties with all.
+    """
+    counts: dict[str, list[np.ndarray]] = {"row": [], "column": [], "either": []}
+    for layers in zip(states, pivot_states, strict=True):
+        rest, pivot_rest = (_directions(rows) for rows in layers)
+        cosines = rest @ pivot_rest.T
+        level = cosines.diagonal()[:, None] - _SLACK
+        row, column = (matrix >= level for matrix in (cosines, cosines.T))
+        for beaten in (row, column):
+            np.fill_diagonal(beaten, False)
+        for name, beaten in (("row", row), ("column", column), ("either", row | column)):
+            counts[name].append(beaten.sum(axis=1).astype(np.int16))
+    return {name: np.stack(of_layers) for name, of_layers in counts.items()}
+
+
+def _directions(rows: np.ndarray) -> np.ndarray:
+    exact = rows.astype(np.float64)
+    norms = np.linalg.norm(exact, axis=1, keepdims=True)
+    return np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0)
+
+
+# --- of two languages, without a pivot ------------------------------------------------------------
+
+
+def mutual(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
+    """Hits of two languages, the same in both directions, as a measure of the registry.
+
+    Without a group its hits go, and those become hits whose rivals are all in it: exact. Ties, a
+    miss, are those of float32 here (`Side.tolerance`), where `scores` compares in float64.
+    """
+    level = side.cosine.diagonal(dim1=1, dim2=2) - side.tolerance[:, None]
+    beaten = (side.cosine >= level[:, :, None]) | (side.cosine.mT >= level[:, :, None])
+    beaten.diagonal(dim1=1, dim2=2).fill_(value=False)
+    hits, inside = ~beaten.any(dim=2), {}
+    for groups in groupings:
+        codes = torch.as_tensor(groups.codes, device=beaten.device)
+        lowest = torch.where(beaten, codes, groups.n).amin(dim=2)
+        regained = ~hits & (lowest == torch.where(beaten, codes, -1).amax(dim=2))
+        regained &= lowest != codes
+        found = zip(lowest.cpu().numpy(), regained.cpu().numpy(), strict=True)
+        inside[groups] = np.stack([np.bincount(x[y], minlength=groups.n) for x, y in found])
+    at = hits.double().cpu().numpy()
+    return Comparisons(at.sum(axis=1), at, inside)
+
+
 # --- adjusted scores (section 5.2) ----------------------------------------------------------------
 
 #: Lower edges of the bands of Table 6; a score on an edge belongs above it.
@@ -286,3 +352,6 @@ def bands(score: np.ndarray | pd.Series | Sequence[float]) -> pd.Categorical:
         raise ValueError("adjusted scores lie in [0, 1], and none may be missing")
     codes = np.digitize(values, EDGES) - 1
     return pd.Categorical.from_codes(codes, BANDS, ordered=True)
+
+
+REGISTERED = (Measure("MEXA", mutual, of_queries=True, told=False),)

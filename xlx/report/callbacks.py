@@ -10,6 +10,7 @@ checkpoint selection" of the ABX paper's conclusion.
 """
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pandas as pd
 import torch
 from transformers import Trainer, TrainerCallback
 
-from xlx.experiment.abx_scores import length_matched
+from xlx.experiment.abx_scores import MATCHED, length_matched
 from xlx.measures import abx, mexa, registered
 from xlx.report.inputs import told
 from xlx.results import checks
@@ -30,16 +31,20 @@ from xlx.text.parallel import ParallelCorpus
 class Lens(TrainerCallback):
     """At every so many-th evaluation: of an encoder what a report tells, of a decoder MEXA.
 
-    Each as the mean over layers and of the best layer, MEXA by language, too. ``corpus`` should be
-    small (some hundred positions), and text that the model does not learn from. `history` has all
-    scores so far, ``seconds`` what they have taken; logs have ``eval_`` before their names.
+    Each as the mean over layers and of the best layer, MEXA by language, too. ``measures``: others
+    of the registry ("CKA"), or fewer. ``corpus`` should be small (some hundred positions), and text
+    that the model does not learn from. `history` has all scores so far, ``seconds`` what they have
+    taken; logs have ``eval_`` before their names.
     """
 
     def __init__(
         self, corpus: ParallelCorpus, *, pooling: str = "mean", max_length: int | None = None,
-        pivot: str = "en", every: int = 1,
+        pivot: str = "en", every: int = 1, measures: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         checks.whole(every, "every")
+        self.measures = tuple(told() if measures is None else measures)
+        for measure in self.measures:
+            checks.one_of(measure, [*registered(), MATCHED], "measure")
         if len(corpus.languages) < 2:
             raise ValueError("two languages or more are needed: a score compares languages")
         self.corpus, self.pivot, self.every = corpus, pivot, every
@@ -89,10 +94,10 @@ class Lens(TrainerCallback):
 
     def _measures(self, states: dict[str, np.ndarray], device: torch.device) -> dict[str, Any]:
         masks = {"like length": length_matched(self.corpus)}
-        measures = [*registered().values()]
-        exact = abx.exact(states, measures=measures, masks=masks, device=device)
+        plain = [registered()[x] for x in self.measures if x != MATCHED]
+        exact = abx.exact(states, measures=plain, masks=masks, device=device)
         scores = {}
-        for task in told():
+        for task in self.measures:
             by_layer = exact.scores[task].mean(axis=(1, 2))
             best = by_layer.argmin() if task == "LD" else by_layer.argmax()
             name = logged(task)

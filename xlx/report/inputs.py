@@ -26,8 +26,8 @@ _CHECKPOINT = re.compile(r"(step|checkpoint)-\d+")
 
 
 def told() -> list[str]:
-    """What is scored, in order: all measures, and after MD that among sentences of like length."""
-    names = [*registered()]
+    """The measures that are told, in order; after MD that among sentences of like length."""
+    names = [measure.name for measure in registered().values() if measure.told]
     return [*names[: (at := names.index("MD") + 1)], MATCHED, *names[at:]]
 
 

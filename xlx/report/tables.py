@@ -18,15 +18,15 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from xlx.experiment import abx_scores, probing, scoring
-from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
-from xlx.experiment.mexa_scores import score_bags
+from xlx.experiment.mexa_scores import measure_coverage
 from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores
-from xlx.measures import abx, mexa, probes, registered, statistics
+from xlx.measures import abx, alignment, mexa, probes, registered, statistics
 from xlx.report.inputs import ReportedModel, told
 from xlx.results import checks, paths
-from xlx.subjects import identity, loading, states
-from xlx.subjects.identity import Name, local_folder, local_series
+from xlx.subjects import loading, states
+from xlx.subjects.identity import Name
 from xlx.text import downstream, files, languages, parallel
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
@@ -35,8 +35,8 @@ from xlx.text.parallel import ParallelCorpus
 Tables = Mapping[str, pd.DataFrame]
 #: What stands for a model's own architecture with random weights.
 UNTRAINED = "untrained"
-#: Seed of those, and of the halves of the text on which the layer is chosen.
-WEIGHTS_SEED, HALVES_SEED = 1, 1
+#: Of the halves of the text on which the layer is chosen.
+HALVES_SEED = 1
 #: With fewer languages beside the pivot a line and its error say nothing.
 LEAST_LANGUAGES = 5
 #: Predictor → how MEXA takes the states, and how it pools layers; the first is told first.
@@ -44,7 +44,7 @@ ALIGNMENTS = {
     "MEXA, best layer": ("raw", "max"), "MEXA, mean of layers": ("raw", "mean"),
     "MEXA, centred": ("centred", "max"),
 }  # fmt: skip
-TASK_BAG = "a bag of subwords"
+TASK_BAG = scoring.BAG
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,15 @@ class Measured:
     def mexa(self) -> dict[str, mexa.PivotScores]:
         """Scores of all languages with the pivot: "raw", "centred" (each without its mean)."""
         vectors = self._states()
-        moved = {"raw": vectors, "centred": mexa.without_offset(vectors)}
+        moved = {"raw": vectors, "centred": alignment.centred(vectors)}
         return {way: mexa.scores(of_way, self.pivot) for way, of_way in moved.items()}
 
     @cached_property
     def exact(self) -> abx.PairScores:
         """Scores of every pair at the chosen layer, and without each document."""
         return abx.exact(
-            self._states(), layers=[self.layer], measures=[*registered().values()],
+            self._states(), layers=[self.layer],
+            measures=[x for x in registered().values() if x.told],
             masks={"like length": abx_scores.length_matched(self.corpus)},
             groups={"documents": parallel.documents(self.corpus)},
             device=loading.load(self.model.name).device,
@@ -171,16 +172,6 @@ def layer_differences(measured: Measured) -> pd.DataFrame:
 
 def _numbers(mean: Average) -> dict[str, np.ndarray]:
     return dict(zip(("difference", "low", "high"), (mean.score, *mean.interval()), strict=True))
-
-
-def before_training(name: str) -> Name:
-    """A model before it has read anything: step 0 of its own series, if that lies on this machine.
-
-    Else its untrained twin.
-    """
-    folder = local_folder(name)
-    series = local_series(name, folder) if folder is not None else []
-    return series[0] if series and not series[0].step else identity.twin_of(name, WEIGHTS_SEED)
 
 
 def reference_rows(measured: Measured) -> pd.DataFrame:
@@ -344,11 +335,11 @@ def task_points(measured: Measured) -> pd.DataFrame:
     languages, and MEXA of a bag of the model's own subwords.
     """
     of_predictor = {name: measured.mexa[way].pooled(how) for name, (way, how) in ALIGNMENTS.items()}
-    bag = score_bags(measured.model.name, measured.corpus, measured.pivot, max_length=None)
-    of_predictor[TASK_BAG] = bag.pooled("max")
+    bag = measure_coverage(BagOfSubwords(measured.model.name), measured.corpus, measured.pivot)
+    of_predictor[TASK_BAG] = bag[TASK_BAG].scores.pooled("max")
     own, rows = measured.tasks[measured.tasks["model"] == measured.model.label], []
-    for name, alignment in of_predictor.items():
-        joint = own.merge(alignment[["language", "mu"]], on="language")
+    for name, scores in of_predictor.items():
+        joint = own.merge(scores[["language", "mu"]], on="language")
         for _, part in joint.groupby("task", sort=False):
             y = part["score"]
             line = cross_val_predict(LinearRegression(), part[["mu"]], y, cv=LeaveOneOut())

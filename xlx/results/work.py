@@ -26,7 +26,8 @@ from xlx.results.ledger import Ask, Cache, Entry, Ledger, Value, from_arrow, to_
 from xlx.results.settings import current
 from xlx.results.store import StoreError, StoreWarning
 
-KINDS: dict[str, "Kind"] = {}  # by name, every one there is
+#: By name, every kind of result there is; of a kind that functions share: by its name and theirs.
+KINDS: dict[str, "Kind"] = {}
 
 
 class MissingResultError(LookupError):
@@ -68,18 +69,25 @@ class Kind:
     side_by_side: bool = False
     shared_seconds: float = 0.0  #: that a value alone takes more, as neighbours share a model, say
     shipped: bool = True
+    function: str = ""  #: of those that share the kind: its name, which is part of every ask
 
     def __post_init__(self) -> None:
-        KINDS[self.name] = self
+        KINDS[f"{self.name} {self.function}".rstrip()] = self
 
     def ask(self, about: Mapping[str, Any]) -> Ask:
         """The ask of what `about` describes, by the present version."""
-        return Ask(self.name, about, self.version)
+        whole = {**about, "function": self.function} if self.function else about
+        return Ask(self.name, whole, self.version)
 
     @property
     def code(self) -> str:
         """The hash of the code that computes it now (`provenance.code_hash`)."""
         return provenance.code_hash(self.compute)
+
+
+def kind_name(kind: str, ask: str) -> str:
+    """By what `KINDS` has the kind of an entry with this ask."""
+    return kind if kind in KINDS else f"{kind} {json.loads(ask).get('function', '')}".rstrip()
 
 
 #: Positions of asks, and the arguments of the call that answers them.
@@ -221,7 +229,7 @@ class _Journal:
 
     def add(self, ask: Ask, origin: str, entry: Entry | None) -> None:
         # what was computed here stays so when it is asked for again
-        kind, made = KINDS[ask.kind], entry.made if entry else {}
+        kind, made = KINDS[kind_name(ask.kind, ask.text)], entry.made if entry else {}
         if ask.identity in self.origins or not kind.shipped:
             return
         self.origins[ask.identity] = origin
