@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from shared.igap_tables import other_sources
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
 from xlx.results import paths
@@ -226,7 +227,7 @@ def other_sources_order() -> pd.Series:
     gaps = transfer_gaps()
     gold = gaps[gaps["source"] != gaps["target"]].assign(score=-gaps["transfer_gap"])
     gold = gold[["source", "target", "score"]].reset_index(drop=True)
-    ranked = igap.rank_directions(gold, igap.other_sources(gold))
+    ranked = igap.rank_directions(gold, other_sources(gold))
     accuracy = 100 * ranked.set_index("source")["accuracy"]
     least = accuracy.drop(MEAN_TARGET)
     return pd.Series({"mean": accuracy[MEAN_TARGET], f"least ({least.idxmin()})": least.min()})

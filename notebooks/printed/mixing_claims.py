@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from mixing_2_paraphrase import detection
 from printed.evaluator import Paper
 from printed.printed_tables import PRINTED_SLACK
-from xlx.measures.mixing import EVERYWHERE, across, detection, within
+from xlx.measures.mixing import EVERYWHERE, across, within
 from xlx.results import paths
 
 _NAMES = [f"Table {n}" for n in range(1, 15)] + [f"Figure {n}" for n in range(4, 11)]
@@ -159,7 +160,7 @@ class PrintedScores(Paper):
         """Of PAWS-X: points of the classes' mean lost by preference, and its parts averaged.
 
         The first is model by language; the second has d′ and c by setting and the points lost of
-        the mean, by sensitivity and by preference (`mixing.detection`).
+        the mean, by sensitivity and by preference (`detection`).
         """
         hits, rejections = (
             pd.concat({model: table["PI", model] for model in self.models}) / 100

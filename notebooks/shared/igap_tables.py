@@ -38,3 +38,17 @@ def all_curves(
         curves = of_task.curves(levels, tolerance, **options)
         tables.append(curves.assign(one_label=one_label(of_task.task) - curves["level"]))
     return pd.concat(tables, ignore_index=True)
+
+
+def other_sources(gold: pd.DataFrame) -> pd.DataFrame:
+    """The mean gold score of a target over all other sources, as a predictor.
+
+    What can be known of a direction by the target alone; it needs labels in the target language, so
+    it is no rival of a metric but says how much of the task is about directions at all.
+    """
+    across = gold[gold["source"] != gold["target"]]
+    means = [
+        across.loc[(across["target"] == target) & (across["source"] != source), "score"].mean()
+        for source, target in gold[["source", "target"]].itertuples(index=False)
+    ]
+    return gold[["source", "target"]].assign(metric="other sources", score=means)

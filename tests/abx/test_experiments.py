@@ -5,17 +5,14 @@ from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 import abx_1_validation
 import abx_3_tradeoff
-import abx_4_languages
 from shared.abx_tables import PAIR
 from xlx.experiment import surface
 from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS, CheckpointScores
-from xlx.experiment.averages import averaged_scores
 from xlx.measures.abx import SCORES, PairScores
 from xlx.text.parallel import ParallelCorpus
 
@@ -34,7 +31,7 @@ def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> C
         of: {task: rng.normal(0, 0.01, shape) for task in TASKS} for of, shape in shapes.items()
     }
     masked = {MATCHED: np.full((len(PAIRS), 2), 7)}
-    pairs = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, {}, masked)
+    pairs = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, masked)
     cuts = dict.fromkeys(CODES, 1) | {"en": cut}
     sizes = {"documents": np.array([3, 3, 4])}
     return CheckpointScores(model, step, "raw", pairs, {"documents": changes}, sizes, cuts, CODES)
@@ -72,22 +69,6 @@ def test_example_triplets_are_those_of_the_algorithms(corpus: ParallelCorpus) ->
     assert row["score"] == float(row["d(X, A)"] < row["d(X, B)"])
 
 
-def test_pairs_hold_ld_beside_md_and_correlate_as_by_hand() -> None:
-    pairs = abx_3_tradeoff.tradeoff_pairs(BY_LAYER)
-    assert pairs["model"].unique().tolist() == ["zeta", "alpha1"]  # the order given
-    row = pairs.set_index(["model", "checkpoint", *PAIR]).loc["zeta", 5, "de", "nl"]
-    scores = HISTORIES[0][1].scores.scores
-    for task in ("LD", MATCHED):
-        assert row[task] == pytest.approx(scores[task][:, PAIRS.index(("de", "nl"))].mean())
-    found = abx_3_tradeoff.tradeoff_correlations(BY_LAYER, n_resamples=20)
-    found = found.set_index(["observations", "LD with", "method", "model"])
-    last = pairs[(pairs["model"] == "alpha1") & (pairs["checkpoint"] == 9)]
-    for meaning in ("MD", MATCHED):
-        rank = stats.spearmanr(last["LD"], last[meaning]).statistic
-        key = "pairs, last checkpoint", meaning, "spearman", "alpha1"
-        assert found.loc[key, "r"] == pytest.approx(rank)
-
-
 def test_what_is_left_given_what_a_text_has_without_a_model(corpus: ParallelCorpus) -> None:
     pairs = abx_3_tradeoff.tradeoff_pairs(BY_LAYER)
     bags = abx_3_tradeoff.side_by_side(
@@ -103,28 +84,3 @@ def test_what_is_left_given_what_a_text_has_without_a_model(corpus: ParallelCorp
     scores = last[["LD", MATCHED]].to_numpy()
     left = scores - held @ np.linalg.lstsq(held, scores)[0]
     assert rows["the bag"] == pytest.approx(np.corrcoef(left.T)[0, 1])
-
-
-def test_heights_are_explained_by_groups_and_the_bag(corpus: ParallelCorpus) -> None:
-    scores = averaged_scores(LAST, ["LD"], by=["language"])
-    found = abx_4_languages.explained_heights(scores, ["n", "m"], corpus, None).loc["zeta", "LD"]
-    rows = scores.query("model == 'zeta'").set_index("language")["score"]
-    script = pd.Series(dict.fromkeys(CODES, "Latn") | {"ru": "Cyrl", "uk": "Cyrl", "ja": "Jpan"})
-    between = rows.groupby(script).transform("mean")
-    assert found["R²", "script"] == pytest.approx(between.var() / rows.var())
-    bag = averaged_scores([checkpoint("bag", 1, n_layers=1)], ["LD"], by=["language"])
-    r = np.corrcoef(rows.loc[list(bag["language"])], bag["score"])[0, 1]
-    assert found["R²", "score of the bag"] == pytest.approx(r**2)
-
-
-def test_directions_of_a_language() -> None:
-    table = abx_4_languages.directed_languages(LAST, "LD")
-    scores = LAST[0].scores.scores["LD"].mean(axis=0)
-    inside = [scores[i, pair.index("ru")] for i, pair in enumerate(PAIRS) if "ru" in pair]
-    outside = [scores[i, 1 - pair.index("ru")] for i, pair in enumerate(PAIRS) if "ru" in pair]
-    row = table.loc["zeta", "ru"]
-    assert row["X in it"] == pytest.approx(np.mean(inside))
-    assert row["difference"] == pytest.approx(np.mean(inside) - np.mean(outside))
-    assert table.loc["zeta", "difference"].is_monotonic_decreasing
-    deep = abx_4_languages.directed_languages(LAST, "LD", embedding_layer=False).loc["zeta", "ru"]
-    assert deep["X in it"] != row["X in it"]

@@ -1,6 +1,6 @@
 """The tables of the notebooks on probes, on accuracies whose tables are known."""
 
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -8,9 +8,8 @@ import pytest
 
 import abx_5_probing
 import abx_6_transfer
-from shared import pair_regressions
 from xlx.experiment.abx_scores import MATCHED
-from xlx.measures import regressions, statistics
+from xlx.measures import regressions
 from xlx.measures.regressions import least_squares
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
@@ -129,26 +128,6 @@ def test_sides_and_their_regressions() -> None:
     assert row[["LD, β", "MD, β"]].tolist() == pytest.approx(coefficients[1:].tolist())
 
 
-def test_readings_of_accuracy() -> None:
-    found = abx_5_probing.readings(SIDES, SCORED).reset_index("R2")
-    assert found.xs(("POS", "zeta")).index.tolist() == list(abx_5_probing.READINGS)
-    last = SIDES["Last"].query("model == 'zeta' and task == 'POS'").set_index("language")
-    at_end = SCORED.query("model == 'zeta' and task == 'POS' and checkpoint == 20 and layer == 2")
-    means = at_end.groupby("language")[["accuracy", "majority"]].mean()
-    before = SIDES["untrained"].query("model == 'zeta' and task == 'POS'").set_index("language")
-    words = np.log(at_end.groupby("language")["n_train"].first())
-    expected = {
-        "Last": (last, TERMS),
-        "untrained": (before, TERMS),
-        "last layer": (last.assign(accuracy=means["accuracy"] - means["majority"]), TERMS),
-        "MD among sentences of like length": (last.assign(MD=last[MATCHED]), TERMS),
-        "beside words to train on": (last.assign(words=words), [*TERMS, "words"]),
-    }
-    for reading, (rows, terms) in expected.items():
-        ld = regressions.regression(rows, "accuracy", terms).table["coefficient"][1]
-        assert found.loc[("POS", "zeta", reading), ("LD", "coefficient")] == pytest.approx(ld)
-
-
 # --- transfer -------------------------------------------------------------------------------------
 
 
@@ -171,17 +150,6 @@ def accuracy(monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     return abx_6_transfer.pair_accuracies(MODELS, SETUPS, dict.fromkeys(TASKS, CODES))
 
 
-@pytest.fixture
-def groups(accuracy: pd.DataFrame) -> dict:
-    others = accuracy[accuracy["source"] != accuracy["target"]].copy()
-    rng = np.random.default_rng(6)
-    pairs = {frozenset(pair): rng.uniform(0.5, 1, 4) for pair in permutations(CODES, 2)}
-    ends = list(zip(others["source"], others["target"], strict=True))
-    others[["LD", "MD", "bag LD", "bag MD"]] = [pairs[frozenset(pair)] for pair in ends]
-    others["kinship"] = [abx_6_transfer.kinship(*pair) for pair in ends]
-    return dict(list(others.groupby(["model", "task"], sort=False)))
-
-
 def test_a_constant_answer_is_as_good_from_every_source(accuracy: pd.DataFrame) -> None:
     assert accuracy["majority"].tolist() == pytest.approx(
         [0.5 if target == "tr" else 0.2 for target in accuracy["target"]]
@@ -190,42 +158,3 @@ def test_a_constant_answer_is_as_good_from_every_source(accuracy: pd.DataFrame) 
     assert accuracy["f1"].isna().eq(accuracy["task"] == "POS").all()
     inside = accuracy["pairs"] == "in the language"
     assert inside.eq(accuracy["source"] == accuracy["target"]).all()
-
-
-def test_the_row_of_transfer_has_five_kinds_of_error(groups: dict) -> None:
-    index = pd.MultiIndex.from_product(
-        [["between languages"], TASKS, MODELS], names=["pairs", "task", "model"]
-    )
-    retest = pd.DataFrame({"r": 0.5}, index=index)
-    permuted = abx_6_transfer.exchanged(groups, n_permutations=99)
-    found = abx_6_transfer.transfer_regressions(groups, retest, TASKS, permuted)
-    assert found.loc[("POS", "printed", "LD"), ["R2", "coefficient", "classical"]].tolist() == [
-        0.324, -1.66, "p < .001"
-    ]  # fmt: skip
-    fit = regressions.regression(
-        groups["zeta", "NER"], "accuracy", TERMS, clusters=["source", "target"]
-    )
-    rows = fit.table[fit.table["term"] == "MD"].set_index("errors")
-    row = found.loc["NER", "zeta", "MD"]
-    assert row["coefficient"] == pytest.approx(rows.loc["robust", "coefficient"])
-    assert row["dyadic"] == f"{rows.loc['dyadic', 'p_value']:.3f}"
-    clustered = rows.loc["clustered", ["error", "df"]]
-    assert row["power"] == pytest.approx(statistics.power(0.06, *clustered))
-    of_row = permuted.set_index(["model", "task", "variant", "term"])["permutation"]
-    assert row["permutation"] == f"{of_row['zeta', 'NER', 'all pairs', 'MD']:.3f}"
-    variants = pair_regressions.fitted(groups, abx_6_transfer.VARIANTS)
-    table = abx_6_transfer.variant_table(variants, permuted)
-    of_pair = table.xs("effects, without the pair", level="variant")
-    assert of_pair["MD", "permutation"].isna().all()  # not all pairs are there
-    assert table.xs("all pairs", level="variant")["MD", "permutation"].notna().all()
-
-
-def test_rivals_are_regressions_on_each_set(groups: dict) -> None:
-    sets = {"model": TERMS, "both": [*TERMS, "bag LD"]}
-    table = abx_6_transfer.rival_table(groups, sets)
-    assert table.index.tolist()[:2] == [("POS", "zeta", "model"), ("POS", "zeta", "both")]
-    row = table.loc[("NER", "alpha", "both")]
-    effects = ["source", "target"]
-    fit = regressions.regression(groups["alpha", "NER"], "accuracy", sets["both"], effects=effects)
-    assert row["bag LD", "coefficient"] == pytest.approx(fit.table["coefficient"][2])
-    assert row["adjusted R²", "source and target"] == pytest.approx(fit.adjusted_r_squared)
