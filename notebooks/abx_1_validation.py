@@ -24,6 +24,7 @@ from xlx.measures import abx, statistics
 from xlx.plots import style
 from xlx.plots.panels import order
 from xlx.plots.primitives import curves, scatter
+from xlx.results import checks
 from xlx.subjects.identity import Name
 from xlx.subjects.states import CorpusStates
 from xlx.text import parallel
@@ -177,6 +178,80 @@ def sampled_runs(
 _ERRORS = [*PAIR, "task", "score", "jackknife", "bootstrap", "documents"]
 
 
+def sample_control(
+    task: str,
+    languages: Sequence[str],
+    n_positions: int,
+    n_triplets: int,
+    seed: int | np.random.Generator,
+) -> abx.Triplets:
+    """Triplets in which the variable of interest is the same for A, B and X (section 4.1).
+
+    A score other than one half on them is a bias of the sampling or of the scoring. The paper does
+    not say what A and B still differ in; if in nothing, the control cannot fail. So here they
+    differ in the variable that is normally held constant, drawn at random:
+
+    * LD: X, A and B in one language (each of `languages` in turn), at three different positions;
+    * MD: X, A and B at one position, in three different languages.
+
+    ValueError for fewer than three positions (LD) or three languages (MD).
+    """
+    checks.one_of(task, ("LD", "MD"), "task")
+    rng = np.random.default_rng(seed)
+    enough, what = (n_positions, "sentences") if task == "LD" else (len(languages), "languages")
+    if enough < 3:
+        raise ValueError(
+            f"the {task} control needs three {what}, one each for X, A and B; there are {enough}"
+        )
+    first = rng.integers(enough, size=n_triplets)
+    second = rng.integers(enough - 1, size=n_triplets)
+    second += second >= first
+    third = rng.integers(enough - 2, size=n_triplets)
+    third += third >= np.minimum(first, second)
+    third += third >= np.maximum(first, second)
+    if task == "LD":
+        language = np.arange(n_triplets) % len(languages)
+        return abx.Triplets(task, tuple(languages), *[language] * 3, first, second, third)
+    position = rng.integers(n_positions, size=n_triplets)
+    return abx.Triplets(task, tuple(languages), first, second, third, *[position] * 3)
+
+
+def kernel(vectors: Mapping[str, np.ndarray], pair: tuple[str, str], task: str) -> np.ndarray:
+    """The score of every triplet of a pair, ``(2, n, n)``, NaN on the diagonals; in float64.
+
+    ``[d, x, o]``: direction d (X in the first, in the second language), position of X, and the
+    other position: of A and B in LD, of B in MD. Its mean is the exact score; slow, for the
+    bootstrap.
+    """
+    first, second = (
+        vectors[code] / np.linalg.norm(vectors[code].astype(np.float64), axis=1, keepdims=True)
+        for code in pair
+    )
+    scores = []
+    for own, other in ((first, second), (second, first)):
+        to_own, to_other = own @ own.T, own @ other.T
+        to_a, to_b = (to_own, to_other) if task == "LD" else (np.diag(to_other)[:, None], to_other)
+        difference = np.where(np.isclose(to_a, to_b, rtol=0, atol=1e-14), 0, to_a - to_b)
+        score = (1 + np.sign(difference)) / 2
+        np.fill_diagonal(score, np.nan)
+        scores.append(score)
+    return np.stack(scores)
+
+
+def bootstrap_kernel(kernel: np.ndarray, n_resamples: int, seed: int) -> np.ndarray:
+    """The mean of a kernel ``(k, n, n)`` on each resample of the n positions: ``(n_resamples,)``.
+
+    A pair of two copies of one position is no triplet ("other meaning" would be untrue) and is left
+    out, as the diagonals are.
+    """
+    matrix = kernel.mean(axis=0)
+    np.fill_diagonal(matrix, 0.0)
+    n = len(matrix)
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_resamples)
+    total = np.einsum("ri,ri->r", counts @ matrix, counts)
+    return total / (n**2 - (counts**2).sum(axis=1))
+
+
 def errors(
     names: Sequence[Name], corpus: ParallelCorpus, pairs: _Pairs, **options: object
 ) -> pd.DataFrame:
@@ -195,18 +270,19 @@ def pair_errors(
     ``bootstrap`` (over sentences), ``documents`` (a jackknife).
     """
     states = {code: array[-1] for code, array in subject.read(corpus).states.items()}
-    documents = parallel.documents(corpus)
-    exact = abx.exact(states, pairs=pairs, influence=True, groups={"documents": documents})
+    groups = {"sentences": range(len(corpus)), "documents": parallel.documents(corpus)}
+    sizes = {what: group_sizes(of_position) for what, of_position in groups.items()}
+    exact = abx.exact(states, pairs=pairs, groups=groups)
     rows = []
     for column, pair in enumerate(exact.pairs):
         for task in ("LD", "MD"):
-            kernel = abx.kernel(states, pair, task)
-            resampled = statistics.bootstrap_kernel(kernel, n_resamples, seed)
+            resampled = bootstrap_kernel(kernel(states, pair, task), n_resamples, seed)
             score = exact.scores[task][0, column].mean()
-            error = float(statistics.jackknife_error(exact.influence[task][0, column]))
-            without = exact.left_out["documents"][task][0, column]
-            by_document = statistics.left_out_error(score, without, group_sizes(documents))
-            rows.append((*pair, task, score, error, resampled.std(), float(by_document)))
+            by_sentence, by_document = (
+                float(statistics.left_out_error(score, exact.left_out[what][task][0, column], of))
+                for what, of in sizes.items()
+            )
+            rows.append((*pair, task, score, by_sentence, resampled.std(), by_document))
     return pd.DataFrame(rows, columns=_ERRORS)
 
 
@@ -238,7 +314,7 @@ def held_constant(
     """``task``, ``layer``, ``won`` (a tie counts one half) of ``n`` triplets."""
     states, rows = subject.read(corpus).states, []
     for task in ("LD", "MD"):
-        control = abx.sample_control(task, corpus.languages, len(corpus), n_triplets, seed)
+        control = sample_control(task, corpus.languages, len(corpus), n_triplets, seed)
         for layer in range(len(states[corpus.languages[0]])):
             vectors = {code: array[layer] for code, array in states.items()}
             scores = abx.score_triplets(vectors, control)

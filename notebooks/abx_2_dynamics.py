@@ -94,8 +94,7 @@ def section_claims(
     MD is scored plain and among sentences of like length. "Middle" is the layer just above half of
     the depth; ``seed`` as for `reversal`.
 
-    Returns ``model``, ``claim``, ``difference``, ``low``, ``high``, ``holds``
-    (`statistics.verdicts`).
+    Returns ``model``, ``claim``, ``difference``, ``low``, ``high``, ``holds``.
     """
     last = course_of[-1]
     middle = (len(last.scores.layers) - 1) // 2 + 1
@@ -124,7 +123,8 @@ def section_claims(
         rows[f"{task}: last layer below the one before"] = layers(task, -2, -1)
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("claim").reset_index()
     table = table.rename(columns={"value": "difference"}).assign(model=last.model)
-    table["holds"] = statistics.verdicts(table["low"], table["high"])
+    sides = [table["low"] > 0, table["high"] < 0]  # of zero, that the whole interval lies on
+    table["holds"] = np.select(sides, ["yes", "the opposite"], "not seen")
     return table[["model", "claim", "difference", "low", "high", "holds"]]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.abx_figures import STEP, chance_line
-from shared.abx_tables import PAIR, at_first, at_last, printed_results
+from shared.abx_tables import PAIR, at_first, at_last, partial_correlations, printed_results
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.scoring import Length, subject_scores
 from xlx.measures import statistics
@@ -101,7 +101,7 @@ def partial_tradeoffs(
     sets["these and length"] = [*list(sets.values())[-1], "length MD"]
     ends = pd.concat([at_first(held), at_last(held)]).drop_duplicates().sort_index()
     tables = {
-        key: statistics.partial_correlations(rows, "LD", meaning, sets, **options)
+        key: partial_correlations(rows, "LD", meaning, sets, **options)
         for key, rows in ends.groupby(["model", "checkpoint"], sort=False)
     }
     return pd.concat(tables, names=["model", "checkpoint"]).droplevel(2)

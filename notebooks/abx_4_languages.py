@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from shared.abx_figures import language_courses
 from shared.abx_tables import PAIR, at_last, rowed
+from shared.pair_regressions import explained
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import averaged_scores
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
@@ -56,7 +57,7 @@ def explained_heights(
     rows = {}
     for (name, task), of_score in heights.groupby(["model", "task"], sort=False):
         for key in ("script", "branch"):
-            rows[key, name, task] = regressions.explained(of_score, "score", [key])
+            rows[key, name, task] = explained(of_score, "score", [key])
         fit = regressions.least_squares(of_score, "score", ["score of the bag"])
         rows["score of the bag", name, task] = fit.rsquared, fit.rsquared_adj
     columns = ["R²", "adjusted"]

@@ -351,12 +351,14 @@ def regression_checks(
     rows = {}
     for (task, side, model), fit in of_sides.items():
         table, robust = fit.rows.set_index("language"), fit.of("robust").loc["LD"]
-        cook = regressions.leverage(table, "accuracy", LD_AND_MD)["cook"].sort_values()
+        influence = regressions.least_squares(table, "accuracy", LD_AND_MD).get_influence()
+        cook = pd.Series(influence.cooks_distance[0], table.index).sort_values()
         without = [
             regressions.least_squares(table.drop(index=code), "accuracy", LD_AND_MD).params[1]
             for code in table.index
         ]
-        power = statistics.power(printed[task, side], robust["error"], robust["df"])
+        effect = printed[task, side] / robust["error"]
+        power = pair_regressions.power(effect, robust["df"])
         least = pair_regressions.detectable(robust["error"], robust["df"])
         heaviest = cook.index[-1], cook.iloc[-1], cook.iloc[-2]
         spread = min(without), max(without), reliability[task, model]

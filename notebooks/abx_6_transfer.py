@@ -138,8 +138,14 @@ def _unordered(table: pd.DataFrame) -> pd.Series:
 
 
 def _weights(table: pd.DataFrame) -> pd.DataFrame:
-    """`regressions.leverage` of unordered pairs, the larger of their two rows; most Cook first."""
-    weights = regressions.leverage(table, "accuracy", LD_AND_MD).groupby(_unordered(table)).max()
+    """What unordered pairs weigh, the larger of their two rows; most Cook first.
+
+    ``leverage``: the weight of a row's outcome in its own prediction; ``cook``: how far all
+    predictions move without the row, in units of their variance (Cook 1977).
+    """
+    influence = regressions.least_squares(table, "accuracy", LD_AND_MD).get_influence()
+    weights = {"leverage": influence.hat_matrix_diag, "cook": influence.cooks_distance[0]}
+    weights = pd.DataFrame(weights, table.index).groupby(_unordered(table)).max()
     return weights.sort_values("cook", ascending=False)
 
 
@@ -182,7 +188,7 @@ def heaviest_pairs(groups: Groups) -> pd.DataFrame:
             "next cook": weights["cook"].iloc[1],
         }
         for label, ends in {"source": ENDS[:1], "target": ENDS[1:], "both": ENDS}.items():
-            rows[key][f"R² of {label}"] = regressions.explained(table, "accuracy", ends)[0]
+            rows[key][f"R² of {label}"] = pair_regressions.explained(table, "accuracy", ends)[0]
     return rowed(rows, ["model", "task"])
 
 
@@ -200,8 +206,64 @@ def within_levels(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table.assign(**dict(zip(columns, left.T, strict=True)))
 
 
+def permutation_p_values(
+    table: pd.DataFrame, outcome: str, predictors: Sequence[str], *, n_permutations: int = 9999,
+    seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """Test the coefficients of a regression over language pairs by exchanging languages.
+
+    MRQAP with double semi-partialling (Dekker, Krackhardt and Snijders 2007): what a predictor has
+    of its own, its residual on the other predictors, is a matrix over pairs of languages; its rows
+    and columns are permuted together, so that what hangs together through a language still does,
+    and the regression is fitted again. The p-value is the share of permutations, the observed order
+    counted as one, whose t statistic is as large in absolute value.
+
+    ``table`` has one row for each ordered pair of languages, with or without those of a language
+    with itself. One row a predictor: ``term``, ``permutation`` (p-value). ValueError as
+    `regressions.regression`, and for fewer than three languages or a pair that is missing or twice
+    there.
+    """
+    fit = regressions.least_squares(table, outcome, predictors)
+    codes, n = statistics.language_codes(table, ENDS)
+    row = np.full((n, n), -1)
+    row[tuple(codes.T)] = np.arange(len(table))
+    n_pairs, at_home = (row >= 0).sum(), (np.diag(row) >= 0).sum()
+    if n < 3 or n_pairs < len(table) or n_pairs - at_home < n * (n - 1) or at_home not in (0, n):
+        raise ValueError(
+            f"{len(table)} rows are of {n_pairs} pairs of {n} languages: permuting languages needs "
+            "three or more, and each pair once (those of a language with itself for all or none)"
+        )
+    rng = np.random.default_rng(seed)
+    orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
+    exog = fit.model.exog
+    terms, observed = [], []
+    for index in range(1, 1 + len(predictors)):
+        basis, _ = np.linalg.qr(np.delete(exog, index, axis=1))
+        own, rest = (v - basis @ (basis.T @ v) for v in (exog[:, index], fit.model.endog))
+        terms.append((own, basis, rest))
+        # |t| grows with the partial correlation, and that needs no further fit
+        observed.append(abs(_partial(own[None], basis, rest)[0]))
+    larger = np.zeros(len(predictors), dtype=int)
+    for some in np.array_split(orders, max(1, len(orders) * len(table) // 1_000_000)):
+        moved = row[some[:, codes[:, 0]], some[:, codes[:, 1]]]
+        for index, (own, basis, rest) in enumerate(terms):
+            partial = _partial(own[moved], basis, rest)
+            larger[index] += (np.abs(partial) >= observed[index] - statistics.ROUNDING).sum()
+    p_values = (1 + larger) / (1 + n_permutations)
+    return pd.DataFrame({"term": list(predictors), "permutation": p_values})
+
+
+def _partial(x: np.ndarray, others: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """Correlation of ``(k, n)`` vectors, cleared of an orthonormal basis, with a cleared one."""
+    left = np.einsum("kn,kn->k", x, x)
+    away = left - ((x @ others) ** 2).sum(axis=1)
+    # what is left of a vector within the basis is rounding, and has no direction
+    scale = np.sqrt(np.where(left * statistics.ROUNDING < away, away, 0)) * np.linalg.norm(rest)
+    return np.divide(x @ rest, scale, out=np.zeros(len(x)), where=scale > 0)
+
+
 def exchanged(groups: Groups, **options: object) -> pd.DataFrame:
-    """p-values of `regressions.permutation_regression` of all pairs, without and with levels.
+    """p-values of `permutation_p_values` of all pairs, without and with levels.
 
     Of the kinds of error only this one keeps its level with so few languages. One row per group,
     ``variant`` (as in `VARIANTS`) and ``term``: ``permutation``. ``options`` of the permutation;
@@ -211,10 +273,9 @@ def exchanged(groups: Groups, **options: object) -> pd.DataFrame:
     for (model, task), table in groups.items():
         within = within_levels(table, ["accuracy", *LD_AND_MD])
         for variant, rows in (("all pairs", table), ("source and target effects", within)):
-            permuted = regressions.permutation_regression(rows, "accuracy", LD_AND_MD, **options)
-            tables.append(permuted.assign(model=model, task=task, variant=variant))
-    table = pd.concat(tables, ignore_index=True).drop(columns="coefficient")
-    return table.rename(columns={"p_value": "permutation"})
+            table = permutation_p_values(rows, "accuracy", LD_AND_MD, **options)
+            tables.append(table.assign(model=model, task=task, variant=variant))
+    return pd.concat(tables, ignore_index=True)
 
 
 def leave_one_language_out(groups: Groups) -> pd.DataFrame:
@@ -260,13 +321,14 @@ def transfer_regressions(
             for term in LD_AND_MD:
                 own = fit.table[fit.table["term"] == term].set_index("errors")
                 clustered = own.loc["clustered", ["error", "df"]]
+                effect = float(value[term]) / clustered["error"]
                 rows[task, model, term] = {
                     "R2": fit.r_squared,
                     "coefficient": own["coefficient"].iloc[0],
                     "β": pair_regressions.beta(own["coefficient"].iloc[0], table, term),
                     **own["p_value"].map("{:.3f}".format),
                     **p_values.loc[(task, model, term)].map("{:.3f}".format),
-                    "power": statistics.power(float(value[term]), *clustered),
+                    "power": pair_regressions.power(effect, clustered["df"]),
                     "detectable": pair_regressions.detectable(*clustered),
                     "VIF": own["vif"].iloc[0],
                     "retest r": reliability[task, model],

@@ -1,11 +1,15 @@
 """Metrics that rank the directions of transfer (Table 1 of the IGAP paper)."""
 
+import itertools
+import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from xlx.measures import igap
+from shared.igap_tables import other_sources
+from xlx.measures import igap, statistics
 from xlx.plots.panels import order
 from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, GUESSING, VERMILION, look, styled
@@ -21,7 +25,7 @@ def rank_metrics(
     """
     tables = []
     for (model, name), gold in golds.items():
-        metrics = pd.concat([predicted[model], igap.other_sources(gold.table)])
+        metrics = pd.concat([predicted[model], other_sources(gold.table)])
         known = metrics[metrics["metric"] == "IGAP"].dropna(subset="score")["source"]
         kept = gold.table["source"].isin(known)
         if not kept.any():
@@ -31,9 +35,83 @@ def rank_metrics(
             )
         table, resamples = gold.table[kept], gold.resamples[:, kept.to_numpy()]
         ranked = igap.rank_directions(table, metrics, resamples=resamples)
-        permuted = igap.permuted_languages(table, metrics).drop(columns="accuracy")
+        permuted = permuted_languages(table, metrics).drop(columns="accuracy")
         tables.append(ranked.merge(permuted, on="metric").assign(model=model, gold=name))
     return pd.concat(tables, ignore_index=True)
+
+
+def permuted_languages(
+    gold: pd.DataFrame, predictors: pd.DataFrame, *, n_permutations: int = 5040, seed: int = 0
+) -> pd.DataFrame:
+    """The mean accuracy of each metric against that with the languages permuted (QAP; Mantel 1967).
+
+    Orders of the targets of several sources are not independent of each other: a language that is
+    a good target is so for most sources. So the metric keeps its matrix and loses its languages:
+    rows and columns are permuted together, and the accuracy (`igap.ranking_accuracy`, mean over
+    sources) is taken again. All permutations where there are no more than ``n_permutations`` (7
+    languages have 5,040), else so many drawn by ``seed``.
+
+    ``gold`` and ``predictors`` as in `igap.rank_directions`. One row a ``metric``: ``accuracy``;
+    ``random_low`` and ``random_high``, the middle 95 % of the permuted accuracies; ``p_value``, the
+    share of permutations, the observed order among them, with an accuracy as high (one-sided);
+    ``n_permutations``.
+    """
+    codes = list(dict.fromkeys([*gold["source"], *gold["target"]]))
+    n = len(codes)
+    if math.factorial(n) <= n_permutations:
+        orders = np.array(list(itertools.permutations(range(n))))
+    else:
+        rng = np.random.default_rng(seed)
+        orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
+        orders[0] = np.arange(n)
+
+    def better(scores: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Of a source and two targets, (n, n, n): which is better, and whether it is known."""
+        square = scores.pivot(index="source", columns="target", values="score")
+        square = square.reindex(index=codes, columns=codes).to_numpy(float, copy=True)
+        np.fill_diagonal(square, np.nan)
+        difference = square[:, :, None] - square[:, None, :]
+        known = ~np.isnan(difference)
+        equal = np.abs(difference) <= statistics.SLACK * np.nanmax(np.abs(square))
+        signs = np.where(equal | ~known, 0, np.sign(difference)).astype(np.int8)
+        return signs, known & ~np.eye(n, dtype=bool)
+
+    truth, ranked = better(gold)
+    moved = orders[:, :, None, None], orders[:, None, :, None], orders[:, None, None]
+    rows = []
+    for metric, of_metric in predictors.groupby("metric", sort=False):
+        predicted, known = better(of_metric.merge(gold[["source", "target"]]))
+        pairs = (ranked & known[moved]).sum(axis=(2, 3))  # of each order and source
+        right = (truth * predicted[moved]).sum(axis=(2, 3)) / np.maximum(pairs, 1)
+        n_sources = (pairs > 0).sum(axis=1)
+        means = np.where(n_sources > 0, right.sum(axis=1) / np.maximum(n_sources, 1), np.nan)
+        accuracies = (1 + means) / 2  # the observed one is the first
+        tail = (1 - statistics.LEVEL) / 2
+        low, high = np.nanquantile(accuracies, [tail, 1 - tail])
+        p_value = float((accuracies >= accuracies[0] - statistics.SLACK).mean())
+        rows.append((metric, accuracies[0], low, high, p_value, len(orders)))
+    columns = ["metric", "accuracy", "random_low", "random_high", "p_value", "n_permutations"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def order_reliability(gold: igap.Gold) -> pd.Series:
+    """How good a metric can be, the gold order being known from n examples only: mean over sources.
+
+    ``halves``: the mean accuracy of the order on one half of the examples for that on the other
+    (both noisier than the whole, so a metric that knew the truth would reach more); ``resampled``:
+    that of the gold order for the orders of its resamples (such a metric would reach rather less:
+    noise spreads the gold scores out, which makes them look easy to order).
+    """
+    scores = gold.table["score"].to_numpy()
+    across = gold.table[gold.table["source"] != gold.table["target"]]
+    rows = [
+        (
+            igap.ranking_accuracy(*gold.halves[:, :, rows.index]).mean(),
+            igap.ranking_accuracy(gold.resamples[:, rows.index], scores[rows.index]).mean(),
+        )
+        for _, rows in across.groupby("source", sort=False)
+    ]
+    return pd.Series(np.mean(rows, axis=0), ["halves", "resampled"])
 
 
 @styled

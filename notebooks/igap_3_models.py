@@ -76,6 +76,14 @@ def contrasts(
     return pd.DataFrame(rows, columns=columns)
 
 
+def random_ranking_sd(k: int) -> float:
+    """Standard deviation of `igap.ranking_accuracy` over all orders of k, whose mean is ½.
+
+    Half of that of Kendall's τ, var(τ) = 2 (2k + 5) / (9 k (k - 1)) (1938), without ties in gold.
+    """
+    return float(np.sqrt(2 * (2 * k + 5) / (9 * k * (k - 1))) / 2)
+
+
 @styled
 def printed_and_ours(table: pd.DataFrame) -> Figure:
     """Numbers as printed, recomputed and ours, a row a model or algorithm (Tables 2, 3, 6 to 9).

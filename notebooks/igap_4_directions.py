@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from scipy import sparse
 
+from shared.shown import as_points, in_points
 from xlx.experiment.transfers import Transfers, TransferTask
-from xlx.measures import igap
-from xlx.measures.igap import MEAN_TARGET, in_points, with_interval
+from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import (
     HATCHED,
     NOT_MEASURED,
@@ -89,7 +89,7 @@ def beside_strings(
     """IGAP by target of each model beside what shared subwords lose without one, in points."""
     table = transfers.curves([0.0], tolerance, **options)
     models = table["model"].unique()
-    table = table.assign(IGAP=with_interval(table))
+    table = table.assign(IGAP=as_points(table, "igap"))
     table = table.pivot(index="target", columns="model", values="IGAP")[models]
     table["shared subwords"] = strings["interlingual"].map(in_points)
     table["found"] = strings["found"].map(in_points)
@@ -114,10 +114,9 @@ def reversal_table(gaps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         differences = (table - reverse)[[source < target for source, target in table.index]]
         first = table.columns[0]
         for seed in table:
-            scores = table[seed].rename("score").reset_index()
             rows[name, seed] = {
                 "directions": len(table),
-                "to the reverse": in_points(igap.asymmetry(scores)),
+                "to the reverse": in_points(differences[seed].abs().mean()),
                 "to the first seed": in_points((table[first] - table[seed]).abs().mean()),
                 "r of the gaps": table.corr(min_periods=3).loc[first, seed].round(2),
                 "r of the differences": differences.corr(min_periods=3).loc[first, seed].round(2),
@@ -217,14 +216,10 @@ def memorised_labels(
         }
         rng = np.random.default_rng(seed)
         places = rng.integers(0, len(crossed), (n_resamples, len(crossed)))
+        means = {MEAN_TARGET: crossed.mean()} | {code: x.mean() for code, x in right.items()}
+        accuracy = pd.DataFrame(means.items(), columns=["target", "value"])
         ends = np.quantile(crossed[places].mean(axis=1), [0.025, 0.975])
-        accuracy = pd.DataFrame(
-            [
-                (MEAN_TARGET, crossed.mean(), *ends),
-                *((x, y.mean(), np.nan, np.nan) for x, y in right.items()),
-            ],
-            columns=["target", "value", "low", "high"],
-        )
+        accuracy.loc[0, ["low", "high"]] = ends  # of the mean alone
         gap = curve.rename(columns={"igap": "value"})
         drawn.append(gap.assign(ratio=ratio, quantity="IGAP", chance=task.guess))
         drawn.append(accuracy.assign(ratio=ratio, quantity="accuracy", chance=1 - task.guess))

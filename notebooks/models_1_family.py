@@ -7,7 +7,7 @@ A loss is a mean surprise in nats a labelled subword; those of one vocabulary th
 import io
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from itertools import product
@@ -164,8 +164,27 @@ def plateau_ends(curves: pd.DataFrame, below: float, rows: int = 5) -> pd.DataFr
 Runs = Mapping[str, tuple[str, Sequence[str]]]
 
 
+def pooled_spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """Standard deviation within groups of repeated values, as if it were one, and its freedom.
+
+    A group of one value says nothing; NaN where there is no second value at all.
+    """
+    values = [np.asarray(group, dtype=float) for group in groups]
+    freedom = sum(len(group) - 1 for group in values)
+    squares = sum(float(((group - group.mean()) ** 2).sum()) for group in values)
+    return (float(np.sqrt(squares / freedom)) if freedom else np.nan), freedom
+
+
+def reach_of_two(sd: float, freedom: int) -> float:
+    """What the difference of two values of a spread stays below in 95 % of cases.
+
+    Of Student's t, as the spread is an estimate; NaN without freedom.
+    """
+    return float(stats.t.ppf((1 + statistics.LEVEL) / 2, freedom) * np.sqrt(2) * sd)
+
+
 def loss_spread(runs: Runs) -> tuple[float, int]:
-    """`statistics.pooled_spread` of the mean held-out losses of runs of one recipe.
+    """`pooled_spread` of the mean held-out losses of runs of one recipe.
 
     Each at the last step of the shortest of the others. ValueError where the first has no losses at
     that step.
@@ -179,7 +198,7 @@ def loss_spread(runs: Runs) -> tuple[float, int]:
         if np.isnan(means[0]):
             raise ValueError(f"{first} has no held-out losses at step {step:,}, as other runs have")
         groups.append(means)
-    return statistics.pooled_spread(groups)
+    return pooled_spread(groups)
 
 
 def losses_beside(references: Mapping[str, str], runs: Runs | None = None) -> pd.DataFrame:
@@ -190,7 +209,7 @@ def losses_beside(references: Mapping[str, str], runs: Runs | None = None) -> pd
     measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats), ``between
     runs`` (in 95 % of cases the means of two runs of one recipe differ by less: `loss_spread`).
     """
-    between = statistics.reach_of_two(*loss_spread(runs or {}))
+    between = reach_of_two(*loss_spread(runs or {}))
     rows = {}
     for both in references.items():
         name, other = both
@@ -406,7 +425,7 @@ def score_differences(
     for (name, other), (layers, task) in product(references.items(), STANDING):
         ours, theirs = (standing(measured[model], layers, task) for model in (name, other))
         head = {"model": name, "reference": other, "layers": layers, "task": task}
-        between = statistics.reach_of_two(*spread.loc[(layers, task), ["sd", "freedom"]])
+        between = reach_of_two(*spread.loc[(layers, task), ["sd", "freedom"]])
         rows.append(head | ends(ours - theirs) | {"between runs": between})
     table = pd.DataFrame(rows)
     reach = np.hypot(table["high"] - table["value"], table["between runs"])
@@ -426,12 +445,9 @@ def _scores(some: Sequence[CheckpointScores], key: tuple[str, str]) -> np.ndarra
 def run_spread(runs: RunScores) -> pd.DataFrame:
     """How runs of one recipe differ: by ``layers`` and ``task`` the ``sd`` of a run, ``freedom``.
 
-    It is the `statistics.pooled_spread` of their scores.
+    ``runs``: recipe → its runs, each of another seed; `pooled_spread` of their scores.
     """
-    rows = {
-        key: statistics.pooled_spread([_scores(some, key) for some in runs.values()])
-        for key in STANDING
-    }
+    rows = {key: pooled_spread([_scores(some, key) for some in runs.values()]) for key in STANDING}
     return rowed(rows, ["layers", "task"], columns=["sd", "freedom"])
 
 

@@ -127,7 +127,6 @@ def test_mexa_refuses(states: dict, options: dict, says: str) -> None:
 
 @pytest.mark.parametrize("level", [95, 0, 1, "0.95"])
 def test_a_level_is_a_share(level: object) -> None:
-    refused(lambda: statistics.half_width(0.1, level), "level is")
     refused(lambda: statistics.share_interval(1, 2, level), "level is")
 
 

@@ -11,9 +11,10 @@ from functools import cached_property
 import pandas as pd
 from scipy import stats
 
+from mixing_2_paraphrase import detection
 from printed.evaluator import Paper, off_diagonal, rows_by
 from printed.printed_tables import PRINTED_SLACK
-from xlx.measures.mixing import EVERYWHERE, across, detection, within
+from xlx.measures.mixing import EVERYWHERE, across, within
 from xlx.results import paths
 
 #: The classes of a task, the first one first.
@@ -70,7 +71,7 @@ class PrintedScores(Paper):
         """Of PAWS-X: points of the classes' mean lost by preference, and its parts averaged.
 
         The first is model by language; the second has d′ and c by setting and the points lost of
-        the mean, by sensitivity and by preference (`mixing.detection`).
+        the mean, by sensitivity and by preference (`detection`).
         """
         hits, rejections = (
             pd.concat({model: table["PI", model] for model in self.models}) / 100

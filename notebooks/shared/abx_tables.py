@@ -9,6 +9,7 @@ import pandas as pd
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, averaged_scores
 from xlx.experiment.scoring import BAG, LENGTH_ALONE, BagOfSubwords, Length, subject_scores
+from xlx.measures import statistics
 from xlx.results import paths
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name
@@ -156,3 +157,18 @@ def language_names(codes: Sequence[str]) -> dict[str, str]:
     """Code → "Finnish (fi)"; of a language that is not known its code."""
     known = languages.LANGUAGES
     return {code: f"{known[code].name} ({code})" if code in known else code for code in codes}
+
+
+def partial_correlations(
+    pairs: pd.DataFrame, x: str, y: str, sets: Mapping[str, Sequence[str]], **options: object
+) -> pd.DataFrame:
+    """`statistics.correlation` given several sets of columns: label → those that are held.
+
+    A row a set and method (both): ``given`` (the label), ``method``, ``r``, ``low``, ``high``.
+    """
+    rows = []
+    for label, given in sets.items():
+        for method in ("pearson", "spearman"):
+            r = statistics.correlation(pairs, x, y, given=given, method=method, **options)
+            rows.append((label, method, r.value, r.low, r.high))
+    return pd.DataFrame(rows, columns=["given", "method", "r", "low", "high"])

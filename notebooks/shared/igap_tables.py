@@ -179,3 +179,17 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
     table["metric"] = pd.Categorical(table["metric"], list(FROZEN_METRICS))
     table = table.sort_values("metric", kind="stable", ignore_index=True)
     return table.astype({"metric": str}).assign(layer=layer)
+
+
+def other_sources(gold: pd.DataFrame) -> pd.DataFrame:
+    """The mean gold score of a target over all other sources, as a predictor.
+
+    What can be known of a direction by the target alone; it needs labels in the target language, so
+    it is no rival of a metric but says how much of the task is about directions at all.
+    """
+    across = gold[gold["source"] != gold["target"]]
+    means = [
+        across.loc[(across["target"] == target) & (across["source"] != source), "score"].mean()
+        for source, target in gold[["source", "target"]].itertuples(index=False)
+    ]
+    return gold[["source", "target"]].assign(metric="other sources", score=means)

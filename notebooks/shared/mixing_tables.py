@@ -12,8 +12,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
 
 from printed.printed_tables import Audit
+from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of, reading_scores
-from xlx.measures.mixing import as_points, paired_difference
+from xlx.measures.mixing import OVERALL, MixingError, paired_difference
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe
@@ -295,3 +296,16 @@ def judged(
         found = ", ".join(f"{name} {points}" for name, points in as_points(own, value).items())
         audit.claim(where, claim, found, *own.eval(holds))
     return audit
+
+
+def by_setting(table: pd.DataFrame, *index: str, language: str = OVERALL) -> pd.DataFrame:
+    """A language's rows of tables like `mixing.summary`'s, settings side by side, `as_points`.
+
+    ``index`` names the columns that tell the rows apart, such as "model"; rows and settings keep
+    the order of the table. MixingError for a language that it lacks.
+    """
+    rows = table[table["language"] == language]
+    if rows.empty:
+        raise MixingError(f"the table has no language {language!r}")
+    said = as_points(rows).set_axis(pd.MultiIndex.from_frame(rows[[*index, "setting"]]))
+    return said.unstack("setting", sort=False)

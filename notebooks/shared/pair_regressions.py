@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 from scipy.optimize import brentq
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import ttest_power
 
 from shared.abx_tables import pivoted
 from xlx.measures import regressions, statistics
@@ -79,6 +80,22 @@ def coefficient_table(fits: pd.DataFrame, *values: str) -> pd.DataFrame:
     return pivoted(fits, ["task", "model", "variant", "R2"], "term", values)
 
 
+def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[float, float]:
+    """The share of the variance of an outcome that lies between the groups of some columns.
+
+    R² of an intercept for each name of each column, and the adjusted R², from which is taken what
+    as many groups drawn at random would explain: NaN where every row is a group. One group explains
+    nothing. ValueError as `regressions.regression`.
+    """
+    groups = pd.get_dummies(table[list(names)].astype(str), drop_first=True, dtype=float)
+    if groups.shape[1] in (0, len(table) - 1):
+        return (0.0, 0.0) if groups.empty else (1.0, np.nan)
+    fit = regressions.least_squares(
+        groups.assign(**{outcome: table[outcome]}), outcome, list(groups)
+    )
+    return float(fit.rsquared), float(fit.rsquared_adj)
+
+
 def holm(p_values: pd.Series) -> pd.Series:
     """p-values that hold for all of them together (Holm 1979)."""
     return pd.Series(multipletests(p_values, method="holm")[1], index=p_values.index)
@@ -88,10 +105,15 @@ def holm(p_values: pd.Series) -> pd.Series:
 SURE = 0.8
 
 
+def power(effect: float, df: float) -> float:
+    """How often a two-sided t test (p < 0.05) finds an effect of so many standard errors."""
+    return float(ttest_power(effect, 1, 1 - statistics.LEVEL, df))
+
+
 def detectable(error: float, df: float) -> float:
     """The smallest effect that a two-sided t test finds in `SURE` of cases (p < 0.05)."""
     highest = 2 * stats.t.ppf([(1 + statistics.LEVEL) / 2, SURE], df).sum()
-    smallest = brentq(lambda x: statistics.power(x, 1, df) - SURE, 0, highest)
+    smallest = brentq(lambda x: power(x, df) - SURE, 0, highest)
     return float(smallest * error)
 
 
@@ -159,19 +181,62 @@ class Selection:
     summary: pd.DataFrame
 
 
+def wilcoxon(differences: Sequence[float] | np.ndarray) -> tuple[float, float, float, float]:
+    """Test that differences are symmetric about zero: two-sided p-value, centre, its interval.
+
+    The p-value is exact, also with ties: all 2ⁿ ways to sign the ranks are counted. Differences of
+    zero are left out of it, as Wilcoxon did and scipy does; if all are zero, it is 1. Differences
+    that agree to 12 decimals count as tied. The centre (Hodges-Lehmann) is the median of all means
+    of two differences, of one with itself too; its 95 % interval inverts the exact test of untied
+    differences, zeros among them, and with too few differences is infinite.
+
+    ValueError for no differences, or one that is missing or infinite.
+    """
+    values = np.asarray(differences, float).ravel()
+    if not len(values) or not np.isfinite(values).all():
+        raise ValueError(
+            f"a signed-rank test needs numbers: of {len(values)} differences "
+            f"{(~np.isfinite(values)).sum()} are missing or infinite"
+        )
+    values = values.round(12)
+    kept = values[values != 0]
+    ranks = stats.rankdata(np.abs(kept))
+    statistic = ranks[kept > 0].sum()
+    mass = _signed_ranks(np.rint(2 * ranks).astype(int))  # ranks of ties are halves
+    half_steps = round(2 * statistic)
+    tails = mass[: half_steps + 1].sum(), mass[half_steps:].sum()
+    p_value = min(1.0, 2 * min(tails))
+    walsh = np.sort(np.add.outer(values, values)[np.triu_indices(len(values))] / 2)
+    below = np.cumsum(_signed_ranks(np.arange(1, len(values) + 1)))
+    left_out = int(np.searchsorted(below, (1 - statistics.LEVEL) / 2, side="right"))
+    low, high = (walsh[left_out - 1], walsh[-left_out]) if left_out else (-np.inf, np.inf)
+    return p_value, float(np.median(walsh)), float(low), float(high)
+
+
+def _signed_ranks(ranks: np.ndarray) -> np.ndarray:
+    """Probability of each sum of the ranks, whole numbers, of which a coin picks some."""
+    mass = np.zeros(ranks.sum() + 1)
+    mass[0] = 1
+    for rank in ranks:
+        mass[rank:] = (mass[rank:] + mass[: len(mass) - rank]) / 2
+        mass[:rank] /= 2
+    return mass
+
+
 def improvement(deltas: np.ndarray) -> dict[str, float]:
     """How often and how much one rule does better than another, and whether by more than chance.
 
     Of differences: how many are above 0 (``closer``), ``equal``, below (``further``); ``mean`` and
     ``sd`` (n - 1); ``centre``, ``low``, ``high`` (Hodges-Lehmann) and ``p_value`` of
-    `statistics.wilcoxon`.
+    `wilcoxon`.
     """
-    test, signs = statistics.wilcoxon(deltas), np.sign(deltas.round(12))
+    p_value, *around = wilcoxon(deltas)
+    signs = np.sign(deltas.round(12))
     counts = {name: int((signs == x).sum()) for name, x in
               (("closer", 1), ("equal", 0), ("further", -1))}  # fmt: skip
     spread = {"mean": deltas.round(12).mean(), "sd": deltas.round(12).std(ddof=1)}
-    around = {"centre": test.estimate, "low": test.low, "high": test.high}
-    return counts | spread | around | {"p_value": test.p_value}
+    around = dict(zip(("centre", "low", "high"), around, strict=True))
+    return counts | spread | around | {"p_value": p_value}
 
 
 # --- figures --------------------------------------------------------------------------------------

@@ -1,12 +1,9 @@
-"""Ten sentences in three languages, and what a shipped model makes of them."""
+"""Ten sentences in three languages."""
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from xlx.subjects import loading
-from xlx.subjects.states import embed_corpus
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -18,12 +15,6 @@ def corpus() -> ParallelCorpus:
         for k, code in enumerate(("de", "en", "fr"))
     }
     return ParallelCorpus("toy", sentences, tuple("0123456789"), ("",) * 10, "none", "made up")
-
-
-@pytest.fixture(scope="session")
-def states(corpus: ParallelCorpus) -> dict[str, np.ndarray]:
-    """Those of the last checkpoint of a series."""
-    return embed_corpus(loading.load("mini-infoxlm"), corpus).states
 
 
 @pytest.fixture(scope="session")

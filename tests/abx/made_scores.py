@@ -30,7 +30,7 @@ def scores(
     }
     by_pair = {task: mean.score[:, None, None].repeat(2, axis=2) for task, mean in means.items()}
     n_layers = len(levels["LD"])
-    pairs = abx.PairScores((("a", "b"),), tuple(range(n_layers)), int(SIZES.sum()), by_pair, {})
+    pairs = abx.PairScores((("a", "b"),), tuple(range(n_layers)), int(SIZES.sum()), by_pair)
     changes = {task: mean.left_out_change for task, mean in means.items()}
     return CheckpointScores(
         model, step, "raw", pairs, {"documents": {"pairs": changes}}, {"documents": SIZES},

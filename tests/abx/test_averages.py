@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from xlx.experiment import abx_scores, averages, scoring
@@ -27,16 +28,15 @@ def ends(grouped: ParallelCorpus) -> list[CheckpointScores]:
 
 def test_averages_are_those_of_the_table(ends: list[CheckpointScores]) -> None:
     table = abx.pair_scores(ends[1].scores.table())
+    of_each = pd.concat(table.assign(language=table[end]) for end in ("language_1", "language_2"))
     for by, options, expected in (
         ([], {}, table),
         (["layer"], {}, table),
         (["layer"], {"embedding_layer": False}, table[table["layer"] > 0]),
         ([], {"layers": [-1]}, table[table["layer"] == 6]),
-        (["language"], {}, abx.language_scores(table)),
-        (["language"], {"embedding_layer": False},
-         abx.language_scores(table[table["layer"] > 0])),
-        (["layer", "language"], {"layers": [2, 3]},
-         abx.language_scores(table[table["layer"].isin([2, 3])])),
+        (["language"], {}, of_each),
+        (["language"], {"embedding_layer": False}, of_each[of_each["layer"] > 0]),
+        (["layer", "language"], {"layers": [2, 3]}, of_each[of_each["layer"].isin([2, 3])]),
     ):  # fmt: skip
         tasks = ["LD", MATCHED]
         summary = averages.averaged_scores(ends[1:], tasks, by=by, **options).set_index(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import abx_2_dynamics
-from tests.abx.made_scores import SIZES, mean_of, scores
+from tests.abx.made_scores import SIZES, mean_of
 from xlx.experiment.averages import Average, average
 from xlx.experiment.scoring import subject_scores
 from xlx.text.parallel import ParallelCorpus
@@ -47,35 +47,6 @@ def test_a_fall_and_a_recovery_are_seen() -> None:
     assert recovery["low"] > 0
     for change in abx_2_dynamics.reversal(course(rng, [0.5, 0.6, 0.7])):
         assert [change[end] for end in ("value", "low", "high")] == [0, 0, 0]
-
-
-def test_claims_are_differences_with_a_verdict() -> None:
-    rng = np.random.default_rng(2)
-    history = [
-        scores(rng, "m", 0, LD=[0.9, 0.7, 0.7, 0.7], MD=[0.8] * 4, matched=[0.55] * 4),
-        scores(rng, "m", 1, LD=[0.9, 0.8, 0.6, 0.7], MD=[0.6, 0.6, 0.7, 0.7],
-               matched=[0.5, 0.5, 0.7, 0.6]),
-    ]  # fmt: skip
-    claims = abx_2_dynamics.section_claims(history).set_index("claim")
-    expected = {
-        "LD above 0.5 at its lowest checkpoint": (0.25, "yes"),
-        "MD above 0.5 at its lowest checkpoint": (0.15, "yes"),
-        "MD, like length above 0.5 at its lowest checkpoint": (0.05, "yes"),
-        "LD falls after its highest checkpoint": (0.0, "not seen"),
-        "LD recovers until the end": (0.0, "not seen"),
-        "LD: first layer above the middle one": (0.2, "yes"),
-        "LD: last layer above the one before": (0.1, "yes"),
-        "MD rises from the first to the last checkpoint": (-0.15, "the opposite"),
-        "MD: middle layer above the embeddings": (0.1, "yes"),
-        "MD: last layer below the one before": (0.0, "not seen"),
-        "MD, like length rises from the first to the last checkpoint": (0.025, "yes"),
-        "MD, like length: middle layer above the embeddings": (0.2, "yes"),
-        "MD, like length: last layer below the one before": (0.1, "yes"),
-    }
-    assert list(claims.index) == list(expected)
-    for claim, (value, verdict) in expected.items():
-        assert claims.loc[claim, "difference"] == pytest.approx(value, abs=0.01), claim
-        assert claims.loc[claim, "holds"] == verdict, claim
 
 
 def test_a_domain_is_scored_alone(grouped: ParallelCorpus) -> None:

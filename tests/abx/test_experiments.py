@@ -5,16 +5,13 @@ from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 import abx_1_validation
 import abx_3_tradeoff
-import abx_4_languages
 from shared.abx_tables import PAIR
 from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS, CheckpointScores
-from xlx.experiment.averages import averaged_scores
 from xlx.measures.abx import SCORES, PairScores
 from xlx.text.parallel import ParallelCorpus
 
@@ -33,7 +30,7 @@ def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> C
         of: {task: rng.normal(0, 0.01, shape) for task in TASKS} for of, shape in shapes.items()
     }
     masked = {MATCHED: np.full((len(PAIRS), 2), 7)}
-    pairs = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, {}, masked)
+    pairs = PairScores(PAIRS, tuple(range(n_layers)), N, scores, {}, masked)
     cuts = dict.fromkeys(CODES, 1) | {"en": cut}
     sizes = {"documents": np.array([3, 3, 4])}
     return CheckpointScores(model, step, "raw", pairs, {"documents": changes}, sizes, cuts, CODES)
@@ -47,10 +44,9 @@ BY_LAYER = abx_3_tradeoff.layer_pairs(MEASURED)
 
 @pytest.fixture
 def corpus(monkeypatch: pytest.MonkeyPatch) -> ParallelCorpus:
-    for module in (abx_3_tradeoff, abx_4_languages):
-        monkeypatch.setattr(
-            module, "subject_scores", lambda *_, **__: [checkpoint("bag", 1, n_layers=1)]
-        )
+    monkeypatch.setattr(
+        abx_3_tradeoff, "subject_scores", lambda *_, **__: [checkpoint("bag", 1, n_layers=1)]
+    )
     sentences = {code: tuple(f"{code} " + "x" * (28 + i) for i in range(N)) for code in CODES}
     return ParallelCorpus("toy", sentences, tuple(map(str, range(N))), ("",) * N, "none", "")
 
@@ -88,15 +84,3 @@ def test_what_is_left_given_what_a_text_has_without_a_model(corpus: ParallelCorp
     scores = last[["LD", MATCHED]].to_numpy()
     left = scores - held @ np.linalg.lstsq(held, scores)[0]
     assert rows["the bag"] == pytest.approx(np.corrcoef(left.T)[0, 1])
-
-
-def test_heights_are_explained_by_groups_and_the_bag(corpus: ParallelCorpus) -> None:
-    scores = averaged_scores(LAST, ["LD"], by=["language"])
-    found = abx_4_languages.explained_heights(scores, ["n", "m"], corpus, None).loc["zeta", "LD"]
-    rows = scores.query("model == 'zeta'").set_index("language")["score"]
-    script = pd.Series(dict.fromkeys(CODES, "Latn") | {"ru": "Cyrl", "uk": "Cyrl", "ja": "Jpan"})
-    between = rows.groupby(script).transform("mean")
-    assert found["R²", "script"] == pytest.approx(between.var() / rows.var())
-    bag = averaged_scores([checkpoint("bag", 1, n_layers=1)], ["LD"], by=["language"])
-    r = np.corrcoef(rows.loc[list(bag["language"])], bag["score"])[0, 1]
-    assert found["R²", "score of the bag"] == pytest.approx(r**2)

@@ -66,7 +66,7 @@ def test_equal_kin_share_their_weight() -> None:
 def test_scores_of_ordered_pairs() -> None:
     rng, pairs = np.random.default_rng(0), (("a", "b"), ("a", "c"), ("b", "c"))
     scores = {task: rng.uniform(size=(3, len(pairs), 2)) for task in ("LD", "MD")}
-    of_pairs = abx.PairScores(pairs, (0, 1, 2), 5, scores, {})
+    of_pairs = abx.PairScores(pairs, (0, 1, 2), 5, scores)
     of = CheckpointScores("m", 7, "raw", of_pairs, {}, {}, {}, ())
     table = abx_6_transfer.ordered_pair_scores(of).set_index(["source", "target"])
     assert len(table) == 6

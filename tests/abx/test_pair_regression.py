@@ -1,13 +1,18 @@
 """What a regression over pairs hangs on: a pair, a language, the levels of sources and targets."""
 
+import itertools
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
 import abx_6_transfer
 from shared import pair_regressions
 from shared.pair_regressions import ENDS
+from tests.core.test_statistics import transfer as exchangeable
 from xlx.measures import regressions
 from xlx.measures.regressions import least_squares
 
@@ -113,3 +118,70 @@ def test_scales_turn_predictors() -> None:
     np.testing.assert_allclose(of_percents["coefficient"], standard["coefficient"])
     with pytest.raises(ValueError, match="LD of 0 or 1 has no logit"):
         pair_regressions.SCALES["logits"](pd.Series([0.5, 1.0], name="LD"))
+
+
+def test_explained_is_the_variance_between_groups() -> None:
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame({"script": rng.integers(0, 3, 60).astype(str), "LD": rng.normal(size=60)})
+    share, adjusted = pair_regressions.explained(table, "LD", ["script"])
+    means = table.groupby("script")["LD"].transform("mean")
+    within = ((table["LD"] - means) ** 2).sum() / ((table["LD"] - table["LD"].mean()) ** 2).sum()
+    assert share == pytest.approx(1 - within)
+    assert adjusted == pytest.approx(1 - within * 59 / 57)
+    assert pair_regressions.explained(table.assign(script="Latn"), "LD", ["script"]) == (0, 0)
+    every = pair_regressions.explained(table.assign(script=range(60)), "LD", ["script"])
+    assert every[0] == 1
+    assert np.isnan(every[1])
+
+
+def literal_double_semi_partialling(table: pd.DataFrame, orders: Sequence) -> float:
+    """p-value of LD given MD, with loops and a new regression per permutation."""
+    names, ends = (
+        sorted(set(table["source"])),
+        list(table[["source", "target"]].itertuples(index=False)),
+    )
+    others = np.column_stack([np.ones(len(table)), table["MD"]])
+    own = dict(zip(ends, OLS(table["LD"], others).fit().resid, strict=True))
+    t = [OLS(table["accuracy"], np.column_stack([others, table["LD"]])).fit().tvalues.iloc[-1]]
+    for order in orders:
+        new = dict(zip(names, [names[i] for i in order], strict=True))
+        moved = [own[new[a], new[b]] for a, b in ends]
+        t.append(OLS(table["accuracy"], np.column_stack([others, moved])).fit().tvalues.iloc[-1])
+    return np.mean(np.abs(t) >= abs(t[0]) - 1e-9)
+
+
+def test_p_values_by_permutation_are_the_literal_ones() -> None:
+    table = exchangeable(5, 4, slope=0.1).sample(frac=1, random_state=1)  # order must not matter
+    exact = literal_double_semi_partialling(table, list(itertools.permutations(range(5)))[1:])
+    found = abx_6_transfer.permutation_p_values(table, "accuracy", ["LD", "MD"], seed=1)
+    assert found["term"].tolist() == ["LD", "MD"]
+    assert found["permutation"][0] == pytest.approx(exact, abs=0.015)
+
+
+def test_permutations_reject_nothing_as_often_as_they_say() -> None:
+    def p_value(slope: float, seed: int) -> float:
+        table, options = exchangeable(12, seed, slope=slope), {"n_permutations": 199, "seed": seed}
+        found = abx_6_transfer.permutation_p_values(table, "accuracy", ["LD"], **options)
+        return found["permutation"].item()
+
+    p_values = np.array([p_value(0, seed) for seed in range(200)])
+    assert (p_values <= 0.05).mean() < 0.1
+    assert 0.4 < p_values.mean() < 0.6
+    assert p_value(3, 0) == 1 / 200
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda t: t.iloc[1:], "19 rows are of 19 pairs of 5 languages"),
+        (lambda t: pd.concat([t, t.iloc[[2]]]), "21 rows are of 20 pairs"),
+        (lambda t: pd.concat([t, t.iloc[[0]].assign(target="l00")]), "for all or none"),
+        (
+            lambda t: t[t["source"].isin(["l00"])].assign(target="l01", source="l00"),
+            "three or more",
+        ),
+    ],
+)
+def test_permutations_need_all_pairs(make: Callable, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        abx_6_transfer.permutation_p_values(make(exchangeable(5, 0)), "accuracy", ["LD"])

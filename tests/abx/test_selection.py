@@ -1,6 +1,7 @@
 """Checkpoints and sources chosen by a score, against literal loops and cases by hand."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from scipy import stats
 
 import abx_5_probing
 import abx_6_transfer
-from xlx.measures import statistics
+from shared import pair_regressions
 
 STEPS = (5000, 10000, 50000, 1500000)
 
@@ -65,10 +66,8 @@ def test_checkpoints_are_the_literal_ones(digits: int) -> None:
         counts = ((deltas > 0).sum(), (deltas == 0).sum(), (deltas < 0).sum())
         assert (row.closer, row.equal, row.further) == counts
         assert (row.mean, row.sd) == pytest.approx((np.mean(deltas), np.std(deltas, ddof=1)))
-        test = statistics.wilcoxon(deltas)
-        assert (row.p_value, row.centre, row.low, row.high) == pytest.approx(
-            (test.p_value, test.estimate, test.low, test.high)
-        )
+        found_by_test = (row.p_value, row.centre, row.low, row.high)
+        assert found_by_test == pytest.approx(pair_regressions.wilcoxon(deltas))
 
 
 @pytest.mark.parametrize(
@@ -204,3 +203,47 @@ def test_permuting_languages_is_the_literal_permutation() -> None:
 def test_transfer_tables_that_cannot_be_are_named(make, options: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         abx_6_transfer.choose_sources(make(transfer(5, 0)), **options)
+
+
+def literal_wilcoxon(differences: Sequence[float]) -> float:
+    """Two-sided p-value by all ways to sign the ranks."""
+    kept = np.array([d for d in differences if d != 0])
+    ranks = stats.rankdata(np.abs(kept))
+    sums = np.array([np.dot(ranks, signs) for signs in itertools.product([0, 1], repeat=len(kept))])
+    observed = ranks[kept > 0].sum()
+    return min(1, 2 * min((sums <= observed).mean(), (sums >= observed).mean()))
+
+
+@pytest.mark.parametrize(
+    "differences",
+    [
+        [6, 8, 14, 16, 23, 24, 28, 29, 41, -48],
+        [1, 1, -1, 2, 2, 3, 0, 0, 5],  # ties and zeros
+        [0.3 - 0.2, 0.1, -0.1, 0.7 - 0.6, 0.4],  # ties but for rounding
+        [-1, -2, -3],
+    ],
+)
+def test_wilcoxon_counts_all_signs(differences: list) -> None:
+    p_value, centre, *_ = pair_regressions.wilcoxon(differences)
+    assert p_value == pytest.approx(literal_wilcoxon(np.round(differences, 12)))
+    walsh = [(a + b) / 2 for i, a in enumerate(differences) for b in differences[i:]]
+    assert centre == pytest.approx(np.median(walsh))
+
+
+def test_wilcoxon_is_scipys_without_ties_and_inverts_into_its_interval() -> None:
+    differences = np.random.default_rng(0).normal(0.3, 1, size=36)
+    p_value, centre, low, high = pair_regressions.wilcoxon(differences)
+    expected = stats.wilcoxon(differences, method="exact")
+    assert p_value == pytest.approx(expected.pvalue)
+    assert low < centre < high
+    for end, outwards in ((low, -1), (high, 1)):
+        assert stats.wilcoxon(differences - end - outwards * 1e-9, method="exact").pvalue <= 0.05
+        assert stats.wilcoxon(differences - end + outwards * 1e-9, method="exact").pvalue > 0.05
+
+
+def test_wilcoxon_at_its_limits() -> None:
+    assert pair_regressions.wilcoxon([0.0] * 7)[:2] == (1, 0)
+    assert pair_regressions.wilcoxon([1.0, 2.0, 3.0]) == (0.25, 2, -np.inf, np.inf)
+    for bad in ([], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="needs numbers"):
+            pair_regressions.wilcoxon(bad)

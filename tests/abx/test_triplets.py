@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from abx_1_validation import sample_control
 from xlx.measures import abx, statistics
-from xlx.measures.abx import sample_control, sample_triplets
+from xlx.measures.abx import sample_triplets
 
 
 @settings(max_examples=25)
@@ -72,7 +73,7 @@ def test_controls_hold_the_variable_constant_and_score_at_chance(task: str) -> N
     [
         (sample_triplets, ("XD", ("a", "b"), 5, 10, 0), "no task"),
         (sample_triplets, ("LD", ("a", "a"), 5, 10, 0), "two languages"),
-        (sample_triplets, ("MD", ("a", "b"), 1, 10, 0), "other meaning"),
+        (sample_triplets, ("MD", ("a", "b"), 1, 10, 0), "another meaning"),
         (sample_control, ("LD", "ab", 2, 10, 0), "three sentences"),
         (sample_control, ("MD", "ab", 50, 10, 0), "three languages"),
         (sample_control, ("XD", "abc", 50, 10, 0), "no task"),

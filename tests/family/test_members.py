@@ -133,3 +133,39 @@ def test_shares_are_of_the_languages_that_a_member_read(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match=r"somebody/something has no recipe\.json: what it read"):
         models_1_family.read_shares("somebody/something", pd.Series({"en": 20}))
+
+
+# --- runs of one recipe ---------------------------------------------------------------------------
+
+
+def test_the_spread_of_repeated_values_is_that_within_groups() -> None:
+    groups = [[1, 3], [10, 14, 12], [500]]  # squares 2 and 8; of one value nothing is known
+    sd, freedom = models_1_family.pooled_spread(groups)
+    assert (sd, freedom) == (pytest.approx(np.sqrt(10 / 3)), 3)
+    assert models_1_family.pooled_spread(iter(groups)) == (sd, freedom)
+    values = np.random.default_rng(8).normal(3, 2, size=9)
+    assert models_1_family.pooled_spread([values]) == (pytest.approx(values.std(ddof=1)), 8)
+    for nothing in ([], [[1.0], [2.0]]):
+        sd, freedom = models_1_family.pooled_spread(nothing)
+        assert np.isnan(sd)
+        assert freedom == 0
+        assert np.isnan(models_1_family.reach_of_two(sd, freedom))
+
+
+def test_the_reach_of_two_values_is_students() -> None:
+    assert models_1_family.reach_of_two(2.0, 3) == pytest.approx(3.182446 * np.sqrt(2) * 2)
+    assert models_1_family.reach_of_two(2.0, 10**9) == pytest.approx(1.959964 * np.sqrt(2) * 2)
+
+
+def test_two_values_differ_by_less_than_their_reach_as_often_as_it_says() -> None:
+    """Though the spread is known from a few groups, each of a mean of its own."""
+    rng = np.random.default_rng(9)
+    below, below_normal = [], []
+    for _ in range(4000):
+        groups = [rng.normal(mean, 0.7, size) for mean, size in ((0, 2), (5, 2), (-3, 3))]
+        sd, freedom = models_1_family.pooled_spread(groups)
+        apart = abs(np.subtract(*rng.normal(2, 0.7, 2)))
+        below.append(apart < models_1_family.reach_of_two(sd, freedom))
+        below_normal.append(apart < models_1_family.reach_of_two(sd, 10**9))
+    assert np.mean(below) == pytest.approx(0.95, abs=0.012)
+    assert np.mean(below_normal) < 0.92  # a spread that is taken for known is too narrow

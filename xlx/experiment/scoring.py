@@ -574,7 +574,7 @@ def _unpacked(
     return CheckpointScores(
         *subject.label,
         space,
-        abx.PairScores(pairs, layers, n, scores, {}, {}, made),
+        abx.PairScores(pairs, layers, n, scores, masked=made),
         changes,
         {what: group_sizes(of_position) for what, of_position in groupings(corpus).items()},
         dict(zip(corpus.languages, first["cut"].tolist(), strict=True)),

@@ -47,15 +47,13 @@ def sample_triplets(
     """Draw LD or MD triplets for a language pair, half of them in each direction.
 
     Independent draws, which may repeat; the paper takes about 100,000 per task and pair.
-    Raises ValueError for another task, for one language twice, and for fewer than two positions.
+    ValueError for another task, one language twice, fewer than two positions.
     """
     checks.one_of(task, ("LD", "MD"), "task")
     if pair[0] == pair[1]:
         raise ValueError(f"a pair needs two languages, and both are {pair[0]}")
     if n_positions < 2:
-        raise ValueError(
-            f"{n_positions} sentence(s) make no triplet: a second one is needed as other meaning"
-        )
+        raise ValueError(f"{n_positions} sentence makes no triplet: another meaning is needed")
     rng = np.random.default_rng(seed)
     shared = rng.integers(n_positions, size=n_triplets)
     other = rng.integers(n_positions - 1, size=n_triplets)
@@ -68,51 +66,13 @@ def sample_triplets(
     return Triplets(task, tuple(pair), first, second, second, shared, shared, other)
 
 
-def sample_control(
-    task: str,
-    languages: Sequence[str],
-    n_positions: int,
-    n_triplets: int,
-    seed: int | np.random.Generator,
-) -> Triplets:
-    """Triplets in which the variable of interest is the same for A, B and X (section 4.1).
-
-    A score other than one half on them is a bias of the sampling or of the scoring. The paper does
-    not say what A and B still differ in; if in nothing, the control cannot fail. So here they
-    differ in the variable that is normally held constant, drawn at random:
-
-    * LD: X, A and B in one language (each of `languages` in turn), at three different positions;
-    * MD: X, A and B at one position, in three different languages.
-
-    Raises ValueError for fewer than three positions (LD) or three languages (MD).
-    """
-    checks.one_of(task, ("LD", "MD"), "task")
-    rng = np.random.default_rng(seed)
-    enough, what = (n_positions, "sentences") if task == "LD" else (len(languages), "languages")
-    if enough < 3:
-        raise ValueError(
-            f"the {task} control needs three {what}, one each for X, A and B; there are {enough}"
-        )
-    first = rng.integers(enough, size=n_triplets)
-    second = rng.integers(enough - 1, size=n_triplets)
-    second += second >= first
-    third = rng.integers(enough - 2, size=n_triplets)
-    third += third >= np.minimum(first, second)
-    third += third >= np.maximum(first, second)
-    if task == "LD":
-        language = np.arange(n_triplets) % len(languages)
-        return Triplets(task, tuple(languages), *[language] * 3, first, second, third)
-    position = rng.integers(n_positions, size=n_triplets)
-    return Triplets(task, tuple(languages), first, second, third, *[position] * 3)
-
-
 class PositionGroups:
     """Positions that may depend on each other, such as the sentences of a document."""
 
     def __init__(self, of_position: Sequence[object]) -> None:
         names, codes = np.unique(np.asarray(of_position).astype(str), return_inverse=True)
         self.n, self.codes = len(names), codes
-        #: Where each position is a group, their order.
+        # where each position is a group, their order
         self._order = np.argsort(codes) if self.n == len(codes) else None
         self._holds = (codes[:, None] == np.arange(self.n)).astype(np.float64)
         first, second = np.nonzero(codes[:, None] == codes)
@@ -338,14 +298,10 @@ SCORES = tuple(measure.name for measure in REGISTERED)
 Masks = Mapping[str, Mapping[str, np.ndarray]]
 
 
-# --- Algorithm 3, on sampled triplets -------------------------------------------------------------
-
-
 def score_triplets(vectors: Mapping[str, np.ndarray], triplets: Triplets) -> np.ndarray:
     """Algorithm 3: for each triplet 1 if X is closer to A than to B, 0 if not, 1/2 on a tie.
 
-    ``vectors``: language → ``(n_sentences, dim)``, those of one layer. Errors as
-    `triplet_distances`, which are compared in float64.
+    ``vectors``: language → ``(n_sentences, dim)``, those of one layer; in float64.
     """
     x_to_a, x_to_b = triplet_distances(vectors, triplets)
     return np.where(x_to_a < x_to_b, 1.0, np.where(x_to_a > x_to_b, 0.0, 0.5))
@@ -356,17 +312,13 @@ def triplet_distances(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cosine distances d(X, A) and d(X, B) of each triplet, ``(n_triplets,)`` each, in [0, 2].
 
-    Raises ValueError for a language without vectors, and as `similarity.unit_vectors`.
+    ValueError for a language without vectors, and as `alignment.unit_vectors`.
     """
-    missing = [language for language in triplets.languages if language not in vectors]
-    if missing:
-        raise ValueError(
-            f"there are no vectors of {', '.join(missing)}: embed them, or choose among "
-            f"{', '.join(vectors)}"
-        )
-    checks.arrays({language: vectors[language] for language in triplets.languages})
-    units = unit_vectors({language: vectors[language] for language in triplets.languages})
-    stacked = np.stack(list(units.values()))
+    for language in triplets.languages:
+        checks.one_of(language, vectors, "vector of language")
+    of_languages = {language: vectors[language] for language in triplets.languages}
+    checks.arrays(of_languages)
+    stacked = np.stack(list(unit_vectors(of_languages).values()))
 
     def distance(language: np.ndarray, position: np.ndarray) -> np.ndarray:
         cosines = np.empty(len(triplets))
@@ -376,10 +328,7 @@ def triplet_distances(
             cosines[rows] = np.einsum("td,td->t", x, stacked[language[rows], position[rows]])
         return 1 - cosines
 
-    return (
-        distance(triplets.a_language, triplets.a),
-        distance(triplets.b_language, triplets.b),
-    )
+    return distance(triplets.a_language, triplets.a), distance(triplets.b_language, triplets.b)
 
 
 def sampled(
@@ -392,8 +341,7 @@ def sampled(
     """The score as the paper computes it: Algorithms 1 to 3, in independent runs.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``; ``n_triplets`` are per task, pair
-    and run, the same ones at every layer. Returns ``task``, ``layer``, ``language_1``,
-    ``language_2``, ``run``, ``score``, ``n_triplets``.
+    and run, the same ones at every layer. A row a task, layer, pair and run.
     """
     n_layers, n_sentences, _ = next(iter(states.values())).shape
     rows = []
@@ -410,26 +358,20 @@ def sampled(
     return pd.DataFrame(rows, columns=columns)
 
 
-# --- the exact score ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class PairScores:
     """Exact scores of language pairs at one or several layers.
 
     ``scores``: task → ``(n_layers, n_pairs, 2)`` in [0, 1]; last axis: X (the query) in the first
-    language, in the second. ``influence``: task → ``(n_layers, n_pairs, n_sentences)``, both
-    directions averaged; empty unless asked for. Of LD and MD, the mean score of the triplets with
-    this position in either place; of retrieval, the credit of this query. ``left_out``: grouping →
-    task → ``(n_layers, n_pairs, n_groups)``, the score without each group, both directions
-    averaged. ``masked``: task of a mask → its number of triplets, ``(n_pairs, 2)``.
+    language, in the second. ``left_out``: grouping → task → ``(n_layers, n_pairs, n_groups)``, the
+    score without each group, both directions averaged. ``masked``: task of a mask → its number of
+    triplets, ``(n_pairs, 2)``.
     """
 
     pairs: tuple[tuple[str, str], ...]
     layers: tuple[int, ...]
     n_sentences: int
     scores: dict[str, np.ndarray]
-    influence: dict[str, np.ndarray]
     left_out: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     masked: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -448,11 +390,10 @@ class PairScores:
             "x_language": pairs[pair, side],
         }
         triplets = {"LD": n * (n - 1), "MD": n * (n - 1)}  # the others ask each sentence once
+        triplets |= {task: of_pair[pair, side] for task, of_pair in self.masked.items()}
         tables = [
             pd.DataFrame({"task": task, **columns, "score": scores.ravel()}).assign(
-                n_triplets=self.masked[task][pair, side]
-                if task in self.masked
-                else triplets.get(task, n)
+                n_triplets=triplets.get(task, n)
             )
             for task, scores in self.scores.items()
         ]
@@ -465,7 +406,6 @@ def exact(
     layers: Sequence[int] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
     measures: Sequence[Measure] = REGISTERED,
-    influence: bool = False,
     masks: Masks | None = None,
     groups: Mapping[str, Sequence[object]] | None = None,
     device: str | torch.device = "cpu",
@@ -474,18 +414,17 @@ def exact(
     """LD, MD and retrieval, or other measures, of all language pairs from all triplets.
 
     ``states``: language → ``(n_layers + 1, n_sentences, dim)``, or ``(n_sentences, dim)`` for a
-    single layer (dense or sparse); sentences aligned across languages. Without ``layers`` all, the
-    embedding layer (0) included; without ``pairs`` every unordered one. float32 agrees with float64
-    to 1e-4 in the score.
+    single layer (dense or sparse); sentences aligned. Without ``layers`` all, the embedding layer
+    (0) included; without ``pairs`` every unordered one. float32 agrees with float64 to 1e-4.
 
     ``masks`` (`xlx.experiment.abx_scores`): name → language of B → boolean ``(n_sentences,
     n_sentences)``, ``[a, b]``: whether b may be B where A is at a. Each adds "MD, name": the share
-    of those triplets alone. ``influence``, ``groups`` (grouping → the group of each position): also
-    return what intervals need, for groups exactly (`statistics.left_out_error`).
+    of those triplets alone. ``groups``: grouping → the group of each position, for the scores
+    without each, exactly, which intervals need (`statistics.left_out_error`).
 
-    Raises ValueError as `similarity.unit_vectors`, with the layer; for pairs or layers that are not
-    there, or none; for arrays that differ in axes or layers, or hold no real numbers; for groups or
-    masks of another size, and a mask that leaves a language no B.
+    ValueError as `alignment.unit_vectors`, with the layer; for pairs or layers that are not there,
+    or none; arrays that differ in axes or layers, or hold no real numbers; groups or masks of
+    another size; a mask that leaves a language no B.
     """
     if len(states) < 2:
         raise ValueError("two languages or more are needed: a score compares languages")
@@ -506,8 +445,6 @@ def exact(
     tasks = [measure.name for measure in measures]
     shape = len(layers), len(column)
     scores = {task: np.full((*shape, 2), np.nan) for task in tasks}
-    plain = [measure.name for measure in measures if measure.mask is None]
-    influences = {task: np.full((*shape, n), np.nan, np.float32) for task in plain if influence}
     left_out = {
         name: {task: np.full((*shape, of.n), np.nan) for task in tasks}
         for name, of in groupings.items()
@@ -526,15 +463,13 @@ def exact(
                     for name, of in groupings.items():
                         parts = [w.without(of) / m.without(of) for w, m in both]
                         left_out[name][task][row, at] = sum(parts) / 2
-                    if task in influences:
-                        influences[task][row, at] = sum(x.at for x in won) / (2 * measure.held(n))
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
     n_triplets = {
         mask.task: np.array([[mask.n_triplets(b), mask.n_triplets(a)] for a, b in column])
         for mask in distractors
     }
-    return PairScores(tuple(column), layers, n, scores, influences, left_out, n_triplets)
+    return PairScores(tuple(column), layers, n, scores, left_out, n_triplets)
 
 
 def _restrictions(
@@ -560,52 +495,15 @@ def _restrictions(
     ]
 
 
-def kernel(vectors: Mapping[str, np.ndarray], pair: tuple[str, str], task: str) -> np.ndarray:
-    """The score of every triplet of a pair, ``(2, n, n)``, NaN on the diagonals; in float64.
-
-    ``[d, x, o]``: direction d (X in the first, in the second language), position of X, and the
-    other position: of A and B in LD, of B in MD. Its mean is the exact score; slow, for the
-    bootstrap.
-    """
-    first, second = (
-        vectors[code] / np.linalg.norm(vectors[code].astype(np.float64), axis=1, keepdims=True)
-        for code in pair
-    )
-    scores = []
-    for own, other in ((first, second), (second, first)):
-        to_own, to_other = own @ own.T, own @ other.T
-        to_a, to_b = (to_own, to_other) if task == "LD" else (np.diag(to_other)[:, None], to_other)
-        difference = np.where(np.isclose(to_a, to_b, rtol=0, atol=1e-14), 0, to_a - to_b)
-        score = (1 + np.sign(difference)) / 2
-        np.fill_diagonal(score, np.nan)
-        scores.append(score)
-    return np.stack(scores)
-
-
-# --- from directions to pairs, languages and averages ---------------------------------------------
-
-
 def pair_scores(table: pd.DataFrame) -> pd.DataFrame:
     """Mean of both directions: one row per task, layer (checkpoint ...) and unordered pair."""
     return _mean_over(table, "x_language")
 
 
-def language_scores(table: pd.DataFrame) -> pd.DataFrame:
-    """A language's global score: the mean over its pairs with all others (section 4.1)."""
-    pairs = pair_scores(table) if "x_language" in table else table
-    sides = [
-        pairs.rename(columns={side: "language"}).drop(columns=other)
-        for side, other in (("language_1", "language_2"), ("language_2", "language_1"))
-    ]
-    return _mean_over(pd.concat(sides, ignore_index=True))
-
-
 def average_layers(table: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
-    """Mean over layers: "averaged across all layers" (section 4.1).
+    """Mean over layers (section 4.1), that of the embeddings (0) among them if it counts.
 
-    Whether "all layers" includes the embedding layer (0) the paper does not say. Here it counts, as
-    the first of the states a model offers, unless `embedding_layer` is False. ValueError if then
-    none is left.
+    The paper does not say whether it does. ValueError if no layer is left.
     """
     kept = table if embedding_layer else table[table["layer"] > 0]
     if kept.empty and len(table):

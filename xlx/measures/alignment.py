@@ -18,6 +18,7 @@ small numbers with all their digits: the *offsets* ``c·a'`` come from float64, 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
@@ -57,8 +58,8 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
 
     ``vectors`` are ``(n_sentences, dim)``, dense or sparse; sentences aligned across languages. Of
     sparse vectors, dimensions that a single sentence uses are dropped afterwards: they take no part
-    in any product of two different sentences. ValueError for unequal shapes, fewer than two
-    sentences, NaN or infinity, a zero vector; names the language and the position.
+    in any product. ValueError for unequal shapes, fewer than two sentences, NaN or infinity, a zero
+    vector, naming the language and the position.
     """
     shapes = {language: array.shape for language, array in vectors.items()}
     if len(set(shapes.values())) > 1:
@@ -124,22 +125,13 @@ def blocks(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Block]:
-    """The similarity blocks of all pairs of languages, or of `pairs`; every product once.
-
-    ``within`` is computed once a language and ``across`` once an unordered pair, whose transpose
-    serves the other direction.
-    """
+    """The similarity blocks of all pairs of languages, or of `pairs`; every product once."""
     units = unit_vectors(vectors)
     languages = list(units)
     if pairs is None:
-        pairs = [(a, b) for i, a in enumerate(languages) for b in languages[i + 1 :]]
-    for pair in pairs:
-        for language in pair:
-            if language not in units:
-                raise ValueError(
-                    f"there are no vectors of {language}: embed it, or choose among "
-                    f"{', '.join(languages)}"
-                )
+        pairs = list(combinations(languages, 2))
+    for language in chain(*pairs):
+        checks.one_of(language, units, "vector of language")
     wanted = sorted({language for pair in pairs for language in pair}, key=languages.index)
     row = {language: index for index, language in enumerate(wanted)}
     rest, offsets, squares, common = _centred(units, wanted, dtype)
@@ -162,17 +154,12 @@ def blocks(
             # Neighbouring languages are a view; only an unusual choice of pairs makes a copy.
             run = slice(rows[0], rows[-1] + 1)
             index = run if rows == list(range(run.start, run.stop)) else rows
+            across = torch.stack([_product(rest[j], rest[i], device) for j in rows])
+            reach = torch.sqrt(tolerance[i] * tolerance[index])
             yield Block(
-                first,
-                second,
-                transposed,
-                within[index],
-                torch.stack([_product(rest[j], rest[i], device) for j in rows]),
-                offsets[i],
-                offsets[index],
-                torch.sqrt(tolerance[i] * tolerance[index]),
+                first, second, transposed, within[index], across, offsets[i], offsets[index], reach,
                 common,
-            )
+            )  # fmt: skip
 
 
 def _centred(
@@ -180,13 +167,8 @@ def _centred(
 ) -> tuple[torch.Tensor | list[sparse.csr_array], torch.Tensor, np.ndarray, float]:
     """The parts a' of the unit vectors, the offsets c·a', the mean square length of a', c·c."""
     if sparse.issparse(units[wanted[0]]):  # c = 0: centred vectors would not be sparse
-        n = units[wanted[0]].shape[0]
-        return (
-            [units[language] for language in wanted],
-            torch.zeros(len(wanted), n),
-            np.ones(len(wanted)),
-            0.0,
-        )
+        offsets = torch.zeros(len(wanted), units[wanted[0]].shape[0])
+        return [units[language] for language in wanted], offsets, np.ones(len(wanted)), 0.0
     common = np.mean([units[language].mean(axis=0) for language in wanted], axis=0)
     rest = torch.empty((len(wanted), *units[wanted[0]].shape), dtype=dtype)
     offsets = torch.empty(rest.shape[:2], dtype=dtype)
@@ -209,7 +191,7 @@ def _product(
     return torch.from_numpy((one @ other.T).toarray().astype(np.float32)).to(device)
 
 
-#: Nearest neighbours of the margin, as in Artetxe and Schwenk (2019).
+#: Nearest neighbours of the margin.
 NEIGHBOURS = 4
 #: Below this share of their size, numbers that differ are taken for equal.
 _ROUNDING = 1e-12
@@ -225,10 +207,9 @@ ALIGNMENT_MEASURES = (
 def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tensor) -> torch.Tensor:
     """Whether the translation beats every other candidate: ``(m, n)`` in [0, 1].
 
-    1 if it does, 0 if another is more similar; with k others as similar, 1 / (k + 1), what a draw
-    among them would win. ``similarity`` is ``(m, n, n)`` with the translations on the diagonals,
-    ``candidates`` the axis (1 or 2) along which a query chooses. Overwrites the diagonals with
-    -inf: the best rival is what is left.
+    1 if it does, 0 if another is more similar; with k others as similar, 1 / (k + 1).
+    ``similarity``, ``(m, n, n)``, has the translations on the diagonals, which are overwritten with
+    -inf; ``candidates`` is the axis (1 or 2) along which a query chooses.
     """
     diagonal = similarity.diagonal(dim1=1, dim2=2)
     translation = diagonal.clone()
@@ -242,16 +223,10 @@ def top1_credit(similarity: torch.Tensor, candidates: int, tolerance: torch.Tens
     return credit
 
 
-# --- a language and a pivot -----------------------------------------------------------------------
-
-
 def check_pivot(
     states: Mapping[str, np.ndarray], pivot: str, layers: Sequence[int] | None = None
 ) -> tuple[int, ...]:
-    """The layers to compare with the pivot (None: all), or a ValueError that says what is wrong.
-
-    `states` is language → ``(n_layers + 1, n, dim)``.
-    """
+    """The layers to compare with the pivot (None: all), or a ValueError that says what is wrong."""
     if pivot not in states:
         raise ValueError(
             f"there are no states of the pivot {pivot}: embed it, or choose among "
@@ -266,8 +241,8 @@ def check_pivot(
                 f"the states of {language} have shape {np.shape(array)}: (n_layers + 1, n, dim) is "
                 "needed, also for one layer"
             )
-        sizes = zip(np.shape(array), shape, ("layers", "sentences", "dim"), strict=True)
-        for size, due, name in sizes:
+        names = ("layers", "sentences", "dim")
+        for size, due, name in zip(np.shape(array), shape, names, strict=True):
             if size != due:
                 raise ValueError(
                     f"{language} has {size} {name} and the pivot {pivot} {due}: give both the same "
@@ -284,11 +259,10 @@ def measures(
 ) -> pd.DataFrame:
     """All measures of this module, of each language with the pivot, at each layer.
 
-    ``states`` are language → ``(n_layers + 1, n, dim)``, sentences aligned across languages;
-    ``layers`` all by default, the embedding layer (0) included. One row per language, layer and
-    ``measure`` (of `ALIGNMENT_MEASURES`) with its ``value``, NaN where a measure has none (all
-    sentences have one vector). ValueError as `check_pivot` and `similarity.unit_vectors`; for fewer
-    than four sentences.
+    ``states`` are language → ``(n_layers + 1, n, dim)``, sentences aligned. One row per language,
+    layer and ``measure`` (of `ALIGNMENT_MEASURES`) with its ``value``, NaN where there is none (all
+    sentences have one vector). ValueError as `check_pivot` and `unit_vectors`; for fewer than four
+    sentences.
     """
     rows = []
     for layer in check_pivot(states, pivot, layers):
@@ -326,10 +300,10 @@ def mean_cosines(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
 
 
 def retrieval(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Share of sentences whose most similar one is the translation, in [0, 1].
+    """Share of sentences whose most similar one is the translation, in [0, 1]: there, and back.
 
-    (from the first to the second, from the second to the first); ties as in `top1_credit`. The
-    paper's retrieval in both directions is their mean; MEXA asks for both at once.
+    Ties as in `top1_credit`. The MEXA paper's retrieval in both directions is their mean; MEXA asks
+    for both at once.
     """
     (block,) = blocks({"first": first, "second": second})
     to_second, to_first = _retrieval_in(block)
@@ -346,23 +320,17 @@ def _retrieval_in(block: Block) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def margin(
-    first: np.ndarray, second: np.ndarray, *, neighbours: int = NEIGHBOURS
-) -> tuple[float, float, float]:
+def margin(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
     """Ratio margin of the translations, and retrieval by it (Artetxe and Schwenk 2019, section 3).
 
     The cosine of two sentences over the mean of the two means of each one's cosines with its
-    nearest sentences of the other language. It takes out hubs, which are near to everything. It
-    means something where those means are above zero, as they are in Transformers.
-
-    Returns the mean margin of the translations (1: no nearer than the ``neighbours``), then as
-    `retrieval` with the margin in the place of the cosine.
+    `NEIGHBOURS` nearest sentences of the other language, which takes out hubs; it means something
+    where these means are above zero, as they are in Transformers. Returns the mean margin of the
+    translations (1: no nearer than the neighbours), then as `retrieval` with margins for cosines.
     """
-    if neighbours < 1:
-        raise ValueError(f"there must be one neighbour or more, not {neighbours}")
     first, second = _units(first, second)
     cosine = first @ second.T
-    k = min(neighbours, len(first))
+    k = min(NEIGHBOURS, len(first))
     near_first = np.partition(cosine, -k, axis=1)[:, -k:].mean(axis=1)
     near_second = np.partition(cosine, -k, axis=0)[-k:].mean(axis=0)
     ratio = torch.from_numpy(cosine / ((near_first[:, None] + near_second) / 2))[None]
@@ -373,16 +341,13 @@ def margin(
 
 
 def cka(first: np.ndarray, second: np.ndarray, *, debiased: bool = False) -> float:
-    """Linear centred kernel alignment (Kornblith et al. 2019).
+    """Linear centred kernel alignment (Kornblith et al. 2019), in [0, 1].
 
-    HSIC(K, L) / √(HSIC(K, K) HSIC(L, L)) of the matrices of dot products K and L of two languages;
-    unchanged by rotations and by a common scale. With fewer sentences than dimensions the usual
-    (biased) estimate of HSIC makes unrelated vectors look alike; ``debiased`` takes the unbiased
-    one (Song et al. 2012; Nguyen et al. 2021), about 0 for unrelated vectors and at times below.
-
-    ``first`` and ``second`` are ``(n, dim)``, as they come from the model; ``dim`` may differ. In
-    [0, 1], or [-1, 1] if debiased; NaN if all vectors of a language are the same. ValueError for
-    unequal n; debiased, for fewer than four sentences.
+    HSIC(K, L) / √(HSIC(K, K) HSIC(L, L)) of the matrices of dot products K and L of two languages.
+    With fewer sentences than dimensions the usual estimate of HSIC makes unrelated vectors look
+    alike; ``debiased`` takes the unbiased one (Song et al. 2012; Nguyen et al. 2021), about 0 for
+    unrelated vectors and at times below. Vectors as they come from the model; NaN if all of a
+    language are the same. ValueError for unequal n; debiased, for fewer than four sentences.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} sentences against {len(second)}: they must be parallel")
@@ -404,44 +369,33 @@ def cka(first: np.ndarray, second: np.ndarray, *, debiased: bool = False) -> flo
             kernel += sums.sum() / (n - 1) - sums - sums[:, None]
             np.fill_diagonal(kernel, 0)
         kernels.append(kernel)
-    k, l = kernels  # noqa: E741
-    norm = np.linalg.norm(k) * np.linalg.norm(l)
-    return float((k * l).sum() / norm) if norm > 0 else float("nan")
+    norm = np.linalg.norm(kernels[0]) * np.linalg.norm(kernels[1])
+    return float((kernels[0] * kernels[1]).sum() / norm) if norm > 0 else float("nan")
 
 
 def rsa(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """Representational similarity analysis (Chrupała and Alishahi 2019; MEXA paper, A.3).
 
-    Spearman's and Pearson's correlation, in [-1, 1], of the cosines within one language with those
-    within the other, over all pairs of sentences. NaN where they have no variation. ``(n, dim)``.
-    Equal cosines (of sentences with one vector, as at layer 0 of a last token) share a rank.
+    Spearman's and Pearson's correlation of the cosines within one language with those within the
+    other, over all pairs of sentences; NaN where they have no variation.
     """
-    cosines = [_within(unit) for unit in _units(first, second)]
+    cosines, pairs = [], np.triu_indices(len(first), 1)
+    for unit in _units(first, second):
+        mean = unit.mean(axis=0)
+        centred = unit - mean  # of cosines that crowd, all digits are kept
+        offset = centred @ mean
+        cosines.append((centred @ centred.T + offset + offset[:, None])[pairs])
     if min(map(np.ptp, cosines)) <= 16 * np.finfo(float).eps:
         return float("nan"), float("nan")
     ranks = [stats.rankdata(own.round(_DECIMALS)) for own in cosines]
     return float(np.corrcoef(*ranks)[0, 1]), float(np.corrcoef(*cosines)[0, 1])
 
 
-def _within(unit: np.ndarray) -> np.ndarray:
-    """Cosines of all pairs of sentences of a language: ``(n (n - 1) / 2,)``."""
-    mean = unit.mean(axis=0)
-    centred = unit - mean
-    offset = centred @ mean
-    cosines = centred @ centred.T + offset + offset[:, None]
-    return cosines[np.triu_indices(len(unit), 1)]
-
-
-# --- all directions -------------------------------------------------------------------------------
-
-
 def mean_distances(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
     """Mean L2 distance, dot product and cosine of parallel sentences (IGAP paper, section 4.2).
 
-    After Hu et al. (2020); of the L2 distance low is near, of the others high. All three are the
-    same in both directions, so they cannot tell which of two languages is the better source.
-    ``first`` and ``second`` are ``(n, dim)``, as they come from the model, row i of one the
-    translation of row i of the other.
+    After Hu et al. (2020); of the L2 distance low is near, of the others high. They are the same in
+    both directions, so they cannot tell the better source. Vectors as they come from the model.
     """
     cosine, _ = mean_cosines(first, second)
     first, second = first.astype(np.float64), second.astype(np.float64)
@@ -457,19 +411,13 @@ def directions(
 ) -> pd.DataFrame:
     """The `mean_distances` and the `retrieval` of every ordered pair of languages, at each layer.
 
-    ``states`` is language → ``(n_layers + 1, n, dim)``, means over the tokens of a sentence in the
-    paper; sentences aligned across languages. ``layers``: None for all, the embedding layer (0)
-    included. A table of ``metric`` ("L2", "dot", "cosine", "retrieval"), ``source``, ``target``,
-    ``layer``, ``value``; retrieval asks with the sentences of the source among those of the target.
-    Raises as `check_pivot` (the first language stands for the pivot) and `similarity.unit_vectors`.
+    ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A table of ``metric``
+    ("L2", "dot", "cosine", "retrieval"), ``source``, ``target``, ``layer``, ``value``; retrieval
+    asks with the sentences of the source among those of the target. ValueError as `check_pivot`
+    (the first language stands for the pivot) and `unit_vectors`.
     """
-    if len(states) < 2:
-        raise ValueError(
-            f"a transfer direction needs two languages, and the states have {len(states)}: "
-            f"{', '.join(states) or 'none'}"
-        )
     rows = []
-    for layer in check_pivot(states, next(iter(states)), layers):
+    for layer in check_pivot(states, next(iter(states), "any"), layers):
         vectors = {language: array[layer] for language, array in states.items()}
         try:
             shares = {
@@ -493,8 +441,7 @@ def best_aligned_layer(
 ) -> int:
     """The layer with the highest mean retrieval over all ordered pairs; of equal ones the lowest.
 
-    The IGAP paper takes layer 7 of 12, found the best aligned of XLM-R by others; a model of
-    another depth needs its own. ``states`` as in `directions`.
+    The IGAP paper takes layer 7 of 12, found the best aligned of XLM-R by others.
     """
     table = directions(states, layers=layers)
     means = table[table["metric"] == "retrieval"].groupby("layer")["value"].mean()

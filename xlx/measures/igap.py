@@ -3,17 +3,14 @@
 Of a model fine-tuned in a source language, the error in a target language is the sum of three
 parts (`decompose`): what it has not learnt of its training set, what it loses when the same
 examples come translated, and what it loses on new examples. The second, at a fixed value of the
-first, is IGAP, the interlingual transfer gap (`igap_curve`).
-
-Errors and accuracies are in [0, 1]. What is given is which answers are wrong: boolean arrays, one
-row per fine-tuned model (a checkpoint of a run), one column per example.
+first, is IGAP, the interlingual transfer gap (`igap_curve`). Errors and accuracies are in [0, 1];
+given is which answers are wrong: boolean arrays, a row per fine-tuned model (a checkpoint of a
+run), a column per example.
 
 Chi, Huang and Mao, "Measuring Cross-Lingual Transferability of Multilingual Transformers on
 Sentence Classification"; equations are numbered as there.
 """
 
-import itertools
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,27 +22,21 @@ from xlx.measures.statistics import SLACK
 
 #: Training errors E' of the curves (section 4.1), from 0.2 to 0.
 TRAINING_ERRORS = tuple(round(0.2 - 0.025 * step, 3) for step in range(9))
-#: How far above E' a training error may be: ε of the curves (section 4.1).
+#: ε, how far above E' a training error may be, of the curves (section 4.1) and of the tables, with
+#: E' = 0 (section 5.1): up to 1000 examples, that is no error at all.
 TOLERANCE = 0.025
-#: ε of the tables, with E' = 0 (section 5.1): up to 1000 examples, that is no error at all.
 FITTED = 0.001
 #: The row of a table that holds the mean over languages.
 MEAN_TARGET = "mean"
-#: What a table prints where no model has the training error that is asked for.
-NO_MODEL = "no model"
-
-
-# --- the parts of the error -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Decomposition:
     """The cross-lingual error and its three parts, each ``(...)``, one per fine-tuned model.
 
-    ``error``, on the validation set of the target language (Equation 3), is the sum of
-    ``interlingual``, G_inter, lost between the training set and its translation, in [-1, 1];
-    ``intralingual``, G_intra, lost between that and the validation set, in [-1, 1]; and
-    ``training``, E_train.
+    ``error``, on the validation set of the target (Equation 3), is the sum of ``interlingual``,
+    G_inter, lost between the training set and its translation, in [-1, 1]; ``intralingual``,
+    G_intra, lost between that and the validation set, in [-1, 1]; and ``training``, E_train.
     """
 
     error: np.ndarray
@@ -57,18 +48,18 @@ class Decomposition:
 def decompose(training: np.ndarray, translated: np.ndarray, target: np.ndarray) -> Decomposition:
     """Take the cross-lingual error apart (Equations 3 and 4).
 
-    ``training`` and ``translated`` are boolean ``(..., n_train)``: which answers are wrong on the
-    training set, in the source language and translated to the target language; ``target`` is
-    ``(..., n_val)``, the same on the validation set of the target language. The axes before the
-    last are broadcast: ``(m, n)`` with ``(n_targets, m, n)`` is fine. Each number is the float
-    nearest to the fraction that it stands for.
-
-    ValueError for what is not boolean; no examples; a training set and a translation of unequal
-    length; axes that do not go together.
+    ``training`` and ``translated``, boolean ``(..., n_train)``: which answers are wrong on the
+    training set, in the source language and translated to the target; ``target``, ``(..., n_val)``,
+    on the validation set of the target. The axes before the last are broadcast. Each number is the
+    float nearest to its fraction. ValueError for what is not boolean, or empty, or does not fit.
     """
     s, t = count_true(training, "training"), count_true(translated, "translated")
     v = count_true(target, "target")
-    n, n_val = _same_length(training, translated), target.shape[-1]
+    n, n_translated, n_val = (x.shape[-1] for x in (training, translated, target))
+    if n != n_translated:
+        raise ValueError(
+            f"the training set has {n} examples and its translation {n_translated}: align them"
+        )
     try:
         s, t, v = np.broadcast_arrays(s, t, v)
     except ValueError:
@@ -81,8 +72,8 @@ def decompose(training: np.ndarray, translated: np.ndarray, target: np.ndarray) 
 def transfer_gap(source_right: np.ndarray, target_right: np.ndarray) -> np.ndarray:
     """Cross-lingual transfer gap (Equation 2, the metric M being accuracy), in [-1, 1].
 
-    Boolean ``(..., n_source)`` and ``(..., n_target)``: which answers are right on the validation
-    sets of the two languages. Raises ValueError where they are not boolean or empty.
+    Boolean ``(..., n_source)`` and ``(..., n_target)``: which answers on the validation sets of the
+    two languages are right. ValueError where they are not boolean, or empty.
     """
     s, t = count_true(source_right, "source_right"), count_true(target_right, "target_right")
     n_source, n_target = source_right.shape[-1], target_right.shape[-1]
@@ -98,19 +89,6 @@ def count_true(answers: np.ndarray, name: str) -> np.ndarray:
     return answers.sum(axis=-1)
 
 
-def _same_length(training: np.ndarray, translated: np.ndarray, language: str = "") -> int:
-    n, other = training.shape[-1], translated.shape[-1]
-    if n != other:
-        of = f" to {language}" if language else ""
-        raise ValueError(
-            f"the training set has {n} examples and its translation{of} {other}: align them"
-        )
-    return n
-
-
-# --- IGAP -----------------------------------------------------------------------------------------
-
-
 def igap_curve(
     training: np.ndarray,
     translated: Mapping[str, np.ndarray],
@@ -124,29 +102,25 @@ def igap_curve(
 ) -> pd.DataFrame:
     """IGAP over training errors, for each target language and their mean (Figure 1b).
 
-    A minimum over noisy gaps is lower than the gap of the model that has it: the more checkpoints,
-    the lower. `crossfitted` is without this: the model is chosen on one half of the examples and
-    its gap measured on the other. As half of the examples choose less well than all, it is if
-    anything a little high.
-
     ``training`` is boolean ``(m, n)``: which of the n training examples each of the m fine-tuned
     models gets wrong in the source language; ``translated``: target language → the same of their
     translations; ``seeds``: ``(m,)``, the seed of each model; ``levels`` and ``tolerance``: the
-    training errors E' and ε; ``n_splits``: random halves of `crossfitted`.
+    training errors E' and ε.
 
-    The bootstrap is over examples, the same ones for all languages, and each resample looks for its
-    own minimum. The models are the same in all of them: the training error is that of the set a
-    model did learn, not an estimate. The interval (`centred_interval`) is about other examples, not
-    about other models, and that the minimum is low it leaves to `crossfitted`.
+    A minimum over noisy gaps is lower than the gap of the model that has it. ``crossfitted`` is
+    not: the model is chosen on one half of the examples and measured on the other, mean over
+    ``n_splits`` random halves; as half of the examples choose less well, it is rather a little
+    high. The bootstrap is over examples, the same ones for all languages; each resample looks for
+    its own minimum among the same models, so the interval (`centred_interval`) is about other
+    examples and not about other models.
 
-    One row per ``target`` and ``level`` (E'), then the target "mean": of the mean over targets
-    (each with a minimum of its own), as the paper's averages are. ``igap``, ``low``, ``high``;
-    ``n_models`` and ``n_seeds`` in the window; ``seed_low``, ``seed_high``: the lowest and highest
-    IGAP of a seed alone (of one target the lowest is ``igap`` itself); ``crossfitted``. All but the
-    two counts NaN where no model is in the window, see `in_points`.
+    One row per ``target`` and ``level`` (E'), then the target "mean": of the mean over targets,
+    each with a minimum of its own. ``igap``, ``low``, ``high``; ``n_models`` and ``n_seeds`` in the
+    window; ``seed_low``, ``seed_high``: the lowest and highest IGAP of a seed alone;
+    ``crossfitted``. All but the two counts NaN where no model is in the window.
 
     ValueError for what is not boolean; unequal models or examples; no targets; fewer than two
-    examples; a tolerance, `n_resamples` or `n_splits` of zero or less.
+    examples; a tolerance, ``n_resamples`` or ``n_splits`` of zero or less.
     """
     seeds = np.asarray(seeds)
     _check_curve(training, translated, seeds)
@@ -222,11 +196,10 @@ def _check_curve(
         raise ValueError("there are no target languages: give the translated training set of one")
     for language, array in translated.items():
         count_true(array, f"the translation to {language}")
-        _same_length(training, array, language)
         if array.shape != training.shape:
             raise ValueError(
                 f"training has shape {training.shape} and its translation to {language} "
-                f"{array.shape}: both must be of the same models"
+                f"{array.shape}: both must be of the same models and examples"
             )
 
 
@@ -239,9 +212,8 @@ def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> np.ndarray
 def centred_interval(estimate: np.ndarray, resamples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The middle 95 % of ``(n_resamples, ...)`` about their mean, laid about the estimate.
 
-    A resample is noisier than the data that it is drawn from. That lowers a minimum once more than
-    the noise of the data did, and spoils an order once more; the plain percentiles may then leave
-    the estimate outside. What is kept is how far it varies.
+    The noise of a resample lowers a minimum, or spoils an order, once more than that of the data
+    did, so the plain percentiles may leave the estimate outside.
     """
     share = (1 - statistics.LEVEL) / 2
     low, high = np.quantile(resamples, [share, 1 - share], axis=0) - resamples.mean(axis=0)
@@ -257,50 +229,26 @@ def _minima(gaps: np.ndarray, windows: np.ndarray) -> np.ndarray:
 
 
 def _crossfitted(first: np.ndarray, second: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Mean gap on one half of the examples of the models that are best on the other.
+    """Mean gap on one half of the examples of the models that are best on the other, by level.
 
-    ``first`` and ``second`` are ``(n_splits, m)``, the gaps on the two halves; of models that tie
-    the mean is taken. ``(n_levels,)``; NaN for an empty window.
+    ``first`` and ``second`` are ``(n_splits, m)``, the gaps on the halves; NaN of an empty window.
     """
     means = np.full(len(windows), np.nan)
     for index in np.flatnonzero(windows.any(axis=1)):
         halves = first[:, windows[index]], second[:, windows[index]]
-        means[index] = np.mean(
-            [
-                np.average(measured, axis=1, weights=chosen == chosen.min(axis=1, keepdims=True))
-                for chosen, measured in (halves, halves[::-1])
-            ]
-        )
+        best = [half == half.min(axis=1, keepdims=True) for half in halves]
+        pairs = zip(halves, best[::-1], strict=True)
+        means[index] = np.mean([np.average(half, axis=1, weights=of) for half, of in pairs])
     return means
 
 
-def in_points(value: float, low: float | None = None, high: float | None = None) -> str:
-    """A share in points, as the paper prints it: 0.211 as "21.1", NaN as "no model".
-
-    With an interval: "21.1 (18.0 to 24.2)".
-    """
-    if np.isnan(value):
-        return NO_MODEL
-    points = f"{round(100 * value, 1) + 0.0:.1f}"  # + 0.0: no "-0.0"
-    return points if low is None else f"{points} ({in_points(low)} to {in_points(high)})"
-
-
-def with_interval(table: pd.DataFrame, value: str = "igap") -> list[str]:
-    """A column with the interval in ``low`` and ``high``, as text `in_points`."""
-    return [in_points(*row) for row in table[[value, "low", "high"]].to_numpy()]
-
-
 def ranking_accuracy(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Share of pairs of languages that two orders put in the same order (Equation 6).
-
-    The paper compares places in two sequences, which are never equal. Scores can be: a pair that
-    ties in either counts ½, what is expected if the order of equal languages is drawn. This is
-    (τ + 1) / 2 with Kendall's τ (τ_a, ties counting 0).
+    """Share of pairs of languages that two orders put in the same order (Equation 6), in [0, 1].
 
     ``gold`` and ``predicted`` are ``(..., k)``, scores of k languages, high is good in both; the
-    axes before the last are broadcast. Scores that differ by 10⁻¹² of the largest are equal.
-    ``(...)`` in [0, 1]; ½ is what a random order reaches (`random_ranking_sd`). ValueError for
-    unequal k, fewer than two languages, NaN.
+    axes before the last are broadcast. A pair that ties in either counts ½, what a drawn order
+    would reach: (τ + 1) / 2 with Kendall's τ_a. Scores that differ by 10⁻¹² of the largest are
+    equal. ValueError for unequal k, fewer than two languages, NaN.
     """
     gold, predicted = np.asarray(gold, float), np.asarray(predicted, float)
     if gold.shape[-1] != predicted.shape[-1] or gold.shape[-1] < 2:
@@ -321,26 +269,13 @@ def _orders(scores: np.ndarray) -> np.ndarray:
     return np.where(equal, 0.0, np.sign(difference))
 
 
-def random_ranking_sd(k: int) -> float:
-    """Standard deviation of `ranking_accuracy` over all orders of k languages; their mean is ½.
-
-    Half of that of Kendall's τ, var(τ) = 2 (2k + 5) / (9 k (k - 1)) (1938), without ties in gold.
-    """
-    return float(np.sqrt(2 * (2 * k + 5) / (9 * k * (k - 1))) / 2)
-
-
 @dataclass(frozen=True)
 class Gold:
     """Test accuracies of k transfer directions, and how far their examples determine them.
 
-    Attributes
-    ----------
-    table : DataFrame
-        k rows: ``source``, ``target``, ``score`` (accuracy).
-    resamples : numpy.ndarray
-        ``(n_resamples, k)``: accuracies on bootstrap samples of the test examples.
-    halves : numpy.ndarray
-        ``(2, n_splits, k)``: accuracies on random halves of the examples, and on the other halves.
+    ``table``: k rows of ``source``, ``target``, ``score`` (accuracy); ``resamples``:
+    ``(n_resamples, k)``, accuracies on bootstrap samples of the test examples; ``halves``:
+    ``(2, n_splits, k)``, on random halves of the examples, and on the other halves.
     """
 
     table: pd.DataFrame
@@ -357,10 +292,9 @@ def gold_scores(
 ) -> Gold:
     """What is to be ranked: the accuracy of each transfer direction on the end task (section 4.2).
 
-    ``wrong`` is (source, target) → boolean ``(m, n)``: which of the n test examples each of the m
-    models fine-tuned in the source (one per seed, say) gets wrong in the target language. The
-    examples are parallel, so a resample has the same ones drawn for all languages. ValueError where
-    an array is not so, or there are no directions.
+    ``wrong`` is (source, target) → boolean ``(m, n)``: which of the n test examples, parallel, each
+    of the m models fine-tuned in the source gets wrong in the target language. ValueError where an
+    array is not so, or there are no directions.
     """
     if not wrong:
         raise ValueError("there are no transfer directions: give the wrong answers of some")
@@ -391,19 +325,15 @@ def rank_directions(
 ) -> pd.DataFrame:
     """How well each metric orders the target languages of each source (Tables 1 and 5).
 
-    ``gold`` has ``source``, ``target``, ``score``: what is to be ranked, high is good
-    (`Gold.table`); ``predictors`` have ``metric`` too, and high is good: give gaps and distances
-    with a minus sign. Directions that are not in `gold`, and a language with itself, are not used.
-    If all scores of a source are NaN (no model in the window), so is its accuracy; leave it out of
-    `gold` for a mean over the others. ``resamples``, ``(n_resamples, len(gold))``, are the gold
-    scores on other test examples (`Gold.resamples`).
+    ``gold`` has ``source``, ``target``, ``score`` (`Gold.table`); ``predictors`` have ``metric``
+    too. High is good in both: give gaps and distances with a minus sign. Directions that are not in
+    `gold`, and a language with itself, are not used. A source whose scores are all NaN (no model in
+    the window) has no accuracy. ``resamples``, ``(n_resamples, len(gold))``: `Gold.resamples`.
 
-    One row per ``metric`` and ``source``, then the source "mean" (over sources): ``accuracy``
+    One row per ``metric`` and ``source``, then the source "mean": ``accuracy``
     (`ranking_accuracy`); ``low`` and ``high`` over resampled gold orders (`centred_interval`, cut
     at 0 and 1), NaN without: they say how much the gold order leaves open, not how much the metric
-    does; ``n_targets`` (of "mean": all directions); ``random_sd``, the standard deviation of a
-    random order, whose accuracy is ½ (of "mean": the most it can be, reached if all sources have
-    one order; `permuted_languages` does not assume one).
+    does. A random order has ½.
 
     ValueError for a column or number missing; a direction there twice; a metric without a score of
     a direction of `gold`; a source with fewer than two targets; resamples of another length.
@@ -418,8 +348,6 @@ def rank_directions(
     scores = np.vstack(
         [gold["score"], np.empty((0, len(gold))) if resamples is None else resamples]
     )
-    sizes = [len(rows) for rows in targets.values()]
-    sds = [random_ranking_sd(size) for size in sizes]
     tables = []
     for metric, of_metric in predictors.groupby("metric", sort=False):
         predicted = _predicted(gold, of_metric, metric, targets)
@@ -433,107 +361,10 @@ def rank_directions(
             low, high = np.clip(centred_interval(accuracy, accuracies[:, 1:].T), 0, 1)
         columns = {
             "metric": metric, "source": [*targets, MEAN_TARGET], "accuracy": accuracy, "low": low,
-            "high": high, "n_targets": [*sizes, sum(sizes)], "random_sd": [*sds, np.mean(sds)],
+            "high": high,
         }  # fmt: skip
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
-
-
-def permuted_languages(
-    gold: pd.DataFrame,
-    predictors: pd.DataFrame,
-    *,
-    n_permutations: int = 5040,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """The mean accuracy of each metric against that with the languages permuted (QAP; Mantel 1967).
-
-    Orders of the targets of several sources are not independent of each other: a language that is
-    a good target is so for most sources. Random orders, one for all sources or one for each, take
-    no account of that in the metric. Here the metric keeps its matrix and loses its languages: rows
-    and columns are permuted together, and the accuracy (`ranking_accuracy`, mean over sources) is
-    taken again. All permutations where there are no more than ``n_permutations`` (7 languages have
-    5,040), else so many drawn by ``seed``.
-
-    ``gold`` and ``predictors`` as in `rank_directions`. One row a ``metric``: ``accuracy``;
-    ``random_low`` and ``random_high``, the middle 95 % of the permuted accuracies; ``p_value``, the
-    share of permutations, the observed order among them, with an accuracy as high (one-sided);
-    ``n_permutations``.
-    """
-    codes = list(dict.fromkeys([*gold["source"], *gold["target"]]))
-    targets = _targets(gold)
-    place = {code: number for number, code in enumerate(codes)}
-    cells = gold["source"].map(place).to_numpy(), gold["target"].map(place).to_numpy()
-    n = len(codes)
-    if math.factorial(n) <= n_permutations:
-        orders = np.array(list(itertools.permutations(range(n))))
-    else:
-        rng = np.random.default_rng(seed)
-        orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
-        orders[0] = np.arange(n)
-
-    def better(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of a source and two targets, (n, n, n): which is better, and whether it is known."""
-        square = np.full((n, n), np.nan)
-        square[cells] = scores
-        np.fill_diagonal(square, np.nan)
-        known = ~np.isnan(square[:, :, None] + square[:, None, :])
-        difference = square[:, :, None] - square[:, None, :]
-        equal = np.abs(difference) <= SLACK * np.nanmax(np.abs(square))
-        return np.where(equal | ~known, 0, np.sign(difference)), known & ~np.eye(n, dtype=bool)
-
-    truth, ranked = better(gold["score"].to_numpy(float))
-    rows = []
-    for metric, of_metric in predictors.groupby("metric", sort=False):
-        order_of_metric, known = better(_predicted(gold, of_metric, metric, targets))
-        accuracies = []
-        for order in orders:
-            moved = np.ix_(order, order, order)
-            pairs = (ranked & known[moved]).sum(axis=(1, 2))
-            right = (truth * order_of_metric[moved]).sum(axis=(1, 2))[pairs > 0] / pairs[pairs > 0]
-            accuracies.append((1 + right.mean()) / 2 if right.size else np.nan)
-        accuracies = np.array(accuracies)  # the observed one is the first
-        tail = (1 - statistics.LEVEL) / 2
-        low, high = np.nanquantile(accuracies, [tail, 1 - tail])
-        p_value = float((accuracies >= accuracies[0] - SLACK).mean())
-        rows.append((metric, accuracies[0], low, high, p_value, len(orders)))
-    columns = ["metric", "accuracy", "random_low", "random_high", "p_value", "n_permutations"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def order_reliability(gold: Gold) -> pd.DataFrame:
-    """How good a metric can be, the gold order itself being known from n examples only.
-
-    One row per ``source``, then "mean" (over sources): ``halves``, the mean accuracy of the order
-    on one half of the examples for that on the other (both noisier than the whole, so a metric that
-    knew the truth would reach more); ``resampled``, that of the gold order for the orders of its
-    resamples (such a metric would reach rather less: noise spreads the gold scores out, which makes
-    them look easy to order).
-    """
-    scores = gold.table["score"].to_numpy()
-    rows = {
-        source: {
-            "halves": ranking_accuracy(*gold.halves[:, :, places]).mean(),
-            "resampled": ranking_accuracy(gold.resamples[:, places], scores[places]).mean(),
-        }
-        for source, places in _targets(gold.table).items()
-    }
-    table = pd.DataFrame(rows).T
-    table.loc[MEAN_TARGET] = table.mean()
-    return table.rename_axis("source").reset_index()
-
-
-def asymmetry(scores: pd.DataFrame) -> float:
-    """Mean difference, without its sign, between a direction and its reverse (section 5.3).
-
-    ``source``, ``target``, ``score``; pairs of languages that are there in one direction only are
-    not used. Noise alone makes it larger than 0.
-    """
-    matrix = scores.pivot(index="source", columns="target", values="score")
-    names = matrix.index.intersection(matrix.columns)
-    square = matrix.loc[names, names].to_numpy(float)
-    both = np.abs(square - square.T)[np.triu_indices(len(names), 1)]
-    return float(both[~np.isnan(both)].mean())
 
 
 def _check_once(table: pd.DataFrame, name: str) -> None:
@@ -578,18 +409,3 @@ def _predicted(
                 f"{source}: they cannot be ranked"
             )
     return values
-
-
-def other_sources(gold: pd.DataFrame) -> pd.DataFrame:
-    """The mean gold score of a target over all other sources, as a predictor.
-
-    What can be known of a direction by the target alone; it needs labels in the target language, so
-    it is no rival of a metric but says how much of the task is about directions at all.
-    """
-    across = gold[gold["source"] != gold["target"]]
-    means = [
-        across.loc[(across["target"] == target) & (across["source"] != source), "score"].mean()
-        for source, target in gold[["source", "target"]].itertuples(index=False)
-    ]
-    table = gold[["source", "target"]].assign(metric="other sources", score=means)
-    return table[["metric", "source", "target", "score"]]

@@ -31,24 +31,14 @@ from xlx.measures.statistics import share_interval
 _ROUNDING = 16
 
 
-# --- the score ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class PivotScores:
     """Hits of some languages against the pivot, and the scores that are made of them.
 
-    Attributes
-    ----------
-    languages : tuple of str
-        All but the pivot, whose own score is 1 (but for sentences that are there twice).
-    layers : tuple of int
-        0 is the embedding layer.
-    hits : numpy.ndarray
-        bool ``(n_layers, n_languages, n)``: is the translation the best answer both ways?
-    only_rival : numpy.ndarray
-        int, as ``hits``: the position of the one sentence but for which this one would be a hit; -1
-        for a hit, and for a sentence with several such rivals.
+    ``languages``: all but the pivot; ``layers``: 0 is the embedding layer; ``hits``: bool
+    ``(n_layers, n_languages, n)``, whether the translation is the best answer both ways;
+    ``only_rival``: int, as ``hits``, the position of the one sentence but for which this one would
+    be a hit; -1 for a hit, and for a sentence with several such rivals.
     """
 
     languages: tuple[str, ...]
@@ -89,19 +79,14 @@ class PivotScores:
         ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); whether
         layer 0 counts "all model layers" leaves open. ValueError for another way, or no layer left.
 
-        **The interval** is for other sentences, as many and of the same kind: the score belongs to
-        n, since every further sentence is a rival to all. Each sentence is a query and a candidate,
-        so it cannot be resampled with replacement: copies tie with each other, and if they are no
-        rivals to each other there are a third fewer rivals than in the corpus. Leaving out one
-        sentence at a time, as both, needs no new comparison (`left_out`). That jackknife errs on
-        the safe side, on average (Efron and Stein 1981): where hits are next to independent it is
-        about a quarter too wide. An interval for independent hits breaks down where a few sentences
-        are hubs, which spoil the hits of many; the jackknife sees them, if the corpus holds some.
-        So that the interval of a score near 0 or 1 does not end there, it is Wilson's, for the
-        number of independent sentences that would give the jackknife's variance, at most n.
-
-        The maximum is taken again without each sentence, so the interval includes the choice of the
-        layer; it is for the maximum as computed, on average a little above the highest true score.
+        **The interval** is for other sentences, as many and of the same kind. Each is a query and a
+        candidate, so it cannot be resampled with replacement: copies tie with each other. The
+        jackknife, each left out as both, needs no new comparison (`left_out`) and sees hubs, which
+        spoil the hits of many. It errs on the safe side (Efron and Stein 1981): where hits are next
+        to independent it is about a quarter too wide. So that the interval of a score near 0 or 1
+        does not end there, it is Wilson's, for the number of independent sentences that would give
+        the jackknife's variance, at most n. The maximum is taken again without each sentence, so
+        the choice of the layer is included.
         """
         if how not in ("mean", "max"):
             raise ValueError(f"layers cannot be pooled by {how!r}: choose mean or max")
@@ -133,11 +118,9 @@ def scores(
     """Hits of all languages against the pivot, at all layers (the embedding layer 0 included).
 
     ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
-    another element of its row or column is a miss, as the definition asks for strictly more;
-    cosines tie that differ by less than the rounding of float64.
-
-    ValueError as `alignment.check_pivot`; NaN or infinity, or a zero vector (with language,
-    position and layer).
+    another element of its row or column, but for the rounding of float64, is a miss, as the
+    definition asks for strictly more. ValueError as `alignment.check_pivot`; for NaN, infinity, or
+    a zero vector.
     """
     layers = check_pivot(states, pivot, layers)
     languages = tuple(language for language in states if language != pivot)
@@ -181,8 +164,8 @@ def _rivals(
 ) -> torch.Tensor:
     """Who keeps each sentence from being a hit: ``(m, n)``.
 
-    0 if nobody does, n + j if sentence j alone, 2n if several do. ``space`` is to work in,
-    ``(2, m or more, n, n)``: new memory for every step would cost more than the comparisons.
+    0 if nobody does, n + j if sentence j alone, 2n if several do. ``space``, ``(2, m or more, n,
+    n)``, is to work in: new memory for every step would cost more than the comparisons.
     """
     m, n, dim = rest.shape
     offset, pivot_offset = rest @ pivot_mean, means @ pivot_rest.T  # (m, n): q·x'_i and m·p'_j

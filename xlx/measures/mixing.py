@@ -1,24 +1,23 @@
-"""Intervals of grids: a paired bootstrap over examples, and seeds.
+"""What is lost within and across languages of a grid, with intervals.
 
-Intervals are percentiles of a bootstrap over examples, and each resample is the same examples in
-all cells and for all models, so that differences are paired. Examples that share a text are not
-independent (the three hypotheses of a premise in XNLI, the questions of a paragraph in XQuAD):
-``groups`` says which hang together, and whole groups are drawn. With several seeds an average is
-that of their mean, and to each resample an error of Student's t with S - 1 degrees of freedom is
-added, whose scale is the standard error over seeds. With one seed the interval leaves out what
-another fine-tuning does.
+Intervals are percentiles of a bootstrap over examples, the same ones in all cells and for all
+models, so that differences are paired. Examples that share a text are not independent (the
+hypotheses of a premise in XNLI, the questions of a paragraph in XQuAD): whole ``groups`` are drawn.
+With several seeds an average is that of their mean, and to each resample an error of Student's t
+with S - 1 degrees of freedom is added, whose scale is the standard error over seeds.
 
-Percentiles are too narrow where next to nothing is right, or wrong: of 21 paragraphs with 1 % of
-answers right, 95 % intervals cover 72 to 85 %. A share with fewer than `FEW` groups in which
-anything is right, or anything wrong, has Wilson's interval instead (1927), of as many independent
-examples as give the bootstrap's variance (but no fewer than there are groups), with Student's t of
-the groups less one; a drop from or to such a share is put together from both intervals (Zou and
-Donner 2008).
+Percentiles are too narrow where next to nothing is right, or wrong. A share with fewer than `FEW`
+groups in which anything is right, or anything wrong, has Wilson's interval instead (1927), of as
+many independent examples as give the bootstrap's variance (but no fewer than there are groups),
+with Student's t of the groups less one; a drop from or to such a share is put together from both
+intervals (Zou and Donner 2008).
+
+Rajaee and Monz (2024), "Analyzing the Evaluation of Cross-Lingual Knowledge Transfer in
+Multilingual Language Models"; tables and figures are numbered as there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,8 +25,6 @@ from scipy import stats
 
 from xlx.measures import statistics
 
-#: Scores that differ by less are taken for equal.
-_SLACK_resamples = 1e-12
 #: With fewer groups of examples on one side of a share, its interval is Wilson's.
 FEW = 10
 _TAILS = np.array([1 - statistics.LEVEL, 1 + statistics.LEVEL]) / 2
@@ -84,9 +81,9 @@ class Resamples:
     ) -> np.ndarray:
         """Whether an average has less than `FEW` groups with anything in ``right`` or ``wrong``.
 
-        ``right`` and ``wrong`` are ``(L, L, n)``, ``average`` makes averages of ``(..., L, L)``.
+        These are ``(L, L, n)``; ``average`` makes averages of ``(..., L, L)``.
         """
-        some = (np.moveaxis(self._by_group(x) > _SLACK_resamples, -1, 0) for x in (right, wrong))
+        some = (np.moveaxis(self._by_group(x) > statistics.SLACK, -1, 0) for x in (right, wrong))
         counts = ((average(x.astype(np.float64)) > 0).sum(axis=0) for x in some)
         return np.minimum(*counts) < FEW
 
@@ -100,16 +97,14 @@ def percentile_ends(
     """
     if each is not None:
         resamples = resamples + seed_errors(each, len(resamples))
-    low, high = np.nanquantile(resamples, _TAILS, axis=0)
-    return low, high
+    return tuple(np.nanquantile(resamples, _TAILS, axis=0))
 
 
 def seed_errors(each: np.ndarray, n_resamples: int, stream: int = 0) -> np.ndarray:
     """Errors of a mean over seeds, ``(n_resamples, ...)``; ``each`` is ``(S, ...)``.
 
-    Multivariate t with S - 1 degrees of freedom and the covariance of the mean as its scale: what
-    goes up with a seed in one average goes up with it in the others. One seed: zeros. ``stream``
-    makes the errors of two models independent.
+    Multivariate t with S - 1 degrees of freedom and the covariance of the mean as its scale; of one
+    seed zeros. ``stream`` makes the errors of two models independent.
     """
     n = len(each)
     if n < 2:
@@ -130,20 +125,12 @@ def _variance(resamples: np.ndarray, each: np.ndarray) -> np.ndarray:
 def _wilson(
     share: np.ndarray, variance: np.ndarray, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's interval of shares, of as many examples as a variance is worth.
-
-    At least ``n_groups``, which is also what no variance at all (none right, or all) is worth.
-    """
+    """Wilson's interval of shares, of as many examples as a variance is worth, or as groups."""
     t2 = stats.t.ppf(_TAILS[1], n_groups - 1) ** 2
-    worth = np.divide(
-        share * (1 - share),
-        variance,
-        out=np.zeros_like(share),
-        where=variance > _SLACK_resamples**2,
-    )
-    n = np.maximum(worth, n_groups)
+    spread, some = share * (1 - share), variance > statistics.SLACK**2
+    n = np.maximum(np.divide(spread, variance, out=np.zeros_like(share), where=some), n_groups)
     middle = (share + t2 / (2 * n)) / (1 + t2 / n)
-    half = np.sqrt(t2 * (share * (1 - share) / n + t2 / (4 * n**2))) / (1 + t2 / n)
+    half = np.sqrt(t2 * (spread / n + t2 / (4 * n**2))) / (1 + t2 / n)
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
@@ -153,8 +140,7 @@ def share_ends(
     """Ends for shares: percentiles, and where there are ``few`` on one side, Wilson's."""
     ends = (np.clip(end, 0, 1) for end in percentile_ends(resamples, each))
     wilson = _wilson(estimate, _variance(resamples, each), n_groups)
-    low, high = (np.where(few, exact, end) for exact, end in zip(wilson, ends, strict=True))
-    return low, high
+    return tuple(np.where(few, exact, end) for exact, end in zip(wilson, ends, strict=True))
 
 
 def setting_ends(
@@ -174,7 +160,7 @@ def setting_ends(
         ends.append(np.sqrt(np.maximum(square, 0)))
     # what is the same in both settings of every example has no drop, however few
     open_ = few[..., :2].any(axis=-1) & (
-        (drop > _SLACK_resamples**2) | (scale <= _SLACK_resamples**2)
+        (drop > statistics.SLACK**2) | (scale <= statistics.SLACK**2)
     )
     low[..., 2] = np.where(open_, estimate[..., 2] - ends[0], low[..., 2])
     high[..., 2] = np.where(open_, estimate[..., 2] + ends[1], high[..., 2])
@@ -185,24 +171,21 @@ def setting_ends(
 SETTINGS = ("within", "across", "drop")
 #: The "language" of a mean over languages, and of a whole row or column.
 OVERALL, EVERYWHERE = "mean", "all"
-#: Scores may be outside [0, 1] by no more.
-_SLACK = 1e-12
 
 
 def within(scores: np.ndarray) -> np.ndarray:
     """Score of each language where both parts are in it: the diagonal (section 3.1).
 
-    ``scores`` ``(..., L, L)`` has one number a cell, on any scale; returns ``(..., L)``.
+    ``scores`` ``(..., L, L)``, on any scale; returns ``(..., L)``.
     """
     return np.diagonal(np.asarray(scores, dtype=np.float64), axis1=-2, axis2=-1).copy()
 
 
 def across(scores: np.ndarray) -> np.ndarray:
-    """Mean score of each language over the 2 (L - 1) cells where one part alone is in it.
+    """Mean score of each language over the 2 (L - 1) cells where one part alone is in it (Table 1).
 
-    The caption of Table 1: "the average performance when either the premise or the hypothesis (but
-    not both) is in the given language". Its mean over languages is that of all cells off the
-    diagonal. Shapes as in `within`; MixingError for a single language.
+    Its mean over languages is that of all cells off the diagonal. MixingError for a single
+    language.
     """
     scores = np.asarray(scores, dtype=np.float64)
     n = scores.shape[-1]
@@ -218,7 +201,7 @@ def with_margins(scores: np.ndarray) -> np.ndarray:
 
 
 def checked_scores(scores: np.ndarray, languages: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Grids of single examples, mean over seeds ``(L, L, n)`` and each ``(S, L, L, n)``; errors."""
+    """Grids of single examples: mean over seeds ``(L, L, n)``, each ``(S, L, L, n)``; or errors."""
     scores, n = np.asarray(scores, dtype=np.float64), len(languages)
     if scores.ndim not in (3, 4) or scores.shape[-3:-1] != (n, n) or not scores.size:
         raise MixingError(
@@ -231,7 +214,7 @@ def checked_scores(scores: np.ndarray, languages: Sequence[str]) -> tuple[np.nda
     if (empty := np.isnan(each)).any():
         _, row, column, _ = np.argwhere(empty)[0]
         raise MixingError(f"cell {languages[row]}-{languages[column]} is empty, its score NaN")
-    if scores.min() < -_SLACK or scores.max() > 1 + _SLACK:
+    if scores.min() < -statistics.SLACK or scores.max() > 1 + statistics.SLACK:
         raise MixingError(
             f"scores are between {scores.min():g} and {scores.max():g}: give them as shares in "
             "[0, 1], not in per cent"
@@ -265,8 +248,7 @@ def summary(
 ) -> pd.DataFrame:  # fmt: skip
     """Within, across and the drop between them, of each language and their mean (Tables 1 to 3).
 
-    By ``language`` (the last one `OVERALL`) and ``setting`` (`SETTINGS`; a drop is in [-1, 1]). A
-    single language is an error.
+    By ``language`` (the last one `OVERALL`) and ``setting`` (`SETTINGS`; a drop is in [-1, 1]).
     """
     scores, each = checked_scores(scores, languages)
     drawn = Resamples.draw(scores.shape[-1], groups, n_resamples, seed)
@@ -282,8 +264,7 @@ def paired_difference(
 ) -> pd.DataFrame:  # fmt: skip
     """By how much one grid is above another on the same examples, as a table like `summary`'s.
 
-    For a model and its control task (Tables 7 and 14) or a baseline: the difference of each
-    example is taken first, so the interval is of the paired difference, by percentiles. The two may
+    For a model and its control task (Tables 7 and 14) or a baseline; by percentiles. The two may
     have unequal numbers of seeds, each with an error of its own.
     """
     (one, first), (other, second) = (checked_scores(x, languages) for x in (one, other))
@@ -305,12 +286,11 @@ def by_label(
     """The averages of `summary` by the label of the examples (Tables 5, 6, 10 to 13).
 
     ``labels`` ``(n,)`` are the gold ones; ``groups_of_labels`` has name → the labels that it stands
-    for, such as "not-entailment" for two of XNLI's three, each label in exactly one. Beside the
-    score of the examples with the ``label`` (accuracy given the label, as the paper prints), a row
-    has their number ``n`` and ``share``, and the ``contribution``, share × score, with its
-    ``contribution_low`` and ``_high``: those of all labels add up to the score of `summary`, and
-    those to the drop to the drop. MixingError also for a label in no or two of the groups, and for
-    a group with examples of one of ``groups`` only.
+    for, such as "not-entailment" for two of XNLI's three. Beside the score of the examples with the
+    ``label`` a row has their number ``n`` and ``share``, and the ``contribution``, share × score,
+    with its ``contribution_low`` and ``_high``: those of all labels add up to the score, or drop,
+    of `summary`. MixingError also for a label in no or two of the groups, and for one with examples
+    of one of ``groups`` only.
     """
     right, each = checked_scores(right, languages)
     n = right.shape[-1]
@@ -367,10 +347,7 @@ def _settings(grids: np.ndarray) -> np.ndarray:
 def _by_language(
     languages: Sequence[str], **values: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> pd.DataFrame:
-    """A row a language and setting; each value ``(L + 1, 3)`` with low and high.
-
-    The ends of "score" are ``low`` and ``high``, those of another ``<name>_low``, ``<name>_high``.
-    """
+    """A row a language and setting, of values ``(L + 1, 3)`` with low and high."""
     index = pd.MultiIndex.from_product(
         [[*languages, OVERALL], SETTINGS], names=["language", "setting"]
     )
@@ -379,92 +356,3 @@ def _by_language(
         start = "" if name == "score" else f"{name}_"
         columns |= {name: value, f"{start}low": low, f"{start}high": high}
     return pd.DataFrame({name: x.ravel() for name, x in columns.items()}, index).reset_index()
-
-
-class Detection(NamedTuple):
-    """How far apart two classes are for a model, and which it prefers; in the accuracies' shape.
-
-    Attributes
-    ----------
-    sensitivity : d′, in standard deviations; 0 if the model tells nothing.
-    criterion : above 0 it prefers the second answer, below 0 the first.
-    unbiased : the mean of both accuracies, in [0, 1], that it would have with no preference.
-    """
-
-    sensitivity: np.ndarray
-    criterion: np.ndarray
-    unbiased: np.ndarray
-
-
-def detection(first: np.ndarray, second: np.ndarray) -> Detection:
-    """What a model tells of two classes, apart from which answer it prefers (Tables 6, 12, 13).
-
-    Where one class is answered worse and the other better, the preference has moved, the knowledge
-    has shrunk, or both; the mean of the two accuracies does not tell, as it falls with either. In
-    signal detection (Green and Swets 1966) the model has one normal quantity of unit variance for
-    each class and answers "first" above a threshold. With h and r the accuracies of the first and
-    the second class and z the normal quantile,
-
-        d′ = z(h) + z(r),   c = (z(r) - z(h)) / 2,
-
-    and with no preference (c = 0) both accuracies would be Φ(d′ / 2). That both variances are equal
-    is assumed, and cannot be tested with one threshold. Of a mean over models or pairs of languages
-    that differ, d′ comes out too small. MixingError for an accuracy that is not above 0 and below
-    1, where d′ would be infinite.
-    """
-    first, second = np.asarray(first, float), np.asarray(second, float)
-    if not all(((values > 0) & (values < 1)).all() for values in (first, second)):
-        raise MixingError("an accuracy is not between 0 and 1, so that it has no normal quantile")
-    hits, rejections = stats.norm.ppf(first), stats.norm.ppf(second)
-    sensitivity = hits + rejections
-    return Detection(sensitivity, (rejections - hits) / 2, stats.norm.cdf(sensitivity / 2))
-
-
-def detected(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """`detection` of the mean over languages, of tables like `by_label`'s of two labels.
-
-    A row per ``model`` and setting (within, across): ``first`` and ``second`` (the accuracies of
-    both labels), ``d′``, ``criterion``, ``mean of both`` and ``without preference`` (in [0, 1]).
-    Of a model that gives all examples one label d′ and what follows from it are NaN.
-    """
-    means = table[(table["language"] == OVERALL) & (table["setting"] != SETTINGS[2])]
-    wide = means.pivot(index=["model", "setting"], columns="label", values="score")
-    rows = pd.MultiIndex.from_frame(means[["model", "setting"]].drop_duplicates())
-    wide = wide.loc[rows, [first, second]].rename_axis(columns=None)
-    finite = wide.where(((wide > 0) & (wide < 1)).all(axis=1)).dropna()
-    told = detection(finite[first].to_numpy(), finite[second].to_numpy())
-    names = {"sensitivity": "d′", "unbiased": "without preference"}
-    found = pd.DataFrame(told._asdict(), finite.index).rename(columns=names).reindex(wide.index)
-    found.insert(2, "mean of both", wide.mean(axis=1))
-    return wide.join(found)
-
-
-def as_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
-    """Numbers of a table with their intervals as text, in points: "47.3 (39.9 to 54.6)".
-
-    The ends are in ``low`` and ``high``, of another value in ``<value>_low`` and ``<value>_high``.
-    """
-    ends = ("low", "high") if value == "score" else (f"{value}_low", f"{value}_high")
-    points = [(100 * table[name]).round(1) + 0.0 for name in (value, *ends)]  # + 0.0: no "-0.0"
-    return pd.Series(
-        [f"{one:.1f} ({low:.1f} to {high:.1f})" for one, low, high in zip(*points, strict=True)],
-        index=table.index,
-    )
-
-
-def listed(table: pd.DataFrame) -> str:
-    """The rows of a table by their index, `as_points`, as one line: "a 1.0 (0.2 to 1.8), b ..."."""
-    return ", ".join(f"{name} {own}" for name, own in as_points(table).items())
-
-
-def by_setting(table: pd.DataFrame, *index: str, language: str = OVERALL) -> pd.DataFrame:
-    """A language's rows of tables like `summary`'s, settings side by side, as text `as_points`.
-
-    ``index`` names the columns that tell the rows apart, such as "model"; rows and settings keep
-    the order of the table. MixingError for a language that it lacks.
-    """
-    rows = table[table["language"] == language]
-    if rows.empty:
-        raise MixingError(f"the table has no language {language!r}")
-    said = as_points(rows).set_axis(pd.MultiIndex.from_frame(rows[[*index, "setting"]]))
-    return said.unstack("setting", sort=False)
