@@ -149,8 +149,6 @@ BY_LANGUAGE = ("LD", "MD", MATCHED)
 WEIGHTINGS = ("pairs", "branches", "scripts")
 
 
-# --- spaces ---------------------------------------------------------------------------------------
-
 #: The vectors of one layer, by language, to vectors of the same shapes.
 Space = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
@@ -169,9 +167,6 @@ def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 #: By name, what is done to the vectors of a layer before they are compared.
 SPACES: dict[str, Space] = {"raw": dict, "centred": alignment.centred, "standardised": standardised}
-
-
-# --- a checkpoint ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

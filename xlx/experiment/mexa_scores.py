@@ -297,9 +297,6 @@ def mean_subwords(
     return pd.Series({language: means[language] for language in corpus.languages})
 
 
-# --- rivals ---------------------------------------------------------------------------------------
-
-
 def measure_rivals(
     name: Name,
     corpus: ParallelCorpus,

@@ -28,8 +28,6 @@ from xlx.text.examples import Examples
 from xlx.text.files import catalogue
 from xlx.text.labelled import NER, TOPICS, Tagged
 
-# --- whole entities -------------------------------------------------------------------------------
-
 _KINDS = list(dict.fromkeys(tag[2:] for tag in NER if tag != "O"))
 #: Of each tag whether it is a B, and the number of its type, -1 of O.
 _BEGUN = np.array([tag.startswith("B-") for tag in NER])
@@ -104,8 +102,6 @@ def entity_f1(found: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> np.nda
     total = np.asarray(predicted) + np.asarray(gold)
     return 2 * np.asarray(found) / np.maximum(total, 1)
 
-
-# --- what is probed -------------------------------------------------------------------------------
 
 LabelledPart = Tagged | Examples
 #: Tasks whose examples are pairs of sentences.

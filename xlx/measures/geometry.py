@@ -45,9 +45,6 @@ def nearest_languages(vectors: Mapping[str, np.ndarray]) -> np.ndarray:
     return counts
 
 
-# --- what each sentence has -----------------------------------------------------------------------
-
-
 def of_sentences(name: str, values: Callable[[Side], torch.Tensor]) -> Measure:
     """The mean over sentences X of what each has, ``(m, n)``."""
 
@@ -82,9 +79,6 @@ def purity(side: Side) -> torch.Tensor:
         nearest.append(near.amax(dim=side.axis))
     ahead, slack = nearest[0] - nearest[1], side.tolerance[:, None]
     return ((ahead >= -slack).float() + (ahead > slack)) / 2
-
-
-# --- what all pairs of sentences have -------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -221,8 +221,6 @@ def _either(row: torch.Tensor, column: torch.Tensor, n: int) -> torch.Tensor:
     return torch.where(row == column, row, row + column).clamp(max=2 * n).int()
 
 
-# --- rivals ---------------------------------------------------------------------------------------
-
 #: Cosines tie that differ by less than the rounding of float64.
 _SLACK = 16 * np.finfo(np.float64).eps
 
@@ -282,9 +280,6 @@ def _directions(rows: np.ndarray) -> np.ndarray:
     return np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0)
 
 
-# --- of two languages, without a pivot ------------------------------------------------------------
-
-
 def mutual(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
     """Hits of two languages, the same in both directions, as a measure of the registry.
 
@@ -305,8 +300,6 @@ def mutual(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
     at = hits.double().cpu().numpy()
     return Comparisons(at.sum(axis=1), at, inside)
 
-
-# --- adjusted scores (section 5.2) ----------------------------------------------------------------
 
 #: Lower edges of the bands of Table 6; a score on an edge belongs above it.
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)

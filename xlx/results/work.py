@@ -57,8 +57,7 @@ class Kind:
 
     ``compute``, a function of a module, is given the arguments of a call and returns, or yields, a
     value for each ask of the call. ``side_by_side``: calls run in processes of one thread each,
-    else one after another in this one. What is large and only a means (weights of a trained
-    encoder) is not ``shipped``: it stays in the cache of the machine, under every policy.
+    else one after another in this one.
     """
 
     name: str
@@ -68,7 +67,6 @@ class Kind:
     difference: Callable[[Value, Value], float] = largest_difference  #: of stored and computed
     side_by_side: bool = False
     shared_seconds: float = 0.0  #: that a value alone takes more, as neighbours share a model, say
-    shipped: bool = True
     function: str = ""  #: of those that share the kind: its name, which is part of every ask
 
     def __post_init__(self) -> None:
@@ -137,7 +135,7 @@ def results(
     again: dict[int, Entry] = {}
     for ask, position in first.items():
         fixed = position in uncomputable
-        entry, origin = _look_up(ask, kind.shipped, fixed)
+        entry, origin = _look_up(ask, fixed)
         if entry is None:
             continue
         values[ask] = entry.value
@@ -146,7 +144,7 @@ def results(
             again[position] = entry
     missing = [position for ask, position in first.items()
                if ask not in values and position not in uncomputable]  # fmt: skip
-    if missing and kind.shipped and current().policy == "only":
+    if missing and current().policy == "only":
         notebook = os.environ.get("XLX_NOTEBOOK", "")
         raise MissingResultError(
             f"{notebook or 'this call'} asks for {len(missing)} results of the kind {kind.name!r} "
@@ -180,14 +178,14 @@ def cache() -> Cache:
     return Cache(current().cache / folder)
 
 
-def _look_up(ask: Ask, shipped: bool, fixed: bool = False) -> tuple[Entry | None, str]:
+def _look_up(ask: Ask, fixed: bool = False) -> tuple[Entry | None, str]:
     policy = current().policy
     # some kinds computed from nothing, the others taken as they are: `notebooks.run.reproduction`
     chosen = (os.environ.get("XLX_KINDS") or ask.kind).split()
     ignored = policy == "ignore" and ask.kind in chosen and not fixed
-    if shipped and not ignored and (entry := _ledger(current().ledger).get(ask)):
+    if not ignored and (entry := _ledger(current().ledger).get(ask)):
         return entry, "ledger"
-    if (policy != "only" or not shipped) and (entry := cache().get(ask)):
+    if policy != "only" and (entry := cache().get(ask)):
         return entry, "cache"
     return None, ""
 
@@ -229,8 +227,8 @@ class _Journal:
 
     def add(self, ask: Ask, origin: str, entry: Entry | None) -> None:
         # what was computed here stays so when it is asked for again
-        kind, made = KINDS[kind_name(ask.kind, ask.text)], entry.made if entry else {}
-        if ask.identity in self.origins or not kind.shipped:
+        made = entry.made if entry else {}
+        if ask.identity in self.origins:
             return
         self.origins[ask.identity] = origin
         if origin == "ledger":

@@ -169,9 +169,6 @@ def _weights(job: Job) -> Ask:
     return Ask("finetuned", _made_with(**learning(job)))
 
 
-# --- the loop -------------------------------------------------------------------------------------
-
-
 #: Between two states of a run that is under way.
 SAVE_SECONDS = 600.0
 
