@@ -1,6 +1,8 @@
 """Measures × subjects × texts: every measure has every control, and adding one touches nothing."""
 
+import traceback
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -175,3 +177,24 @@ def test_a_wrong_name_is_told(grouped: ParallelCorpus) -> None:  # noqa: F811
     for name in ("LX", "MD, far"):
         with pytest.raises(ValueError, match="measure"):
             scored([name], ["mini-xlmr"], [grouped])
+
+
+def test_few_calls_lead_from_a_cell_to_the_comparison(
+    grouped: ParallelCorpus,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a reader follows from `subject_scores` to LD's comparison, the ledger's steps aside."""
+    chains = []
+
+    def compared(*arguments: object) -> object:
+        frames = [x for x in traceback.extract_stack()[:-1] if "/xlx/" in x.filename]
+        frames = [x for x in frames if "/results/" not in x.filename and x.name != "<listcomp>"]
+        chains.append([(Path(x.filename).stem, x.name) for x in frames])
+        return compare(*arguments)
+
+    compare = abx._compared
+    monkeypatch.setattr(abx, "_compared", compared)
+    scoring.subject_scores([Length()], grouped, ["LD"])
+    print(*chains[0], sep="\n")
+    assert len(chains[0]) <= 6
+    assert len({module for module, _ in chains[0]}) <= 4
