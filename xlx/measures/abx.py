@@ -258,10 +258,6 @@ class Measure:
             return Comparisons(np.ones(1), 0 * queries.at, queries.inside)
         return queries if self.of_queries else every
 
-    def held(self, n: int) -> int:
-        """How many comparisons of a direction hold a position, of n."""
-        return 1 if self.of_queries else 2 * (n - 1)
-
     def chance(self, n: int) -> float:
         """What vectors that say nothing score, of n sentences."""
         return 1 / n if self.of_queries else 0.5
