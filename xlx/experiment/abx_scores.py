@@ -24,12 +24,10 @@ def language_weights(pairs: Sequence[tuple]) -> tuple[list, np.ndarray]:
 
 #: B has as many characters as A, give or take this share.
 LENGTH_TOLERANCE = 0.1
-
-
 #: Of so many sentences that share most subwords with A, B is one.
 N_NEIGHBOURS = 10
-
-
+#: Of the masks: raised by hand with either number, as a stored score is of a version.
+MASKS_VERSION = 1
 #: Language of B → ``(n, n)``.
 Mask = dict[str, np.ndarray]
 

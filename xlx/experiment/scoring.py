@@ -27,6 +27,7 @@ from scipy import sparse
 from xlx.experiment.abx_scores import (
     BY_LANGUAGE,
     MASKS,
+    MASKS_VERSION,
     SPACES,
     WEIGHTINGS,
     CheckpointScores,
@@ -517,7 +518,7 @@ def subject_scores(
     for _, name in asked:
         checks.one_of(name, [*known, *(f"MD, {mask}" for mask in MASKS)], "measure")
     of_subject = [subject.about(corpus) | common for subject in several]
-    versions = {name: known[name].version if name in known else 1 for _, name in asked}
+    versions = {x: known[x].version if x in known else MASKS_VERSION for _, x in asked}
     abouts = [of_subject[number] | {"measure": [x, versions[x]]} for number, x in asked]
 
     def calls(missing: list[int]) -> Iterator[work.Call]:

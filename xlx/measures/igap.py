@@ -100,7 +100,7 @@ def igap_curve(
     n_splits: int = 100,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """IGAP over training errors, for each target language and their mean (Figure 1b).
+    """IGAP (Equation 5) over training errors, for each target and their mean (Figure 1b).
 
     ``training`` is boolean ``(m, n)``: which of the n training examples each of the m fine-tuned
     models gets wrong in the source language; ``translated``: target language → the same of their
