@@ -29,7 +29,16 @@ notebook_format()  # before another module imports it
 hypothesis.settings.register_profile("xlx", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("xlx")
 
+#: Files that take longest: first, so that processes side by side end together.
+LONGEST = ("test_paper_profile_runs.py", "test_paper_profile_mexa.py", "test_wheel.py")
+
 _numbers = itertools.count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in the order given, those of `LONGEST` before all others."""
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 def _fresh() -> tuple[Path, settings.settings]:

@@ -50,6 +50,12 @@ class TransferTask:
                 f"{', '.join(self.test)}: both need the same languages"
             )
 
+    def __repr__(self) -> str:
+        return (
+            f"Task({self.name}: {self.n_train} examples to train and {self.n_test} to test, in "
+            f"{' '.join(self.languages)})"
+        )
+
     @property
     def languages(self) -> tuple[str, ...]:
         return tuple(self.train)
