@@ -30,7 +30,12 @@ hypothesis.settings.register_profile("xlx", derandomize=True, deadline=None, pri
 hypothesis.settings.load_profile("xlx")
 
 #: Files that take longest: first, so that processes side by side end together.
-LONGEST = ("test_paper_profile_runs.py", "test_paper_profile_mexa.py", "test_wheel.py")
+LONGEST = (
+    "test_paper_profile_runs.py",
+    "test_any_model.py",
+    "test_paper_profile_mexa.py",
+    "test_wheel.py",
+)
 
 _numbers = itertools.count()
 

@@ -117,7 +117,7 @@ def test_estimation_takes_the_results_of_a_user(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("task,model,language,score\n" + "\n".join(rows) + "\n")
     (notebook,) = paths.NOTEBOOKS.glob("mexa-2-*.ipynb")
     scope = run(notebook, models=["mini-llama"], task_files=[str(tmp_path / "own.csv")])
-    assert scope["without"]["without"].tolist() == ["ja"]
+    assert scope["missing"].tolist() == [1]  # ja, which has none
     assert scope["table_5"]["n"].max() == 4  # neither English nor what has no score
     assert scope["table_1"].loc[("Belebele", "mini-llama"), "en"] == 0.8
     assert scope["table_1"].loc[("Belebele", "mini-llama"), "guess"] == 0.25
