@@ -331,15 +331,15 @@ def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
 #: What may grow no more: each number is what there is, and goes down with it. The second is the
 #: gate that it shall reach.
 SIZES = {
-    "lines of xlx": (18_950, 14_000),
-    "modules of xlx": (68, 90),
-    "code of xlx, notebooks' modules and data": (22_950, 19_500),
-    "per cent of xlx's code that one notebook reaches": (7, 10),
-    "kinds of results": (15, 16),
-    "lines of tests": (25_800, 22_000),
+    "lines of xlx": (15_990, 14_000),
+    "modules of xlx": (62, 90),
+    "code of xlx, notebooks' modules and data": (21_350, 19_500),
+    "per cent of xlx's code that one notebook reaches": (3, 10),
+    "kinds of results": (10, 16),
+    "lines of tests": (24_320, 22_000),
 }
 #: These names stand in two modules: none is to be added.
-TWICE = {"REGISTERED", "Row", "load"}
+TWICE = {"REGISTERED", "load"}
 
 
 def test_a_public_name_stands_in_one_module() -> None:
