@@ -144,7 +144,8 @@ def frozen(
 
 def _relative(stored: ledger.Value, computed: ledger.Value) -> float:
     """The largest difference of two scores, as a share of those above 1."""
-    stored = stored[computed.columns]
+    keys, columns = ["metric", "source", "target"], computed.columns
+    stored, computed = (x[columns].sort_values(keys, ignore_index=True) for x in (stored, computed))
     if not stored.drop(columns="score").equals(computed.drop(columns="score")):
         return np.inf
     return float(
