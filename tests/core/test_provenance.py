@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from xlx.experiment import abx_scores
-from xlx.measures import abx
+from xlx.measures import abx, registered
 from xlx.results import provenance
 
 SOURCE = '''
@@ -108,6 +108,10 @@ def test_results_do_not_hang_on_what_keeps_and_draws_them() -> None:
     assert "alignment" in names
     assert not names & {"store", "work", "plots", "settings"}
     assert provenance.code_hash(abx.exact) != provenance.code_hash(abx_scores.history)
+
+
+def test_where_the_code_lies_is_no_part_of_the_hash() -> None:
+    assert str(provenance.paths.ROOT) not in str(provenance._closure(registered))
 
 
 def test_the_environment_names_everything() -> None:

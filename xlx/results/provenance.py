@@ -88,9 +88,8 @@ def _constant(value: Any) -> bool:
 
 
 def _named(part: FunctionType | type) -> Iterator[tuple[str, Any]]:
-    """What the source of a function or class names, as far as it is in the module's names."""
+    """What its source names, of the module's names; not ``__path__``, where the code lies."""
     module, tree = sys.modules[part.__module__], ast.parse(_source(part))
-    # what Python itself sets, as a package's ``__path__``, says where the code lies
     known = {name: part for name, part in vars(module).items() if not name.startswith("__")}
     imported = {
         alias.asname or alias.name: node.module
