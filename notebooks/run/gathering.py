@@ -96,6 +96,9 @@ def absent_models() -> dict[str, str]:
         if not (model.folder / "config.json").is_file():
             twins = (identity.twin_of(name, seed) for seed in _TWINS)
             absent |= {identity.fingerprint(one): name for one in (name, *twins)}
+    for record in paths.MODELS.glob(f"*/{identity.RECORD}"):  # checkpoints whose hash alone is here
+        some = identity.checkpoints(record.parent.name, recorded=True)
+        absent |= {x.recorded: x.name for x in some if x.recorded}
     return absent
 
 
