@@ -96,15 +96,23 @@ def absent_models() -> dict[str, str]:
         if not (model.folder / "config.json").is_file():
             twins = (identity.twin_of(name, seed) for seed in _TWINS)
             absent |= {identity.fingerprint(one): name for one in (name, *twins)}
-    for record in paths.MODELS.glob(f"*/{identity.RECORD}"):  # checkpoints whose hash alone is here
-        some = identity.checkpoints(record.parent.name, recorded=True)
-        absent |= {x.recorded: x.name for x in some if x.recorded}
     return absent
+
+
+def recorded_checkpoints() -> dict[str, str]:
+    """Checkpoints of the family of which the hash alone is shipped: fingerprint → name."""
+    from xlx.subjects import identity
+
+    some = [
+        identity.checkpoints(record.parent.name, recorded=True)
+        for record in paths.MODELS.glob(f"*/{identity.RECORD}")
+    ]
+    return {x.recorded: x.name for series in some for x in series if x.recorded}
 
 
 def of_absent_models(overview: pd.DataFrame) -> pd.Series:
     """Which entries cannot be computed on this machine, as they are of `absent_models`: bool."""
-    absent = absent_models()
+    absent = absent_models() | recorded_checkpoints()
     if not absent or overview.empty:
         return pd.Series(data=False, index=overview.index)
     return overview["ask"].str.contains("|".join(absent))
