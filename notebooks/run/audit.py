@@ -74,7 +74,7 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
         warnings.simplefilter("ignore", StoreWarning)  # `report` says it
         rows = Ledger(root).overview()
     rows = rows[[not all(map(is_run, askers)) for askers in rows["notebooks"]]]
-    # in bfloat16 which layer is the best is a matter of the processor
+    # in bfloat16 another layer may be the best when it is computed again; why is not known yet
     rows = rows[~rows["ask"].str.contains('"dtype": "bfloat16"', regex=False)]
     absent = gathering.of_absent_models(rows)
     if absent.any():
