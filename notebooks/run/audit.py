@@ -74,7 +74,7 @@ def write_sample(path: Path, root: Path = paths.RESULTS) -> pd.DataFrame:
         warnings.simplefilter("ignore", StoreWarning)  # `report` says it
         rows = Ledger(root).overview()
     rows = rows[[not all(map(is_run, askers)) for askers in rows["notebooks"]]]
-    # in bfloat16 another layer may be the best when it is computed again; why is not known yet
+    # in bfloat16 the layers that are nearly the best change places from machine to machine
     rows = rows[~rows["ask"].str.contains('"dtype": "bfloat16"', regex=False)]
     absent = gathering.of_absent_models(rows)
     if absent.any():
