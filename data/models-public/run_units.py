@@ -7,6 +7,9 @@ stands here: `MODEL`, `LANGUAGES` (in this order), the recipes, and which pairs 
 * to learn: the train part of XNLI whole (5,490 pairs); to ask: its test part (2,010 pairs) in the
   language of both sentences, and `N_GRID` of these, drawn by the seed 1, in all pairs of languages;
 * of IGAP: to learn the public dev part (2,490 pairs), to ask its translations, and `N_GRID` pairs.
+
+What a score is worth beside a model that read English alone, and one that read nothing, is asked of
+`ENGLISH_MODEL` and `UNTRAINED` by the same recipes.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +23,8 @@ from shared.mixing_tables import LINEAR, task_data
 from xlx.experiment.grids import grid
 from xlx.experiment.transfers import TransferTask, sparing_in
 from xlx.subjects import finetuning
-from xlx.subjects.jobs import Job, Recipe, Sparing
+from xlx.subjects.identity import twin_of
+from xlx.subjects.jobs import ALGORITHMS, Job, Recipe, Sparing
 from xlx.text import examples, labelled
 from xlx.text.examples import Examples
 from xlx.text.questions import Questions
@@ -28,35 +32,44 @@ from xlx.text.questions import Questions
 Sets = Mapping[str, Examples] | Mapping[str, Questions]
 
 MODEL, ENGLISH_MODEL = "multilingual-e5-small", "all-MiniLM-L6-v2"
+UNTRAINED = twin_of(MODEL)
+#: A model → what its units are called.
+_PREFIXES = {MODEL: "", ENGLISH_MODEL: "minilm-", UNTRAINED: "untrained-"}
 LANGUAGES = (
     "ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh",
 )  # fmt: skip
-IGAP_LANGUAGES = ("en", "ar", "de", "fr", "ru", "sw", "zh")
 SICK_LANGUAGES = ("en", "nl", "pt", "pl", "ja")
 XQUAD_LANGUAGES = ("en", "de", "ru", "es", "zh", "vi", "ar", "tr", "el", "hi")
 N_GRID, N_QUESTIONS = 500, 240
 
 #: The table of word embeddings (96 of 118 million weights) stays: a step takes 5 s, and not 8.6.
-_CHEAP = {"trained_embeddings": False, "length_pool": 50, "batch_size": 32}
+#: "tf32" changes nothing on a CPU, and takes a fifth of the time on a GPU.
+_CHEAP = {
+    "trained_embeddings": False, "length_pool": 50, "batch_size": 32, "dtype": "tf32",
+}  # fmt: skip
 RECIPE = Recipe(epochs=3, learning_rate=5e-5, max_length=128, **_CHEAP, **LINEAR)
 READER = Recipe(epochs=2, learning_rate=5e-5, max_length=256, stride=64, **_CHEAP, **LINEAR)
 #: To training errors near 0: twice the rate, constant. 78 steps are an epoch.
-FITTING = Recipe(epochs=10, learning_rate=1e-4, max_length=128, every=78, **_CHEAP)
+FITTING = Recipe(epochs=12, learning_rate=1e-4, max_length=128, every=26, **_CHEAP)
+#: An untrained model learns the training set later, if it does.
+FITTING_UNTRAINED = replace(FITTING, epochs=40, every=78)
 #: The translations are asked where the training error is within 0.025 above one of these.
-WINDOWS = Sparing(tuple((level, 0.025) for level in (0.0, 0.05, 0.1, 0.2)))
+WINDOWS = Sparing(tuple((level, 0.025) for level in (0.0, 0.05, 0.1, 0.2)), logits=False)
 
 
 @dataclass(frozen=True)
 class Unit:
     """A long run: name, what it is, minutes on one thread, and the calls that it makes.
 
-    Each call finds its results in the ledger or the cache, or computes them.
+    Each call finds its results in the ledger or the cache, or computes them. ``needs`` is the unit
+    whose fine-tuned weights it reads, and which comes first.
     """
 
     name: str
     what: str
     minutes: int
     calls: Callable[[], Calls] = field(repr=False)
+    needs: str = ""
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -80,9 +93,10 @@ def pairs_to_ask(n: int | None = None, shuffled: str | None = None) -> dict[str,
 
 
 @cache
-def only_second(n: int | None = None) -> dict[str, Examples]:
+def only_second(n: int | None = None, shuffled: str | None = None) -> dict[str, Examples]:
     """The hypotheses of `pairs_to_ask` alone."""
-    return {code: controls.only(part, "second") for code, part in pairs_to_ask(n).items()}
+    sets = pairs_to_ask(n, shuffled)
+    return {code: controls.only(part, "second") for code, part in sets.items()}
 
 
 # --- what is asked --------------------------------------------------------------------------------
@@ -93,36 +107,51 @@ def xnli_job(source: str, seed: int, model: str = MODEL) -> Job:
     return Job(model, xnli(source, "train"), pairs_to_ask(), RECIPE, seed)
 
 
+def hypotheses_job(seed: int, model: str = MODEL) -> Job:
+    """The hypotheses of XNLI alone, in English."""
+    return Job(model, controls.only(xnli("en", "train"), "second"), only_second(), RECIPE, seed)
+
+
 def mixed_job(first: str, second: str, seed: int) -> Job:
     """Premises in one language and hypotheses in another, as in `mixing_6_pairs`."""
     taught = examples.crossed(xnli(first, "train"), xnli(second, "train"))
     return Job(MODEL, taught, {"learnt": taught.at(range(100))}, RECIPE, seed)
 
 
+def sick_job(seed: int, model: str = MODEL) -> Job:
+    """SICK in English, asked in all its languages."""
+    sets, _ = labelled.parallel_examples("NLI", SICK_LANGUAGES, "test", source="sick")
+    train = labelled.load_labelled("NLI", "en", "train", source="sick")
+    return Job(model, train, sets, RECIPE, seed)
+
+
+@cache
 def igap_task() -> TransferTask:
-    """The public dev part to learn, in `IGAP_LANGUAGES`, and some of the test part."""
+    """The public dev part to learn, in all languages, and some of the test part."""
     train = {}
-    for code in IGAP_LANGUAGES:
+    for code in LANGUAGES:
         whole = xnli(code, "train")
         dev = whole.at(i for i, x in enumerate(whole.ids) if x.startswith("dev:"))
         train[code] = replace(dev, name=f"{whole.name}, of dev")
-    test = {code: pairs_to_ask(N_GRID)[code] for code in IGAP_LANGUAGES}
-    return TransferTask("NLI", train, test, {"train": {}, "test": {}})
+    return TransferTask("NLI", train, pairs_to_ask(N_GRID), {"train": {}, "test": {}})
 
 
-def igap_job(seed: int) -> Job:
-    """As `transfers.transfer_task` has it, from English."""
-    task = igap_task()
-    sparing = sparing_in(task, "en", WINDOWS)
-    return Job(MODEL, task.train["en"], task.sets, FITTING, seed, sparing)
+def igap_job(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla") -> Job:
+    """As `transfers.transfer_task` has it."""
+    task, recipe = igap_task(), FITTING_UNTRAINED if model == UNTRAINED else FITTING
+    sparing = sparing_in(task, source, WINDOWS)
+    recipe = replace(recipe, algorithm=algorithm)
+    return Job(model, task.train[source], task.sets, recipe, seed, sparing)
 
 
-def reader(seed: int) -> tuple[Job, dict[str, Questions]]:
-    """TyDi QA in English, and a question of each paragraph of XQuAD."""
+def reader(seed: int, questions: bool = True) -> tuple[Job, dict[str, Questions]]:
+    """TyDi QA in English, and a question of each paragraph of XQuAD; or without their questions."""
     data = task_data(
         "QA", XQUAD_LANGUAGES, "en", None, N_QUESTIONS, train_source="tydiqa-whole", per_context=1
     )
-    return Job(MODEL, data.train, {"validation": data.held_out}, READER, seed), dict(data.sets)
+    change = controls.questionless if not questions else lambda rows: rows
+    job = Job(MODEL, change(data.train), {"validation": change(data.held_out)}, READER, seed)
+    return job, {code: change(part) for code, part in data.sets.items()}
 
 
 def learn(job: Job, weights: bool = True) -> Callable[[], object]:
@@ -140,55 +169,74 @@ def ask_all(job: Job, sets: Sets) -> Callable[[], object]:
 
 def units() -> list[Unit]:
     """All units, in the order in which they run."""
+    first, more = (1, 2, 3), (4, 5)
     return [
-        *(_xnli("en", seed) for seed in (1, 2, 3)),
-        *(_xnli_grid(seed) for seed in (1, 2, 3)),
-        *(_xnli_grid(1, part) for part in ("first", "second")),
-        *(_hypotheses(seed) for seed in (1, 2, 3)),
-        *(_igap(seed) for seed in (1, 2, 3)),
+        *(unit for seed in first for unit in _xnli("en", seed)),
+        *(_hypotheses(seed) for seed in first),
+        *(_igap("en", seed) for seed in first),
         *(unit for code in ("de", "sw") for unit in _mixed(code, 1)),
-        *(_sick(seed) for seed in (1, 2, 3)),
-        *(unit for seed in (1, 2) for unit in _readers(seed)),
-        *(_xnli(code, 1) for code in ("de", "zh")),
-        Unit(
-            "minilm-xnli-en-seed1", f"{ENGLISH_MODEL}: XNLI in English, asked in 15 languages", 35,
-            lambda: [learn(xnli_job("en", 1, ENGLISH_MODEL))],
-        ),
+        *(_sick(seed) for seed in first),
+        *(unit for seed in first for unit in _readers(seed)),
+        *(unit for code in ("de", "zh") for seed in first for unit in _xnli(code, seed)),
+        *(unit for seed in first for unit in _xnli("en", seed, ENGLISH_MODEL)),
+        *(unit for seed in first for unit in _xnli("en", seed, UNTRAINED)),
+        *(_igap("en", seed, model) for model in (ENGLISH_MODEL, UNTRAINED) for seed in first),
+        *(_igap(code, seed) for code in ("de", "zh") for seed in first),
         *(unit for seed in (2, 3) for code in ("de", "sw") for unit in _mixed(code, seed)),
-        *(_xnli_grid(seed, part) for seed in (2, 3) for part in ("first", "second")),
+        *(_shuffled(seed, part) for seed in first for part in ("first", "second")),
+        *(_sick(seed, model) for model in (ENGLISH_MODEL, UNTRAINED) for seed in first),
+        *(unit for seed in more for unit in _xnli("en", seed)),
+        *(_hypotheses(seed) for seed in more),
+        *(_hypotheses(seed, ENGLISH_MODEL) for seed in first),
+        *(_igap("en", seed, MODEL, how) for how in ALGORITHMS[1:] for seed in first),
+        *(_igap(code, 1) for code in LANGUAGES if code not in ("en", "de", "zh")),
+        _blind_reader(1),
         *(Unit(*unit) for unit in frozen_units()),
-    ]  # fmt: skip
+    ]
 
 
-def _xnli(source: str, seed: int) -> Unit:
-    what = f"XNLI learnt in {source}, the test part asked in 15 languages"
-    return Unit(f"xnli-{source}-seed{seed}", what, 62, lambda: [learn(xnli_job(source, seed))])
-
-
-def _xnli_grid(seed: int, shuffled: str | None = None) -> Unit:
-    name, what = f"xnli-en-seed{seed}-grid", f"{N_GRID} test pairs in all pairs of 15 languages"
-    if shuffled:
-        part = {"first": "premise", "second": "hypothesis"}[shuffled]
-        name, what = f"{name}-shuffled-{part}", f"{what}, {part} shuffled"
-    return Unit(
-        name, what, 65, lambda: [ask_all(xnli_job("en", seed), pairs_to_ask(N_GRID, shuffled))]
+def _xnli(source: str, seed: int, model: str = MODEL) -> tuple[Unit, Unit]:
+    name, job = (
+        f"{_PREFIXES[model]}xnli-{source}-seed{seed}",
+        partial(xnli_job, source, seed, model),
+    )
+    what = f"{model}: XNLI learnt in {source}, the test part asked in 15 languages"
+    asked = f"{N_GRID} test pairs in all pairs of 15 languages"
+    return (
+        Unit(name, what, 62, lambda: [learn(job())]),
+        Unit(f"{name}-grid", asked, 65, lambda: [ask_all(job(), pairs_to_ask(N_GRID))], name),
     )
 
 
-def _hypotheses(seed: int) -> Unit:
-    what = "the hypotheses of XNLI alone, learnt in English, asked in 15 languages"
-
-    def calls() -> Calls:
-        train = controls.only(xnli("en", "train"), "second")
-        job = Job(MODEL, train, only_second(), RECIPE, seed)
-        return [learn(job), ask_all(job, only_second(N_GRID))]
-
-    return Unit(f"xnli-hypothesis-seed{seed}", what, 35, calls)
+def _shuffled(seed: int, shuffled: str) -> Unit:
+    part = {"first": "premise", "second": "hypothesis"}[shuffled]
+    name, what = f"xnli-en-seed{seed}", f"{N_GRID} test pairs in all pairs of 15 languages, {part}"
+    return Unit(
+        f"{name}-grid-shuffled-{part}", f"{what} shuffled", 65,
+        lambda: [ask_all(xnli_job("en", seed), pairs_to_ask(N_GRID, shuffled))], name,
+    )  # fmt: skip
 
 
-def _igap(seed: int) -> Unit:
-    what = "the dev part of XNLI learnt to the end, its translations asked on the way (IGAP)"
-    return Unit(f"igap-en-seed{seed}", what, 115, lambda: [learn(igap_job(seed), weights=False)])
+def _hypotheses(seed: int, model: str = MODEL) -> Unit:
+    what = f"{model}: the hypotheses of XNLI alone, learnt in English, asked in 15 languages"
+    job, second = partial(hypotheses_job, seed, model), "second"
+    return Unit(
+        f"{_PREFIXES[model]}xnli-hypothesis-seed{seed}", what, 40,
+        lambda: [
+            learn(job()), ask_all(job(), only_second(N_GRID)),
+            ask_all(job(), only_second(N_GRID, second)),
+        ],
+    )  # fmt: skip
+
+
+def _igap(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla") -> Unit:
+    what = f"{model}: the dev part of XNLI learnt to the end, its translations asked (IGAP)"
+    name = f"{_PREFIXES[model]}igap-{source}-seed{seed}"
+    name += "" if algorithm == "vanilla" else f"-{algorithm}"
+    return Unit(
+        name, what, 120,
+        lambda: [learn(igap_job(source, seed, model, algorithm), weights=False)],
+    )  # fmt: skip
 
 
 def _mixed(code: str, seed: int) -> tuple[Unit, Unit]:
@@ -197,21 +245,19 @@ def _mixed(code: str, seed: int) -> tuple[Unit, Unit]:
     asked = f"{N_GRID} test pairs in all pairs of 15 languages"
     return (
         Unit(name, what, 48, lambda: [learn(job())]),
-        Unit(f"{name}-grid", asked, 65, lambda: [ask_all(job(), pairs_to_ask(N_GRID))]),
+        Unit(f"{name}-grid", asked, 65, lambda: [ask_all(job(), pairs_to_ask(N_GRID))], name),
     )
 
 
-def _sick(seed: int) -> Unit:
-    what = "SICK learnt in English, asked in 5 languages and all pairs of them"
+def _sick(seed: int, model: str = MODEL) -> Unit:
+    what = f"{model}: SICK learnt in English, asked in 5 languages and all pairs of them"
 
     def calls() -> Calls:
-        sets, _ = labelled.parallel_examples("NLI", SICK_LANGUAGES, "test", source="sick")
-        train = labelled.load_labelled("NLI", "en", "train", source="sick")
-        job = Job(MODEL, train, sets, RECIPE, seed)
+        job = sick_job(seed, model)
         few = {code: part.take(N_GRID, 1) for code, part in job.evaluations.items()}
         return [learn(job), ask_all(job, few)]
 
-    return Unit(f"sick-en-seed{seed}", what, 35, calls)
+    return Unit(f"{_PREFIXES[model]}sick-en-seed{seed}", what, 35, calls)
 
 
 def _readers(seed: int) -> tuple[Unit, Unit]:
@@ -219,5 +265,13 @@ def _readers(seed: int) -> tuple[Unit, Unit]:
     asked = f"{N_QUESTIONS} questions of XQuAD in all pairs of {len(XQUAD_LANGUAGES)} languages"
     return (
         Unit(name, "TyDi QA learnt in English", 75, lambda: [learn(reader(seed)[0])]),
-        Unit(f"{name}-grid", asked, 70, lambda: [ask_all(*reader(seed))]),
+        Unit(f"{name}-grid", asked, 70, lambda: [ask_all(*reader(seed))], name),
     )
+
+
+def _blind_reader(seed: int) -> Unit:
+    def calls() -> Calls:
+        job, sets = reader(seed, questions=False)
+        return [learn(job), ask_all(job, sets)]
+
+    return Unit(f"tydiqa-blind-seed{seed}", "TyDi QA and XQuAD without questions", 90, calls)

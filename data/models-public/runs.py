@@ -3,19 +3,23 @@
     python data/models-public/runs.py --list                # what there is, and how far it is
     python data/models-public/runs.py xnli-en-seed1 ...     # these units, in this order
     python data/models-public/runs.py                       # all that is left
+    python data/models-public/runs.py --workers 12          # side by side, on a GPU or many cores
 
 What a unit asks for (`run_units`) is found in the ledger, then in the cache (XLX_CACHE), else it is
 computed and kept there; the same command goes on after a stop. Which entries are whose is noted in
 ``<journals>/asks/<unit>.jsonl`` as they are asked for, by which `make results` puts them into the
 ledger; ``<journals>/ended/<unit>`` says that a unit went to its end. A unit that fails says why,
-and the next goes on.
+and the next goes on. Units that read the weights of one fine-tuned model stay in one process.
 """
 
 import argparse
+import multiprocessing
 import os
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +29,7 @@ import run_units
 from run_units import Unit
 
 from notebooks.run import journals, runner
-from xlx.results import paths, settings, store
+from xlx.results import checks, paths, settings, store
 from xlx.results.ledger import Ledger
 from xlx.results.settings import current
 
@@ -71,6 +75,30 @@ def run_unit(unit: Unit, folder: Path) -> bool:
     return True
 
 
+def chains(units: Sequence[Unit]) -> list[list[str]]:
+    """The names of units that one process runs in a row: a unit behind those that it needs."""
+    found: dict[str, list[str]] = {}
+    for unit in units:
+        first = unit.needs if unit.needs in found else unit.name
+        found.setdefault(first, []).append(unit.name)
+    return list(found.values())
+
+
+def run_chain(folder: Path, names: Sequence[str]) -> bool:
+    """Run units by their names, one after another; whether all went well."""
+    with settings.settings(workers=1), runner.stopped_by_sigterm():
+        return all([run_unit(unit, folder) for unit in chosen(names, run_units.units())])
+
+
+def run_all(units: Sequence[Unit], folder: Path, workers: int) -> bool:
+    """Run units, in processes of their own where several are asked for; whether all went well."""
+    if workers == 1:
+        return run_chain(folder, [unit.name for unit in units])
+    spawned = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+    with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
+        return all([*pool.map(partial(run_chain, folder), chains(units))])
+
+
 def show(units: Sequence[Unit], folder: Path) -> None:
     """Print units: how far they are, minutes, what they are."""
     for unit in units:
@@ -88,15 +116,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--journals", type=Path, default=Path(os.environ.get("XLX_RUNS") or paths.BUILD / "runs"),
         help="folder of the journals (XLX_RUNS; build/runs)",
     )  # fmt: skip
+    parser.add_argument("--workers", type=int, default=1, help="processes side by side (1)")
     options = parser.parse_args(argv)
     try:
-        with settings.settings(workers=1), runner.stopped_by_sigterm():
-            some = chosen(options.names, run_units.units())
-            if options.list:
-                show(some, options.journals)
-                return 0
-            with store.lock(current().cache / "runs.lock"):
-                went_well = [run_unit(unit, options.journals) for unit in some]
+        checks.whole(options.workers, "--workers", RunsError)
+        some = chosen(options.names, run_units.units())
+        if options.list:
+            show(some, options.journals)
+            return 0
+        with runner.stopped_by_sigterm(), store.lock(current().cache / "runs.lock"):
+            went_well = run_all(some, options.journals, options.workers)
     except RunsError as error:
         print(error, file=sys.stderr)
         return 2
@@ -106,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130
-    return 0 if all(went_well) else 1
+    return 0 if went_well else 1
 
 
 if __name__ == "__main__":

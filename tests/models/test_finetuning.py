@@ -214,6 +214,10 @@ def test_what_is_spared_is_not_asked_and_the_rest_is_the_same(model: str) -> Non
         assert (found[~asked] == -1).all()
         assert np.isnan(logits[~asked]).all()
         assert not np.isnan(logits[asked]).any()
+    bare = finetune(job(model, **options, sparing=replace(sparing, logits=False)))
+    np.testing.assert_array_equal(bare.predictions["de"], spared.predictions["de"])
+    assert np.isnan(bare.logits["en"][~everything]).all()
+    np.testing.assert_array_equal(bare.logits["de"][everything], spared.logits["de"][everything])
     one, other = (jobs.run_about(job(model, **options, sparing=x)) for x in (None, sparing))
     assert "sparing" not in one
     assert one == {key: value for key, value in other.items() if key != "sparing"}

@@ -75,10 +75,10 @@ def test_runs_of_transfer_are_asked_for_as_the_notebooks_do(
 ) -> None:
     task = TransferTask("NLI", SETS, SETS, {"train": {}, "test": {}})
     monkeypatch.setattr(run_units, "igap_task", lambda: task)
-    monkeypatch.setattr(run_units, "MODEL", job.model)
     monkeypatch.setattr(run_units, "FITTING", RECIPE)
-    ask = finetuning.RUN.ask(jobs.run_about(run_units.igap_job(2)))
-    windows = Sparing(((0.0, 0.025), (0.05, 0.025), (0.1, 0.025), (0.2, 0.025)))
+    ask = finetuning.RUN.ask(jobs.run_about(run_units.igap_job("en", 2, job.model)))
+    levels = ((0.0, 0.025), (0.05, 0.025), (0.1, 0.025), (0.2, 0.025))
+    windows = Sparing(levels, logits=False)
     transfers.transfer_task([job.model], task, ["en"], [RECIPE], [2], sparing=windows)
     assert kept() == {ask.identity}
 
@@ -105,6 +105,19 @@ def test_a_unit_that_fails_says_why_and_the_next_goes_on(
     assert runs.main(["--list", *told]) == 0
     lost, toy = capsys.readouterr().out.splitlines()[-2:]
     assert (lost.split()[:2], toy.split()[:2]) == (["lost", "-"], ["toy", "done"])
+
+
+def test_units_side_by_side_note_what_each_asks_for(job: Job, tmp_path: Path, capfd) -> None:
+    some = ["verses-all-MiniLM-L6-v2", "xnli-en-seed1", "xnli-en-seed1-grid"]
+    units = runs.chosen(some, run_units.units())
+    assert runs.chains(units) == [some[:1], some[1:]]
+    assert not runs.run_all(units[:1] * 2, tmp_path, 2)  # no weights of it are here
+    said = capfd.readouterr().err
+    assert said.count(f"{some[0]} failed: ModelNotFoundError") == 1  # a name runs once
+    same = [Unit(name, "made", 1, lambda: [learn(job)]) for name in ("a", "b")]
+    assert all([runs.run_unit(unit, tmp_path) for unit in same])
+    notes = [journals.read_journal(journals.journal(x, tmp_path)) for x in "ab"]
+    assert [line["identity"] for line in notes[0]] == [line["identity"] for line in notes[1]]
 
 
 def test_units_have_names_of_their_own() -> None:

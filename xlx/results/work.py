@@ -222,15 +222,16 @@ def _sample(path: str, notebook: str) -> frozenset[str]:
 class _Journal:
     """What this process asked for, and where it came from."""
 
-    origins: dict[str, str] = field(default_factory=dict)
+    origins: dict[tuple[str, str], str] = field(default_factory=dict)  # by who asks, and identity
     makers: Counter[str] = field(default_factory=Counter)
 
     def add(self, ask: Ask, origin: str, entry: Entry | None) -> None:
         # what was computed here stays so when it is asked for again
         made = entry.made if entry else {}
-        if ask.identity in self.origins:
+        asked = os.environ.get("XLX_NOTEBOOK", ""), ask.identity
+        if asked in self.origins:
             return
-        self.origins[ask.identity] = origin
+        self.origins[asked] = origin
         if origin == "ledger":
             self.makers[f"{made['cpu']}, torch {made['torch']}, {made['date']}"] += 1
         self.write(ask, **{"from": origin, "seconds": float(made.get("seconds") or 0)})

@@ -362,7 +362,7 @@ class _Training:
             more, more_logits = self._predict(sparing.inside)
             fresh = predicted < 0
             predicted[fresh], logits[fresh] = more[fresh], more_logits[fresh]
-        return predicted, logits
+        return predicted, logits if sparing.logits else np.full_like(logits, np.nan)
 
     def _of(self, *names: str) -> np.ndarray:
         """Which predictions are of these sets."""

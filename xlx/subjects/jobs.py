@@ -110,13 +110,15 @@ class Sparing:
 
     The set ``decides`` is predicted at every checkpoint; the sets of ``inside`` also where its
     error E is in one of the ``windows`` (E′, ε), that is where 0 ≤ E − E′ < ε (Equation 5); every
-    set after each ``every`` steps (None: never) and after the last.
+    set after each ``every`` steps (None: never) and after the last. ``logits`` False: they are kept
+    only where every set is predicted.
     """
 
     windows: tuple[tuple[float, float], ...] = ()
     every: int | None = None
     decides: str = "train"
     inside: tuple[str, ...] = ()
+    logits: bool = True
 
     def __post_init__(self) -> None:
         if self.every is not None and self.every < 1:
@@ -204,4 +206,6 @@ def run_about(job: Job) -> dict[str, Any]:
             "inside": sorted(place[name] for name in job.sparing.inside),
             "labels": hashlib.sha256(labels.astype("<i8").tobytes()).hexdigest(),
         }
+        if not job.sparing.logits:
+            about["sparing"]["logits"] = False
     return about
