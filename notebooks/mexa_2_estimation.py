@@ -4,16 +4,18 @@ Correlations and regressions are over languages, of one model and task each.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
+from shared.abx_tables import PAIR
 from shared.mexa_tables import cover, language_tags, training_history
 from xlx.experiment import probing
 from xlx.experiment.mexa_scores import Coverage, mean_subwords, measure_coverage
-from xlx.experiment.scoring import BAG, BagOfSubwords
+from xlx.experiment.scoring import BAG, BagOfSubwords, subject_scores, told
 from xlx.measures import regressions, statistics
 from xlx.measures.mexa import bands, expected
 from xlx.plots.panels import across, number, order, parts
@@ -21,7 +23,7 @@ from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLUE, MEASURES, NAMES, VERMILION, ZERO, handle, look, looks, styled
 from xlx.results import paths
 from xlx.subjects import identity
-from xlx.subjects.identity import series_name
+from xlx.subjects.identity import Name, series_name
 from xlx.text.downstream import SCORE_COLUMNS
 from xlx.text.files import catalogue
 from xlx.text.parallel import ParallelCorpus
@@ -203,6 +205,35 @@ def middle_measures(covered: Sequence[Coverage]) -> pd.DataFrame:
         table = table[table["layer"].isin(middle_layers(len(coverage.scores.layers) - 1))]
         means = table.groupby(["measure", "language"], sort=False, as_index=False)["value"].mean()
         tables.append(coverage.named(means))
+    return pd.concat(tables, ignore_index=True)
+
+
+def all_measures(
+    covered: Sequence[Coverage], names: Sequence[Name], text: ParallelCorpus, pivot: str,
+    poolings: Sequence[str], max_length: int | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """`middle_measures` and `pair_measures`, one below the other."""
+    pairs = pair_measures(names, text, pivot, poolings, max_length)
+    return pd.concat([middle_measures(covered), pairs], ignore_index=True)
+
+
+def pair_measures(
+    names: Sequence[Name], text: ParallelCorpus, pivot: str, poolings: Sequence[str],
+    max_length: int | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """As `middle_measures`, of the measures that are told (`scoring.told`), with the pivot."""
+    tables = []
+    for name, pooling in product(names, poolings):
+        options = {"pooling": pooling, "max_length": max_length}
+        (scores,) = subject_scores([name], text, told(), **options)
+        table = scores.table()
+        layers = middle_layers(len(scores.scores.layers) - 1)
+        table = table[table["layer"].isin(layers) & (table[PAIR] == pivot).any(axis=1)]
+        others = table["language_1"].where(table["language_1"] != pivot, table["language_2"])
+        table = table.assign(language=others, measure=table["task"])
+        means = table.groupby(["measure", "language"], sort=False, as_index=False)["score"].mean()
+        named = {"model": scores.model, "pooling": pooling, "states": "raw"}
+        tables.append(means.rename(columns={"score": "value"}).assign(**named))
     return pd.concat(tables, ignore_index=True)
 
 

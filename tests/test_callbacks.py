@@ -15,9 +15,9 @@ from transformers import (
 )
 
 from xlx.experiment.abx_scores import length_matched
+from xlx.experiment.scoring import told
 from xlx.measures import abx, mexa
 from xlx.report.callbacks import Lens, logged
-from xlx.report.inputs import told
 from xlx.subjects import identity, loading
 from xlx.subjects.states import embed_corpus
 from xlx.text import parallel

@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shared import igap_tables
-from xlx.measures import alignment, mexa
+import mexa_2_estimation
+from shared import abx_tables, igap_tables
+from tests.experiment import csls
+from xlx import measures
+from xlx.experiment import scoring
+from xlx.experiment.abx_scores import MATCHED
+from xlx.measures import abx, alignment, mexa
 from xlx.results.settings import settings
 from xlx.subjects import loading
 from xlx.subjects.states import embed, embed_corpus
@@ -116,3 +121,24 @@ def test_scores_are_found_again_without_the_model(
     pd.testing.assert_frame_equal(again[0], first[0])
     with settings(dtype="bfloat16"), pytest.raises(TypeError):
         igap_tables.frozen("mini-infoxlm", corpus, layer=3)
+
+
+def test_a_measure_that_is_added_is_seen_in_three_notebooks(
+    predicted: pd.DataFrame, corpus: parallel.ParallelCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = measures.registered() | {measure.name: measure for measure in csls.REGISTERED}
+    monkeypatch.setattr(scoring, "registered", lambda: known)
+    assert scoring.told() == ["LD", "MD", MATCHED, "retrieval", "CSLS"]
+    more, _ = igap_tables.frozen("mini-infoxlm", corpus, layer=3)
+    pd.testing.assert_frame_equal(more[more["metric"] != "CSLS"], predicted)
+    states = embed_corpus(loading.load("mini-infoxlm"), corpus).states
+    exact = abx.exact(states, measures=[*known.values()]).table()
+    exact = exact.groupby(["task", "language_1", "language_2", "layer"])["score"].mean()
+    added = more[more["metric"] == "CSLS"].set_index(["source", "target"])["score"]
+    assert added["en", "de"] == added["de", "en"] == pytest.approx(exact["CSLS", "en", "de", 3])
+    table = mexa_2_estimation.pair_measures(["mini-infoxlm"], corpus, "en", ["mean"])
+    by_name = table.set_index(["measure", "language"])["value"]
+    assert by_name["CSLS", "de"] == pytest.approx(exact["CSLS", "en", "de"].loc[1:5].mean())
+    (scores,) = scoring.subject_scores(["mini-infoxlm"], corpus, scoring.told())
+    lines = abx_tables.surface_lines(["mini-infoxlm"], [scores], corpus, tasks=scoring.told())
+    assert "CSLS" in set(lines[scoring.BAG]["task"])

@@ -75,9 +75,9 @@ def _mexa(name: str, poolings: Sequence[str]) -> Calls:
                   for x in poolings),
             ]  # fmt: skip
     return calls + [
-        partial(mexa_scores.pivot_hits, name, few, pooling=pooling, centred=centred)
-        for pooling in poolings
-        for centred in (False, True)
+        partial(subject_scores, [name], few, ["MEXA"], space=space, pooling=x, max_length=None)
+        for x in poolings
+        for space in SPACES
     ]
 
 

@@ -42,7 +42,7 @@ def states_of(
 
 def surface_lines(
     names: Sequence[str], last: Sequence[CheckpointScores], corpus: ParallelCorpus,
-    max_length: int | None = None,
+    max_length: int | None = None, tasks: Sequence[str] = DRAWN,
 ) -> dict[str, pd.DataFrame]:  # fmt: skip
     """What is scored without a model: label → ``model``, ``task``, ``score`` and its interval.
 
@@ -50,11 +50,11 @@ def surface_lines(
     is next to chance by construction.
     """
     bags = [BagOfSubwords(name, max_length=max_length) for name in names]
-    alone, *bags = subject_scores([Length(), *bags], corpus)
+    alone, *bags = subject_scores([Length(), *bags], corpus, tasks)
     alone = averaged_scores([alone], ["MD"])
     lines: dict[str, list[pd.DataFrame]] = {BAG: [], LENGTH_ALONE: []}
     for bag, of in zip(bags, last, strict=True):
-        lines[BAG].append(averaged_scores([bag], DRAWN).assign(model=of.model))
+        lines[BAG].append(averaged_scores([bag], tasks).assign(model=of.model))
         lines[LENGTH_ALONE].append(alone.assign(model=of.model))
     return {label: pd.concat(tables) for label, tables in lines.items()}
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from xlx.experiment.scoring import Subject, kept
+from shared.abx_tables import PAIR
+from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.scoring import Subject, kept, subject_scores, told
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
 from xlx.measures import abx, alignment, registered
 from xlx.results import ledger
@@ -134,12 +136,25 @@ def frozen(
     this compendium's LD, MD and MEXA, each the same in both directions of a pair; and the cosine of
     bags of subwords, which needs the tokenizer alone.
 
-    The table: ``metric`` (of `FROZEN_METRICS`), ``source``, ``target``, ``score``, high is good: L2
-    and LD have a minus sign. And the layer. ValueError as `states.embed_corpus` and
-    `alignment.directions`.
+    The table: ``metric`` (of `FROZEN_METRICS`, and what else is told by the registry of measures),
+    ``source``, ``target``, ``score``, high is good: L2 and LD have a minus sign. And the layer.
+    ValueError as `states.embed_corpus` and `alignment.directions`.
     """
     (table,) = frozen_scores([name], corpus, layer, max_length=max_length)
-    return table[["metric", "source", "target", "score"]], int(table["layer"].iloc[0])
+    chosen, tables = int(table["layer"].iloc[0]), [table]
+    if more := [measure for measure in told() if measure not in (*FROZEN_METRICS, MATCHED)]:
+        (scores,) = subject_scores([name], corpus, more, max_length=max_length)
+        rows = scores.table().query("layer == @chosen")
+        tables += both_directions(rows.groupby([*PAIR, "task"], as_index=False)["score"].mean())
+    return pd.concat(tables, ignore_index=True)[["metric", "source", "target", "score"]], chosen
+
+
+def both_directions(pairs: pd.DataFrame) -> list[pd.DataFrame]:
+    """Scores of pairs (``language_1``, ``language_2``, ``task``) as those of either direction."""
+    return [
+        pairs.rename(columns=dict(zip([*PAIR, "task"], [*ends, "metric"], strict=True)))
+        for ends in (["source", "target"], ["target", "source"])
+    ]
 
 
 def _relative(stored: ledger.Value, computed: ledger.Value) -> float:
@@ -171,9 +186,7 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
         (bags, {"bag of subwords": replace(named["cosine"], name="bag of subwords")}),
     ):
         pairs = abx.pair_scores(abx.exact(states, measures=[*metrics.values()]).table())
-        for ends in (["source", "target"], ["target", "source"]):
-            names = dict(zip(["language_1", "language_2", "task"], [*ends, "metric"], strict=True))
-            tables.append(pairs.rename(columns=names))
+        tables += both_directions(pairs)
     columns = ["metric", "source", "target", "score"]
     table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
     table["score"] *= table["metric"].map(FROZEN_METRICS)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from xlx.experiment import mexa_scores
+from xlx.experiment import mexa_scores, scoring
 from xlx.measures import mexa
 from xlx.text import parallel
 
@@ -60,12 +60,15 @@ def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
     text = parallel.load("flores200-100", ["en", "de", "tr"]).drop(range(12, 100))
     name, options = "mini-llama", {"pooling": "weighted_mean"}
     for centred in (False, True):
-        hits = mexa_scores.pivot_hits(name, text, centred=centred, **options)
+        space = {False: "raw", True: "centred"}[centred]
+        (scores,) = scoring.subject_scores([name], text, ["MEXA"], space=space, **options)
+        table = scores.table().query("language_1 == 'de' or language_2 == 'de'")
         covered = mexa_scores.measure_coverage(
             name, text, "de", poolings=["weighted_mean"], centred=centred
         )["weighted_mean"]
-        others = [text.languages.index(code) for code in covered.scores.languages]
-        assert np.array_equal(hits[text.languages.index("de"), others], covered.scores.mu.T)
-        assert np.isnan(np.diagonal(hits, axis1=0, axis2=1)).all()
+        others = table["language_1"].where(table["language_1"] != "de", table["language_2"])
+        mu = table.assign(of=others).groupby(["of", "layer"])["score"].mean().unstack()
+        codes = list(covered.scores.languages)
+        np.testing.assert_allclose(mu.loc[codes], covered.scores.mu.T, atol=1e-7)
         counted = mexa_scores.measure_rivals(name, text, "de", centred=centred, **options)
         assert np.array_equal(counted.mu_of_size(12), covered.scores.mu.T)

@@ -77,8 +77,7 @@ def test_runs_of_transfer_are_asked_for_as_the_notebooks_do(
     monkeypatch.setattr(run_units, "igap_task", lambda: task)
     monkeypatch.setattr(run_units, "FITTING", RECIPE)
     ask = finetuning.RUN.ask(jobs.run_about(run_units.igap_job("en", 2, job.model)))
-    levels = ((0.0, 0.025), (0.05, 0.025), (0.1, 0.025), (0.2, 0.025))
-    windows = Sparing(levels, logits=False)
+    windows = Sparing(tuple((x, 0.025) for x in (0.0, 0.05, 0.1, 0.2)), logits=False)
     transfers.transfer_task([job.model], task, ["en"], [RECIPE], [2], sparing=windows)
     assert kept() == {ask.identity}
 

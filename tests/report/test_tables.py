@@ -14,7 +14,7 @@ from xlx.experiment import probing, scoring
 from xlx.experiment.abx_scores import MATCHED, before_training
 from xlx.experiment.averages import Average
 from xlx.measures.mexa import PivotScores
-from xlx.report import figures, inputs, tables
+from xlx.report import figures, tables
 from xlx.report.inputs import ReportedModel, reported_model
 from xlx.report.tables import Measured
 from xlx.subjects import identity, loading
@@ -85,7 +85,7 @@ def test_references_are_on_the_same_text(written: Written) -> None:
 
 def test_a_new_measure_is_told_of(corpus: ParallelCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
     known = measures.registered() | {"CSLS": csls.REGISTERED[0]}
-    for module in (scoring, inputs, tables):
+    for module in (scoring, tables):
         monkeypatch.setattr(module, "registered", lambda: known)
     table = tables.layer_rows(Measured(reported_model("mini-infoxlm"), corpus))
     assert list(table["task"].unique()) == ["LD", "MD", MATCHED, "retrieval", "CSLS"]

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xlx.experiment.scoring import BAG, BagOfSubwords, Subject, as_subject, kept
+from xlx.experiment.scoring import BAG, BagOfSubwords, Subject, as_subject
 from xlx.measures import alignment, mexa
 from xlx.results import checks, ledger, work
 from xlx.results.settings import current
@@ -313,29 +313,3 @@ def measure_rivals(
     (of,) = values.values()
     whole = (np.stack([value[x] for value in of.values()]) for x in ("row", "column", "either"))
     return mexa.Rivals(tuple(of), pivot, *whole)
-
-
-def pivot_hits(
-    subject: Subject | Name, corpus: ParallelCorpus, *, centred: bool = False, **options: object
-) -> np.ndarray:
-    """MEXA of every language against every other as pivot.
-
-    ``(n_pivots, n_languages, n_layers)``, both in the order of the corpus; NaN of a language with
-    itself. ``options`` as of `states.embed_corpus`, the pooling of MEXA if none is named.
-    """
-    options = {"pooling": MEXA_POOLINGS[0]} | options
-    (value,) = against_all([subject], corpus, centred, **options)
-    return value["hits"] / np.where(value["hits"] < 0, np.nan, len(corpus))
-
-
-@kept(tolerance=2)
-def against_all(subject: Subject, corpus: ParallelCorpus, centred: bool) -> dict[str, np.ndarray]:
-    """``hits``, int16: how many of the sentences; -1 of a language with itself."""
-    states, codes = subject.read(corpus).states, corpus.languages
-    states = alignment.centred(states) if centred else states
-    hits = np.full((len(codes), len(codes), len(states[codes[0]])), -1, dtype=np.int16)
-    for place, pivot in enumerate(codes):
-        scored = mexa.scores(states, pivot)
-        others = [codes.index(code) for code in scored.languages]
-        hits[place, others] = scored.hits.sum(axis=-1).T
-    return {"hits": hits}

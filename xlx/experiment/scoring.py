@@ -28,6 +28,7 @@ from xlx.experiment.abx_scores import (
     BY_LANGUAGE,
     MASKS,
     MASKS_VERSION,
+    MATCHED,
     SPACES,
     WEIGHTINGS,
     CheckpointScores,
@@ -475,6 +476,12 @@ def nearest(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, n
 
 
 # --- the experiment -------------------------------------------------------------------------------
+
+
+def told() -> list[str]:
+    """The measures that are told, in order; after MD that among sentences of like length."""
+    names = [measure.name for measure in registered().values() if measure.told]
+    return [*names[: (at := names.index("MD") + 1)], MATCHED, *names[at:]]
 
 
 def standard_measures(corpus: ParallelCorpus, subject: Subject) -> list[str]:

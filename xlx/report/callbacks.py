@@ -19,8 +19,8 @@ import torch
 from transformers import Trainer, TrainerCallback
 
 from xlx.experiment.abx_scores import MATCHED, length_matched
+from xlx.experiment.scoring import told
 from xlx.measures import abx, mexa, registered
-from xlx.report.inputs import told
 from xlx.results import checks
 from xlx.results.settings import settings
 from xlx.subjects.loading import bare

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xlx.experiment.abx_scores import MATCHED
-from xlx.measures import registered
 from xlx.results import paths
 from xlx.subjects import folders, states
 from xlx.subjects.identity import Name, find, identify, model_files, series_name
@@ -23,12 +21,6 @@ MEMBERS_BESIDE = {"decoder": ("mini-llama",)}
 _OTHERWISE = ("mini-xlmr", "mini-infoxlm")
 #: Folders that say which checkpoint they are, but not of what: they go by their parent, too.
 _CHECKPOINT = re.compile(r"(step|checkpoint)-\d+")
-
-
-def told() -> list[str]:
-    """The measures that are told, in order; after MD that among sentences of like length."""
-    names = [measure.name for measure in registered().values() if measure.told]
-    return [*names[: (at := names.index("MD") + 1)], MATCHED, *names[at:]]
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from xlx.experiment import abx_scores, probing, scoring
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, before_training
 from xlx.experiment.averages import Average, average, averaged_scores, best_layer
 from xlx.experiment.mexa_scores import measure_coverage
-from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores
+from xlx.experiment.scoring import BagOfSubwords, Length, Subject, subject_scores, told
 from xlx.measures import abx, alignment, mexa, probes, registered, statistics
-from xlx.report.inputs import ReportedModel, told
+from xlx.report.inputs import ReportedModel
 from xlx.results import checks, paths
 from xlx.subjects import loading, states
 from xlx.subjects.identity import Name

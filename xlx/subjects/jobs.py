@@ -205,7 +205,6 @@ def run_about(job: Job) -> dict[str, Any]:
             "decides": place[job.sparing.decides],
             "inside": sorted(place[name] for name in job.sparing.inside),
             "labels": hashlib.sha256(labels.astype("<i8").tobytes()).hexdigest(),
+            **({} if job.sparing.logits else {"logits": False}),
         }
-        if not job.sparing.logits:
-            about["sparing"]["logits"] = False
     return about
