@@ -187,10 +187,11 @@ def by_kind(entries: pd.DataFrame, files: Sequence[Path]) -> pd.DataFrame:
         return ", ".join(sorted(set(column)))
 
     hours = entries["seconds"] * entries["threads"].clip(lower=1) / 3600
-    groups = entries.assign(hours=hours.astype(float)).groupby(["kind", "lens"])
+    processor = entries["cpu"].where(entries["device"] == "cpu", entries["device"])
+    groups = entries.assign(hours=hours.astype(float), cpu=processor).groupby(["kind", "lens"])
     table = groups.agg(
         entries=("hours", "size"), MB=("hours", "size"), hours=("hours", "sum"),
-        commit=("commit", names), CPU=("cpu", names),
+        commit=("commit", names), processor=("cpu", names),
     )  # fmt: skip
     sizes = {(file.stem, file.parent.name): file.stat().st_size / 1e6 for file in files}
     table["MB"] = [sizes[place] for place in table.index]
@@ -207,7 +208,7 @@ def _readme(overview: pd.DataFrame) -> str:
         "commit, date). Never edit one: its seal would break, and its entries would count as",
         "missing. What the long runs of public models gave (`data/models-public/runs.py`; an asker",
         "`run:<unit>`) and no notebook asks for lies in `public`.\n",
-        "| kind | lens | entries | MB | core-hours | commit | CPU |",
+        "| kind | lens | entries | MB | hours | commit | processor |",
         "|---|---|---:|---:|---:|---|---|",
     ]
     for kind, lens, n, size, hours, commit, processor in overview.itertuples(index=False):

@@ -49,7 +49,6 @@ def cell_by_cell(
 def asked(folder: str) -> tuple[int, list[float]]:
     """Pairs that are asked; seconds of ours, of cell by cell, of that padded to the longest."""
     loaded, _ = labelled.parallel_examples("NLI", LANGUAGES, "test")
-    # not the shortest: their lengths vary as in the whole file
     chosen = sorted(np.random.default_rng(1).permutation(len(loaded["en"]))[:N_PAIRS].tolist())
     sets = {code: part.at(chosen) for code, part in loaded.items()}
     train = labelled.parallel_examples("NLI", ["en"], "train", N_TRAIN)[0]["en"]

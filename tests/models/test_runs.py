@@ -108,16 +108,15 @@ def test_a_unit_that_fails_says_why_and_the_next_goes_on(
 
 def test_units_side_by_side_note_what_each_asks_for(job: Job, tmp_path: Path, capfd) -> None:
     some = ["verses-all-MiniLM-L6-v2", "xnli-en-seed1", "xnli-en-seed1-grid"]
-    units = runs.chosen(some, run_units.units())
-    assert runs.chains(units) == [some[:1], some[1:]]
+    assert runs.chains(runs.chosen(some, run_units.units())) == [some[:1], some[1:]]
     lost = runs.chosen([some[0], "topics-all-MiniLM-L6-v2"], run_units.units())
     assert not runs.run_all(lost, tmp_path, 2)  # no weights of it are here
     said = capfd.readouterr().err
     assert [said.count(f"{x.name} failed: ModelNotFoundError") for x in lost] == [1, 1]
     same = [Unit(name, "made", 1, lambda: [learn(job)]) for name in ("a", "b")]
     assert all([runs.run_unit(unit, tmp_path) for unit in same])
-    notes = [journals.read_journal(journals.journal(x, tmp_path)) for x in "ab"]
-    assert [line["identity"] for line in notes[0]] == [line["identity"] for line in notes[1]]
+    first, second = (journals.read_journal(journals.journal(x, tmp_path)) for x in "ab")
+    assert [x["identity"] for x in first] == [x["identity"] for x in second]
 
 
 def test_units_have_names_of_their_own() -> None:
