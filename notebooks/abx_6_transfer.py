@@ -1,9 +1,8 @@
 """Transfer of probes from source to target (ABX paper, section 5.3): the tables of `abx-6`.
 
-Three things can make or turn round a coefficient over pairs of languages, and the paper looks at
-none of them: a pair far from all others (`heaviest_pairs`), a language (`leave_one_language_out`),
-and that some languages are good sources or easy targets for all, whatever lies between the two
-(`VARIANTS`: fixed effects).
+Accuracy of a pair of languages is regressed as the paper does (`as_printed`), and by one model that
+knows of levels: some languages are good sources or easy targets for all, whatever lies between the
+two (`pair_regressions.cross_classified`).
 
 What a choice of a source by LD (appendix K) has to beat is kinship, a rule that has seen neither
 model nor text: a source of the target's branch, else of its family, and among those that are
@@ -13,7 +12,9 @@ outcome is exactly the mean over them; where no source has anything in common wi
 is chance. Typological distances would part more sources, and the repository has none.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,25 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from scipy import stats
 
+from xlx.results import paths
+
+sys.path.append(str(paths.DATA / "models-public"))  # what the long runs learnt and asked
+
+import run_units
+
 from shared import pair_regressions
 from shared.abx_figures import chance_line
-from shared.abx_tables import PAIR, pivoted, rowed
-from shared.pair_regressions import ENDS, LD_AND_MD, Groups, Reading, Selection, fitted, turned
-from xlx.experiment.abx_scores import CheckpointScores
+from shared.abx_tables import PAIR, rowed
+from shared.pair_regressions import (
+    ENDS,
+    LD_AND_MD,
+    Groups,
+    Reading,
+    Selection,
+    cross_classified,
+    turned,
+)
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.probing import ProbeSetup, cross_lingual
 from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.measures import regressions, statistics
@@ -34,9 +49,12 @@ from xlx.measures.statistics import SLACK
 from xlx.plots.panels import HATCHED, across, framed_handle, order, parts, scale_about
 from xlx.plots.primitives import heatmap, lanes
 from xlx.plots.style import ABOUT, CHANCE, MEASURES, look, styled
+from xlx.subjects.finetuning import finetune_all
 from xlx.text.languages import LANGUAGES
 from xlx.text.parallel import ParallelCorpus
 
+#: What is fine-tuned on XNLI.
+ENCODER = run_units.MODEL
 #: The source of each task whose languages take part.
 TRANSFERRED = {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}
 
@@ -45,22 +63,22 @@ TRANSFERRED = {"POS": "ud", "NER": "wikiann", "NLI": "xnli"}
 
 def pair_accuracies(
     names: Sequence[str], setups: Mapping[str, ProbeSetup], codes: Mapping[str, Sequence[str]], *,
-    embedding_layer: bool = True, layer: str | int = "mean",
+    layer: str | int = "mean", whole: Sequence[str] = (),
 ) -> pd.DataFrame:  # fmt: skip
     """Accuracy and commonest label of each source, target, task and model over the layers.
 
     ``majority``: the share that a constant answer gets in the target, the best of those labels that
     are commonest in a source (one source's would make it better than others for being rarer in
     the target); ``above``: accuracy less that share; ``f1`` of whole entities, NaN of tasks other
-    than NER.
+    than NER. Of models in ``whole`` all languages of the task are asked, as the long runs of public
+    models do, and those of ``codes`` are kept.
     """
-    tables = [
-        cross_lingual(name, setup, codes[task], entities=task == "NER")
-        for name in names
-        for task, setup in setups.items()
-    ]
+    tables = []
+    for name, (task, setup) in product(names, setups.items()):
+        asked = None if name in whole else codes[task]
+        found = cross_lingual(name, setup, asked, entities=task == "NER")
+        tables.append(found[found[list(ENDS)].isin(codes[task]).all(axis=1)])
     rows = pd.concat(tables, ignore_index=True)
-    rows = rows if embedding_layer else rows[rows["layer"] > 0]
     rows = rows if layer == "mean" else rows[rows["layer"] == layer]
     scores = [name for name in ("accuracy", "majority", "f1") if name in rows]
     groups = rows.groupby(["model", "task", "source", "target"], sort=False, as_index=False)
@@ -91,14 +109,14 @@ def kinship(source: str, target: str) -> int:
     return 4 * same_branch + 2 * same_family + (a.script == b.script)
 
 
-def ordered_pair_scores(of: CheckpointScores, embedding_layer: bool = True) -> pd.DataFrame:
+def ordered_pair_scores(of: CheckpointScores) -> pd.DataFrame:
     """Scores of source and target: a row an ordered pair, a column a task; ``model``.
 
     Of a task both directions are averaged, as the paper does; "LD, target" and so on is the
     direction with X in the target: of its sentences it is asked where they lie, and transfer has a
     direction too.
     """
-    table = average_layers(of.table(), embedding_layer)
+    table = average_layers(of.table())
     index = [*PAIR, "x_language"]
     directed = table.pivot(index=index, columns="task", values="score").reset_index()
     first, second, target = (directed[name] for name in index)
@@ -110,7 +128,7 @@ def ordered_pair_scores(of: CheckpointScores, embedding_layer: bool = True) -> p
 
 def pairs_with_scores(
     accuracy: pd.DataFrame, names: Sequence[str], measured: Sequence[CheckpointScores],
-    corpus: ParallelCorpus, embedding_layer: bool = True,
+    corpus: ParallelCorpus,
 ) -> pd.DataFrame:  # fmt: skip
     """Accuracies between languages, with `ordered_pair_scores`: the model's, and its bag's.
 
@@ -118,7 +136,7 @@ def pairs_with_scores(
     """
     tables = []
     for name, of in zip(names, measured, strict=True):
-        own = ordered_pair_scores(of, embedding_layer)
+        own = ordered_pair_scores(of)
         (bag,) = subject_scores([BagOfSubwords(name)], corpus)
         bag = ordered_pair_scores(bag).drop(columns="model")
         bag = bag.set_index(list(ENDS)).add_prefix("bag ")
@@ -131,228 +149,164 @@ def pairs_with_scores(
 # --- regressions ----------------------------------------------------------------------------------
 
 
-def _unordered(table: pd.DataFrame) -> pd.Series:
-    """Unordered pair of each row: "es-pt"."""
-    names = ["-".join(sorted(pair)) for pair in zip(*(table[end] for end in ENDS), strict=True)]
-    return pd.Series(names, index=table.index)
-
-
-def _weights(table: pd.DataFrame) -> pd.DataFrame:
-    """What unordered pairs weigh, the larger of their two rows; most Cook first.
-
-    ``leverage``: the weight of a row's outcome in its own prediction; ``cook``: how far all
-    predictions move without the row, in units of their variance (Cook 1977).
-    """
-    influence = regressions.least_squares(table, "accuracy", LD_AND_MD).get_influence()
-    weights = {"leverage": influence.hat_matrix_diag, "cook": influence.cooks_distance[0]}
-    weights = pd.DataFrame(weights, table.index).groupby(_unordered(table)).max()
-    return weights.sort_values("cook", ascending=False)
-
-
-def without_heaviest(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows but those of the pair that moves the regression most."""
-    return table[_unordered(table) != _weights(table).index[0]]
-
-
-#: The regression as it is, without its heaviest pair, with fixed effects, with both.
-VARIANTS = {
-    "all pairs": Reading(),
-    "without the weightiest pair": Reading(without_heaviest),
-    "source and target effects": Reading(effects=ENDS),
-    "effects, without the pair": Reading(without_heaviest, effects=ENDS),
-}
-#: LD and MD on other scales, with effects; in standard deviations the accuracy is, too.
-SCALED = {
-    "logits": Reading(turned("logits", *LD_AND_MD), effects=ENDS),
-    "ranks": Reading(turned("ranks", *LD_AND_MD), effects=ENDS),
-    "standard deviations": Reading(
-        turned("standard deviations", *LD_AND_MD, "accuracy"), effects=ENDS
-    ),
+#: LD and MD on other scales, or with other terms, in the cross-classified model.
+READINGS = {
+    "LD, MD": Reading(),
+    "LD, matched MD": Reading(terms=("LD", MATCHED)),
+    "X in the target": Reading(terms=("LD, target", "MD, target")),
+    "in logits": Reading(turned("logits", *LD_AND_MD)),
+    "in ranks": Reading(turned("ranks", *LD_AND_MD)),
+    "beside a bag of subwords": Reading(terms=(*LD_AND_MD, "bag LD", "bag MD")),
+    "beside kinship": Reading(terms=(*LD_AND_MD, "kinship")),
+    "beside both": Reading(terms=(*LD_AND_MD, "bag LD", "bag MD", "kinship")),
 }
 
 
-def heaviest_pairs(groups: Groups) -> pd.DataFrame:
-    """The pair whose rows move the regression most, and R² of intercepts by language.
+def as_printed(groups: Groups) -> pd.DataFrame:
+    """The paper's own regression: accuracy as it is on LD and MD, all pairs taken as independent.
 
-    One row a group: ``pair``, its ``leverage`` and ``cook``, ``mean leverage`` of all rows,
-    ``next cook``, the largest of another pair; ``R² of source``, ``target`` (each alone), ``both``.
-    """
-    rows = {}
-    for key, table in groups.items():
-        weights = _weights(table)
-        rows[key] = {
-            "pair": weights.index[0],
-            "leverage": weights["leverage"].iloc[0],
-            "mean leverage": (1 + len(LD_AND_MD)) / len(table),
-            "cook": weights["cook"].iloc[0],
-            "next cook": weights["cook"].iloc[1],
-        }
-        for label, ends in {"source": ENDS[:1], "target": ENDS[1:], "both": ENDS}.items():
-            rows[key][f"R² of {label}"] = pair_regressions.explained(table, "accuracy", ends)[0]
-    return rowed(rows, ["model", "task"])
-
-
-def within_levels(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The table, columns as what is left of them when source and target have each a level.
-
-    Residuals of least squares on an intercept for each source and each target. A regression on
-    these has the coefficients of one with effects of both (Frisch and Waugh 1933), and languages of
-    them can be exchanged.
-    """
-    names = table[list(ENDS)].astype(str)
-    levels = pd.get_dummies(names, dtype=float).to_numpy()
-    values = table[list(columns)].to_numpy(float)
-    left = values - levels @ np.linalg.lstsq(levels, values, rcond=None)[0]
-    return table.assign(**dict(zip(columns, left.T, strict=True)))
-
-
-def permutation_p_values(
-    table: pd.DataFrame, outcome: str, predictors: Sequence[str], *, n_permutations: int = 9999,
-    seed: int = 0,
-) -> pd.DataFrame:  # fmt: skip
-    """Test the coefficients of a regression over language pairs by exchanging languages.
-
-    MRQAP with double semi-partialling (Dekker, Krackhardt and Snijders 2007): what a predictor has
-    of its own, its residual on the other predictors, is a matrix over pairs of languages; its rows
-    and columns are permuted together, so that what hangs together through a language still does,
-    and the regression is fitted again. The p-value is the share of permutations, the observed order
-    counted as one, whose t statistic is as large in absolute value.
-
-    ``table`` has one row for each ordered pair of languages, with or without those of a language
-    with itself. One row a predictor: ``term``, ``permutation`` (p-value). ValueError as
-    `regressions.regression`, and for fewer than three languages or a pair that is missing or twice
-    there.
-    """
-    fit = regressions.least_squares(table, outcome, predictors)
-    codes, n = statistics.language_codes(table, ENDS)
-    row = np.full((n, n), -1)
-    row[tuple(codes.T)] = np.arange(len(table))
-    n_pairs, at_home = (row >= 0).sum(), (np.diag(row) >= 0).sum()
-    if n < 3 or n_pairs < len(table) or n_pairs - at_home < n * (n - 1) or at_home not in (0, n):
-        raise ValueError(
-            f"{len(table)} rows are of {n_pairs} pairs of {n} languages: permuting languages needs "
-            "three or more, and each pair once (those of a language with itself for all or none)"
-        )
-    rng = np.random.default_rng(seed)
-    orders = rng.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
-    exog = fit.model.exog
-    terms, observed = [], []
-    for index in range(1, 1 + len(predictors)):
-        basis, _ = np.linalg.qr(np.delete(exog, index, axis=1))
-        own, rest = (v - basis @ (basis.T @ v) for v in (exog[:, index], fit.model.endog))
-        terms.append((own, basis, rest))
-        # |t| grows with the partial correlation, and that needs no further fit
-        observed.append(abs(_partial(own[None], basis, rest)[0]))
-    larger = np.zeros(len(predictors), dtype=int)
-    for some in np.array_split(orders, max(1, len(orders) * len(table) // 1_000_000)):
-        moved = row[some[:, codes[:, 0]], some[:, codes[:, 1]]]
-        for index, (own, basis, rest) in enumerate(terms):
-            partial = _partial(own[moved], basis, rest)
-            larger[index] += (np.abs(partial) >= observed[index] - statistics.ROUNDING).sum()
-    p_values = (1 + larger) / (1 + n_permutations)
-    return pd.DataFrame({"term": list(predictors), "permutation": p_values})
-
-
-def _partial(x: np.ndarray, others: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Correlation of ``(k, n)`` vectors, cleared of an orthonormal basis, with a cleared one."""
-    left = np.einsum("kn,kn->k", x, x)
-    away = left - ((x @ others) ** 2).sum(axis=1)
-    # what is left of a vector within the basis is rounding, and has no direction
-    scale = np.sqrt(np.where(left * statistics.ROUNDING < away, away, 0)) * np.linalg.norm(rest)
-    return np.divide(x @ rest, scale, out=np.zeros(len(x)), where=scale > 0)
-
-
-def exchanged(groups: Groups, **options: object) -> pd.DataFrame:
-    """p-values of `permutation_p_values` of all pairs, without and with levels.
-
-    Of the kinds of error only this one keeps its level with so few languages. One row per group,
-    ``variant`` (as in `VARIANTS`) and ``term``: ``permutation``. ``options`` of the permutation;
-    ValueError for a pair that is missing.
+    A row a group and term: ``coefficient``, ``R2``, the p-value of ``ordinary`` errors, ``low``,
+    ``high`` and ``p_value`` of such that are clustered by source and target.
     """
     tables = []
-    for (model, task), table in groups.items():
-        within = within_levels(table, ["accuracy", *LD_AND_MD])
-        for variant, rows in (("all pairs", table), ("source and target effects", within)):
-            table = permutation_p_values(rows, "accuracy", LD_AND_MD, **options)
-            tables.append(table.assign(model=model, task=task, variant=variant))
+    for (model, task), rows in groups.items():
+        fit = regressions.regression(rows, "plain accuracy", LD_AND_MD, clusters=ENDS)
+        table = fit.table[fit.table["term"].isin(LD_AND_MD)]
+        ordinary = table[table["errors"] == "classical"].set_index("term")["p_value"]
+        own = table[table["errors"] == "clustered"].assign(model=model, task=task)
+        tables.append(own.assign(R2=fit.r_squared, ordinary=own["term"].map(ordinary)))
     return pd.concat(tables, ignore_index=True)
 
 
+def with_levels(groups: Groups, readings: Mapping[str, Reading] | None = None) -> pd.DataFrame:
+    """`cross_classified` of each group by each reading (`READINGS`).
+
+    A row a group, ``variant`` and term; ``Holm``: p-values for all rows of LD and MD of a variant
+    together; ``power``: how often the coefficient that the paper prints of LD would be seen.
+    """
+    printed = pair_regressions.printed_regressions("cross_lingual").xs("Last", level="checkpoint")
+    tables = []
+    for ((model, task), rows), (label, reading) in product(
+        groups.items(), (readings or READINGS).items()
+    ):
+        table = cross_classified(reading.rows(rows), reading.terms)
+        table = table.assign(model=model, task=task, checkpoint="Last", variant=label)
+        effect = float(printed.loc[task, ("value", "LD")]) / table["error"]
+        power = map(pair_regressions.power, effect, table["df"])
+        tables.append(table.assign(power=list(power)))
+    table = pd.concat(tables, ignore_index=True)
+    own = table[table["term"].str.match("LD|MD")]
+    table["Holm"] = own.groupby("variant")["p_value"].transform(pair_regressions.holm)
+    return table
+
+
 def leave_one_language_out(groups: Groups) -> pd.DataFrame:
-    """The lowest and highest coefficient without the pairs of one language, and without which."""
+    """The lowest and highest coefficient without the pairs of one language, and without which.
+
+    With levels of source and target, by least squares.
+    """
     tables = {}
     for key, table in groups.items():
         without = {}
         for name in sorted(set(table[list(ENDS)].to_numpy().ravel())):
             left = table[~table[list(ENDS)].eq(name).any(axis=1)]
-            without[name] = regressions.least_squares(left, "accuracy", LD_AND_MD).params[1:]
+            fit = regressions.least_squares(left, "accuracy", LD_AND_MD, ENDS)
+            without[name] = fit.params[1 : 1 + len(LD_AND_MD)]
         coefficients = pd.DataFrame.from_dict(without, orient="index", columns=LD_AND_MD)
         tables[key] = coefficients.agg(["idxmin", "min", "idxmax", "max"])
     return pd.concat(tables, names=["model", "task"]).unstack().infer_objects()
 
 
-#: Kinds of error of `regressions.regression`, from the paper's on.
-TRANSFER_ERRORS = ["classical", "robust", "clustered", "dyadic"]
+def world(n: int, rng: np.random.Generator, linked: float) -> pd.DataFrame:
+    """Made-up pairs of languages in which LD and MD do nothing: sources, targets, pairs do.
 
-
-def transfer_regressions(
-    groups: Groups, retest: pd.DataFrame, tasks: Sequence[str], permuted: pd.DataFrame
-) -> pd.DataFrame:
-    """Table 1, rows "CL": printed and ours, with the p-values of five kinds of error.
-
-    ``permuted``: `exchanged`. ``β``: in standard deviations; ``Holm``: the p-values of
-    permutations, for all of our rows together; ``power``: how often the printed coefficient would
-    be seen, by clustered errors; ``detectable``: the smallest seen in 80 % of samples. p-values are
-    text, since the printed ones are.
+    ``linked``: how much a language that is far from all is also a bad source and a hard target.
     """
-    printed = pair_regressions.printed_regressions("cross_lingual").xs("Last", level="checkpoint")
-    reliability = retest.xs("between languages", level="pairs")["r"]
-    plain = permuted[permuted["variant"] == "all pairs"]
-    p_values = plain.set_index(["task", "model", "term"])[["permutation"]]
-    p_values["Holm"] = pair_regressions.holm(p_values["permutation"])
+    far, good, easy = rng.normal(size=(3, n))
+    good, easy = 0.6 * good - linked * far, easy - linked * far
+    apart, own = (np.triu(rng.normal(size=(n, n)), 1) for _ in range(2))
+    apart, own = apart + apart.T, own + own.T
+    source, target = np.nonzero(~np.eye(n, dtype=bool))
+    ld = 0.7 * (far[source] + far[target]) + apart[source, target]
+    noise = np.triu(rng.normal(size=(n, n)), 1)
+    md = -0.8 * ld + 0.6 * (noise + noise.T)[source, target]
+    accuracy = good[source] + easy[target] + 0.5 * own[source, target]
+    accuracy = accuracy + 0.5 * rng.normal(size=len(source))
+    names = np.array([f"l{k:02}" for k in range(n)])
+    return pd.DataFrame(
+        {"source": names[source], "target": names[target], "LD": ld, "MD": md, "accuracy": accuracy}
+    )
+
+
+def coverage(n_worlds: int, n_languages: int, seed: int = 0) -> pd.DataFrame:
+    """How often 95 % intervals of LD hold 0 where 0 is the truth, in so many of `world`.
+
+    A row an interval: the paper's (ordinary errors), clustered errors, the cross-classified model;
+    a column for levels that go with LD, or do not.
+    """
+    found, rng = {}, np.random.default_rng(seed)
+    for label, linked in (("levels do not go with LD", 0.0), ("levels go with LD", 0.5)):
+        for _ in range(n_worlds):
+            rows = world(n_languages, rng, linked)
+            plain = regressions.regression(rows, "accuracy", LD_AND_MD, clusters=ENDS).table
+            plain = plain[plain["term"] == "LD"].set_index("errors")
+            ways = {
+                "all pairs independent": plain.loc["classical"],
+                "clustered by source and target": plain.loc["clustered"],
+                "cross-classified": cross_classified(rows, LD_AND_MD).iloc[0],
+            }
+            for way, of in ways.items():
+                found.setdefault((way, label), []).append(of["low"] < 0 < of["high"])
+    return pd.Series({key: np.mean(held) for key, held in found.items()}).unstack(sort=False)
+
+
+# --- inference that is learnt ------------------------------------------------------------------
+
+
+def inference_pairs(runs: Mapping[str, Sequence[int]], scores: pd.DataFrame) -> pd.DataFrame:
+    """XNLI learnt by `ENCODER` in some languages, asked in others: a row a run and target.
+
+    ``runs``: source → seeds; ``scores``: `ordered_pair_scores`, whose languages count. Columns
+    ``source``, ``target``, ``run``, ``accuracy`` and those of ``scores``; of English ``hypothesis``
+    too, the accuracy where hypotheses alone were learnt and asked with the same seed.
+    """
+    jobs = [run_units.xnli_job(source, seed) for source, seeds in runs.items() for seed in seeds]
+    alone = [run_units.hypotheses_job(seed) for seed in runs.get("en", ())]
     rows = {}
-    for task in tasks:
-        value, p_value = (printed.loc[task, part] for part in ("value", "p_value"))
-        for term in LD_AND_MD:
-            row = {"R2": value["R2"], "coefficient": value[term], "classical": p_value[term]}
-            rows[task, "printed", term] = row
-        for model, table in {key[0]: of for key, of in groups.items() if key[1] == task}.items():
-            fit = regressions.regression(table, "accuracy", LD_AND_MD, clusters=ENDS)
-            for term in LD_AND_MD:
-                own = fit.table[fit.table["term"] == term].set_index("errors")
-                clustered = own.loc["clustered", ["error", "df"]]
-                effect = float(value[term]) / clustered["error"]
-                rows[task, model, term] = {
-                    "R2": fit.r_squared,
-                    "coefficient": own["coefficient"].iloc[0],
-                    "β": pair_regressions.beta(own["coefficient"].iloc[0], table, term),
-                    **own["p_value"].map("{:.3f}".format),
-                    **p_values.loc[(task, model, term)].map("{:.3f}".format),
-                    "power": pair_regressions.power(effect, clustered["df"]),
-                    "detectable": pair_regressions.detectable(*clustered),
-                    "VIF": own["vif"].iloc[0],
-                    "retest r": reliability[task, model],
-                }
-    columns = ["R2", "coefficient", "β", *TRANSFER_ERRORS, "permutation", "Holm", "power"]
-    return rowed(rows, ["task", "source", "term"])[[*columns, "detectable", "VIF", "retest r"]]
+    for job, run in zip([*jobs, *alone], finetune_all([*jobs, *alone]), strict=True):
+        name = "accuracy" if job in jobs else "hypothesis"
+        for target, part in job.evaluations.items():
+            right = run.predictions[target][-1] == np.array(part.labels)
+            rows.setdefault((run.source, target, run.seed), {})[name] = right.mean()
+    table = rowed(rows, ["source", "target", "run"]).reset_index()
+    table["run"] = table["source"] + " " + table["run"].astype(str)
+    return table.merge(scores, on=list(ENDS))
 
 
-def variant_table(fits: pd.DataFrame, permuted: pd.DataFrame) -> pd.DataFrame:
-    """`fitted` by `VARIANTS`, with p-values of `exchanged` where there are."""
-    both = fits.merge(permuted, on=["task", "model", "variant", "term"], how="left")
-    return pair_regressions.coefficient_table(both, "coefficient", "p_value", "permutation")
+def inference_table(pairs: pd.DataFrame) -> pd.DataFrame:
+    """LD and MD against XNLI in four ways, a row each (``pairs``: `inference_pairs`).
 
-
-def rival_table(groups: Groups, sets: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Sets of predictors: adjusted R² without and with effects, coefficients with these."""
-    keys, shares = ["task", "model", "variant"], {}
-    for label, effects in (("none", ()), ("source and target", ENDS)):
-        readings = {of: Reading(terms=terms, effects=effects) for of, terms in sets.items()}
-        fits = fitted(groups, readings)
-        shares["adjusted R²", label] = fits.groupby(keys, sort=False)["adjusted R2"].first()
-    within = pivoted(fits, keys, "term", ["coefficient", "p_value"])
-    table = pd.concat([pd.DataFrame(shares).loc[within.index], within], axis=1)
-    return table.rename_axis(index={"variant": "predictors"})
+    As printed (means over runs, all pairs as independent); with levels of run and target; from
+    English alone, robust errors; and the same of the model that has read hypotheses alone. Of LD
+    and MD ``coefficient, low, high, p_value``; ``n`` pairs; ``power`` to see the printed LD.
+    """
+    means = pairs.groupby([*ENDS], sort=False).mean(numeric_only=True).reset_index()
+    english = means[means["source"] == "en"]
+    readings = {
+        "as printed": (means, "accuracy", "classical"),
+        "accuracy, from English": (english, "accuracy", "robust"),
+        "hypotheses, from English": (english, "hypothesis", "robust"),
+    }
+    found = {"levels": cross_classified(pairs, LD_AND_MD, levels=["run", "target"])}
+    for label, (rows, outcome, errors) in readings.items():
+        table = regressions.regression(rows, outcome, LD_AND_MD).table
+        found[label] = table[(table["errors"] == errors) & table["term"].isin(LD_AND_MD)]
+    printed = pair_regressions.printed_regressions("cross_lingual")["value"].loc[("NLI", "Last")]
+    table = pd.concat(found, names=["way", None]).reset_index("way")
+    effect = [float(printed[term]) for term in table["term"]] / table["error"]
+    counts = {label: len(readings.get(label, (means,))[0]) for label in found}
+    power = list(map(pair_regressions.power, effect, table["df"]))
+    return table.assign(power=power, n=table["way"].map(counts))
 
 
 # --- choosing a source ----------------------------------------------------------------------------
@@ -363,7 +317,7 @@ CHOICE_MEASURES = ("hit", "top", "win_rate")
 
 
 def choose_sources(
-    table: pd.DataFrame, by: str = "LD", *, lowest: bool = True, top: int = 3, n_random: int = 100,
+    table: pd.DataFrame, by: str = "LD", *, lowest: bool = True, top: int = 3,
     n_permutations: int = 9999, seed: int | np.random.Generator = 0,
 ) -> Selection:  # fmt: skip
     """How well a source language does that was chosen for its target by a score of the two.
@@ -379,12 +333,11 @@ def choose_sources(
     so the best source wins always. (If it may, a win rate w turns into ((m - 1) w + ½) / m.)
 
     ``table`` has one row per ordered pair of three languages or more, none missing: ``source``,
-    ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used. ``n_random``
-    sources are drawn with replacement for ``win_rate_sampled``. ValueError for a pair missing or
-    twice there, `top` or `n_random` below 1.
+    ``target``, ``accuracy`` and ``by``; rows of a language with itself are not used.
+    ValueError for a pair missing or twice there, `top` below 1.
 
     Returns ``table``: ``rule``, ``target``, ``source`` (missing for "random", joined by "+" if
-    several are equal), ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`), ``win_rate_sampled``;
+    several are equal), ``hit``, ``top``, ``win_rate`` (`CHOICE_MEASURES`);
     and ``summary``, one row per ``rule`` and ``measure``: ``mean``, ``low``, ``high`` (of the win
     rate over targets, taken for independent: Student), ``chance`` and two one-sided p-values, how
     often the total would be as large: ``p_value``, if a random source were chosen for each target
@@ -392,8 +345,8 @@ def choose_sources(
     the score were permuted, sources and targets together, which keeps that one language may be near
     to all others, or a good source for all (only for "selected").
     """
-    if top < 1 or n_random < 1:
-        raise ValueError(f"top and n_random must be 1 or more: {top}, {n_random}")
+    if top < 1:
+        raise ValueError(f"top must be 1 or more: {top}")
     rng = np.random.default_rng(seed)
     apart = table[table["source"] != table["target"]]
     accuracy, score = (
@@ -404,7 +357,7 @@ def choose_sources(
     if n < 3 or list(accuracy.index) != list(accuracy.columns) or accuracy.count().sum() < n**2 - n:
         raise ValueError("three languages or more are needed, each a source of every other")
     values = accuracy.to_numpy()
-    outcomes = _outcomes(values, top, n_random, rng)
+    outcomes = _outcomes(values, top)
     # how good a source is for the other targets: its mean accuracy less the target's mean
     centred = values - np.nanmean(values, axis=0)
     elsewhere = np.nansum(centred, axis=1, keepdims=True) - np.nan_to_num(centred)
@@ -458,23 +411,15 @@ def _by_chance(outcome: np.ndarray, total: float) -> float:
     return float(min(mass[sums >= total - 1e-6].sum(), 1))
 
 
-def _outcomes(
-    accuracy: np.ndarray, top: int, n_random: int, rng: np.random.Generator
-) -> dict[str, np.ndarray]:
+def _outcomes(accuracy: np.ndarray, top: int) -> dict[str, np.ndarray]:
     """What each source would bring each target: sources × targets, NaN on the diagonal."""
-    there = ~np.isnan(accuracy)
     beats, equals, loses = (
         compare(accuracy[:, None], accuracy).sum(axis=1)
         for compare in (np.greater, np.equal, np.less)
     )
-    equals = equals - 1  # itself
-    counts = np.stack([beats, equals, loses], axis=-1)[there]
-    shares = counts / counts.sum(axis=-1, keepdims=True)
-    drawn = np.full(accuracy.shape, np.nan)
-    drawn[there] = rng.multinomial(n_random, shares) @ [1, 0.5, 0] / n_random
-    rates = loses == 0, loses < top, (beats + equals / 2) / (len(accuracy) - 2)
-    found = dict(zip(CHOICE_MEASURES, (np.where(there, x, np.nan) for x in rates), strict=True))
-    return found | {"win_rate_sampled": drawn}
+    rates = loses == 0, loses < top, (beats + (equals - 1) / 2) / (len(accuracy) - 2)
+    there = ~np.isnan(accuracy)
+    return dict(zip(CHOICE_MEASURES, (np.where(there, x, np.nan) for x in rates), strict=True))
 
 
 def _permuted(

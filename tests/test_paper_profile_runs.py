@@ -31,10 +31,11 @@ _TUNED = {
     "max_length": 32, "n_resamples": 20,
 }  # fmt: skip
 _PROBED = {
-    "languages": ["en", "de", "fr", "ja", "tr", "zh"], "n_sentences": 24, "n_seeds": 2,
-    "n_train": {"POS": 60, "NER": 60, "NLI": 12}, "n_validation": {"POS": 30, "NER": 30, "NLI": 6},
-    "n_test": {"POS": 60, "NER": 60, "NLI": 30}, "n_permutations": 99, "n_random": 5,
-    "fewest_languages": 6, "course_size": 40, "retest_size": 30, "xnli_size": 9,
+    "languages": ["en", "de", "fr", "ja", "tr", "zh"], "n_sentences": 24,
+    "sizes": {split: {"POS": k, "NER": k, "NLI": n}
+              for split, k, n in (("train", 60, 12), ("validation", 30, 6), ("test", 60, 30))},
+    "draw": {"POS": 40, "NER": 40, "NLI": 9}, "choice": {"n_permutations": 99},
+    "probes": {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": None},
     "measures": {},  # probes this small find no entities
 }  # fmt: skip
 _MIXED = {

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from scipy import stats
-from scipy.optimize import brentq
+from scipy import linalg, optimize, stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import ttest_power
 
-from shared.abx_tables import pivoted
+from shared.abx_tables import rowed
 from xlx.measures import regressions, statistics
-from xlx.plots.panels import across, order, parts, rows_of
+from xlx.plots.panels import across, number, order, parts, rows_of
 from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLUE, MODELS, VERMILION, ZERO, look, looks, styled
 from xlx.results import paths
@@ -57,13 +55,14 @@ def fitted(
 
     One row per group, ``variant`` (the reading) and ``term``: ``coefficient``, ``low``, ``high``,
     ``p_value``, ``R2`` (of effects and predictors together), ``adjusted R2``, ``n``. A reading in
-    which accuracy or a predictor is the same in all rows is left out.
+    which accuracy or a predictor is missing, or the same in all rows, is left out.
     """
     tables = []
     for (model, task), table in groups.items():
         for label, reading in readings.items():
             rows = reading.rows(table)
-            if (rows[["accuracy", *reading.terms]].nunique() == 1).any():
+            values = rows[["accuracy", *reading.terms]]
+            if values.isna().any(axis=None) or (values.nunique() == 1).any():
                 continue
             fit = regressions.regression(
                 rows, "accuracy", reading.terms, clusters=clusters, effects=reading.effects
@@ -74,10 +73,48 @@ def fitted(
     return pd.concat(tables, ignore_index=True)
 
 
-def coefficient_table(fits: pd.DataFrame, *values: str) -> pd.DataFrame:
-    """`fitted`: a row a task, model and reading, with R²; of LD and MD the ``values``."""
-    fits = fits[fits["term"].isin(LD_AND_MD)].round({"R2": 2})
-    return pivoted(fits, ["task", "model", "variant", "R2"], "term", values)
+def cross_classified(
+    rows: pd.DataFrame, terms: Sequence[str], *, levels: Sequence[str] = ENDS
+) -> pd.DataFrame:
+    """Accuracy over ordered pairs of languages, with levels of source, of target and of the pair.
+
+        accuracy(s → t) = source_s + target_t + Σ β · term(s, t) + pair_{s, t} + ε
+
+    Source and target (``levels``) have fixed effects: a language far from all others is often a
+    hard target too, and random effects would count that for LD. The unordered pair, whose two
+    directions have the same LD, has a random one. By REML, at which the ratio of the variances of
+    pair and ε is found; Student's t with as many degrees of freedom as languages but one (our
+    choice; `coverage` of abx_6_transfer). A row a term: ``term``, ``coefficient``, ``error``,
+    ``low``, ``high``, ``p_value``, ``df``. ValueError as `regressions.least_squares`.
+    """
+    fit = regressions.least_squares(rows, "accuracy", terms, levels)
+    exog, outcome = fit.model.exog, fit.model.endog
+    pair = np.array(["-".join(sorted(of)) for of in rows[list(ENDS)].to_numpy()])
+    same = np.equal.outer(pair, pair)
+    n, k = exog.shape
+
+    def solved(ratio: float) -> tuple[float, np.ndarray]:
+        root = linalg.cholesky(np.eye(n) + np.exp(ratio) * same, lower=True)
+        _, r = np.linalg.qr(
+            linalg.solve_triangular(root, np.column_stack([exog, outcome]), lower=True)
+        )
+        logs = np.log(np.abs(np.diag(r)))
+        return np.log(np.diag(root)).sum() + logs[:k].sum() + (n - k) * logs[k], r
+
+    r = solved(
+        optimize.minimize_scalar(lambda x: solved(x)[0], bounds=(-9, 9), method="bounded").x
+    )[1]
+    inverse = np.linalg.inv(r[:k, :k])
+    kept = slice(1, 1 + len(terms))
+    coefficient = (inverse @ r[:k, k])[kept]
+    error = np.sqrt((inverse**2).sum(axis=1)[kept] * r[k, k] ** 2 / (n - k))
+    df = len(set(rows["source"]) | set(rows["target"])) - 1
+    width = stats.t.ppf((1 + statistics.LEVEL) / 2, df) * error
+    return pd.DataFrame(
+        {"term": list(terms), "coefficient": coefficient, "error": error,
+         "low": coefficient - width, "high": coefficient + width,
+         "p_value": 2 * stats.t.sf(np.abs(coefficient / error), df), "df": df}
+    )  # fmt: skip
 
 
 def explained(table: pd.DataFrame, outcome: str, names: Sequence[str]) -> tuple[float, float]:
@@ -113,13 +150,8 @@ def power(effect: float, df: float) -> float:
 def detectable(error: float, df: float) -> float:
     """The smallest effect that a two-sided t test finds in `SURE` of cases (p < 0.05)."""
     highest = 2 * stats.t.ppf([(1 + statistics.LEVEL) / 2, SURE], df).sum()
-    smallest = brentq(lambda x: power(x, df) - SURE, 0, highest)
+    smallest = optimize.brentq(lambda x: power(x, df) - SURE, 0, highest)
     return float(smallest * error)
-
-
-def beta(coefficient: float, rows: pd.DataFrame, term: str) -> float:
-    """A coefficient in standard deviations of accuracy and of its term."""
-    return coefficient * rows[term].std() / rows["accuracy"].std()
 
 
 def _logit(scores: pd.Series) -> pd.Series:
@@ -129,11 +161,10 @@ def _logit(scores: pd.Series) -> pd.Series:
 
 
 #: What predictors are turned into: LD of small models sits just below 1, where a step is not the
-#: same step, a rank takes any shape of line, and standard deviations make models comparable.
+#: same step, and a rank takes any shape of line.
 SCALES: dict[str, Callable[[pd.Series], pd.Series]] = {
     "logits": _logit,
     "ranks": lambda scores: scores.rank() / len(scores),
-    "standard deviations": lambda scores: (scores - scores.mean()) / scores.std(),
 }
 
 
@@ -148,17 +179,58 @@ def printed_regressions(setting: str) -> pd.DataFrame:
     return printed.pivot(index=keys, columns="predictor", values=["value", "p_value"])
 
 
+def told(row: Mapping[str, float]) -> str:
+    """A coefficient with its interval, as text: "−1.25 (−1.90 to −0.60)"."""
+    value, low, high = (number(row[name]) for name in ("coefficient", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
+def p_told(p_value: float) -> str:
+    """A p-value as text: "p = 0.102", "p < 0.001"."""
+    return f"p = {p_value:.3f}" if p_value >= 0.001 else "p < 0.001"
+
+
+def by_model(rows: pd.DataFrame, text: Callable[[Mapping], str] = told) -> str:
+    """What each row says, with its model: "−1.25 in `one` and 0.30 in `other`"."""
+    parts = [f"{text(row)} in `{row['model']}`" for row in rows.to_dict("records")]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])) if parts else "no model"
+
+
+def beside_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
+    """Table 1 printed and ours, as text: a row a task, checkpoint and source.
+
+    ``ours`` has a row a ``task``, ``checkpoint``, ``model`` and ``term`` (LD, MD): the
+    ``coefficient`` with ``low, high``, ``p_value``, ``Holm`` and ``power`` (of LD).
+    """
+    printed, rows = printed_regressions(setting), {}
+    keys = ["task", "checkpoint", "model"]
+    for (task, checkpoint, model), part in ours.groupby(keys, sort=False):
+        above = rows.setdefault((task, checkpoint, "printed"), {})
+        row = rows.setdefault((task, checkpoint, model), {})
+        cells = printed.loc[(task, checkpoint)]
+        for own in part.to_dict("records"):
+            term = own["term"]
+            above[f"{term} (95 %)"] = number(float(cells["value", term]))
+            above[f"{term}, p"] = cells["p_value", term]
+            row |= {f"{term} (95 %)": told(own), f"{term}, p": f"{own['p_value']:.3f}"}
+            row[f"{term}, Holm p"] = f"{own['Holm']:.3f}"
+            if term == "LD":
+                row["power"] = number(own["power"])
+    columns = list(row)
+    return rowed(rows, ["task", "checkpoint", "source"])[columns].fillna("")
+
+
 def under_printed(ours: pd.DataFrame, setting: str) -> pd.DataFrame:
     """Printed coefficients, which have no interval, and ours below, task by task.
 
-    ``ours`` has ``row`` ("POS, Last"), ``task``, ``source``, ``predictor``, ``coefficient``.
+    ``ours`` has ``row`` ("POS, Last"), ``task``, ``model``, ``term``, ``coefficient``.
     """
     printed = printed_regressions(setting)["value"][LD_AND_MD].astype(float)
-    printed = printed.stack().rename("coefficient").reset_index().assign(source="printed")
-    what = "all pairs" if setting == "cross_lingual" else printed["checkpoint"]
-    printed["row"] = printed["task"] + ", " + what
+    printed = printed.rename_axis(columns="term").stack().rename("coefficient").reset_index()
+    printed["row"] = printed["task"] + ", " + printed["checkpoint"]
     tasks = list(ours["task"].unique())
-    both = pd.concat([printed[printed["task"].isin(tasks)], ours], ignore_index=True)
+    printed = printed[printed["task"].isin(tasks)].assign(model="printed")
+    both = pd.concat([printed, ours], ignore_index=True)
     return both.sort_values("task", key=lambda names: names.map(tasks.index), kind="stable")
 
 
@@ -181,62 +253,19 @@ class Selection:
     summary: pd.DataFrame
 
 
-def wilcoxon(differences: Sequence[float] | np.ndarray) -> tuple[float, float, float, float]:
-    """Test that differences are symmetric about zero: two-sided p-value, centre, its interval.
-
-    The p-value is exact, also with ties: all 2ⁿ ways to sign the ranks are counted. Differences of
-    zero are left out of it, as Wilcoxon did and scipy does; if all are zero, it is 1. Differences
-    that agree to 12 decimals count as tied. The centre (Hodges-Lehmann) is the median of all means
-    of two differences, of one with itself too; its 95 % interval inverts the exact test of untied
-    differences, zeros among them, and with too few differences is infinite.
-
-    ValueError for no differences, or one that is missing or infinite.
-    """
-    values = np.asarray(differences, float).ravel()
-    if not len(values) or not np.isfinite(values).all():
-        raise ValueError(
-            f"a signed-rank test needs numbers: of {len(values)} differences "
-            f"{(~np.isfinite(values)).sum()} are missing or infinite"
-        )
-    values = values.round(12)
-    kept = values[values != 0]
-    ranks = stats.rankdata(np.abs(kept))
-    statistic = ranks[kept > 0].sum()
-    mass = _signed_ranks(np.rint(2 * ranks).astype(int))  # ranks of ties are halves
-    half_steps = round(2 * statistic)
-    tails = mass[: half_steps + 1].sum(), mass[half_steps:].sum()
-    p_value = min(1.0, 2 * min(tails))
-    walsh = np.sort(np.add.outer(values, values)[np.triu_indices(len(values))] / 2)
-    below = np.cumsum(_signed_ranks(np.arange(1, len(values) + 1)))
-    left_out = int(np.searchsorted(below, (1 - statistics.LEVEL) / 2, side="right"))
-    low, high = (walsh[left_out - 1], walsh[-left_out]) if left_out else (-np.inf, np.inf)
-    return p_value, float(np.median(walsh)), float(low), float(high)
-
-
-def _signed_ranks(ranks: np.ndarray) -> np.ndarray:
-    """Probability of each sum of the ranks, whole numbers, of which a coin picks some."""
-    mass = np.zeros(ranks.sum() + 1)
-    mass[0] = 1
-    for rank in ranks:
-        mass[rank:] = (mass[rank:] + mass[: len(mass) - rank]) / 2
-        mass[:rank] /= 2
-    return mass
-
-
 def improvement(deltas: np.ndarray) -> dict[str, float]:
-    """How often and how much one rule does better than another, and whether by more than chance.
+    """How often and how much one rule does better than another, over languages.
 
-    Of differences: how many are above 0 (``closer``), ``equal``, below (``further``); ``mean`` and
-    ``sd`` (n - 1); ``centre``, ``low``, ``high`` (Hodges-Lehmann) and ``p_value`` of
-    `wilcoxon`.
+    Of differences: how many are above 0 (``closer``), ``equal``, below (``further``); their
+    ``mean``, its 95 % interval ``low, high`` (Student) and ``p_value``.
     """
-    p_value, *around = wilcoxon(deltas)
     signs = np.sign(deltas.round(12))
     counts = {name: int((signs == x).sum()) for name, x in
               (("closer", 1), ("equal", 0), ("further", -1))}  # fmt: skip
-    spread = {"mean": deltas.round(12).mean(), "sd": deltas.round(12).std(ddof=1)}
-    around = dict(zip(("centre", "low", "high"), around, strict=True))
-    return counts | spread | around | {"p_value": p_value}
+    test = stats.ttest_1samp(deltas, 0) if signs.any() else None
+    ends = test.confidence_interval() if test else (0.0, 0.0)
+    around = {"mean": deltas.mean(), "low": ends[0], "high": ends[1]}
+    return counts | around | {"p_value": test.pvalue if test else 1.0}
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -277,18 +306,14 @@ def learning_scatter(
 def coefficients(table: pd.DataFrame) -> Figure:
     """Regression coefficients, printed and ours, a row an analysis, a panel a predictor (Table 1).
 
-    ``table`` has ``row`` (what the analysis is), ``source`` ("printed" or a model), ``predictor``,
-    ``coefficient``, ``low``, ``high`` (missing where none is printed) and ``wide_low``,
-    ``wide_high`` (of the more careful errors, drawn thin behind).
+    ``table`` has ``row`` (what the analysis is), ``model`` (or "printed"), ``term``,
+    ``coefficient``, ``low``, ``high`` (missing where none is printed).
     """
-    table = pd.concat([rows_of(table, predictor=name) for name in LD_AND_MD])
+    table = pd.concat([rows_of(table, term=name) for name in LD_AND_MD])
     on = lanes(
-        table, item="row", value="coefficient", series="source", panel="predictor", width=3.3,
-        looks=looks(order(table, "source"), MODELS), wide=("wide_low", "wide_high"), lane=0.12,
-        sharex=False, linewidth=2.2, capsize=0,
+        table, item="row", value="coefficient", series="model", panel="term", width=3.3,
+        looks=looks(order(table, "model"), MODELS), lane=0.12, sharex=False, linewidth=1.5,
     )  # fmt: skip
     across(on, 0, **ZERO | {"linestyle": "-"})
     on.titles(lambda name: f"coefficient of {name}")
-    widths = {"interval": 2.2, "interval with the more careful errors": 0.7}
-    grey = [Line2D([], [], color="0.3", linewidth=w, label=name) for name, w in widths.items()]
-    return on.done("points of accuracy (%) for 0.01 more of the predictor", handles=grey)
+    return on.done("points of accuracy (%) for 0.01 more of the predictor")

@@ -76,6 +76,3 @@ def test_scores_of_ordered_pairs() -> None:
             for task, by_layer in scores.items():
                 assert row[f"{task}, target"] == pytest.approx(by_layer[:, column, side].mean())
                 assert row[task] == pytest.approx(by_layer[:, column].mean())
-    without = abx_6_transfer.ordered_pair_scores(of, embedding_layer=False)
-    expected = scores["LD"][1:, 0].mean()
-    assert without.set_index(["source", "target"]).loc[("b", "a"), "LD"] == pytest.approx(expected)

@@ -1,18 +1,16 @@
 """What a regression over pairs hangs on: a pair, a language, the levels of sources and targets."""
 
-import itertools
-from collections.abc import Callable, Sequence
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from statsmodels.regression.linear_model import OLS
+from statsmodels.regression.mixed_linear_model import MixedLM
 
 import abx_6_transfer
 from shared import pair_regressions
 from shared.pair_regressions import ENDS
-from tests.core.test_statistics import transfer as exchangeable
 from xlx.measures import regressions
 from xlx.measures.regressions import least_squares
 
@@ -42,42 +40,54 @@ def transfer(*, outlier: bool = True) -> dict[tuple[str, str], pd.DataFrame]:
     return {("m", "POS"): pd.DataFrame(rows, columns=["source", "target", *TERMS, "accuracy"])}
 
 
-def test_the_heaviest_pair_is_the_one_that_lies_far_off() -> None:
-    heaviest = abx_6_transfer.heaviest_pairs(transfer()).loc["m", "POS"]
-    assert heaviest["pair"] == "l0-l1"
-    assert heaviest["leverage"] > 5 * heaviest["mean leverage"]
-    assert heaviest["cook"] > heaviest["next cook"]
-    (table,) = transfer(outlier=False).values()
-    shares = abx_6_transfer.heaviest_pairs({("m", "POS"): table}).loc["m", "POS"]
-    means = table["accuracy"].groupby(table["source"]).transform("mean")
-    assert shares["R² of source"] == pytest.approx(means.var() / table["accuracy"].var())
-    assert shares["R² of both"] > 0.9
+def test_the_cross_classified_model_is_statsmodels_mixed_model() -> None:
+    rows = abx_6_transfer.world(9, np.random.default_rng(0), linked=0.5)
+    found = pair_regressions.cross_classified(rows, TERMS).set_index("term")
+    levels = [pd.get_dummies(rows[end], drop_first=True, dtype=float) for end in ENDS]
+    exog = np.column_stack([rows[TERMS], np.ones(len(rows)), *levels])
+    pair = ["-".join(sorted(ends)) for ends in rows[list(ENDS)].to_numpy()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = MixedLM(rows["accuracy"].to_numpy(), exog, groups=pair).fit(reml=True)
+    np.testing.assert_allclose(found["coefficient"], expected.fe_params[:2], rtol=1e-4)
+    np.testing.assert_allclose(found["error"], expected.bse_fe[:2], rtol=1e-3)
+    assert (found["df"] == 8).all()
+    (rows,) = transfer(outlier=False).values()  # no level of pairs: least squares
+    found = pair_regressions.cross_classified(rows, TERMS)
+    expected = regressions.regression(rows, "accuracy", TERMS, effects=ENDS).table
+    np.testing.assert_allclose(found["error"], expected["error"][:2], rtol=1e-3)
 
 
-def test_one_pair_hides_what_effects_and_its_absence_show() -> None:
-    table = pair_regressions.fitted(transfer(), abx_6_transfer.VARIANTS)
-    of_ld = table[table["term"] == "LD"].set_index("variant")
-    assert of_ld.index.tolist() == list(abx_6_transfer.VARIANTS)
-    assert abs(of_ld.loc["all pairs", "coefficient"]) < 0.6
-    last = of_ld.loc["effects, without the pair"]
-    assert last["coefficient"] == pytest.approx(-1.5, abs=0.15)
-    assert last["high"] < 0
-    assert last["p_value"] < 0.001
-    assert of_ld["n"].tolist() == [72, 70, 72, 70]
-    assert last["R2"] > 0.95
+def test_levels_hide_what_a_regression_without_them_does_not_see() -> None:
+    groups = {key: rows.assign(**{"plain accuracy": rows["accuracy"]})
+              for key, rows in transfer(outlier=False).items()}  # fmt: skip
+    plain = abx_6_transfer.as_printed(groups).set_index("term")
+    assert abs(plain.loc["LD", "coefficient"]) < 0.6
+    found = abx_6_transfer.with_levels(groups, {"LD, MD": pair_regressions.Reading()})
+    of_ld = found[found["term"] == "LD"].iloc[0]
+    assert of_ld["high"] < 0
+    assert of_ld["Holm"] < 0.001
 
 
-def test_within_levels_least_squares_has_the_coefficients_of_effects() -> None:
-    groups = transfer(outlier=False)
-    (table,) = groups.values()
-    expected = regressions.regression(table, "accuracy", TERMS, effects=ENDS).table
-    within = abx_6_transfer.within_levels(table, ["accuracy", *TERMS])
-    found = least_squares(within, "accuracy", TERMS).params[1:]
-    assert found.tolist() == pytest.approx(expected["coefficient"][:2].tolist())
-    rows = abx_6_transfer.exchanged(groups, n_permutations=99, seed=0)
-    p_value = rows.set_index(["variant", "term"])["permutation"]
-    assert p_value["source and target effects", "LD"] == 0.01
-    assert p_value["all pairs", "LD"] > 0.05  # levels of the target hide the slope
+def test_intervals_of_the_cross_classified_model_hold_the_truth() -> None:
+    found = abx_6_transfer.coverage(60, 12, seed=1)
+    assert found.loc["cross-classified"].between(0.9, 1).all()
+    assert found.loc["all pairs independent", "levels go with LD"] < 0.7
+
+
+def test_inference_is_regressed_with_levels_of_runs() -> None:
+    (rows,) = transfer(outlier=False).values()
+    rng = np.random.default_rng(1)
+    runs = pd.concat(
+        rows.assign(run=rows["source"] + f" {k}", accuracy=rows["accuracy"] + rng.normal(0, 0.01))
+        for k in (1, 2)
+    )
+    runs["source"] = runs["source"].replace("l0", "en")
+    table = abx_6_transfer.inference_table(runs.assign(hypothesis=0.5 + 0.1 * runs["MD"]))
+    table = table.set_index(["way", "term"])
+    assert table.loc[("levels", "LD"), "coefficient"] == pytest.approx(-1.5, abs=0.15)
+    assert table.loc[("hypotheses, from English", "MD"), "coefficient"] == pytest.approx(0.1)
+    assert table.loc[("levels", "LD"), "n"] == 72
 
 
 def test_what_can_be_detected_is_found_in_four_of_five() -> None:
@@ -95,27 +105,16 @@ def test_leaving_out_a_language_leaves_out_its_pairs() -> None:
     expected = {}
     for name in sorted(set(table["source"])):
         left = table[(table["source"] != name) & (table["target"] != name)]
-        expected[regressions.regression(left, "accuracy", TERMS).table["coefficient"][1]] = name
+        expected[least_squares(left, "accuracy", TERMS, ENDS).params[1]] = name
     assert row["min"] == pytest.approx(min(expected))
     assert row["idxmax"] == expected[max(expected)]
 
 
 def test_scales_turn_predictors() -> None:
-    groups = transfer(outlier=False)
-    (rows,) = groups.values()
-    table = pair_regressions.fitted(groups, abx_6_transfer.SCALED)
-    logits = rows.assign(**{name: np.log(rows[name] / (1 - rows[name])) for name in TERMS})
-    fit = regressions.regression(logits, "accuracy", TERMS, clusters=ENDS, effects=ENDS).table
-    of_ld = fit.query("term == 'LD' and errors == 'clustered'").iloc[0]
-    ours = table.query("variant == 'logits' and term == 'LD'").iloc[0]
-    assert ours[["coefficient", "p_value"]].tolist() == of_ld[["coefficient", "p_value"]].tolist()
-    percents = {key: rows.assign(LD=rows["LD"] / 101, accuracy=100 * rows["accuracy"])
-                for key in groups}  # fmt: skip
-    of_percents, standard = (
-        pair_regressions.fitted(of, {"s": abx_6_transfer.SCALED["standard deviations"]})
-        for of in (percents, groups)
-    )
-    np.testing.assert_allclose(of_percents["coefficient"], standard["coefficient"])
+    (rows,) = transfer(outlier=False).values()
+    turned = abx_6_transfer.READINGS["in logits"].rows(rows)
+    np.testing.assert_allclose(turned["LD"], np.log(rows["LD"] / (1 - rows["LD"])))
+    assert pair_regressions.SCALES["ranks"](rows["LD"]).max() == 1
     with pytest.raises(ValueError, match="LD of 0 or 1 has no logit"):
         pair_regressions.SCALES["logits"](pd.Series([0.5, 1.0], name="LD"))
 
@@ -132,56 +131,3 @@ def test_explained_is_the_variance_between_groups() -> None:
     every = pair_regressions.explained(table.assign(script=range(60)), "LD", ["script"])
     assert every[0] == 1
     assert np.isnan(every[1])
-
-
-def literal_double_semi_partialling(table: pd.DataFrame, orders: Sequence) -> float:
-    """p-value of LD given MD, with loops and a new regression per permutation."""
-    names, ends = (
-        sorted(set(table["source"])),
-        list(table[["source", "target"]].itertuples(index=False)),
-    )
-    others = np.column_stack([np.ones(len(table)), table["MD"]])
-    own = dict(zip(ends, OLS(table["LD"], others).fit().resid, strict=True))
-    t = [OLS(table["accuracy"], np.column_stack([others, table["LD"]])).fit().tvalues.iloc[-1]]
-    for order in orders:
-        new = dict(zip(names, [names[i] for i in order], strict=True))
-        moved = [own[new[a], new[b]] for a, b in ends]
-        t.append(OLS(table["accuracy"], np.column_stack([others, moved])).fit().tvalues.iloc[-1])
-    return np.mean(np.abs(t) >= abs(t[0]) - 1e-9)
-
-
-def test_p_values_by_permutation_are_the_literal_ones() -> None:
-    table = exchangeable(5, 4, slope=0.1).sample(frac=1, random_state=1)  # order must not matter
-    exact = literal_double_semi_partialling(table, list(itertools.permutations(range(5)))[1:])
-    found = abx_6_transfer.permutation_p_values(table, "accuracy", ["LD", "MD"], seed=1)
-    assert found["term"].tolist() == ["LD", "MD"]
-    assert found["permutation"][0] == pytest.approx(exact, abs=0.015)
-
-
-def test_permutations_reject_nothing_as_often_as_they_say() -> None:
-    def p_value(slope: float, seed: int) -> float:
-        table, options = exchangeable(12, seed, slope=slope), {"n_permutations": 199, "seed": seed}
-        found = abx_6_transfer.permutation_p_values(table, "accuracy", ["LD"], **options)
-        return found["permutation"].item()
-
-    p_values = np.array([p_value(0, seed) for seed in range(200)])
-    assert (p_values <= 0.05).mean() < 0.1
-    assert 0.4 < p_values.mean() < 0.6
-    assert p_value(3, 0) == 1 / 200
-
-
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda t: t.iloc[1:], "19 rows are of 19 pairs of 5 languages"),
-        (lambda t: pd.concat([t, t.iloc[[2]]]), "21 rows are of 20 pairs"),
-        (lambda t: pd.concat([t, t.iloc[[0]].assign(target="l00")]), "for all or none"),
-        (
-            lambda t: t[t["source"].isin(["l00"])].assign(target="l01", source="l00"),
-            "three or more",
-        ),
-    ],
-)
-def test_permutations_need_all_pairs(make: Callable, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        abx_6_transfer.permutation_p_values(make(exchangeable(5, 0)), "accuracy", ["LD"])

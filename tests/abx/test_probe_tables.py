@@ -1,13 +1,16 @@
 """The tables of the notebooks on probes, on accuracies whose tables are known."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import abx_5_probing
 import abx_6_transfer
+from shared import pair_regressions
 from xlx.experiment.abx_scores import MATCHED
 
 CODES = ["de", "en", "fr", "es", "ru", "tr"]
@@ -27,7 +30,9 @@ def scored(steps: tuple[int, ...] = (0, 10, 20)) -> pd.DataFrame:
 
 
 SCORED = scored()
-SETUPS = abx_5_probing.setups(TASKS, [dict.fromkeys(TASKS, 50)] * 3, {}, 2, seed=3)
+SETUPS = abx_5_probing.setups(
+    dict.fromkeys(TASKS), [dict.fromkeys(TASKS, 50)] * 3, {}, n_seeds=2, seed=3
+)
 
 
 def scores() -> pd.DataFrame:
@@ -46,11 +51,11 @@ SIDES = abx_5_probing.sides(JOINED, OF_LAST)
 def test_setups_and_languages_are_those_asked_for() -> None:
     setup = SETUPS["NER"]
     assert (setup.n_train, setup.seed, setup.seeds, setup.path) == (50, 3, (0, 1), None)
-    assert abx_5_probing.drawn_anew(SETUPS, 8)["POS"].seed == 8
     codes = abx_5_probing.task_languages(SETUPS, ["de", "xx", "sr"], sources={"NER": "wikiann"})
     assert codes == {"POS": ["de", "sr"], "NER": ["de"]}
-    sizes = [{"POS": None, "NLI": 50}] * 3
-    setups = abx_5_probing.setups(["POS", "NLI"], sizes, {}, 1, sources={"NLI": "sick"})
+    sources = {"POS": None, "NLI": "sick"}
+    setups = abx_5_probing.setups(sources, [{"NLI": 50}] * 3, {}, n_seeds=1)
+    assert (setups["POS"].n_train, setups["NLI"].n_train) == (None, 50)
     # what a notebook names otherwise does not count against the setup
     codes = abx_5_probing.task_languages(setups, None, "CL", {"NLI": "xnli"})
     assert codes["NLI"] == ["en", "ja", "nl", "pl", "pt"]
@@ -63,29 +68,40 @@ def test_setups_and_languages_are_those_asked_for() -> None:
     assert joined["language"].tolist() == ["en", "nl"]  # German is XNLI's
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (
-            lambda: abx_5_probing.setups(["NER"], [{"POS": 5}] * 3, {}, 1),
-            "NER has no size in every split",
-        ),
-        (
-            lambda: abx_5_probing.drawn_anew(
-                abx_5_probing.setups(["POS"], [{"POS": None}] * 3, {}, 1), 2
-            ),
-            "POS takes all there is .* give n_train and n_test",
-        ),
-        (
-            lambda: abx_5_probing.regressed_tasks({"POS": CODES}, 9),
-            r"no task has the 9 languages that a regression takes here \(POS 6\)",
-        ),
-        (lambda: abx_5_probing.regressed(REGRESSED, {"NER": "f2"}), "there is no measure 'f2'"),
-    ],
-)
-def test_what_cannot_be_probed_is_said(call, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        call()
+def test_another_measure_is_not_regressed() -> None:
+    with pytest.raises(ValueError, match="there is no measure 'f2'"):
+        abx_5_probing.regressed(REGRESSED, {"NER": "f2"})
+
+
+def test_untrained_is_a_twin_where_a_series_has_no_step_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    series = [SimpleNamespace(step=step) for step in (5000, 10000, 1500000)]
+    monkeypatch.setattr(abx_5_probing, "history", lambda name, leave_out=(): series)
+    monkeypatch.setattr(abx_5_probing, "before_training", lambda name: f"{name}@untrained")
+    states = abx_5_probing.course_of("m", steps=[10000])
+    assert list(states) == [0, 10000, 1500000]
+    assert states[0] == "m@untrained"
+    assert list(abx_5_probing.course_of("m", checkpoints="ends")) == [0, 1500000]
+    assert list(abx_5_probing.course_of("m", checkpoints="last")) == [1500000]
+    monkeypatch.setattr(abx_5_probing, "history", lambda name, leave_out=(): [name])
+    assert abx_5_probing.course_of("one") == {0: "one@untrained", 1: "one"}
+
+
+def test_a_row_of_table_1_has_one_interval_over_languages_and_documents() -> None:
+    fits = abx_5_probing.fits(SIDES)
+    assert list(fits)[:2] == [("POS", "Avg", "zeta"), ("POS", "Avg", "alpha")]
+    key = "POS", "Last", "zeta"
+    of_documents = pd.Series({"LD": 3.0, "MD": 0.0})
+    table = abx_5_probing.regression_table(fits, {key: of_documents})
+    row = table.query("task == 'POS' and checkpoint == 'Last' and model == 'zeta' and term == 'LD'")
+    robust = fits[key].of("robust").loc["LD"]
+    error = np.hypot(robust["error"], 3.0)
+    half = (row["high"] - row["low"]).item() / 2
+    assert half == pytest.approx(stats.t.ppf(0.975, robust["df"]) * error)
+    assert row["coefficient"].item() == pytest.approx(robust["coefficient"])
+    assert row["lowest"].item() <= row["coefficient"].item() <= row["highest"].item()
+    shown = pair_regressions.beside_printed(table, "probing_monolingual")
+    assert shown.loc[("POS", "Last", "printed"), "LD (95 %)"] == "−1.78"
+    assert len(shown) == len(fits) + 4
 
 
 def test_accuracies_stand_beside_the_commonest_label() -> None:
@@ -96,11 +112,6 @@ def test_accuracies_stand_beside_the_commonest_label() -> None:
     expected = own.groupby("language", sort=False)["majority"].mean()
     assert row["majority"].tolist() == pytest.approx(expected.tolist())
     assert (REGRESSED["accuracy"] == REGRESSED["above"]).eq(REGRESSED["task"] == "POS").all()
-    best = abx_5_probing.of_layers(SCORED, "best").iloc[0]
-    means = SCORED[:36].query("language == 'de'").groupby("layer").mean(numeric_only=True)
-    assert best["accuracy"] == pytest.approx(
-        means.loc[means["validation_loss"].idxmin(), "accuracy"]
-    )
 
 
 # --- transfer -------------------------------------------------------------------------------------

@@ -438,7 +438,7 @@ def test_a_model_is_scored_by_its_layers() -> None:
     ]
     columns = "model task checkpoint language layer seed accuracy validation_loss"
     scored = pd.DataFrame(rows, columns=columns.split()).assign(majority=0.1)
-    for layer, expected in (("mean", 0.105), ("best", 0.105), (2, 0.205)):
+    for layer, expected in (("mean", 0.105), (2, 0.205)):
         accuracies = abx_5_probing.of_layers(scored, layer)
         assert accuracies["language"].tolist() == ["de", "en"]
         assert accuracies["accuracy"].tolist() == pytest.approx([expected] * 2)

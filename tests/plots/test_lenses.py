@@ -85,8 +85,7 @@ DRAWN = {
         dict.fromkeys(itertools.product(*TASKS.values()), "r = 1"),
     ),
     "coefficients": lambda: pair_regressions.coefficients(
-        made("coefficient", predictor=("LD", "MD"), row=("POS", "NER"), source=("printed", *MODELS))
-        .assign(wide_low=-1, wide_high=2)
+        made("coefficient", term=("LD", "MD"), row=("POS", "NER"), model=("printed", *MODELS))
     ),
     "ranking_dots": lambda: igap_2_ranking.ranking_dots(
         rows(0, "accuracy", metric=("IGAP", "LD"), source=CODES),
