@@ -1,26 +1,11 @@
-"""Training and depth: the sentences of section 4.2, domains, and how far languages lie apart.
+"""Training and depth: the sentences of section 4.2 of the ABX paper as numbers with intervals.
 
-What the paper says of training and depth is a row each that could have come out otherwise, with its
-interval. Where a sentence is about the highest or lowest of several checkpoints, they are chosen on
-one half of the documents and compared on the other (`reversal`): the highest of several noisy
-scores is above a later one by choice alone.
-
-A score near 1 says that X is nearly always closer to A than to B; by how much it does not say. The
-paper names that as a limitation ("Discrimination vs Separation"): a space in which languages can be
-told apart need not be divided into languages. Here a sentence in one language is a point, its
-language and its meaning (its position in the corpus) are two ways to sort the points:
-
-- `variance_shares`: how much of the variance of all points lies between the languages, between the
-  meanings, and in neither;
-- `silhouettes` (Rousseeuw 1987): of all points the mean of ``(b - a) / max(a, b)``, with ``a`` the
-  mean cosine distance to the others of its kind and ``b`` that to the nearest other kind. 1: far
-  apart; 0: no kinds to be seen; below: points are nearer to another kind than to their own.
-
-A mean distance to a kind is 1 - the cosine with the sum of its unit vectors over its size, so no
-pair of points is ever compared.
+What the paper says of training and depth is a row each that could have come out otherwise, a
+difference of named checkpoints or layers: the highest of several noisy scores is above a later one
+by choice alone. Of a recipe with several runs the interval is over runs and documents.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,283 +13,129 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from shared.abx_figures import LAYER, STEP, References, scored, shown, with_lines
-from shared.abx_tables import DRAWN, ends, pivoted
-from xlx.experiment.abx_scores import (
-    MATCHED,
-    SPACES,
-    CheckpointScores,
-    before_training,
-    group_sizes,
-)
-from xlx.experiment.averages import Average, average, averaged_scores
-from xlx.experiment.scoring import Subject, kept, subject_scores, with_models
+from shared.abx_figures import LAYER, STEP, References, chance_line, scored, shown, with_lines
+from shared.abx_tables import DRAWN
+from shared.shown import with_interval
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores
+from xlx.experiment.averages import Average, average
+from xlx.experiment.scoring import neighbour_languages
 from xlx.measures import statistics
-from xlx.plots.panels import Panels, number, panels, parts
-from xlx.plots.primitives import heatmap
-from xlx.plots.style import styled
-from xlx.results import checks
-from xlx.subjects import identity, loading
+from xlx.plots.panels import Panels, across, number, panels, rows_of
+from xlx.plots.primitives import curves, heatmap
+from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, handle, look, styled
 from xlx.subjects.identity import Name
-from xlx.subjects.states import tokenise
-from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
+#: Beside LD: how often the nearest sentence of another meaning is of the same language.
+OWN = "nearest of the same language"
+#: "Early in training" is the first 50,000 of 1,500,000 updates: what the paper saves densely.
+EARLY = 1 / 30
+#: What is drawn together over layers: of form, and of meaning.
+KINDS = {"form": ("LD", OWN), "meaning": ("MD", MATCHED, "retrieval")}
+#: Above zero where LD "gradually recovers".
+LATER = "LD later, to the last"
+AXES = {"x": "layer", "value": "score", "series": "task"}
+BAG_LINE = "bag of subwords: LD, matched MD"
+LINES = {
+    "untrained twin: thin": {"color": "0.3", "linewidth": 0.8},
+    BAG_LINE: {"color": "0.3", "linewidth": 1, "linestyle": (0, (1, 1))},
+}
 
-def reversal(
-    course: Sequence[Average], *, seed: int | np.random.Generator = 0
-) -> tuple[dict[str, object], dict[str, object]]:
-    """Whether a score falls after its highest checkpoint, and rises again from its lowest.
 
-    ``course``: the score of each checkpoint in turn, on one text. The highest, and the lowest from
-    there on, are chosen on one half of the groups of the text (documents) and compared on the
-    other, the halves change places, and the two differences are averaged: of scores that differ by
-    noise alone the result is as often negative as positive. ``seed`` draws the halves.
+def own_neighbours(
+    names: Sequence[Name], corpus: ParallelCorpus, **options: object
+) -> pd.DataFrame:
+    """`OWN` at every layer, a mean over languages with its interval over them (t).
 
-    Returns the fall (highest less lowest) and the recovery (last less lowest): ``value``, ``low``,
-    ``high`` (95 %), ``highest``, ``lowest`` (their places in the course, one a half).
+    Translations do not count. Columns as of `averages.averaged_scores`.
     """
-    n_groups = len(course[0].sizes)
-    first = np.zeros(n_groups, dtype=bool)
-    first[np.random.default_rng(seed).permutation(n_groups)[: n_groups // 2]] = True
-    chosen, changes = [], []
-    for half in (first, ~first):
-        seen = np.array([float(score.within(half).score) for score in course])
-        high = int(seen.argmax())
-        low = high + int(seen[high:].argmin())
-        chosen.append((high, low))
-        changes.append([(course[upper] - course[low]).within(~half) for upper in (high, -1)])
-    highest, lowest = map(list, zip(*chosen, strict=True))
-    quantile = stats.t.ppf((1 + statistics.LEVEL) / 2, n_groups - 2)  # the groups of both halves
-    rows = []
-    for halves in zip(*changes, strict=True):
-        value = float(np.mean([change.score for change in halves]))
-        width = quantile * float(np.linalg.norm([change.error for change in halves])) / 2
-        around = {"value": value, "low": value - width, "high": value + width}
-        rows.append(around | {"highest": highest, "lowest": lowest})
-    return rows[0], rows[1]
+    found = pd.concat(neighbour_languages(name, corpus, **options) for name in names)
+    own = found[(found["language"] == found["neighbour"]) & (found["among"] == "other positions")]
+    table = own.groupby(["model", "layer"], sort=False)["share"].agg(["mean", "sem", "size"])
+    width = stats.t.ppf((1 + statistics.LEVEL) / 2, table["size"] - 1) * table["sem"]
+    table = table.assign(task=OWN, low=table["mean"] - width, high=table["mean"] + width)
+    return table.rename(columns={"mean": "score"}).drop(columns=["sem", "size"]).reset_index()
 
 
-def section_claims(
-    course_of: Sequence[CheckpointScores], *, embedding_layer: bool = True,
-    seed: int | np.random.Generator = 0,
-) -> pd.DataFrame:  # fmt: skip
-    """The sentences of section 4.2 on one series, in the order of training, intervals by document.
+def layer_contrasts(of: CheckpointScores) -> dict[str, Average]:
+    """What the paper says of layers, each a difference that is above zero where it holds.
 
-    MD is scored plain and among sentences of like length. "Middle" is the layer just above half of
-    the depth; ``seed`` as for `reversal`.
-
-    Returns ``model``, ``claim``, ``difference``, ``low``, ``high``, ``holds``.
+    "Middle" is the layer just above half of the depth.
     """
-    last = course_of[-1]
-    middle = (len(last.scores.layers) - 1) // 2 + 1
-    courses = {
-        task: [average(of, task, embedding_layer=embedding_layer) for of in course_of]
+    middle = (len(of.scores.layers) - 1) // 2 + 1
+
+    def less(task: str, upper: int, lower: int) -> Average:
+        return average(of, task, layers=[upper]) - average(of, task, layers=[lower])
+
+    fall, upper = less("LD", 1, middle), less("LD", middle, -2)
+    upper = upper if upper.score > 0 else less("LD", -2, middle)
+    rows = {
+        "LD: first layer above the middle": fall,
+        "LD: changes less above the middle (plateau)": fall - upper,
+        "LD: last layer above the one before": less("LD", -1, -2),
+    }
+    for task in ("MD", MATCHED):
+        rows[f"{task}: middle above the embeddings"] = less(task, middle, 0)
+        rows[f"{task}: last layer below the one before"] = less(task, -2, -1)
+    return rows
+
+
+def early_checkpoint(trained: Sequence[CheckpointScores]) -> CheckpointScores:
+    """The checkpoint whose step is nearest to `EARLY` of the last, on a log scale."""
+    due = np.log(EARLY * max(trained[-1].step, 1))
+    return min(trained, key=lambda of: abs(np.log(max(of.step, 1)) - due))
+
+
+def course_contrasts(
+    course: Sequence[CheckpointScores], embedding_layer: bool = True
+) -> dict[str, Average]:
+    """What the paper says of training, as far as it is of two named checkpoints.
+
+    ``course``: in the order of training; "from the first trained": without step 0; "early": to the
+    checkpoint nearest to `EARLY` of the steps (`early_checkpoint`).
+    """
+    trained = [of for of in course if of.step > 0] or list(course)
+    early = early_checkpoint(trained)
+
+    def change(task: str, start: CheckpointScores, end: CheckpointScores) -> Average:
+        pair = (average(of, task, embedding_layer=embedding_layer) for of in (end, start))
+        return next(pair) - next(pair)
+
+    starts, rows = {"from the first trained": trained[0]}, {}
+    for task in DRAWN:
+        means = [average(of, task, embedding_layer=embedding_layer) for of in course]
+        lowest = min(means, key=lambda score: float(score.score))
+        rows[f"{task} above 0.5 at its lowest"] = replace(lowest, score=lowest.score - CHANCE)
+    if course[0].step == 0:
+        starts = {"from step 0": course[0]} | starts
+    for label, start in starts.items():
+        if start.step < early.step:
+            rows[f"LD early, {label}"] = change("LD", start, early)
+    if early is not course[-1]:
+        rows[LATER] = change("LD", early, course[-1])
+    for task in DRAWN:
+        for label, start in starts.items():
+            rows[f"{task} {label} to the last"] = change(task, start, course[-1])
+    return rows
+
+
+def end_contrasts(
+    first: CheckpointScores, last: CheckpointScores, embedding_layer: bool = True
+) -> dict[str, Average]:
+    """The scores of a run after training, and what training changed."""
+    ends = {
+        task: [average(of, task, embedding_layer=embedding_layer) for of in (first, last)]
         for task in DRAWN
     }
-
-    def layers(task: str, upper: int, lower: int) -> dict[str, float]:
-        return ends(average(last, task, layers=[upper]) - average(last, task, layers=[lower]))
-
-    rows: dict[str, Mapping[str, object]] = {}
-    for task, course in courses.items():
-        lowest = min(course, key=lambda score: float(score.score))
-        above = replace(lowest, score=lowest.score - 0.5)
-        rows[f"{task} above 0.5 at its lowest checkpoint"] = ends(above)
-    fall, recovery = reversal(courses["LD"], seed=seed)
-    rows["LD falls after its highest checkpoint"] = fall
-    rows["LD recovers until the end"] = recovery
-    rows["LD: first layer above the middle one"] = layers("LD", 1, middle)
-    rows["LD: last layer above the one before"] = layers("LD", -1, -2)
-    for task in ("MD", MATCHED):
-        course = courses[task]
-        rows[f"{task} rises from the first to the last checkpoint"] = ends(course[-1] - course[0])
-        rows[f"{task}: middle layer above the embeddings"] = layers(task, middle, 0)
-        rows[f"{task}: last layer below the one before"] = layers(task, -2, -1)
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("claim").reset_index()
-    table = table.rename(columns={"value": "difference"}).assign(model=last.model)
-    sides = [table["low"] > 0, table["high"] < 0]  # of zero, that the whole interval lies on
-    table["holds"] = np.select(sides, ["yes", "the opposite"], "not seen")
-    return table[["model", "claim", "difference", "low", "high", "holds"]]
+    at_end = {f"{task} at the end": after for task, (_, after) in ends.items()}
+    return at_end | {f"{task} over training": end - start for task, (start, end) in ends.items()}
 
 
-def untrained_states(names: Sequence[str]) -> list[Name]:
-    """Models before training, of equal weights the first."""
-    states = {identity.fingerprint(x): x for x in reversed([*map(before_training, names)])}
-    return list(states.values())
-
-
-def uncut(
-    names: Sequence[Name], corpus: ParallelCorpus, *, max_length: int | None = None
-) -> ParallelCorpus:
-    """The positions that none of the models cuts in any language; ValueError: fewer than two."""
-    cut: set[int] = set()
-    for encoder in map(loading.load, names):
-        for text in corpus.sentences.values():
-            limit = encoder.limit(max_length)
-            cut.update(tokenise(encoder.tokenizer, text, limit=limit)[1].tolist())
-    if len(corpus) - len(cut) < 2:
-        raise ValueError(
-            f"of {len(corpus)} positions {len(cut)} are cut in some language: choose a larger "
-            "max_length, or fewer languages"
-        )
-    return corpus.drop(cut)
-
-
-def domain_scores(
-    names: Sequence[Name], corpus: ParallelCorpus, *, fewest: int = 50, **options: object
-) -> pd.DataFrame:
-    """Mean scores on the positions of each domain alone, with intervals over its documents.
-
-    Rows are models and domains, with the number of positions. Domains of fewer positions than
-    ``fewest``, or of a single document, are left out; where a corpus names none, all of it is one.
-    """
-    tables = []
-    for domain in dict.fromkeys(corpus.domains):
-        inside = corpus.drop({i for i, other in enumerate(corpus.domains) if other != domain})
-        if len(inside) >= fewest and len(set(parallel.documents(inside))) > 1:
-            table = averaged_scores(subject_scores(names, inside, **options), DRAWN)
-            tables.append(table.assign(domain=domain, positions=len(inside)))
-    if not tables:
-        return pd.DataFrame()
-    index, values = ["model", "domain", "positions"], ["score", "low", "high"]
-    return pivoted(pd.concat(tables), index, "task", values).sort_index()
-
-
-# --- separation -----------------------------------------------------------------------------------
-
-#: What points are sorted by.
-SORTINGS = ("language", "meaning")
-
-
-def variance_shares(points: np.ndarray) -> dict[str, float]:
-    """Shares of the variance between languages and between meanings, 0 where chance alone sorts.
-
-    ``points``: ``(n_languages, n, dim)``. Of the sums of squares of a two-way layout without
-    repetitions those that chance gives are taken off (epsilon squared; Kelley 1935), so a share can
-    come out a little below 0.
-    """
-    n_languages, n, _ = points.shape
-    points = points.astype(np.float64)
-    centre = points.mean(axis=(0, 1))
-    language = n * float(((points.mean(axis=1) - centre) ** 2).sum())
-    meaning = n_languages * float(((points.mean(axis=0) - centre) ** 2).sum())
-    total = float(((points - centre) ** 2).sum())
-    rest = (total - language - meaning) / ((n_languages - 1) * (n - 1))  # a degree of freedom
-    return {
-        "language": (language - (n_languages - 1) * rest) / total,
-        "meaning": (meaning - (n - 1) * rest) / total,
-    }
-
-
-def silhouettes(points: np.ndarray, kind: str) -> np.ndarray:
-    """The silhouette of every point, ``(n_languages, n)``, by cosine distance.
-
-    ``points``: ``(n_languages, n, dim)``, none of them zero; ``kind``: of `SORTINGS`.
-    """
-    return _silhouettes(_unit(points), kind)[0]
-
-
-def separation(points: np.ndarray, documents: Sequence[object]) -> pd.DataFrame:
-    """Both measures for both kinds, with jackknife errors over documents.
-
-    ``points``: ``(n_languages, n, dim)``; ``documents``: of each position. Columns ``measure``
-    ("variance", "silhouette"), ``kind``, ``score``, ``error``.
-    """
-    groups = np.unique(np.asarray(documents).astype(str), return_inverse=True)[1]
-    sizes, rows = group_sizes(documents), []
-    kept = [groups != group for group in range(len(sizes))]
-    shares = [variance_shares(points[:, rest]) for rest in kept]
-    for kind, share in variance_shares(points).items():
-        rows.append(("variance", kind, share, np.array([without[kind] for without in shares])))
-    unit = _unit(points)
-    language = np.array([_silhouettes(unit[:, rest], "language")[0].mean() for rest in kept])
-    rows.append(("silhouette", "language", _silhouettes(unit, "language")[0].mean(), language))
-    rows.append(("silhouette", "meaning", *_meaning_without_each(unit, groups)))
-    return pd.DataFrame(
-        [(*row, score, float(statistics.left_out_error(score, without, sizes)))
-         for *row, score, without in rows],
-        columns=["measure", "kind", "score", "error"],
-    )  # fmt: skip
-
-
-def _unit(points: np.ndarray) -> np.ndarray:
-    return points / np.linalg.norm(points, axis=-1, keepdims=True)
-
-
-def _silhouettes(
-    unit: np.ndarray, kind: str, groups: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Silhouettes; with the group of each kind, too: without the group of the nearest other kind.
-
-    The second are the silhouettes where that group is not there, the third is the group,
-    ``(n_languages, n)`` each.
-    """
-    checks.one_of(kind, SORTINGS, "kind")
-    by_kind = unit if kind == "language" else unit.swapaxes(0, 1)  # (kinds, points of each, dim)
-    size, sums = by_kind.shape[1], by_kind.sum(axis=1)
-    parts: list[list[np.ndarray]] = [[], [], []]
-    for place, points in enumerate(by_kind):
-        similar = points @ sums.T  # (points of the kind, kinds)
-        within = 1 - (similar[:, place] - 1) / (size - 1)
-        distance = 1 - similar / size
-        distance[:, place] = np.inf
-        parts[0].append(_silhouette(within, distance.min(axis=1)))
-        if groups is not None:
-            nearest = groups[distance.argmin(axis=1)]
-            distance[nearest[:, None] == groups] = np.inf
-            parts[1].append(_silhouette(within, distance.min(axis=1)))
-            parts[2].append(nearest)
-    tables = (np.stack(part) if part else None for part in parts)
-    turned = kind == "meaning"
-    return tuple(table.T if turned and table is not None else table for table in tables)
-
-
-def _silhouette(within: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-    """Rousseeuw's s from a and b; all the same point: 0."""
-    larger = np.maximum(within, nearest)
-    with np.errstate(invalid="ignore"):
-        return np.where(larger > 0, np.where(np.isinf(nearest), 1, (nearest - within) / larger), 0)
-
-
-def _meaning_without_each(unit: np.ndarray, groups: np.ndarray) -> tuple[float, np.ndarray]:
-    """The mean silhouette of meanings, and that without each group of positions.
-
-    Without a group its points are not there, and those that are nearest to one of its meanings are
-    sorted against the nearest of another group.
-    """
-    all_there, without, nearest = _silhouettes(unit, "meaning", groups)
-    n_groups, n_languages = groups.max() + 1, len(unit)
-    change = np.where(nearest != groups, without - all_there, 0)  # the others go themselves
-    turns = np.bincount(nearest.ravel(), change.ravel(), n_groups)
-    mine = np.bincount(groups, all_there.sum(axis=0), n_groups)
-    left = all_there.sum() - mine + turns
-    sizes = n_languages * np.bincount(groups, minlength=n_groups)
-    return float(all_there.mean()), left / (all_there.size - sizes)
-
-
-def separations(
-    names: Sequence[Name], corpus: ParallelCorpus, *, space: str = "raw", **options: object
-) -> pd.DataFrame:
-    """`separation` of models at every layer: columns ``model`` and ``layer`` in front.
-
-    ``space``: of `abx_scores.SPACES`. Options and errors as `scoring.subject_scores`.
-    """
-    table = with_models(names, layer_separations(names, corpus, space, **options))
-    return table[["model", "layer", "measure", "kind", "score", "error"]]
-
-
-@kept(tolerance=1e-4, documents=True)
-def layer_separations(subject: Subject, corpus: ParallelCorpus, space: str) -> pd.DataFrame:
-    """`separation` at every layer, with a column ``layer``."""
-    checks.one_of(space, SPACES, "space")
-    documents = parallel.documents(corpus)
-    tables = [
-        separation(np.stack([*vectors.values()]).astype(np.float64), documents)
-        for vectors in subject.read(corpus).layers(space)
-    ]
-    whole = pd.concat(dict(enumerate(tables)), names=["layer"])
-    return whole.reset_index("layer").reset_index(drop=True)
+def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
+    """A row a claim, a column a model: value and interval as text."""
+    told = claims.assign(told=with_interval(claims, "value", "+.2f"))
+    wide = told.pivot(index="claim", columns="model", values="told").fillna("")
+    return wide.loc[claims["claim"].unique(), claims["model"].unique()]
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -324,13 +155,27 @@ def dynamics(table: pd.DataFrame, *, references: References | None = None) -> Fi
 
 
 @styled
-def layer_profile(table: pd.DataFrame, *, references: References | None = None) -> Figure:
-    """Scores over layers, one panel a model (Figure 3 of the ABX paper)."""
-    tasks = shown(table)
-    on = scored(table, "layer", tasks, width=3.9, height=2.5)
-    steps = {model: own["checkpoint"].max() for model, own in parts(table, "model")}
-    on.titles(lambda model: f"{model}, step {steps[model]:,}" if steps[model] else model)
-    return on.done(LAYER, "ABX score", handles=with_lines(on, references, tasks))
+def form_and_meaning(table: pd.DataFrame, twins: pd.DataFrame, bags: pd.DataFrame) -> Figure:
+    """Scores over layers, a column a model: of form above, of meaning below (Figure 3).
+
+    ``twins``: the same of untrained twins, drawn thin; ``bags``: ``model``, ``task``, ``score``.
+    """
+    kind = {task: kind for kind, tasks in KINDS.items() for task in tasks}
+    table, twins = (of.assign(kind=of["task"].map(kind)) for of in (table, twins))
+    looks = {task: MEASURES.get(task, look(BLACK, "v", ":")) for task in kind}
+    table = pd.concat([rows_of(table, kind=of) for of in KINDS])
+    on = curves(table, looks=looks, labels=NAMES, panel=("kind", "model"), width=2.75, height=1.9,
+                sharex="col", every=3, **AXES)  # fmt: skip
+    thin = {task: look | {"marker": ""} for task, look in looks.items()}
+    curves(twins, looks=thin, labels=dict.fromkeys(kind, "_"), on=on, low="", linewidth=0.8, **AXES)
+    for (of, model), axes in on.axes.items():
+        for task in {"LD", MATCHED}.intersection(KINDS[of]):
+            (level,) = rows_of(bags, model=model, task=task)["score"]
+            axes.axhline(level, **LINES[BAG_LINE] | {"color": looks[task]["color"]})
+    across(on, y=CHANCE)
+    told = [handle(label, line | {"marker": ""}, line=True) for label, line in LINES.items()]
+    on.titles(lambda key: f"{key[1]}: {key[0]}")
+    return on.done(LAYER, "score", handles=[*told, chance_line()])
 
 
 @styled
@@ -339,7 +184,7 @@ def layers_beside_training(
 ) -> Figure:
     """Scores of a model over its layers (left), and of another along its training (right).
 
-    ``layers`` are as of `layer_profile`, ``course`` as of `dynamics`, of one model each;
+    ``layers`` has ``layer``, ``course`` is as of `dynamics`, of one model each;
     ``references`` have a line in the panels of their models.
     """
     tasks = shown(layers)

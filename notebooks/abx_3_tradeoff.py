@@ -1,7 +1,8 @@
 """LD against MD over pairs of languages (ABX paper, Appendix D): the tables of `abx-3`.
 
-Correlations over pairs, checkpoints and layers; where nothing was learnt; given what the text has
-without a model; within kinds of pairs. MD is taken plain and among sentences of like length.
+Correlations over pairs, checkpoints and layers, and what is left of them given what needs no
+training: a bag of subwords, the untrained twin, script and length. MD is taken plain and among
+sentences of like length.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,19 +10,19 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shared.abx_figures import STEP, chance_line
-from shared.abx_tables import PAIR, at_first, at_last, partial_correlations, printed_results
+from shared.abx_figures import LAYER, STEP, chance_line
+from shared.abx_tables import PAIR, at_last, partial_correlations, printed_results
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.scoring import Length, subject_scores
 from xlx.measures import statistics
 from xlx.measures.abx import average_layers, pair_scores
 from xlx.plots.panels import across, parts
 from xlx.plots.primitives import curves, scatter
-from xlx.plots.style import BLUE, CHANCE, MEASURES, NAMES, ZERO, look, styled
+from xlx.plots.style import BLUE, CHANCE, MEASURES, ZERO, look, styled
 from xlx.text import languages
 from xlx.text.parallel import ParallelCorpus
 
-#: What LD is held against.
+#: What LD is set beside.
 MEANINGS = ("MD", MATCHED)
 METHODS = ("spearman", "pearson")
 
@@ -33,12 +34,9 @@ def layer_pairs(measured: Sequence[CheckpointScores]) -> pd.DataFrame:
 
 
 def side_by_side(scores: pd.DataFrame, index: Sequence[str]) -> pd.DataFrame:
-    """A row per ``index``, the scores of the tasks in columns; models in the order given."""
-    wide = scores.pivot(index=list(index), columns="task", values="score").reset_index()
-    if "model" in index:
-        order = list(scores["model"].unique())
-        wide = wide.sort_values("model", key=lambda names: names.map(order.index), kind="stable")
-    return wide.reset_index(drop=True).rename_axis(columns=None)
+    """A row per ``index``, the scores of the tasks in columns."""
+    wide = scores.pivot(index=list(index), columns="task", values="score")
+    return wide.reset_index().rename_axis(columns=None)
 
 
 def tradeoff_pairs(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.DataFrame:
@@ -47,13 +45,15 @@ def tradeoff_pairs(by_layer: pd.DataFrame, embedding_layer: bool = True) -> pd.D
     return side_by_side(averaged, ["model", "checkpoint", *PAIR])
 
 
-def against_ld(rows: pd.DataFrame, keys: Sequence[str], **options: object) -> pd.DataFrame:
+def against_ld(
+    rows: pd.DataFrame, keys: Sequence[str], methods: Sequence[str] = METHODS, **options: object
+) -> pd.DataFrame:
     """`statistics.correlations` of LD with each of `MEANINGS`: columns ``method``, ``LD with``."""
     tables = [
         statistics.correlations(rows, keys, "LD", meaning, method=method, **options).assign(
             **{"LD with": meaning, "method": method}
         )
-        for method in METHODS
+        for method in methods
         for meaning in MEANINGS
     ]
     return pd.concat(tables, ignore_index=True)
@@ -62,49 +62,86 @@ def against_ld(rows: pd.DataFrame, keys: Sequence[str], **options: object) -> pd
 def tradeoff_correlations(
     by_layer: pd.DataFrame, embedding_layer: bool = True, **options: object
 ) -> pd.DataFrame:
-    """LD and `MEANINGS` over pairs, checkpoints and layers (Appendix D); the printed ones of MD."""
+    """LD and `MEANINGS` over pairs, checkpoints and layers (Appendix D); the printed ones of MD.
+
+    ``options``: ``methods`` of `against_ld`, and of `statistics.correlation`.
+    """
     pairs = tradeoff_pairs(by_layer, embedding_layer)
     layers = side_by_side(at_last(by_layer), ["model", "layer", "checkpoint", *PAIR])
     layers = layers[layers["layer"] >= (0 if embedding_layer else 1)]
+    several = pairs.groupby("model")["checkpoint"].transform("nunique") > 1
     sets = {
-        "pairs × checkpoints": (pairs, "abx_t04", "abx_t05"),
         "pairs, last checkpoint": (at_last(pairs), "abx_t06", "abx_t07"),
         "pairs × layers, last checkpoint": (layers, "abx_t08", "abx_t09"),
+        "pairs × checkpoints": (pairs[several], "abx_t04", "abx_t05"),
     }
     printed, tables = printed_results().astype(str), []
     for observations, (rows, *claims) in sets.items():
         table = against_ld(rows, ["model"], **options).assign(observations=observations)
         values = table["method"].map(dict(zip(METHODS, printed[claims], strict=True)))
-        values = values.where(table["LD with"] == "MD")
-        tables.append(table.assign(**{"printed (XLM-R)": values.astype(float)}))
+        values = values.where(table["LD with"] == "MD", "")
+        tables.append(table.assign(**{"printed (XLM-R)": values}))
     return pd.concat(tables, ignore_index=True)
 
 
+def held_pairs(
+    measured: Sequence[CheckpointScores], twins: Sequence[CheckpointScores],
+    bags: Sequence[CheckpointScores], corpus: ParallelCorpus, embedding_layer: bool = True,
+    *, layers: bool = False,
+) -> pd.DataFrame:  # fmt: skip
+    """LD and `MEANINGS` of each pair, with what needs no training beside them.
+
+    ``twins``, ``bags``: of the models of ``measured``, in their order. Means over layers, or with
+    ``layers`` a row a layer (and the twin's layer beside it). Columns "twin LD", "bag LD" and so
+    on, "length MD", "one script".
+    """
+    length = tradeoff_pairs(layer_pairs(subject_scores([Length()], corpus)))
+    length = length.rename(columns={"MD": "length MD"})[[*PAIR, "length MD"]]
+    tables = []
+    for of, twin, bag in zip(measured, twins, bags, strict=True):
+        found, untrained = map(layer_pairs, ([of], [twin]))
+        if not layers:
+            found, untrained = (average_layers(x, embedding_layer) for x in (found, untrained))
+        keys = ["layer", *PAIR] if layers else PAIR
+        pairs = side_by_side(found, ["model", "checkpoint", *keys])
+        beside = {"twin": (side_by_side(untrained, keys), keys)}
+        beside["bag"] = side_by_side(average_layers(layer_pairs([bag])), PAIR), PAIR
+        for label, (table, on) in beside.items():
+            names = {name: f"{label} {name}" for name in ("LD", *MEANINGS)}
+            pairs = pairs.merge(table.rename(columns=names)[[*on, *names.values()]], on=on)
+        tables.append(pairs.merge(length, on=PAIR))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.assign(**{"one script": alike(whole, "script").astype(float)})
+
+
+def held_sets(pairs: pd.DataFrame, meaning: str) -> dict[str, list[str]]:
+    """What is held, set by set: label → columns of `held_pairs` that vary."""
+    sets = {"nothing": [], "the bag": ["bag LD", f"bag {meaning}"]}
+    sets["the bag and the twin"] = [*sets["the bag"], "twin LD", f"twin {meaning}"]
+    sets["these, script and length"] = sets["the bag and the twin"] + ["one script", "length MD"]
+    return {label: [x for x in names if pairs[x].nunique() > 1] for label, names in sets.items()}
+
+
 def partial_tradeoffs(
-    pairs: pd.DataFrame, bags: pd.DataFrame, corpus: ParallelCorpus, meaning: str = "MD",
+    held: pd.DataFrame, by: Sequence[str] = ("model",), given: Sequence[str] | None = None,
     **options: object,
 ) -> pd.DataFrame:  # fmt: skip
-    """What is left of the correlation at the first and last checkpoint, given what text has.
+    """What is left of the correlation of LD with `MEANINGS`, given what needs no training.
 
-    ``meaning``: of `MEANINGS`. ``given``: nothing; LD and the same MD of the bag; whether two
-    languages share a script, too; and what length alone gives MD of the pair.
+    ``held`` as of `held_pairs`; ``given``: labels of `held_sets`, None: all; ``options`` as of
+    `partial_correlations`. Columns ``by``, ``LD with``, ``given``, ``method``, ``r``, its ends.
     """
-    of_bag = bags.rename(columns={"LD": "bag LD", meaning: "bag MD"})
-    length = layer_pairs([*subject_scores([Length()], corpus)]).query("task == 'MD'")
-    length = length.rename(columns={"score": "length MD"})[[*PAIR, "length MD"]]
-    held = pairs.merge(of_bag[["model", *PAIR, "bag LD", "bag MD"]], on=["model", *PAIR])
-    held = held.merge(length, on=PAIR)
-    held["one_script"] = alike(held, "script").astype(float)
-    sets = {"nothing": [], "the bag": ["bag LD", "bag MD"]}
-    if held["one_script"].nunique() > 1:
-        sets["the bag and script"] = [*sets["the bag"], "one_script"]
-    sets["these and length"] = [*list(sets.values())[-1], "length MD"]
-    ends = pd.concat([at_first(held), at_last(held)]).drop_duplicates().sort_index()
     tables = {
-        key: partial_correlations(rows, "LD", meaning, sets, **options)
-        for key, rows in ends.groupby(["model", "checkpoint"], sort=False)
-    }
-    return pd.concat(tables, names=["model", "checkpoint"]).droplevel(2)
+        (*key, meaning): partial_correlations(
+            rows, "LD", meaning,
+            {x: of for x, of in held_sets(rows, meaning).items() if given is None or x in given},
+            **options,
+        )
+        for key, rows in held.groupby(list(by), sort=False)
+        for meaning in MEANINGS
+    }  # fmt: skip
+    names = [*by, "LD with"]
+    return pd.concat(tables, names=names).reset_index(names).reset_index(drop=True)
 
 
 def alike(pairs: pd.DataFrame, *what: str) -> pd.Series:
@@ -145,24 +182,19 @@ def tradeoff(
 
 
 @styled
-def correlation_course(table: pd.DataFrame) -> Figure:
-    """Correlation of LD and MD at each checkpoint, a panel a model (Figure 7 of the ABX paper).
+def correlation_course(table: pd.DataFrame, x: str = "checkpoint") -> Figure:
+    """Correlation of LD and MD over checkpoints (Figure 7 of the ABX paper) or over layers.
 
-    ``table`` as of `correlation_courses`; filled marks are significant (p < 0.05), as in the paper.
+    ``table`` as of `against_ld`, or with a column ``given`` as of `partial_tradeoffs`; bands are
+    intervals over languages.
     """
-    options = {"x": "checkpoint", "value": "value", "panel": "model", "even": True}
-    tasks = [task for task in MEANINGS if (table["LD with"] == task).any()]
-    lines = {task: MEASURES[task] | {"marker": ""} for task in tasks}
-    names = {task: f"LD and {NAMES[task]}" for task in tasks}
-    on = curves(table, series="LD with", looks=lines, labels=names, width=3.9, height=2.1,
-                **options)  # fmt: skip
-    significant, unnamed = table["p_value"] < 0.05, dict.fromkeys(tasks, "_")
-    for label, kept, face in (
-        ("p < 0.05", significant, {}), ("p ≥ 0.05", ~significant, {"markerfacecolor": "white"})
-    ):  # fmt: skip
-        marks = {task: MEASURES[task] | {"linestyle": "none"} | face for task in tasks}
-        if kept.any():
-            curves(table.assign(value=table["value"].where(kept)), series="LD with", looks=marks,
-                   labels=unnamed | {tasks[0]: label}, on=on, low="", **options)  # fmt: skip
+    given = ", given " + table["given"] if "given" in table else ""
+    series = (table["LD with"] + given).str.replace(", given nothing", "")
+    looks = {
+        name: MEASURES[meaning] | ({"markerfacecolor": "white"} if "given" in name else {})
+        for name, meaning in zip(series, table["LD with"], strict=True)
+    }
+    on = curves(table.assign(series=series), x=x, value="r", series="series", panel="model",
+                looks=looks, even=x == "checkpoint", columns=3, width=3.9, height=2.2)  # fmt: skip
     across(on, y=0, **ZERO | {"linestyle": "-"})
-    return on.done(STEP, "Pearson r over language pairs")
+    return on.done(STEP if x == "checkpoint" else LAYER, "Pearson r of LD and MD over pairs")

@@ -1,25 +1,25 @@
-"""The scores of each language (ABX paper, Appendix E): when they turn, how high, which way.
+"""The scores of each language (ABX paper, Appendix E): how high, with what, which way, when.
 
 A language's score is the mean over its pairs with all others; ``scores`` are tables as of
 `averages.averaged_scores` by language.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shared.abx_figures import language_courses
-from shared.abx_tables import PAIR, at_last, rowed
+from shared.abx_figures import LAYER
+from shared.abx_tables import DRAWN, PAIR
 from shared.pair_regressions import explained
 from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.averages import averaged_scores
-from xlx.experiment.scoring import BagOfSubwords, subject_scores
-from xlx.measures import regressions
+from xlx.measures import statistics
 from xlx.plots.panels import framed_handle
+from xlx.plots.primitives import heatmap
 from xlx.plots.style import styled
 from xlx.text import languages
-from xlx.text.parallel import ParallelCorpus
 
 
 def language_kinds(codes: Sequence[str]) -> pd.DataFrame:
@@ -37,31 +37,56 @@ def with_turns(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.assign(turn=scores.index.isin(turns))
 
 
-def explained_heights(
-    scores: pd.DataFrame, names: Sequence[str], corpus: ParallelCorpus, max_length: int | None
-) -> pd.DataFrame:
-    """Share of the variance of languages' last scores that goes with what else is known of them.
+def stretched(scores: pd.DataFrame, over: str) -> pd.DataFrame:
+    """Scores of languages from 0 (where a language is lowest) to 1, ``over`` layers or checkpoints.
 
-    R² and adjusted R² of groups by script and by branch, and of the language's score in a bag of
-    subwords; ``names`` are of the models as of `BagOfSubwords`, in the order of ``scores``.
+    As Figure 8 of the paper has them, "normalised per language". NaN where a score never varies.
     """
-    last = at_last(scores)
-    tasks, bags = list(last["task"].unique()), []
-    for title, name in zip(last["model"].unique(), names, strict=True):
-        bag = subject_scores([BagOfSubwords(name, max_length=max_length)], corpus)
-        bags.append(averaged_scores(bag, tasks, by=["language"]).assign(model=title))
-    bag = pd.concat(bags)[["model", "task", "language", "score"]]
-    bag = bag.rename(columns={"score": "score of the bag"})
-    kinds = language_kinds(corpus.languages).rename(columns={"code": "language"})
-    heights = last.merge(kinds, on="language").merge(bag, on=["model", "task", "language"])
-    rows = {}
-    for (name, task), of_score in heights.groupby(["model", "task"], sort=False):
+    keys = [key for key in ("model", "task", "language", "layer", "checkpoint") if key != over]
+    of = scores.groupby([key for key in keys if key in scores])["score"]
+    lowest, highest = of.transform("min"), of.transform("max")
+    apart = (highest - lowest).where(highest > lowest)
+    return scores.assign(score=(scores["score"] - lowest) / apart)
+
+
+def heights(
+    measured: Sequence[CheckpointScores], twins: Sequence[CheckpointScores],
+    bags: Sequence[CheckpointScores], embedding_layer: bool = True,
+) -> pd.DataFrame:  # fmt: skip
+    """The score of each language, beside that of the untrained twin and of the bag of subwords.
+
+    In parallel lists. Columns ``model``, ``task``, ``language``, ``score`` and its ends, ``twin``,
+    ``bag``, and what `language_kinds` knows.
+    """
+    options = {"by": ["language"], "embedding_layer": embedding_layer}
+    tables, keys = [], ["task", "language"]
+    for of, twin, bag in zip(measured, twins, bags, strict=True):
+        table = averaged_scores([of], DRAWN, **options)
+        for name, other in (("twin", [twin]), ("bag", [bag])):
+            layers = options | {"embedding_layer": name == "bag" or embedding_layer}
+            beside = averaged_scores(other, DRAWN, **layers).rename(columns={"score": name})
+            table = table.merge(beside[[*keys, name]], on=keys)
+        tables.append(table)
+    whole = pd.concat(tables, ignore_index=True)
+    kinds = language_kinds(whole["language"].unique()).rename(columns={"code": "language"})
+    return whole.merge(kinds, on="language", how="left")
+
+
+def height_correlations(table: pd.DataFrame, **options: object) -> pd.DataFrame:
+    """How heights over languages go with the bag and the twin: r with intervals over languages.
+
+    And the adjusted R² of scripts and of branches as groups. ``table`` as of `heights`. A row a
+    model, task and ``with``: ``r``, ``low``, ``high``; or R², without an interval.
+    """
+    rows = []
+    for (model, task), of in table.groupby(["model", "task"], sort=False):
+        for other in ("bag", "twin"):
+            r = statistics.correlation(of, "score", other, languages=["language"], **options)
+            rows.append((model, task, f"r with the {other}", r.value, r.low, r.high))
         for key in ("script", "branch"):
-            rows[key, name, task] = explained(of_score, "score", [key])
-        fit = regressions.least_squares(of_score, "score", ["score of the bag"])
-        rows["score of the bag", name, task] = fit.rsquared, fit.rsquared_adj
-    columns = ["R²", "adjusted"]
-    return rowed(rows, ["explained by", "model", "task"], columns=columns).unstack(0)
+            share = explained(of, "score", [key])[1]
+            rows.append((model, task, f"adjusted R² of the {key}", share, np.nan, np.nan))
+    return pd.DataFrame(rows, columns=["model", "task", "with", "r", "low", "high"])
 
 
 def directed_languages(
@@ -80,30 +105,26 @@ def directed_languages(
     means = sides.groupby(["model", "language", where], sort=False)["score"].mean()
     wide = means.unstack(sort=False)[["X in it", "X in the others"]]
     wide["difference"] = wide["X in it"] - wide["X in the others"]
-    by_model = [rows for _, rows in wide.groupby("model", sort=False)]
-    return pd.concat(rows.sort_values("difference", ascending=False) for rows in by_model)
+    return wide.sort_values("difference", ascending=False)
 
 
 @styled
 def language_maps(
-    table: pd.DataFrame, names: Mapping[str, str], groups: Mapping[str, str]
+    table: pd.DataFrame, rows: Sequence[str], column: str = "checkpoint", framed: bool = True
 ) -> Figure:
-    """Maps of language and checkpoint, a panel a model and task (Figures 8, 9 of the ABX paper).
+    """Maps of language and checkpoint, or layer, a panel a ``panel`` (Figures 8, 9 of the paper).
 
-    ``table`` as of `with_turns`, whose cells are framed; ``names`` gives the languages in order,
-    code → label, ``groups`` what stands before the first of each, with a line between. A task has
-    one bar of colours.
+    ``table`` has ``panel``, ``bar`` (what its colours are: panels of one share them), ``language``,
+    ``column``, ``score`` and, where turns are ``framed``, ``turn``; ``rows`` orders the languages.
     """
-    n = table["checkpoint"].nunique()
-    of_rows = [groups[code] for code in names]
-    heads = [k for k, group in enumerate(of_rows) if group not in of_rows[max(k - 1, 0) : k]]
-    first = {code: f"{of_rows[k]}: " if k in heads else "" for k, code in enumerate(names)}
-    on = language_courses(
-        table, "{}: ABX score (bright: high)".format, value="score", rows=list(names),
-        framed="turn", names=lambda code: first[code] + names[code],
-        cell=(min(0.32, 1.45 / n), 0.165), edge=(2.35, 1.5),
+    bars = dict(zip(table["panel"], table["bar"], strict=True))
+    columns = 3 if len(bars) == 6 else len(bars)
+    width = (8 / columns - 0.12) / table[column].nunique()
+    on = heatmap(
+        table, panel="panel", row="language", column=column, value="score", rows=list(rows),
+        tops=lambda step: f"{step:,}", columns=columns, turned=90, bar_by=bars.get,
+        bar=dict(zip(table["bar"], table["bar"], strict=True)), edge=(0.7, 1.5),
+        framed="turn" if framed else None, cell=(min(0.32, width), 0.125),
     )  # fmt: skip
-    for axes in on.axes.values():
-        axes.hlines(heads[1:], 0, n, color="black", linewidth=0.6)
-    turn = framed_handle("checkpoint of lowest LD, of highest MD (step 0 aside)")
-    return on.done("training step", handles=[turn])
+    told = [framed_handle("lowest LD, highest MD (step 0 aside)")] if framed else []
+    return on.done("training step" if column == "checkpoint" else LAYER, handles=told)

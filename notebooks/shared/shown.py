@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from IPython.display import Markdown
 
 
 def with_interval(table: pd.DataFrame, value: str, form: str = ".2f") -> list[str]:
@@ -31,3 +32,28 @@ def as_points(table: pd.DataFrame, value: str = "score") -> pd.Series:
     start = f"{value}_" if f"{value}_low" in table else ""
     rows = table[[value, f"{start}low", f"{start}high"]].to_numpy()
     return pd.Series([in_points(*row) for row in rows], index=table.index, dtype=object)
+
+
+def moved(value: float, low: float, high: float) -> str:
+    """A change with its interval in words: "rises by 0.20 (0.18 to 0.22)"."""
+    if low <= 0 <= high:
+        return f"is not seen to change ({low:+.2f} to {high:+.2f})"
+    least, most = sorted((abs(low), abs(high)))
+    return f"{'rises' if low > 0 else 'falls'} by {abs(value):.2f} ({least:.2f} to {most:.2f})"
+
+
+def sentences(head: str, *parts: tuple[str, pd.DataFrame]) -> Markdown:
+    """Text that is computed: of each (sentence, table) a sentence a row.
+
+    Columns stand in braces; of a table with ``value``, ``r`` or ``score`` and its ends also
+    ``{told}``, "0.85 (0.80 to 0.90)", and ``{moved}`` (`moved`).
+    """
+    said = [head]
+    for sentence, table in parts:
+        value = next((name for name in ("value", "r", "score") if name in table), None)
+        if value and {"low", "high"} <= set(table):
+            rows = table[[value, "low", "high"]].to_numpy(dtype=float)
+            words = {"told": with_interval(table, value), "moved": [moved(*row) for row in rows]}
+            table = table.assign(**words)
+        said += [sentence.format_map(row) for row in table.to_dict("records")]
+    return Markdown(" ".join(said))

@@ -1,20 +1,13 @@
-"""Sentences on training and depth as differences that could have come out otherwise."""
-
-from collections.abc import Sequence
-from dataclasses import replace
+"""Sentences on training and depth as differences with intervals over documents, and over runs."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 import abx_2_dynamics
-from tests.abx.made_scores import SIZES, mean_of
-from xlx.experiment.averages import Average, average
-from xlx.experiment.scoring import subject_scores
-from xlx.text.parallel import ParallelCorpus
-
-
-def course(rng: np.random.Generator, levels: Sequence[float]) -> list[Average]:
-    return [mean_of(level + rng.normal(0, 0.02, len(SIZES))) for level in levels]
+from shared import abx_tables
+from tests.abx.made_scores import SIZES, mean_of, scores
 
 
 def test_a_part_of_a_mean_is_the_mean_of_the_part() -> None:
@@ -28,31 +21,66 @@ def test_a_part_of_a_mean_is_the_mean_of_the_part() -> None:
         assert part.score + part.left_out_change[place] == pytest.approx(without)
 
 
-def test_a_score_that_does_not_change_falls_as_often_as_it_rises() -> None:
-    """Chosen and tested on the same numbers the fall was never negative."""
+def test_training_is_asked_with_step_0_and_without() -> None:
     rng = np.random.default_rng(0)
-    falls = [abx_2_dynamics.reversal(course(rng, [0.7] * 5), seed=seed)[0] for seed in range(300)]
-    values = np.array([fall["value"] for fall in falls])
-    assert abs(values.mean()) < 3 * values.std() / np.sqrt(len(values))
-    assert (values < 0).mean() > 0.25
-    assert np.mean([fall["low"] <= 0 <= fall["high"] for fall in falls]) > 0.9
+    levels = {0: 0.6, 10: 0.9, 30: 0.7, 300: 0.7, 900: 0.8}
+    course = [
+        scores(rng, "m", step, LD=[ld] * 4, MD=[0.6] * 4, matched=[0.6] * 4)
+        for step, ld in levels.items()
+    ]
+    assert abx_2_dynamics.early_checkpoint(course[1:]).step == 30
+    found = {x: float(of.score) for x, of in abx_2_dynamics.course_contrasts(course).items()}
+    expected = {
+        "LD early, from step 0": 0.1, "LD early, from the first trained": -0.2,
+        abx_2_dynamics.LATER: 0.1, "LD from step 0 to the last": 0.2,
+        "LD from the first trained to the last": -0.1, "LD above 0.5 at its lowest": 0.1,
+        "MD from step 0 to the last": 0,
+    }  # fmt: skip
+    assert {claim: found[claim] for claim in expected} == pytest.approx(expected, abs=0.01)
+    without = abx_2_dynamics.course_contrasts(course[1:])
+    assert set(found) - set(without) == {x for x in found if "step 0" in x}
 
 
-def test_a_fall_and_a_recovery_are_seen() -> None:
-    rng = np.random.default_rng(1)
-    fall, recovery = abx_2_dynamics.reversal(course(rng, [0.7, 0.9, 0.8, 0.6, 0.65]))
-    assert (fall["highest"], fall["lowest"]) == ([1, 1], [3, 3])
-    assert fall["value"] == pytest.approx(0.3, abs=0.03)
-    assert recovery["value"] == pytest.approx(0.05, abs=0.03)
-    assert recovery["low"] > 0
-    for change in abx_2_dynamics.reversal(course(rng, [0.5, 0.6, 0.7])):
-        assert [change[end] for end in ("value", "low", "high")] == [0, 0, 0]
+def test_depth_holds_where_the_paper_s_curve_is() -> None:
+    rng = np.random.default_rng(0)
+    rising = [0.6, 0.7, 0.8, 0.9, 0.85]
+    made = scores(rng, "m", 0, LD=[0.9, 0.9, 0.6, 0.58, 0.7], MD=rising, matched=rising)
+    assert min(of.interval()[0] for of in abx_2_dynamics.layer_contrasts(made).values()) > 0
 
 
-def test_a_domain_is_scored_alone(grouped: ParallelCorpus) -> None:
-    halves = replace(grouped, domains=("news",) * 6 + ("speech",) * 2 + ("alone",) * 2)
-    table = abx_2_dynamics.domain_scores(["mini-infoxlm"], halves, fewest=2)
-    assert table.index.tolist() == [("mini-infoxlm", "news", 6)]  # the others are of one document
-    (alone,) = subject_scores(["mini-infoxlm"], halves.drop({6, 7, 8, 9}))
-    assert abx_2_dynamics.domain_scores(["mini-infoxlm"], halves).empty
-    assert table["MD", "score"].item() == pytest.approx(float(average(alone, "MD").score))
+def test_over_runs_the_spread_of_runs_counts_and_documents_once() -> None:
+    rng = np.random.default_rng(0)
+    document = rng.normal(0, 0.1, len(SIZES))
+    runs = [mean_of(0.7 + shift + document) for shift in (-0.1, 0, 0.1)]
+    found = abx_tables.over_runs(runs)
+    assert found["value"] == pytest.approx(np.mean([float(run.score) for run in runs]))
+    assert found["high"] - found["value"] > stats.t.ppf(0.975, 2) * 0.1 / np.sqrt(3) * 0.95
+    same = abx_tables.over_runs([runs[0]] * 3)
+    one = abx_tables.over_runs(runs[:1])
+    assert same == pytest.approx(one)
+    assert one == pytest.approx(abx_tables.ends(runs[0]))
+
+
+def test_a_mean_of_correlations_lies_between_them() -> None:
+    tables = [
+        pd.DataFrame({"r": [r], "low": [r - 0.1], "high": [r + 0.1]}) for r in (-0.5, -0.4, -0.3)
+    ]
+    found = abx_tables.mean_correlations(tables, 36).iloc[0]
+    assert -0.5 < found["r"] < -0.3
+    assert found["low"] < -0.5 < found["r"] < found["high"]
+    assert found["runs"] == 3
+
+
+@pytest.mark.parametrize("between", [0, 0.5, 1, 2, 5, 20])
+def test_an_interval_over_three_runs_covers(between: float) -> None:
+    """Errors of documents that runs share (sd 1), and of each run."""
+    rng = np.random.default_rng(0)
+    covariance = np.ones((3, 3)) + 0.25 * np.eye(3)  # a document does not do the same to each run
+    errors = rng.multivariate_normal(np.zeros(3), covariance, size=1000)
+    held = 0
+    for drawn in errors + between * rng.normal(size=(1000, 3)):
+        estimated = covariance * rng.chisquare(167) / 167
+        value, low, high = abx_tables.mean_of_runs(drawn, estimated, 167)
+        assert value == pytest.approx(drawn.mean())
+        held += low <= 0 <= high
+    assert 0.93 <= held / 1000 <= 0.97

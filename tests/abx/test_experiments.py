@@ -10,7 +10,7 @@ from scipy import stats
 
 import abx_1_validation
 import abx_3_tradeoff
-from shared.abx_tables import PAIR
+import abx_4_languages
 from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS, CheckpointScores
 from xlx.measures.abx import SCORES, PairScores
 from xlx.text.parallel import ParallelCorpus
@@ -37,9 +37,6 @@ def checkpoint(model: str, step: int, cut: int = 0, n_layers: int = LAYERS) -> C
 
 
 HISTORIES = [[checkpoint(name, step) for step in (0, 5, 9)] for name in ("zeta", "alpha1")]
-MEASURED = [of for history in HISTORIES for of in history]
-LAST = [history[-1] for history in HISTORIES]
-BY_LAYER = abx_3_tradeoff.layer_pairs(MEASURED)
 
 
 @pytest.fixture
@@ -69,18 +66,27 @@ def test_example_triplets_are_those_of_the_algorithms(corpus: ParallelCorpus) ->
     assert row["score"] == float(row["d(X, A)"] < row["d(X, B)"])
 
 
-def test_what_is_left_given_what_a_text_has_without_a_model(corpus: ParallelCorpus) -> None:
-    pairs = abx_3_tradeoff.tradeoff_pairs(BY_LAYER)
-    bags = abx_3_tradeoff.side_by_side(
-        abx_3_tradeoff.layer_pairs([checkpoint("bag", 1, n_layers=1)]), PAIR
-    ).assign(model="zeta")
-    found = abx_3_tradeoff.partial_tradeoffs(pairs, bags, corpus, MATCHED, n_resamples=20)
-    assert found.index.unique().tolist() == [("zeta", 0), ("zeta", 9)]
-    rows = found[found["method"] == "pearson"].loc[("zeta", 9)].set_index("given")["r"]
-    assert rows.index.tolist() == ["nothing", "the bag", "the bag and script", "these and length"]
-    last = pairs.query("model == 'zeta' and checkpoint == 9").reset_index(drop=True)
-    assert rows["nothing"] == pytest.approx(stats.pearsonr(last["LD"], last[MATCHED])[0])
-    held = np.column_stack([np.ones(len(bags)), bags["LD"], bags[MATCHED]])
-    scores = last[["LD", MATCHED]].to_numpy()
-    left = scores - held @ np.linalg.lstsq(held, scores)[0]
-    assert rows["the bag"] == pytest.approx(np.corrcoef(left.T)[0, 1])
+def test_what_is_left_given_what_needs_no_training(corpus: ParallelCorpus) -> None:
+    first, *_, last = HISTORIES[0]
+    bag = checkpoint("bag", 1, n_layers=1)
+    held = abx_3_tradeoff.held_pairs([last], [first], [bag], corpus)
+    found = abx_3_tradeoff.partial_tradeoffs(held, n_resamples=20)
+    rows = found[(found["LD with"] == MATCHED) & (found["method"] == "pearson")]
+    rows = rows.set_index("given")["r"]
+    assert rows.index.tolist() == list(abx_3_tradeoff.held_sets(held, MATCHED))
+    assert rows["nothing"] == pytest.approx(stats.pearsonr(held["LD"], held[MATCHED])[0])
+    beside = held[["bag LD", f"bag {MATCHED}", "twin LD", f"twin {MATCHED}"]].assign(one=1.0)
+    scores = held[["LD", MATCHED]].to_numpy()
+    left = scores - beside.to_numpy() @ np.linalg.lstsq(beside.to_numpy(), scores)[0]
+    assert rows["the bag and the twin"] == pytest.approx(np.corrcoef(left.T)[0, 1])
+    pairs = abx_3_tradeoff.tradeoff_pairs(abx_3_tradeoff.layer_pairs([last]))
+    np.testing.assert_allclose(held[["LD", "MD"]], pairs[["LD", "MD"]])
+
+
+def test_heights_of_languages_go_with_themselves() -> None:
+    first, last = HISTORIES[0][0], HISTORIES[0][-1]
+    table = abx_4_languages.heights([last], [last], [first])
+    found = abx_4_languages.height_correlations(table, n_resamples=20).set_index(["task", "with"])
+    assert found.loc[("LD", "r with the twin"), "r"] == pytest.approx(1)
+    moved = abx_4_languages.stretched(table.assign(layer=0, checkpoint=9), "language")
+    assert moved.groupby("task")["score"].agg(["min", "max"]).eq([0, 1]).all(axis=None)

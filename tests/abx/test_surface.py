@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abx_2_dynamics import uncut
 from tests.abx.test_discrimination import literal
 from xlx.experiment import averages, scoring
 from xlx.experiment.abx_scores import MATCHED
@@ -115,20 +114,3 @@ def test_sentences_of_one_length_are_told_apart_by_nothing() -> None:
     alike = length_alone(of_lengths({code: np.full(8, 7) for code in "ab"}))
     for task in ("LD", "MD", MATCHED):
         assert averages.average(alike, task).score == 0.5
-
-
-def test_positions_that_are_cut_in_some_language_are_left_out(grouped: ParallelCorpus) -> None:
-    tokenizer = loading.load("mini-xlmr").tokenizer
-    lengths = {
-        code: [len(ids) for ids in tokenizer(list(sentences))["input_ids"]]
-        for code, sentences in grouped.sentences.items()
-    }
-    longest = [max(of_position) for of_position in zip(*lengths.values(), strict=True)]
-    limit = sorted(longest)[6]
-    kept = uncut(["mini-xlmr"], grouped, max_length=limit)
-    assert list(kept.ids) == [
-        name for name, n in zip(grouped.ids, longest, strict=True) if n <= limit
-    ]
-    assert uncut(["mini-xlmr"], grouped).ids == grouped.ids
-    with pytest.raises(ValueError, match="of 10 positions 10 are cut in some language"):
-        uncut(["mini-xlmr"], grouped, max_length=4)

@@ -74,8 +74,12 @@ DRAWN = {
     "checkpoint_layer_map": lambda: abx_2_dynamics.checkpoint_layer_map(
         made(checkpoint=tuple(range(0, 18_000, 1_000)), layer=(0, 1), **LDMD_MATCHED)
     ),
+    "form_and_meaning": lambda: abx_2_dynamics.form_and_meaning(
+        OVER_LAYERS, OVER_LAYERS, rows(0, "score", **LDMD_MATCHED)
+    ),
     "language_maps": lambda: abx_4_languages.language_maps(
-        made(checkpoint=STEPS, language=CODES, **LDMD).assign(turn=True), NAMES, NAMES
+        made(checkpoint=STEPS, language=CODES, panel=tuple("abcdef")).assign(turn=True, bar="0"),
+        CODES,
     ),
     "tradeoff": lambda: abx_3_tradeoff.tradeoff(
         pairs_of_languages(), ["MD"], {(model, "MD"): "r = 1" for model in MODELS}
