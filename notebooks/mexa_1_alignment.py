@@ -1,34 +1,55 @@
-"""Alignment over layers (Figure 3 of the MEXA paper) and sentences in a plane, by t-SNE (4)."""
+"""Alignment over layers (Figure 3 of the MEXA paper), sentences in a plane (4), fewer sentences."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shared.mexa_figures import line
-from xlx.experiment.mexa_scores import MEXA_POOLINGS
-from xlx.experiment.scoring import Subject, kept
-from xlx.measures import mexa
+from xlx.experiment.mexa_scores import MEXA_POOLINGS, Coverage
+from xlx.experiment.scoring import Subject, kept, subject_scores
+from xlx.measures import mexa, statistics
 from xlx.plots.panels import order, parts
-from xlx.plots.primitives import curves, scatter
+from xlx.plots.primitives import curves, heatmap, scatter
 from xlx.plots.style import HALO, SMALL, handle, look, looks, styled
 from xlx.results import ledger
-from xlx.subjects.identity import Name
+from xlx.subjects.identity import Name, identify, series_name
+from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
 
 @styled
-def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
+def language_layers(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """Score of each language by layer, a panel a way to read a model (Figure 3).
+
+    ``table`` has ``language``, ``layer``, ``mu`` and ``panel``; rows are those of ``names``.
+    """
+    on = heatmap(table, row="language", column="layer", value="mu", panel="panel", rows=[*names],
+                 names=names.get, norm=Normalize(0, 1), cell=(0.15, 0.2), edge=(1.4, 1.2),
+                 columns=2, bar="MEXA score μ (share of hits)", bar_by=lambda _: "")  # fmt: skip
+    for axes in on.axes.values():
+        axes.tick_params(axis="x", labelsize=SMALL)
+    return on.done("layer (0: embeddings)")
+
+
+@styled
+def layer_scores(table: pd.DataFrame, bags: pd.DataFrame, groups_of: Mapping[str, str]) -> Figure:
     """Mean score of groups of languages by layer, a panel a model (Figure 3).
 
-    ``table`` has ``model``, ``states``, ``group``, ``layer`` and ``mu``: a colour and a marker for
-    each group, a dash for each way to take the states (at most 3). ``bags`` (``model``, ``group``,
+    ``table`` has ``model``, ``states``, ``language``, ``layer`` and ``mu``: a colour and a marker
+    for each group, a dash for each way to take the states. ``bags`` (``model``, ``language``,
     ``mu``) are drawn across, dotted.
     """
+    table, bags = (x.assign(group=x["language"].map(groups_of)) for x in (table, bags))
+    keys = ["model", "states", "group", "layer"]
+    table = table.groupby(keys, sort=False)["mu"].mean().reset_index()
+    bags = bags.groupby(["model", "group"], sort=False)["mu"].mean().reset_index()
     groups = looks(order(table, "group"), {})
-    dashes = dict(zip(order(table, "states"), ("-", "--", "-."), strict=False))
+    dashes = dict(zip(order(table, "states"), ("-", "--"), strict=False))
     table = table.assign(series=list(zip(table["group"], table["states"], strict=True)))
     styles = {
         (group, way): shown | {"linestyle": dash}
@@ -36,7 +57,7 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
         for way, dash in dashes.items()
     }
     on = curves(table, x="layer", value="mu", series="series", panel="model", looks=styles,
-                labels={key: f"_{key}" for key in styles}, columns=3, width=2.8, height=2.0,
+                labels={key: f"_{key}" for key in styles}, columns=2, width=3.2, height=1.9,
                 markersize=3)  # fmt: skip
     for axes, rows in on.each(bags):
         for row in rows.itertuples():
@@ -46,6 +67,162 @@ def layer_scores(table: pd.DataFrame, bags: pd.DataFrame) -> Figure:
     handles = [handle(group, shown) for group, shown in groups.items()]
     handles += [line(*both) for both in (dashes | {"bag of subwords": ":"}).items()]
     return on.done("layer (0: embeddings)", "MEXA score μ (share of hits)", handles=handles)
+
+
+# --- the highest layer ----------------------------------------------------------------------------
+
+
+def highest_scores(by_special: Mapping[bool, Sequence[Coverage]]) -> pd.DataFrame:
+    """Each language at its highest layer, with ``special tokens``: whether these were counted."""
+    tables = [
+        one.named(one.scores.pooled("max")).assign(**{"special tokens": special})
+        for special, covered in by_special.items()
+        for one in covered
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def means_table(
+    highest: pd.DataFrame, above: pd.DataFrame, families: Mapping[str, str], n_resamples: int,
+    seed: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Mean of the highest layers with an interval over families; languages above each control."""
+    keys, rows = ["model", "pooling", "special tokens", "states"], {}
+    for key, part in highest.groupby(keys, sort=False):
+        mu = part.set_index("language")["mu"]
+        low, high = mean_interval(mu, families, n_resamples, seed)
+        rows[key] = {"mean of highest": f"{mu.mean():.2f} ({low:.2f} to {high:.2f})"}
+    for row in above.itertuples():
+        said = f"{row.above} of {row.of} ({row[7]})"
+        rows[row.model, row.pooling, row[3], row.states][f"above {row.control} (beyond)"] = said
+    return pd.DataFrame(rows.values(), pd.MultiIndex.from_tuples(rows, names=keys)).fillna("")
+
+
+# --- every language as the pivot ------------------------------------------------------------------
+
+
+def pivot_scores(
+    models: Mapping[Name, str], corpus: ParallelCorpus, pivot: str, families: Mapping[str, str],
+    spaces: Sequence[str] = ("raw", "centred"), n_resamples: int = 1000, seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """Is ``pivot`` the one that all others are aligned with best? A row a model and space.
+
+    ``models``: name → pooling. At the layer with the highest mean of all pairs: ``pivot`` and
+    ``best other``, the mean score of the others with it; ``rank`` of the pivot; ``lead`` over the
+    best other, with the interval over families, drawn anew.
+    """
+    rows = []
+    for (name, pooling), space in product(models.items(), spaces):
+        options = {"space": space, "pooling": pooling, "max_length": None}
+        (scores,) = subject_scores([name], corpus, ["MEXA"], **options)
+        pairs = scores.table().groupby(["layer", "language_1", "language_2"])["score"].mean()
+        layer = pairs.groupby("layer").mean().idxmax()
+        square = pairs[layer].unstack().reindex(index=corpus.languages, columns=corpus.languages)
+        square = square.fillna(square.T)
+        means = square.mean().sort_values(ascending=False)
+        other = means.drop(pivot).index[0]
+        lead = (square[pivot] - square[other]).drop([pivot, other])
+        low, high = mean_interval(lead, families, n_resamples, seed)
+        rows.append((scores.model, space, layer, means[pivot], other, means[other],
+                     [*means.index].index(pivot) + 1, lead.mean(), low, high))  # fmt: skip
+    columns = ["model", "states", "layer", "pivot", "best other", "its mean", "rank", "lead", "low"]
+    return pd.DataFrame(rows, columns=[*columns, "high"])
+
+
+def mean_interval(
+    values: pd.Series, families: Mapping[str, str], n_resamples: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """The 95 % interval of a mean over languages (the index), whose families are drawn anew."""
+    groups = values.groupby(values.index.map(families)).agg(["sum", "size"]).to_numpy()
+    rng = np.random.default_rng(seed)
+    drawn = statistics.resample_counts(len(groups), n_resamples, rng) @ groups
+    return tuple(np.quantile(drawn[:, 0] / drawn[:, 1], [0.025, 0.975]).tolist())
+
+
+# --- fewer sentences ------------------------------------------------------------------------------
+
+
+@kept(tolerance=0.02)
+def subset_scores(
+    subject: Subject, corpus: ParallelCorpus, pivot: str, sizes: Sequence[int], n_draws: int,
+    seed: int,
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """MEXA of n of the N sentences of a text, at the layer with most hits of all N: ``layer``.
+
+    Each ``(n_sizes, n_languages)``. ``exact``: the mean of all ways to choose n (`mexa.spared`),
+    ``error``: its standard error, by leaving out each sentence; ``first``: of the first n. Over
+    `n_draws` random choices ``drawn``: the mean, ``drawn error``: its standard error, ``below``:
+    the share with less than the first n, and half of those with as much.
+    """
+    states, n_all = subject.read(corpus).states, len(corpus)
+    others = [code for code in corpus.languages if code != pivot]
+    by_layer = [
+        np.stack([_beaten(states[code][layer], vectors) for code in others])
+        for layer, vectors in enumerate(states[pivot])
+    ]
+    layer = int(np.argmin([beaten.any(axis=2).mean() for beaten in by_layer]))
+    beaten, rng, rows = by_layer[layer], np.random.default_rng(seed), []
+    rivals = beaten.sum(axis=2)
+    for n in sizes:
+        less = min(n, n_all - 1)
+        without, fewer = (mexa.spared(u, n_all - 1, less) for u in (rivals, rivals - 1))
+        left = without.sum(axis=1, keepdims=True) - without
+        left = (left + ((fewer - without)[:, None] @ beaten)[:, 0]) / (n_all - 1)
+        error = left.std(axis=1) * np.sqrt(n_all - 1)
+        first = 1 - beaten[:, :n, :n].any(axis=2).mean(axis=1)
+        draws = (rng.permutation(n_all)[:n] for _ in range(n_draws))
+        mu = np.array([1 - beaten[:, x[:, None], x].any(axis=2).mean(axis=1) for x in draws])
+        below = (mu < first).mean(axis=0) + (mu == first).mean(axis=0) / 2
+        exact = mexa.spared(rivals, n_all, n).mean(axis=1)
+        rows.append((exact, error, first, mu.mean(0), mu.std(0) / np.sqrt(n_draws), below))
+    names = ("exact", "error", "first", "drawn", "drawn error", "below")
+    of_sizes = (np.array(of) for of in zip(*rows, strict=True))
+    return {"layer": np.array([layer])} | dict(zip(names, of_sizes, strict=True))
+
+
+def _beaten(vectors: np.ndarray, pivot_vectors: np.ndarray) -> np.ndarray:
+    """Whether sentence j keeps i from being a hit: bool ``(n, n)``."""
+    unit, pivot_unit = (
+        rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        for rows in (vectors.astype(np.float64), pivot_vectors.astype(np.float64))
+    )
+    cosines = unit @ pivot_unit.T
+    level = cosines.diagonal()[:, None] - 16 * np.finfo(np.float64).eps
+    beaten = np.maximum(cosines, cosines.T) >= level
+    np.fill_diagonal(beaten, val=False)
+    return beaten
+
+
+def size_texts(
+    languages: Sequence[str], n: int, n_verses: int, seed: int
+) -> dict[str, ParallelCorpus]:
+    """The first n sentences of FLORES-200, verses of the New Testament, all of WMT24++."""
+    loaded = {
+        name: parallel.load(name, drop_duplicates=name != "flores200-100").select(languages)
+        for name in ("flores200-100", "new-testament", "wmt24pp")
+    }
+    flores, verses, wmt = loaded.values()
+    flores, verses = flores.drop(range(n, len(flores))), verses.take(n_verses, seed)
+    titles = {"FLORES-200": flores, "New Testament": verses, "WMT24++": wmt}
+    return {f"{title}, {len(text)}": text for title, text in titles.items()}
+
+
+def sizes_table(
+    models: Mapping[Name, str], texts: Mapping[str, ParallelCorpus], pivot: str,
+    sizes: Sequence[int], n_draws: int, seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """`subset_scores` of models (name → pooling) on texts: a row a language, size and text."""
+    tables = []
+    for (name, pooling), (title, text) in product(models.items(), texts.items()):
+        some = [n for n in sizes if n <= len(text)]
+        options = {"pooling": pooling, "max_length": None}
+        (value,) = subset_scores([name], text, pivot, some, n_draws, seed, **options)
+        codes = [code for code in text.languages if code != pivot]
+        index = pd.MultiIndex.from_product([some, codes], names=["n", "language"])
+        columns = {k: of.ravel() for k, of in value.items() if k != "layer"}
+        about = {"model": series_name(identify(name)), "text": title, "N": len(text)}
+        tables.append(pd.DataFrame(columns, index).reset_index().assign(**about))
+    return pd.concat(tables, ignore_index=True)
 
 
 # --- in a plane -----------------------------------------------------------------------------------
@@ -95,22 +272,6 @@ def placed(
         plane = TSNE(perplexity=perplexity, init="pca", random_state=seed)
         planes.append(plane.fit_transform(rows))
     return {"placed": np.array(planes)}
-
-
-@kept()
-def wrong_pairs(
-    subject: Subject, corpus: ParallelCorpus, pivot: str, n_shifts: int
-) -> dict[str, np.ndarray]:
-    """MEXA of sentences that are no translations, by layer: ``mu``, ``(n_layers + 1,)``.
-
-    The sentences of each language are moved against those of the pivot by 1 to `n_shifts` places;
-    the mean over shifts and languages.
-    """
-    states, shifted = subject.read(corpus).states, []
-    for shift in range(1, n_shifts + 1):
-        wrong = {x: y if x == pivot else np.roll(y, shift, 1) for x, y in states.items()}
-        shifted.append(mexa.scores(wrong, pivot).mu)
-    return {"mu": np.mean(shifted, axis=(0, 2))}
 
 
 @styled

@@ -1,12 +1,15 @@
 """What the notebooks of MEXA share: texts, scores of models, and what chance gives (A.4)."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy import special, stats
 
 from xlx.experiment.mexa_scores import Coverage, measure_coverage
+from xlx.experiment.scoring import BagOfSubwords, Length
 from xlx.measures.alignment import BLOCK_NUMBERS
 from xlx.measures.statistics import share_interval
 from xlx.results import paths
@@ -44,6 +47,12 @@ def language_scripts(corpus: str) -> dict[str, str]:
     return of_family | {code: tag[-4:] for code, tag in language_tags(corpus).items()}
 
 
+def language_families(codes: Sequence[str]) -> dict[str, str]:
+    """Code → family, by the label in FLORES-200; a language that is not there is its own."""
+    labels = parallel.tags("flores200-100")
+    return {code: languages.family_of(labels[code]) if code in labels else code for code in codes}
+
+
 def cover(
     names: Sequence[Name],
     text: ParallelCorpus,
@@ -52,15 +61,60 @@ def cover(
     states: Sequence[str] = ("raw", "centred"),
     **options: object,
 ) -> list[Coverage]:
-    """`measure_coverage` of models, of raw and centred states, with each pooling."""
-    return [
-        coverage
-        for name in names
-        for kind in states
-        for coverage in measure_coverage(
-            name, text, pivot, poolings=poolings, centred=kind == "centred", **options
-        ).values()
-    ]
+    """`measure_coverage` of models, of raw and centred states, with each pooling.
+
+    A model that cannot be read, or does not fit, is left out, with one sentence; an error if that
+    is so of all.
+    """
+    covered: list[Coverage] = []
+    for number, name in enumerate(names, start=1):
+        try:
+            covered += [
+                coverage
+                for kind in states
+                for coverage in measure_coverage(
+                    name, text, pivot, poolings=poolings, centred=kind == "centred", **options
+                ).values()
+            ]
+        except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
+            if number == len(names) and not covered:
+                raise
+            print(f"{name} is left out: {str(error).splitlines()[0]}")
+    return covered
+
+
+def those_covered(names: Sequence[Name], covered: Sequence[Coverage]) -> list[Name]:
+    """The models of which there are scores."""
+    there = {coverage.model for coverage in covered}
+    return [name for name in names if identity.series_name(identity.identify(name)) in there]
+
+
+def control_scores(
+    models: Sequence[Name], text: ParallelCorpus, pivot: str, max_length: int | None
+) -> pd.DataFrame:
+    """Subjects that know no language: a ``bag`` of each model's subwords, and ``length`` alone.
+
+    As `PivotScores.pooled`, with ``model``, ``control`` and ``states`` (raw, centred).
+    """
+    tables = []
+    for name, centred in product(models, (False, True)):
+        about = {"model": identity.series_name(identity.identify(name))}
+        about["states"] = "centred" if centred else "raw"
+        controls = {"bag": BagOfSubwords(name, max_length=max_length), "length": Length()}
+        for control, subject in controls.items():
+            (own,) = measure_coverage(subject, text, pivot, centred=centred).values()
+            tables.append(own.scores.pooled().assign(control=control, **about))
+    return pd.concat(tables, ignore_index=True)
+
+
+def above_controls(highest: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
+    """In how many languages (``of``) a model is above each control; by their intervals, too."""
+    both = highest.merge(controls, on=["model", "states", "language"], suffixes=("", "_of_it"))
+    both["above"] = both["mu"] > both["mu_of_it"]
+    both["beyond intervals"] = both["low"] > both["high_of_it"]
+    keys = ["model", "pooling", "special tokens", "states", "control"]
+    counted = both.groupby(keys, sort=False)[["above", "beyond intervals"]].sum()
+    return counted.assign(of=both.groupby(keys, sort=False).size()).reset_index()
 
 
 def training_history(name: str) -> list[identity.Checkpoint]:

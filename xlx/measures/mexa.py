@@ -242,18 +242,25 @@ class Rivals:
     def mu_of_size(self, n: int) -> np.ndarray:
         """The mean MEXA score of n of the sentences, of all ways to choose them: exact.
 
-        ``(n_languages, n_layers + 1)``. A sentence with u rivals among N - 1 is a hit if none of
-        them is among the n - 1 others: C(N - 1 - u, n - 1) / C(N - 1, n - 1). ValueError for n
-        above N, or below 1.
+        ``(n_languages, n_layers + 1)``: of each sentence the chance that it is `spared`. ValueError
+        for n above N, or below 1.
         """
         total = self.either.shape[-1]
         if not 1 <= n <= total:
             raise ValueError(f"n is {n}: there are {total} sentences to choose among")
-        free = total - 1 - self.either.astype(np.float64)
-        possible = free >= n - 1
-        free = np.where(possible, free, n - 1)
-        logs = gammaln(free + 1) - gammaln(free - n + 2) - gammaln(total) + gammaln(total - n + 1)
-        return np.where(possible, np.exp(logs), 0.0).mean(axis=-1)
+        return spared(self.either, total, n).mean(axis=-1)
+
+
+def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
+    """The chance that n sentences of ``total``, one of them given, hold none of its ``rivals``.
+
+    C(total - 1 - u, n - 1) / C(total - 1, n - 1) for u of these, as `rivals`.
+    """
+    free = total - 1 - np.asarray(rivals, dtype=np.float64)
+    possible = free >= n - 1
+    free = np.where(possible, free, n - 1)
+    logs = gammaln(free + 1) - gammaln(free - n + 2) - gammaln(total) + gammaln(total - n + 1)
+    return np.where(possible, np.exp(logs), 0.0)
 
 
 def count_rivals(states: np.ndarray, pivot_states: np.ndarray) -> dict[str, np.ndarray]:

@@ -250,6 +250,7 @@ def load(
         checks.one_of(quantization, folders.QUANTIZATIONS, "quantization")
     if device is not None and device_map is not None:
         raise ValueError("device and device_map are both given: a model goes to one, or is spread")
+    device_map = device_map or (current().device_map if device is None else None)
     torch_device = device_of(device)
     label, folder, step = _found(name, step, revision)
     if device_map is None and quantization is None:

@@ -111,6 +111,32 @@ LANGUAGES: dict[str, Language] = {
 ABX: tuple[str, ...] = tuple(LANGUAGES)
 
 
+#: Families, creoles with the language that gave most of their words, by the first three letters of
+#: the labels of FLORES-200: the top level of Glottolog 5 (Hammarström et al. 2024).
+_FAMILIES = {
+    "Afro-Asiatic": "acm acq aeb ajp amh apc arb ars ary arz gaz hau heb kab mlt som taq tir zgh",
+    "Atlantic-Congo": "aka bem cjk ewe fon fuv ibo kam kbp kik kin kmb kon lin lua lug mos nso nya "
+    "run sag sna sot ssw swh tsn tso tum twi umb wol xho yor zul",
+    "Austroasiatic": "khm sat vie", "Aymaran": "ayr", "Basque": "eus", "Constructed": "epo",
+    "Austronesian": "ace ban bjn bug ceb fij ilo ind jav min mri pag plt smo sun tgl war zsm",
+    "Dravidian": "kan mal tam tel", "Japonic": "jpn", "Kartvelian": "kat", "Koreanic": "kor",
+    "Indo-European": "afr als asm ast awa bel ben bho bos bul cat ces ckb cym dan deu ell eng fao "
+    "fra fur gla gle glg guj hat hin hne hrv hye isl ita kas kea kmr lij lim lit lmo ltg ltz lvs "
+    "mag mai mar mkd nld nno nob npi oci ory pan pap pbt pes pol por prs ron rus san scn sin slk "
+    "slv snd spa srd srp swe szl tgk tpi ukr urd vec ydd",
+    "Mande": "bam dyu", "Mongolic": "khk", "Nilotic": "dik luo nus", "Quechuan": "quy",
+    "Saharan": "knc", "Sino-Tibetan": "bod dzo kac lus mni mya zho", "Tai-Kadai": "lao shn tha",
+    "Tupian": "grn", "Turkic": "azb azj bak crh kaz kir tat tuk tur uig uzn",
+    "Uralic": "est fin hun",
+}  # fmt: skip
+_FAMILY_OF = {code: family for family, codes in _FAMILIES.items() for code in codes.split()}
+
+
+def family_of(label: str) -> str:
+    """The family of a label of FLORES-200: "swh_Latn" gives "Atlantic-Congo"; "?" for another."""
+    return _FAMILY_OF.get(label[:3], "?")
+
+
 def for_task(task: str, setup: str | None = None) -> tuple[str, ...]:
     """Codes of the languages ticked for a task in Table 2, in its order.
 
