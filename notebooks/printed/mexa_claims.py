@@ -1,11 +1,7 @@
 """The printed numbers of the MEXA paper, and what follows from them of each other.
 
 `MexaTables` has what needs statistics; what follows by a formula is in ``names.csv`` of the folder,
-what the paper says in ``claims.csv`` (`printed.evaluator`). And a control of MEXA: what
-translations share on the surface, the scores of bags that know no language. Names, numbers, loans
-and, between related languages, spelling let a sentence be found among others without any knowledge
-of what it means. A model's score says that it has aligned a language only as far as it is above
-what such bags reach on the same sentences.
+what the paper says in ``claims.csv`` (`printed.evaluator`).
 """
 
 from functools import cached_property
@@ -13,49 +9,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from scipy import stats
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.preprocessing import normalize
 
 from printed.evaluator import Paper, rows_by
 from printed.printed_tables import PRINTED_SLACK, exchanges, shares_left
 from shared.mexa_tables import chance_table
-from xlx.measures import statistics
 from xlx.measures.mexa import EDGES, bands, expected
-from xlx.measures.statistics import SLACK
 from xlx.results import paths
 from xlx.text import parallel
-from xlx.text.parallel import ParallelCorpus
-
-#: The bags: how often a sentence has each of its pieces, in small letters. The last weighs pieces
-#: by how few sentences of all languages have them.
-BAGS = {
-    "words": (CountVectorizer, {"token_pattern": r"\w+"}),
-    "characters": (CountVectorizer, {"analyzer": "char"}),
-    "3 characters": (CountVectorizer, {"analyzer": "char", "ngram_range": (3, 3)}),
-    "4 characters, idf": (TfidfVectorizer, {"analyzer": "char", "ngram_range": (4, 4)}),
-}
-
-
-def bag_table(corpus: ParallelCorpus) -> pd.DataFrame:
-    """The MEXA score, by cosine, of each bag (of `BAGS`): language by bag, against English."""
-    sentences = [sentence for text in corpus.sentences.values() for sentence in text]
-    n, table = len(corpus), {}
-    for name, (vectorizer, options) in BAGS.items():
-        unit = normalize(vectorizer(**options).fit_transform(sentences).astype(float)).tocsr()
-        bags = {code: unit[k * n : (k + 1) * n] for k, code in enumerate(corpus.languages)}
-        english = bags.pop("en")
-        table[name] = {code: hits((bag @ english.T).toarray()).mean() for code, bag in bags.items()}
-    return pd.DataFrame(table).rename_axis(index="language", columns="bag")
-
-
-def hits(cosines: np.ndarray) -> np.ndarray:
-    """Which diagonal elements are above all others of their row and column: ``(n, n)`` → ``(n,)``.
-
-    A tie, to what sums of products leave in binary, is a miss.
-    """
-    rivals = cosines.copy()
-    np.fill_diagonal(rivals, -np.inf)
-    return np.diag(cosines) > np.maximum(rivals.max(axis=0), rivals.max(axis=1)) + SLACK
 
 
 class MexaTables(Paper):
@@ -155,67 +115,7 @@ class MexaTables(Paper):
         aligned = table_6 >= 0.8 * table_6.loc["eng_Latn"] - PRINTED_SLACK
         return counts.assign(**{"μ of 0.8 or more": aligned.sum()}, English=self.english.round(2))
 
-    # --- Table 6 and spelling ---------------------------------------------------------------------
-
-    def belebele_sentences(self) -> ParallelCorpus:
-        """The sentences of FLORES-200 in English and the languages of Belebele."""
-        tags = parallel.tags("flores200-100")
-        needed = {"eng_Latn", *self.belebele}
-        return parallel.load("flores200-100").select(code for code in tags if tags[code] in needed)
-
-    def above_spelling(self, bag_scores: pd.DataFrame) -> pd.DataFrame:
-        """In how many languages each model is above the best bag, beyond rounding and luck too."""
-        best = bag_scores.max(axis=1)
-        scores = self.per_label.loc[best.index]
-        lead = scores.sub(best, axis=0)
-        variance = (scores * (1 - scores)).add(best * (1 - best), axis=0) / 100
-        reach = self.half_2 / self.english.to_numpy() + statistics.half_width(np.sqrt(variance))
-        latin = best.index[best.index.str.endswith("_Latn")]
-        return pd.DataFrame(
-            {
-                "mean μ": scores.mean(),
-                "above": (lead > 0).sum(),
-                "beyond luck": (lead > reach).sum(),
-                "below": (lead < 0).sum(),
-                "below beyond luck": (lead < -reach).sum(),
-                "r with the bag": scores.corrwith(best),
-                "r, Latin script": scores.loc[latin].corrwith(best[latin]),
-            }
-        )
-
-    def spelling_points(self, bag_scores: pd.DataFrame) -> pd.DataFrame:
-        """Score and best bag of each language and model, for `plots.mexa.above_surface`."""
-        best = bag_scores.max(axis=1)
-        scores = self.per_label.loc[best.index].rename_axis(index="language", columns="model")
-        points = scores.stack().rename("mu").reset_index()
-        points["surface"] = points["language"].map(best)
-        points["script"] = np.where(points["language"].str.endswith("_Latn"), "Latin", "other")
-        above = scores.gt(best, axis=0).sum()
-        titles = {model: f"{model}: above in {n}" for model, n in above.items()}
-        points["panel"] = pd.Categorical(points["model"].map(titles), titles.values())
-        return points.sort_values(["panel", "script"])
-
     # --- Table 5 ----------------------------------------------------------------------------------
-
-    def repeated_numbers(self) -> pd.DataFrame:
-        """How many numbers of Table 5 are there twice, and how many chance would give.
-
-        Expected: pairs within 0.0050 of each other, divided by the 101 differences they can have.
-        """
-        units = (self.table_5.drop(columns=10).to_numpy() * 1e4).round().astype(int)
-        rows, columns = np.indices(units.shape).reshape(2, -1)
-        first, second = np.triu_indices(units.size, 1)
-        apart = np.abs(units.ravel()[first] - units.ravel()[second])
-        groups = {
-            "in a row": rows[first] == rows[second],
-            "in a column": columns[first] == columns[second],
-            "anywhere": np.full(len(apart), True),
-        }
-        rows = [
-            (chosen.sum(), (apart[chosen] == 0).sum(), f"{(apart[chosen] <= 50).sum() / 101:.1f}")
-            for chosen in groups.values()
-        ]
-        return pd.DataFrame(rows, groups, ["pairs", "the same", "expected"], dtype=object)
 
     @cached_property
     def cosine_tests(self) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from printed import mexa_claims
+import mexa_3_surface
 from xlx.measures import mexa
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -12,9 +12,9 @@ from xlx.text.parallel import ParallelCorpus
 @pytest.mark.filterwarnings("ignore::xlx.text.parallel.CorpusWarning")
 def test_bags_score_as_states_of_their_counts_would() -> None:
     text = parallel.load("flores200-100").select(["en", "de", "zh"])
-    scores = mexa_claims.bag_table(text)
+    scores = mexa_3_surface.bag_table(text)
     assert scores.shape == (2, 4)
-    for name, (kind, options) in mexa_claims.BAGS.items():
+    for name, (kind, options) in mexa_3_surface.BAGS.items():
         counted = kind(**options).fit_transform(
             [sentence for code in text.languages for sentence in text.sentences[code]]
         )
@@ -31,7 +31,7 @@ def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
     other = ("κόκκινο σπίτι", "ένα δέντρο", "τραγουδά καλά", "εννέα σκύλοι")
     sentences = {"en": text, "same": text, "el": other}
     corpus = ParallelCorpus("toy", sentences, tuple("abcd"), ("",) * 4, "", "")
-    scores = mexa_claims.bag_table(corpus)
+    scores = mexa_3_surface.bag_table(corpus)
     assert scores.loc["same"].min() == 1
     # all cosines are 0 but for the spaces; a tie is a miss
     assert scores.loc["el", "words"] == 0
@@ -39,5 +39,5 @@ def test_the_same_text_is_found_and_another_alphabet_is_not() -> None:
 
 def test_a_hit_is_strictly_above_its_row_and_its_column() -> None:
     cosines = np.array([[0.9, 0.1, 0.1], [0.1, 0.5, 0.5], [0.2, 0.1, 0.4]])
-    assert mexa_claims.hits(cosines).tolist() == [True, False, False]
-    assert mexa_claims.hits(np.full((2, 2), 0.3)).tolist() == [False, False]
+    assert mexa_3_surface.hits(cosines).tolist() == [True, False, False]
+    assert mexa_3_surface.hits(np.full((2, 2), 0.3)).tolist() == [False, False]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import mexa_3_surface
 from printed.mexa_claims import MexaTables
 from xlx.results import paths
 
@@ -68,7 +69,8 @@ def test_the_mean_of_gemma_2_is_more_than_hundredths_can_give(p: MexaTables) -> 
 def test_models_are_set_against_the_best_bag(p: MexaTables) -> None:
     """Of bags that are made up; the notebook holds the numbers of those of FLORES-200."""
     bags = pd.DataFrame({"words": 0.5, "characters": 0.1}, p.per_label.loc[p.belebele].index)
-    table, points = p.above_spelling(bags), p.spelling_points(bags)
+    table = mexa_3_surface.above_spelling(p, bags)
+    points = mexa_3_surface.spelling_points(p, bags)
     for model, scores in p.per_label.loc[p.belebele].items():
         above = [score > 0.5 for score in scores]
         width = [
