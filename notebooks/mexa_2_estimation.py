@@ -13,7 +13,14 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from shared.abx_tables import PAIR
-from shared.mexa_tables import control_scores, language_families, language_scripts, language_tags
+from shared.mexa_tables import (
+    control_scores,
+    cover,
+    language_families,
+    language_scripts,
+    language_tags,
+    pooled_table,
+)
 from xlx.experiment import probing
 from xlx.experiment.mexa_scores import Coverage, mean_subwords
 from xlx.experiment.scoring import subject_scores, told
@@ -157,6 +164,34 @@ def topic_reliability(
 
 
 # --- what else predicts the task ------------------------------------------------------------------
+
+
+def covered_texts(
+    ways: Mapping[Name, Sequence[str]], texts: Mapping[str, ParallelCorpus], pivot: str,
+    **options: Any,
+) -> tuple[pd.DataFrame, list[Coverage]]:  # fmt: skip
+    """Scores pooled over layers of models (name → poolings) on texts; coverage of the first text.
+
+    The alternatives are measured on the first text alone, and without special tokens.
+    """
+    tables, covered = [], []
+    for title, text in texts.items():
+        full = not (covered or options.get("special_tokens"))
+        found = [
+            one
+            for poolings in dict.fromkeys(map(tuple, ways.values()))
+            for names in [[name for name, own in ways.items() if tuple(own) == poolings]]
+            for one in cover(names, text, pivot, poolings, alternatives=full, **options)
+        ]
+        covered = covered or found
+        tables.append(pooled_table(found).assign(text=title))
+    return pd.concat(tables, ignore_index=True), covered
+
+
+def matched(scores: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Raw scores beside the raw task, centred ones beside the centred."""
+    joint = scores.merge(tasks, on=["model", "language"])
+    return joint[(joint["states"] == "centred") == joint["task"].str.endswith(", centred")]
 
 
 def without_states(
@@ -442,10 +477,10 @@ def beside_table_1(table_1: pd.DataFrame, scores: pd.DataFrame, pivot: str) -> p
 
 
 def beside_table_6(scores: pd.DataFrame, corpus: str) -> pd.DataFrame:
-    """μ of whoever is one of the nine less what Table 6 implies: a row a model; none without one.
+    """μ of whoever is one of the nine less what Table 6 implies: a row a model, or none.
 
     ``scores``: highest layer, as the paper pools. ``within``: the share of labels that are no
-    further off than the 95 % interval and the two places of print; a hundred sentences are the same.
+    further off than the 95 % interval and the two places of print.
     """
     printed = pd.read_csv(paths.PUBLISHED / "mexa" / "table6_flores203_adjusted_mexa.csv")
     labels = printed["label"].replace({"swl_Latn": "swh_Latn", "lao_Lao": "lao_Laoo"})
@@ -459,6 +494,6 @@ def beside_table_6(scores: pd.DataFrame, corpus: str) -> pd.DataFrame:
             english = wide.loc["eng_Latn", name]
             apart = own["mu"] - wide.loc[own.index, name] / english
             reach = (own["high"] - own["low"]) / 2 + 0.005 / english
-            rows[model] = {"labels": len(own), "mean difference": apart.mean(),
-                           "largest": apart.abs().max(), "within": (apart.abs() <= reach).mean()}  # fmt: skip
+            numbers = len(own), apart.mean(), apart.abs().max(), (apart.abs() <= reach).mean()
+            rows[model] = dict(zip(("labels", "mean", "largest", "within"), numbers, strict=True))
     return pd.DataFrame.from_dict(rows, orient="index")

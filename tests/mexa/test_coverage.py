@@ -406,18 +406,6 @@ def test_subwords_are_counted_as_the_model_reads_them(model: Path, corpus: Paral
         assert counted[language] == pytest.approx(np.mean(lengths))
 
 
-def test_wrong_pairs_are_translations_moved_apart(model: Path, corpus: ParallelCorpus) -> None:
-    states = embed_corpus(loading.load(model), corpus, pooling="last").states
-    expected = []
-    for shift in (1, 2):
-        moved = {x: y[:, np.arange(-shift, 12 - shift)] for x, y in states.items() if x != "fr"}
-        expected.append(mexa.scores(moved | {"fr": states["fr"]}, "fr").mu)
-    (value,) = mexa_1_alignment.wrong_pairs([model], corpus, "fr", n_shifts=2, pooling="last")
-    wrong = value["mu"]
-    assert wrong == pytest.approx(np.mean(expected, axis=(0, 2)))
-    assert wrong.shape == (3,)
-
-
 def test_neighbourhoods_put_alike_sentences_side_by_side(
     model: Path, corpus: ParallelCorpus
 ) -> None:

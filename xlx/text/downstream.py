@@ -55,17 +55,25 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Scores in the results files of lm-evaluation-harness, one row a task, model and language.
 
     ``files``: a results file, a folder (its ``*.json``, at any depth), or several of either. Groups
-    (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
+    (``belebele``, ``m_mmlu``) and other tasks are left alone, as files without these. The model is the file's
     ``model_name``, or else the ``pretrained=`` of its ``config``. What was run again counts as it
     was run last, by the ``date`` that the harness writes. Raises TextError, with file and field,
-    for what is malformed, and for a score that two files give of which one has no date;
-    FileNotFoundError for a path that does not exist.
+    for what is malformed, for a score that two files give of which one has no date, or with
+    different numbers of shots, and where no file has one of these tasks; FileNotFoundError for a
+    path that does not exist.
     """
     again: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
-    for where, row in (found for file in _files(files) for found in _results(file)):
+    listed = _files(files)
+    for where, row in (found for file in listed for found in _results(file)):
         again.setdefault(_key(row), []).append((where, row))
+    if not again:
+        _tell_of_others(listed[0])
     last = []
     for same in again.values():
+        shots = {str(row["shots"]): where for where, row in same}
+        if len(shots) > 1:
+            asked = " and ".join(f"{number} shots in {where}" for number, where in shots.items())
+            raise TextError(f"{' '.join(_key(same[0][1]))}: {asked}; give one of them.")
         dates = [row["date"] for _, row in same]
         dated = all(isinstance(date, int | float) for date in dates)
         last += (x for x in same if not dated or x[1]["date"] == max(dates))
@@ -186,12 +194,6 @@ def _results(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         for task, (pattern, metric) in _TASKS.items()
         if (match := re.fullmatch(pattern, name))
     ]
-    if not known:
-        raise TextError(
-            f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
-            "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge) but "
-            f"{', '.join(results) or 'nothing'}."
-        )
     for name, task, label, metric in known:
         where, scores = f"{file}, results.{name}", _inner(results, name) or {}
         # ``acc,none`` and ``acc_stderr,none``, or in version 0.3 without ``,none``.
@@ -204,7 +206,18 @@ def _results(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         n = samples.get("effective", samples.get("original"))  # what a limit has left
         language = "en" if label == "challenge" else label
         values = task, _model(content, file), language, scores[field], stderr, n
-        yield where, dict(zip(SCORE_COLUMNS, values, strict=True)) | {"date": content.get("date")}
+        about = {"date": content.get("date"), "shots": (_inner(content, "n-shot") or {}).get(name)}
+        yield where, dict(zip(SCORE_COLUMNS, values, strict=True)) | about
+
+
+def _tell_of_others(file: Path) -> None:
+    """Raise TextError for a file of other tasks, with their names."""
+    results = _inner(json.loads(file.read_text(encoding="utf-8")), "results") or {}
+    raise TextError(
+        f"{file}: results has none of Belebele, m-MMLU and m-ARC by language (such as "
+        "belebele_deu_Latn, m_mmlu_de, arc_de, arc_challenge) but "
+        f"{', '.join(results) or 'nothing'}."
+    )
 
 
 def _inner(content: object, name: str) -> dict | None:
