@@ -1,4 +1,4 @@
-"""Alignment over layers (Figure 3 of the MEXA paper), sentences in a plane (4), fewer sentences."""
+"""Alignment over layers (Figure 3 of the MEXA paper), every pivot, and fewer sentences."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -10,13 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from shared.mexa_figures import line
-from xlx.experiment.mexa_scores import MEXA_POOLINGS, Coverage
+from xlx.experiment.mexa_scores import Coverage
 from xlx.experiment.scoring import Subject, kept, subject_scores
 from xlx.measures import mexa, statistics
-from xlx.plots.panels import order, parts
-from xlx.plots.primitives import curves, heatmap, scatter
-from xlx.plots.style import HALO, SMALL, handle, look, looks, styled
-from xlx.results import ledger
+from xlx.plots.panels import order
+from xlx.plots.primitives import curves, heatmap
+from xlx.plots.style import SMALL, handle, looks, styled
 from xlx.subjects.identity import Name, identify, series_name
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
@@ -223,76 +222,3 @@ def sizes_table(
         about = {"model": series_name(identify(name)), "text": title, "N": len(text)}
         tables.append(pd.DataFrame(columns, index).reset_index().assign(**about))
     return pd.concat(tables, ignore_index=True)
-
-
-# --- in a plane -----------------------------------------------------------------------------------
-
-
-def place_sentences(
-    name: Name,
-    corpus: ParallelCorpus,
-    layers: Sequence[int],
-    *,
-    n_sentences: int,
-    perplexity: float = 30,
-    seed: int = 0,
-    **options: object,
-) -> pd.DataFrame:
-    """The first sentences of all languages in a plane, by t-SNE of their directions (Figure 4).
-
-    A row per layer and sentence: ``layer``, ``language``, ``sentence``, ``x``, ``y``. ``options``
-    (``pooling``, ``max_length``) and errors as of `measure_coverage`.
-    """
-    options = {"pooling": MEXA_POOLINGS[0]} | options
-    n = min(n_sentences, len(corpus))
-    (value,) = placed([name], corpus, list(layers), n, perplexity, seed, **options)
-    keys = {"layer": layers, "language": corpus.languages, "sentence": range(n)}
-    index = pd.MultiIndex.from_product(keys.values(), names=list(keys))
-    return pd.DataFrame(value["placed"].reshape(-1, 2), index, columns=["x", "y"]).reset_index()
-
-
-def _otherwise_placed(stored: ledger.Value, computed: ledger.Value) -> float:
-    """How far apart the points are spread, relatively: t-SNE puts no point twice in one place."""
-    spreads = [value["placed"].std(axis=1) for value in (stored, computed)]
-    return float(np.abs(spreads[1] / spreads[0] - 1).max())
-
-
-@kept(tolerance=0.15, difference=_otherwise_placed)
-def placed(
-    subject: Subject, corpus: ParallelCorpus, layers: Sequence[int], n: int, perplexity: float,
-    seed: int,
-) -> dict[str, np.ndarray]:  # fmt: skip
-    """Coordinates, ``(layers, languages * n, 2)``."""
-    from sklearn.manifold import TSNE
-
-    states, planes = subject.read(corpus).states, []
-    for layer in layers:
-        rows = np.concatenate([whole[layer, :n] for whole in states.values()])
-        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        plane = TSNE(perplexity=perplexity, init="pca", random_state=seed)
-        planes.append(plane.fit_transform(rows))
-    return {"placed": np.array(planes)}
-
-
-@styled
-def neighbourhoods(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """Sentences in the plane of t-SNE, a panel a layer or a model (Figure 4).
-
-    ``table`` has ``panel`` (its title), ``language``, ``script`` ("Latn"), ``x`` and ``y``. Codes
-    of the languages of ``names`` stand in the middle of their sentences; a colour and a marker tell
-    the script, and the first language, the pivot, has its own.
-    """
-    pivot = next(iter(names))
-    table = table[table["language"].isin(list(names))]
-    scripts = {"Latn": "Latin script", "Cyrl": "Cyrillic script", "Arab": "Arabic script"}
-    kinds = table["script"].map(scripts).fillna("another script")
-    table = table.assign(series=kinds.mask(table["language"] == pivot, names[pivot]))
-    shown = looks([names[pivot], *order(table, "series")], {names[pivot]: look("black", "D")})
-    on = scatter(table, x="x", y="y", series="series", panel="panel", looks=shown, width=2.7,
-                 height=2.5, alpha=0.45, size=10, sharex=False, sharey=False)  # fmt: skip
-    for axes, rows in on.each(table):
-        for code, cloud in parts(rows, "language"):
-            axes.text(*cloud[["x", "y"]].median(), code, ha="center", va="center", color="0.1",
-                      fontsize=SMALL, fontweight="bold", path_effects=HALO)  # fmt: skip
-        axes.set(xticks=[], yticks=[])
-    return on.done("t-SNE, no units")

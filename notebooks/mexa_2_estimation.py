@@ -25,7 +25,7 @@ from xlx.experiment import probing
 from xlx.experiment.mexa_scores import Coverage, mean_subwords
 from xlx.experiment.scoring import subject_scores, told
 from xlx.measures import regressions, statistics
-from xlx.measures.mexa import bands, expected
+from xlx.measures.mexa import expected
 from xlx.plots.panels import across, order, parts
 from xlx.plots.primitives import curves, lanes, scatter
 from xlx.plots.style import BLUE, VERMILION, ZERO, handle, look, looks, styled
@@ -442,18 +442,6 @@ def estimates(table: pd.DataFrame, lines: pd.DataFrame, *, xlabel: str) -> Figur
                           linewidth=1, transform=axes.get_yaxis_transform())  # fmt: skip
     typical = handle("typical interval of a score", look("0.35", "|"), markersize=9)
     return on.done(xlabel, "score of the task", handles=[typical])
-
-
-def bands_beside_print(scores: pd.DataFrame, english: pd.Series, corpus: str) -> pd.DataFrame:
-    """How many languages have an adjusted score in each band: here, and of them in Table 6."""
-    ours = scores.assign(value=expected(scores["mu"], scores["model"].map(english)))
-    printed = pd.read_csv(paths.PUBLISHED / "mexa" / "table6_flores203_adjusted_mexa.csv")
-    labels = printed["label"].replace({"swl_Latn": "swh_Latn"})
-    here = scores["language"].map(language_tags(corpus))
-    printed = printed[(printed["model"] != "AVG") & labels.isin(here)]
-    table = pd.concat([ours, printed.assign(model=printed["model"] + ", printed")])
-    table["band"] = bands(table["value"])
-    return table.groupby(["model", "band"], observed=False, sort=False).size().unstack()
 
 
 def beside_table_1(table_1: pd.DataFrame, scores: pd.DataFrame, pivot: str) -> pd.DataFrame:

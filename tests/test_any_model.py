@@ -76,7 +76,7 @@ OWN = {
     "mixing-6": GRID | {"languages": ["en", "de", "tr"], "pairs": [["en", "de"], ["de", "tr"]]},
     "mexa": {
         "n_test": 40, "n_seeds": 1, "n_draws": 40, "sizes": [5, 10, 40], "n_verses": 40,
-        "perplexity": 5, "tsne_sentences": 8, "controls": {"mini-infoxlm": "mean"}, "beside": {},
+        "controls": {"mini-infoxlm": "mean"}, "beside": {},
         "pivot_models": {"mini-llama": "weighted_mean"}, "size_models": {"mini-llama": "last"},
     },
 }  # fmt: skip

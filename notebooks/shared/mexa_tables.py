@@ -117,14 +117,6 @@ def above_controls(highest: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFram
     return counted.assign(of=both.groupby(keys, sort=False).size()).reset_index()
 
 
-def training_history(name: str) -> list[identity.Checkpoint]:
-    """The checkpoints of a series; none of a model without a history."""
-    try:
-        return identity.checkpoints(name)
-    except identity.NoHistoryError:
-        return []
-
-
 def pooled_table(
     covered: Sequence[Coverage], hows: Sequence[str] = ("mean", "max")
 ) -> pd.DataFrame:

@@ -73,11 +73,3 @@ def test_estimates_have_lines_where_there_is_something_to_fit() -> None:
     few, none = mexa_2_estimation.estimate_lines(table.head(2), {})
     assert none.empty
     assert set(few["kind"]) == {"ideal", "chance"}
-
-
-def test_bands_are_counted_beside_those_of_table_6() -> None:
-    ours = pd.DataFrame({"language": ["de", "sw"], "model": "a", "mu": [1.0, 0.5]})
-    counts = mexa_2_estimation.bands_beside_print(ours, pd.Series({"a": 0.9}), "flores200-100")
-    assert counts.loc["a"].tolist() == [0, 0, 1, 0, 1]
-    assert len(counts) == 1 + 9
-    assert set(counts.sum(axis=1)) == {2}

@@ -5,9 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import mexa_1_alignment
 from xlx.experiment import mexa_scores, scoring
 from xlx.measures import mexa
 from xlx.text import parallel
+from xlx.text.languages import LANGUAGES, family_of
 
 
 def _states(seed: int, n: int = 7, layers: int = 2) -> dict[str, np.ndarray]:
@@ -72,3 +74,26 @@ def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
         np.testing.assert_allclose(mu.loc[codes], covered.scores.mu.T, atol=1e-7)
         counted = mexa_scores.measure_rivals(name, text, "de", centred=centred, **options)
         assert np.array_equal(counted.mu_of_size(12), covered.scores.mu.T)
+
+
+def test_drawn_subsets_have_the_exact_score() -> None:
+    rng, n_all, n_draws = np.random.default_rng(4), 120, 3000
+    shared = rng.normal(size=(1, n_all, 6))
+    states = {code: shared + rng.normal(size=shared.shape) for code in ("en", "de")}
+    counted = mexa.count_rivals(states["de"], states["en"])
+    whole = mexa.Rivals(("de",), "en", *(counted[x][None] for x in ("row", "column", "either")))
+    beaten = mexa_1_alignment._beaten(states["de"][0], states["en"][0])
+    assert np.array_equal(beaten.sum(axis=1), counted["either"][0])
+    for n in (10, 20, 50, 100):
+        drawn = [rng.permutation(n_all)[:n] for _ in range(n_draws)]
+        mu = np.array([(~beaten[np.ix_(x, x)].any(axis=1)).mean() for x in drawn])
+        apart = abs(mu.mean() - whole.mu_of_size(n).item())
+        assert apart <= 2 * mu.std() / n_draws**0.5
+
+
+def test_every_label_of_flores_has_a_family() -> None:
+    labels = parallel.tags("flores200-100").values()
+    assert "?" not in set(map(family_of, labels))
+    assert {x.family for x in LANGUAGES.values()} == {
+        family_of(x.flores) for x in LANGUAGES.values()
+    }

@@ -123,6 +123,15 @@ def changed(*keys: str, to: object = None) -> dict:
     return content
 
 
+def test_other_tasks_and_numbers_of_shots_are_told_apart(tmp_path: Path) -> None:
+    put(tmp_path / "a.json", NEW | {"date": 1.0})
+    put(tmp_path / "b.json", changed("results", to={"hellaswag": {"acc,none": 0.5}}))
+    assert len(downstream.read_results(tmp_path)) == 7  # a file of other tasks is left alone
+    put(tmp_path / "c.json", NEW | {"date": 2.0, "n-shot": {"arc_de": 0}})
+    with pytest.raises(TextError, match=r"m-ARC org/some-7b de: 5 shots in .*0 shots in"):
+        downstream.read_results(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

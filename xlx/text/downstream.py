@@ -55,7 +55,7 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Scores in the results files of lm-evaluation-harness, one row a task, model and language.
 
     ``files``: a results file, a folder (its ``*.json``, at any depth), or several of either. Groups
-    (``belebele``, ``m_mmlu``) and other tasks are left alone, as files without these. The model is the file's
+    (``belebele``, ``m_mmlu``) and other tasks are left alone. The model is the file's
     ``model_name``, or else the ``pretrained=`` of its ``config``. What was run again counts as it
     was run last, by the ``date`` that the harness writes. Raises TextError, with file and field,
     for what is malformed, for a score that two files give of which one has no date, or with
@@ -70,7 +70,7 @@ def read_results(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
         _tell_of_others(listed[0])
     last = []
     for same in again.values():
-        shots = {str(row["shots"]): where for where, row in same}
+        shots = {row["shots"]: where for where, row in same if row["shots"] is not None}
         if len(shots) > 1:
             asked = " and ".join(f"{number} shots in {where}" for number, where in shots.items())
             raise TextError(f"{' '.join(_key(same[0][1]))}: {asked}; give one of them.")
