@@ -279,19 +279,22 @@ def compared(
     table: pd.DataFrame, by: Sequence[str], columns: Sequence[str], value: str,
     pairs: Sequence[tuple[Any, Any]], n_resamples: int, seed: int,
 ) -> pd.DataFrame:  # fmt: skip
-    """`differences_of_r` in each group of ``by``, of the ``pairs`` that are there.
+    """`differences_of_r` in each group of ``by``, over the languages that both of a pair have.
 
     ``table`` has ``language``, ``family``, ``score`` and ``columns``, which name a measure.
     """
     tables = []
     for key, part in table.groupby(list(by), sort=False):
-        wide = part.pivot(index="language", columns=list(columns), values=value).dropna(axis=1)
+        wide = part.pivot(index="language", columns=list(columns), values=value)
+        if len(columns) == 1:
+            wide.columns = wide.columns.get_level_values(0)
         of_language = part.drop_duplicates("language").set_index("language")
-        there = [(x, y) for x, y in pairs if x in wide and y in wide]
-        if there and len(wide) > 3:
-            found = differences_of_r(wide, there, of_language["family"], of_language["score"],
-                                     n_resamples, seed)  # fmt: skip
-            tables.append(found.assign(**dict(zip(by, key, strict=True))))
+        outcome, families = of_language["score"], of_language["family"]
+        for pair in ((x, y) for x, y in pairs if x in wide and y in wide):
+            there = wide[[*pair]].dropna()
+            if len(there) > 3:
+                found = differences_of_r(there, [pair], families, outcome, n_resamples, seed)
+                tables.append(found.assign(n=len(there), **dict(zip(by, key, strict=True))))
     return pd.concat(tables, ignore_index=True)
 
 

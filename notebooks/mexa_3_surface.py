@@ -176,10 +176,9 @@ def share_points(points: pd.DataFrame) -> Figure:
     ])  # fmt: skip
     table["script"] = np.where(table["latin"] == 1, "Latin", "other")
     table["written"] = table["label"].str[:3]
-    on = scatter(table, x="share", y="mu", series="script", panel="panel", written="written",
+    on = scatter(table, x="log", y="mu", series="script", panel="panel", written="written",
                  looks=looks(order(table, "script"), {}), columns=2, width=3.6, height=3.2,
                  sharey=False)  # fmt: skip
     for axes in on.axes.values():
-        axes.set_xscale("log")
-        axes.margins(y=0.15)
+        axes.xaxis.set_major_formatter(lambda power, _: f"{10**power:.2g}")
     return on.done("share of Llama 2's text, percent", "MEXA score (share of hits)")
