@@ -17,6 +17,7 @@ from xlx.text import parallel
 from xlx.text.files import TextError, catalogue
 from xlx.text.labelled import about_labelled, load_labelled
 from xlx.text.languages import ABX, LANGUAGES
+from xlx.text.minimal_pairs import load_minimal_pairs
 from xlx.text.parallel import CorpusWarning
 from xlx.text.questions import load_questions
 from xlx.text.trees import load_trees
@@ -27,6 +28,7 @@ KINDS = {
     "labelled": (lambda: load_labelled("POS", "de", "test"), "ud/de.conllu.xz", 16_100_000),
     "questions": (lambda: load_questions("xquad", "de"), "xquad/de.json.xz", 2_100_000),
     "trees": (lambda: load_trees("de"), "ud/de.conllu.xz", 4_500_000),
+    "minimal-pairs": (lambda: load_minimal_pairs("names"), "edits.tsv.xz", 900_000),
 }
 #: Beginnings of the SHA-256 of the archives. That no text to test on is in the pretraining text was
 #: checked of these, by ``data/*/make.py``.
@@ -56,7 +58,7 @@ def test_a_shipped_file_that_was_changed_or_lost(
     file = tmp_path / kind / name
     file.parent.mkdir(parents=True)
     (tmp_path / kind / "sources.tsv").write_bytes((original / "sources.tsv").read_bytes())
-    with pytest.raises(TextError, match=r"de\.\w+\.xz is missing; restore"):
+    with pytest.raises(TextError, match=r"\.\w+\.xz is missing; restore"):
         load()
     file.write_bytes((original / name).read_bytes() + b"\0")
     with pytest.raises(TextError, match=r"not the file on record in sources\.tsv; restore"):
@@ -72,7 +74,7 @@ def test_files_are_small_listed_and_on_record(kind: str) -> None:
     files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.*")}
     files = {name: file for name, file in files.items() if "__pycache__" not in name}
     licences = set(table["licence_file"]) - {""} if kind == "labelled" else set()
-    scripts = {"make.py", "parse_wiki.py"} & set(files)
+    scripts = {"make.py", "parse_wiki.py", "read.tsv", "rules.tsv"} & set(files)
     assert set(files) == {*table["file"], *licences, *scripts, "sources.tsv", "README.md"}
     assert sum(file.stat().st_size for file in files.values()) < KINDS[kind][2]
     readme = files["README.md"].read_text(encoding="utf-8")
