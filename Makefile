@@ -10,6 +10,10 @@ DEVICE =
 WORKERS =
 SCHEDULER =
 RESTAMP =
+FROM =
+TO =
+STEPS =
+TOKENIZER =
 ARGS =
 # The longest first, so that two side by side end together.
 MEMBERS := mini-xlmr-large mini-llama mini-llama-bi20 mini-llama-bi2 mini-llama-en80 mini-llama-en95 \
@@ -83,7 +87,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab report models pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab report models convert pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -133,6 +137,11 @@ report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MOD
 # Needs the network, unlike the others; what is fetched already does not.
 models: $(READY) | $(TOOLS) ## fetch public models into cache/models [MODEL=multilingual-e5-small] [ACCEPT=gemma]
 	@$(BIN)/python data/models-public/make.py $(MODEL) $(addprefix --accept ,$(ACCEPT))
+
+# Of XLM-R, as fairseq wrote them, into ordinary folders that the profile `paper` reads.
+convert: $(READY) | $(TOOLS) ## make fairseq's checkpoints a series in cache/xlmr-across-time; resumes [FROM=folder] [STEPS="5000 1500000"] [TOKENIZER=folder] [TO=folder]
+	@$(OFFLINE) $(BIN)/python data/models-long/fairseq_to_hf.py $(if $(FROM),"$(FROM)") $(if $(TO),--to "$(TO)") \
+		$(if $(TOKENIZER),--tokenizer "$(TOKENIZER)") $(if $(STEPS),--steps $(STEPS)) $(ARGS)
 
 # One thread each, two side by side: the shipped members were made so, and another number of threads
 # adds up in another order. MODEL=base-xlmr DEVICE=cuda trains the large-scale version on a GPU.

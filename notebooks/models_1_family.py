@@ -7,7 +7,7 @@ A loss is a mean surprise in nats a labelled subword; those of one vocabulary th
 import io
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from itertools import product
@@ -25,10 +25,10 @@ sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-lon
 
 from family import pretraining_text, recipes, training_text
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
-from shared.abx_tables import ends, rowed
+from shared.abx_tables import ends, scores_within
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, best_layer
-from xlx.experiment.scoring import BagOfSubwords, subject_scores
+from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import across, order, rows_of
 from xlx.plots.primitives import curves, lanes
@@ -68,53 +68,51 @@ def recipe(name: str) -> recipes.MemberRecipe | None:
         raise ValueError(f"{folder(name)}/recipe.json is {error}") from error
 
 
-def is_decoder(name: str) -> bool:
-    """Whether a model is a member and a decoder."""
-    return bool((made := recipe(name)) and made.decoder)
+def members(
+    names: Sequence[str], references: Mapping[str, str], runs: Mapping[str, Sequence[str]],
+    plateau: float,
+) -> pd.DataFrame:  # fmt: skip
+    """One row a ``model``: what it learns from, what sets it apart, what it cost, what it lost.
 
-
-def overview(names: Sequence[str]) -> pd.DataFrame:
-    """One row a ``model``: what it is (from its recipe) and what it cost (from its run).
-
-    Columns: ``architecture``, ``objectives``, ``layers``, ``width``, ``English`` (its share of the
-    text; NaN: by its size, as every language), ``parameters``, ``subwords_seen``, ``minutes``. The
-    last three are missing until a run has ended.
+    ``references``: model → the one that it is compared with; ``runs``: model → runs of its recipe
+    with other seeds. Columns: ``learns by``, ``differs from``, ``in`` (settings, theirs → its own),
+    ``parameters`` and ``subwords read`` (millions), ``held-out loss`` (nats) and ``plateau until``
+    (step: `plateau_ends`), both of every run. Text; empty where a file does not say it.
     """
-    rows = [
-        {"model": identity.title(name)}
-        | _settings(name)
-        | json.loads(file_text(name, "run.json") or "{}")
-        for name in names
-    ]
-    columns = [
-        "architecture", "objectives", "layers", "hidden_size", "english_share",
-        "parameters", "subwords_seen", "minutes",
-    ]  # fmt: skip
-    table = pd.DataFrame(rows).set_index("model").reindex(columns=columns)
-    return table.rename(columns={"hidden_size": "width", "english_share": "English"})
+    rows = {}
+    for name in names:
+        same, other = (name, *runs.get(name, ())), references.get(name)
+        run = json.loads(file_text(name, "run.json") or "{}")
+        tested, left = held_out(same), plateau_ends(losses(same), plateau)["step"]
+        rows[identity.title(name)] = {
+            "learns by": " + ".join(getattr(recipe(name), "objectives", ())),
+            "differs from": identity.title(other) if other else "",
+            "in": ", ".join(unlike(name, other)) if other else "",
+            **{what: f"{run[key] / 1e6:.1f}" if key in run else "" for what, key in
+               (("parameters", "parameters"), ("subwords read", "subwords_seen"))},
+            "held-out loss": _told(tested.groupby("model", sort=False)["loss"].mean(), ".2f"),
+            "plateau until": _told(left.dropna(), ",.0f"),
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
 
 
-def _settings(name: str) -> dict[str, object]:
-    """What a recipe says of what is learnt; nothing for a model without one."""
-    made = recipe(name)
-    settings = asdict(made) | {"objectives": " + ".join(made.objectives)} if made else {}
-    return {key: settings[key] for key in settings if key not in ("name", "history")}
+def _told(numbers: pd.Series, form: str) -> str:
+    return " · ".join(f"{number:{form}}" for number in numbers)
 
 
-def recipe_differences(references: Mapping[str, str]) -> pd.DataFrame:
-    """The settings in which the recipes of members and of their references differ.
+def unlike(name: str, other: str) -> list[str]:
+    """The settings in which two recipes differ, and the kinds of their vocabularies if they do.
 
-    A row a ``model``, ``reference`` and ``setting``; none for a model without a recipe.
+    "hidden_size 128 → 192"; nothing of a model without a recipe.
     """
-    rows = {
-        (identity.title(name), identity.title(other), key): (theirs[key], ours[key])
-        for name, other in references.items()
-        if (ours := _settings(name)) and (theirs := _settings(other))
-        for key in ours
-        if ours[key] != theirs[key]
-    }
-    names = ["model", "reference", "setting"]
-    return rowed(rows, names, columns=["of the reference", "of the model"])
+    both = [recipe(other), recipe(name)]
+    if not all(both):
+        return []
+    theirs, ours = (asdict(made) | {"objectives": " + ".join(made.objectives)} for made in both)
+    keys = [key for key in ours if key not in ("name", "history") and ours[key] != theirs[key]]
+    found = [f"{key} {theirs[key]} → {ours[key]}" for key in keys]
+    kinds = list(distinct_vocabularies([other, name]))
+    return found + ([f"vocabulary {kinds[0]} → {kinds[1]}"] if len(kinds) > 1 else [])
 
 
 # --- losses ---------------------------------------------------------------------------------------
@@ -158,70 +156,6 @@ def plateau_ends(curves: pd.DataFrame, below: float, rows: int = 5) -> pd.DataFr
     first = masked[mean < below].groupby("model")[["step", "tokens"]].min()
     table = first.reindex(masked["model"].unique()).astype("Int64")
     return table.rename(columns={"tokens": "subwords"}).rename_axis("model")
-
-
-#: Recipe → the run that stands for it, and others, of other seeds.
-Runs = Mapping[str, tuple[str, Sequence[str]]]
-
-
-def pooled_spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """Standard deviation within groups of repeated values, as if it were one, and its freedom.
-
-    A group of one value says nothing; NaN where there is no second value at all.
-    """
-    values = [np.asarray(group, dtype=float) for group in groups]
-    freedom = sum(len(group) - 1 for group in values)
-    squares = sum(float(((group - group.mean()) ** 2).sum()) for group in values)
-    return (float(np.sqrt(squares / freedom)) if freedom else np.nan), freedom
-
-
-def reach_of_two(sd: float, freedom: int) -> float:
-    """What the difference of two values of a spread stays below in 95 % of cases.
-
-    Of Student's t, as the spread is an estimate; NaN without freedom.
-    """
-    return float(stats.t.ppf((1 + statistics.LEVEL) / 2, freedom) * np.sqrt(2) * sd)
-
-
-def loss_spread(runs: Runs) -> tuple[float, int]:
-    """`pooled_spread` of the mean held-out losses of runs of one recipe.
-
-    Each at the last step of the shortest of the others. ValueError where the first has no losses at
-    that step.
-    """
-    groups = []
-    for first, others in (some for some in runs.values() if some[1]):
-        columns = ["step", "language", "loss"]
-        tables = [_tables([name], "held_out.csv", columns) for name in (first, *others)]
-        step = min(table["step"].max() for table in tables[1:])
-        means = [float(table.loc[table["step"] == step, "loss"].mean()) for table in tables]
-        if np.isnan(means[0]):
-            raise ValueError(f"{first} has no held-out losses at step {step:,}, as other runs have")
-        groups.append(means)
-    return pooled_spread(groups)
-
-
-def losses_beside(references: Mapping[str, str], runs: Runs | None = None) -> pd.DataFrame:
-    """Held-out losses of members less those of their references, where they can be compared.
-
-    Those of one vocabulary that guess the same (masked or next) subwords can. One row a ``model``
-    and ``reference``: ``unlike`` (the settings in which they differ), ``languages`` (that were
-    measured), ``lower`` (in how many its loss is lower), ``difference`` (mean, nats), ``between
-    runs`` (in 95 % of cases the means of two runs of one recipe differ by less: `loss_spread`).
-    """
-    between = reach_of_two(*loss_spread(runs or {}))
-    rows = {}
-    for both in references.items():
-        name, other = both
-        loss, its = (held_out([model]).set_index("language")["loss"] for model in both)
-        apart = (loss - its).dropna()
-        alike = all(map(recipe, both)) and is_decoder(name) == is_decoder(other)
-        if alike and len(apart) and _vocabulary(name) == _vocabulary(other):
-            unlike = recipe_differences({name: other}).index.get_level_values("setting")
-            row = ", ".join(unlike), len(apart), (apart < 0).sum(), apart.mean(), between
-            rows[identity.title(name), identity.title(other)] = row
-    columns = ["unlike", "languages", "lower", "difference", "between runs"]
-    return rowed(rows, ["model", "reference"], columns=columns)
 
 
 # --- vocabularies, and how often a text was read --------------------------------------------------
@@ -292,34 +226,15 @@ def read_shares(name: str, subwords: pd.Series) -> pd.Series:
     return training_text.shares(known, made.language_exponent, made.english_share)
 
 
-def passes(names: Sequence[str], every: int) -> pd.DataFrame:
-    """How often decoders that learn from text alone have read that of each language, on average.
-
-    Those that cut it as the first of them does, by their recipes and runs. One row a ``model`` and
-    ``language``: ``subwords`` (of its text, one line in ``every`` counted), ``share`` (of the
-    subwords that the member saw), ``passes`` (these over those).
-    """
-    known = [name for name in names if is_decoder(name) and not recipe(name).pair_share]
-    known = [name for name in known if file_text(name, "run.json")]
-    there = subword_counts((known or names)[0], every=every)
-    tables = [pd.DataFrame(columns=["model", "language", "subwords", "share", "passes"])]
-    for name in [name for name in known if _vocabulary(name) == _vocabulary(known[0])]:
-        seen = json.loads(file_text(name, "run.json"))["subwords_seen"]
-        share = read_shares(name, there)
-        part = pd.DataFrame({"subwords": there, "share": share, "passes": seen * share / there})
-        tables.append(part.reset_index().assign(model=identity.title(name)))
-    return pd.concat(tables[1:] or tables, ignore_index=True)
-
-
 # --- scores ---------------------------------------------------------------------------------------
 
 #: What is scored, in the order of the tables.
 SCORED = (MATCHED, "MD", "LD")
 #: What of the layers stands for a model.
 MEAN, BEST = "mean over layers", "best layer"
-#: Both of each.
-STANDING = tuple(product((MEAN, BEST), SCORED))
-Measured = Mapping[str, CheckpointScores]
+#: Model → the scores of its runs, each of another seed, the first that of its own name.
+RunScores = Mapping[str, Sequence[CheckpointScores]]
+SPAN = ["value", "low", "high", "least", "most"]
 
 
 def standing(measured: CheckpointScores, layers: str, task: str) -> Average:
@@ -328,146 +243,207 @@ def standing(measured: CheckpointScores, layers: str, task: str) -> Average:
 
 
 def scored_runs(
-    runs: Runs, corpus: ParallelCorpus, **options: object
-) -> dict[str, list[CheckpointScores]]:
-    """Recipe → the scores of its runs, each of another seed, at one step.
+    names: Sequence[str], runs: Mapping[str, Sequence[str]], corpus: ParallelCorpus, *,
+    first: bool = False, **options: object,
+) -> dict[str, list[CheckpointScores]]:  # fmt: skip
+    """Model → the scores of its runs at their ends, or before training (``first``).
 
-    All are taken at the last step of the shortest of the others, which the first must have kept;
-    ValueError where it has not. A recipe of one run is left out.
+    ``runs``: model → runs of its recipe with other seeds. Before training: step 0 of each series,
+    of any other model its untrained twin.
     """
-    measured = {}
-    for recipe, (first, others) in ((key, some) for key, some in runs.items() if some[1]):
-        histories = [history(name, recorded=True) for name in (first, *others)]
-        step = min(states[-1].step for states in histories[1:])
-        states = [{state.step: state for state in of} for of in histories]
-        if missing := [of[0].name for of in histories if step not in {s.step for s in of}]:
-            raise ValueError(f"{missing[0]} has no checkpoint at step {step:,}, as other runs have")
-        measured[recipe] = subject_scores([of[step] for of in states], corpus, **options)
-    return measured
+    found = {}
+    for name in names:
+        same = (name, *runs.get(name, ()))
+        states = [history(run, recorded=True)[0 if first else -1] for run in same]
+        if first:
+            states = [state if getattr(state, "step", None) == 0 else identity.twin_of(run)
+                      for run, state in zip(same, states, strict=True)]  # fmt: skip
+        found[identity.title(name)] = subject_scores(states, corpus, **options)
+    return found
 
 
-def summary_table(measured: Measured) -> pd.DataFrame:
-    """Scores over all layers and at the best, and which that is: a row a model."""
-    rows = {
-        model: {key: float(standing(of, *key).score) for key in STANDING}
-        | {(BEST, "layer"): best_layer(of)}
-        for model, of in measured.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+def spanned(apart: Average, reach: float, value: float | None = None) -> dict[str, float]:
+    """A difference, by `SPAN`: with its interval over documents, and over documents and runs.
 
-
-def above_surface(
-    names: Sequence[str], measured: Measured, untrained: Measured, corpus: ParallelCorpus,
-    max_length: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Matched MD of each best layer, and how far it is above what takes no training.
-
-    ``measured``: the scores of ``names``, in their order. ``untrained``: model → its state before
-    training, or one of its architecture, at whose own best layer it stands; a model without one
-    has NaN there. The other measure is a bag of the subwords of its vocabulary. Columns of each:
-    ``value``, ``low``, ``high``; the index has the layer.
+    ``apart``: that of two first runs; ``reach``: what runs leave open, half an interval; ``value``:
+    the difference of the means over runs, else that of ``apart``. Half widths are taken together as
+    of independent errors.
     """
-    rows = {}
-    for name, (model, of) in zip(names, measured.items(), strict=True):
-        score = standing(of, BEST, MATCHED)
-        (bag,) = subject_scores([BagOfSubwords(name, max_length=max_length)], corpus)
-        found = {MATCHED: score, "above the bag": score - average(bag, MATCHED)}
-        if model in untrained:
-            found["above untrained"] = score - standing(untrained[model], BEST, MATCHED)
-        rows[model, best_layer(of)] = {
-            (what, end): number for what, one in found.items() for end, number in ends(one).items()
-        }
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "layer"])
-    return table[[what for what in (MATCHED, "above untrained", "above the bag") if what in table]]
+    of = ends(apart)
+    value, half = of["value"] if value is None else value, of["high"] - of["value"]
+    wide = np.hypot(half, reach)
+    return dict(zip(SPAN, (value, value - half, value + half, value - wide, value + wide),
+                    strict=True))  # fmt: skip
+
+
+def run_reach(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Half the 95 % interval of the difference of two recipes that their runs leave open.
+
+    Of several runs each: Welch's, each recipe with a spread of its own. Where one of two was run
+    once: of Student's prediction, as if its luck were that of the other. NaN where both were.
+    """
+    if min(len(ours), len(theirs)) > 1:
+        welch = stats.ttest_ind(ours, theirs, equal_var=False)
+        low, high = welch.confidence_interval(statistics.LEVEL)
+        return float(high - low) / 2
+    again = max(ours, theirs, key=len)
+    n = len(again)
+    return float(_student(n) * np.std(again, ddof=1) * np.sqrt(1 + 1 / n)) if n > 1 else np.nan
+
+
+def _student(n: int) -> float:
+    return float(stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1))
+
+
+def contrasts(measured: RunScores, references: Mapping[str, str]) -> pd.DataFrame:
+    """Models less their references (title → title), over all layers, and each at its best.
+
+    Columns ``model``, ``reference``, ``layers``, ``task``, ``runs`` (of both), `SPAN` and ``is``:
+    `with_sides`.
+    """
+    rows = []
+    for (name, other), layers, task in product(references.items(), (MEAN, BEST), SCORED):
+        both = [[standing(of, layers, task) for of in measured[key]] for key in (name, other)]
+        ours, theirs = ([float(score.score) for score in side] for side in both)
+        head = {"model": name, "reference": other, "layers": layers, "task": task}
+        apart = spanned(both[0][0] - both[1][0], run_reach(ours, theirs),
+                        float(np.mean(ours) - np.mean(theirs)))  # fmt: skip
+        rows.append(head | {"runs": f"{len(ours)} and {len(theirs)}"} | apart)
+    return with_sides(pd.DataFrame(rows, columns=[*head, "runs", *SPAN] if rows else None))
+
+
+def with_sides(table: pd.DataFrame) -> pd.DataFrame:
+    """`SPAN` and ``is``: the side of zero on which all of the widest known interval lies.
+
+    "open": on both; "(text alone)": said of documents, as nothing is known of runs.
+    """
+    low, high = (
+        table[wide].fillna(table[narrow]) for wide, narrow in (("least", "low"), ("most", "high"))
+    )
+    side = np.select([low > 0, high < 0], ["higher", "lower"], "open")
+    alone = np.where(table["most"].isna() & (side != "open"), " (text alone)", "")
+    return table.assign(**{"is": np.char.add(side, alone)})
+
+
+def standings(
+    measured: RunScores, before: RunScores, bags: Mapping[str, CheckpointScores]
+) -> pd.DataFrame:
+    """Each model at its best layer, beside itself before training and the bag of its subwords.
+
+    A row a ``model`` and ``what``: `MATCHED`, "MD", "LD", or of the first of these "above
+    untrained" (less the first state of ``before``) and "above its bag"; ``layer``, `SPAN`, ``is``.
+    """
+    rows = []
+    for name, runs in measured.items():
+        firsts = [standing(of, BEST, MATCHED) for of in runs]
+        told = {task: [standing(of, BEST, task) for of in runs] for task in SCORED}
+        if name in before:
+            own = standing(before[name][0], BEST, MATCHED)
+            told["above untrained"] = [x - own for x in firsts]
+        told["above its bag"] = [x - average(bags[name], MATCHED) for x in firsts]
+        for what, scores in told.items():
+            values, n = [float(score.score) for score in scores], len(scores)
+            reach = _student(n) * np.std(values, ddof=1) / np.sqrt(n) if n > 1 else np.nan
+            head = {"model": name, "what": what, "layer": best_layer(runs[0])}
+            rows.append(head | spanned(scores[0], reach, float(np.mean(values))))
+    return with_sides(pd.DataFrame(rows))
 
 
 def few_and_many(
-    few: str, many: str, corpus: ParallelCorpus, share: float, **options: object
-) -> pd.DataFrame:
+    few: str, many: str, runs: Sequence[CheckpointScores], corpus: ParallelCorpus, share: float,
+    **options: object,
+) -> pd.DataFrame:  # fmt: skip
     """What a model of a few languages gains on them over one of many, and by which text.
 
-    ``corpus``: in the few, or in some of them; ``share``: how much ``many`` has read of these, of
-    what ``few`` has. ``few`` is taken at its end, when it has read as much as ``many`` in all, and
-    where it has read as much of these (the checkpoint that is nearest on a log scale). Rows are
-    those two less ``many``, at the best layer of each: ``task``, ``value``, ``low``, ``high``,
-    ``few``, ``many`` (the two scores).
+    ``corpus``: in the few, or in some of them; ``runs``: the scores of all runs of ``many``, in all
+    its languages; ``share``: how much it has read of these, of what ``few`` has. ``few`` is taken
+    at its end, when it has read as much as ``many`` in all, and where it has read as much of these
+    (the checkpoint that is nearest on a log scale). Rows as `contrasts`, with ``read`` and
+    ``step``, at the best layer of each.
     """
     course = history(few, recorded=True)
     due = np.log(course[-1].step * share)
     alike = min(course[1:], key=lambda checkpoint: abs(np.log(checkpoint.step) - due))
     states = [history(many, recorded=True)[-1], alike, course[-1]]
     of_many, *of_few = subject_scores(states, corpus, **options)
+    within = scores_within(runs, corpus.languages, by=["layer"])
+    within = within.pivot(index=["model", "layer"], columns="task", values="score")
+    within = within.loc[within.groupby("model")[MATCHED].idxmax()]
     rows = []
     for what, of in zip(("as much of these", "as much in all"), of_few, strict=True):
         for task in SCORED:
-            ours, theirs = (standing(model, BEST, task) for model in (of, of_many))
+            ours = standing(of, BEST, task)
+            apart = ours - standing(of_many, BEST, task)
+            value, theirs = float(ours.score), within[task].tolist()
             head = {"model": of.model, "read": what, "step": of.step, "task": task}
-            scores = {"few": float(ours.score), "many": float(theirs.score)}
-            rows.append(head | scores | ends(ours - theirs))
-    return pd.DataFrame(rows)
+            reach = run_reach([value], theirs)
+            rows.append(head | spanned(apart, reach, value - float(np.mean(theirs))))
+    return with_sides(pd.DataFrame(rows))
 
 
-# --- members beside each other, and runs of one recipe --------------------------------------------
+# --- what is said ---------------------------------------------------------------------------------
 
 
-def score_differences(
-    measured: Measured, references: Mapping[str, str], spread: pd.DataFrame
-) -> pd.DataFrame:
-    """Models less their references (model → the one it is compared with), on the same documents.
-
-    Over all layers, and each model at its best: ``model``, ``reference``, ``layers``, ``task``,
-    ``value``, ``low``, ``high``; and what two runs of one recipe differ by (``spread``:
-    `run_spread`): ``between runs``: in 95 % of cases two runs differ by less; ``least`` and
-    ``most``: the interval over documents widened by that, the half widths taken together as of
-    independent errors; ``beyond both``: on which side of zero it lies ("higher", "lower"), or "no".
-    """
-    rows = []
-    for (name, other), (layers, task) in product(references.items(), STANDING):
-        ours, theirs = (standing(measured[model], layers, task) for model in (name, other))
-        head = {"model": name, "reference": other, "layers": layers, "task": task}
-        between = reach_of_two(*spread.loc[(layers, task), ["sd", "freedom"]])
-        rows.append(head | ends(ours - theirs) | {"between runs": between})
-    table = pd.DataFrame(rows)
-    reach = np.hypot(table["high"] - table["value"], table["between runs"])
-    table = table.assign(least=table["value"] - reach, most=table["value"] + reach)
-    beyond = {"not known": reach.isna(), "higher": table["least"] > 0, "lower": table["most"] < 0}
-    return table.assign(**{"beyond both": np.select([*beyond.values()], [*beyond], "no")})
+def with_span(row: Mapping[str, float], form: str = "+.2f") -> str:
+    """A number with its widest known interval: "+0.24 (+0.21 to +0.28)"."""
+    low, high = (row[narrow if np.isnan(row[wide]) else wide]
+                 for wide, narrow in (("least", "low"), ("most", "high")))  # fmt: skip
+    return f"{row['value']:{form}} ({low:{form}} to {high:{form}})"
 
 
-#: Recipe → the scores of its runs, each of another seed.
-RunScores = Mapping[str, Sequence[CheckpointScores]]
+def _named(rows: pd.DataFrame, text: str = "`{model}` {span}") -> str:
+    said = [text.format(span=with_span(row), **row) for row in rows.to_dict("records")]
+    return ", ".join(said) or "none"
 
 
-def _scores(some: Sequence[CheckpointScores], key: tuple[str, str]) -> np.ndarray:
-    return np.array([float(standing(of, *key).score) for of in some])
+def _of_members(at: pd.DataFrame, apart: pd.DataFrame, task: str) -> tuple[pd.DataFrame, ...]:
+    """Members above their bags; and contrasts at the best layer: beyond text and runs, the rest."""
+    above = at[(at["what"] == "above its bag") & at["is"].str.startswith("higher")]
+    best = apart[(apart["layers"] == BEST) & (apart["task"] == task)]
+    clear = best["is"].isin(["higher", "lower"])
+    return above, best[clear], best[~clear]
 
 
-def run_spread(runs: RunScores) -> pd.DataFrame:
-    """How runs of one recipe differ: by ``layers`` and ``task`` the ``sd`` of a run, ``freedom``.
+def in_short(at: pd.DataFrame, apart: pd.DataFrame, public: Sequence[str]) -> str:
+    """The answer: `standings` of members and public models, and `contrasts` of members."""
+    known = at["model"].isin(list(map(identity.title, public)))
+    above, clear, rest = _of_members(at[~known], apart, MATCHED)
+    n = at.loc[~known, "model"].nunique()
+    scale = at[known & (at["what"] == MATCHED)].assign(value=lambda x: x["value"].round(2))
+    text = [
+        f"**In short.** In MD among sentences of like length, {len(above)} of {n} models beat the "
+        f"bag of their own subwords at their best layer: {_named(above)}.",
+        f"Of {len(clear) + len(rest)} differences from a reference, {len(clear)} "
+        f"{'is' if len(clear) == 1 else 'are'} more than text and runs leave open: "
+        + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
+        *(f"A public model for scale: `{model}` {value:.2f}."
+          for model, value in scale[["model", "value"]].to_numpy()),
+    ]  # fmt: skip
+    return " ".join(text)
 
-    ``runs``: recipe → its runs, each of another seed; `pooled_spread` of their scores.
-    """
-    rows = {key: pooled_spread([_scores(some, key) for some in runs.values()]) for key in STANDING}
-    return rowed(rows, ["layers", "task"], columns=["sd", "freedom"])
 
-
-def mean_run_differences(runs: RunScores, references: Mapping[str, str]) -> pd.DataFrame:
-    """Recipes less their references, of which each was run again: the means over their runs.
-
-    ``references``: recipe → the one that it is compared with. Rows ``layers``, ``task``, ``model``,
-    ``reference``; columns ``of model`` and ``of reference`` (the means), ``value``, ``low``,
-    ``high``. The interval is Welch's, over runs on the one text: luck need not do the same to both.
-    """
-    again = {recipe for recipe, of in runs.items() if len(of) > 1}
-    compared = [pair for pair in references.items() if set(pair) <= again]
-    rows = {}
-    for key, (name, other) in product(STANDING, compared):
-        ours, theirs = _scores(runs[name], key), _scores(runs[other], key)
-        welch = stats.ttest_ind(ours, theirs, equal_var=False)
-        means = ours.mean(), theirs.mean(), ours.mean() - theirs.mean()
-        rows[*key, name, other] = (*means, *welch.confidence_interval(statistics.LEVEL))
-    columns = ["of model", "of reference", "value", "low", "high"]
-    return rowed(rows, ["layers", "task", "model", "reference"], columns=columns)
+def reading(at: pd.DataFrame, apart: pd.DataFrame, gains: pd.DataFrame) -> str:
+    """What the tables say, a finding a line: `standings`, `contrasts`, `few_and_many` (or none)."""
+    _, clear, rest = _of_members(at, apart, MATCHED)
+    of_ld = _of_members(at, apart, "LD")[1]
+    learnt = at[at["what"] == "above untrained"]
+    known = rest[rest["most"].notna()]
+    alone = rest.loc[rest["most"].isna(), "model"]
+    lines = [
+        "Above their own untrained state at the best layer: "
+        + _named(learnt[learnt["is"].str.startswith("higher")]) + ".",
+        "Below it: " + _named(learnt[learnt["is"].str.startswith("lower")]) + ".",
+        "Beyond text and runs in MD among sentences of like length: "
+        + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
+        "And in LD: " + _named(of_ld, "`{model}` minus `{reference}` {span}") + ".",
+        "Not distinguishable from their reference: " + _named(known) + ".",
+        f"Of {len(alone)} more nothing is known of luck, since neither recipe was run twice"
+        + (": " + ", ".join(f"`{name}`" for name in alone) if len(alone) else "") + ".",
+    ]  # fmt: skip
+    if len(gains):
+        end = gains[(gains["read"] == "as much in all") & (gains["task"] == "LD")]
+        lines.append("Fewer languages, at the end: LD of " + _named(end) + ".")
+    return "**Reading.**\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
 # --- figures --------------------------------------------------------------------------------------

@@ -56,13 +56,15 @@ CLOCKS = ("seconds", "lens_seconds")
 class CourseRecipe:
     """All that decides a course. Text: `n_lines` lines of NTREX-128 that members learn from, too.
 
-    ``measured`` and ``tried`` name the corpora of the lens and of what its choice is tried on, of
-    which ``n_positions`` are drawn by ``seed``.
+    ``shuffled``: a sentence is paired with the translation of another one, so that there is no
+    translation to learn. ``measured`` and ``tried`` name the corpora of the lens and of what its
+    choice is tried on, of which ``n_positions`` are drawn by ``seed``.
     """
 
     model: str = "mini-xlmr"
     languages: tuple[str, ...] = ("de", "en", "ja", "ru")
     n_lines: int = 600
+    shuffled: bool = False
     steps: int = 320
     every: int = 40
     pairs: int = 32  #: translations a step
@@ -122,7 +124,7 @@ def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def translations(recipe: CourseRecipe) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Pairs to learn from, one a line and each of two languages, and held-out ones."""
+    """Pairs to learn from, one a line and each of two languages, and held-out translations."""
     text, held_out = pretraining_text.read_text(recipe.languages)
     lines, codes = text["ntrex"], recipe.languages
     ids = sorted(set.intersection(*(set(lines[code]) for code in codes)), key=int)
@@ -134,6 +136,9 @@ def translations(recipe: CourseRecipe) -> tuple[list[tuple[str, str]], list[tupl
         (lines[a][name], lines[b][name])
         for name, (a, b) in zip(ids, itertools.cycle(twos), strict=False)
     ]
+    if recipe.shuffled:  # of the next line in the same two languages
+        others = learnt[len(twos) :] + learnt[: len(twos)]
+        learnt = [(one, other) for (one, _), (_, other) in zip(learnt, others, strict=True)]
     held = zip(range(len(held_out[codes[0]])), itertools.cycle(twos), strict=False)
     return learnt, [(held_out[a][i], held_out[b][i]) for i, (a, b) in held]
 

@@ -1,4 +1,5 @@
-"""How big the compendium is: lines by class, and what of the package one notebook alone reaches.
+"""How big the compendium is: lines by class, what of the package one notebook alone reaches, and
+how much there is to read in each notebook.
 
     python -m tests.counts
 
@@ -117,6 +118,59 @@ def cells() -> Iterator[tuple[str, int]]:
                 lines = "".join(cell["source"]).splitlines()
                 kept = [line for line in lines if not re.match(r"(from|import) |$", line)]
                 yield f"{path.stem}[{i}]", len(kept)
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+WORD = re.compile(r"\w[\w'’.,-]*")
+FOLDED = re.compile(r"<details.*?</details>", re.DOTALL)
+#: What is no sentence: code, formulas, rows of tables, the line of links, addresses.
+NO_SENTENCE = re.compile(
+    r"```.*?```|\$\$.*?\$\$|^\|.*?$|^Paper: .*?$|(?<=\])\([^)]*\)|https?://\S+", re.DOTALL | re.M
+)
+ATOM = re.compile(r"`[^`]*`|\$[^$]*\$")
+
+
+def words(text: str) -> int:
+    """Words of Markdown, without tags and the addresses of links."""
+    return len(WORD.findall(re.sub(r"\(http[^)]*\)|https?://\S+|</?[a-z]+>", "", text)))
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of Markdown: what ends in . ! ? or a paragraph; a piece of code is a word."""
+    plain = ATOM.sub("x", NO_SENTENCE.sub("", text))
+    lines = re.split(r"\n\s*\n|\n(?=\s*(?:[-*#]|\d+\.) )", plain)
+    return [one for line in lines for one in re.split(r"(?<=[.!?])[*_)]*\s+", line)]
+
+
+def reading_load(path: Path) -> dict[str, int]:
+    """How much a notebook gives to read, of what is stored in it.
+
+    ``words``, ``tables`` and ``figures`` outside folded cells, ``all words``, sentences ``above 40
+    words``, and how many times it says ``In short``. Read are its Markdown cells and what cells
+    show as Markdown. Folded is what is between <details> and </details>, and all that a code cell
+    tagged ``hide-output`` shows.
+    """
+    load = dict.fromkeys(("words", "all words", "tables", "figures", "above 40 words", "short"), 0)
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        shown = [output.get("data", {}) for output in cell.get("outputs", [])]
+        texts = ["".join(data["text/markdown"]) for data in shown if "text/markdown" in data]
+        if cell["cell_type"] == "markdown":
+            texts = ["".join(cell["source"])]
+        hidden = "hide-output" in cell["metadata"].get("tags", [])
+        open_texts = [] if hidden else [FOLDED.sub("", text) for text in texts]
+        load["words"] += sum(map(words, open_texts))
+        load["all words"] += sum(map(words, texts))
+        load["above 40 words"] += sum(
+            len(WORD.findall(one)) > 40 for text in texts for one in sentences(text)
+        )
+        said = [*texts, *("".join(x.get("text", "")) for x in cell.get("outputs", []))]
+        load["short"] += sum("In short" in text for text in said)
+        if not hidden:
+            load["tables"] += sum("text/html" in data for data in shown)
+            load["tables"] += sum(len(re.findall(r"^\|[\s:|-]+\|$", x, re.M)) for x in open_texts)
+            load["figures"] += sum("image/png" in data for data in shown)
+    return load
 
 
 # --- what is reached ------------------------------------------------------------------------------
@@ -332,6 +386,9 @@ def main() -> None:
         code[room] += code_lines(path)
     for room in total:
         print(f"{room:22} {total[room]:6,} lines {code[room]:6,} of code")
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        load = ", ".join(f"{n} {what}" for what, n in reading_load(path).items())
+        print(f"{path.stem:22} {load}")
     for name, number in sizes().items():
         print(f"{name:50} {number:6,}")
     places = public_names().items()

@@ -7,13 +7,17 @@ under the file names and layouts that their authors publish.
 import json
 import lzma
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
+from transformers import XLMRobertaForMaskedLM
 
 from tests import tiny
+from tests.models.test_fairseq import checkpoint_content, dictionary, fairseq_state
 from xlx.results import paths
 from xlx.text import labelled, trees
 from xlx.text.parallel import load
@@ -51,6 +55,18 @@ _THINGS = (
     *("house", "tree", "water", "sun", "dog", "cat", "bread", "milk", "stone", "wind", "river"),
     "night",
 )
+
+
+def fairseq(folder: Path, steps: Iterable[int]) -> None:
+    """Checkpoints of XLM-R as fairseq leaves them, with its dictionary and the hub's tokenizer."""
+    folder.mkdir(parents=True)
+    for step in steps:
+        made = tiny.save(folder / "made", seed=step, width=16, positions=128)
+        state = fairseq_state(XLMRobertaForMaskedLM.from_pretrained(made), "2021")
+        torch.save(checkpoint_content(state, "2021"), folder / f"checkpoint_1_{step}.pt")
+    for file in made.glob("tokenizer*.json"):
+        shutil.copyfile(file, folder / file.name)
+    (folder / "dict.txt").write_text(dictionary(made), encoding="utf-8")
 
 
 def hub(folder: Path, models: dict[str, str], **options: object) -> None:

@@ -15,14 +15,16 @@ import nbformat
 import pytest
 from IPython.display import display
 
+import fairseq_to_hf
 from notebooks.run import profiles
-from tests import paper_copies, tiny
+from tests import paper_copies
 from xlx.results import paths
 from xlx.results.settings import settings
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
+SERIES = "xlmr-across-time"
 FEW = ["en", "de", "zh"]
 LLAMA = "meta-llama/Llama-2-7b-hf"
 _SCORES = {"languages": ["en", "de", "fr", "ja", "zh"], "n_sentences": 24}
@@ -110,9 +112,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with contextlib.redirect_stderr(io.StringIO()):
         paper_copies.hub(root / "hub", paper_copies.ENCODERS)
         paper_copies.hub(root / "hub", {LLAMA: paper_copies.DECODERS[LLAMA]})
-        series = root / "notebooks/xlmr-across-time"
-        tiny.series(series, (0, 5000, 450000, 1500000), width=16, positions=128)
-    cache = root / "cache"
+        cache = root / "cache"
+        (root / "notebooks").mkdir()
+        paper_copies.fairseq(cache / "fairseq", (5000, 450000, 1500000))
+        assert fairseq_to_hf.main([str(cache / "fairseq"), "--to", str(cache / SERIES)]) is None
     paper_copies.xnli(
         cache / "xnli", profiles.read_profile("paper")["notebooks"]["mixing-1-nli"]["languages"]
     )
@@ -128,7 +131,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def run(
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch, profile: str = "paper"
+) -> dict[str, Any]:
     """All cells of a notebook, one after another; what they leave."""
     monkeypatch.setenv("XLX_FIGURES", str(root / "figures"))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(root / "hub"))
@@ -138,7 +143,7 @@ def run(name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any
     at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
     scope: dict[str, Any] = {"display": display}
     exec(code[at].source, scope)
-    scope = shrunk(scope | profiles.values_for(name, "paper"), name)
+    scope = shrunk(scope | profiles.values_for(name, profile), name)
     monkeypatch.setattr(paths, "ROOT", root)
     with settings():  # what the notebook sets ends here
         for cell in code[at + 1 :]:
@@ -147,9 +152,13 @@ def run(name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any
     return scope
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    ("name", "profile"), [*((x, "paper") for x in SMALL), ("abx-2-dynamics", "rehearsal")]
+)
 @pytest.mark.filterwarnings("ignore")
-def test_a_notebook_runs_to_its_end(name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(name, root, monkeypatch)
+def test_a_notebook_runs_to_its_end(
+    name: str, profile: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(name, root, monkeypatch, profile)
     drawn = {path.stem for path in (root / "figures").glob("**/*.png")}
     assert {stem for stem in drawn if stem.startswith(name)}

@@ -1,5 +1,7 @@
 """Convert RoBERTa and XLM-R checkpoints of fairseq to Hugging Face folders.
 
+    make convert FROM=folder    # or: python data/models-long/fairseq_to_hf.py folder
+
 XLM-R was trained with fairseq, and so was the series of checkpoints that ABX looks into (Blevins
 et al. 2022). A fairseq checkpoint is a pickle with the weights, the options of the training run and
 the state of the optimiser. It is read by torch's restricted unpickler, which builds tensors, plain
@@ -14,6 +16,9 @@ import os
 import pickle
 import re
 import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +27,8 @@ import safetensors.torch
 import torch
 from tokenizers import Tokenizer
 
-from xlx.results.store import written_whole
+from xlx.results import paths
+from xlx.results.store import free_disk, written_whole
 
 PathLike = str | os.PathLike[str]
 #: Pattern in fairseq's name of a weight → what stands there in Hugging Face's, one after another.
@@ -46,6 +52,10 @@ _EMBEDDINGS = "roberta.embeddings.word_embeddings.weight"
 _POSITIONS = "roberta.embeddings.position_embeddings.weight"
 _INNER = "roberta.encoder.layer.0.intermediate.dense.weight"
 _OUTPUT = "lm_head.decoder.weight"
+#: fairseq's name of a checkpoint: of an epoch and an update, or of an update.
+_FILE = re.compile(r"checkpoint(?:_\d+)?_(\d+)\.pt")
+#: Positions and languages of WMT24++ that the notebooks read.
+_READ = 949 * 36
 _ACTIVATIONS = {"gelu_accurate": "gelu_new", "gelu_fast": "gelu_new"}
 
 
@@ -178,3 +188,88 @@ def _check_tokenizer(path: Path, rows: int) -> None:
         raise FileNotFoundError(f"the tokenizer folder {path.parent} has no tokenizer.json")
     if (n := max(Tokenizer.from_file(str(path)).get_vocab().values()) + 1) > rows:
         raise ValueError(f"{path} numbers {n} pieces, the checkpoint embeds {rows}: they differ")
+
+
+# --- a series -------------------------------------------------------------------------------------
+
+
+def convert_series(
+    source: PathLike, target: PathLike, *, tokenizer: PathLike | None = None,
+    words: PathLike | None = None, steps: Sequence[int] = (), heads: int | None = None,
+) -> Iterator[str]:  # fmt: skip
+    """Convert all checkpoints of a folder into a series of ``step-<number>``; say how it goes.
+
+    ``source`` holds fairseq's ``checkpoint_<epoch>_<update>.pt``; ``words`` is the training's
+    ``dict.txt`` and ``tokenizer`` a folder as of `convert_fairseq`, by default both there too. Of
+    each piece the two must have the same number. ``steps``: these alone. What is done before is
+    kept. Yields a line before the first, and one after each. ValueError: no such file or step, a
+    tokenizer of other numbers, too little disk; FileNotFoundError; as `convert_fairseq`.
+    """
+    source, target = Path(source), Path(target)
+    tokenizer, words = Path(tokenizer or source), Path(words or source / "dict.txt")
+    matches = {path: _FILE.fullmatch(path.name) for path in sorted(source.glob("*.pt"))}
+    there = {int(match[1]): path for path, match in matches.items() if match}
+    if lost := [step for step in steps if step not in there] or not there:
+        what = "checkpoint_<epoch>_<update>.pt" if lost is True else f"checkpoint of step {lost[0]}"
+        raise ValueError(f"{source} has no {what}: it has {', '.join(map(str, there)) or 'none'}")
+    _check_words(words, tokenizer / "tokenizer.json")
+    folders = {step: target / f"step-{step:06d}" for step in sorted(steps or there)}
+    due = [step for step, folder in folders.items() if not folder.exists()]
+    state = renamed(_read(there[due[0]])[0]) if due else {}
+    if _OUTPUT in state and torch.equal(state[_OUTPUT], state.get(_EMBEDDINGS, state[_OUTPUT])):
+        del state[_OUTPUT]  # written once
+    size = sum(weight.nbytes for weight in state.values())
+    layers = len({name.split(".")[3] for name in state if ".layer." in name}) + 1
+    states = 4 * _READ * layers * state[_EMBEDDINGS].shape[1] if _EMBEDDINGS in state else 0
+    del state
+    free = free_disk(target.absolute())
+    yield (
+        f"{len(due)} of {len(folders)} checkpoints to convert, {len(due) * size / 1e9:,.1f} GB in "
+        f"{target}, where {free / 1e9:,.1f} GB are free; abx-2 keeps {states / 1e9:,.1f} GB of "
+        f"states of each in cache/, {len(folders) * states / 1e9:,.1f} GB in all"
+    )
+    if len(due) * size > free:
+        raise ValueError(f"the disk of {target} is too full: make room, or name another folder")
+    began = time.time()
+    for done, step in enumerate(due, 1):
+        convert_fairseq(there[step], folders[step], tokenizer=tokenizer, heads=heads)
+        hours, more = (time.time() - began) / done / 3600, len(due) - done
+        yield f"step {step:,} is converted; about {hours * more:.1f} hours for the {more} to come"
+
+
+def _check_words(words: Path, tokenizer: Path) -> None:
+    """Each line of fairseq's dictionary has the number of its piece in the tokenizer."""
+    if lost := [path for path in (words, tokenizer) if not path.is_file()]:
+        raise FileNotFoundError(
+            f"there is no {lost[0]}: dict.txt comes with fairseq's checkpoints of XLM-R, "
+            "tokenizer.json with XLM-R on the hub"
+        )
+    numbers = Tokenizer.from_file(str(tokenizer)).get_vocab()
+    for number, line in enumerate(words.read_text(encoding="utf-8").splitlines(), 4):
+        if numbers.get(piece := line.rsplit(" ", 1)[0]) != number:
+            raise ValueError(
+                f"{words} has {piece!r} as number {number}, {tokenizer} as {numbers.get(piece)}: "
+                "take the tokenizer of the vocabulary that the model was trained with"
+            )
+
+
+def main(arguments: Sequence[str] | None = None) -> str | None:
+    """The command line; what stopped it, as one sentence."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("source", help="folder of checkpoint_<epoch>_<update>.pt and dict.txt")
+    parser.add_argument("--to", default=paths.WRITTEN / "cache" / "xlmr-across-time", dest="target")
+    parser.add_argument("--tokenizer", help="folder with tokenizer.json; default: the source")
+    parser.add_argument("--words", help="fairseq's dict.txt; default: that of the source")
+    parser.add_argument("--steps", type=int, nargs="*", default=[], help="these alone")
+    parser.add_argument("--heads", type=int, help="attention heads, where the files do not say")
+    try:
+        for line in convert_series(**vars(parser.parse_args(arguments))):
+            print(line, flush=True)
+    except (ValueError, OSError, safetensors.SafetensorError) as error:
+        full = "No space left" in str(error)
+        return f"the disk is full ({error}): make room, and start again" if full else str(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

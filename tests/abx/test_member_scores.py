@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import models_1_family
+import models_1_family as members
 from models_1_family import BEST, MEAN
 from tests.abx.made_scores import scores
-from xlx.experiment import averages
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import average
 from xlx.text.parallel import ParallelCorpus
@@ -37,113 +36,94 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict, list], None]:
     def given(steps: dict[str, Sequence[int]], known: Sequence[CheckpointScores]) -> None:
         of_state = {(of.model, of.step): of for of in known}
         monkeypatch.setattr(
-            models_1_family, "history",
+            members, "history",
             lambda name, recorded: [SimpleNamespace(name=name, step=step) for step in steps[name]],
         )  # fmt: skip
         monkeypatch.setattr(
-            models_1_family, "subject_scores",
-            lambda states, *_, **__: [of_state[state.name, state.step] for state in states],
+            members, "subject_scores",
+            lambda states, *_, **__: [
+                of_state[getattr(of, "name", of), getattr(of, "step", 0)] for of in states
+            ],
         )  # fmt: skip
 
     return given
 
 
-def test_runs_are_scored_where_the_shortest_of_the_others_ends(
+def test_runs_are_scored_at_their_ends_and_before_training(
     corpus: ParallelCorpus, histories: Callable
 ) -> None:
     rng = np.random.default_rng(0)
-    steps = {"member": (0, 4, 9, 20), "seed 1": (0, 9), "seed 2": (0, 4, 9, 12), "sparse": (0, 4)}
-    at_9 = [scores(rng, name, 9, LD=[0.5], MD=[0.5], matched=[0.5]) for name in steps]
-    histories(steps, at_9)
-    others = ["seed 1", "seed 2"]
-    by_recipe = models_1_family.scored_runs({"member": ("member", others)}, corpus)
-    assert by_recipe == {"member": at_9[:3]}
-    assert models_1_family.scored_runs({"member": ("member", [])}, corpus) == {}
-    with pytest.raises(ValueError, match="sparse has no checkpoint at step 9, as other runs have"):
-        models_1_family.scored_runs({"sparse": ("sparse", others)}, corpus)
+    steps = {"member": (0, 4, 9), "seed": (0, 9), "late": (4, 9)}
+    known = [
+        scores(rng, name, step, LD=[0.5], MD=[0.5], matched=[0.5])
+        for name, of in steps.items()
+        for step in of
+    ]
+    histories(steps, known)
+    runs = members.scored_runs(["member", "late"], {"member": ["seed"]}, corpus)
+    assert [(of.model, of.step) for of in runs["member"]] == [("member", 9), ("seed", 9)]
+    assert [(of.model, of.step) for of in runs["late"]] == [("late", 9)]
+    (first,) = members.scored_runs(["member"], {}, corpus, first=True)["member"]
+    assert first.step == 0
+    with pytest.raises(KeyError, match="late@untrained"):  # its step 4 is no untrained model
+        members.scored_runs(["late"], {}, corpus, first=True)
 
 
 def test_models_less_their_references(measured: Measured) -> None:
-    """On the same documents; and beyond what text and runs make, together."""
-    spread = models_1_family.run_spread({})
-    there, back = (
-        models_1_family.score_differences(measured, dict([pair]), spread)
-        for pair in (NAMES[::-1], NAMES)
-    )
-    value = there.set_index(["layers", "task"])["value"]
-    assert value[MEAN, "LD"] == pytest.approx(0.05, abs=0.005)
-    assert value[BEST, "LD"] == pytest.approx(0.1, abs=0.005)  # layer 0 against layer 1
+    """On the same documents; the widest known interval says on which side of zero it lies."""
+    first, second = ({name: [of] for name, of in measured.items()} for _ in range(2))
+    table = members.contrasts(first, dict([NAMES[::-1]])).set_index(["layers", "task"])
+    assert table["value"][MEAN, "LD"] == pytest.approx(0.05, abs=0.005)
+    assert table["value"][BEST, "LD"] == pytest.approx(0.1, abs=0.005)  # layer 0 against layer 1
     ours, theirs = (average(measured[name], "MD") for name in NAMES[::-1])
-    row = there.set_index(["layers", "task"]).loc[(MEAN, "MD"), ["low", "high"]]
-    assert row.tolist() == pytest.approx(list((ours - theirs).interval()))
-    np.testing.assert_allclose(back["low"], -there["high"])
-    assert set(there["beyond both"]) == {"not known"}  # without runs
-    for sd, said in ((0.001, "higher"), (0.05, "no")):
-        of_runs = spread.assign(sd=sd, freedom=4)
-        row = models_1_family.score_differences(measured, dict([NAMES[::-1]]), of_runs).iloc[2]
-        between = stats.t.ppf(0.975, 4) * np.sqrt(2) * sd
-        reach = np.hypot(row["high"] - row["value"], between)
-        assert row["between runs"] == pytest.approx(between)
-        assert (row["least"], row["most"]) == pytest.approx(
-            (row["value"] - reach, row["value"] + reach)
-        )
-        assert (row["task"], row["beyond both"]) == ("LD", said)
+    assert table.loc[(MEAN, "MD"), ["low", "high"]].tolist() == pytest.approx(
+        list((ours - theirs).interval())
+    )
+    assert table.loc[(MEAN, "LD"), "is"] == "higher (text alone)"
+    second[NAMES[0]] = [measured[NAMES[0]]] * 2  # two runs without luck: nothing is added
+    row = members.contrasts(second, dict([NAMES[::-1]])).set_index(["layers", "task"])
+    assert row.loc[(MEAN, "LD"), "is"] == "higher"
+    assert row.loc[(MEAN, "LD"), ["least", "most"]].tolist() == pytest.approx(
+        row.loc[(MEAN, "LD"), ["low", "high"]].tolist()
+    )
 
 
-def made_runs(levels: dict[str, Sequence[float]], noise: float = 0) -> dict[str, list]:
-    """Runs of recipes whose every score is at the level that is given for a run, but for noise."""
-    rng = np.random.default_rng(8)
-    tasks = ("LD", "MD", "matched")
-    return {
-        recipe: [
-            scores(rng, f"{recipe}-{seed}", 5,
-                   **{task: level + noise * rng.normal(size=3) for task in tasks})
-            for seed, level in enumerate(of_recipe)
-        ]
-        for recipe, of_recipe in levels.items()
-    }  # fmt: skip
-
-
-def test_runs_spread_around_the_mean_of_their_recipe() -> None:
-    """Recipes differ by much more than their runs: that is no part of the spread."""
-    runs = made_runs({"p": [0.4] * 3, "q": [0.8] * 2, "alone": [0.6]}, noise=0.05)
-    spread = models_1_family.run_spread(runs)
-    assert spread["freedom"].tolist() == [3] * 6
-    assert len({averages.best_layer(of) for of in runs["p"] + runs["q"]}) > 1
-    for layers, task in spread.index:
-        squares = 0.0
-        for of_recipe in (runs["p"], runs["q"]):
-            values = []
-            for of in of_recipe:
-                by_layer, matched = (
-                    of.scores.scores[name].mean(axis=(1, 2)) for name in (task, MATCHED)
-                )
-                values.append(by_layer.mean() if layers == MEAN else by_layer[matched.argmax()])
-            squares += ((np.array(values) - np.mean(values)) ** 2).sum()
-        assert spread.loc[(layers, task), "sd"] == pytest.approx(np.sqrt(squares / 3))
-    single = models_1_family.run_spread({name: of_recipe[:1] for name, of_recipe in runs.items()})
-    assert single["sd"].isna().all()
-
-
-def test_recipes_run_again_are_compared_by_the_means_of_their_runs() -> None:
-    runs = made_runs({"p": [0.62, 0.65, 0.68], "q": [0.5, 0.501], "alone": [0.9]})
-    references = {"p": "q", "q": "p", "alone": "p", "unknown": "q"}
-    table = models_1_family.mean_run_differences(runs, references)
-    assert len(table) == 6 * 2
-    row = table.loc[MEAN, "LD", "p", "q"]
-    p, q = ([float(average(of, "LD").score) for of in runs[recipe]] for recipe in ("p", "q"))
-    assert row["value"] == pytest.approx(np.mean(p) - np.mean(q))
+def test_what_runs_leave_open_is_welchs_or_a_prediction() -> None:
+    p, q = [0.62, 0.65, 0.68], [0.5, 0.501]
     # Welch (1947), by hand: each recipe has a variance of its own
     parts = [np.var(of, ddof=1) / len(of) for of in (p, q)]
     freedom = sum(parts) ** 2 / sum(
         part**2 / (len(of) - 1) for part, of in zip(parts, (p, q), strict=True)
     )
-    reach = stats.t.ppf(0.975, freedom) * np.sqrt(sum(parts))
-    assert [row["low"], row["high"]] == pytest.approx([row["value"] - reach, row["value"] + reach])
+    due = stats.t.ppf(0.975, freedom) * np.sqrt(sum(parts))
+    assert members.run_reach(p, q) == pytest.approx(due)
+    assert np.isnan(members.run_reach([0.5], [0.6]))
+    rng = np.random.default_rng(9)
+    covered = [
+        abs(one - np.mean(three)) < members.run_reach([one], three)
+        for one, three in ((rng.normal(), rng.normal(size=3).tolist()) for _ in range(4000))
+    ]
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.012)
+
+
+def test_a_model_stands_above_its_bag_and_its_first_state(measured: Measured) -> None:
+    runs = {name: [of, of] for name, of in measured.items()}
+    bags = dict.fromkeys(measured, measured[NAMES[1]])
+    at = members.standings(runs, {NAMES[0]: [measured[NAMES[1]]]}, bags)
+    at = at.set_index(["model", "what"])
+    best = float(members.standing(measured[NAMES[0]], BEST, MATCHED).score)
+    bag, first = float(average(measured[NAMES[1]], MATCHED).score), 0.65
+    assert at["value"][NAMES[0], "above its bag"] == pytest.approx(best - bag)
+    assert at["value"][NAMES[0], "above untrained"] == pytest.approx(best - first, abs=0.005)
+    assert (NAMES[1], "above untrained") not in at.index
+    text = members.in_short(at.reset_index(), members.contrasts(runs, dict([NAMES])), [])
+    assert "1 of 2 models" in text
+    assert "`mini-mbert` +0.05" in text
+    assert "Of 1 differences" in text
 
 
 def test_few_languages_are_compared_where_as_much_of_them_was_read(
-    corpus: ParallelCorpus, histories: Callable
+    histories: Callable,
 ) -> None:
     rng = np.random.default_rng(7)
     known = [
@@ -153,13 +133,14 @@ def test_few_languages_are_compared_where_as_much_of_them_was_read(
         )
     ]  # fmt: skip
     histories({"few": (0, 100, 200, 400, 800), "many": (0, 1600)}, known)
+    text = SimpleNamespace(languages=["a", "b"])
     # 142 steps: as a number it is nearer to 100, as a ratio to 200
-    table = models_1_family.few_and_many("few", "many", corpus, 142 / 800)
+    table = members.few_and_many("few", "many", known[:1], text, 142 / 800)
     assert table["step"].tolist() == [200] * 3 + [800] * 3
     rows = table.set_index(["step", "task"])
     for of in known[2:]:
         gain = average(of, "LD", layers=[1]) - average(known[0], "LD", layers=[1])
         row = rows.loc[(of.step, "LD"), ["value", "low", "high"]]
         assert row.tolist() == pytest.approx([float(gain.score), *gain.interval()])
-    early = models_1_family.few_and_many("few", "many", corpus, 1 / 800)
+    early = members.few_and_many("few", "many", known[:1], text, 1 / 800)
     assert early["step"].unique().tolist() == [100, 800]  # an untrained state has read nothing

@@ -17,37 +17,33 @@ from xlx.subjects import loading
 # --- what a member is ----------------------------------------------------------------------------
 
 
-def test_the_overview_tells_what_members_are_and_cost(
+def test_the_table_tells_what_members_are_and_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "MODELS", tmp_path / "shipped")
+    monkeypatch.setattr(models_1_family, "_vocabulary", lambda name: name[:4])
+    monkeypatch.setattr(models_1_family, "distinct_vocabularies", lambda names: names[:1])
     toy.member_files(tmp_path / "shipped", "mini-xlm")
     decoder = toy.member_files(tmp_path, "mini-llama-en95", run=False)
-    table = models_1_family.overview(["mini-xlm", decoder])
+    table = models_1_family.members(["mini-xlm", decoder], {decoder: "mini-xlm"}, {}, 5.0)
     assert list(table.index) == ["mini-xlm", "mini-llama-en95"]  # a path is no name
-    assert list(table) == [
-        "architecture", "objectives", "layers", "width", "English", "parameters", "subwords_seen",
-        "minutes",
-    ]  # fmt: skip
-    assert table["objectives"].to_list() == ["mlm + tlm", "clm"]
-    assert table.loc["mini-xlm", "parameters"] == 123
-    assert np.isnan(table.loc["mini-xlm", "English"])
-    assert table.loc["mini-llama-en95", "English"] == 0.95
-    assert pd.isna(table.loc["mini-llama-en95", "subwords_seen"])  # not at its end
+    assert table["learns by"].to_list() == ["mlm + tlm", "clm"]
+    assert table["differs from"].to_list() == ["", "mini-xlm"]
+    assert "english_share None → 0.95" in table.loc["mini-llama-en95", "in"]
+    assert table["parameters"].to_list() == ["0.0", ""]  # 123; not at its end
+    assert table["held-out loss"].to_list()[0] == "5.25"
 
 
 def test_a_model_without_files_has_its_name_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
     for name in (str(tmp_path / "mine"), "somebody/something"):
-        row = models_1_family.overview([name]).iloc[0]
+        row = models_1_family.members([name], {name: "mini-xlmr"}, {}, 5.0).iloc[0]
         assert row.name == name.removeprefix(f"{tmp_path}/")
-        assert row.isna().all()
+        assert "".join(row.drop("differs from")) == ""
         assert models_1_family.recipe(name) is None
         assert models_1_family.losses([name]).empty
         assert models_1_family.held_out([name]).empty
-        assert models_1_family.recipe_differences({name: "mini-xlmr", "mini-xlmr": name}).empty
-        assert not models_1_family.is_decoder(name)
 
 
 def test_a_run_without_weights_lies_where_its_record_does(tmp_path: Path) -> None:
@@ -102,27 +98,6 @@ def test_subwords_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     models_1_family._lines.cache_clear()
 
 
-@pytest.mark.parametrize("english", [None, 0.8])
-def test_passes_are_what_was_seen_over_what_there_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_alike: list[str], english: float | None
-) -> None:
-    made = replace(RECIPES["mini-llama"], language_exponent=0.5, english_share=english)
-    there = pd.Series({"de": 40, "en": 20, "ja": 60}).rename_axis("language")
-    monkeypatch.setattr(models_1_family, "subword_counts", lambda *_, **__: 2 * there)
-    name = toy.member_files(tmp_path / "here", made)
-    pairs = toy.member_files(tmp_path, replace(made, name="pairs", pair_share=0.2))
-    unread = [*cut_alike[:3], pairs, "somebody/something"]  # no decoders, or not of text alone
-    table = models_1_family.passes([*unread, name], 1).set_index("language")
-    assert set(table.pop("model")) == {"mini-llama"}
-    shares = np.sqrt(there) / np.sqrt(there).sum()
-    if english is not None:
-        shares = shares * (1 - english) / (1 - shares["en"])
-        shares["en"] = english
-    np.testing.assert_allclose(table["share"], shares)
-    np.testing.assert_array_equal(table["subwords"], 2 * there)
-    np.testing.assert_allclose(table["passes"], toy.SEEN * shares / (2 * there))
-
-
 def test_shares_are_of_the_languages_that_a_member_read(tmp_path: Path) -> None:
     made = replace(RECIPES["mini-xlmr"], name="few", languages=("de", "ja"), language_exponent=0.5)
     few = toy.member_files(tmp_path, made)
@@ -133,39 +108,3 @@ def test_shares_are_of_the_languages_that_a_member_read(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match=r"somebody/something has no recipe\.json: what it read"):
         models_1_family.read_shares("somebody/something", pd.Series({"en": 20}))
-
-
-# --- runs of one recipe ---------------------------------------------------------------------------
-
-
-def test_the_spread_of_repeated_values_is_that_within_groups() -> None:
-    groups = [[1, 3], [10, 14, 12], [500]]  # squares 2 and 8; of one value nothing is known
-    sd, freedom = models_1_family.pooled_spread(groups)
-    assert (sd, freedom) == (pytest.approx(np.sqrt(10 / 3)), 3)
-    assert models_1_family.pooled_spread(iter(groups)) == (sd, freedom)
-    values = np.random.default_rng(8).normal(3, 2, size=9)
-    assert models_1_family.pooled_spread([values]) == (pytest.approx(values.std(ddof=1)), 8)
-    for nothing in ([], [[1.0], [2.0]]):
-        sd, freedom = models_1_family.pooled_spread(nothing)
-        assert np.isnan(sd)
-        assert freedom == 0
-        assert np.isnan(models_1_family.reach_of_two(sd, freedom))
-
-
-def test_the_reach_of_two_values_is_students() -> None:
-    assert models_1_family.reach_of_two(2.0, 3) == pytest.approx(3.182446 * np.sqrt(2) * 2)
-    assert models_1_family.reach_of_two(2.0, 10**9) == pytest.approx(1.959964 * np.sqrt(2) * 2)
-
-
-def test_two_values_differ_by_less_than_their_reach_as_often_as_it_says() -> None:
-    """Though the spread is known from a few groups, each of a mean of its own."""
-    rng = np.random.default_rng(9)
-    below, below_normal = [], []
-    for _ in range(4000):
-        groups = [rng.normal(mean, 0.7, size) for mean, size in ((0, 2), (5, 2), (-3, 3))]
-        sd, freedom = models_1_family.pooled_spread(groups)
-        apart = abs(np.subtract(*rng.normal(2, 0.7, 2)))
-        below.append(apart < models_1_family.reach_of_two(sd, freedom))
-        below_normal.append(apart < models_1_family.reach_of_two(sd, 10**9))
-    assert np.mean(below) == pytest.approx(0.95, abs=0.012)
-    assert np.mean(below_normal) < 0.92  # a spread that is taken for known is too narrow

@@ -4,6 +4,7 @@ The table of names is written from fairseq's side, apart from the one in `fairse
 """
 
 import argparse
+import re
 import shutil
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 import torch
 from transformers import AutoTokenizer, XLMRobertaForMaskedLM
 
-from fairseq_to_hf import convert_fairseq
+import fairseq_to_hf
+from fairseq_to_hf import convert_fairseq, convert_series
 from tests.models.conftest import SENTENCE, Attack, assert_one_sentence, hidden
+from xlx.experiment.abx_scores import before_training
 from xlx.subjects.identity import checkpoints
 from xlx.subjects.loading import load
 
@@ -120,6 +123,72 @@ def test_fairseq_checkpoint_gives_the_same_states(write, original, tmp_path, sty
     assert (config.num_attention_heads, config.hidden_dropout_prob) == (4, 0.2)
     assert (config.layer_norm_eps, config.max_position_embeddings) == (1e-5, 66)
     assert [item.step for item in checkpoints(str(tmp_path / "made"))] == [10]
+
+
+def dictionary(folder: Path) -> str:
+    """fairseq's dict.txt for the tokenizer of a folder."""
+    numbers = AutoTokenizer.from_pretrained(folder).get_vocab()
+    words = sorted((number, word) for word, number in numbers.items() if number > 3)
+    return "".join(f"{word} {999}\n" for _, word in words)
+
+
+@pytest.fixture
+def training(write, tmp_path) -> Path:
+    """A folder as fairseq leaves it: two checkpoints, the dictionary, and the tokenizer's file."""
+    path, options = write("2021")
+    folder = tmp_path / "training"
+    folder.mkdir()
+    for name in ("checkpoint_1_5000.pt", "checkpoint_2_10000.pt", "checkpoint_last.pt"):
+        shutil.copyfile(path, folder / name)
+    for file in options["tokenizer"].glob("tokenizer*.json"):
+        shutil.copyfile(file, folder / file.name)
+    (folder / "dict.txt").write_text(dictionary(options["tokenizer"]), encoding="utf-8")
+    return folder
+
+
+def test_a_series_is_converted_where_it_stopped(training, tmp_path) -> None:
+    series = tmp_path / "series"
+    said = list(convert_series(training, series, steps=[5000]))
+    assert said[0].startswith("1 of 1 checkpoints to convert")
+    assert fairseq_to_hf.main([str(training), "--to", str(series)]) is None
+    assert [item.step for item in checkpoints(str(series))] == [5000, 10000]
+    assert next(convert_series(training, series)).startswith("0 of 2 checkpoints")
+    twin = before_training(str(series))
+    assert twin == f"{series}@untrained"  # nobody takes step 5,000 for an untrained model
+    weights = [next(load(name).model.parameters()) for name in (twin, str(series))]
+    assert not torch.equal(*weights)
+
+
+@pytest.mark.parametrize(
+    ("fault", "options", "message"),
+    [
+        (lambda of: (of / "dict.txt").unlink(), [], r"there is no .*dict\.txt: dict"),
+        (lambda of: (of / "tokenizer.json").unlink(), [], r"there is no .*tokenizer\.json: dict"),
+        (lambda of: (of / "dict.txt").write_text("zzz 9\n"), [], "has 'zzz' as number 4"),
+        (lambda of: None, ["--steps", "7"], "no checkpoint of step 7: it has 5000, 10000"),
+        (lambda of: [path.unlink() for path in of.glob("*.pt")], [], "it has none"),
+        (lambda of: (of / "checkpoint_1_5000.pt").write_bytes(b"PK"), [], "is torn, no torch"),
+    ],
+)
+def test_a_series_that_cannot_be_converted(training, tmp_path, fault, options, message) -> None:
+    fault(training)
+    said = fairseq_to_hf.main([str(training), "--to", str(tmp_path / "series"), *options])
+    assert re.search(message, said)
+    assert "\n" not in said
+    assert not (tmp_path / "series").exists()
+
+
+def test_a_full_disk_is_named_before_and_while(training, tmp_path, monkeypatch) -> None:
+    arguments = [str(training), "--to", str(tmp_path / "series")]
+    with monkeypatch.context() as patch:
+        patch.setattr(fairseq_to_hf, "free_disk", lambda _: 10)
+        assert "is too full: make room" in fairseq_to_hf.main(arguments)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(fairseq_to_hf, "convert_fairseq", full)
+    assert fairseq_to_hf.main(arguments).startswith("the disk is full")
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0])  # 1: the output matrix is not the embeddings

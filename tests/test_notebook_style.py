@@ -1,0 +1,67 @@
+"""How much a notebook gives to read: counted in what is committed (`tests.counts.reading_load`)."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from tests.counts import reading_load
+from xlx.results.paths import NOTEBOOKS
+
+#: The lenses in the house style, and what it allows.
+LENSES = ("abx", "models", "mexa")
+HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 40 words": 0}
+#: The others with what they have: to go down.
+OTHERS = {
+    "igap-1-decomposition": (1652, 1726, 5, 6, 10),
+    "igap-2-ranking": (1380, 1438, 10, 1, 8),
+    "igap-3-models": (2433, 2593, 18, 3, 11),
+    "igap-4-directions": (2018, 2108, 21, 5, 10),
+    "mixing-1-nli": (1274, 1274, 9, 4, 5),
+    "mixing-2-paraphrase": (1191, 1191, 11, 6, 5),
+    "mixing-3-qa": (1288, 1288, 10, 3, 6),
+    "mixing-4-controls": (728, 728, 5, 1, 4),
+    "mixing-5-printed": (3321, 3420, 31, 8, 6),
+    "mixing-6-pairs": (913, 913, 9, 3, 6),
+    "report": (1464, 1535, 2, 6, 7),
+    "xprobe-1-tasks": (1114, 1192, 6, 1, 5),
+    "xprobe-2-mapping": (1809, 1886, 11, 4, 10),
+    "xprobe-3-printed": (2348, 2448, 17, 2, 4),
+}
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+def too_much(path: Path, most: dict[str, int]) -> dict[str, int]:
+    """What of a notebook is above what is allowed, and a missing "In short"."""
+    load = reading_load(path)
+    over = {what: load[what] for what, n in most.items() if load[what] > n}
+    return over | ({"short": 0} if most is HOUSE and not load["short"] else {})
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_notebook_is_read_in_fifteen_minutes(path: Path) -> None:
+    lens = path.stem.partition("-")[0]
+    most = HOUSE if lens in LENSES else dict(zip(HOUSE, OTHERS[path.stem], strict=True))
+    assert too_much(path, most) == {}
+
+
+def test_what_is_folded_is_counted_apart(tmp_path: Path) -> None:
+    table, picture = {"text/html": "<table>"}, {"image/png": "AAAA"}
+    shown = [new_output("display_data", data=data) for data in (table, picture)]
+    said = [new_output("display_data", data={"text/markdown": "**In short.** `a b c` is 0.5."})]
+    long = " ".join(["word"] * 30)
+    cells = [
+        new_markdown_cell("one two [three](https://example.org/four)\n\n|a|\n|---|\n|b|"),
+        new_markdown_cell(f"<details><summary>Answer</summary>\n\n{long}\n</details>\n\nfive"),
+        new_markdown_cell(f"{long} (0.5). {long}\n\n- {long}\n\n```\n{long} {long}\n```"),
+        new_code_cell("1", outputs=shown + said),
+        new_code_cell("2", outputs=shown * 9, metadata={"tags": ["hide-output"]}),
+    ]
+    nbformat.write(new_notebook(cells=cells), path := tmp_path / "abx-1-x.ipynb")
+    load = reading_load(path)
+    assert (load["tables"], load["figures"], load["short"], load["above 40 words"]) == (2, 1, 1, 0)
+    assert load["all words"] - load["words"] == 31
+    cells += [new_markdown_cell(f"{long}, {long}."), *[new_markdown_cell(long)] * 50]
+    nbformat.write(new_notebook(cells=[*cells, *cells[3:4] * 8]), path)
+    assert set(too_much(path, HOUSE)) == {"words", "tables", "figures", "above 40 words"}
