@@ -23,15 +23,15 @@ from xlx.results import paths
 
 sys.path.append(str(paths.MODELS))  # how the family is trained: data/models-long/family
 
-from family import pretraining_text, recipes, training_text
+from family import recipes
 from shared.abx_figures import LAYER, TASKS, References, scored, with_lines
-from shared.abx_tables import ends, scores_within
+from shared.abx_tables import ends
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores, history
 from xlx.experiment.averages import Average, average, best_layer
 from xlx.experiment.scoring import subject_scores
 from xlx.measures import statistics
 from xlx.plots.panels import across, order, rows_of
-from xlx.plots.primitives import curves, lanes
+from xlx.plots.primitives import lanes
 from xlx.plots.style import BLUE, NAMES, ZERO, look, styled
 from xlx.subjects import identity, loading
 from xlx.text.parallel import ParallelCorpus
@@ -117,14 +117,6 @@ def unlike(name: str, other: str) -> list[str]:
 
 # --- losses ---------------------------------------------------------------------------------------
 
-#: Objectives of a loss table, in the order of display.
-OBJECTIVE_NAMES = {
-    "mlm": "masked subwords (MLM)",
-    "tlm": "masked, beside a translation (TLM)",
-    "contrast": "contrast of translations",
-    "clm": "next subword (CLM)",
-}
-
 
 def losses(names: Sequence[str]) -> pd.DataFrame:
     """The loss tables of several members: ``losses.csv`` with ``model`` in front."""
@@ -158,7 +150,7 @@ def plateau_ends(curves: pd.DataFrame, below: float, rows: int = 5) -> pd.DataFr
     return table.rename(columns={"tokens": "subwords"}).rename_axis("model")
 
 
-# --- vocabularies, and how often a text was read --------------------------------------------------
+# --- vocabularies ---------------------------------------------------------------------------------
 
 #: Kind of a vocabulary → its tokenizer, and the models that have it.
 Vocabularies = Mapping[str, tuple[Tokenizer, Sequence[str]]]
@@ -184,46 +176,6 @@ def distinct_vocabularies(names: Sequence[str]) -> dict[str, tuple[Tokenizer, li
 def _vocabulary(name: str) -> str:
     """All that the tokenizer of a model does, as text."""
     return loading.tokenizer(name).backend_tokenizer.to_str()
-
-
-@cache
-def _lines(every: int) -> dict[str, list[str]]:
-    """Language → every ``every``-th line of each source of the pretraining text."""
-    lines: dict[str, list[str]] = {}
-    for by_code in pretraining_text.read_text()[0].values():
-        for code, by_id in by_code.items():
-            lines.setdefault(code, []).extend(list(by_id.values())[::every])
-    return lines
-
-
-@cache
-def _count(vocabulary: str, code: str, every: int) -> int:
-    return every * len(
-        training_text.Lines.encode(Tokenizer.from_str(vocabulary), _lines(every)[code]).ids
-    )
-
-
-def subword_counts(name: str, *, every: int = 1, read: bool = False) -> pd.Series:
-    """Language → subwords of the pretraining text, line ends included, as a model cuts it.
-
-    From every ``every``-th line of each source, times ``every``: reading all takes a minute. With
-    ``read`` of the languages alone that a member read.
-    """
-    made, lines = recipe(name) if read else None, _lines(every)
-    codes = sorted(made.languages if made and made.languages else lines)
-    counts = [_count(_vocabulary(name), code, every) for code in codes]
-    return pd.Series(counts, pd.Index(codes, name="language"), dtype=int)
-
-
-def read_shares(name: str, subwords: pd.Series) -> pd.Series:
-    """Share of each language in what a member read; ``subwords``: of the text there is.
-
-    ValueError without a recipe.
-    """
-    if (made := recipe(name)) is None:
-        raise ValueError(f"{name} has no recipe.json: what it read is not known")
-    known = subwords[list(made.languages)] if made.languages else subwords
-    return training_text.shares(known, made.language_exponent, made.english_share)
 
 
 # --- scores ---------------------------------------------------------------------------------------
@@ -349,38 +301,6 @@ def standings(
     return with_sides(pd.DataFrame(rows))
 
 
-def few_and_many(
-    few: str, many: str, runs: Sequence[CheckpointScores], corpus: ParallelCorpus, share: float,
-    **options: object,
-) -> pd.DataFrame:  # fmt: skip
-    """What a model of a few languages gains on them over one of many, and by which text.
-
-    ``corpus``: in the few, or in some of them; ``runs``: the scores of all runs of ``many``, in all
-    its languages; ``share``: how much it has read of these, of what ``few`` has. ``few`` is taken
-    at its end, when it has read as much as ``many`` in all, and where it has read as much of these
-    (the checkpoint that is nearest on a log scale). Rows as `contrasts`, with ``read`` and
-    ``step``, at the best layer of each.
-    """
-    course = history(few, recorded=True)
-    due = np.log(course[-1].step * share)
-    alike = min(course[1:], key=lambda checkpoint: abs(np.log(checkpoint.step) - due))
-    states = [history(many, recorded=True)[-1], alike, course[-1]]
-    of_many, *of_few = subject_scores(states, corpus, **options)
-    within = scores_within(runs, corpus.languages, by=["layer"])
-    within = within.pivot(index=["model", "layer"], columns="task", values="score")
-    within = within.loc[within.groupby("model")[MATCHED].idxmax()]
-    rows = []
-    for what, of in zip(("as much of these", "as much in all"), of_few, strict=True):
-        for task in SCORED:
-            ours = standing(of, BEST, task)
-            apart = ours - standing(of_many, BEST, task)
-            value, theirs = float(ours.score), within[task].tolist()
-            head = {"model": of.model, "read": what, "step": of.step, "task": task}
-            reach = run_reach([value], theirs)
-            rows.append(head | spanned(apart, reach, value - float(np.mean(theirs))))
-    return with_sides(pd.DataFrame(rows))
-
-
 # --- what is said ---------------------------------------------------------------------------------
 
 
@@ -409,21 +329,21 @@ def in_short(at: pd.DataFrame, apart: pd.DataFrame, public: Sequence[str]) -> st
     known = at["model"].isin(list(map(identity.title, public)))
     above, clear, rest = _of_members(at[~known], apart, MATCHED)
     n = at.loc[~known, "model"].nunique()
-    scale = at[known & (at["what"] == MATCHED)].assign(value=lambda x: x["value"].round(2))
+    scale = at[known & (at["what"] == MATCHED)].to_dict("records")
+    told = ", ".join(f"`{row['model']}` {row['value']:.2f}" for row in scale)
     text = [
         f"**In short.** In MD among sentences of like length, {len(above)} of {n} models beat the "
         f"bag of their own subwords at their best layer: {_named(above)}.",
         f"Of {len(clear) + len(rest)} differences from a reference, {len(clear)} "
         f"{'is' if len(clear) == 1 else 'are'} more than text and runs leave open: "
         + _named(clear, "`{model}` minus `{reference}` {span}") + ".",
-        *(f"A public model for scale: `{model}` {value:.2f}."
-          for model, value in scale[["model", "value"]].to_numpy()),
+        *([f"Public models have, for scale: {told}."] if scale else []),
     ]  # fmt: skip
     return " ".join(text)
 
 
-def reading(at: pd.DataFrame, apart: pd.DataFrame, gains: pd.DataFrame) -> str:
-    """What the tables say, a finding a line: `standings`, `contrasts`, `few_and_many` (or none)."""
+def reading(at: pd.DataFrame, apart: pd.DataFrame) -> str:
+    """What `standings` and `contrasts` say, a finding a line."""
     _, clear, rest = _of_members(at, apart, MATCHED)
     of_ld = _of_members(at, apart, "LD")[1]
     learnt = at[at["what"] == "above untrained"]
@@ -440,9 +360,6 @@ def reading(at: pd.DataFrame, apart: pd.DataFrame, gains: pd.DataFrame) -> str:
         f"Of {len(alone)} more nothing is known of luck, since neither recipe was run twice"
         + (": " + ", ".join(f"`{name}`" for name in alone) if len(alone) else "") + ".",
     ]  # fmt: skip
-    if len(gains):
-        end = gains[(gains["read"] == "as much in all") & (gains["task"] == "LD")]
-        lines.append("Fewer languages, at the end: LD of " + _named(end) + ".")
     return "**Reading.**\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
@@ -467,23 +384,6 @@ def member_profiles(
            labels={task: f"{task} of the model in brackets" for task in tasks})  # fmt: skip
     on.titles(lambda model: f"{model} [{references[model]}]" if model in references else model)
     return on.done(LAYER, "ABX score", handles=with_lines(on, lines, tasks))
-
-
-@styled
-def training_losses(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """Losses along training, a panel an objective.
-
-    ``table`` has ``objective``, ``model``, ``step`` and ``loss``; ``names`` gives the objectives
-    in order, as they are called in the titles.
-    """
-    table = pd.concat([rows_of(table, objective=name) for name in names])
-    every = max(1, table["step"].nunique() // 8)
-    on = curves(table, x="step", value="loss", series="model", panel="objective", every=every,
-                sharey=False, width=2.8, height=2.4, linewidth=1.1)  # fmt: skip
-    for axes in on.titles(names).axes.values():
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.locator_params(axis="x", nbins=5)
-    return on.done("training step", "training loss (nats per subword)")
 
 
 @styled

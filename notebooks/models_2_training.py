@@ -14,13 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from matplotlib.figure import Figure
+from scipy import stats
 from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from xlx.results import paths
@@ -31,8 +32,8 @@ from family import pretraining_text
 from family.batches import Batch
 from family.objectives import contrastive_loss
 from shared import abx_figures
-from xlx.plots.panels import across
-from xlx.plots.style import handle, styled
+from xlx.measures import statistics
+from xlx.plots.style import styled
 from xlx.report.callbacks import Lens
 from xlx.results import checks, work
 from xlx.results.executors import one_thread
@@ -103,6 +104,64 @@ def aligned_course(recipe: CourseRecipe) -> pd.DataFrame:
                   for name, text in texts.items()},
     }  # fmt: skip
     return work.result(COURSE, about, recipe, texts)
+
+
+#: What a course learns from → whether it is shuffled.
+LEARNT = {"translations": False, "shuffled translations": True}
+#: Scores of a lens → what they are called.
+TASKS = {"ld": "LD", "md": "MD", "md_like_length": "MD, like length", "retrieval": "retrieval"}
+
+
+def courses(recipe: CourseRecipe, seeds: Mapping[str, Sequence[int]]) -> pd.DataFrame:
+    """`aligned_course` by what is learnt (of `LEARNT`) and seed: ``learnt`` and ``seed`` added."""
+    tables = [
+        aligned_course(replace(recipe, shuffled=LEARNT[learnt], seed=seed))
+        .assign(learnt=learnt, seed=seed)
+        for learnt, some in seeds.items() for seed in some
+    ]  # fmt: skip
+    return pd.concat(tables, ignore_index=True)
+
+
+def over_seeds(values: pd.Series) -> pd.Series:
+    """Mean of the runs and its 95 % interval by Student's t: ``score``, ``low``, ``high``.
+
+    Without an interval where there is one run.
+    """
+    n, reach = len(values), np.nan
+    if n > 1:
+        reach = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n)
+    mean = values.mean()
+    return pd.Series({"score": mean, "low": mean - reach, "high": mean + reach})
+
+
+def course_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """The scores of `courses`, a row each: ``learnt, seed, step, text, task, score``.
+
+    ``text``: that which is measured, or on which a choice is "tried".
+    """
+    texts = {"measured": "lens_", "tried": "tried_"}
+    return pd.concat(
+        table.rename(columns={f"{start}{short}": task for short, task in TASKS.items()})
+        .melt(["learnt", "seed", "step"], [*TASKS.values()], "task", "score").assign(text=text)
+        for text, start in texts.items()
+    )  # fmt: skip
+
+
+def course_changes(scores: pd.DataFrame) -> pd.DataFrame:
+    """Changes from first to last, over seeds: ``learnt, text, task, score, low, high``."""
+    keys = ["learnt", "text", "task"]
+    runs = scores.groupby([*keys, "seed"], sort=False)["score"]
+    by_seed = (runs.last() - runs.first()).groupby(keys, sort=False)
+    return by_seed.apply(over_seeds).unstack().reset_index()
+
+
+def choices_over_seeds(table: pd.DataFrame, score: str) -> pd.DataFrame:
+    """`course_choices` of each seed that learnt translations: the steps, and what is lost."""
+    of = table[table["learnt"] == "translations"].groupby("seed")
+    found = pd.concat({seed: course_choices(rows, score) for seed, rows in of}, names=["seed"])
+    by_rule = found.groupby("chosen by", sort=False)
+    lost = by_rule["lost"].apply(over_seeds).unstack().rename(columns={"score": "lost"})
+    return lost.assign(steps=by_rule["step"].apply(lambda some: " · ".join(map(str, some))))
 
 
 def course_choices(table: pd.DataFrame, score: str) -> pd.DataFrame:
@@ -218,19 +277,63 @@ def _apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
 
 #: A training parts from itself on another processor; scores stay within some points.
 COURSE = work.Kind("alignment-course", _course, version=1, tolerance=0.1, difference=_apart)
-_CHOSEN = {"color": "0.35", "linewidth": 0.8, "linestyle": (0, (4, 2))}
 
 
 @styled
-def training_course(table: pd.DataFrame, chosen: int | None = None) -> Figure:
-    """LD and MD at every evaluation of a training, a panel a text.
+def training_course(table: pd.DataFrame) -> Figure:
+    """LD and MD of the measured text at every evaluation, a panel what is learnt; bands: seeds.
 
-    ``table`` has ``text``, ``task``, ``step`` and ``score``; ``chosen`` is a step to be marked.
+    ``table``: `course_scores`.
     """
-    tasks = list(dict.fromkeys(table["task"]))
-    on = abx_figures.scored(table, "step", tasks, panel="text", width=3.9, height=2.5)
-    told = abx_figures.with_lines(on)
-    if chosen is not None:
-        across(on, chosen, **_CHOSEN)
-        told.append(handle("chosen checkpoint", _CHOSEN | {"marker": ""}, line=True))
-    return on.done("training step", "ABX score", handles=told)
+    tasks = [task for task in TASKS.values() if task != "retrieval"]
+    table = table[table["text"] == "measured"].groupby(["learnt", "task", "step"], sort=False)
+    table = table["score"].apply(over_seeds).unstack().reset_index()
+    on = abx_figures.scored(table, "step", tasks, panel="learnt", width=3.9, height=2.5)
+    return on.done("training step", "ABX score", handles=abx_figures.with_lines(on))
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def span(row: Mapping[str, float]) -> str:
+    """A number with its interval over seeds, where there is one."""
+    span = f" ({row['low']:+.2f} to {row['high']:+.2f})" if row["low"] == row["low"] else ""
+    return f"{row['score']:+.2f}{span}"
+
+
+def changed(changes: pd.DataFrame, learnt: str, task: str) -> str:
+    """A row of `course_changes` of the text that is measured, as text."""
+    rows = changes.set_index(["learnt", "task", "text"])
+    return span(rows.loc[(learnt, task, "measured")])
+
+
+def training_in_short(recipe: CourseRecipe, changes: pd.DataFrame) -> str:
+    """The answer, a sentence for what is learnt."""
+    lines = [
+        f"from {recipe.n_lines} {learnt} LD changes by {changed(changes, learnt, 'LD')} and MD "
+        f"among sentences of like length by {changed(changes, learnt, 'MD, like length')}"
+        for learnt in dict.fromkeys(changes["learnt"])
+    ]
+    said = ". ".join(line[0].upper() + line[1:] for line in lines)
+    return f"**In short.** `{recipe.model}` learns on for {recipe.steps} steps. {said}."
+
+
+def training_reading(table: pd.DataFrame, choices: pd.DataFrame) -> str:
+    """Findings, a line each: loss, the rules, and what the lens costs."""
+    of = table[table["learnt"] == "translations"]
+    loss = of.groupby("step")["loss"].mean()
+    end, turn = loss.index[-1], loss.idxmin()
+    best = choices["lost"].idxmin()
+    clock = of.iloc[0]
+    share = clock["lens_seconds"] / clock["seconds"]
+    each = clock["lens_seconds"] / of["step"].nunique()
+    cost = each / ((clock["seconds"] - clock["lens_seconds"]) / end)
+    lines = [
+        f"The loss on held-out translations is lowest after {turn} of {end} steps "
+        f"({loss[turn]:.2f} nats; {loss[end]:.2f} at the end).",
+        f"Least is lost by the rule “{best}”: "
+        f"{choices.loc[best, 'lost']:.3f} of retrieval; the last checkpoint loses "
+        f"{choices.loc['last', 'lost']:.3f}.",
+        f"The lens takes {share:.1%} of this training: an evaluation costs {cost:.1f} steps.",
+    ]
+    return "**Reading.**\n\n" + "\n".join(f"- {line}" for line in lines)

@@ -1,10 +1,21 @@
 """A training measured on its way, from its first step to the checkpoint that is chosen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from models_2_training import CourseRecipe, aligned_course, course_choices, translations
+from models_2_training import (
+    TASKS,
+    CourseRecipe,
+    aligned_course,
+    course_changes,
+    course_choices,
+    course_scores,
+    over_seeds,
+    translations,
+)
 from xlx.results import work
 
 SMALL = CourseRecipe(
@@ -31,6 +42,31 @@ def test_a_line_is_learnt_once_and_nothing_held_out() -> None:
     assert len(learnt) == 32
     assert len({sentence for pair in learnt for sentence in pair}) == 64
     assert not {x for pair in learnt for x in pair} & {x for pair in held_out for x in pair}
+
+
+def test_shuffled_translations_are_the_same_sentences_and_none_a_translation() -> None:
+    (learnt, held_out), (shuffled, held) = (
+        translations(replace(SMALL, shuffled=x)) for x in (False, True)
+    )
+    assert [one for one, _ in shuffled] == [one for one, _ in learnt]
+    assert sorted(other for _, other in shuffled) == sorted(other for _, other in learnt)
+    assert not set(learnt) & set(shuffled)
+    assert held_out == held
+
+
+def test_changes_have_intervals_over_seeds() -> None:
+    runs = [(1, 0.9, 0.8), (2, 0.9, 0.6), (3, 0.8, 0.7)]
+    rows = [
+        {"learnt": "translations", "seed": seed, "step": step}
+        | {f"{start}{task}": score for start in ("lens_", "tried_") for task in TASKS}
+        for seed, *scores in runs
+        for step, score in enumerate(scores)
+    ]
+    changes = course_changes(course_scores(pd.DataFrame(rows)))
+    row = changes.set_index(["text", "task"]).loc[("tried", "LD")]
+    reach = 4.302653 * np.std([-0.1, -0.3, -0.1], ddof=1) / np.sqrt(3)  # Student's t, 2 df
+    assert row[["score", "low"]].tolist() == pytest.approx([-1 / 6, -1 / 6 - reach], rel=1e-5)
+    assert over_seeds(pd.Series([0.5])).isna().tolist() == [False, True, True]
 
 
 def test_each_rule_chooses_by_its_own_column() -> None:

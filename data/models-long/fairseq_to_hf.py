@@ -54,8 +54,8 @@ _INNER = "roberta.encoder.layer.0.intermediate.dense.weight"
 _OUTPUT = "lm_head.decoder.weight"
 #: fairseq's name of a checkpoint: of an epoch and an update, or of an update.
 _FILE = re.compile(r"checkpoint(?:_\d+)?_(\d+)\.pt")
-#: Positions and languages of WMT24++ that the notebooks read.
-_READ = 949 * 36
+#: States of XLM-R base that abx-2 keeps of a checkpoint, in bytes: positions, languages, layers.
+_STATES = 949 * 36 * 13 * 768 * 4
 _ACTIVATIONS = {"gelu_accurate": "gelu_new", "gelu_fast": "gelu_new"}
 
 
@@ -195,38 +195,35 @@ def _check_tokenizer(path: Path, rows: int) -> None:
 
 def convert_series(
     source: PathLike, target: PathLike, *, tokenizer: PathLike | None = None,
-    words: PathLike | None = None, steps: Sequence[int] = (), heads: int | None = None,
+    steps: Sequence[int] = (), heads: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """Convert all checkpoints of a folder into a series of ``step-<number>``; say how it goes.
 
-    ``source`` holds fairseq's ``checkpoint_<epoch>_<update>.pt``; ``words`` is the training's
-    ``dict.txt`` and ``tokenizer`` a folder as of `convert_fairseq`, by default both there too. Of
-    each piece the two must have the same number. ``steps``: these alone. What is done before is
-    kept. Yields a line before the first, and one after each. ValueError: no such file or step, a
-    tokenizer of other numbers, too little disk; FileNotFoundError; as `convert_fairseq`.
+    ``source`` holds fairseq's ``checkpoint_<epoch>_<update>.pt`` and ``dict.txt``; ``tokenizer`` is
+    a folder as of `convert_fairseq`, by default the same: a piece must have one number in both.
+    ``steps``: these alone. What is done before is kept. Yields a line before the first, and one
+    after each. ValueError: no such file or step, a tokenizer of other numbers, too little disk;
+    FileNotFoundError; as `convert_fairseq`.
     """
-    source, target = Path(source), Path(target)
-    tokenizer, words = Path(tokenizer or source), Path(words or source / "dict.txt")
+    source, target, tokenizer = Path(source), Path(target), Path(tokenizer or source)
     matches = {path: _FILE.fullmatch(path.name) for path in sorted(source.glob("*.pt"))}
     there = {int(match[1]): path for path, match in matches.items() if match}
     if lost := [step for step in steps if step not in there] or not there:
         what = "checkpoint_<epoch>_<update>.pt" if lost is True else f"checkpoint of step {lost[0]}"
         raise ValueError(f"{source} has no {what}: it has {', '.join(map(str, there)) or 'none'}")
-    _check_words(words, tokenizer / "tokenizer.json")
+    _check_words(source / "dict.txt", tokenizer / "tokenizer.json")
     folders = {step: target / f"step-{step:06d}" for step in sorted(steps or there)}
     due = [step for step, folder in folders.items() if not folder.exists()]
     state = renamed(_read(there[due[0]])[0]) if due else {}
     if _OUTPUT in state and torch.equal(state[_OUTPUT], state.get(_EMBEDDINGS, state[_OUTPUT])):
         del state[_OUTPUT]  # written once
     size = sum(weight.nbytes for weight in state.values())
-    layers = len({name.split(".")[3] for name in state if ".layer." in name}) + 1
-    states = 4 * _READ * layers * state[_EMBEDDINGS].shape[1] if _EMBEDDINGS in state else 0
     del state
     free = free_disk(target.absolute())
     yield (
         f"{len(due)} of {len(folders)} checkpoints to convert, {len(due) * size / 1e9:,.1f} GB in "
-        f"{target}, where {free / 1e9:,.1f} GB are free; abx-2 keeps {states / 1e9:,.1f} GB of "
-        f"states of each in cache/, {len(folders) * states / 1e9:,.1f} GB in all"
+        f"{target}, where {free / 1e9:,.1f} GB are free; of XLM-R base abx-2 keeps "
+        f"{len(folders) * _STATES / 1e9:,.1f} GB of states more in cache/"
     )
     if len(due) * size > free:
         raise ValueError(f"the disk of {target} is too full: make room, or name another folder")
@@ -259,7 +256,6 @@ def main(arguments: Sequence[str] | None = None) -> str | None:
     parser.add_argument("source", help="folder of checkpoint_<epoch>_<update>.pt and dict.txt")
     parser.add_argument("--to", default=paths.WRITTEN / "cache" / "xlmr-across-time", dest="target")
     parser.add_argument("--tokenizer", help="folder with tokenizer.json; default: the source")
-    parser.add_argument("--words", help="fairseq's dict.txt; default: that of the source")
     parser.add_argument("--steps", type=int, nargs="*", default=[], help="these alone")
     parser.add_argument("--heads", type=int, help="attention heads, where the files do not say")
     try:

@@ -120,27 +120,3 @@ def test_a_model_stands_above_its_bag_and_its_first_state(measured: Measured) ->
     assert "1 of 2 models" in text
     assert "`mini-mbert` +0.05" in text
     assert "Of 1 differences" in text
-
-
-def test_few_languages_are_compared_where_as_much_of_them_was_read(
-    histories: Callable,
-) -> None:
-    rng = np.random.default_rng(7)
-    known = [
-        scores(rng, name, step, LD=[0.9, level], MD=[0.5, level], matched=[0.5, level])
-        for name, step, level in (
-            ("many", 1600, 0.6), ("few", 100, 0.55), ("few", 200, 0.7), ("few", 800, 0.8)
-        )
-    ]  # fmt: skip
-    histories({"few": (0, 100, 200, 400, 800), "many": (0, 1600)}, known)
-    text = SimpleNamespace(languages=["a", "b"])
-    # 142 steps: as a number it is nearer to 100, as a ratio to 200
-    table = members.few_and_many("few", "many", known[:1], text, 142 / 800)
-    assert table["step"].tolist() == [200] * 3 + [800] * 3
-    rows = table.set_index(["step", "task"])
-    for of in known[2:]:
-        gain = average(of, "LD", layers=[1]) - average(known[0], "LD", layers=[1])
-        row = rows.loc[(of.step, "LD"), ["value", "low", "high"]]
-        assert row.tolist() == pytest.approx([float(gain.score), *gain.interval()])
-    early = members.few_and_many("few", "many", known[:1], text, 1 / 800)
-    assert early["step"].unique().tolist() == [100, 800]  # an untrained state has read nothing

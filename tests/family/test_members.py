@@ -1,18 +1,13 @@
 """What the folders of members tell: recipe, cost, losses, vocabularies, how often text was read."""
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import models_1_family
-from family import pretraining_text
 from family.recipes import RECIPES, describe
 from tests import tiny, toy
 from xlx.results import paths
-from xlx.subjects import loading
 
 # --- what a member is ----------------------------------------------------------------------------
 
@@ -76,35 +71,3 @@ def test_vocabularies_are_grouped_by_what_they_are(tmp_path: Path) -> None:
         "BPE": ["one", "two"],
         "BPE of three": ["three"],
     }
-
-
-# --- how often it read the text ------------------------------------------------------------------
-
-
-def test_subwords_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = tiny.save(tmp_path / "model")
-    lines = {str(number): line for number, line in enumerate(tiny.SENTENCES)}
-    text = {"tatoeba": {"en": lines, "de": {"7": "Yes"}}, "ntrex": {"en": {"1": "rain"}}}
-    monkeypatch.setattr(pretraining_text, "read_text", lambda: (text, {}))
-    models_1_family._lines.cache_clear()
-    tokenizer = loading.tokenizer(name)
-
-    def length(line: str) -> int:
-        return len(tokenizer(line, add_special_tokens=False)["input_ids"]) + 1
-
-    some = sum(length(line) for line in tiny.SENTENCES[::2]) + length("rain")
-    found = models_1_family.subword_counts(name, every=2)
-    assert found.to_dict() == {"de": 2 * length("Yes"), "en": 2 * some}
-    models_1_family._lines.cache_clear()
-
-
-def test_shares_are_of_the_languages_that_a_member_read(tmp_path: Path) -> None:
-    made = replace(RECIPES["mini-xlmr"], name="few", languages=("de", "ja"), language_exponent=0.5)
-    few = toy.member_files(tmp_path, made)
-    shares = models_1_family.read_shares(few, pd.Series({"de": 40, "en": 20, "ja": 60}))
-    roots = np.sqrt([40, 60])
-    assert shares.to_dict() == pytest.approx(
-        dict(zip(["de", "ja"], roots / roots.sum(), strict=True))
-    )
-    with pytest.raises(ValueError, match=r"somebody/something has no recipe\.json: what it read"):
-        models_1_family.read_shares("somebody/something", pd.Series({"en": 20}))

@@ -5,13 +5,11 @@ Both give their special tokens the same ids, so that batches are made alike for 
 """
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
 import numpy as np
-import pandas as pd
 from tokenizers import (
     Regex,
     Tokenizer,
@@ -23,7 +21,7 @@ from tokenizers import (
     trainers,
 )
 
-from family.training_text import BOS, EOS, UNK
+from family.training_text import BOS, EOS
 from xlx.results import paths
 
 #: The special tokens of XLM-R (and of our Llama), and those of BERT; the mask comes last.
@@ -116,36 +114,3 @@ def word_pieces() -> Tokenizer:
     whole word ``[UNK]``.
     """
     return Tokenizer.from_file(str(paths.MODELS / "mini-mbert/step-025600/tokenizer.json"))
-
-
-def subword_statistics(tokenizer: Tokenizer, text: Mapping[str, list[str]]) -> pd.DataFrame:
-    """What a vocabulary does to every language: a row a language, from lines of text.
-
-    Columns: ``tokens_per_word`` (words by white space; NaN for ``ja`` and ``zh``, whose script has
-    none), ``tokens_per_character`` (spaces not counted), ``unknown`` (share of tokens that are the
-    unknown token), ``bytes`` (share that are bytes), ``round_trip`` (share of lines that decode to
-    themselves, normalised, white space apart).
-    """
-    unknown = getattr(tokenizer.model, "unk_token", None) or tokenizer.id_to_token(UNK)
-
-    def solid(line: str) -> str:
-        return "".join(line.split())
-
-    rows = []
-    for language, lines in text.items():
-        encoded = tokenizer.encode_batch(list(lines), add_special_tokens=False)
-        tokens = [token for line in encoded for token in line.tokens]
-        back = tokenizer.decode_batch([line.ids for line in encoded])
-        words = math.nan if language in ("ja", "zh") else sum(len(x.split()) for x in lines)
-        plain = (tokenizer.normalizer.normalize_str(line).replace("▁", " ") for line in lines)
-        same = [solid(x) == solid(decoded) for x, decoded in zip(plain, back, strict=True)]
-        rows.append(
-            {
-                "language": language, "tokens_per_word": len(tokens) / words,
-                "tokens_per_character": len(tokens) / sum(len(solid(line)) for line in lines),
-                "unknown": tokens.count(unknown) / len(tokens),
-                "bytes": sum(token.startswith("<0x") for token in tokens) / len(tokens),
-                "round_trip": float(np.mean(same)),
-            }
-        )  # fmt: skip
-    return pd.DataFrame(rows)
