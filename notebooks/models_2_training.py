@@ -297,7 +297,9 @@ def training_course(table: pd.DataFrame) -> Figure:
 
 def span(row: Mapping[str, float]) -> str:
     """A number with its interval over seeds, where there is one."""
-    span = f" ({row['low']:+.2f} to {row['high']:+.2f})" if row["low"] == row["low"] else ""
+    span = (
+        f" ({row['low']:+.2f} to {row['high']:+.2f})" if row["low"] == row["low"] else " (one seed)"
+    )
     return f"{row['score']:+.2f}{span}"
 
 
