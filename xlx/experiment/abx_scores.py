@@ -47,13 +47,32 @@ MASKS: dict[str, Callable[[ParallelCorpus], bool]] = {
 }
 
 
+#: "as like length" is no choice of B: each A counts as often as it has a B of like length, so that
+#: MD of all B is of the same A as among sentences of like length.
+_AS, _AND = "as ", " and "
+
+
+def mask_parts(name: str) -> list[str]:
+    """The names of `MASKS` in that of a mask: "like length and near" has two that hold at once."""
+    return name.removeprefix(_AS).split(_AND)
+
+
 def masks_of(
     corpus: ParallelCorpus, names: Sequence[str], encoder: Callable[[], Encoder]
 ) -> dict[str, Mask]:
-    """Masks by name; ``encoder`` gives the model whose vocabulary says what is near."""
+    """Masks by name (`mask_parts`); ``encoder`` gives the model whose vocabulary says what is near.
+
+    Where two masks hold at once, many an A has no B: it takes part in no comparison.
+    """
     masks = {}
     for name in names:
-        if name == "like length":
+        if name.startswith(_AS):
+            (of,) = masks_of(corpus, [name.removeprefix(_AS)], encoder).values()
+            masks[name] = {code: _as_often(allowed) for code, allowed in of.items()}
+        elif _AND in name:
+            of = masks_of(corpus, mask_parts(name), encoder).values()
+            masks[name] = {x: np.logical_and.reduce([m[x] for m in of]) for x in corpus.languages}
+        elif name == "like length":
             masks[name] = length_matched(corpus)
         elif name == "near":
             masks[name] = subword_neighbours(encoder(), corpus)
@@ -63,6 +82,12 @@ def masks_of(
             same = label_shared(labels)
             masks[name] = dict.fromkeys(corpus.languages, same if which == "same" else ~same)
     return masks
+
+
+def _as_often(allowed: np.ndarray) -> np.ndarray:
+    """How many other sentences may be B, at every b."""
+    counts = allowed.sum(axis=1) - allowed.diagonal()
+    return np.broadcast_to(counts[:, None], allowed.shape).astype(np.int16)
 
 
 def standard_masks(corpus: ParallelCorpus) -> list[str]:
@@ -163,8 +188,36 @@ def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {code: (rows - mean) / scale for code, rows in vectors.items()}
 
 
+#: Vectors this small beside 1 lie so near its equator that cosines rank them as distances do.
+_SMALL = 1e-3
+
+
+def whitened(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Without the mean of all, and with the same variance in every direction that varies."""
+    stacked = np.concatenate(list(vectors.values())).astype(np.float64)
+    mean = stacked.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(np.cov(stacked.T))
+    scale = axes[sizes > 1e-9 * sizes[0]] / np.sqrt(sizes[sizes > 1e-9 * sizes[0]])[:, None]
+    return {code: (rows - mean) @ scale.T for code, rows in vectors.items()}
+
+
+def euclidean(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Vectors whose cosines rank pairs as their Euclidean distances do: (x, 1) of a small x.
+
+    The cosine of (x, 1) and (y, 1) is 1 - |x - y|² / 2, but for terms of the fourth order in x.
+    """
+    stacked = np.concatenate(list(vectors.values())).astype(np.float64)
+    mean = stacked.mean(axis=0)
+    small = _SMALL / np.linalg.norm(stacked - mean, axis=1).max()
+    moved = {code: (rows - mean) * small for code, rows in vectors.items()}
+    return {code: np.hstack([rows, np.ones((len(rows), 1))]) for code, rows in moved.items()}
+
+
 #: By name, what is done to the vectors of a layer before they are compared.
-SPACES: dict[str, Space] = {"raw": dict, "centred": alignment.centred, "standardised": standardised}
+SPACES: dict[str, Space] = {
+    "raw": dict, "centred": alignment.centred, "standardised": standardised,
+    "whitened": whitened, "Euclidean": euclidean,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,12 @@ from xlx.experiment.abx_scores import (
     groupings,
     label_runs,
     language_weights,
+    mask_parts,
     masks_of,
     pair_weights,
     standard_masks,
 )
-from xlx.experiment.averages import averaged_scores
+from xlx.experiment.averages import Average, averaged_scores
 from xlx.measures import abx, geometry, registered
 from xlx.results import checks, ledger, work
 from xlx.subjects import identity, loading, states
@@ -475,6 +476,45 @@ def nearest(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, n
     return {"counts": np.stack([*layers]).astype(np.int32)}
 
 
+def language_identification(
+    subject: Subject | Name, corpus: ParallelCorpus, *, space: str = "raw", **options: object
+) -> pd.DataFrame:
+    """How many held-out sentences have their language named rightly, with intervals.
+
+    By `geometry.identified`, in documents that are held out; chance is one in so many languages.
+    Columns ``model``, ``space``, ``layer``, ``reader``, ``score``, ``low``, ``high``. ``space`` of
+    `abx_scores.SPACES`; options as `states.embed_corpus`.
+    """
+    checks.one_of(space, SPACES, "space")
+    (value,) = readers([subject], corpus, space, **options)
+    sizes = group_sizes(parallel.documents(corpus))
+    right, asked = value["right"], len(corpus.languages) * len(corpus)
+    score = right.sum(axis=-1) / asked
+    without = (right.sum(axis=-1)[..., None] - right) / (asked - len(corpus.languages) * sizes)
+    low, high = Average(score, without - score[..., None], sizes).interval()
+    axes = {"layer": range(len(score)), "reader": geometry.READERS}
+    index = pd.MultiIndex.from_product(axes.values(), names=axes)
+    numbers = {"score": score.ravel(), "low": low.ravel(), "high": high.ravel()}
+    table = pd.DataFrame(numbers, index).reset_index()
+    heads = {"model": as_subject(subject).label[0], "space": space}
+    return table.assign(**heads)[[*heads, *table.columns]]
+
+
+@kept(tolerance=10, documents=True)
+def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
+    """``right``, int32 ``(n_layers, 2, n_documents)``: sentences of all languages, by reader."""
+    documents, centred = parallel.documents(corpus), space == "centred"
+    codes = np.unique(documents, return_inverse=True)[1]
+    right = [
+        [
+            np.bincount(codes, of.sum(axis=0))
+            for of in geometry.identified(x, documents, centred=centred)
+        ]
+        for x in subject.read(corpus).layers("raw" if centred else space)
+    ]
+    return {"right": np.array(right).astype(np.int32)}
+
+
 # --- the experiment -------------------------------------------------------------------------------
 
 
@@ -502,8 +542,9 @@ def subject_scores(
 ) -> list[CheckpointScores]:
     """The scores of each subject on a text, for all pairs of languages and all layers.
 
-    ``measures``: names of `measures.registered`, or "MD, like length" and the other masks; None:
-    `standard_measures`. ``options`` (``pooling``, ``max_length``) are of models that are named.
+    ``measures``: names of `measures.registered`, or "MD, like length" and the other masks, also two
+    at once, "MD, like length and near" (`abx_scores.masks_of`); None: `standard_measures`.
+    ``options`` (``pooling``, ``max_length``) are of models that are named.
     Left out, and warned of, are checkpoints whose weights are not here and of which nothing is
     stored (`Checkpoint.recorded`). Where vectors are computed, languages that a model cannot read
     are warned of (`checks.TextWarning`). Errors as `states.embed_corpus`, `loading.load` and
@@ -523,7 +564,9 @@ def subject_scores(
         for name in (standard_measures(corpus, subject) if measures is None else measures)
     ]
     for _, name in asked:
-        checks.one_of(name, [*known, *(f"MD, {mask}" for mask in MASKS)], "measure")
+        parts = [] if name in known else mask_parts(name.removeprefix("MD, "))
+        for part in [f"MD, {x}" for x in parts] or [name]:
+            checks.one_of(part, [*known, *(f"MD, {mask}" for mask in MASKS)], "measure")
     of_subject = [subject.about(corpus) | common for subject in several]
     versions = {x: known[x].version if x in known else MASKS_VERSION for _, x in asked}
     abouts = [of_subject[number] | {"measure": [x, versions[x]]} for number, x in asked]

@@ -134,7 +134,8 @@ class Comparisons:
 class Distractors:
     """Which sentences may be B: language of B → boolean ``(n, n)``, ``[a, b]``: b, where A is at a.
 
-    ValueError where a language leaves no B at all.
+    Whole numbers in place of booleans say how often a triplet counts. An A without any B takes part
+    in no comparison; ValueError where a language leaves no B at all.
     """
 
     def __init__(
@@ -144,7 +145,8 @@ class Distractors:
         distinct = {id(mask): mask for mask in masks.values()}  # one may serve all languages
         rows = {key: row for row, key in enumerate(distinct)}
         self._row = {language: rows[id(mask)] for language, mask in masks.items()}
-        cells = torch.from_numpy(np.stack([*distinct.values()]).astype(np.uint8))
+        stacked = np.stack([*distinct.values()])
+        cells = torch.from_numpy(stacked.astype(np.uint8 if stacked.dtype == bool else np.int16))
         cells.diagonal(dim1=1, dim2=2).zero_()
         self._made = Comparisons.of(cells.float(), groupings)
         for language, row in self._row.items():
