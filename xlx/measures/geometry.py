@@ -195,7 +195,7 @@ def less_crowd(side: Side) -> Side:
     own = within.diagonal(dim1=1, dim2=2)
     cosines = own.clone()
     own.fill_(-torch.inf)
-    crowds = (x.topk(k, dim=queries).values.mean(queries, keepdim=True) for x in (within, across))
+    crowds = [x.topk(k, dim=queries).values.mean(queries, keepdim=True) for x in (within, across)]
     own.copy_(cosines)
     moved = copy(side)
     vars(moved).pop("ahead", None)  # of the cosines
