@@ -157,7 +157,7 @@ def test_readers_are_asked_for_sentences_of_documents_that_they_do_not_know() ->
     [
         ("Ще 3 дні, Ödön!", "shche 3 dni, odon!", "Ще дні Ödön"),
         ("शक्ति ४", "shakti 4", "शक्ति"),
-        ("한국의 αλήθεια", "hangugeui alitheia", "한국의 αλήθεια"),
+        ("한국의 αλήθεια", "hangugyi alitheia", "한국의 αλήθεια"),
         ("سلام؟", "slam?", "سلام"),
         ("12:30", "12:30", "12:30"),
     ],
