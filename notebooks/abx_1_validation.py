@@ -1,14 +1,14 @@
-"""Controls that can fail: scores where what they should measure has been taken away.
+"""Is MD length: controls of text that is spoiled, and of what B is chosen from.
 
-The control of the paper holds the variable of interest constant, and is at one half for any
-vectors: A and B can change places. Here the corpus is spoiled instead, and everything else stays
-(`xlx.experiment.scoring.moves`).
+The control of the paper holds the variable of interest constant; where translations, or names of
+languages, are shuffled, A and B can change places, too: all three are at one half for any vectors.
+Shuffled within documents, or among like lengths, they can be (`xlx.experiment.scoring.moves`).
 
 Where half of the languages are moved, the pairs of a moved one and another are scored. Beside them
-stand the checks of the paper: one triplet, samples against exact scores, errors, retrieval.
+stand the checks of the paper: one triplet, samples against exact scores, retrieval.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -18,15 +18,23 @@ from scipy import stats
 
 from shared.abx_figures import LAYER, with_lines
 from shared.abx_tables import PAIR, rowed
-from xlx.experiment.abx_scores import CheckpointScores, group_sizes
-from xlx.experiment.scoring import SHUFFLES, Subject, kept, moves, subject_scores, with_models
+from xlx.experiment.abx_scores import MATCHED, CheckpointScores, group_sizes
+from xlx.experiment.scoring import (
+    BAG,
+    LENGTH_ALONE,
+    SHUFFLES,
+    Subject,
+    kept,
+    moves,
+    subject_scores,
+    with_models,
+)
 from xlx.measures import abx, statistics
 from xlx.plots import style
 from xlx.plots.panels import order
 from xlx.plots.primitives import curves, scatter
 from xlx.results import checks
 from xlx.subjects.identity import Name
-from xlx.subjects.states import CorpusStates
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
@@ -97,29 +105,45 @@ def shuffled_controls(
 # --- the checks of the paper ----------------------------------------------------------------------
 
 
+def short_sentences(corpus: ParallelCorpus, pair: tuple[str, str]) -> ParallelCorpus:
+    """The positions in a pair of languages that are short in the first of them."""
+    sentences = corpus.sentences[pair[0]]
+    long = [i for i, sentence in enumerate(sentences) if not 30 < len(sentence) < 80]
+    return corpus.select(pair).drop(long)
+
+
 def example_triplets(
-    corpus: ParallelCorpus, states: Mapping[str, CorpusStates], pair: tuple[str, str], seed: int
+    names: Sequence[Name], corpus: ParallelCorpus, seed: int, **options: object
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One triplet of each task (Appendix A), of sentences that are short in English.
+    """One triplet of each task (Appendix A), of a corpus in two languages.
 
     Returns its sentences, and by model the distances d(X, A) and d(X, B) at the middle layer and
     the score of Algorithm 3.
     """
-    short = [i for i, sentence in enumerate(corpus.sentences["en"]) if 30 < len(sentence) < 80]
-    sentences, distances = {}, {}
+    sentences, pair = {}, corpus.languages
     for task in ("LD", "MD"):
-        triplet = abx.sample_triplets(task, pair, len(short), 1, seed)
+        triplet = abx.sample_triplets(task, pair, len(corpus), 1, seed)
         for item in "XAB":
             language = pair[getattr(triplet, f"{item.lower()}_language")[0]]
-            position = short[getattr(triplet, item.lower())[0]]
+            position = getattr(triplet, item.lower())[0]
             sentences[task, item] = language, corpus.sentences[language][position]
-        for name, embedded in states.items():
-            middle = (embedded.n_layers + 1) // 2
-            vectors = {code: embedded.states[code][middle][short] for code in pair}
-            x_to_a, x_to_b = abx.triplet_distances(vectors, triplet)
-            distances[task, name] = x_to_a[0], x_to_b[0], abx.score_triplets(vectors, triplet)[0]
     texts = rowed(sentences, ["task", "item"], columns=["language", "sentence"])
-    return texts, rowed(distances, ["task", "model"], columns=["d(X, A)", "d(X, B)", "score"])
+    distances = with_models(names, example_distances(names, corpus, seed, **options))
+    shown = ["task", "model", "d(X, A)", "d(X, B)", "score"]
+    return texts, distances[shown].sort_values("task", kind="stable").set_index(shown[:2])
+
+
+@kept()
+def example_distances(subject: Subject, corpus: ParallelCorpus, seed: int) -> pd.DataFrame:
+    """``task``, ``d(X, A)``, ``d(X, B)`` and ``score`` of the triplets, at the middle layer."""
+    states, rows = subject.read(corpus).states, []
+    middle = len(states[corpus.languages[0]]) // 2
+    vectors = {code: array[middle] for code, array in states.items()}
+    for task in ("LD", "MD"):
+        triplet = abx.sample_triplets(task, corpus.languages, len(corpus), 1, seed)
+        apart = abx.triplet_distances(vectors, triplet)
+        rows.append((task, apart[0][0], apart[1][0], abx.score_triplets(vectors, triplet)[0]))
+    return pd.DataFrame(rows, columns=["task", "d(X, A)", "d(X, B)", "score"])
 
 
 _Pairs = Sequence[tuple[str, str]]
@@ -175,9 +199,6 @@ def sampled_runs(
     return abx.sampled(subject.read(corpus).states, pairs, n_triplets, n_runs, seed)
 
 
-_ERRORS = [*PAIR, "task", "score", "jackknife", "bootstrap", "documents"]
-
-
 def sample_control(
     task: str,
     languages: Sequence[str],
@@ -214,76 +235,6 @@ def sample_control(
         return abx.Triplets(task, tuple(languages), *[language] * 3, first, second, third)
     position = rng.integers(n_positions, size=n_triplets)
     return abx.Triplets(task, tuple(languages), first, second, third, *[position] * 3)
-
-
-def kernel(vectors: Mapping[str, np.ndarray], pair: tuple[str, str], task: str) -> np.ndarray:
-    """The score of every triplet of a pair, ``(2, n, n)``, NaN on the diagonals; in float64.
-
-    ``[d, x, o]``: direction d (X in the first, in the second language), position of X, and the
-    other position: of A and B in LD, of B in MD. Its mean is the exact score; slow, for the
-    bootstrap.
-    """
-    first, second = (
-        vectors[code] / np.linalg.norm(vectors[code].astype(np.float64), axis=1, keepdims=True)
-        for code in pair
-    )
-    scores = []
-    for own, other in ((first, second), (second, first)):
-        to_own, to_other = own @ own.T, own @ other.T
-        to_a, to_b = (to_own, to_other) if task == "LD" else (np.diag(to_other)[:, None], to_other)
-        difference = np.where(np.isclose(to_a, to_b, rtol=0, atol=1e-14), 0, to_a - to_b)
-        score = (1 + np.sign(difference)) / 2
-        np.fill_diagonal(score, np.nan)
-        scores.append(score)
-    return np.stack(scores)
-
-
-def bootstrap_kernel(kernel: np.ndarray, n_resamples: int, seed: int) -> np.ndarray:
-    """The mean of a kernel ``(k, n, n)`` on each resample of the n positions: ``(n_resamples,)``.
-
-    A pair of two copies of one position is no triplet ("other meaning" would be untrue) and is left
-    out, as the diagonals are.
-    """
-    matrix = kernel.mean(axis=0)
-    np.fill_diagonal(matrix, 0.0)
-    n = len(matrix)
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_resamples)
-    total = np.einsum("ri,ri->r", counts @ matrix, counts)
-    return total / (n**2 - (counts**2).sum(axis=1))
-
-
-def errors(
-    names: Sequence[Name], corpus: ParallelCorpus, pairs: _Pairs, **options: object
-) -> pd.DataFrame:
-    """`pair_errors` of models, with ``model`` in front."""
-    table = with_models(names, pair_errors(names, within(corpus, pairs), pairs, **options))
-    return table[["model", *_ERRORS]]
-
-
-@kept(version=2, documents=True)
-def pair_errors(
-    subject: Subject, corpus: ParallelCorpus, pairs: _Pairs, n_resamples: int, seed: int
-) -> pd.DataFrame:
-    """The standard error of single pairs at the last layer, by what else could have been drawn.
-
-    A row a pair and task: ``language_1``, ``language_2``, ``task``, ``score``, ``jackknife`` and
-    ``bootstrap`` (over sentences), ``documents`` (a jackknife).
-    """
-    states = {code: array[-1] for code, array in subject.read(corpus).states.items()}
-    groups = {"sentences": range(len(corpus)), "documents": parallel.documents(corpus)}
-    sizes = {what: group_sizes(of_position) for what, of_position in groups.items()}
-    exact = abx.exact(states, pairs=pairs, groups=groups)
-    rows = []
-    for column, pair in enumerate(exact.pairs):
-        for task in ("LD", "MD"):
-            resampled = bootstrap_kernel(kernel(states, pair, task), n_resamples, seed)
-            score = exact.scores[task][0, column].mean()
-            by_sentence, by_document = (
-                float(statistics.left_out_error(score, exact.left_out[what][task][0, column], of))
-                for what, of in sizes.items()
-            )
-            rows.append((*pair, task, score, by_sentence, resampled.std(), by_document))
-    return pd.DataFrame(rows, columns=_ERRORS)
 
 
 def control_scores(
@@ -348,29 +299,42 @@ def retrieval_pairs(
 
 # --- figures --------------------------------------------------------------------------------------
 
-#: Of a shuffled corpus, what a score is called in the figure, and how it looks.
+#: What is drawn of a spoiled corpus: its name, and how it looks.
 _SHUFFLED = {
-    "LD, labels shuffled": ("LD, languages shuffled: ½ expected", style.look(style.VERMILION, "o")),
-    "MD, translations shuffled": (
-        "MD, translations shuffled: ½ expected",
-        style.look(style.BLUE, "s", "--"),
-    ),
-    "MD, documents shuffled": ("MD, shuffled within documents", style.look(style.GREEN, "^", ":")),
+    "MD": ("MD of translations", style.look(style.BLUE, "s", "--")),
     "MD, lengths shuffled": ("MD, shuffled among like lengths", style.look(style.SKY, "D", "-.")),
+    "MD, documents shuffled": ("MD, shuffled within documents", style.look(style.GREEN, "^", ":")),
 }
 
 
 @style.styled
 def shuffle_curves(table: pd.DataFrame) -> Figure:
-    """Scores of spoiled corpora over layers, a panel a model.
-
-    ``table`` as of `shuffled_controls`.
-    """
+    """MD of text and of spoiled text over layers, a panel a model (``control``, ``model``)."""
     on = curves(table, x="layer", value="score", series="control", panel="model",
                 looks={name: own for name, (_, own) in _SHUFFLED.items()},
                 labels={name: label for name, (label, _) in _SHUFFLED.items()},
-                width=3.9, height=2.2)  # fmt: skip
-    return on.done(LAYER, "ABX score", handles=with_lines(on))
+                columns=4, width=2.15, height=2.2)  # fmt: skip
+    return on.done(LAYER, "MD", handles=with_lines(on))
+
+
+#: MD by its choice of B, or its weights: what it is called, and how it looks.
+CHOICES = {
+    "MD": ("any B", style.look(style.BLUE, "s", "--")),
+    "MD, as like length": ("any B, each A as often as matched", style.look(style.BLUE, "x", ":")),
+    MATCHED: ("B as long as A (matched)", style.look(style.SKY, "D", "-.")),
+    "MD, near": ("B near in subwords", style.look(style.GREEN, "^")),
+    "MD, like length and near": ("both", style.look(style.BLACK, "v", (0, (1, 1)))),
+}
+
+
+@style.styled
+def choice_curves(table: pd.DataFrame) -> Figure:
+    """MD by `CHOICES` over layers, a panel a model."""
+    on = curves(table, x="layer", value="score", series="task", panel="model",
+                looks={task: look for task, (_, look) in CHOICES.items()},
+                labels={task: label for task, (label, _) in CHOICES.items()},
+                columns=3, width=2.8, height=1.9)  # fmt: skip
+    return on.done(LAYER, "MD", handles=with_lines(on))
 
 
 @style.styled
@@ -384,3 +348,69 @@ def retrieval_scatter(table: pd.DataFrame, statistics: Mapping[str, str]) -> Fig
                  width=2.8)  # fmt: skip
     on.titles(lambda pairing: f"{pairing}\n{statistics[pairing]}")
     return on.done("MD of a language pair", "retrieval, top-1")
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+_AS, _BOTH = "MD, as like length", "MD, like length and near"
+
+
+def _of_models(means: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Each model of a table of `CHOICES`, and what its MD is made of."""
+    for model, rows in means.groupby("model", sort=False):
+        of = rows.set_index("task")
+        if _BOTH not in of.index or model == BAG:
+            continue
+        score, ends = of["score"], of.loc[_BOTH, ["score", "low", "high"]]
+        fall, choice = score["MD"] - score[MATCHED], score["MD"] - score[_AS]
+        why = f"{max(choice / fall, 0):.0%} of it by the choice of A" if fall > 0.005 else "no fall"
+        yield (
+            model,
+            (
+                f"MD {score['MD']:.2f}, matched {score[MATCHED]:.2f} ({why}), with length and "
+                "subwords at once {:.2f} ({:.2f} to {:.2f})".format(*ends)
+            ),
+        )
+
+
+def in_short(means: pd.DataFrame, models: Sequence[str]) -> str:
+    """The answer, from means by `CHOICES`: of these models."""
+    told = dict(_of_models(means))
+    of = "; ".join(f"`{model}`: {told[model]}" for model in models)
+    alone = means.set_index(["model", "task"]).loc[(LENGTH_ALONE, "MD"), "score"]
+    return (
+        f"**In short.** MD is not meaning alone: the number of characters by itself has "
+        f"{alone:.2f}. {of}. Three controls, the paper's among them, are at 0.5 for any vectors "
+        "and support nothing."
+    )
+
+
+def reading(
+    means: pd.DataFrame, spoiled: pd.DataFrame, spread: pd.DataFrame, error: pd.DataFrame,
+    correlations: pd.DataFrame,
+) -> str:  # fmt: skip
+    """What the tables say: each finding a sentence with its number, in Markdown."""
+    said = [
+        f"**Reading.** Runs of the sampled score differ by {spread['sd'].mean():.4f}, as shares of "
+        f"so many draws do. The error over documents is {error['documents'].min():.3f} to "
+        f"{error['documents'].max():.3f}: text, and not the number of triplets, limits a score.\n",
+        *(f"- `{model}`: {made_of}." for model, made_of in _of_models(means)),
+    ]
+    for name, what in (("lengths", "as long as a translation"), ("documents", "of its document")):
+        rows = spoiled[spoiled["control"] == f"MD, {name} shuffled"]
+        top = rows.loc[rows["score"].idxmax()]
+        said.append(
+            f"- A sentence that is no translation but {what} beats others in up to "
+            f"{top['score']:.2f} ({top['low']:.2f} to {top['high']:.2f}) of triplets "
+            f"(`{top['model']}`, layer {top['layer']})."
+        )
+    r = correlations["r"]
+    said.append(
+        f"- MD goes with retrieval over pairs, *r* from {r.min():.2f} to {r.max():.2f}. Both are "
+        "read off the same similarities, so this is no independent proof."
+    )
+    said.append(
+        "\nOne caveat: what is left with length and subwords at once is not yet meaning. Names and "
+        "numbers stay; [abx-8-limits](abx-8-limits.ipynb) has sentences that are edited."
+    )
+    return "\n".join(said)

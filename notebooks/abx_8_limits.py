@@ -235,7 +235,6 @@ def letters_alone(sentence: str) -> str:
 CHANGES: dict[str, Callable[[str], str]] = {
     "letters alone": letters_alone,
     "one alphabet": latin,
-    "letters of one alphabet": lambda sentence: letters_alone(latin(sentence)),
 }
 
 
@@ -313,3 +312,49 @@ def surface_scores(
     texts = with_texts(text) | {ONE_SCRIPT: text.select(inside)}
     tables = [scored(tasks, subjects, [of], by=[]).assign(text=name) for name, of in texts.items()]
     return pd.concat(tables, ignore_index=True)
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def _told(row: pd.Series) -> str:
+    return f"{row['score']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+
+
+def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) -> str:
+    """The answer, of the first model at its last layer."""
+    model = table["model"].iloc[0]
+    rows = table[table["model"] == model]
+    last = rows[rows["layer"] == rows["layer"].max()].set_index("measure")
+    texts = surface[(surface["model"] == model) & (surface["task"] == "LD")].set_index("text")
+    blind, apart = spots.loc[("LD", "raw"), "subspace"], last.loc["LD, centred"]
+    return (
+        "**In short.** LD sees the mean vectors of languages and little else: where each language "
+        f"has dimensions of its own, and mean zero, it is {blind:.2f}. In the last layer of "
+        f"`{model}`, without the means, LD is {_told(apart)}; yet the nearest sentence is of the "
+        f"own language in {_told(last.loc['neighbours, centred'])} (chance 0.5). Written in one "
+        f"alphabet, LD goes from {texts.loc['as it is', 'score']:.2f} to "
+        f"{texts.loc['one alphabet', 'score']:.2f}."
+    )
+
+
+def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str:
+    """What the tables of models say: a finding a sentence, in Markdown."""
+    said = ["**Reading.**\n"]
+    for model, rows in table.groupby("model", sort=False):
+        last = rows[rows["layer"] == rows["layer"].max()].set_index("measure")
+        said.append(
+            f"- `{model}`, last layer: LD {_told(last.loc['LD'])}, centred "
+            f"{last.loc['LD, centred', 'score']:.2f}; the nearest reader names the language in "
+            f"{_told(last.loc['nearest reader'])}, centred in "
+            f"{_told(last.loc['nearest reader, centred'])}, where chance is {1 / n_languages:.2f}."
+        )
+    for (model, task), rows in surface.groupby(["model", "task"], sort=False):
+        of = rows.set_index("text")
+        changes = ", ".join(f"{text} {_told(of.loc[text])}" for text in of.index[1:])
+        said.append(f"- {task} of {model}: {_told(of.iloc[0])} as it is; {changes}.")
+    said.append(
+        "\nOne caveat: a change of the text is also text that a model has read less of. A fall is "
+        "not the share of the surface alone."
+    )
+    return "\n".join(said)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import abx_1_validation
 import abx_3_tradeoff
 import abx_4_languages
 from xlx.experiment.abx_scores import MATCHED, WEIGHTINGS, CheckpointScores
+from xlx.experiment.scoring import FunctionSubject
 from xlx.measures.abx import SCORES, PairScores
 from xlx.text.parallel import ParallelCorpus
 
@@ -52,15 +52,16 @@ def test_example_triplets_are_those_of_the_algorithms(corpus: ParallelCorpus) ->
     draw = np.random.default_rng(0)
     sentences = {"en": corpus.sentences["en"], "fr": corpus.sentences["de"]}
     corpus = replace(corpus, sentences=sentences)
-    vectors = {code: draw.normal(size=(3, N, 4)) for code in sentences}
-    states = {"m": SimpleNamespace(n_layers=2, states=vectors)}
-    texts, distances = abx_1_validation.example_triplets(corpus, states, ("en", "fr"), 1)
+    layer = {code: draw.normal(size=(N, 4)) for code in sentences}
+    model = FunctionSubject("m", function=lambda _, code: layer[code])
+    short = abx_1_validation.short_sentences(corpus, ("en", "fr"))
+    assert len(short) == N
+    texts, distances = abx_1_validation.example_triplets([model], short, 1)
     at = texts["sentence"].map(lambda sentence: len(sentence) - 31)
     assert at["LD", "A"] == at["LD", "B"] != at["LD", "X"]
     assert at["MD", "A"] == at["MD", "X"] != at["MD", "B"]
     assert texts["language"].tolist() == ["en", "en", "fr", "en", "fr", "fr"]
     row = distances.loc["LD", "m"]
-    layer = {code: array[1] for code, array in vectors.items()}
     x, a = layer["en"][at["LD", "X"]], layer["en"][at["LD", "A"]]
     assert row["d(X, A)"] == pytest.approx(1 - x @ a / np.linalg.norm(x) / np.linalg.norm(a))
     assert row["score"] == float(row["d(X, A)"] < row["d(X, B)"])
