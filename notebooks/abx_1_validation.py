@@ -363,12 +363,13 @@ def _of_models(means: pd.DataFrame) -> Iterator[tuple[str, str]]:
             continue
         score, ends = of["score"], of.loc[_BOTH, ["score", "low", "high"]]
         fall, choice = score["MD"] - score[MATCHED], score["MD"] - score[_AS]
-        why = f"{max(choice / fall, 0):.0%} of it by the choice of A" if fall > 0.005 else "no fall"
+        why = f"the choice of A explains {max(choice / fall, 0):.0%} of the fall"
         yield (
             model,
             (
-                f"MD {score['MD']:.2f}, matched {score[MATCHED]:.2f} ({why}), with length and "
-                "subwords at once {:.2f} ({:.2f} to {:.2f})".format(*ends)
+                f"MD {score['MD']:.2f}, matched {score[MATCHED]:.2f}"
+                + (f" ({why})" if fall > 0.005 else "")
+                + ", with length and subwords at once {:.2f} ({:.2f} to {:.2f})".format(*ends)
             ),
         )
 
