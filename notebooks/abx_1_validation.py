@@ -309,11 +309,11 @@ _SHUFFLED = {
 
 @style.styled
 def shuffle_curves(table: pd.DataFrame) -> Figure:
-    """MD of text and of spoiled text over layers, a panel a model (``control``, ``model``)."""
+    """MD of text and of spoiled text over layers, a panel a model."""
     on = curves(table, x="layer", value="score", series="control", panel="model",
                 looks={name: own for name, (_, own) in _SHUFFLED.items()},
                 labels={name: label for name, (label, _) in _SHUFFLED.items()},
-                columns=4, width=2.15, height=2.2)  # fmt: skip
+                columns=3, width=2.8, height=1.9)  # fmt: skip
     return on.done(LAYER, "MD", handles=with_lines(on))
 
 
@@ -329,7 +329,7 @@ CHOICES = {
 
 @style.styled
 def choice_curves(table: pd.DataFrame) -> Figure:
-    """MD by `CHOICES` over layers, a panel a model."""
+    """MD over layers, by what B is chosen from, a panel a model."""
     on = curves(table, x="layer", value="score", series="task", panel="model",
                 looks={task: look for task, (_, look) in CHOICES.items()},
                 labels={task: label for task, (label, _) in CHOICES.items()},
