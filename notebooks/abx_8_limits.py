@@ -293,7 +293,7 @@ def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -
 
 @style.styled
 def companion_curves(table: pd.DataFrame) -> Figure:
-    """`companions` over layers, a panel a model."""
+    """LD and its companions over layers, a panel a model."""
     looks = {name: look for name, look in COMPANIONS.values() if name in DRAWN}
     on = curves(table, x="layer", value="score", series="measure", panel="model", looks=looks,
                 columns=4, width=2.15, height=2.3)  # fmt: skip
@@ -340,21 +340,28 @@ def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) ->
 
 def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str:
     """What the tables of models say: a finding a sentence, in Markdown."""
-    said = ["**Reading.**\n"]
+    said = ["**Reading.** The nearest reader names the language of a held-out sentence, raw and "
+            f"centred, where chance is {1 / n_languages:.2f}:\n"]  # fmt: skip
     for model, rows in table.groupby("model", sort=False):
-        last = rows[rows["layer"] == rows["layer"].max()].set_index("measure")
+        rows = rows.set_index(["measure", "layer"])
+        bare = rows.loc["nearest reader, centred"]
+        last = bare.index.max()
         said.append(
-            f"- `{model}`, last layer: LD {_told(last.loc['LD'])}, centred "
-            f"{last.loc['LD, centred', 'score']:.2f}; the nearest reader names the language in "
-            f"{_told(last.loc['nearest reader'])}, centred in "
-            f"{_told(last.loc['nearest reader, centred'])}, where chance is {1 / n_languages:.2f}."
+            f"- `{model}`: {_told(rows.loc[('nearest reader', last)])} in the last layer, centred "
+            f"{_told(bare.loc[last])}, from {_told(bare.loc[0])} at the embeddings. LD there is "
+            f"{rows.loc[('LD', last), 'score']:.2f}, centred "
+            f"{rows.loc[('LD, centred', last), 'score']:.2f}."
         )
-    for (model, task), rows in surface.groupby(["model", "task"], sort=False):
-        of = rows.set_index("text")
-        changes = ", ".join(f"{text} {_told(of.loc[text])}" for text in of.index[1:])
-        said.append(f"- {task} of {model}: {_told(of.iloc[0])} as it is; {changes}.")
+    told = surface.set_index(["model", "task", "text"])
+    for model in surface["model"].unique():
+        of = told.loc[model, "score"].round(2)
+        said.append(
+            f"- {model}: LD {of['LD', 'as it is']}, letters alone {of['LD', 'letters alone']}, one "
+            f"alphabet {of['LD', 'one alphabet']}; MD {of['MD', 'as it is']}, letters alone "
+            f"{of['MD', 'letters alone']}, one alphabet {of['MD', 'one alphabet']}."
+        )
     said.append(
-        "\nOne caveat: a change of the text is also text that a model has read less of. A fall is "
-        "not the share of the surface alone."
+        "\nOne caveat: models have not read text in one alphabet. What falls there is not the share "
+        "of surface alone."
     )
     return "\n".join(said)
