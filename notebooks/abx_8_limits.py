@@ -340,28 +340,28 @@ def in_short(spots: pd.DataFrame, table: pd.DataFrame, surface: pd.DataFrame) ->
 
 def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str:
     """What the tables of models say: a finding a sentence, in Markdown."""
-    said = ["**Reading.** The nearest reader names the language of a held-out sentence, raw and "
-            f"centred, where chance is {1 / n_languages:.2f}:\n"]  # fmt: skip
+    said = [
+        "**Reading.** The nearest reader names the language of a sentence of a document that it "
+        f"does not know (chance {1 / n_languages:.2f}):\n"
+    ]
     for model, rows in table.groupby("model", sort=False):
         rows = rows.set_index(["measure", "layer"])
         bare = rows.loc["nearest reader, centred"]
         last = bare.index.max()
         said.append(
-            f"- `{model}`: {_told(rows.loc[('nearest reader', last)])} in the last layer, centred "
-            f"{_told(bare.loc[last])}, from {_told(bare.loc[0])} at the embeddings. LD there is "
-            f"{rows.loc[('LD', last), 'score']:.2f}, centred "
+            f"- `{model}`, last layer: {_told(rows.loc[('nearest reader', last)])}; centred "
+            f"{_told(bare.loc[last])}, at the embeddings {_told(bare.loc[0])}. LD of the last "
+            f"layer is {rows.loc[('LD', last), 'score']:.2f}, centred "
             f"{rows.loc[('LD, centred', last), 'score']:.2f}."
         )
-    told = surface.set_index(["model", "task", "text"])
+    told = surface.set_index(["model", "task", "text"])["score"].map("{:.2f}".format)
     for model in surface["model"].unique():
-        of = told.loc[model, "score"].round(2)
-        said.append(
-            f"- {model}: LD {of['LD', 'as it is']}, letters alone {of['LD', 'letters alone']}, one "
-            f"alphabet {of['LD', 'one alphabet']}; MD {of['MD', 'as it is']}, letters alone "
-            f"{of['MD', 'letters alone']}, one alphabet {of['MD', 'one alphabet']}."
-        )
+        of = [f"{task} {told[model, task, 'as it is']}, letters alone "
+              f"{told[model, task, 'letters alone']}, one alphabet "
+              f"{told[model, task, 'one alphabet']}" for task in ("LD", "MD")]  # fmt: skip
+        said.append(f"- {model}: {'; '.join(of)}.")
     said.append(
-        "\nOne caveat: models have not read text in one alphabet. What falls there is not the share "
-        "of surface alone."
+        "\nOne caveat: models have not read text in one alphabet. What falls there is not the "
+        "share of surface alone."
     )
     return "\n".join(said)
