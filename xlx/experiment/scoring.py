@@ -494,8 +494,8 @@ def language_identification(
     low, high = Average(score, without - score[..., None], sizes).interval()
     axes = {"layer": range(len(score)), "reader": geometry.READERS}
     index = pd.MultiIndex.from_product(axes.values(), names=axes)
-    numbers = {"score": score.ravel(), "low": low.ravel(), "high": high.ravel()}
-    table = pd.DataFrame(numbers, index).reset_index()
+    ends = zip(("score", "low", "high"), (score, low, high), strict=True)
+    table = pd.DataFrame({name: of.ravel() for name, of in ends}, index).reset_index()
     heads = {"model": as_subject(subject).label[0], "space": space}
     return table.assign(**heads)[[*heads, *table.columns]]
 

@@ -206,14 +206,13 @@ def less_crowd(side: Side) -> Side:
     return moved
 
 
-def by_csls(measure: Measure) -> Measure:
+def by_csls(of: Measure) -> Measure:
     """A measure with CSLS for cosines."""
-    return replace(
-        measure,
-        name=f"{measure.name} by CSLS",
-        wins=lambda side, groupings: measure.wins(less_crowd(side), groupings),
-        told=False,
-    )
+
+    def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
+        return of.wins(less_crowd(side), groupings)
+
+    return replace(of, name=f"{of.name} by CSLS", wins=wins, told=False)
 
 
 COSINE = of_sentences("cosine", translation_cosine)
