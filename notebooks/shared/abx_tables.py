@@ -142,24 +142,6 @@ def surface_lines(
     return {label: pd.concat(tables) for label, tables in lines.items()}
 
 
-def scores_within(
-    measured: Sequence[CheckpointScores], codes: Sequence[str], *, by: Sequence[str] = (),
-    embedding_layer: bool = True,
-) -> pd.DataFrame:  # fmt: skip
-    """Means over the pairs of some of the languages, over layers or by "layer", without intervals.
-
-    Columns as `averages.averaged_scores`; ``low`` and ``high`` are NaN: errors are kept of means
-    over all pairs.
-    """
-    table = pd.concat([of.table() for of in measured])
-    table = table[table[PAIR].isin(list(codes)).all(axis=1) & table["task"].isin(DRAWN)]
-    if not embedding_layer and "layer" not in by:
-        table = table[table["layer"] > 0]
-    keys = ["model", "checkpoint", "space", "task", *by]
-    means = table.groupby(keys, sort=False)["score"].mean().reset_index()
-    return means.assign(low=np.nan, high=np.nan)
-
-
 def printed_results() -> pd.Series:
     """The numbers printed in the text of the ABX paper: claim → value, as it is printed."""
     table = pd.read_csv(paths.PUBLISHED / "abx" / "text_results.csv", index_col="claim_id")
@@ -169,11 +151,6 @@ def printed_results() -> pd.Series:
 def at_last(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of each model's last checkpoint."""
     return table[table["checkpoint"] == table.groupby("model")["checkpoint"].transform("max")]
-
-
-def at_first(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of each model's first checkpoint."""
-    return table[table["checkpoint"] == table.groupby("model")["checkpoint"].transform("min")]
 
 
 def ends(score: Average) -> dict[str, float]:
@@ -214,26 +191,6 @@ def captions(
         key: "\n".join(text.format_map(row) for row in rows.to_dict("records"))
         for key, rows in correlations.groupby(panel, sort=False)
     }
-
-
-def cut_table(measurements: Sequence[CheckpointScores]) -> pd.DataFrame:
-    """Sentences cut at the maximum length, in per cent: models and languages that share a number.
-
-    The first row of some models is the mean over languages.
-    """
-    percents = {
-        of.model: (100 * pd.Series(of.cut, dtype=float) / of.scores.n_sentences).sort_values(
-            ascending=False, kind="stable"
-        )
-        for of in measurements
-    }
-    rows = {}
-    for percent in percents.values():
-        same = ", ".join(model for model, other in percents.items() if other.equals(percent))
-        rows[same, f"mean of {len(percent)}"] = percent.mean()
-        for share, codes in percent.groupby(percent, sort=False):
-            rows[same, " ".join(codes.index)] = share
-    return rowed(rows, ["models", "languages"], columns=["cut (%)"])
 
 
 def language_names(codes: Sequence[str]) -> dict[str, str]:
