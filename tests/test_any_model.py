@@ -36,6 +36,7 @@ SMALL = {
     "n_test": {"POS": 100, "NER": 100}, "n_seeds": 2, "context_languages": ["en", "fi"],
     "n_permutations": 99, "fewest_languages": 3, "course_size": 60, "retest_size": 40,
     "xnli_size": 12, "few": None, "n_untrained": {},
+    "untaught": {"mini-xlm": 20}, "neighbours_of": ["mini-xlm"],
     "public": ["mini-xlm"],  # here without weights: a member in its place
 }  # fmt: skip
 #: Fine-tuning of next to nothing.
@@ -50,8 +51,30 @@ GRID = {
     "languages": ["en", "de", "zh"], "n_train": 12, "n_test": 6, "epochs": 1, "batch_size": 6,
     "seeds": [1, 2], "dtype": "float32", "n_resamples": 20,
 }  # fmt: skip
+#: Words of a task, and probes.
+WORDS = {
+    "train": {"POS": 100, "NER": 100}, "validation": {"POS": 50, "NER": 50},
+    "test": {"POS": 100, "NER": 100},
+}  # fmt: skip
+PROBES = {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": None}
 #: What a notebook calls by the same name and means otherwise.
 OWN = {
+    "abx-5": {
+        "public": {"mini-xlm": ["POS"]}, "twins": ["mini-xlm@untrained"],
+        "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},
+        "probes": PROBES,
+    },
+    "abx-6": {
+        "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},
+        "probes": PROBES, "learnt": {}, "choice": {"top": 3, "n_permutations": 99},
+    },
+    "abx-1": {
+        "whole_twins": ["mini-xlm"], "sampled": ["mini-xlm"], "twins": ["mini-xlm"], "n_sample": 30,
+    },
+    "abx-8": {
+        "others": ["mini-xlm"], "twins": ["mini-xlm"], "pair_models": ["mini-xlmr"],
+        "pairs_untrained": [],
+    },
     "igap-1": FINETUNING
     | {
         "languages": {"PI": ["en", "de", "zh"]}, "sources": {"PI": ["en"]},
