@@ -377,7 +377,7 @@ def _of_models(means: pd.DataFrame) -> Iterator[tuple[str, str]]:
 def in_short(means: pd.DataFrame, models: Sequence[str]) -> str:
     """The answer, from means by `CHOICES`: of these models."""
     told = dict(_of_models(means))
-    of = "; ".join(f"`{model}`: {told[model]}" for model in models)
+    of = ". ".join(f"`{model}`: {told[model]}" for model in models)
     alone = means.set_index(["model", "task"]).loc[(LENGTH_ALONE, "MD"), "score"]
     return (
         f"**In short.** MD is not meaning alone: the number of characters by itself has "

@@ -88,9 +88,8 @@ def _of_the_layer(own: Tables) -> Answers:
     )  # fmt: skip
     yield "Does it tell languages apart?", "layers", raw.loc["LD"], "score", (
         f"At layer {layer} a sentence is nearer to another of its language than to that one's "
-        f"translation in {_told(raw.loc['LD'])} of triplets (LD; 0.5: their mean "
-        "vectors are alike, and the rest may differ); without the mean of each language in "
-        f"{_told(centred.loc['LD'])}."
+        f"translation in {_told(raw.loc['LD'])} of triplets (LD; 0.5: equal mean "
+        f"vectors, no more); without the mean of each language in {_told(centred.loc['LD'])}."
     )  # fmt: skip
     yield "Does it tell meanings apart across languages?", "layers", raw.loc[MATCHED], "score", (
         f"At layer {layer} a sentence is nearer to its translation than to another sentence in "
