@@ -13,7 +13,7 @@ from xlx.experiment.scoring import LENGTH_ALONE, BagOfSubwords, Length, Subject,
 from xlx.measures import statistics
 from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import curves
-from xlx.plots.style import language_label
+from xlx.plots.style import language_label, styled
 from xlx.text import labelled
 from xlx.text.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from xlx.text.parallel import ParallelCorpus, documents
@@ -155,11 +155,13 @@ def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFr
     return table.rename(lambda x: x if x == MEAN else language_label(x))
 
 
+@styled
 def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
     """The share over the depth of each model, a panel a kind of `DRAWN`."""
     rows = rows_of(own, language=MEAN)
     rows = rows[rows["model"].isin(models) & rows["kind"].isin(DRAWN)]
-    on = curves(rows, x="depth", value="share", series="model", panel="kind", columns=3, every=3)
+    on = curves(rows, x="depth", value="share", series="model", panel="kind", columns=3, every=3,
+                width=2.7, height=2, sharex="col")  # fmt: skip
     across(on, y=0.5)
     return on.done(
         "depth: 0 is the embeddings, 1 the last layer", "share with A nearer to X than B"
