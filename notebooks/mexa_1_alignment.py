@@ -196,11 +196,11 @@ def size_texts(
     languages: Sequence[str], n: int, n_verses: int, seed: int
 ) -> dict[str, ParallelCorpus]:
     """The first n sentences of FLORES-200, verses of the New Testament, all of WMT24++."""
-    loaded = {
-        name: parallel.load(name, drop_duplicates=name != "flores200-100").select(languages)
-        for name in ("flores200-100", "new-testament", "wmt24pp")
-    }
-    flores, verses, wmt = loaded.values()
+    verses, wmt = (
+        parallel.load(name, drop_duplicates=True).select(languages)
+        for name in ("new-testament", "wmt24pp")
+    )
+    flores = parallel.load("flores200-100", languages)
     flores, verses = flores.drop(range(n, len(flores))), verses.take(n_verses, seed)
     titles = {"FLORES-200": flores, "New Testament": verses, "WMT24++": wmt}
     return {f"{title}, {len(text)}": text for title, text in titles.items()}

@@ -61,8 +61,8 @@ PROBES = {"n_seeds": 2, "subword": "mean", "form": "concatenated", "hidden": Non
 OWN = {
     "abx-5": {
         "public": {"mini-xlm": ["POS"]}, "twins": ["mini-xlm@untrained"],
-        "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},
-        "probes": PROBES,
+        "tasks": {"POS": None, "NER": None}, "sizes": WORDS,
+        "draw": {"POS": 60, "NER": 60, "NLI": 24}, "probes": PROBES,
     },
     "abx-6": {
         "tasks": {"POS": None, "NER": None}, "sizes": WORDS, "draw": {"POS": 60, "NER": 60},

@@ -102,14 +102,15 @@ def mean_correlations(tables: Sequence[pd.DataFrame], n_languages: int) -> pd.Da
     ``tables``: of each run, with ``r``, ``low``, ``high`` over the same resamples of languages.
     Means are of Fisher's z; errors over languages are taken for those that all runs share.
     """
-    z, low, high = (np.arctanh([of[end] for of in tables]) for end in ("r", "low", "high"))
+    ends = (np.array([of[end] for of in tables]) for end in ("r", "low", "high"))
+    z, low, high = (np.arctanh(r.clip(-1 + 1e-9, 1 - 1e-9)) for r in ends)
     error = (high - low) / (2 * statistics.half_width(1))
     found = [
         mean_of_runs(value, np.outer(of, of), n_languages - 1)
         for value, of in zip(z.T, error.T, strict=True)
     ]
-    ends = dict(zip(("r", "low", "high"), np.tanh(found).T, strict=True))
-    return tables[0].assign(runs=len(tables), **ends)
+    means = dict(zip(("r", "low", "high"), np.tanh(found).T, strict=True))
+    return tables[0].assign(runs=len(tables), **means)
 
 
 def states_of(
