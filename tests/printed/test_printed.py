@@ -119,7 +119,15 @@ def said(text: str) -> set[float]:
     return {float(number.replace(",", "")) for number in NUMBER.findall(text)}
 
 
-@pytest.mark.parametrize("stem", [path.stem for path in sorted(NOTEBOOKS.glob("*-printed.ipynb"))])
+#: Audits whose reading is typed; the others compute theirs.
+TYPED = [
+    path.stem
+    for path in sorted(NOTEBOOKS.glob("*-printed.ipynb"))
+    if path.stem not in ("abx-7-printed", "mexa-4-printed")
+]
+
+
+@pytest.mark.parametrize("stem", TYPED)
 def test_a_reading_says_what_the_outputs_of_its_notebook_show(stem: str) -> None:
     """Every number in it, and how many claims came to what."""
     cells = nbformat.read(NOTEBOOKS / f"{stem}.ipynb", as_version=4).cells
