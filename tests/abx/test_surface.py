@@ -76,7 +76,7 @@ def test_a_centred_bag_has_lost_the_mean_of_each_language(grouped: ParallelCorpu
         np.testing.assert_allclose(bag.scores.scores[task], expected.scores[task], atol=1e-2)
         assert averages.average(bag, task).score == pytest.approx(expected.scores[task].mean())
     with pytest.raises(ValueError, match="space"):
-        subword_bag("mini-xlmr", grouped, space="whitened")
+        subword_bag("mini-xlmr", grouped, space="upright")
 
 
 def of_lengths(counts: dict[str, np.ndarray]) -> ParallelCorpus:
