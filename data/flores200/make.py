@@ -1,4 +1,4 @@
-"""Make the shipped part of FLORES-200: the first 100 sentences of devtest, by language.
+"""Make the shipped parts of FLORES-200 devtest: the first 100 sentences, and those of a task.
 
     python data/flores200/make.py FOLDER
 
@@ -6,7 +6,10 @@ FOLDER holds the original, unpacked (``devtest/eng_Latn.devtest``, at any depth)
 must be the one on record in ``data/checksums.tsv``. Written beside this script:
 
 * ``devtest100.tar.xz``: ``<label>.txt`` for each language, one sentence a line, UTF-8 with LF;
-* ``checksums.tsv``: label, original (its name in FLORES-200), text_sha256 (of ``<label>.txt``).
+* ``negation.tar.xz``: the same of the sentences of `xlx.text.negation.matched`, in the languages of
+  the New Testaments;
+* ``checksums.tsv``, ``negation.tsv``: label, original (its name in FLORES-200), text_sha256 (of
+  ``<label>.txt``).
 
 `LEFT_OUT` and `RENAMED` are the two corrections of Kargaran et al. (MEXA, appendix A.8).
 """
@@ -21,7 +24,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from making import sha256, write_archive, write_table
 
-from xlx.text import parallel
+from xlx.text import negation, parallel
 
 #: Sentences taken, from the first on (MEXA, section 4.1).
 N = 100
@@ -44,14 +47,21 @@ def main() -> None:
         tags = parallel.tags("flores200")
         whole = parallel.load("flores200", tags, path=folder)
     keys = {RENAMED.get(tag, tag): key for key, tag in tags.items() if tag not in LEFT_OUT}
-    texts = {
-        label: "".join(f"{sentence}\n" for sentence in whole.sentences[key][:N])
-        for label, key in sorted(keys.items())
-    }
-    write_archive(HERE / "devtest100.tar.xz", {f"{label}.txt": x for label, x in texts.items()})
-    rows = [(label, tags[keys[label]], sha256(text.encode())) for label, text in texts.items()]
-    write_table(HERE / "checksums.tsv", ("label", "original", "text_sha256"), rows)
-    print(f"{len(texts)} languages, {N} sentences each")
+    everywhere = parallel.load(negation.LEARNT, drop_duplicates=True).languages
+    chosen, _ = negation.matched(whole.sentences["en"], None, seed=1)
+    of_task = {label: key for label, key in keys.items() if key in everywhere}
+    for archive, record, there, places in (
+        ("devtest100", "checksums", keys, range(N)),
+        ("negation", "negation", of_task, chosen),
+    ):
+        texts = {
+            label: "".join(f"{whole.sentences[key][i]}\n" for i in places)
+            for label, key in sorted(there.items())
+        }
+        write_archive(HERE / f"{archive}.tar.xz", {f"{label}.txt": x for label, x in texts.items()})
+        rows = [(label, tags[keys[label]], sha256(text.encode())) for label, text in texts.items()]
+        write_table(HERE / f"{record}.tsv", ("label", "original", "text_sha256"), rows)
+        print(f"{archive}: {len(texts)} languages, {len(places)} sentences each")
 
 
 if __name__ == "__main__":

@@ -18,13 +18,15 @@ from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
 from xlx.results import checks
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe, Sparing
-from xlx.text import examples, labelled, parallel
+from xlx.text import examples, labelled, negation, parallel
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
 
 #: The task that needs no labels: is the second sentence the first one, or another one?
 SAME_OR_OTHER = "same or other"
+#: Does a sentence deny something? Labelled in English, alike in its translations.
+NEGATION = "negation"
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,10 @@ def labelled_task(
 ) -> TransferTask:
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
 
-    ``name`` is "NLI" (XNLI), "PI" (PAWS-X) or "same or other": pairs of a sentence with itself or
-    with another one that is like it in length and digits (`examples.same_or_other_parts`, drawn by
-    ``seed``), which models learn that are too small for the others.
+    ``name`` is "NLI" (XNLI), "PI" (PAWS-X), or of those that models learn that are too small for
+    these, drawn by ``seed``: "negation" (`negation.parts`; ``n_test`` is of each text), or "same or
+    other", pairs of a sentence with itself or with another one that is like it in length and digits
+    (`examples.same_or_other_parts`).
 
     ``n_train`` and ``n_test`` are the shortest so many, None: all; of "same or other" both are due.
     ``train_split``: what is shipped as "train" comes from the public validation part; of a full
@@ -113,6 +116,9 @@ def labelled_task(
     """
     if train_split == "test":
         raise ValueError("train_split is 'test', the part to test on: train on another")
+    if name == NEGATION:
+        codes = checks.several(languages, "languages", once=True)
+        return TransferTask(name, *negation.parts(codes, n_train, n_test, seed), {})
     if name == SAME_OR_OTHER:
         if n_train is None or n_test is None:
             raise ValueError("how many pairs of same or other, to train and to test on?")

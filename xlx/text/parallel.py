@@ -81,6 +81,10 @@ ORIGINS = {
         _FLORES, suffix="txt", record="flores200/checksums.tsv", owner="", extra="",
         shipped=paths.DATA / "flores200" / "devtest100.tar.xz",
     ),
+    "flores200-negation": replace(
+        _FLORES, suffix="txt", record="flores200/negation.tsv", owner="", extra="",
+        shipped=paths.DATA / "flores200" / "negation.tar.xz",
+    ),
     "new-testament": _VERSES,
     "new-testament-held-out": replace(
         _VERSES, owner="new-testament-held-out",

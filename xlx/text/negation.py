@@ -1,0 +1,120 @@
+"""Negation: does a sentence deny something? Decided in English, and the same in its translations.
+
+Words decide: of parallel text the English sentence has one of `NEGATORS`, or none. As a class of
+sentences it may be longer than the other, so each is taken with one of like length (`matched`).
+How often the label holds where people read both: ``data/negation``.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from xlx.results import checks
+from xlx.text import parallel
+from xlx.text.examples import Examples
+from xlx.text.files import TextError, letters
+from xlx.text.parallel import ParallelCorpus
+
+NEGATORS = (
+    "not", "no", "never", "nothing", "none", "nor", "neither", "nobody", "nowhere", "cannot",
+    "naught", "nought", "nay",
+)  # fmt: skip
+#: Other languages have a negator for these, or none, as it comes: alone they decide nothing.
+UNSURE = ("without", "lest", "unless", "except", "until", "hardly", "scarcely")
+CLASSES = ("affirmed", "negated")
+#: Characters in English: what is shorter is a title, what is longer is cut at 128 subwords.
+SHORTEST, LONGEST = 20, 240
+#: What another book or domain counts, in logarithms of characters: a quarter longer.
+ELSEWHERE = 0.25
+#: To learn from, read by members of the family as translations; to test on, read by none.
+LEARNT, UNREAD = "new-testament", ("new-testament-held-out", "wmt24pp", "flores200-negation")
+
+_NEGATED, _OPEN = (re.compile(rf"\b(?:{'|'.join(x)})\b{more}", re.IGNORECASE)
+                   for x, more in ((NEGATORS, r"|n['’]t\b"), (UNSURE, "")))  # fmt: skip
+
+
+def negated(english: Sequence[str]) -> np.ndarray:
+    """Whether a sentence has a negator, int64 ``(n,)``: 1, 0, or -1 where that is not sure."""
+    return np.array([1 if _NEGATED.search(x) else -bool(_OPEN.search(x)) for x in english], int)
+
+
+def matched(
+    english: Sequence[str], n: int | None, seed: int, domains: Sequence[str] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and labels of n sentences, half of them negated: int64 ``(n,)`` each, in order.
+
+    The rarer class is drawn by ``seed`` (with n None it is taken whole), and to each sentence one
+    of the other class is chosen, so that logarithms of lengths differ least in sum, where another
+    of ``domains`` counts as `ELSEWHERE`; of equally good ones by ``seed``. TextError for an odd n,
+    or more than there are.
+    """
+    lengths, labels = np.array([len(x) for x in english]), negated(english)
+    fits = (lengths >= SHORTEST) & (lengths <= LONGEST)
+    sides = sorted((np.flatnonzero(fits & (labels == side)) for side in (0, 1)), key=len)
+    if n is not None:
+        checks.whole(n, "n", TextError)
+    half = len(sides[0]) if n is None else n // 2
+    if not 0 < half <= len(sides[0]) or (n is not None and n % 2):
+        few = f"{len(sides[0])} sentences of each class fit: n is an even number up to twice that"
+        raise TextError(f"{n} of negation: {few}")
+    rng, logs = np.random.default_rng(seed), np.log(lengths)
+    rare, other = (rng.permutation(side) for side in sides)  # among equals the order decides
+    few = rare[:half]
+    apart = np.abs(logs[few][:, None] - logs[other])
+    if domains is not None:
+        where = np.asarray(domains)
+        apart = apart + ELSEWHERE * (where[few][:, None] != where[other])
+    alike = linear_sum_assignment(apart)[1]
+    chosen = np.sort(np.r_[few, other[alike]])
+    return chosen, labels[chosen]
+
+
+def of_corpus(corpus: ParallelCorpus, n: int | None, seed: int) -> dict[str, Examples]:
+    """Sentences of a corpus with English in it by `matched`, the same in all its languages."""
+    if "en" not in corpus.sentences:
+        raise TextError(f"{corpus.name} has no English, by which a sentence is negated or not")
+    places, labels = matched(corpus.sentences["en"], n, seed, corpus.domains)
+    ids = tuple(f"{corpus.name}:{corpus.ids[i]}" for i in places)
+    return {
+        code: Examples(
+            f"{corpus.name} {code}, negation", code, tuple(texts[i] for i in places), None, labels,
+            CLASSES, ids,
+        )
+        for code, texts in corpus.sentences.items()
+    }  # fmt: skip
+
+
+def parts(
+    languages: Sequence[str], n_train: int | None, n_test: int | None, seed: int
+) -> tuple[dict[str, Examples], dict[str, Examples]]:
+    """Verses to learn from, and sentences of every corpus of `UNREAD` to test on, n of each.
+
+    Ids begin with the corpus. The verses are the same whichever languages are asked for, but not
+    with another seed. TextError as `matched`, for a language that not all corpora have, and where
+    a sentence is in both parts.
+    """
+    everything = parallel.load(LEARNT, drop_duplicates=True)
+    there = everything.languages
+    if lacking := [code for code in languages if code not in there]:
+        raise TextError(f"negation has no {lacking[0]}: it has {', '.join(there)}")
+    train = of_corpus(everything, n_train, seed)
+    corpora = [parallel.load(name, there, drop_duplicates=True) for name in UNREAD]
+    tests = [of_corpus(corpus, n_test, seed) for corpus in corpora]
+    test = {}
+    for code in languages:
+        test[code] = tests[0][code]
+        for more in tests[1:]:
+            test[code] = _behind(test[code], more[code])
+        if both := {*map(letters, train[code].first)} & {*map(letters, test[code].first)}:
+            raise TextError(f"negation, {code}: {min(both)} is to learn from and to test on")
+    return {code: train[code] for code in languages}, test
+
+
+def _behind(first: Examples, more: Examples) -> Examples:
+    """Two sets of one language as one."""
+    return Examples(
+        f"{first.name} and {more.name}", first.language, first.first + more.first, None,
+        np.r_[first.labels, more.labels], first.classes, first.ids + more.ids,
+    )  # fmt: skip
