@@ -114,7 +114,7 @@ FIVE = {
     "abx": (AbxNumbers, 13, 11, (19, 1, 7, 3)),
     "igap": (None, 152, 131, (6, 6, 3, 0)),
     "mexa": (MexaTables, 301, 299, (22, 9, 2, 0)),
-    "within_across": (PrintedScores, 360, 296, (13, 8, 5, 1)),
+    "within_across": (PrintedScores, 360, 296, (15, 9, 6, 2)),
     "xprobe": (PrintedTables, 18, 18, (7, 13, 6, 3)),
 }
 
