@@ -1,19 +1,21 @@
-"""Easy and hard questions: how near the question's words are to the answer in each.
+"""Readers: answers that read no question; how near the question's words are to the answer.
 
-Rajaee and Monz, section 4; Figures 1, 11 and 12.
+Rajaee and Monz, sections 3.3 and 4; Figures 1, 11 and 12. Scores are SQuAD's (`answers.squad`), by
+which the paper's tables are made.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from xlx.experiment.grids import Grid, groups_of, reading_scores
-from xlx.measures import statistics
-from xlx.measures.mixing import Resamples, percentile_ends
+from printed.evaluator import explained, off_diagonal
+from xlx.experiment.grids import Grid, groups_of
+from xlx.measures import answers, statistics
+from xlx.measures.mixing import SETTINGS, Resamples, percentile_ends
 from xlx.text.examples import aligned, crossed
 from xlx.text.files import TextError
 from xlx.text.languages import without_punctuation, word_spans, words
@@ -77,18 +79,39 @@ def _tail(weights: np.ndarray, sums: np.ndarray, share: float, step: int) -> np.
     return (part * sums).sum(axis=-1) / whole[..., 0]
 
 
-def tails_by_language(
-    grids: Iterable[Grid], distances: Mapping[str, np.ndarray], share: float, **options: Any
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`tails` within each language, with ``model`` and ``language``, and the ratios by these."""
-    tables, ratios = [], {}
-    for own in grids:
-        for k, code in enumerate(own.languages):
-            scores = own.scores["F1"][k, k]
-            table, ratio = tails(scores, distances[code], share, own.groups, **options)
-            tables.append(table.assign(model=own.model, language=code))
-            ratios[own.model, code] = ratio
-    return pd.concat(tables), pd.DataFrame(ratios, index=["hardest / easiest", "low", "high"]).T
+def f1_where(
+    grid: Grid, mask: np.ndarray, other: np.ndarray | None = None, **options: int
+) -> tuple[float, float, float]:
+    """Mean F1 where a mask ``(L, L, n)`` holds, with its interval over paragraphs and seeds.
+
+    Less that of the ``other`` mask, if there is one. ``options``: ``n_resamples`` and ``seed``.
+    """
+    each = grid.each["F1, SQuAD"]
+    drawn = Resamples.draw(each.shape[-1], grid.groups, **options)
+    resamples, by_seed = 0.0, 0.0
+    for sign, own in ((1, mask), (-1, other)):
+        if own is not None:
+            asked, right = own.sum(axis=(0, 1)), (each * own).sum(axis=(1, 2))  # (n,), (S, n)
+            ratio = drawn.sums(right.mean(axis=0)) / drawn.sums(asked.astype(float))
+            resamples = resamples + sign * ratio
+            by_seed = by_seed + sign * right.sum(axis=-1) / asked.sum()
+    return by_seed.mean(), *map(float, percentile_ends(resamples, by_seed))
+
+
+def by_side(scores: np.ndarray, languages: Sequence[str], source: str) -> dict[str, float]:
+    """What the language of each part does to a grid ``(L, L)`` of contexts by questions.
+
+    ``context``, ``question``: the share of the variance off the diagonal that the part's language
+    explains. ``question in source``: how far cells with it are above within of their context's
+    language; ``context in source``: above within of their question's.
+    """
+    cells = off_diagonal(pd.DataFrame(scores, languages, languages))
+    between, within = cells.stack().dropna(), pd.Series(np.diagonal(scores), languages)
+    return {
+        "context": explained(between, 0), "question": explained(between, 1),
+        f"question in {source}": (cells[source] - within).mean(),
+        f"context in {source}": (cells.loc[source] - within).mean(),
+    }  # fmt: skip
 
 
 def _compared(word: str) -> str:
@@ -169,6 +192,74 @@ def overlap_answers(questions: Questions, length: int) -> list[str]:
     return spans
 
 
+def printed_means(scores: pd.DataFrame, languages: Sequence[str]) -> dict[str, str]:
+    """Means of a printed table (setting by language, in per cent) and the drop between them."""
+    within, across = scores.loc[["within", "across"], languages].mean(axis=1)
+    return {
+        name: f"{value:.1f}"
+        for name, value in zip(SETTINGS, (within, across, within - across), strict=True)
+    }
+
+
+def placed_answers(questions: Questions, length: int, where: Sequence[float]) -> list[str]:
+    """Answers that read nothing: ``length`` words of each context, by place alone.
+
+    ``where`` is for each question between 0 (its first words) and 1 (its last ones).
+    """
+    spans = []
+    for context, place in zip(questions.contexts, where, strict=True):
+        _, starts, ends = _located(context, questions.context_language)
+        first = round(place * max(0, len(starts) - length))
+        last = min(first + length, len(starts)) - 1
+        spans.append(context[starts[first] : ends[last]] if starts else "")
+    return spans
+
+
+def usual_place(questions: Questions) -> tuple[float, int]:
+    """Where answers stand, the median: place as in `placed_answers`, and length in words."""
+    places, lengths = [], []
+    rows = zip(questions.contexts, questions.answers, strict=True)
+    for context, (answer, *_) in rows:
+        _, starts, ends = _located(context, questions.context_language)
+        first, last = bisect_right(ends, answer.start), bisect_left(starts, answer.end)
+        places.append(first / max(1, len(starts) - (last - first)))
+        lengths.append(last - first)
+    return float(np.median(places)), max(1, int(np.median(lengths)))
+
+
+def answered(
+    model: str, sets: Mapping[str, Questions], say: Callable[[Questions], Sequence[str]]
+) -> Grid:
+    """The grid of what answers without a model: ``say`` is asked about every pair of languages."""
+    gold = next(iter(aligned(sets).values()))
+    scores = np.empty((2, len(sets), len(sets), len(gold)))
+    for (i, context), (j, asked) in product(enumerate(sets.values()), repeat=2):
+        cell = crossed(context, asked)
+        said = zip(say(cell), cell.answers, strict=True)
+        scores[:, i, j] = np.transpose([answers.squad(*pair) for pair in said])
+    measures = dict(zip(("F1, SQuAD", "EM, SQuAD"), scores, strict=True))
+    return Grid(model, tuple(sets), measures, groups_of(gold))
+
+
+def without_reading(
+    sets: Mapping[str, Questions], learnt: Questions, span: int, seed: int
+) -> list[Grid]:
+    """Baselines: three that see no question, and the words that the question's words surround.
+
+    The first eight words; ``span`` words drawn at random, in each language at the same place; the
+    place and length of the median answer of what is ``learnt``; `overlap_answers`.
+    """
+    n = len(next(iter(sets.values())))
+    random = np.random.default_rng(seed).uniform(size=n)
+    place, length = usual_place(learnt)
+    return [
+        answered("first eight words", sets, lambda x: placed_answers(x, 8, np.zeros(n))),
+        answered(f"{span} random words", sets, lambda x: placed_answers(x, span, random)),
+        answered("usual place", sets, lambda x: placed_answers(x, length, np.full(n, place))),
+        answered("nearest span", sets, lambda x: overlap_answers(x, span)),
+    ]
+
+
 @lru_cache(maxsize=2**11)
 def _kernel(n: int, size: int) -> np.ndarray:
     """Weight of a word by its offset from the beginning of the span, from n - 1 down to 1 - n."""
@@ -176,12 +267,3 @@ def _kernel(n: int, size: int) -> np.ndarray:
     weight = 1 / (1 + np.abs(offset - (size - 1) / 2))
     weight[(offset >= 0) & (offset < size)] = 0
     return weight
-
-
-def nearest_span(sets: Mapping[str, Questions], length: int) -> Grid:
-    """`overlap_answers` on every pair of languages: spans of ``length`` words."""
-    gold = next(iter(aligned(sets).values()))
-    cells = [[crossed(context, asked) for asked in sets.values()] for context in sets.values()]
-    rows = [[reading_scores(x, overlap_answers(x, length)) for x in row] for row in cells]
-    scores = dict(zip(("F1", "EM"), np.moveaxis(np.array(rows), 2, 0), strict=True))
-    return Grid("nearest span", tuple(sets), scores, groups_of(gold))

@@ -19,7 +19,6 @@ OTHERS = {
     "igap-4-directions": (2018, 2104, 21, 5, 10),
     "mixing-1-nli": (1274, 1274, 9, 4, 5),
     "mixing-2-paraphrase": (1191, 1191, 11, 6, 5),
-    "mixing-3-qa": (1288, 1288, 10, 3, 6),
     "mixing-4-controls": (728, 728, 5, 1, 4),
     "mixing-6-pairs": (913, 913, 9, 3, 6),
     "report": (1464, 1531, 2, 6, 7),

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import mixing_3_qa
 import mixing_6_pairs
 from shared import mixing_tables
 from xlx.experiment.grids import Grid, groups_of
@@ -112,12 +111,3 @@ def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.Monk
     # pairs of one premise still hang together, though it is not read
     assert (grids["en-de"].groups == groups_of(sets["en"])).all()
     assert grids["en-de"].each["accuracy"].shape[0] == 2  # seeds
-
-
-def test_tails_by_language_are_those_of_each() -> None:
-    made, distances = grid("a", random(0)), {code: np.arange(20.0) for code in CODES}
-    table, ratios = mixing_3_qa.tails_by_language([made], distances, 0.2, **FEW)
-    own, ratio = mixing_3_qa.tails(made.scores["F1"][1, 1], np.arange(20.0), 0.2, **FEW)
-    found = table[table["language"] == "de"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(found[list(own)], own)
-    assert ratios.loc["a", "de"].tolist() == list(ratio)

@@ -412,10 +412,27 @@ def test_the_nearest_span_needs_shared_words() -> None:
             ids=("1", "2", "3"),
         )
 
-    grid = mixing_3_qa.nearest_span({"en": made("en"), "de": made("de")}, 1)
-    accuracy = grid.scores["EM"].mean(axis=2)
-    assert accuracy[0, 0] == accuracy[1, 1] == 1
-    assert accuracy[0, 1] == accuracy[1, 0] == 0
+    sets = {"en": made("en"), "de": made("de")}
+    grids = {one.model: one for one in mixing_3_qa.without_reading(sets, sets["en"], 1, 0)}
+    exact = {name: one.scores["EM, SQuAD"].mean(axis=2) for name, one in grids.items()}
+    assert (exact["nearest span"] == np.eye(2)).all()
+    assert (exact["usual place"] == 1 / 3).all()  # the answer at the median place
+    assert mixing_3_qa.placed_answers(sets["en"], 2, [0, 0.5, 1])[::2] == ["en0 en1", "en38 en39"]
+    nearest = replace(grids["nearest span"], groups=np.arange(3))
+    here = np.repeat(np.eye(2, dtype=bool)[..., None], 3, axis=2)
+    assert mixing_3_qa.f1_where(nearest, here, ~here, n_resamples=9, seed=0) == (1, 1, 1)
+
+
+def test_what_each_side_does_to_a_planted_grid() -> None:
+    """Contexts alone matter, and questions in the second language add 0.1."""
+    scores = np.repeat([[0.3], [0.5], [0.6]], 3, axis=1)
+    codes = ["en", "de", "zh"]
+    assert mixing_3_qa.by_side(scores, codes, "en") == pytest.approx(
+        {"context": 1, "question": 0.25, "question in en": 0, "context in en": -0.25}, abs=0.5
+    )
+    scores[:, 1] += 0.1
+    found = mixing_3_qa.by_side(scores, codes, "de")
+    assert found["question in de"] == pytest.approx(0.1)
 
 
 def test_a_pair_in_both_orders_hangs_together() -> None:
