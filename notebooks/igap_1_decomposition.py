@@ -1,4 +1,4 @@
-"""The interlingual transfer gap by training error (Figures 1 and 7 of the IGAP paper).
+"""The parts of an error, and IGAP by training error (Figures 1 and 7 of the IGAP paper).
 
 Tables hold rates in [0, 1]; axes show them as the paper prints them, in per cent or points.
 """
@@ -10,8 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from shared.shown import as_points, in_points
+from xlx.experiment.transfers import Transfers
+from xlx.measures.igap import MEAN_TARGET
 from xlx.plots import primitives
-from xlx.plots.panels import Panels, rows_of
+from xlx.plots.panels import Panels, panels, rows_of
 from xlx.plots.style import GUESSING, ZERO, looks, styled
 
 #: Rows of panels, and what stands at their left.
@@ -20,48 +23,116 @@ GAPS = {
     "interlingual": "interlingual gap,\nIGAP (points)",
     "translated": "error on\ntranslations (%)",
 }
+#: The parts of an error, from the left.
 PARTS = {
-    "intralingual": "intralingual\ngap (points)",
-    "interlingual": "interlingual\ngap (points)",
-    "training": "training\nerror (%)",
+    "training": "training error",
+    "interlingual": "interlingual gap",
+    "intralingual": "intralingual gap",
 }
 #: Two ways to know nothing of a language, as columns of curves.
 NOTHING = {"chance": "guessing in the target", "one_label": "the commonest label there"}
 NO_MODEL = {"linestyle": "none", "marker": "x", "markersize": 3.5}
 
 
-def model_order(
-    points: pd.DataFrame, curves: pd.DataFrame, models: Sequence[str], tolerance: float
-) -> pd.DataFrame:
-    """How often each model is best, whether gaps are negative, whether IGAP grows; by task.
+# --- tables and sentences -------------------------------------------------------------------------
 
-    A comparison is of the models that have a checkpoint at one level of one direction.
+
+def directed(table: pd.DataFrame, here: Mapping[str, str], targets: Sequence[str]) -> pd.DataFrame:
+    """The rows of one model and source, of some targets or, where it has none of them, of all."""
+    table = rows_of(table, **here)
+    some = table[table["target"].isin(targets)]
+    return some if len(some) else table[table["target"] != MEAN_TARGET]
+
+
+def by_target(gaps: pd.DataFrame, strings: pd.Series, printed: pd.Series) -> pd.DataFrame:
+    """`igap_tables.gap_table` of one source beside baselines, in points as text."""
+    columns = {
+        "IGAP": gaps["minimum"].map(in_points), "by seed": as_points(gaps, "value"),
+        "kept": as_points(gaps, "kept"), "guess": gaps["guess"].map(in_points),
+        "strings": strings.reindex(gaps.index).map(in_points),
+        "printed": printed.reindex(gaps.index).map(in_points),
+    }  # fmt: skip
+    return pd.DataFrame(columns).replace("no model", "")
+
+
+def by_class(of_model: Transfers, level: float, tolerance: float) -> pd.DataFrame:
+    """IGAP by source and class of the pair, mean over targets and seeds, with the guess of each."""
+    labels = next(iter(of_model.task.train.values()))
+    losses = of_model.losses(level, tolerance)
+    rows: dict[str, dict[str, float]] = {}
+    for source in dict.fromkeys(source for source, _ in losses):
+        mean = np.mean([x.mean(axis=0) for key, x in losses.items() if key[0] == source], axis=0)
+        rows[source] = {
+            name: mean[labels.labels == i].mean() for i, name in enumerate(labels.classes)
+        }
+    return pd.DataFrame(rows).T.rename_axis("source")
+
+
+def in_short(
+    means: pd.DataFrame, strings: float, lowest: Mapping[str, float], source: str, level: float
+) -> str:
+    """What the table of IGAP says; ``means`` has a row a model, of the mean over targets.
+
+    Of a model that has no row its lowest training error is told.
     """
-    tasks, direction = curves["task"].unique(), ["task", "source", "target"]
-    placed = curves.dropna(subset="crossfitted")
-    peers = placed.groupby([*direction, "level"])
-    placed = placed.assign(
-        place=peers["crossfitted"].rank(), of=peers["model"].transform("size")
-    ).query("of > 1")
-    compared = placed.drop_duplicates([*direction, "level"])["task"].value_counts()
-    tables = [compared.reindex(tasks, fill_value=0).to_frame("comparisons").T]
-    for what, rows in (
-        ("best, crossfitted", placed[placed["place"] == 1]),
-        ("second of three", placed[(placed["of"] == 3) & (placed["place"] == 2)]),
-    ):
-        counts = pd.crosstab(rows["model"], rows["task"]).reindex(models, columns=tasks)
-        tables.append(counts.fillna(0).add_prefix(f"{what}: ", axis=0))
-    near = points[points["training"] <= curves["level"].max() + tolerance]
-    falling = curves.sort_values("level", ascending=False)
-    for what, table, above in (
-        ("interlingual gap below 0, %", near, -near["interlingual"]),
-        ("transfer gap below 0, %", near, -near["transfer_gap"]),
-        ("IGAP grows from one level to the next, %", falling,
-         falling.groupby([*direction, "model"])["igap"].diff()),
-    ):  # fmt: skip
-        shares = (above.dropna() > 0).groupby(table["task"]).mean()
-        tables.append(100 * shares.to_frame(what).T)
-    return pd.concat(tables)[tasks].rename_axis(columns=None)
+    name, *others = lowest
+    mean = means.loc[name]
+    kept = in_points(*mean[["kept", "kept_low", "kept_high"]])
+    told = [
+        f"**In short.** `{name}`, fine-tuned from {source}, loses {_told(mean)} points on "
+        f"translations at training error {level:g}. That keeps {kept} % of what a guess loses "
+        f"({in_points(mean['guess'])}); shared subwords lose {in_points(strings)}."
+    ]
+    for x in others:
+        told.append(
+            f"`{x}` loses {_told(means.loc[x])}."
+            if x in means.index
+            else f"The training error of `{x}` never falls below {in_points(lowest[x])}."
+        )
+    return " ".join(told)
+
+
+def reading(
+    ends: pd.DataFrame, gaps: pd.DataFrame, classes: pd.DataFrame, source: str, level: float
+) -> list[str]:
+    """One finding a sentence, of one model: last checkpoints, `level_table`, `by_class`."""
+    rows = gaps.loc[(level, source)]
+    targets = rows.drop(MEAN_TARGET).sort_values("value")
+    part = ends.loc[ends["source"] == source, [*PARTS, "error"]].mean()
+    said = [
+        f"**Parts.** Of {in_points(part['error'])} points of error from {source}, "
+        f"{in_points(part['interlingual'])} are lost between the languages, "
+        f"{in_points(part['training'])} were not learnt, and new pairs add "
+        f"{in_points(part['intralingual'])}.",
+        f"**Targets.** The gap is smallest to {targets.index[0]} "
+        f"({_told(targets.iloc[0])}) and largest to {targets.index[-1]} "
+        f"({_told(targets.iloc[-1])}).",
+    ]
+    means = gaps.xs(MEAN_TARGET, level="target")
+    for one, row in means.loc[level].iterrows():
+        if one != source:
+            said.append(f"**From {one}** the mean is {_told(row)}.")
+    known, kept = means.xs(source, level="source"), ["kept", "kept_low", "kept_high"]
+    high = known.index.max()
+    said.append(
+        f"**Training error.** From E′ = {high:g} to {level:g} the gap goes from "
+        f"{_told(known.loc[high])} to {_told(known.loc[level])}, and the share kept from "
+        f"{in_points(*known.loc[high, kept])} to {in_points(*known.loc[level, kept])} %."
+    )
+    most = classes.loc[source]
+    below = {x: int((ends[x] < 0).sum()) for x in ("interlingual", "transfer_gap")}
+    return [
+        *said,
+        f"**Classes.** The label {most.idxmax()} loses most ({in_points(most.max())}), "
+        f"{most.idxmin()} least ({in_points(most.min())}).",
+        f"**Sign.** At the last checkpoints the transfer gap is negative in "
+        f"{below['transfer_gap']} of {len(ends)} runs and targets, the interlingual gap in "
+        f"{below['interlingual']}.",
+    ]
+
+
+def _told(row: pd.Series) -> str:
+    return in_points(*row[["value", "low", "high"]])
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -125,25 +196,26 @@ def gap_points_and_curves(points: pd.DataFrame, curves: pd.DataFrame) -> Figure:
 
 
 @styled
-def decomposition(table: pd.DataFrame) -> Figure:
-    """The parts of the cross-lingual error along fine-tuning, a row of panels a part (Figure 7).
+def error_parts(table: pd.DataFrame) -> Figure:
+    """The cross-lingual error of each target as a bar of its three parts (Equation 4, Figure 7).
 
-    ``table`` has ``model``, ``source``, ``target``, ``quantity`` ("intralingual", "interlingual",
-    "training" as in Equation 4), ``step``, ``value``, ``low`` and ``high``. Columns of panels are
-    directions.
+    ``table`` has ``source``, ``target`` and the columns of `PARTS`, rates in [0, 1]; ``guess``, the
+    error of guessing, is a line. A panel a source.
     """
-    table = _directed(pd.concat([rows_of(table, quantity=part) for part in PARTS]))
-    wide = table["direction"].nunique() <= 2
-    on = primitives.curves(
-        table, x="step", value="value", series="model", panel=("quantity", "direction"), scale=100,
-        markersize=3, every=6 if table["step"].nunique() > 12 else None, sharex=True, sharey="row",
-        width=3.4 if wide else 2.1, height=1.3,
-    )  # fmt: skip
-    for axes in on.axes.values():
-        axes.locator_params(axis="x", nbins=3)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-    _rows_named(on, PARTS)
-    return on.done("fine-tuning step")
+    on = panels(table, "source", columns=3, width=2.7, height=0.16 * table["target"].nunique() + 1,
+                sharex=True)  # fmt: skip
+    for axes, rows in on.each(table):
+        left, places = np.zeros(len(rows)), range(len(rows))
+        for (part, label), grey in zip(PARTS.items(), ("0.25", "0.55", "0.85"), strict=True):
+            width = 100 * rows[part].to_numpy()
+            axes.barh(places, width, left=left, height=0.75, color=grey, label=label)
+            left = left + width
+        axes.axvline(100 * rows["guess"].iloc[0], **GUESSING, label="guessing")
+        axes.set_yticks(places, rows["target"])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+    on.titles(lambda source: f"from {source}")
+    return on.done("error on new pairs of the target (%)")
 
 
 def _directed(table: pd.DataFrame) -> pd.DataFrame:

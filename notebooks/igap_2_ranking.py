@@ -9,10 +9,62 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shared.igap_tables import other_sources
+from shared.shown import in_points
+from xlx.experiment.transfers import Transfers
 from xlx.measures import igap, statistics
 from xlx.plots.panels import order
-from xlx.plots.primitives import lanes
+from xlx.plots.primitives import curves, lanes
 from xlx.plots.style import BLUE, GUESSING, VERMILION, look, styled
+
+
+def luck_curves(of_model: Transfers, level: float, tolerance: float) -> pd.DataFrame:
+    """IGAP of one run by how many checkpoints it is the least of, mean over targets.
+
+    A row per ``source``, ``seed`` and ``k``: ``value``, expected over draws of k checkpoints.
+    """
+    rows = []
+    for run in {(run.source, run.seed): run for run in of_model.runs}.values():
+        own = of_model.only(source=run.source, seed=run.seed)
+        (n,) = own.curves([level], tolerance, n_resamples=1, n_splits=1)["n_models"].unique()
+        for k in range(1, n + 1):
+            values = own.losses(level, tolerance, k).values()
+            rows.append((run.source, run.seed, k, np.mean([x.mean() for x in values])))
+    return pd.DataFrame(rows, columns=["source", "seed", "k", "value"])
+
+
+def half_widths(losses: Mapping[tuple[str, str], np.ndarray], groups: np.ndarray) -> pd.DataFrame:
+    """Half widths of the 95 % interval of the mean over targets, by what is resampled.
+
+    ``losses`` of `Transfers.losses`. Columns: single pairs, premises, and premises and seeds.
+    """
+    rows = {}
+    for source in dict.fromkeys(source for source, _ in losses):
+        values = np.mean([x for key, x in losses.items() if key[0] == source], axis=0)
+        mean, single = values.mean(axis=0), np.arange(values.shape[1])
+        ways = {"pairs": (mean, single), "premises": (mean, groups), "and seeds": (values, groups)}
+        ends = {way: igap.crossed_interval(*given) for way, given in ways.items()}
+        rows[source] = {way: (high - low) / 2 for way, (_, low, high) in ends.items()}
+    return pd.DataFrame(rows).T.rename_axis("source")
+
+
+def without_fine_tuning(
+    frozen: pd.DataFrame, fine_tuned: Mapping[str, pd.DataFrame], **options: int
+) -> pd.DataFrame:
+    """Correlation over directions of `memorised_gaps` with IGAP of each kind of fine-tuning.
+
+    ``fine_tuned``: `Transfers.igap_scores`, by what was learnt; ``options`` as of
+    `statistics.correlation`, whose bootstrap draws languages.
+    """
+    rows = {}
+    for name, scores in fine_tuned.items():
+        both = scores.dropna(subset="score").merge(frozen, on=["source", "target"])
+        if len(both) > 2:
+            both = both.assign(igap=-both["score"])
+            found = statistics.correlation(
+                both, "gap", "igap", languages=("source", "target"), **options
+            )
+            rows[name] = {"r": found.value, "low": found.low, "high": found.high, "n": len(both)}
+    return pd.DataFrame(rows).T
 
 
 def rank_metrics(
@@ -112,6 +164,58 @@ def order_reliability(gold: igap.Gold) -> pd.Series:
         for _, rows in across.groupby("source", sort=False)
     ]
     return pd.Series(np.mean(rows, axis=0), ["halves", "resampled"])
+
+
+def in_short(gaps: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame) -> str:
+    """The interval of an IGAP, and the best metric beside IGAP and the other sources."""
+    source, row = gaps.index[0], gaps.iloc[0]
+    ranked = means.set_index("metric")["accuracy"].mul(100).round()
+    best = ranked.drop("other sources").idxmax()
+    return (
+        f"**In short.** From {source} IGAP is {in_points(*row[['value', 'low', 'high']])} points, "
+        f"mean over targets; with single pairs as what varies the interval would be "
+        f"{in_points(widths.loc[source, 'pairs'])} to each side. IGAP of the task puts "
+        f"{ranked['IGAP']:.0f} % of the pairs of targets in order, {best} {ranked[best]:.0f}, the "
+        f"order from the other sources {ranked['other sources']:.0f}."
+    )
+
+
+def reading(
+    gaps: pd.DataFrame, luck: pd.DataFrame, widths: pd.DataFrame, means: pd.DataFrame,
+    frozen: Mapping[str, pd.DataFrame],
+) -> list[str]:  # fmt: skip
+    """One finding a sentence, from the tables of the notebook."""
+    fewest = luck.groupby(["source", "seed"])["k"].max().min()
+    least = luck[luck["k"].isin([1, fewest])].groupby("k")["value"].mean()
+    drop = in_points(least.loc[1] - least.loc[fewest])
+    seeds = luck[luck["k"] == fewest].groupby("source")["value"].agg(np.ptp).max()
+    said = [
+        f"**Luck.** The least gap of {fewest} checkpoints is {drop} points below that of one; "
+        f"seeds of a source are up to {in_points(seeds)} apart.",
+        f"**Interval.** With premises and seeds it is {in_points(widths['and seeds'].mean())} "
+        f"points to each side on average, with single pairs {in_points(widths['pairs'].mean())}.",
+    ]
+    for source, row in gaps.iterrows():
+        said.append(f"**From {source}**: {in_points(*row[['value', 'low', 'high']])}.")
+    ranked = means.set_index("metric").sort_values("accuracy", ascending=False)
+    told = [f"{metric} {100 * row['accuracy']:.0f}" for metric, row in ranked.iterrows()]
+    said.append(f"**Ranking**, % of pairs of targets in order: {', '.join(told)}.")
+    for model, table in frozen.items():
+        said += [
+            f"**Without fine-tuning**, `{model}`: gaps of frozen states go with {name} at "
+            f"r = {row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f})."
+            for name, row in table.iterrows()
+        ]
+    return said
+
+
+@styled
+def luck_lines(table: pd.DataFrame) -> Figure:
+    """`luck_curves`: the least gap by the number of checkpoints; a line a seed."""
+    on = curves(table, x="k", value="value", series="seed", panel="source", scale=100, low="",
+                width=2.7, columns=3, sharex=True)  # fmt: skip
+    on.titles(lambda source: f"from {source}")
+    return on.done("checkpoints that the least gap is of", "IGAP, mean over targets (points)")
 
 
 @styled

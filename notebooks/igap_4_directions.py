@@ -1,7 +1,7 @@
-"""Directions of transfer, shared strings and random labels (Figures 2 to 6 of the IGAP paper)."""
+"""Directions of transfer: maps, sources and reverses compared (Figures 2, 4 to 6 of the paper)."""
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -9,120 +9,168 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from scipy import sparse
 
+from shared.igap_tables import shared_subwords
 from shared.shown import as_points, in_points
-from xlx.experiment.transfers import Transfers, TransferTask
-from xlx.measures.igap import MEAN_TARGET
-from xlx.plots.panels import (
-    HATCHED,
-    NOT_MEASURED,
-    apart,
-    number,
-    order,
-    rows_of,
-    scale_about,
-)
-from xlx.plots.primitives import curves, heatmap
-from xlx.plots.style import ABOUT, BLUE, GUESSING, HIGH, TINY, look, styled
-from xlx.subjects import loading, states
-from xlx.text.parallel import ParallelCorpus
+from xlx.experiment.transfers import Transfers
+from xlx.measures.igap import MEAN_TARGET, crossed_interval
+from xlx.plots.panels import HATCHED, NOT_MEASURED, number, scale_about
+from xlx.plots.primitives import heatmap, scatter
+from xlx.plots.style import ABOUT, HIGH, styled
 
-QUANTITIES = {"accuracy": "accuracy (%)", "IGAP": "IGAP (points)"}
 MAPS = {
     "accuracy": "test accuracy (%)",
     "igap": "IGAP (points)",
     "transfer_gap": "transfer gap (points)",
 }
+#: (source, target) → values of each seed and example, ``(S, n)``.
+Values = Mapping[tuple[str, str], np.ndarray]
 
-# --- shared strings -------------------------------------------------------------------------------
 
+def source_contrasts(values: Values, groups: np.ndarray) -> pd.DataFrame:
+    """Each pair of sources, the first less the second, in every target that both have.
 
-def shared_subwords(
-    name: str, task: TransferTask, *, max_length: int | None = None
-) -> pd.DataFrame:
-    """How far the labels of a training set cross by the strings that translations share.
-
-    Nothing is learnt: a translated example gets the label of that training example of the source
-    language with which it has most subwords (of the model's tokenizer) in common: cosine of the
-    counts, the two texts of a pair counted apart; the first of several as near. Names, numbers and
-    signs alone do that much, so it is what a gap must be below to speak of more than that.
-
-    One row per ``source`` and other ``target``: ``found``, the share of translations whose nearest
-    training example is their own; ``interlingual``, the share with a wrong label less that of the
-    training set itself (0 but where two examples have the same bag): Equation 4.
+    ``values`` are losses or wrong answers, low is good, the examples parallel. A row per ``first``,
+    ``second`` and ``target``, then the mean over targets: ``value``, ``low``, ``high``
+    (`igap.crossed_interval`).
     """
-    encoder, first, bags = loading.load(name), next(iter(task.train.values())), []
-    for side in ("first",) if first.second is None else ("first", "second"):
-        texts = {code: getattr(part, side) for code, part in task.train.items()}
-        corpus = ParallelCorpus(side, texts, first.ids, ("",) * len(first), "", "")
-        bags.append(states.bag_of_subwords(encoder, corpus, max_length=max_length))
-    joined = {code: sparse.hstack([bag[code] for bag in bags]).tocsr() for code in task.train}
     rows = []
-    for source, target in product(joined, joined):
-        # the size of a translation moves no maximum; that of a training example does
-        sizes = np.sqrt(joined[source].multiply(joined[source]).sum(axis=1))
-        nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(axis=1)
-        found = (nearest == np.arange(len(first))).mean()
-        rows.append((source, target, found, (first.labels[nearest] != first.labels).mean()))
-    table = pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
-    at_home = table["source"] == table["target"]
-    wrong = table[at_home].set_index("source")["interlingual"]
-    table["interlingual"] -= table["source"].map(wrong)
-    return table[~at_home].reset_index(drop=True)
+    sources = dict.fromkeys(source for source, _ in values)
+    targets = dict.fromkeys(target for _, target in values)
+    for first, second in combinations(sources, 2):
+        apart = {
+            target: _less(values[first, target], values[second, target])
+            for target in targets
+            if (first, target) in values and (second, target) in values
+        }
+        if apart:
+            apart[MEAN_TARGET] = np.mean(list(apart.values()), axis=0)
+        for target, of in apart.items():
+            rows.append((first, second, target, *crossed_interval(of, groups)))
+    columns = ["first", "second", "target", "value", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def string_gaps(
-    name: str, task: TransferTask, max_length: int | None = None, scale: float = 1.0
-) -> pd.DataFrame:
-    """`shared_subwords` from the first language by target, and their mean, times ``scale``."""
-    table = shared_subwords(name, task, max_length=max_length)
-    table = table[table["source"] == task.languages[0]].set_index("target")
-    table = scale * table[["found", "interlingual"]]
-    table.loc[MEAN_TARGET] = table.mean()
-    return table
+def _less(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """A difference by seed, of as many seeds as both have."""
+    n = min(len(first), len(second))
+    return np.asarray(first[:n], float) - second[:n]
 
 
-def beside_strings(
-    transfers: Transfers, strings: pd.DataFrame, tolerance: float, **options: int
-) -> pd.DataFrame:
-    """IGAP by target of each model beside what shared subwords lose without one, in points."""
-    table = transfers.curves([0.0], tolerance, **options)
-    models = table["model"].unique()
-    table = table.assign(IGAP=as_points(table, "igap"))
-    table = table.pivot(index="target", columns="model", values="IGAP")[models]
-    table["shared subwords"] = strings["interlingual"].map(in_points)
-    table["found"] = strings["found"].map(in_points)
-    order = (*transfers.task.languages, MEAN_TARGET)
-    return table.loc[[code for code in order if code in table.index]]
+def source_wins(contrasts: pd.DataFrame) -> pd.Series:
+    """Source → share of its comparisons that it wins; one that cannot be told counts ½."""
+    single = contrasts[contrasts["target"] != MEAN_TARGET]
+    worse = np.select([single["low"] > 0, single["high"] < 0], [1.0, 0.0], 0.5)
+    both = pd.concat([pd.Series(1 - worse, single["first"]), pd.Series(worse, single["second"])])
+    return both.groupby(level=0, sort=False).mean()
 
 
-# --- directions (section 5.3) ---------------------------------------------------------------------
+def reversals(values: Values, groups: np.ndarray) -> pd.DataFrame:
+    """What is lost from the first language to the second less what is lost the other way round."""
+    rows = {
+        f"{a} → {b}, less {b} → {a}": crossed_interval(_less(of, values[b, a]), groups)
+        for (a, b), of in values.items()
+        if (b, a) in values and a < b
+    }
+    return pd.DataFrame(rows, ["value", "low", "high"]).T
 
 
-def reversal_table(gaps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Whether a direction differs from its reverse by more than from itself with another seed.
+def beside_printed(ours: pd.DataFrame, gaps: pd.DataFrame, igap: pd.Series) -> pd.DataFrame:
+    """Directions as measured and as printed, in [0, 1], of Table 6 (``igap``) and Figure 6.
 
-    ``gaps`` of each task have a row a direction and a column a seed. Mean differences in points,
-    the first seed's and each other's; correlations between the first seed and the others, of gaps
-    and of the differences between a direction and its reverse.
+    ``ours`` has ``source``, ``target``, ``igap`` and ``transfer_gap``; a row a direction and
+    ``measure``: ``ours``, ``printed``.
     """
-    rows = {}
-    for name, table in gaps.items():
-        reverse = table.copy()
-        reverse.index = reverse.index.swaplevel().set_names(["source", "target"])
-        differences = (table - reverse)[[source < target for source, target in table.index]]
-        first = table.columns[0]
-        for seed in table:
-            rows[name, seed] = {
-                "directions": len(table),
-                "to the reverse": in_points(differences[seed].abs().mean()),
-                "to the first seed": in_points((table[first] - table[seed]).abs().mean()),
-                "r of the gaps": table.corr(min_periods=3).loc[first, seed].round(2),
-                "r of the differences": differences.corr(min_periods=3).loc[first, seed].round(2),
-            }
-    index = pd.MultiIndex.from_tuples(rows, names=["task", "seed"])
-    return pd.DataFrame(rows.values(), index)
+    printed = gaps.set_index(["source", "target"])["transfer_gap"]
+    from_english = pd.concat({"en": igap / 100}, names=["source", "target"])
+    across = ours[ours["source"] != ours["target"]].set_index(["source", "target"])
+    tables = {
+        f"{name} ({where})": across[[column]]
+        .set_axis(["ours"], axis=1)
+        .assign(printed=known.reindex(across.index))
+        for name, where, column, known in (
+            ("IGAP", "Table 6", "igap", from_english),
+            ("transfer gap", "Figure 6", "transfer_gap", printed),
+        )
+    }
+    return pd.concat(tables, names=["measure"]).dropna().reset_index()
+
+
+def memory_table(
+    measured: Mapping[str, Transfers], tokenizer: str, tolerance: float, **options: int
+) -> pd.DataFrame:
+    """IGAP with random labels by target, in points, beside what shared subwords lose alone."""
+    table = {}
+    for model, of_model in measured.items():
+        curve = of_model.curves([0.0], tolerance, **options).set_index("target")
+        table[model] = as_points(curve, "igap")
+    task = next(iter(measured.values())).task
+    strings = shared_subwords(tokenizer, task, task.languages[:1]).set_index("target")
+    strings.loc[MEAN_TARGET] = strings[["found", "interlingual"]].mean()
+    strings = strings.rename(columns={"interlingual": "strings", "found": "found by strings"})
+    return pd.DataFrame(table).join(strings[["strings", "found by strings"]].map(in_points))
+
+
+def in_short(means: pd.DataFrame, across: pd.DataFrame, model: str) -> str:
+    """Which sources are told apart on average, by IGAP and by error, and where gaps are negative.
+
+    ``means``: rows of `source_contrasts` of the mean target, with ``measure``.
+    """
+    said = []
+    for measure, rows in means.groupby("measure", sort=False):
+        apart = rows[(rows["low"] > 0) | (rows["high"] < 0)]
+        pairs = [
+            f"{first} loses less than {second} by {in_points(*ends)}"
+            for first, second, *ends in map(_lower_first, apart.itertuples())
+        ]
+        said.append(f"By {measure}, {'; '.join(pairs) or 'no two sources are told apart'}.")
+    below = (across[["igap", "transfer_gap"]] < 0).sum()
+    return (
+        f"**In short.** `{model}`, mean over common targets, in points. {' '.join(said)} Of "
+        f"{len(across)} directions the transfer gap is negative in {below['transfer_gap']}, IGAP "
+        f"in {below['igap']}."
+    )
+
+
+def _lower_first(row: object) -> tuple[str, str, float, float, float]:
+    """The source that loses less, the other, and by how much."""
+    if row.value < 0:
+        return row.first, row.second, -row.value, -row.high, -row.low
+    return row.second, row.first, row.value, row.low, row.high
+
+
+def reading(
+    means: pd.DataFrame,
+    turned: pd.DataFrame,
+    agree: pd.DataFrame,
+    across: pd.DataFrame,
+    memorised: Mapping[str, Transfers],
+    tolerance: float,
+) -> list[str]:
+    """One finding a sentence, from the tables of the notebook."""
+    said = [
+        f"**{row.measure}**, {row.first} less {row.second}: "
+        f"{in_points(row.value, row.low, row.high)} points."
+        for row in means.itertuples()
+    ]
+    clear = ((turned["low"] > 0) | (turned["high"] < 0)).sum()
+    said.append(f"**Reverse.** {clear} of {len(turned)} directions differ from their reverse.")
+    wide = across.pivot(index="target", columns="source", values="igap").corr(min_periods=3)
+    pairs = [f"{a} and {b} {wide.loc[a, b]:.2f}" for a, b in combinations(wide, 2)]
+    said.append(f"**Targets** are alike from all sources; r of IGAP: {', '.join(pairs)}.")
+    said += [
+        f"**Printed**, {row.measure}, from {row.source}: r = {row.r:.2f} "
+        f"({row.low:.2f} to {row.high:.2f})."
+        for row in agree.dropna(subset="r").itertuples()
+    ]
+    for model, of_model in memorised.items():
+        curve = of_model.curves([0.0], tolerance).set_index("target").loc[MEAN_TARGET]
+        lost = in_points(*curve[["igap", "low", "high"]]) if curve["n_models"] else "is not there"
+        said.append(f"**Random labels**, `{model}`: IGAP {lost}; guessing 50.")
+    return said
+
+
+# --- figures --------------------------------------------------------------------------------------
 
 
 @styled
@@ -149,11 +197,12 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
         scales[name] = Normalize(middle - max(10, half), middle + max(10, half))
         if name == "transfer_gap":
             scales[name] = scale_about(values, 0, 10)
-    room = 8 / len(maps) / len(across)
+    beside = len(maps) if len(across) <= 8 else 1
+    room = 7 / beside / len(across)
     on = heatmap(
         table, row="source", column="target", value="value", panel="map", rows=rows, across=across,
         written="written", hatched="itself", cell=(min(0.42, room), min(0.34, room)),
-        edge=(0.7, 1.5), norm=scales, bar_by=lambda key: key, bar=maps,
+        edge=(0.7, 1.5), columns=beside, norm=scales, bar_by=lambda key: key, bar=maps,
         cmap={name: ABOUT if name == "transfer_gap" else HIGH for name in maps},
     )  # fmt: skip
     on.titles({name: label.partition(" (")[0] for name, label in maps.items()})
@@ -166,94 +215,16 @@ def direction_maps(directions: pd.DataFrame) -> Figure:
     return on.done("target", "source", handles=handles)
 
 
-# --- labels at random (section 5.4) ---------------------------------------------------------------
-
-
-def memorised_labels(
-    task: TransferTask,
-    measured: Mapping[float, Transfers],
-    model: str,
-    *,
-    tolerance: float,
-    max_length: int | None,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What crosses of labels of which a share is random (section 5.4, Figure 3).
-
-    ``measured`` has the transfers of the ``model`` from the first language by the share of the
-    labels that is random; "right" is the label that it was trained with.
-
-    What is drawn (`memorisation`): ``ratio``; ``quantity``: "accuracy" on the translations at the
-    last checkpoint, or "IGAP" at E' = 0; ``target``, None for the mean over them; ``value``;
-    ``low`` and ``high``, the 95 % interval over examples; ``chance``. And what is told, by
-    ``ratio``, shares: how many labels ``changed`` (a number); at the last checkpoints the
-    ``training error``, the ``accuracy`` on translations, the same ``of changed`` labels and ``of
-    the others``, and on the ``test`` sets of the targets against true labels; the ``IGAP``; the gap
-    of ``shared subwords`` without a model.
-    """
-    source, drawn, told = task.languages[0], [], {}
-    for ratio, transfers in measured.items():
-        tested = transfers.directions(0.0, tolerance, n_resamples=1, n_splits=1)
-        curve = transfers.curves([0.0], tolerance, n_resamples=n_resamples, seed=seed)
-        right = {
-            code: np.mean([~transfers.wrong(run, "train", code, -1) for run in transfers.runs], 0)
-            for code in task.languages
-        }
-        at_home = right.pop(source)
-        changed = transfers.task.train[source].labels != task.train[source].labels
-        crossed = np.mean(list(right.values()), axis=0)
-        strings = string_gaps(model, transfers.task, max_length)["interlingual"]
-        told[ratio] = {
-            "changed": changed.sum(),
-            "training error": 1 - at_home.mean(),
-            "accuracy": crossed.mean(),
-            "of changed": crossed[changed].mean() if changed.any() else np.nan,
-            "of the others": crossed[~changed].mean(),
-            "test": tested.loc[tested["target"] != source, "accuracy"].mean(),
-            "IGAP": curve.loc[curve["target"] == MEAN_TARGET, "igap"].item(),
-            "shared subwords": strings[MEAN_TARGET],
-        }
-        rng = np.random.default_rng(seed)
-        places = rng.integers(0, len(crossed), (n_resamples, len(crossed)))
-        means = {MEAN_TARGET: crossed.mean()} | {code: x.mean() for code, x in right.items()}
-        accuracy = pd.DataFrame(means.items(), columns=["target", "value"])
-        ends = np.quantile(crossed[places].mean(axis=1), [0.025, 0.975])
-        accuracy.loc[0, ["low", "high"]] = ends  # of the mean alone
-        gap = curve.rename(columns={"igap": "value"})
-        drawn.append(gap.assign(ratio=ratio, quantity="IGAP", chance=task.guess))
-        drawn.append(accuracy.assign(ratio=ratio, quantity="accuracy", chance=1 - task.guess))
-    drawn = pd.concat(drawn, ignore_index=True).replace({"target": {MEAN_TARGET: None}})
-    columns = ["ratio", "quantity", "target", "value", "low", "high", "chance"]
-    return drawn[columns], pd.DataFrame(told).T.rename_axis("ratio").astype({"changed": int})
-
-
 @styled
-def memorisation(table: pd.DataFrame) -> Figure:
-    """Accuracy and IGAP by the share of labels that are random, a thin line a target (Figure 3).
+def printed_scatter(table: pd.DataFrame) -> Figure:
+    """A direction a point, ours by the printed one; a panel a measure, a colour a source.
 
-    ``table`` is of `memorised_labels`. Where no model is in the window the line of the mean breaks.
+    ``table`` is of `beside_printed`.
     """
-    table = pd.concat([rows_of(table, quantity=name) for name in QUANTITIES])
-    mean, targets = table[table["target"].isna()], table[table["target"].notna()]
-    shown = {"x": "ratio", "panel": "quantity", "scale": 100}
-    on = curves(mean, value="value", looks={None: look(BLUE, "o")}, width=3.6, height=2.5,
-                labels={None: "mean, with interval"}, sharey=False, **shown)  # fmt: skip
-    curves(mean, value="chance", on=on, low="", linewidth=1, **shown,
-           looks={None: GUESSING | {"marker": ""}},
-           labels={None: "guessing in the target"})  # fmt: skip
-    thin = {name: look("0.6", "") for name in order(targets, "target")}
-    curves(targets, value="value", series="target", looks=thin, on=on, low="",
-           labels=dict.fromkeys(thin, "a target"), linewidth=0.7, zorder=1.5, **shown)  # fmt: skip
-    for axes, rows in on.each(targets):
-        low, high = axes.get_ylim()
-        last = rows.dropna(subset="value").sort_values("ratio").groupby("target").tail(1)
-        placed = apart(100 * last["value"].to_numpy(float), 0.06 * (high - low))
-        for row, height in zip(last.itertuples(), placed, strict=True):
-            axes.annotate(
-                row.target, (row.ratio, 100 * row.value), xytext=(1.07, height), fontsize=TINY,
-                va="center", arrowprops={"arrowstyle": "-", "color": "0.7", "linewidth": 0.5},
-            )  # fmt: skip
-        axes.set(xlim=(-0.04, 1.18), xticks=np.linspace(0, 1, 6), ylim=(low, high))
-    on.titles(QUANTITIES)
-    return on.done("share of labels made random")
+    on = scatter(table, x="printed", y="ours", series="source", panel="measure", scale=100,
+                 size=24, width=3.8, height=2.9, sharex=False, sharey=False)  # fmt: skip
+    for axes, rows in on.each(table):
+        for row in rows.itertuples() if rows["source"].nunique() == 1 else ():
+            axes.annotate(row.target, (100 * row.printed, 100 * row.ours), xytext=(3, 3),
+                          textcoords="offset points", fontsize=8)  # fmt: skip
+    return on.done("printed, XLM-R (points)", "ours (points)")

@@ -77,8 +77,8 @@ OWN = {
     },
     "igap-1": FINETUNING
     | {
-        "languages": {"PI": ["en", "de", "zh"]}, "sources": {"PI": ["en"]},
-        "levels": [0.4, 0.2, 0.0], "curve_tolerance": 0.3,
+        "languages": {"NLI": ["en", "de", "zh"]}, "sources": ["en"], "n_train": 12, "n_test": 6,
+        "levels": [0.4, 0.2, 0.0], "curve_tolerance": 0.4, "options": {},
     },
     "igap-2": FINETUNING
     | {
@@ -87,12 +87,9 @@ OWN = {
     },
     "igap-4": FINETUNING
     | {
-        "languages": {
-            "NLI": ["en", "de", "zh"], "PI": ["en", "de", "zh"], "random labels": ["en", "de"],
-        },
-        "tasks": ["PI"], "memory_tasks": ["PI"], "memory_seeds": {"PI": [1]},
-        "ratios": {"PI": [0.0, 1.0]}, "epochs": {"PI": 4, "random labels": 1},
-        "every": {"PI": 2, "random labels": 8},
+        "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de"]},
+        "n_train": 12, "n_test": 6, "options": {}, "memory": ["mini-xlmr"],
+        "memory_recipe": {"batch_size": 16}, "tolerance": 0.6,
     },
     "mixing-1": GRID,
     "mixing-3": GRID | {"max_length": 96, "stride": 16},

@@ -71,8 +71,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "abx-5-probing": _PROBED,
     "abx-6-transfer": _PROBED,
     "models-1-family": _SCORES,
-    "igap-1-decomposition": _TUNED
-    | {"all_every": {"NLI": 4}, "learning_rates": [1e-2, 1e-5], "seeds": [1, 2]},
+    "igap-1-decomposition": _TUNED | {"learning_rates": [1e-2, 1e-5], "seeds": [1, 2]},
     "igap-2-ranking": _TUNED
     | {"corpus": "flores200-100", "n_sentences": 8, "languages": FEW, "layer": 1, "epochs": 16},
     "igap-3-models": _TUNED | {"languages": FEW},

@@ -19,6 +19,7 @@ from functools import cache, partial
 from run_frozen import Calls, frozen_units
 
 from shared import controls
+from shared.igap_tables import xnli_task
 from shared.mixing_tables import LINEAR, task_data
 from xlx.experiment.grids import grid
 from xlx.experiment.transfers import TransferTask, sparing_in
@@ -128,12 +129,7 @@ def sick_job(seed: int, model: str = MODEL) -> Job:
 @cache
 def igap_task() -> TransferTask:
     """The public dev part to learn, in all languages, and some of the test part."""
-    train = {}
-    for code in LANGUAGES:
-        whole = xnli(code, "train")
-        dev = whole.at(i for i, x in enumerate(whole.ids) if x.startswith("dev:"))
-        train[code] = replace(dev, name=f"{whole.name}, of dev")
-    return TransferTask("NLI", train, pairs_to_ask(N_GRID), {"train": {}, "test": {}})
+    return xnli_task(LANGUAGES, N_GRID)
 
 
 def igap_job(source: str, seed: int, model: str = MODEL, algorithm: str = "vanilla") -> Job:

@@ -3,21 +3,24 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from shared.abx_tables import PAIR
 from xlx.experiment.abx_scores import MATCHED
+from xlx.experiment.grids import groups_of
 from xlx.experiment.scoring import Subject, kept, subject_scores, told
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
-from xlx.measures import abx, alignment, registered
+from xlx.measures import abx, alignment, igap, registered
 from xlx.results import ledger
 from xlx.results.settings import current
 from xlx.subjects import loading
 from xlx.subjects.jobs import Recipe, Sparing
 from xlx.subjects.states import bag_of_subwords
-from xlx.text import examples
+from xlx.text import examples, labelled
 from xlx.text.parallel import ParallelCorpus
 
 
@@ -35,6 +38,77 @@ def make_recipes(
         ]
         for name in epochs
     }
+
+
+def xnli_task(
+    languages: Sequence[str],
+    n_test: int | None,
+    n_train: int | None = None,
+    path: str | None = None,
+    train_split: str = "validation",
+) -> TransferTask:
+    """The validation part of XNLI to learn, as the paper, and some of its test part.
+
+    As shipped, in 15 languages: 2,490 pairs, and 2,010 to test, of which the same ``n_test`` are
+    drawn in all; None: all. ``path``: a local copy, with ``train_split`` to learn.
+    """
+    if path:
+        split = {"train_split": train_split, "path": path}
+        return labelled_task("NLI", languages, n_train=n_train, n_test=n_test, **split)
+    train, test = {}, {}
+    for code in languages:
+        whole, asked = (
+            labelled.load_labelled("NLI", code, split, source="xnli-whole")
+            for split in ("train", "test")
+        )
+        learnt = whole.at(i for i, x in enumerate(whole.ids) if x.startswith("dev:"))
+        learnt = replace(learnt, name=f"{whole.name}, of dev")
+        train[code] = learnt if n_train is None else learnt.take(n_train, 1)
+        test[code] = asked if n_test is None else asked.take(n_test, 1)
+    return TransferTask("NLI", train, test, {"train": {}, "test": {}})
+
+
+def gap_table(
+    of_model: Transfers, level: float, tolerance: float, k: int | None = None
+) -> pd.DataFrame:
+    """IGAP of one model at a training error, by source and target and of the mean over targets.
+
+    ``minimum``: Equation 5, the least gap of all checkpoints at the level. ``value``, ``low``,
+    ``high``: mean over seeds of the least of ``k`` checkpoints (`Transfers.losses`), with the
+    interval over seeds and premises. ``guess``: the gap of a model that has the training error and
+    guesses elsewhere. ``kept``, with ends: (guess - value) / guess. ``checkpoints``, ``seeds``. A
+    source without a checkpoint at the level has no rows.
+    """
+    groups = groups_of(next(iter(of_model.task.train.values())))
+    losses = of_model.losses(level, tolerance, k)
+    by_source: dict[str, list[np.ndarray]] = {}
+    for (source, _), values in losses.items():
+        by_source.setdefault(source, []).append(values)
+    means = {
+        (source, igap.MEAN_TARGET): np.mean(all_, axis=0) for source, all_ in by_source.items()
+    }
+    rows = {key: igap.crossed_interval(values, groups) for key, values in (losses | means).items()}
+    index = pd.MultiIndex.from_tuples(list(rows), names=["source", "target"])
+    table = pd.DataFrame(list(rows.values()), index, ["value", "low", "high"])
+    plain = of_model.curves([level], tolerance, n_resamples=1, n_splits=1)
+    plain = plain.set_index(["source", "target"]).reindex(table.index)
+    table.insert(0, "minimum", plain["igap"])
+    table["guess"] = of_model.task.guess - level
+    for share, column in (("kept", "value"), ("kept_low", "high"), ("kept_high", "low")):
+        table[share] = 1 - table[column] / table["guess"]
+    return table.assign(checkpoints=plain["n_models"], seeds=plain["n_seeds"])
+
+
+def level_table(
+    measured: Mapping[str, Transfers], levels: Sequence[float], tolerance: float
+) -> pd.DataFrame:
+    """`gap_table` of all models at all training errors: rows by ``E′``, ``model`` and its own."""
+    tables = {
+        (level, model): gap_table(of_model, level, tolerance)
+        for level in levels
+        for model, of_model in measured.items()
+    }
+    return pd.concat(tables, names=["E′", "model"])
 
 
 def windows_of(levels: Sequence[float], tolerance: float, every: int | None = None) -> Sparing:
@@ -117,6 +191,44 @@ def stem_of(name: str) -> str:
     return name.lower().replace(" ", "-")
 
 
+def shared_subwords(
+    name: str,
+    task: TransferTask,
+    sources: Sequence[str] | None = None,
+    *,
+    max_length: int | None = None,
+) -> pd.DataFrame:
+    """How far the labels of a training set cross by the strings that translations share.
+
+    Nothing is learnt: a translated example gets the label of that training example of the source
+    language with which it has most subwords (of the model's tokenizer) in common: cosine of the
+    counts, the two texts of a pair counted apart; the first of several as near. Names, numbers and
+    signs alone do that much, so it is what a gap must be below to speak of more than that.
+
+    One row per ``source`` (None: all) and other ``target``: ``found``, the share of translations
+    whose nearest training example is their own; ``interlingual``, the share with a wrong label less
+    that of the training set itself (0 but where two examples have the same bag): Equation 4.
+    """
+    encoder, first, bags = loading.load(name), next(iter(task.train.values())), []
+    for side in ("first",) if first.second is None else ("first", "second"):
+        texts = {code: getattr(part, side) for code, part in task.train.items()}
+        corpus = ParallelCorpus(side, texts, first.ids, ("",) * len(first), "", "")
+        bags.append(bag_of_subwords(encoder, corpus, max_length=max_length))
+    joined = {code: sparse.hstack([bag[code] for bag in bags]).tocsr() for code in task.train}
+    rows = []
+    for source, target in product(sources or joined, joined):
+        # the size of a translation moves no maximum; that of a training example does
+        sizes = np.sqrt(joined[source].multiply(joined[source]).sum(axis=1))
+        nearest = ((joined[target] @ joined[source].T).toarray() / sizes).argmax(axis=1)
+        found = (nearest == np.arange(len(first))).mean()
+        rows.append((source, target, found, (first.labels[nearest] != first.labels).mean()))
+    table = pd.DataFrame(rows, columns=["source", "target", "found", "interlingual"])
+    at_home = table["source"] == table["target"]
+    wrong = table[at_home].set_index("source")["interlingual"]
+    table["interlingual"] -= table["source"].map(wrong)
+    return table[~at_home].reset_index(drop=True)
+
+
 # --- frozen states (section 4.2) ------------------------------------------------------------------
 
 #: What `frozen` scores directions by: metric → what of it is good, high (1) or low (-1).
@@ -193,6 +305,30 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
     table["metric"] = pd.Categorical(table["metric"], list(FROZEN_METRICS))
     table = table.sort_values("metric", kind="stable", ignore_index=True)
     return table.astype({"metric": str}).assign(layer=layer)
+
+
+@kept(tolerance=0.02)
+def memorised_gaps(
+    subject: Subject, corpus: ParallelCorpus, layer: int, n_draws: int
+) -> pd.DataFrame:
+    """What crosses of random labels that are learnt from frozen states, without fine-tuning.
+
+    Labels of two classes are drawn ``n_draws`` times, the same in all languages, and learnt by
+    heart: ridge regression on the centred mean states of one layer, with next to no penalty. One
+    row per ``source`` and other ``target``: ``gap``, the share wrong in the target less that in
+    the source, mean over the draws (Equation 4); ½ of a guess.
+    """
+    states = {code: np.asarray(x[layer], float) for code, x in subject.read(corpus).states.items()}
+    states = {code: x - x.mean(axis=0) for code, x in states.items()}
+    labels = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(corpus), n_draws))
+    rows = []
+    for source, x in states.items():
+        inner = x @ x.T
+        penalty = 1e-4 * np.trace(inner) / len(x) * np.eye(len(x))
+        learnt = x.T @ np.linalg.solve(inner + penalty, labels)
+        wrong = {code: (np.sign(y @ learnt) != labels).mean() for code, y in states.items()}
+        rows += [(source, t, wrong[t] - wrong[source]) for t in states if t != source]
+    return pd.DataFrame(rows, columns=["source", "target", "gap"])
 
 
 def other_sources(gold: pd.DataFrame) -> pd.DataFrame:

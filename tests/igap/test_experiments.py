@@ -1,13 +1,16 @@
 """What the notebooks of IGAP compute, on runs made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import igap_2_ranking
 import igap_3_models
+import igap_4_directions
 from shared import igap_tables
-from tests.igap.test_transfers import made_run, task
-from xlx.experiment.transfers import Transfers
+from tests.igap.test_transfers import made, made_run, task
+from xlx.experiment.transfers import Transfers, TransferTask
 from xlx.measures import igap
 
 OPTIONS = {"n_resamples": 20, "seed": 0}
@@ -34,6 +37,67 @@ def test_tasks_are_told_by_size_labels_and_what_knows_nothing() -> None:
     assert igap_tables.example(task(), ["en", "de"]).splitlines()[-1] == "label: no"
     found = igap_tables.load_tasks({"PI": ["en", "de"]}, {"PI": 5}, 4, {}, train_split="train")
     assert (found["PI"].n_train, found["PI"].n_test) == (5, 4)
+
+
+def planted(says: str, n: int = 1800) -> Transfers:
+    """Three seeds that know their training set and answer translations in one blind way, or right.
+
+    Three classes, as often each, of three pairs of a premise.
+    """
+    rng, labels = np.random.default_rng(0), np.arange(n) % 3
+    texts = tuple(f"premise {i // 3}" for i in range(n))
+    one = replace(
+        made("en"), first=texts, second=tuple(map(str, range(n))), labels=labels,
+        classes=("entailment", "neutral", "contradiction"), ids=texts,
+    )  # fmt: skip
+    of = TransferTask("planted", {"en": one, "de": replace(one, language="de")}, {}, {})
+    found = []
+    for seed in (1, 2, 3):
+        told = {
+            "constant": np.zeros(n, int), "random net": rng.integers(0, 3, n),
+            # that shares nothing but chance with the training set: a neighbour drawn by lot
+            "string matcher": labels[rng.permutation(n)], "knows": labels,
+        }[says]  # fmt: skip
+        run = made_run(task(tested=False), rng, seed=seed)
+        answers = {"train en": np.tile(labels, (3, 1)), "train de": np.tile(told, (3, 1))}
+        found.append(replace(run, predictions=answers))
+    return Transfers(of, tuple(found))
+
+
+@pytest.mark.parametrize("says", ["constant", "random net", "string matcher", "knows"])
+def test_what_transfers_nothing_keeps_nothing(says: str) -> None:
+    table = igap_tables.gap_table(planted(says), 0.0, 0.001)
+    kept = float(says == "knows")
+    assert table["kept"].tolist() == pytest.approx([kept, kept], abs=0.05)
+    row = table.loc[("en", "mean")]
+    assert (row["checkpoints"], row["seeds"], row["guess"]) == (9, 3, pytest.approx(2 / 3))
+
+
+def test_a_level_that_no_checkpoint_has_gives_no_row() -> None:
+    assert igap_tables.gap_table(planted("knows"), 0.5, 0.1).empty
+    table = igap_tables.level_table({"one": planted("knows")}, [0.0, 0.5], 0.1)
+    assert table.index.get_level_values("E′").unique().tolist() == [0.0]
+
+
+def test_sources_are_compared_pair_by_pair_and_what_cannot_be_told_counts_half() -> None:
+    groups = np.arange(400)
+    values = {
+        (source, target): np.random.default_rng(0).random((3, 400)) < rate
+        for source, rate in (("en", 0.2), ("de", 0.6), ("zh", 0.6))
+        for target in ("fr", "en", "de")
+        if source != target
+    }
+    table = igap_4_directions.source_contrasts(values, groups)
+    assert len(table) == 3 * 2 + 2  # English and German have one target in common
+    first = table.iloc[0]
+    apart = values["en", "fr"].mean() - values["de", "fr"].mean()
+    assert first["value"] == pytest.approx(apart)
+    assert first["low"] < apart < first["high"]
+    wins = igap_4_directions.source_wins(table)
+    assert wins.to_dict() == {"en": 1.0, "de": pytest.approx(1 / 3), "zh": 0.25}
+    turned = igap_4_directions.reversals(values, groups)
+    assert turned.index.tolist() == ["de → en, less en → de"]
+    assert turned["low"].item() > 0
 
 
 def test_accuracies_are_of_the_targets_and_differences_have_their_own_interval(

@@ -165,18 +165,6 @@ def test_a_random_task_has_no_test_set() -> None:
         assert (found.train[code].labels == expected).all()
 
 
-def test_labels_are_corrupted_alike_in_all_languages_and_in_training_only() -> None:
-    whole = task()
-    found = whole.corrupted(0.7, seed=4)
-    expected = examples.corrupted(made("en").labels, 0.7, 2, 4)
-    assert (expected != made("en").labels).any()
-    for code in CODES:
-        assert (found.train[code].labels == expected).all()
-        assert found.train[code].first == whole.train[code].first
-        assert (found.test[code].labels == whole.test[code].labels).all()
-        assert (whole.corrupted(0, seed=4).train[code].labels == made(code).labels).all()
-
-
 # --- what is measured -----------------------------------------------------------------------------
 
 

@@ -81,13 +81,6 @@ class TransferTask:
         """The error of a model that guesses, each class as often: 1 - 1 / number of classes."""
         return 1 - 1 / len(next(iter(self.train.values())).classes)
 
-    def corrupted(self, ratio: float, seed: int) -> "TransferTask":
-        """The same with a share of the training labels random, alike in all languages (5.4)."""
-        first = next(iter(self.train.values()))
-        labels = examples.corrupted(first.labels, ratio, len(first.classes), seed)
-        train = {code: part.relabelled(labels) for code, part in self.train.items()}
-        return replace(self, train=train)
-
 
 def labelled_task(
     name: str,
@@ -226,6 +219,34 @@ class Transfers:
             tables.append(table.assign(**names, chance=self.task.guess - table["level"].to_numpy()))
         curves = pd.concat(tables, ignore_index=True)
         return curves[[*DIRECTION, *curves.columns.drop(DIRECTION)]]
+
+    def losses(
+        self, level: float = 0.0, tolerance: float = FITTED, k: int | None = None
+    ) -> dict[tuple[str, str], np.ndarray]:
+        """(source, target) → what each seed loses of each training example, ``(S, n)``.
+
+        Of the best of ``k`` checkpoints drawn from those at the level (`igap.rarefied_losses`);
+        None: as many as the seed with the fewest has, seeds without any left out. The runs must be
+        of one model and algorithm; a source without a checkpoint at the level is not there.
+        """
+        of_source = {}
+        for names, runs in self._grouped():
+            of_seed: dict[int, list[np.ndarray]] = {}
+            for seed in dict.fromkeys(run.seed for run in runs):
+                same = [run for run in runs if run.seed == seed]
+                training, translated, _ = self._inside(same, [level], tolerance)
+                if len(training):
+                    wrong = np.array(list(translated.values()), dtype=np.int8)
+                    of_seed[seed] = wrong - training.astype(np.int8)
+            of_source[names["source"], *self._targets(runs[0])] = list(of_seed.values())
+        least = min((lost.shape[1] for of in of_source.values() for lost in of), default=0)
+        return {
+            (source, target): np.array(
+                [igap.rarefied_losses(lost[i], min(k or least, lost.shape[1])) for lost in seeds]
+            )
+            for (source, *targets), seeds in of_source.items()
+            for i, target in enumerate(targets if seeds else ())
+        }
 
     def lost(self, tolerance: float = FITTED) -> list[np.ndarray]:
         """What the models at training error 0 lose, ``(m, n)``, of each target; runs of one kind.

@@ -13,9 +13,11 @@ Sentence Classification"; equations are numbered as there.
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from xlx.measures import statistics
 from xlx.measures.statistics import SLACK
@@ -218,6 +220,55 @@ def centred_interval(estimate: np.ndarray, resamples: np.ndarray) -> tuple[np.nd
     share = (1 - statistics.LEVEL) / 2
     low, high = np.quantile(resamples, [share, 1 - share], axis=0) - resamples.mean(axis=0)
     return estimate + low, estimate + high
+
+
+def rarefied_losses(lost: np.ndarray, k: int) -> np.ndarray:
+    """What each example loses with the best of k models drawn from m, ``(n,)``; expected.
+
+    ``lost``, ``(m, n)``: 1 where an example is lost in translation, -1 where it is gained. The
+    least of more gaps is lower by luck alone, so minima are compared at equal k. Of all draws of k,
+    the model that has the (i + 1)th least gap is the best of C(m - 1 - i, k - 1). The mean over
+    the examples is the expected minimum. ValueError for a k below 1 or above m.
+    """
+    m = len(lost)
+    if not 1 <= k <= m:
+        raise ValueError(f"{k} models cannot be drawn from {m}")
+    order = np.argsort(lost.mean(axis=1), kind="stable")
+    weights = [comb(m - 1 - i, k - 1) / comb(m, k) for i in range(m)]
+    return np.asarray(weights) @ np.asarray(lost, float)[order]
+
+
+def crossed_interval(values: np.ndarray, groups: np.ndarray) -> tuple[float, float, float]:
+    """The mean of ``values``, ``(S, n)``, and its 95 % interval over seeds and examples.
+
+    ``values`` has a row a seed of the same n examples, and ``groups``, ``(n,)``, tells which of
+    these hang together (a premise has three hypotheses). Seeds, groups and what is left are three
+    sources of variance (two-way analysis, Searle, Casella and McCulloch 1992); Student's t with
+    Satterthwaite's degrees of freedom. With one seed it is over the groups alone. ValueError for
+    fewer than two groups, or groups of other examples.
+    """
+    values = np.atleast_2d(np.asarray(values, float))
+    n_seeds, n = values.shape
+    _, places = np.unique(groups, return_inverse=True)
+    n_groups = places.max(initial=-1) + 1
+    if len(places) != n or n_groups < 2:
+        raise ValueError(f"{n} examples and {len(places)} places in {n_groups} groups, not two")
+    means = values.mean(axis=1, keepdims=True)
+    sums = np.array([np.bincount(places, row, n_groups) for row in values - means])
+    apart = sums * n_groups / n  # a group's part of the mean; groups need not be of one size
+    mean = float(means.mean())
+    by_group = n_seeds * apart.mean(axis=0).var(ddof=1)
+    freedom, total = n_groups - 1.0, by_group
+    if n_seeds > 1:
+        by_seed = n_groups * means.var(ddof=1)
+        left = ((apart - apart.mean(axis=0)) ** 2).sum() / ((n_seeds - 1) * (n_groups - 1))
+        if by_seed > left:
+            total = by_group + by_seed - left
+            squares = by_seed**2 / (n_seeds - 1) + by_group**2 / (n_groups - 1)
+            squares += left**2 / ((n_seeds - 1) * (n_groups - 1))
+            freedom = total**2 / squares
+    half = stats.t.ppf((1 + statistics.LEVEL) / 2, freedom) * np.sqrt(total / (n_seeds * n_groups))
+    return mean, mean - half, mean + half
 
 
 def _minima(gaps: np.ndarray, windows: np.ndarray) -> np.ndarray:

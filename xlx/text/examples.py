@@ -5,8 +5,7 @@ each other, `common` makes them so, `shortest` subsamples them, and `crossed` mi
 one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`, of what a
 classifier reads (`Examples`) and of what a reader reads (`questions.Questions`).
 
-Where no task has labels, `of_corpus` invents some for parallel sentences (Chi et al., section 3.2),
-and `corrupted` replaces a share of those that there are (section 5.4, after Zhang et al. 2017).
+Where no task has labels, `of_corpus` invents some for parallel sentences (Chi et al., section 3.2).
 `same_or_other` is a task of overlap alone.
 """
 
@@ -276,22 +275,6 @@ def of_corpus(corpus: ParallelCorpus, seed: int) -> dict[str, Examples]:
         code: Examples(named[code], code, sentences, None, labels, ("0", "1"), corpus.ids)
         for code, sentences in corpus.sentences.items()
     }
-
-
-def corrupted(labels: np.ndarray, ratio: float, n_classes: int, seed: int) -> np.ndarray:
-    """The labels with a share of them drawn anew, uniformly over all classes (section 5.4).
-
-    A new label may be the old one, as in Zhang et al. (2017). With one seed, what is corrupted at a
-    ratio is so, and alike, at every higher one; ``ratio`` in [0, 1] is of the number of examples.
-    """
-    if not 0 <= ratio <= 1:
-        raise TextError(f"the ratio of corrupted labels is {ratio}: it lies between 0 and 1")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(labels))[: round(ratio * len(labels))]
-    drawn = rng.integers(0, n_classes, len(labels))
-    new = np.array(labels)
-    new[order] = drawn[order]
-    return new
 
 
 def class_counts(examples: Examples) -> dict[str, int]:

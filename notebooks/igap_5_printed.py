@@ -1,0 +1,59 @@
+"""What the audit of the IGAP paper comes to, in sentences and a figure."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from printed.igap_claims import IgapTables
+from printed.printed_tables import Audit
+from xlx.plots.panels import order
+from xlx.plots.primitives import lanes
+from xlx.plots.style import MEASURES, styled
+
+
+def in_short(audit: Audit) -> str:
+    """How many numbers agree, and what the claims come to."""
+    right, verdicts = audit.numbers["agrees"], audit.claims["verdict"].value_counts()
+    plural = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
+    told = ", ".join(f"{n} {plural.get(verdict, verdict)}" for verdict, n in verdicts.items())
+    wrong = audit.numbers.loc[~right, "table"].unique()
+    return (
+        f"{right.sum()} of {len(right)} printed numbers agree with what other printed numbers "
+        f"give; those that do not are in {len(wrong)} tables. Of "
+        f"{len(audit.claims)} claims made in words {told}."
+    )
+
+
+def reading(p: IgapTables) -> list[str]:
+    """One finding a sentence."""
+    changes, orders = p.row_changes(), p.other_sources_order()
+    row = changes.loc[("XNLI", "XLM-R → InfoXLM")]
+    ease, counts = p.gap_by_ease, p.ranking_counts.loc["IGAP"]
+    others = p.recomputed_averages["divisor"].value_counts()
+    return [
+        f"**Averages.** Printed ones are divided by {' or '.join(others.index)} "
+        f"({' and '.join(map(str, others))} rows), so rows of two tables cannot be compared.",
+        f"**InfoXLM** is {row['alike']:.1f} points better than XLM-R on XNLI, not "
+        f"{row['printed']:.1f}; the examples leave open {row['widest']}.",
+        f"**Ranking.** IGAP is beyond random orders in {counts['beyond random orders']:.0f} of 15 "
+        f"sources and has {counts['recomputed']:.1f} % of the pairs right. The mean of the other "
+        f"sources has {orders['mean']:.1f} % of those of Figure 6, with labels in the targets.",
+        f"**Directions.** A term for the source and one for the target explain {ease.iloc[0]:.1f} "
+        "% of the variance of Figure 6, so hardly anything is left for the direction itself.",
+        f"**Random labels** leave {p.left_at_1:.1f} points of training error, more than the window "
+        "of IGAP allows, so accuracy and IGAP are not of the same models.",
+    ]
+
+
+@styled
+def printed_averages(table: pd.DataFrame) -> Figure:
+    """IGAP averaged over targets, a row a model, as printed and over all targets alike.
+
+    ``table`` is of `IgapTables.drawn_averages`: ``task`` (a panel), ``row``, ``kind``, ``value``,
+    ``low`` and ``high`` (missing where there is no interval), in [0, 1].
+    """
+    on = lanes(
+        table, item="row", items=order(table, "row"), value="value", series="kind", panel="task",
+        looks={kind: MEASURES[kind] for kind in ("printed", "recomputed")}, scale=100, lane=0.1,
+        width=2.7,
+    )  # fmt: skip
+    return on.done("IGAP, mean over targets (points)")
