@@ -82,8 +82,9 @@ OWN = {
     },
     "igap-2": FINETUNING
     | {
-        "languages": {"PI": ["en", "de", "zh"], "random labels": ["en", "de", "zh"]},
-        "gold_task": "PI", "n_sentences": 12, "n_train": 12, "n_test": 6,
+        "languages": {"NLI": ["en", "de", "zh"], "random labels": ["en", "de", "zh"]},
+        "n_sentences": 12, "n_train": 12, "n_test": 6, "options": {}, "memory": None,
+        "levels": [0.0], "tolerance": 0.6, "n_draws": 20,
     },
     "igap-4": FINETUNING
     | {

@@ -13,7 +13,6 @@ from xlx.results.paths import NOTEBOOKS
 HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 40 words": 0}
 #: Notebooks that are not in it, with what they have: to go down.
 OTHERS = {
-    "igap-2-ranking": (1380, 1434, 10, 1, 8),
     "igap-3-models": (2433, 2589, 18, 3, 11),
     "mixing-1-nli": (1274, 1274, 9, 4, 5),
     "mixing-2-paraphrase": (1191, 1191, 11, 6, 5),
