@@ -1,17 +1,17 @@
 """Fine-tuning on a pair of languages: the averages of Tables 4 and 9."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from printed.mixing_claims import PAIRS_ROWS
+from printed.mixing_claims import PAIRS_ROWS, PrintedScores
 from shared.controls import only
-from shared.mixing_tables import mean_grids
-from xlx.experiment.grids import Grid, grid, groups_of
-from xlx.measures.mixing import Resamples, checked_scores, percentile_ends, seed_errors
+from shared.mixing_tables import sign_told
+from shared.shown import in_points
+from xlx.experiment.grids import Grid, grid
+from xlx.measures.mixing import averages, checked_scores
+from xlx.plots.panels import rows_of
 from xlx.subjects.jobs import Job, Recipe
 from xlx.text.examples import Examples
 
@@ -19,22 +19,19 @@ from xlx.text.examples import Examples
 def mixed_grids(
     model: str, learnt: Mapping[str, Examples], sets: Mapping[str, Examples], recipe: Recipe,
     seeds: Sequence[int], *, part: str | None = None,
-) -> dict[str, Grid]:  # fmt: skip
-    """By what a model is taught ("en-de"): its grid, the mean over seeds.
+) -> dict[str, list[Grid]]:  # fmt: skip
+    """By what a model is taught ("en-de"): a grid a seed.
 
     With a ``part`` ("second") it is taught and asked with that part alone, in the language that it
     has in the pair and in the cell.
     """
-    groups = groups_of(next(iter(sets.values())))  # a part alone may not show them
     if part is not None:
         sets = {code: only(whole, part) for code, whole in sets.items()}
+        learnt = {name: only(taught, part) for name, taught in learnt.items()}
     by_pair = {}
     for name, taught in learnt.items():
-        taught = taught if part is None else only(taught, part)
         held_out = {"learnt": taught.at(range(min(100, len(taught))))}
-        jobs = [Job(model, taught, held_out, recipe, seed=seed) for seed in seeds]
-        (mean,) = mean_grids(grid(jobs, sets)).values()
-        by_pair[name] = replace(mean, model=f"fine-tuned on {name}", groups=groups)
+        by_pair[name] = grid([Job(model, taught, held_out, recipe, seed=x) for x in seeds], sets)
     return by_pair
 
 
@@ -52,20 +49,9 @@ def pair_cells(
 
 def pair_table(
     conditions: Mapping[str, np.ndarray], languages: Sequence[str], pair: tuple[str, str],
-    groups: Sequence[int] | None = None, *, unseen_only: bool = False, n_resamples: int = 1000,
-    seed: int = 0,
+    groups: Sequence[int] | None = None, *, unseen_only: bool = False, **options: int,
 ) -> pd.DataFrame:  # fmt: skip
     """The averages of Tables 4 and 9 with intervals, for several models on the same examples.
-
-    ======== ======================================================== ==========
-    row      mean over the cells                                      how many
-    ======== ======================================================== ==========
-    l1-l2    part 1 in l1, part 2 in l2                               1
-    l2-l1    part 1 in l2, part 2 in l1                               1
-    *-l2     column l2: part 1 in any language, l1 and l2 among them  L
-    l1-*     row l1: part 2 in any language, l1 and l2 among them     L
-    *-*      the whole grid, its diagonal included                    L²
-    ======== ======================================================== ==========
 
     The paper says "the average performance over all languages"; this is that, taken literally.
     Table 1 bears it out: with the diagonal the whole grid of mBERT has
@@ -73,57 +59,91 @@ def pair_table(
     left. With ``unseen_only`` a star runs over the L - 2 languages that are in neither place of the
     pair, which the model has not been fine-tuned on in the starred place.
 
-    ``conditions`` are the scores of the model fine-tuned on the pair and of its baselines, by name;
-    ``pair`` is l1, the language of part 1 in fine-tuning, and l2, that of part 2; other options as
-    in `within_across`. A row has its ``pair`` ("en-de"), ``row`` (`PAIRS_ROWS`), ``condition`` and
-    ``n_cells``; ``gain``, ``gain_low`` and ``gain_high`` are by how much the first condition is
-    above the row's, paired (0 in its own).
+    ``conditions`` are values of examples, ``(L, L, n)`` or with seeds before, of the model
+    fine-tuned on the pair and of its baselines, by name; ``pair`` is l1, the language of part 1 in
+    fine-tuning, and l2, that of part 2; ``options`` of `mixing.averages`. A row has its ``pair``
+    ("en-de"), ``row`` (`PAIRS_ROWS`), ``condition`` and ``n_cells``; ``gain``, ``gain_low`` and
+    ``gain_high`` are by how much the first condition is above the row's, paired (0 in its own).
     """
     inside = pair_cells(languages, pair, unseen_only=unseen_only)
-    grids = {name: checked_scores(scores, languages) for name, scores in conditions.items()}
-    drawn = Resamples.draw(next(iter(conditions.values())).shape[-1], groups, n_resamples, seed)
-    # an average over cells first, so that only five rows are resampled
+    each = {name: checked_scores(x, languages, False)[1] for name, x in conditions.items()}
     values = {
-        name: np.array([scores[mask].mean(axis=0) for mask in inside.values()])
-        for name, (scores, _) in grids.items()
+        name: np.stack([x[:, mask].mean(axis=1) for mask in inside.values()], axis=1)
+        for name, x in each.items()
     }
-    by_seed = {
-        name: np.stack([each[:, mask].mean(axis=(1, 2)) for mask in inside.values()], axis=1)
-        for name, (_, each) in grids.items()
-    }
-    first, first_seeds = next(iter(values.values())), next(iter(by_seed.values()))
-    n_cells, tables = [int(mask.sum()) for mask in inside.values()], []
-    for name, scores in values.items():
-        gains = drawn.means(first - scores)
-        if scores is not first:
-            gains = gains - seed_errors(by_seed[name], n_resamples, stream=1)
-        numbers = {"score": (scores.mean(axis=-1), drawn.means(scores), by_seed[name])}
-        seeds = None if scores is first else first_seeds
-        numbers["gain"] = ((first - scores).mean(axis=-1), gains, seeds)
-        columns = {"pair": "-".join(pair), "row": list(inside), "condition": name}
-        table = pd.DataFrame(columns | {"n_cells": n_cells})
-        for number, (estimate, resamples, each) in numbers.items():
-            start = "" if number == "score" else "gain_"
-            table[number] = estimate
-            table[f"{start}low"], table[f"{start}high"] = percentile_ends(resamples, each)
+    first, tables = next(iter(values.values())), []
+    about = {"pair": "-".join(pair), "row": list(inside)}
+    about["n_cells"] = [int(mask.sum()) for mask in inside.values()]
+    for name, own in values.items():
+        table = averages(own, groups, **options).assign(**about, condition=name)
+        gain = [0.0] * 3 if own is first else averages(first, groups, own, **options).to_numpy()
+        table[["gain", "gain_low", "gain_high"]] = gain
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
 def pair_tables(
-    grids: Mapping[str, Grid], others: Mapping[str, Grid], condition: str, **options: Any
-) -> pd.DataFrame:
-    """`pair_table` of the pairs ("en-de") of ``others``, which are called ``condition``."""
-    tables = []
-    for name, other in others.items():
-        own = grids[name]
-        scores = {"fine-tuned": own.scores["accuracy"], condition: other.scores["accuracy"]}
-        about = (own.languages, tuple(name.split("-")), own.groups)
-        tables.append(pair_table(scores, *about, **options))
-    return pd.concat(tables)
+    by_pair: Mapping[str, Mapping[str, np.ndarray]], languages: Sequence[str],
+    groups: Sequence[int], **options: int | bool,
+) -> pd.DataFrame:  # fmt: skip
+    """`pair_table` of several pairs ("en-de"), each with its conditions."""
+    return pd.concat(
+        pair_table(conditions, languages, tuple(name.split("-")), groups, **options)
+        for name, conditions in by_pair.items()
+    )
 
 
 def by_row(table: pd.DataFrame, shown: pd.Series, columns: str | list[str]) -> pd.DataFrame:
     """What is ``shown`` of a table, by row of Tables 4 and 9; pairs in columns."""
     wide = table.assign(shown=shown).pivot(index="row", columns=columns, values="shown")
     return wide.loc[list(PAIRS_ROWS), list(dict.fromkeys(table["pair"]))]
+
+
+def printed_rows(pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Table 9 for the pairs that are in it: fine-tuned, baseline and gain by row."""
+    nine, found = PrintedScores().nine, {}
+    for pair in map(tuple, pairs):
+        if pair in nine.index:
+            for condition in ("fine-tuned", "baseline"):
+                found["-".join(pair), condition] = nine.loc[pair, condition]
+    return pd.DataFrame(found).reindex(list(PAIRS_ROWS)) if found else pd.DataFrame()
+
+
+def in_short(table: pd.DataFrame, model: str, base: str, only: str) -> str:
+    """The answer, from `pair_tables`."""
+    said = []
+    for name, own in rows_of(table, condition="baseline").groupby("pair", sort=False):
+        rows = own.set_index("row")[["gain", "gain_low", "gain_high"]]
+        gains = {x: in_points(*rows.loc[x]) for x in ("l1-l2", "l2-l1", "*-*")}
+        said.append(
+            f"Pairs in {name} gain {gains['l1-l2']} points in their own cell, {gains['l2-l1']} "
+            f"swapped, {gains['*-*']} in the whole grid."
+        )
+    above = rows_of(table, condition=only, row="l1-l2")
+    above = [f"{x.pair} {in_points(x.gain, x.gain_low, x.gain_high)}" for x in above.itertuples()]
+    return (
+        f"**In short.** `{model}`, against learning {base}. {' '.join(said)} "
+        f"Above hypotheses alone, in the own cell: {', '.join(above)}."
+    )
+
+
+def reading(tables: Mapping[str, pd.DataFrame], only: str) -> str:
+    """The findings, a sentence each; ``tables``: measure or cells → `pair_tables`."""
+    said = []
+    for what, table in tables.items():
+        for condition, row, name in (
+            ("baseline", "l1-l2", "own cell"), ("baseline", "l2-l1", "swapped"),
+            ("baseline", "*-*", "grid"), (only, "l1-l2", f"own cell, above {only}"),
+            (only, "*-*", f"grid, above {only}"),
+        ):  # fmt: skip
+            if "other" in what and (row, condition) != ("*-*", "baseline"):
+                continue  # the other rows have cells that were learnt
+            rows = rows_of(table, condition=condition, row=row)
+            told = [
+                f"{x.pair} {in_points(x.gain, x.gain_low, x.gain_high)} "
+                f"({sign_told(x.gain_low, x.gain_high)})"
+                for x in rows.itertuples()
+            ]
+            if told:
+                said.append(f"- **{what}, {name}:** {'; '.join(told)}.")
+    return "\n".join(said)

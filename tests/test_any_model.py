@@ -92,9 +92,11 @@ OWN = {
         "n_train": 12, "n_test": 6, "options": {}, "memory": ["mini-xlmr"],
         "memory_recipe": {"batch_size": 16}, "tolerance": 0.6,
     },
-    "mixing-1": GRID,
+    "mixing-1": GRID
+    | {"other_sources": [], "floor_seeds": [1], "n_test": 12, "tokenizer": "mini-xlmr"},
     "mixing-3": GRID | {"max_length": 96, "stride": 16},
-    "mixing-6": GRID | {"languages": ["en", "de", "tr"], "pairs": [["en", "de"], ["de", "tr"]]},
+    "mixing-6": GRID
+    | {"n_test": 12, "languages": ["en", "de", "tr"], "pairs": [["en", "de"], ["de", "tr"]]},
     "mexa": {
         "n_test": 40, "n_seeds": 1, "n_draws": 40, "sizes": [5, 10, 40], "n_verses": 40,
         "controls": {"mini-infoxlm": "mean"}, "beside": {},

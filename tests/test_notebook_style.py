@@ -14,10 +14,7 @@ HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 4
 #: Notebooks that are not in it, with what they have: to go down.
 OTHERS = {
     "igap-3-models": (2433, 2589, 18, 3, 11),
-    "mixing-1-nli": (1274, 1274, 9, 4, 5),
     "mixing-2-paraphrase": (1191, 1191, 11, 6, 5),
-    "mixing-4-controls": (728, 728, 5, 1, 4),
-    "mixing-6-pairs": (913, 913, 9, 3, 6),
     "report": (1464, 1531, 2, 6, 7),
     "xprobe-1-tasks": (1114, 1188, 6, 1, 5),
     "xprobe-2-mapping": (1809, 1882, 11, 4, 10),

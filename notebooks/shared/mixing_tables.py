@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
 
 from printed.printed_tables import Audit
+from shared import controls
 from shared.shown import as_points
 from xlx.experiment.grids import Grid, grid, groups_of, reading_scores
+from xlx.measures import mixing
 from xlx.measures.mixing import OVERALL, MixingError, paired_difference
 from xlx.subjects import loading
 from xlx.subjects.finetuning import Run
@@ -28,6 +31,8 @@ from xlx.text.questions import Questions
 TASK_NAMES = {"NLI": "XNLI", "PI": "PAWS-X", "same": "same or other", "QA": "XQuAD"}
 #: What all recipes share: no warm-up, a rate that falls to zero, the last checkpoint alone.
 LINEAR: dict[str, Any] = {"warmup": 0.0, "schedule": "linear", "every": 10**9}
+#: What `signals` measures of a grid; of AUC and d′ the first label is the one that is called.
+MEASURES = ("accuracy", "accuracy, threshold by cell", "AUC", "d′")
 #: Inverse strengths of the penalty that cross-validation chooses from, in so many folds.
 STRENGTHS, FOLDS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0), 5
 
@@ -110,6 +115,32 @@ def task_data(
     return TaskData(own[source], held_out, sets, left_out)
 
 
+def inference_data(
+    languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
+    train_source: str | None = None, train_data: str | None = None,
+    test_source: str | None = None, test_data: str | None = None, seed: int = 1,
+) -> tuple[TaskData, dict[str, Examples]]:  # fmt: skip
+    """XNLI: all of ``source`` to learn, and ``n_test`` pairs, drawn by ``seed``, to ask in a grid.
+
+    Also the whole test part by language, which is what is asked of each checkpoint. ``n_train`` are
+    the shortest, as in `task_data`; None: all.
+    """
+    origin = {"source": train_source, "path": train_data}
+    whole, left_out = labelled.parallel_examples(
+        "NLI", languages, "test", source=test_source, path=test_data
+    )
+    learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, **origin)
+    sets = whole if n_test is None else {x: part.take(n_test, seed) for x, part in whole.items()}
+    return TaskData(learnt[source], whole[source], sets, left_out), whole
+
+
+def second_alone(data: TaskData) -> TaskData:
+    """The same data with second parts (hypotheses) alone."""
+    sets = {code: controls.only(part, "second") for code, part in data.sets.items()}
+    train, held_out = (controls.only(part, "second") for part in (data.train, data.held_out))
+    return replace(data, train=train, held_out=held_out, sets=sets)
+
+
 def worked_pairs(
     sets: Mapping[str, Examples], cells: Sequence[tuple[str, str]],
     rows: Sequence[int] | None = None, parts: Sequence[str] = ("first", "second"),
@@ -137,6 +168,54 @@ def mean_grids(grids: Iterable[Grid]) -> dict[str, Grid]:
         scores = {score: x.mean(axis=0) for score, x in each.items()}
         means[name] = replace(own[0], scores=scores, each=each, predictions=None, logits=None)
     return means
+
+
+def evidence(logits: np.ndarray) -> np.ndarray:
+    """Log odds of the first class: ``(..., n, C)`` to ``(..., n)``."""
+    logits = np.asarray(logits, dtype=np.float64)
+    return logits[..., 0] - logsumexp(logits[..., 1:], axis=-1)
+
+
+def signals(grids: Sequence[Grid], labels: np.ndarray) -> dict[str, np.ndarray]:
+    """`MEASURES` of a model's seeds as values of examples, ``(S, L, L, n)``.
+
+    What sees the second part only has the same in all rows, so one row is computed.
+    """
+    logits = np.stack([one.logits for one in grids])
+    shape, positive = logits.shape[:-1], labels == 0
+    if (logits[:, :1] == logits).all():
+        logits = logits[:, :1]
+    found = {
+        "accuracy": logits.argmax(axis=-1) == labels,
+        "accuracy, threshold by cell": mixing.thresholds_by_cell(logits, labels) == labels,
+        "AUC": mixing.auc_values(evidence(logits), positive),
+        "d′": mixing.sensitivity_values(logits.argmax(axis=-1) == 0, positive),
+    }
+    return {name: np.broadcast_to(x, shape).astype(np.float64) for name, x in found.items()}
+
+
+def cell_groups(languages: Sequence[str], source: str) -> dict[str, np.ndarray]:
+    """Which cells are averaged, boolean ``(L, L)``: within, and across by where the source is."""
+    same = np.eye(len(languages), dtype=bool)
+    own = np.array([code == source for code in languages])
+    first, second = own[:, None] & ~same, own[None, :] & ~same
+    neither = ~(same | own[:, None] | own[None, :])
+    groups = {
+        f"within {source}": same & own, "within the others": same & ~own,
+        f"premise in {source}": first, f"hypothesis in {source}": second, "neither": neither,
+        "across": ~same,
+    }  # fmt: skip
+    return {name: mask for name, mask in groups.items() if mask.any()}
+
+
+def sign_told(low: float, high: float) -> str:
+    """Whether an interval is clearly "above" zero, or "below", or that "cannot be told".
+
+    Clearly: by 2 % of its width, which is three times what the ends of 10,000 resamples move by
+    with another seed of the bootstrap.
+    """
+    slack = 0.02 * (high - low)
+    return "above" if low > slack else "below" if high < -slack else "cannot be told"
 
 
 def measured(
@@ -249,21 +328,6 @@ def fine_tunings(runs: Iterable[Run], held_out: Examples | Questions) -> pd.Data
             f"{'in windows' if reading else 'cut'}, of training": run.n_cut["train"],
         })  # fmt: skip
     return pd.DataFrame(rows).set_index("model")
-
-
-def called(grids: Iterable[Grid], label: int) -> pd.DataFrame:
-    """By model: the share of pairs that are called by a label, in cells of each kind.
-
-    The language of fine-tuning, the first of the grids, stands by itself.
-    """
-    rows: dict[str, list[dict[str, float]]] = {}
-    for one in grids:
-        share = np.mean(one.predictions == label, axis=2)
-        source, across = one.languages[0], share[~np.eye(len(share), dtype=bool)].mean()
-        row = {f"{source}-{source}": share[0, 0]}
-        row |= {"within, other languages": np.diagonal(share)[1:].mean(), "across": across}
-        rows.setdefault(one.model, []).append(row)
-    return pd.DataFrame({name: pd.DataFrame(own).mean() for name, own in rows.items()}).T
 
 
 def above_baselines(

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mixing_1_nli
 import mixing_6_pairs
 from shared import mixing_tables
-from xlx.experiment.grids import Grid, groups_of
+from xlx.experiment.grids import Grid
 from xlx.subjects.jobs import Job, Recipe
 from xlx.text import labelled
 from xlx.text.examples import Examples, crossed
@@ -44,17 +45,6 @@ def test_data_are_those_of_the_parameters() -> None:
     assert (said["to learn"], said["to test"]) == (10, 6)
 
 
-def test_what_is_called_by_a_label_in_cells_of_each_kind() -> None:
-    predictions = np.zeros((3, 3, 2), int)
-    predictions[0, 0] = 1  # en-en
-    predictions[1, 1] = predictions[0, 2] = [1, 0]
-    two = [grid("a", predictions), grid("a", np.zeros_like(predictions))]
-    found = mixing_tables.called(two, 1).loc["a"]
-    assert found.to_dict() == pytest.approx(
-        {"en-en": 0.5, "within, other languages": 0.5 / 4, "across": 0.5 / 12}
-    )
-
-
 def test_differences_to_baselines_are_paired() -> None:
     a, b = grid("a", random(0)), grid("b", random(1))
     table = mixing_tables.above_baselines([a], [a, b], **FEW)
@@ -81,13 +71,14 @@ def test_predictions_are_judged_by_the_rows_that_they_name() -> None:
 
 
 def test_pairs_are_shown_by_row() -> None:
-    of = {"en-en": grid("a", random(0)), "en-de": grid("b", random(1))}
-    table = mixing_6_pairs.pair_tables(of, {"en-de": of["en-en"]}, "baseline", **FEW)
+    base, tuned = (grid(x, random(k)).scores["accuracy"] for k, x in enumerate("ab"))
+    of = {"en-de": {"fine-tuned": tuned, "baseline": base}}
+    table = mixing_6_pairs.pair_tables(of, CODES, np.arange(20), **FEW)
     scores = mixing_6_pairs.by_row(table, table["score"], ["pair", "condition"])
-    own = of["en-de"].scores["accuracy"].mean(axis=2)[0, 1]
+    own = tuned.mean(axis=2)[0, 1]
     assert scores.loc["l1-l2", ("en-de", "fine-tuned")] == pytest.approx(own)
-    base = table[table["condition"] == "baseline"]
-    gains = mixing_6_pairs.by_row(base, base["gain"], "pair")
+    rows = table[table["condition"] == "baseline"]
+    gains = mixing_6_pairs.by_row(rows, rows["gain"], "pair")
     less = scores["en-de", "fine-tuned"] - scores["en-de", "baseline"]
     np.testing.assert_allclose(gains["en-de"], less, atol=1e-12)
 
@@ -103,11 +94,26 @@ def test_pairs_are_taught_and_asked_with_one_part_alone(monkeypatch: pytest.Monk
         return [grid("a", random(k, 12)) for k in range(len(jobs))]
 
     monkeypatch.setattr(mixing_6_pairs, "grid", answered)
-    recipe = Recipe(epochs=1, **mixing_tables.LINEAR)
-    grids = mixing_6_pairs.mixed_grids("a", learnt, sets, recipe, [1, 2], part="second")
+    grids = mixing_6_pairs.mixed_grids("a", learnt, sets, Recipe(), [1, 2], part="second")
     taught, of_sets = asked[learnt["en-de"].second]
-    assert taught.second is None
+    assert (taught.second, len(grids["en-de"])) == (None, 2)
     assert of_sets["de"].first == sets["de"].second
-    # pairs of one premise still hang together, though it is not read
-    assert (grids["en-de"].groups == groups_of(sets["en"])).all()
-    assert grids["en-de"].each["accuracy"].shape[0] == 2  # seeds
+
+
+def test_overlap_and_held_out_languages_of_planted_scores() -> None:
+    rng, n = np.random.default_rng(0), 60
+    overlap = rng.choice([0.0, 0.05, 0.2, 0.5], (3, 3, n))
+    counts = (overlap > 0.1).astype(float)[None]  # a model that counts overlap and nothing else
+    table = mixing_1_nli.at_equal_overlap({"x": counts}, overlap, np.arange(n), **FEW)
+    bins = table[table["setting"] == "across"].set_index("overlap")["score"]
+    assert bins[list(mixing_1_nli.BIN_NAMES)].tolist() == [0, 0, 1, 1]
+    equal = table[(table["setting"] == "drop") & (table["overlap"] == "as across")]
+    assert equal["score"].item() == pytest.approx(0, abs=1e-12)
+    codes = [f"l{i}" for i in range(8)]
+    rows = pd.DataFrame(
+        [(a, b) for a in codes for b in codes if a != b], columns=["source", "target"]
+    )
+    rows["a"], rows["b"] = rng.standard_normal((2, len(rows)))
+    rows["score"] = 2 * rows["a"] + 0.01 * rng.standard_normal(len(rows))
+    assert mixing_1_nli.held_out(rows, ["a"]) > 0.99
+    assert mixing_1_nli.held_out(rows, ["b"]) < 0.05

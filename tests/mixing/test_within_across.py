@@ -231,6 +231,48 @@ def test_seeds_of_two_models_are_independent_and_one_seed_adds_nothing() -> None
     assert (of(gain, condition="a")[["gain", "gain_low", "gain_high"]] == 0).all(axis=None)
 
 
+def test_a_moved_threshold_changes_accuracy_and_no_auc() -> None:
+    rng, labels = np.random.default_rng(4), np.repeat([0, 1, 2], 20)
+    logits = rng.standard_normal((2, 3, 60, 3)) + 2 * np.eye(3)[labels]
+    moved = logits + np.array([1.5, 0.0, 0.0]) * rng.random((2, 3, 1, 1))
+    evidence = [mixing_tables.evidence(x) for x in (logits, moved)]
+    one, other = (mixing.auc_values(x, labels == 0) for x in evidence)
+    np.testing.assert_allclose(one, other, atol=1e-12)
+    pairs = evidence[0][..., :20, None] - evidence[0][..., None, 20:]
+    np.testing.assert_allclose(one.mean(axis=-1), (pairs > 0).mean(axis=(-2, -1)))
+    plain, shifted = ((x.argmax(axis=-1) == labels).mean() for x in (logits, moved))
+    assert plain - shifted > 0.02
+    same = [mixing.thresholds_by_cell(x, labels) for x in (logits, moved)]
+    np.testing.assert_array_equal(*same)
+    called = rng.random((4, 60)) < np.where(labels == 0, 0.8, 0.3)
+    hits, alarms = (
+        (called[:, x].sum(axis=1) + 0.5) / (x.sum() + 1) for x in (labels == 0, labels > 0)
+    )
+    found = mixing.sensitivity_values(called, labels == 0).mean(axis=-1)
+    np.testing.assert_allclose(found, stats.norm.ppf(hits) - stats.norm.ppf(alarms))
+    with pytest.raises(MixingError, match="with the label and without"):
+        mixing.auc_values(evidence[0], labels < 3)
+
+
+def test_intervals_of_averages_cover_the_truth() -> None:
+    rng, labels, covered = np.random.default_rng(5), np.arange(100) % 2 == 0, []
+    groups, truth = np.arange(100) // 4, stats.norm.cdf(1 / np.sqrt(2 * (2 + 0.3**2)))
+    for seed in range(250):  # difficulties of premises and pairs, abilities of five fine-tunings
+        hard = np.repeat(rng.standard_normal(25), 4) + rng.standard_normal(100)
+        ability = 1 + 0.5 * rng.standard_normal((5, 1, 1))
+        noise = 0.3 * rng.standard_normal((5, 1, 100))
+        evidence = ability * np.where(labels, 0.5, -0.5) + hard + noise
+        values = mixing.auc_values(evidence, labels)
+        (row,) = mixing.averages(values, groups, n_resamples=500, seed=seed).itertuples()
+        covered.append(row.low <= truth <= row.high)
+    assert 0.93 <= np.mean(covered) <= 0.97, np.mean(covered)
+    ratio = mixing.ratio_values(np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    assert ratio.mean() == pytest.approx(3 / 4)
+    ends = [(0.01, 0.1), (-0.5, -0.1), (0.001, 0.1), (-0.1, 0.1)]
+    told = ["above", "below", "cannot be told", "cannot be told"]
+    assert [mixing_tables.sign_told(*x) for x in ends] == told
+
+
 def test_resamples_go_by_their_seed_and_groups_by_what_is_in_them() -> None:
     one, again, other = (mixing.cells(right(), LANGUAGES, seed=k) for k in (3, 3, 4))
     pd.testing.assert_frame_equal(one, again)

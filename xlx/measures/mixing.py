@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 from xlx.measures import statistics
 
@@ -200,8 +200,13 @@ def with_margins(scores: np.ndarray) -> np.ndarray:
     return np.concatenate([wide, wide.mean(axis=-3, keepdims=True)], axis=-3)
 
 
-def checked_scores(scores: np.ndarray, languages: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Grids of single examples: mean over seeds ``(L, L, n)``, each ``(S, L, L, n)``; or errors."""
+def checked_scores(
+    scores: np.ndarray, languages: Sequence[str], bounded: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Grids of single examples: mean over seeds ``(L, L, n)``, each ``(S, L, L, n)``; or errors.
+
+    ``bounded``: they are shares in [0, 1].
+    """
     scores, n = np.asarray(scores, dtype=np.float64), len(languages)
     if scores.ndim not in (3, 4) or scores.shape[-3:-1] != (n, n) or not scores.size:
         raise MixingError(
@@ -214,7 +219,7 @@ def checked_scores(scores: np.ndarray, languages: Sequence[str]) -> tuple[np.nda
     if (empty := np.isnan(each)).any():
         _, row, column, _ = np.argwhere(empty)[0]
         raise MixingError(f"cell {languages[row]}-{languages[column]} is empty, its score NaN")
-    if scores.min() < -statistics.SLACK or scores.max() > 1 + statistics.SLACK:
+    if bounded and (scores.min() < -statistics.SLACK or scores.max() > 1 + statistics.SLACK):
         raise MixingError(
             f"scores are between {scores.min():g} and {scores.max():g}: give them as shares in "
             "[0, 1], not in per cent"
@@ -265,9 +270,9 @@ def paired_difference(
     """By how much one grid is above another on the same examples, as a table like `summary`'s.
 
     For a model and its control task (Tables 7 and 14) or a baseline; by percentiles. The two may
-    have unequal numbers of seeds, each with an error of its own.
+    have unequal numbers of seeds, each with an error of its own, and be no shares (`auc_values`).
     """
-    (one, first), (other, second) = (checked_scores(x, languages) for x in (one, other))
+    (one, first), (other, second) = (checked_scores(x, languages, False) for x in (one, other))
     if one.shape != other.shape:
         raise MixingError(f"shapes {one.shape} and {other.shape} are not of the same examples")
     drawn = Resamples.draw(one.shape[-1], groups, n_resamples, seed)
@@ -276,6 +281,88 @@ def paired_difference(
     resamples = _settings(drawn.means(one - other)) - errors
     ends = percentile_ends(resamples, _settings(first.mean(axis=-1)))
     return _by_language(languages, score=(estimate, *ends))
+
+
+def averages(
+    each: np.ndarray, groups: Sequence[int] | None = None, other: np.ndarray | None = None, *,
+    n_resamples: int = 1000, seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """Means over examples of ``(S, K, n)``, seeds by averages by examples: K rows with intervals.
+
+    With ``other``, of another model on the same examples, what is above it (paired). Columns
+    ``score``, ``low``, ``high``; by percentiles.
+    """
+    drawn = Resamples.draw(each.shape[-1], groups, n_resamples, seed)
+    values, by_seed = each.mean(axis=0), each.mean(axis=-1)
+    errors = 0.0
+    if other is not None:
+        values = values - other.mean(axis=0)
+        errors = seed_errors(other.mean(axis=-1), n_resamples, stream=1)
+    low, high = percentile_ends(drawn.means(values) - errors, by_seed)
+    return pd.DataFrame({"score": values.mean(axis=-1), "low": low, "high": high})
+
+
+def ratio_values(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+    """Values of examples ``(..., n)`` whose mean is the ratio of two sums, with its error.
+
+    The linear approximation (delta method): their resampled mean has the variance of the ratio.
+    NaN where the sum of the ``wholes`` is 0.
+    """
+    size = wholes.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = parts.mean(axis=-1, keepdims=True) / size
+        return ratio + (parts - ratio * wholes) / size
+
+
+def auc_values(evidence: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """Values of examples whose mean is the AUC: evidence ``(..., n)``, boolean ``(n,)``.
+
+    AUC is how often a positive example has more evidence than a negative one (a tie counts ½), so
+    no threshold enters. Each example has the share of the other class that it is on the right side
+    of, on the linear scale of `ratio_values` (DeLong et al. 1988). MixingError for one class.
+    """
+    n_positive = positive.sum()
+    if not 0 < n_positive < len(positive):
+        raise MixingError("AUC needs examples with the label and without it")
+    ranks = stats.rankdata(evidence, axis=-1)
+    share = np.empty_like(ranks)
+    for side, sign in ((positive, 1), (~positive, -1)):
+        below = ranks[..., side] - stats.rankdata(evidence[..., side], axis=-1)
+        share[..., side] = below / (~side).sum() if sign == 1 else 1 - below / (~side).sum()
+    auc = share[..., positive].mean(axis=-1, keepdims=True)
+    return auc + (share - auc) * len(positive) / np.where(positive, n_positive, (~positive).sum())
+
+
+def sensitivity_values(called: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """Values of examples whose mean is d′ = z(hits) - z(false alarms); boolean ``(..., n)``.
+
+    Half a call is added to the calls, and one to their number (log-linear), so that none is
+    infinite; errors by the delta method.
+    """
+    values = 0.0
+    for side, sign in ((positive, 1), (~positive, -1)):
+        n = side.sum()
+        share = ((called & side).sum(axis=-1, keepdims=True) + 0.5) / (n + 1)
+        z = special.ndtri(share)
+        slope = np.sqrt(2 * np.pi) * np.exp(z**2 / 2) * len(positive) / max(n, 1)
+        off = np.where(side, called, share) - share
+        values = values + sign * (z + slope * (off - off.mean(axis=-1, keepdims=True)))
+    return values
+
+
+def thresholds_by_cell(logits: np.ndarray, labels: np.ndarray, steps: int = 25) -> np.ndarray:
+    """Classes ``(..., n)`` of logits ``(..., n, C)`` with a threshold of each cell for each class.
+
+    To the logits of a class is added what makes its mean probability in the cell its share of the
+    gold ``labels``: the privilege of knowing how many there are of each, and of nothing else.
+    """
+    logits = np.asarray(logits, dtype=np.float64)
+    shares = np.bincount(labels, minlength=logits.shape[-1]) / len(labels)
+    wanted = np.log(np.maximum(shares, 1 / (2 * len(labels))))
+    for _ in range(steps):
+        probability = special.softmax(logits, axis=-1).mean(axis=-2, keepdims=True)
+        logits = logits + wanted - np.log(probability)
+    return logits.argmax(axis=-1)
 
 
 def by_label(

@@ -1,0 +1,348 @@
+"""Inference learnt in one language and asked in two: what the premise adds, what explains it."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from printed.mixing_claims import PrintedScores
+from shared.mexa_tables import load_text
+from shared.mixing_tables import evidence, sign_told, worked_pairs
+from shared.shown import as_points, in_points
+from xlx.experiment.grids import Grid
+from xlx.experiment.scoring import subject_scores
+from xlx.measures import mixing, regressions
+from xlx.plots.panels import rows_of
+from xlx.subjects import loading
+from xlx.subjects.finetuning import Run
+from xlx.subjects.states import tokenise
+from xlx.text.examples import Examples
+
+#: Labels as the paper merges them.
+MERGED = {"entailment": [0], "not-entailment": [1, 2]}
+#: Shares of the shorter text's distinct subwords that the other has: where bins begin.
+BINS = (1e-9, 0.1, 0.3)
+BIN_NAMES = ("none", "to 10 %", "to 30 %", "more")
+
+
+def transfers(
+    runs: Sequence[Run], alone: Sequence[Run], gold: Examples, source: str, groups: np.ndarray,
+    **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Accuracy within each language, of hypotheses alone, and what the premise adds.
+
+    A row a language of the runs' sets, then "mean of targets"; ``groups`` of the examples.
+    """
+    names = list(runs[0].predictions)
+
+    def right(of: Sequence[Run]) -> np.ndarray:
+        rows = [[run.predictions[x][-1] == gold.labels for x in names] for run in of]
+        table = np.array(rows, dtype=float)
+        others = [i for i, name in enumerate(names) if name != source]
+        return np.concatenate([table, table[:, others].mean(axis=1, keepdims=True)], axis=1)
+
+    one, other = right(runs), right(alone)
+    asked = {"both": (one, None), "hypothesis alone": (other, None), "premise adds": (one, other)}
+    tables = [
+        mixing.averages(values, groups, less, **options)
+        .assign(language=[*names, "mean of targets"], what=what)
+        for what, (values, less) in asked.items()
+    ]  # fmt: skip
+    return pd.concat(tables, ignore_index=True)
+
+
+def knowledge(
+    ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray],
+    cells: Mapping[str, np.ndarray], groups: np.ndarray, **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Each measure in each group of cells, and what is above hypotheses ``alone``."""
+    tables = []
+    for measure, values in ours.items():
+        one, other = (
+            np.stack([x[:, mask].mean(axis=1) for mask in cells.values()], axis=1)
+            for x in (values, alone[measure])
+        )
+        for what, less in (("both", None), ("premise adds", other)):
+            table = mixing.averages(one, groups, less, **options)
+            tables.append(table.assign(cells=list(cells), measure=measure, what=what))
+    return pd.concat(tables, ignore_index=True)
+
+
+def told_by_measure(table: pd.DataFrame) -> pd.DataFrame:
+    """`knowledge` as text, "63.8; +5.9 (2.8 to 8.8)": measures in columns."""
+    both, adds = (table[table["what"] == what] for what in ("both", "premise adds"))
+    adds = adds.reset_index(drop=True)
+    scale = np.where(adds["measure"] == "d′", 1, 100)
+    digits = np.where(adds["measure"] == "d′", 2, 1)
+    text = [
+        f"{k * level:.{d}f}; {k * x:+.{d}f} ({k * low:.{d}f} to {k * high:.{d}f})"
+        for k, d, level, (x, low, high) in zip(
+            scale, digits, both["score"], adds[["score", "low", "high"]].to_numpy(), strict=True
+        )
+    ]
+    wide = adds.assign(text=text).pivot(index="cells", columns="measure", values="text")
+    return wide.loc[list(dict.fromkeys(adds["cells"])), list(dict.fromkeys(adds["measure"]))]
+
+
+def beside_printed(ours: pd.DataFrame, table: str, by: str) -> pd.DataFrame:
+    """Means over languages within, across and their drop, printed rows first; ``by`` names rows.
+
+    ``ours`` is `mixing.summary` or `by_label` with ``model``; ``table`` names the printed tables.
+    """
+    rows = {}
+    for name, printed in PrintedScores().tables.items():
+        if name in table.split(", "):
+            for (model, _, setting, label), row in printed.iterrows():
+                if setting in mixing.SETTINGS:
+                    key = (f"{model}, printed", label)
+                    rows.setdefault(key, {})[setting] = f"{row['avg']:.1f}"
+    for (model, label), own in ours[ours["language"] == mixing.OVERALL].groupby(
+        ["model", by], sort=False
+    ):
+        rows[model, label] = dict(zip(own["setting"], as_points(own), strict=True))
+    frame = pd.DataFrame.from_dict(rows, orient="index")[list(mixing.SETTINGS[:2])]
+    drops = {key: row.get("drop") for key, row in rows.items()}
+    less = frame.apply(lambda row: f"{float(row['within'][:4]) - float(row['across'][:4]):.1f}", 1)
+    frame["drop"] = [drops[key] or less[key] for key in frame.index]
+    return frame.rename_axis(index=["model", by])
+
+
+# --- overlap --------------------------------------------------------------------------------------
+
+
+def shared_subwords(sets: Mapping[str, Examples], tokenizer: str) -> np.ndarray:
+    """The share of the shorter text's distinct subwords that the other has too, ``(L, L, n)``."""
+    read = loading.tokenizer(tokenizer)
+
+    def bags(texts: Sequence[str]) -> list[frozenset[int]]:
+        columns, _ = tokenise(read, list(texts), limit=None, add_special_tokens=False)
+        return [frozenset(ids) for ids in columns["input_ids"]]
+
+    first, second = (
+        [bags(getattr(x, side)) for x in sets.values()] for side in ("first", "second")
+    )
+    return np.array([
+        [[len(a & b) / max(1, min(len(a), len(b))) for a, b in zip(one, other, strict=True)]
+         for other in second]
+        for one in first
+    ])  # fmt: skip
+
+
+def at_equal_overlap(
+    values: Mapping[str, np.ndarray], overlap: np.ndarray, groups: np.ndarray, **options: int
+) -> pd.DataFrame:
+    """Within and across in bins of overlap, and their difference where both have the same bins.
+
+    ``values``: what is averaged, ``(S, L, L, n)``. The last row, "as across", weighs the bins
+    within as they are filled across, over bins with pairs of both kinds. Shares of the pairs of
+    each kind are in ``pairs within`` and ``pairs across``.
+    """
+    same = np.eye(len(overlap), dtype=bool)
+    bins = np.digitize(overlap, BINS)
+    inside = {kind: np.array([(bins[mask] == b).sum(axis=0) for b in range(len(BIN_NAMES))])
+              for kind, mask in (("within", same), ("across", ~same))}  # fmt: skip
+    shares = {kind: x.sum(axis=1) / x.sum() for kind, x in inside.items()}
+    both = (inside["within"].sum(axis=1) > 0) & (inside["across"].sum(axis=1) > 0)
+    weights = np.where(both, shares["across"], 0) / shares["across"][both].sum()
+    tables = []
+    for what, scores in values.items():
+        means = {}
+        for kind, mask in (("within", same), ("across", ~same)):
+            sums = [
+                np.where(bins[mask] == b, scores[:, mask], 0).sum(axis=1) for b in range(len(both))
+            ]
+            means[kind] = mixing.ratio_values(np.stack(sums, axis=1), inside[kind][None] * 1.0)
+            whole = np.tensordot(np.nan_to_num(means[kind]), weights, axes=(1, 0))
+            means[kind] = np.concatenate([means[kind], whole[:, None]], axis=1)
+        means["drop"] = means["within"] - means["across"]
+        for setting, each in means.items():
+            table = mixing.averages(each, groups, **options)
+            tables.append(
+                table.assign(overlap=[*BIN_NAMES, "as across"], setting=setting, what=what)
+            )
+    found = pd.concat(tables, ignore_index=True)
+    for kind, share in shares.items():
+        found[f"pairs {kind}"] = found["overlap"].map(dict(zip(BIN_NAMES, share, strict=True)))
+    return found
+
+
+# --- pairs of languages ---------------------------------------------------------------------------
+
+
+def pair_predictors(
+    model: str, languages: Sequence[str], corpus: str, scores: np.ndarray, overlap: np.ndarray,
+    measures: Sequence[str], pooling: str = "mean",
+) -> pd.DataFrame:  # fmt: skip
+    """A row an ordered pair of two languages: its score, overlap, and measures of frozen states.
+
+    ``scores`` and ``overlap`` are ``(L, L)``; measures are means over layers and both directions
+    of a parallel ``corpus``. ``within`` is the mean score within the two languages.
+    """
+    text = load_text(corpus, list(languages), None)
+    (found,) = subject_scores([model], text, measures, pooling=pooling, max_length=None)
+    table = found.table()
+    table["pair"] = [
+        "-".join(sorted(x)) for x in zip(table["language_1"], table["language_2"], strict=True)
+    ]
+    means = table.groupby(["pair", "task"])["score"].mean().unstack()
+    within, rows = np.diagonal(scores), []
+    for (i, a), (j, b) in product(enumerate(languages), repeat=2):
+        if i != j:
+            own = {"source": a, "target": b, "score": scores[i, j], "overlap": overlap[i, j]}
+            own |= {"within": (within[i] + within[j]) / 2}
+            rows.append(own | means.loc["-".join(sorted((a, b)))].to_dict())
+    return pd.DataFrame(rows)
+
+
+def explained(table: pd.DataFrame, readings: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Regressions of a pair's score: one standard deviation of a predictor, R², held-out R².
+
+    Errors are clustered by both languages (dyadic). Held out: all pairs with one language are
+    predicted from the pairs without it, and compared with the mean of these.
+    """
+    ends, rows = ["source", "target"], {}
+    for name, terms in readings.items():
+        scaled = table.assign(**{x: (table[x] - table[x].mean()) / table[x].std() for x in terms})
+        try:
+            fit = regressions.regression(scaled, "score", list(terms), clusters=ends)
+            unseen = round(held_out(scaled, terms), 2)
+        except ValueError:  # too few languages
+            continue
+        lines = fit.table[(fit.table["errors"] == "dyadic") & fit.table["term"].isin(terms)]
+        told = [f"{t} {100 * c:+.1f} ({100 * a:.1f} to {100 * b:.1f})" for t, c, a, b in
+                lines[["term", "coefficient", "low", "high"]].itertuples(index=False)]  # fmt: skip
+        rows[name] = {"points for one SD": "; ".join(told), "R²": round(fit.r_squared, 2),
+                      "R² on a language held out": unseen}  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def held_out(table: pd.DataFrame, terms: Sequence[str]) -> float:
+    """R² of all pairs with a language, from a fit to the pairs without it: 1 - errors / spread."""
+    error = spread = 0.0
+    for code in table["source"].unique():
+        inside = (table["source"] == code) | (table["target"] == code)
+        fit = regressions.least_squares(table[~inside], "score", list(terms))
+        exog = np.column_stack([np.ones(inside.sum()), table.loc[inside, list(terms)]])
+        own = table.loc[inside, "score"]
+        error += ((own - exog @ fit.params) ** 2).sum()
+        spread += ((own - table.loc[~inside, "score"].mean()) ** 2).sum()
+    return 1 - error / spread
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def less(ours: Mapping[str, np.ndarray], alone: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What the premise adds to the accuracy on each example, by seed where there are as many."""
+    one, other = ours["accuracy"], alone["accuracy"]
+    return one - (other if len(one) == len(other) else other.mean(axis=0))
+
+
+def worked_item(sets: Mapping[str, Examples], one: Grid, source: str, other: str) -> pd.DataFrame:
+    """The shortest entailed pair of the source in four cells, with what a model says of it."""
+    gold, lengths = sets[source], sets[source].lengths
+    k = min(np.flatnonzero(gold.labels == 0), key=lambda i: lengths[i], default=0)
+    cells = [(source, source), (other, other), (source, other), (other, source)]
+    table = worked_pairs(sets, cells, [k] * 4, ("premise", "hypothesis"))
+    at = [(one.languages.index(a), one.languages.index(b), k) for a, b in cells]
+    table["said"] = [gold.classes[one.predictions[x]] for x in at]
+    table["p(entailment)"] = [round(float(expit(evidence(one.logits[x]))), 2) for x in at]
+    return table
+
+
+def in_short(known: pd.DataFrame, model: str, source: str) -> str:
+    """The answer of the notebook, from its table of `knowledge`."""
+    own = known[known["measure"] == "accuracy"].set_index(["what", "cells"])
+    names = [
+        x for x in (f"within {source}", "within the others", "across") if ("both", x) in own.index
+    ]
+    scores = {x: own.loc[("both", x), "score"] for x in names}
+    adds = {x: own.loc[("premise adds", x), ["score", "low", "high"]] for x in names}
+    both = ", ".join(f"{100 * score:.0f} % {x}" for x, score in scores.items())
+    alone = ", ".join(f"{100 * (scores[x] - adds[x]['score']):.0f}" for x in names)
+    inside, outside = (sign_told(adds[x]["low"], adds[x]["high"]) for x in names[-2:])
+    seen = "what is not seen across is inference itself" if inside == "above" else "nothing is seen"
+    if outside == "above":
+        seen = "there is inference across, too"
+    return (
+        f"**In short.** Taught in {source}, `{model}` has {both}. Hypotheses alone have {alone}. "
+        f"So the premise adds {in_points(*adds[names[-2]])} points within the other languages. "
+        f"Across it adds {in_points(*adds['across'])}: {seen}."
+    )
+
+
+def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
+    """`at_equal_overlap` as text: a row a bin."""
+    table = equal.assign(text=as_points(equal)).pivot(
+        index="overlap", columns=["what", "setting"], values="text"
+    )
+    for kind in ("across", "within"):
+        share = equal.drop_duplicates("overlap").set_index("overlap")[f"pairs {kind}"]
+        table.insert(0, ("share of pairs (%)", kind), (100 * share).round(1))
+    keys = [("accuracy", x) for x in mixing.SETTINGS]
+    keys += [("premise adds", x) for x in mixing.SETTINGS[:2]]
+    shares = [("share of pairs (%)", kind) for kind in ("within", "across")]
+    return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].fillna("")
+
+
+def reading(
+    rows: pd.DataFrame, summaries: pd.DataFrame, few: pd.DataFrame, by_label: pd.DataFrame,
+    fitted: pd.DataFrame, known: pd.DataFrame, equal: pd.DataFrame, fits: pd.DataFrame,
+    model: str, source: str,
+) -> str:  # fmt: skip
+    """The findings of the notebook, a sentence each, from its tables; ``few`` is of fewer seeds,
+    ``fitted`` of accuracy with a threshold by cell."""
+
+    def points(table: pd.DataFrame, **keys: str) -> str:
+        (row,) = rows_of(table, **keys)[["score", "low", "high"]].to_numpy()
+        return in_points(*row)
+
+    adds = rows[(rows["what"] == "premise adds") & (rows["language"] != source)]
+    of = adds[adds["language"] != "mean of targets"]
+    unclear = [x.language for x in of.itertuples() if sign_told(x.low, x.high) != "above"]
+    mean = summaries[summaries["language"] == mixing.OVERALL]
+    labels = by_label[(by_label["language"] == mixing.OVERALL) & (by_label["setting"] == "drop")]
+    drop = {name: points(labels, label=name) for name in MERGED}
+    signs = {
+        (x.measure, x.cells): sign_told(x.low, x.high)
+        for x in known[known["what"] == "premise adds"].itertuples()
+    }
+    clear = [
+        name for (measure, name), sign in signs.items() if measure == "AUC" and sign == "above"
+    ]
+    across = points(known, what="premise adds", measure="AUC", cells="across")
+    within = points(known, what="premise adds", measure="AUC", cells="within the others")
+    floors = [name for name in dict.fromkeys(mean["model"]) if name != model]
+    floors = [name for name in floors if "alone" not in name and "learnt" not in name]
+    low = ", ".join(
+        f"`{name}` {points(summaries, model=name, setting='within', language=source)}"
+        for name in floors
+    )
+    said = [
+        f"**Within.** The premise adds {points(rows, what='premise adds', language=source)} points "
+        f"in {source} and {points(rows, what='premise adds', language='mean of targets')} in the "
+        f"mean of the others. Languages where that is not above zero: "
+        f"{', '.join(unclear) or 'none'}.",
+        f"**Floors**, within {source}: {low or 'none'}.",
+        f"**Across.** The drop is {points(mean, model=model, setting='drop')} points; with "
+        f"fewer seeds {points(few, language=mixing.OVERALL, setting='drop')}. Hypotheses alone "
+        "have no drop in the mean, so what the premise adds drops by as much.",
+        f"**By label.** Entailment loses {drop['entailment']} points, the rest "
+        f"{drop['not-entailment']}. With a threshold for each cell the drop of accuracy is "
+        f"{points(fitted, language=mixing.OVERALL, setting='drop')}: only the rest is preference.",
+        f"**Knowledge.** By AUC the premise adds {within} points within the other languages and "
+        f"{across} across. It is clearly above zero in: {', '.join(clear) or 'no group'}.",
+        "**Overlap.** With bins weighed as across, the drop is "
+        f"{points(equal, what='accuracy', setting='drop', overlap='as across')} points. Across, "
+        "pairs that share no subword have "
+        f"{points(equal, what='accuracy', setting='across', overlap='none')} %, those that share "
+        f"most {points(equal, what='accuracy', setting='across', overlap='more')}.",
+    ]  # fmt: skip
+    if len(fits):
+        best, column = fits.iloc[:, -1].idxmax(), fits.columns[-1]
+        said.append(f"**Pairs of languages.** On a language held out, {best} predicts best (R² "
+                    f"{fits.loc[best, column]:.2f}); overlap alone has "
+                    f"{fits[column].get('overlap', np.nan):.2f}.")  # fmt: skip
+    return "\n".join(f"- {sentence}" for sentence in said)

@@ -1,0 +1,284 @@
+"""Words out of order (Tables 7 and 14): what is asked, and what it costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from printed.mixing_claims import PrintedScores
+from shared.controls import shuffled
+from shared.mixing_figures import PARTS
+from shared.mixing_tables import (
+    TASK_NAMES,
+    TaskData,
+    inference_data,
+    second_alone,
+    sign_told,
+    signals,
+    task_data,
+)
+from shared.shown import as_points, in_points
+from xlx.experiment.grids import Grid, grid, groups_of
+from xlx.measures import mixing
+from xlx.plots.panels import rows_of
+from xlx.subjects.jobs import Recipe
+from xlx.text.languages import spaceless
+from xlx.text.questions import Questions
+
+ORDER, ALONE = "words in order", " alone"
+Grids = dict[tuple[str, str, str], list[Grid]]
+
+
+def variants(task: str, data: TaskData, seed: int, learn: bool) -> dict[str, TaskData]:
+    """The data as they are, and with words out of order: of what is learnt, or of what is asked.
+
+    The paper shuffles what is learnt (section 5). To ask a model that learnt words in order needs
+    no second fine-tuning, and says what its answers owe to order; each part is shuffled by itself.
+    """
+    if learn:
+        return {ORDER: data, "shuffled": replace(data, train=shuffled(data.train, seed))}
+    first, second = PARTS[task]
+    if isinstance(data.gold, Questions):
+        parts = {f"{second} shuffled": {}}
+    else:
+        both = (first, "first"), (second, "second")
+        parts = {f"{name} shuffled": {"parts": [part]} for name, part in both}
+    return {ORDER: data} | {
+        name: replace(data, sets={x: shuffled(own, seed, **how) for x, own in data.sets.items()})
+        for name, how in parts.items()
+    }
+
+
+def answered(
+    task: str, data: TaskData, models: Sequence[str], recipe: Recipe, seeds: Sequence[int], *,
+    shuffle_seed: int, learn: bool, alone: bool = True,
+) -> Grids:  # fmt: skip
+    """By task, model and condition: a grid a seed; of pairs also the second part ``alone``.
+
+    The second part alone is of the first model, in order and where its own words are shuffled.
+    """
+    found: Grids = {}
+    first, second = PARTS[task]
+    for name, own in variants(task, data, shuffle_seed, learn).items():
+        for model in models:
+            found[task, model, name] = grid(own.jobs([model], recipe, seeds), own.sets)
+        if alone and name != f"{first} shuffled" and not isinstance(data.gold, Questions):
+            only, title = second_alone(own), f"{second}{ALONE}"
+            title += "" if name == ORDER else ", shuffled"
+            found[task, models[0], title] = grid(only.jobs(models[:1], recipe, seeds), only.sets)
+    return found
+
+
+def measured_conditions(grids: Grids, data: Mapping[str, TaskData]) -> dict:
+    """By task, model and condition: accuracy and AUC (F1 of questions) as values of examples."""
+    found = {}
+    for (task, model, condition), own in grids.items():
+        if task == "QA":
+            values = {"F1": np.stack([one.scores["F1"] for one in own])}
+        else:
+            every = signals(own, data[task].gold.labels)
+            values = {name: every[name] for name in ("accuracy", "AUC")}
+        found[task, model, condition] = values
+    return found
+
+
+def differences(
+    values: Mapping, pairs: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
+    learn: bool, **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """What one condition has above another, within, across and the drop, by language.
+
+    ``pairs``: name → two conditions. Answers of one fine-tuned model to two texts are paired by
+    seed; of two fine-tunings (``learn``: the other one learnt
+    shuffled words) the seeds are independent. Columns as `mixing.paired_difference`, and
+    ``task``, ``model``, ``measure``, ``what``.
+    """
+    tables = []
+    for (task, model, condition), own in values.items():
+        for what, (one, other) in pairs.items():
+            if condition != one or (task, model, other) not in values:
+                continue
+            alike = (ALONE in one) == (ALONE in other) and not learn
+            for measure, scores in own.items():
+                less = values[task, model, other][measure]
+                if alike:
+                    scores, less = scores - less, np.zeros_like(less[:1])
+                about = list(data[task].sets), groups_of(data[task].gold)
+                table = mixing.paired_difference(scores, less, *about, **options)
+                tables.append(table.assign(task=task, model=model, measure=measure, what=what))
+    return pd.concat(tables, ignore_index=True)
+
+
+def conditions(values: Mapping, data: Mapping[str, TaskData], **options: int) -> pd.DataFrame:
+    """`mixing.summary` of the first measure of each condition, with ``task``, ``model``."""
+    tables = []
+    for (task, model, condition), own in values.items():
+        about = list(data[task].sets), groups_of(data[task].gold)
+        table = mixing.summary(next(iter(own.values())), *about, **options)
+        tables.append(table.assign(task=TASK_NAMES[task], model=model, condition=condition))
+    return pd.concat(tables, ignore_index=True)
+
+
+def beside_control(ours: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
+    """Means over languages by condition, printed rows of Tables 1 to 3, 7 and 14 first."""
+    printed, rows = PrintedScores(), {}
+    for task, original in (("NLI", "Table 1"), ("PI", "Table 2"), ("QA", "Table 3")):
+        for table in ("Table 7", "Table 14"):
+            for (model, named, setting, label), row in printed.tables[table].iterrows():
+                if named.startswith(task) and task in tasks:
+                    whole = printed.tables[original].xs((model, setting, label), level=[0, 2, 3])
+                    key = TASK_NAMES[task], f"{model}, printed"
+                    rows.setdefault((*key, ORDER), {})[setting] = f"{whole['avg'].iloc[0]:.1f}"
+                    rows.setdefault((*key, "shuffled"), {})[setting] = f"{row['avg']:.1f}"
+    mean = ours[ours["language"] == mixing.OVERALL]
+    for key, own in mean.groupby(["task", "model", "condition"], sort=False):
+        rows[key] = dict(zip(own["setting"], as_points(own), strict=True))
+    frame = pd.DataFrame.from_dict(rows, orient="index")[["within", "across"]]
+    return frame.set_axis(pd.MultiIndex.from_tuples(rows, names=["task", "model", "condition"]))
+
+
+def by_cells(table: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Differences as text: within the source, within in the mean, and across."""
+    rows = {}
+    for key, own in table.groupby(["task", "model", "measure", "what"], sort=False):
+        mean, english = (rows_of(own, language=x) for x in (mixing.OVERALL, source))
+        picked = {f"within {source}": rows_of(english, setting="within")}
+        picked |= {x: rows_of(mean, setting=x) for x in ("within", "across")}
+        rows[key] = {name: as_points(row).iloc[0] for name, row in picked.items()}
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    return frame.set_axis(
+        pd.MultiIndex.from_tuples(rows, names=["task", "model", "measure", "what"])
+    )
+
+
+def told_difference(table: pd.DataFrame, **keys: str) -> str:
+    """One difference `in_points`, of the mean over languages, "nothing measured" where none is."""
+    rows = rows_of(table, language=mixing.OVERALL, **keys)[["score", "low", "high"]].to_numpy()
+    return in_points(*rows[0]) if len(rows) else "nothing measured"
+
+
+def task_or_inference(
+    task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
+    test_source: str | None, per_context: int | None, **origin: str | None,
+) -> TaskData:  # fmt: skip
+    """`inference_data` of XNLI, `task_data` of the other tasks."""
+    about = task, languages, source, n_train, n_test
+    if task == "NLI":
+        return inference_data(*about[1:], test_source=test_source, **origin)[0]
+    return task_data(*about, per_context=per_context, **origin)
+
+
+def comparisons(values: Mapping) -> dict[str, tuple[str, str]]:
+    """What is compared, name → two conditions: costs, and what the first part adds."""
+    found = {}
+    for task, _, condition in values:
+        first, second = PARTS[task]
+        alone, order = f"{second}{ALONE}", "" if condition == ORDER else ", shuffled"
+        if ALONE in condition:
+            if order:
+                found[f"cost, {alone}"] = alone, condition
+        elif task != "QA":
+            kept = order and condition != f"{first} shuffled"
+            found[f"{first} adds, {condition}"] = condition, alone + (order if kept else "")
+        if condition != ORDER and ALONE not in condition:
+            found[f"cost, {condition}"] = ORDER, condition
+    return found
+
+
+def worked_shuffle(data: Mapping[str, TaskData], source: str, seed: int) -> pd.DataFrame:
+    """The first example of each task in order and shuffled."""
+    rows = {}
+    for task, own in data.items():
+        for name, part in {
+            ORDER: own.sets[source],
+            "shuffled": shuffled(own.sets[source], seed),
+        }.items():
+            if isinstance(part, Questions):
+                rows[TASK_NAMES[task], name] = {"second part": part.questions[0]}
+            else:
+                texts = {"first part": part.first[0], "second part": part.second[0]}
+                rows[TASK_NAMES[task], name] = texts | {"label": part.classes[part.labels[0]]}
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def by_writing(
+    values: Mapping, compared: Mapping[str, tuple[str, str]], data: Mapping[str, TaskData],
+    learn: bool, **options: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Costs within, in the means of languages with spaces between words and of those without.
+
+    Without spaces, characters are shuffled, so that words go, too. Rows as of `differences`, with
+    ``writing``; scores of the first measure.
+    """
+    tables = []
+    for (task, model, condition), own in values.items():
+        codes = np.array([not spaceless(code) for code in data[task].sets])
+        kinds = {"with spaces": codes, "without spaces": ~codes}
+        kinds = {name: mask for name, mask in kinds.items() if mask.any()}
+        for what, (one, other) in compared.items():
+            if condition != one or (task, model, other) not in values or " adds" in what:
+                continue
+            measure, scores = next(iter(own.items()))
+            each = [
+                np.stack([mixing.within(np.moveaxis(x, -1, 1))[..., mask].mean(axis=-1)
+                          for mask in kinds.values()], axis=1)
+                for x in (scores, values[task, model, other][measure])
+            ]  # fmt: skip
+            less = (each[0], each[1]) if learn else (each[0] - each[1], None)
+            table = mixing.averages(less[0], groups_of(data[task].gold), less[1], **options)
+            about = {"task": task, "model": model, "what": what, "measure": measure}
+            tables.append(table.assign(writing=list(kinds), **about))
+    return pd.concat(tables, ignore_index=True)
+
+
+def in_short(gaps: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
+    """The answer, from `differences` and `by_writing`."""
+    task, measure = gaps.loc[gaps["model"] == model, ["task", "measure"]].iloc[0]
+    first, _ = PARTS[task]
+    about = {"model": model, "task": task, "measure": measure, "setting": "within"}
+    adds = [
+        f"{told_difference(gaps, what=x, **about)} ({x.split(' adds, ')[1]})"
+        for x in dict.fromkeys(gaps["what"])
+        if " adds, " in x
+    ]
+    costs = lost_by_writing(rows_of(writing, model=model, task=task))
+    return (
+        f"**In short.** `{model}` is asked about shuffled words. {' '.join(costs)} "
+        f"What the {first} adds to the rest: {'; '.join(adds) or 'not asked'}."
+    )
+
+
+def lost_by_writing(writing: pd.DataFrame) -> list[str]:
+    """A sentence a kind of writing: what each part costs, in points."""
+    said = []
+    for kind, rows in writing[~writing["what"].str.contains(ALONE)].groupby("writing", sort=False):
+        told = [
+            f"{in_points(x.score, x.low, x.high)} ({x.what.removeprefix('cost, ')})"
+            for x in rows.itertuples()
+        ]
+        said.append(f"Languages {kind} between words lose {' and '.join(told)} points.")
+    return said
+
+
+def reading(gaps: pd.DataFrame, writing: pd.DataFrame, model: str) -> str:
+    """The findings, a sentence each."""
+    said = []
+    own = gaps[(gaps["model"] == model) & (gaps["language"] == mixing.OVERALL)]
+    for (task, measure, what), rows in own.groupby(["task", "measure", "what"], sort=False):
+        if measure == "AUC" and ALONE not in what:
+            told = [
+                f"{in_points(x.score, x.low, x.high)} {x.setting} ({sign_told(x.low, x.high)})"
+                for x in rows.itertuples()
+                if x.setting != "drop"
+            ]
+            said.append(f"**{TASK_NAMES[task]}: {what}**, by AUC: {', '.join(told)}.")
+    for task, rows in rows_of(writing, model=model).groupby("task", sort=False):
+        said += [f"**{TASK_NAMES[task]}: writing.** {x}" for x in lost_by_writing(rows)]
+    costs = gaps[gaps["what"].str.startswith("cost") & (gaps["setting"] != "drop")]
+    below = [sign_told(*x) == "below" for x in costs[["low", "high"]].to_numpy()]
+    said.append(
+        f"**Gains by shuffling**, which would speak against the method: {sum(below)} of "
+        f"{len(below)} intervals are below zero."
+    )
+    return "\n".join(f"- {x}" for x in said)
