@@ -310,9 +310,13 @@ _SHUFFLED = {
 @style.styled
 def shuffle_curves(table: pd.DataFrame) -> Figure:
     """MD of text and of spoiled text over layers, a panel a model."""
-    on = curves(table, x="layer", value="score", series="control", panel="model",
-                looks={name: own for name, (_, own) in _SHUFFLED.items()},
-                labels={name: label for name, (label, _) in _SHUFFLED.items()},
+    return _over_layers(table, "control", _SHUFFLED)
+
+
+def _over_layers(table: pd.DataFrame, series: str, drawn: Mapping[str, tuple]) -> Figure:
+    on = curves(table, x="layer", value="score", series=series, panel="model",
+                looks={name: own for name, (_, own) in drawn.items()},
+                labels={name: label for name, (label, _) in drawn.items()},
                 columns=3, width=2.8, height=1.9)  # fmt: skip
     return on.done(LAYER, "MD", handles=with_lines(on))
 
@@ -330,11 +334,7 @@ CHOICES = {
 @style.styled
 def choice_curves(table: pd.DataFrame) -> Figure:
     """MD over layers, by what B is chosen from, a panel a model."""
-    on = curves(table, x="layer", value="score", series="task", panel="model",
-                looks={task: look for task, (_, look) in CHOICES.items()},
-                labels={task: label for task, (label, _) in CHOICES.items()},
-                columns=3, width=2.8, height=1.9)  # fmt: skip
-    return on.done(LAYER, "MD", handles=with_lines(on))
+    return _over_layers(table, "task", CHOICES)
 
 
 @style.styled

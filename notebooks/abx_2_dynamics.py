@@ -5,11 +5,12 @@ difference of named checkpoints or layers: the highest of several noisy scores i
 by choice alone. Of a recipe with several runs the interval is over runs and documents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import torch
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -18,8 +19,9 @@ from shared.abx_tables import DRAWN
 from shared.shown import with_interval
 from xlx.experiment.abx_scores import MATCHED, CheckpointScores
 from xlx.experiment.averages import Average, average
-from xlx.experiment.scoring import neighbour_languages
+from xlx.experiment.scoring import Subject, kept, with_models
 from xlx.measures import statistics
+from xlx.measures.alignment import unit_vectors
 from xlx.plots.panels import Panels, across, number, panels, rows_of
 from xlx.plots.primitives import curves, heatmap
 from xlx.plots.style import BLACK, CHANCE, MEASURES, NAMES, handle, look, styled
@@ -42,6 +44,43 @@ LINES = {
 }
 
 
+#: Rows whose similarities to all sentences are held at once.
+_ROWS = 512
+
+
+def nearest_languages(vectors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """How often the nearest sentence of one of a language is of each: int64 ``(2, L, L)``.
+
+    ``vectors`` are ``(n, dim)`` by language, sentences aligned; the first axis: among all others,
+    and among those of other positions. Of equal cosines the first language counts. ValueError as
+    `unit_vectors`.
+    """
+    units = np.stack(list(unit_vectors(vectors).values()))
+    n_languages, n, dim = units.shape
+    # without what all sentences share: cosines are as near as the digits of float32
+    rest = torch.from_numpy((units - units.mean(axis=(0, 1))).reshape(-1, dim))
+    offset = (rest @ torch.from_numpy(units.mean(axis=(0, 1)))).float()
+    rest = rest.float()
+    counts = np.zeros((2, n_languages, n_languages), dtype=np.int64)
+    for start in range(0, n_languages * n, _ROWS):
+        rows = torch.arange(start, min(start + _ROWS, n_languages * n))
+        near, at = rest[rows] @ rest.T + offset, torch.arange(len(rows))
+        near[at, rows] = -torch.inf
+        for kind in range(2):
+            if kind:  # no sentence at the same position
+                near.view(len(rows), n_languages, n)[at, :, rows % n] = -torch.inf
+            found = (near.argmax(dim=1) // n).numpy()
+            np.add.at(counts[kind], ((rows // n).numpy(), found), 1)
+    return counts
+
+
+@kept(tolerance=10)  # a rounding error sends a few of a thousand to another language
+def nearest(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
+    """``counts``, int32 ``(n_layers, 2, L, L)``, of `nearest_languages`."""
+    layers = map(nearest_languages, subject.read(corpus).layers(space))
+    return {"counts": np.stack([*layers]).astype(np.int32)}
+
+
 def own_neighbours(
     names: Sequence[Name], corpus: ParallelCorpus, **options: object
 ) -> pd.DataFrame:
@@ -49,12 +88,14 @@ def own_neighbours(
 
     Translations do not count. Columns as of `averages.averaged_scores`.
     """
-    found = pd.concat(neighbour_languages(name, corpus, **options) for name in names)
-    own = found[(found["language"] == found["neighbour"]) & (found["among"] == "other positions")]
-    table = own.groupby(["model", "layer"], sort=False)["share"].agg(["mean", "sem", "size"])
-    width = stats.t.ppf((1 + statistics.LEVEL) / 2, table["size"] - 1) * table["sem"]
-    table = table.assign(task=OWN, low=table["mean"] - width, high=table["mean"] + width)
-    return table.rename(columns={"mean": "score"}).drop(columns=["sem", "size"]).reset_index()
+    tables, n = [], len(corpus.languages)
+    for value in nearest(names, corpus, "raw", **options):
+        own = value["counts"][:, 1].diagonal(axis1=1, axis2=2) / len(corpus)
+        mean, error = own.mean(axis=1), own.std(axis=1, ddof=1) / np.sqrt(n)
+        width = stats.t.ppf((1 + statistics.LEVEL) / 2, n - 1) * error
+        ends = {"score": mean, "low": mean - width, "high": mean + width}
+        tables.append(pd.DataFrame({"layer": range(len(mean)), "task": OWN, **ends}))
+    return with_models(names, tables)
 
 
 def layer_contrasts(of: CheckpointScores) -> dict[str, Average]:

@@ -2,11 +2,14 @@
 
 A world gives the sentences of `planted_text` vectors in which languages, or translations, are alike
 and different in one known way. What a measure scores there is known, and so is what it is blind to.
+
+In minimal pairs X is a sentence, A its translation, B what A became when two of its words changed
+places (`xlx.text.minimal_pairs`): of the same words and length as A, so no bag tells them apart.
 """
 
 import unicodedata
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -14,27 +17,36 @@ import numpy as np
 import pandas as pd
 import torch
 from matplotlib.figure import Figure
+from scipy import sparse
 from scipy.linalg import hadamard
 
 from shared.abx_figures import LAYER, with_lines
-from xlx.experiment.abx_scores import SPACES, masks_of
-from xlx.experiment.averages import averaged_scores
+from shared.shown import with_interval
+from xlx.experiment.abx_scores import MATCHED, SPACES, before_training, group_sizes, masks_of
+from xlx.experiment.averages import Average, averaged_scores
 from xlx.experiment.scoring import (
+    LENGTH_ALONE,
+    BagOfSubwords,
     Length,
     Subject,
-    language_identification,
+    as_subject,
+    kept,
     scored,
     shuffled_text,
     subject_scores,
+    with_models,
 )
-from xlx.measures import abx, geometry, registered
+from xlx.measures import abx, registered, statistics
 from xlx.plots import style
+from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import curves
+from xlx.results.ledger import Value
 from xlx.subjects import loading
 from xlx.subjects.identity import Name
-from xlx.text import parallel
+from xlx.text import labelled
 from xlx.text.languages import LANGUAGES
-from xlx.text.parallel import ParallelCorpus
+from xlx.text.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
+from xlx.text.parallel import ParallelCorpus, documents
 
 Vectors = dict[str, np.ndarray]
 #: Letters of two alphabets, one for one; the word that opens a sentence of each language.
@@ -148,10 +160,10 @@ def blind_spots(text: ParallelCorpus, model: str) -> pd.DataFrame:
             )  # fmt: skip
             told = {task: scores.mean() for task, scores in exact.scores.items()}
             if space in ("raw", "centred"):
-                groups, centred = parallel.documents(text), space == "centred"
-                right = geometry.identified(vectors, groups, centred=centred)
+                groups, centred = documents(text), space == "centred"
+                right = identified(vectors, groups, centred=centred)
                 told |= {f"{x} reader": y.mean()
-                         for x, y in zip(geometry.READERS, right, strict=True)}  # fmt: skip
+                         for x, y in zip(READERS, right, strict=True)}  # fmt: skip
             for task, score in told.items():
                 rows.setdefault((task, space), {})[world] = float(score)
     table = pd.DataFrame(rows).T.rename_axis(["measure", "space"])
@@ -235,6 +247,7 @@ def letters_alone(sentence: str) -> str:
 CHANGES: dict[str, Callable[[str], str]] = {
     "letters alone": letters_alone,
     "one alphabet": latin,
+    "both": lambda sentence: letters_alone(latin(sentence)),
 }
 
 
@@ -247,31 +260,99 @@ def with_texts(text: ParallelCorpus) -> dict[str, ParallelCorpus]:
     return texts
 
 
+# --- who names the language ---------------------------------------------------------------------
+
+#: Who names the language of a sentence: least squares on its vector, the sentence nearest to it.
+READERS = ("linear", "nearest")
+#: Documents that are held out at a time: one in so many. The ridge on standardised dimensions.
+#: How many sentences are compared with all others at a time.
+_FOLDS, _RIDGE, _ROWS = 5, 0.01, 512
+
+
+def identified(
+    vectors: Mapping[str, np.ndarray], groups: Sequence[object], *, centred: bool = False
+) -> np.ndarray:
+    """Whether `READERS` name the language of held-out sentences rightly: bool ``(2, L, n)``.
+
+    ``vectors`` are ``(n, dim)`` by language, sentences aligned; ``groups``, ``(n,)``, are held out
+    whole. "linear" fits the languages' indicators; "nearest" is by cosine. ``centred``: less the
+    mean of each language over the sentences that are not held out; then the linear reader has
+    nothing to fit, and is at chance. Of equal answers the first language counts.
+    """
+    stacked = np.stack([*vectors.values()]).astype(np.float64)
+    n_languages, n, dim = stacked.shape
+    fold = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1] % _FOLDS
+    targets, right = np.eye(n_languages) - 1 / n_languages, np.zeros((2, n_languages, n), bool)
+    for held in (fold == number for number in np.unique(fold)):
+        rows = stacked - centred * stacked[:, ~held].mean(axis=1, keepdims=True)
+        known, asked = rows[:, ~held].reshape(-1, dim), rows[:, held].reshape(-1, dim)
+        scale = known.std(axis=0)
+        known, asked = (
+            (x - known.mean(axis=0)) / np.where(scale, scale, 1) for x in (known, asked)
+        )
+        of = np.repeat(targets, (~held).sum(), axis=0)
+        fitted = known.T @ known + _RIDGE * len(known) * np.eye(dim)
+        told = [np.round(asked @ np.linalg.solve(fitted, known.T @ of), 9).argmax(axis=1)]
+        units = rows / np.linalg.norm(rows, axis=2, keepdims=True)
+        common = units.mean(axis=(0, 1))  # without it cosines are as near as the digits of float32
+        near, query = ((units[:, x] - common).reshape(-1, dim) for x in (~held, held))
+        offset, near = (near @ common).astype(np.float32), near.astype(np.float32).T
+        parts = np.array_split(query.astype(np.float32), max(1, len(query) // _ROWS))
+        nearest = np.concatenate([(part @ near + offset).argmax(axis=1) for part in parts])
+        told.append(nearest // (~held).sum())
+        own = np.repeat(np.arange(n_languages), held.sum())
+        right[:, :, held] = (np.stack(told) == own).reshape(2, n_languages, -1)
+    return right
+
+
+def language_identification(
+    names: Sequence[Subject | Name], text: ParallelCorpus, space: str, **options: object
+) -> pd.DataFrame:
+    """How many held-out sentences have their language named rightly (`identified`), by layer.
+
+    Columns ``model``, ``layer``, ``task`` (of `READERS`), ``score``, ``low``, ``high``, ``space``.
+    """
+    sizes, n_languages, tables = group_sizes(documents(text)), len(text.languages), []
+    for value in readers(names, text, space, **options):
+        right, asked = value["right"], n_languages * len(text)
+        score = right.sum(axis=-1) / asked
+        without = (right.sum(axis=-1)[..., None] - right) / (asked - n_languages * sizes)
+        low, high = Average(score, without - score[..., None], sizes).interval()
+        index = pd.MultiIndex.from_product([range(len(score)), READERS], names=["layer", "task"])
+        columns = {"score": score.ravel(), "low": low.ravel(), "high": high.ravel()}
+        tables.append(pd.DataFrame(columns, index).reset_index())
+    return with_models(names, tables).assign(space=space)
+
+
+@kept(tolerance=10, documents=True)
+def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
+    """``right``, int32 ``(n_layers, 2, n_documents)``: sentences of all languages, by reader."""
+    groups, centred = documents(corpus), space == "centred"
+    codes, right = np.unique(groups, return_inverse=True)[1], []
+    for vectors in subject.read(corpus).layers("raw" if centred else space):
+        told = identified(vectors, groups, centred=centred)
+        right.append([np.bincount(codes, of.sum(axis=0)) for of in told])
+    return {"right": np.array(right).astype(np.int32)}
+
+
 # --- models ---------------------------------------------------------------------------------------
 
-#: Measure and space → its name beside LD, and how its line looks.
-COMPANIONS = {
-    ("LD", "raw"): ("LD", style.look(style.VERMILION, "o")),
-    ("LD", "centred"): ("LD, centred", style.look(style.VERMILION, "o", ":", hollow=True)),
-    ("purity", "raw"): ("neighbours", style.look(style.GREEN, "^")),
-    ("purity", "centred"): ("neighbours, centred", style.look(style.GREEN, "^", ":", hollow=True)),
-    ("linear", "raw"): ("linear reader", style.look(style.SKY, "D", "-.")),
-    ("linear", "centred"): (
-        "linear reader, centred", style.look(style.SKY, "D", ":", hollow=True),
-    ),
-    ("nearest", "raw"): ("nearest reader", style.look(style.BLUE, "s", "--")),
-    ("nearest", "centred"): (
-        "nearest reader, centred", style.look(style.BLUE, "s", ":", hollow=True),
-    ),
-}  # fmt: skip
+#: What a measure is called beside LD.
+_CALLED = {"LD": "LD", "purity": "neighbours", "linear": "linear reader",
+           "nearest": "nearest reader"}  # fmt: skip
 #: What is drawn: the others are at their ends.
-DRAWN = ("LD", "LD, centred", "neighbours, centred", "nearest reader, centred")
+DRAWN = {
+    "LD": style.look(style.VERMILION, "o"),
+    "LD, centred": style.look(style.VERMILION, "o", ":", hollow=True),
+    "neighbours, centred": style.look(style.GREEN, "^", ":", hollow=True),
+    "nearest reader, centred": style.look(style.BLUE, "s", ":", hollow=True),
+}
 
 
 def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -> pd.DataFrame:
     """LD and what sees more than it, by model and layer, raw and centred, with intervals.
 
-    Columns ``model``, ``measure`` (of `COMPANIONS`), ``layer``, ``score``, ``low``, ``high``.
+    Columns ``model``, ``measure``, ``layer``, ``score``, ``low``, ``high``.
     "neighbours": the share of sentences whose nearest of another position, of two languages, is of
     their own.
     """
@@ -279,23 +360,17 @@ def companions(names: Sequence[Name], text: ParallelCorpus, **options: object) -
     for space in ("raw", "centred"):
         measured = subject_scores(names, text, ["LD", "purity"], space=space, **options)
         tables.append(averaged_scores(measured, by=["layer"]))
-        tables += [
-            language_identification(name, text, space=space, **options).rename(
-                columns={"reader": "task"}
-            )
-            for name in names
-        ]
+        tables.append(language_identification(names, text, space, **options))
     table = pd.concat(tables, ignore_index=True)
-    keys = zip(table["task"], table["space"], strict=True)
-    table["measure"] = [COMPANIONS[key][0] for key in keys]
+    centred = table["space"].map({"raw": "", "centred": ", centred"})
+    table["measure"] = table["task"].map(_CALLED) + centred
     return table[["model", "measure", "layer", "score", "low", "high"]]
 
 
 @style.styled
 def companion_curves(table: pd.DataFrame) -> Figure:
     """LD and its companions over layers, a panel a model."""
-    looks = {name: look for name, look in COMPANIONS.values() if name in DRAWN}
-    on = curves(table, x="layer", value="score", series="measure", panel="model", looks=looks,
+    on = curves(table, x="layer", value="score", series="measure", panel="model", looks=DRAWN,
                 columns=4, width=2.15, height=2.3)  # fmt: skip
     return on.done(LAYER, "score", handles=with_lines(on))
 
@@ -305,7 +380,9 @@ ONE_SCRIPT = "pairs in Latin letters"
 
 
 def surface_scores(
-    subjects: Sequence[Subject | Name], text: ParallelCorpus, tasks: Sequence[str] = ("LD", "MD")
+    subjects: Sequence[Subject | Name],
+    text: ParallelCorpus,
+    tasks: Sequence[str] = ("LD", "MD", MATCHED),
 ) -> pd.DataFrame:
     """`scoring.scored` of `with_texts` and of pairs in Latin letters; means over layers."""
     inside = [code for code in text.languages if LANGUAGES[code].script == "Latn"]
@@ -356,12 +433,236 @@ def reading(table: pd.DataFrame, surface: pd.DataFrame, n_languages: int) -> str
         )
     told = surface.set_index(["model", "task", "text"])["score"].map("{:.2f}".format)
     for model in surface["model"].unique():
-        of = [f"{task} {told[model, task, 'as it is']}, letters alone "
-              f"{told[model, task, 'letters alone']}, one alphabet "
-              f"{told[model, task, 'one alphabet']}" for task in ("LD", "MD")]  # fmt: skip
-        said.append(f"- {model}: {'; '.join(of)}.")
+        of = [f"{task} {told[model, task, 'as it is']}, "
+              + ", ".join(f"{name} {told[model, task, name]}" for name in CHANGES)
+              for task in ("LD", "MD")]  # fmt: skip
+        alone = told[model, MATCHED, "both"]
+        said.append(f"- {model}: {'; '.join(of)}, and among sentences of like length {alone}.")
     said.append(
         "\nOne caveat: models have not read text in one alphabet. What falls there is not the "
         "share of surface alone."
     )
     return "\n".join(said)
+
+
+# --- minimal pairs --------------------------------------------------------------------------------
+
+
+def shares_apart(stored: Value, computed: Value) -> float:
+    """The largest difference of a share over all positions: a rounding error turns single ones."""
+    both = zip(stored.values(), computed.values(), strict=True)
+    return max(float(np.abs(a.mean(axis=-1) - b.mean(axis=-1)).max()) / 2 for a, b in both)
+
+
+@kept(tolerance=0.02, difference=shares_apart, documents=True)
+def edits_told(subject: Subject, corpus: ParallelCorpus) -> dict[str, np.ndarray]:
+    """Twice whether cos(X, A) > cos(X, B), a tie 1: uint8 ``(n_layers, n_languages, n)``.
+
+    ``corpus`` is one of `load_minimal_pairs`; X is in each of its languages but the edited, also in
+    that of A, where X is A and the answer is given. ``own``: X is the sentence of the position.
+    ``other``: that of the position before, of which A is no translation either: one half, unless
+    edited sentences are odd whatever they are compared with.
+    """
+    reading, of = subject.read(corpus), np.array(documents(corpus))  # before ":", the language
+    codes = [code for code in corpus.languages if code != EDITED]
+    places = [codes.index(code) * len(of) + i for i, code in enumerate(of)]
+    told: dict[str, list[list[np.ndarray]]] = {"own": [], "other": []}
+    for vectors in reading.layers():
+        stack = sparse.vstack if reading.counts else np.concatenate
+        a, b = stack([vectors[code] for code in codes], dtype=np.float64)[places], vectors[EDITED]
+        for name, shift in (("own", 0), ("other", 1)):
+            order = np.roll(np.arange(len(of)), shift)
+            moved = [vectors[code][order] for code in codes]
+            told[name].append([1 + np.sign(cosines(x, a) - cosines(x, b)) for x in moved])
+    return {name: np.array(layers).astype(np.uint8) for name, layers in told.items()}
+
+
+def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Cosine of each row of x with the row of y, ``(n,)``; dense or sparse, in float64."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    products = [p.multiply(q) if sparse.issparse(p) else p * q for p, q in ((x, y), (x, x), (y, y))]
+    dots, of_x, of_y = (np.asarray(p.sum(axis=1)).ravel() for p in products)
+    return dots / np.sqrt(of_x * of_y)
+
+
+#: Pairs of PAWS-X: B means something else than A, or the same.
+PAWSX = ("PAWS-X, different", "PAWS-X, paraphrase")
+KINDS = (*EDITS, *PAWSX)
+PAWSX_LANGUAGES, N_PAIRS = ("de", "en", "es", "fr", "ja", "ko", "zh"), 60  # the shortest ones
+#: What a table calls the three kinds of `EXCHANGES` as one, and the mean over languages.
+COMPOSED, MEAN = "all exchanges", "mean"
+DRAWN_KINDS = (COMPOSED, *EXCHANGES, "negation", PAWSX[0])
+GROUPS = {COMPOSED: EXCHANGES} | {kind: (kind,) for kind in KINDS}
+
+
+def load_kind(kind: str) -> ParallelCorpus:
+    """A kind of `KINDS`, as `load_minimal_pairs`; of PAWS-X X and A are the first sentence, B the
+    second, at the test pairs of one label."""
+    if kind not in PAWSX:
+        return load_minimal_pairs(kind)
+    label = labelled.PI.index(kind.split()[1])
+    sets, _ = labelled.parallel_examples("PI", PAWSX_LANGUAGES, "test", N_PAIRS)
+    pairs = [(code, i) for code in sets for i in (sets[code].labels == label).nonzero()[0]]
+    sentences = {code: tuple(rows.first[i] for _, i in pairs) for code, rows in sets.items()}
+    sentences[EDITED] = tuple(sets[code].second[i] for code, i in pairs)
+    names = tuple(sets[code].ids[i].replace(":", "-") for code, i in pairs)
+    ids = tuple(f"{code}:{name}" for (code, _), name in zip(pairs, names, strict=True))
+    return ParallelCorpus(kind, sentences, ids, names, "free use", "PAWS-X")
+
+
+def worked(kind: str, start: str, x: str, subjects: Mapping[str, Subject]) -> pd.DataFrame:
+    """The edit of a kind whose A begins with ``start``: X, A, B, and what each subject says."""
+    text = load_kind(kind)
+    originals = [text.sentences[code][i] for i, code in enumerate(documents(text))]
+    at = next(i for i, a in enumerate(originals) if a.startswith(start))
+    rows = {
+        f"X ({x})": text.sentences[x][at], "A": originals[at], "B": text.sentences[EDITED][at],
+    }  # fmt: skip
+    codes = [code for code in text.languages if code != EDITED]
+    values = edits_told([*subjects.values()], text)
+    said = [("B", "tie", "A")[int(v["own"][-1, codes.index(x), at])] for v in values]
+    rows |= {f"nearer to X, {name}": one for name, one in zip(subjects, said, strict=True)}
+    return pd.DataFrame({"": rows})
+
+
+def standard_subjects(models: Sequence[str], untrained: Sequence[str] = ()) -> dict[str, Subject]:
+    """Length alone; of each model its bag of subwords, where named itself untrained, and itself."""
+    named: dict[str, Subject] = {LENGTH_ALONE: Length()}
+    for model in models:
+        named[f"bag, {model}"] = BagOfSubwords(model)
+        if model in untrained:
+            named[f"untrained, {model}"] = as_subject(before_training(model))
+        named[model] = as_subject(model)
+    return named
+
+
+def shares(
+    subjects: Mapping[str, Subject], groups: Mapping[str, Sequence[str]], what: str = "own"
+) -> pd.DataFrame:
+    """How often cos(X, A) > cos(X, B), over all X of another language than A.
+
+    ``groups``: name → kinds taken as one. Columns ``model``, ``kind``, ``layer``, ``depth`` (from 0
+    to 1), ``language`` (of A and B, or `MEAN` over them), ``share`` with its interval over
+    documents, ``tied`` and ``n`` edits. ``what``: "own", or "other", where X is another sentence.
+    """
+    tables = []
+    for name, kinds in groups.items():
+        texts = [load_kind(kind) for kind in kinds]
+        of = np.array([code for text in texts for code in documents(text)])
+        codes = [code for code in texts[0].languages if code != EDITED]
+        abroad = of != np.array(codes)[:, None]  # (n_languages, n): X is no A
+        where = [document for text in texts for document in text.domains]
+        told = [edits_told([*subjects.values()], text) for text in texts]
+        for label, values in zip(subjects, zip(*told, strict=True), strict=True):
+            twice = np.concatenate([value[what] for value in values], axis=-1)
+            score = (twice * abroad).sum(axis=1) / (2 * abroad.sum(axis=0))
+            tied = ((twice == 1) & abroad).sum(axis=1) / abroad.sum(axis=0)
+            tables.append(_over_languages(score, tied, of, where).assign(model=label, kind=name))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _over_languages(
+    score: np.ndarray, tied: np.ndarray, of: np.ndarray, where: Sequence[str]
+) -> pd.DataFrame:
+    """Means by language and over languages of scores ``(n_layers, n)``, documents left out."""
+    codes, language = np.unique(of, return_inverse=True)
+    names, document = np.unique(where, return_inverse=True)
+    cells = np.zeros((len(of), len(codes), len(names)))
+    cells[np.arange(len(of)), language, document] = 1
+    n, sums = cells.sum(axis=0), np.einsum("li,icd->lcd", score, cells)
+    whole, rows = n.sum(axis=1), []
+    with np.errstate(invalid="ignore"):  # a language of one document has no interval
+        left = (sums.sum(axis=-1, keepdims=True) - sums) / (whole[:, None] - n)
+    means = sums.sum(axis=-1) / whole
+    ties = np.einsum("li,icd->lc", tied, cells) / whole
+    for c, code in enumerate([*codes, MEAN]):
+        one = slice(c, c + 1) if code != MEAN else slice(None)
+        kept = n[one].sum(axis=0) > 0
+        value = means[:, one].mean(axis=1)
+        error = statistics.left_out_error(
+            value, left[:, one].mean(axis=1)[:, kept], n[one].sum(axis=0)[kept]
+        )
+        low, high = statistics.interval(value, error)
+        rows.append(pd.DataFrame({
+            "layer": range(len(value)), "depth": np.linspace(0, 1, len(value)), "language": code,
+            "share": value, "low": low, "high": high, "tied": ties[:, one].mean(axis=1),
+            "n": int(whole[one].sum()),
+        }))  # fmt: skip
+    return pd.concat(rows)
+
+
+def at_last(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each model's last layer."""
+    last = table.groupby("model", sort=False)["layer"].transform("max")
+    return table[table["layer"] == last]
+
+
+def by_kind(table: pd.DataFrame) -> pd.DataFrame:
+    """Model by kind: the share over languages at the last layer, with its interval."""
+    rows = rows_of(at_last(table), language=MEAN)
+    rows = rows.assign(shown=with_interval(rows, "share"))
+    kinds, models = dict.fromkeys(rows["kind"]), dict.fromkeys(rows["model"])
+    return rows.pivot(index="model", columns="kind", values="shown").loc[[*models], [*kinds]]
+
+
+def by_language(own: pd.DataFrame, other: pd.DataFrame, model: str) -> pd.DataFrame:
+    """Language by control: a model's own bag, length, itself, and itself where X is another."""
+    columns: dict[str, pd.Series] = {}
+    for name, table, subject in (
+        ("length alone", own, LENGTH_ALONE), ("bag of its subwords", own, f"bag, {model}"),
+        ("untrained", own, f"untrained, {model}"), (model, own, model),
+        ("X another sentence", other, model),
+    ):  # fmt: skip
+        rows = rows_of(at_last(table), model=subject, kind=COMPOSED).set_index("language")
+        if len(rows):
+            columns[name] = pd.Series(with_interval(rows, "share"), rows.index)
+        if name.startswith("bag"):
+            columns |= {"the bag ties": rows["tied"].round(2), "edits": rows["n"]}
+    table = pd.DataFrame(columns, dict.fromkeys([*rows.index.drop(MEAN), MEAN]))
+    return table.rename(lambda x: x if x == MEAN else style.language_label(x))
+
+
+@style.styled
+def over_layers(own: pd.DataFrame, models: Sequence[str]) -> Figure:
+    """The share over the depth of each model, a panel a kind of `DRAWN_KINDS`."""
+    rows = rows_of(own, language=MEAN)
+    rows = rows[rows["model"].isin(models) & rows["kind"].isin(DRAWN_KINDS)]
+    on = curves(rows, x="depth", value="share", series="model", panel="kind", columns=3, every=3,
+                width=2.7, height=2, sharex="col")  # fmt: skip
+    across(on, y=0.5)
+    return on.done(
+        "depth: 0 is the embeddings, 1 the last layer", "share with A nearer to X than B"
+    )
+
+
+def pairs_told(own: pd.DataFrame, other: pd.DataFrame, model: str) -> str:
+    """What the tables say of one model beside its controls, as sentences."""
+    last = rows_of(at_last(own), kind=COMPOSED)
+    means = rows_of(last, language=MEAN).set_index("model")
+    surface = last[last["model"].isin([LENGTH_ALONE, f"bag, {model}"]) & (last["language"] != MEAN)]
+    most = surface.groupby("language")["share"].max()
+    row, odd = (
+        means.loc[[model]],
+        rows_of(at_last(other), kind=COMPOSED, language=MEAN, model=model),
+    )
+    of_kind = rows_of(at_last(own), language=MEAN, model=model).set_index("kind")["share"]
+    kinds, word = of_kind[[*EXCHANGES]], of_kind["number words"]
+    parts = [
+        f"Length alone and a bag of its subwords have at most {most.max():.2f} in any language: "
+        f"{(most <= 0.55).sum()} of {len(most)} languages are at .55 or below.",
+        f"`{model}` puts A nearer than B in {with_interval(row, 'share')[0]} of the comparisons "
+        "over languages and exchanges; chance is one half.",
+        f"It has most for {kinds.idxmax()} ({kinds.max():.2f}) and least for {kinds.idxmin()} "
+        f"({kinds.min():.2f}); where one number word became another it has {word:.2f}.",
+        f"With another sentence as X the share is {with_interval(odd, 'share')[0]}: as far as it "
+        "is from one half, B is odd or common whatever X says.",
+    ]
+    rows = rows_of(own, kind=COMPOSED, language=MEAN)
+    highest = rows.loc[rows.groupby("model", sort=False)["share"].idxmax()].set_index("model")
+    plain = [x for x in highest.index if x not in (LENGTH_ALONE, model) and ", " not in x]
+    if plain:
+        parts.append("The others, at the last layer and at their highest one, which is chosen by "
+                     "the answers: " + "; ".join(
+            f"`{x}` {means.loc[x, 'share']:.2f} and {highest.loc[x, 'share']:.2f} (layer "
+            f"{highest.loc[x, 'layer']})" for x in plain) + ".")  # fmt: skip
+    return "\n".join(f"- {part}" for part in parts)

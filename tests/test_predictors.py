@@ -1,6 +1,7 @@
 """What frozen states say of a transfer direction: against the definitions written out."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -71,6 +72,8 @@ def test_scores_are_those_of_their_definitions(
     assert table["cosine", "en", "de"] == pytest.approx(np.trace(cosines) / len(x), rel=1e-4)
     own = mexa.scores({code: array[None] for code, array in states.items()}, "en").table()
     assert table["MEXA", "en", "de"] == own.set_index("language").loc["de", "mu"]
+    ways = [table["retrieval", source, target] for source, target in (("en", "de"), ("de", "en"))]
+    assert ways == pytest.approx(list(alignment.retrieval(x, y)))
     n = len(x)
     # LD and MD over all triplets; a state is nearer if its cosine is higher.
     within = {
@@ -106,10 +109,12 @@ def test_bags_of_subwords_are_compared_by_their_cosine(
 def test_the_layer_is_chosen_by_retrieval(corpus: parallel.ParallelCorpus) -> None:
     encoder = loading.load("mini-infoxlm")
     _, layer = igap_tables.frozen("mini-infoxlm", corpus)
-    states = embed_corpus(encoder, corpus, pooling="mean")
-    directions = alignment.directions(states.states)
-    hits = directions[directions["metric"] == "retrieval"].groupby("layer")["value"].mean()
-    assert layer == hits.idxmax()
+    of = embed_corpus(encoder, corpus, pooling="mean").states
+    hits = [
+        np.mean([alignment.retrieval(of[x][k], of[y][k]) for x, y in combinations(of, 2)])
+        for k in range(len(of["en"]))
+    ]
+    assert layer == np.argmax(hits)
 
 
 def test_scores_are_found_again_without_the_model(

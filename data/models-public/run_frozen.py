@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 
+from abx_2_dynamics import nearest
 from xlx.experiment import mexa_scores, probing
 from xlx.experiment.probing import ProbeSetup
-from xlx.experiment.scoring import BagOfSubwords, neighbour_languages, subject_scores
+from xlx.experiment.scoring import BagOfSubwords, subject_scores
 from xlx.subjects import states
 from xlx.subjects.identity import twin_of
 from xlx.subjects.loading import load
@@ -55,7 +56,7 @@ def _abx(name: str) -> Calls:
     options = {"pooling": "mean", "max_length": None}
     return [
         *(partial(subject_scores, [name], text, space=x, **options) for x in SPACES),
-        *(partial(neighbour_languages, name, text, space=x, **options) for x in SPACES),
+        *(partial(nearest, [name], text, x, **options) for x in SPACES),
         partial(subject_scores, [BagOfSubwords(name)], text),
     ]
 

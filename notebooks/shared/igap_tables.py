@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from xlx.experiment.abx_scores import MATCHED
 from xlx.experiment.grids import groups_of
 from xlx.experiment.scoring import Subject, kept, subject_scores, told
 from xlx.experiment.transfers import Transfers, TransferTask, labelled_task
-from xlx.measures import abx, alignment, igap, registered
+from xlx.measures import abx, igap, registered
 from xlx.results import ledger
 from xlx.results.settings import current
 from xlx.subjects import loading
@@ -250,7 +250,7 @@ def frozen(
 
     The table: ``metric`` (of `FROZEN_METRICS`, and what else is told by the registry of measures),
     ``source``, ``target``, ``score``, high is good: L2 and LD have a minus sign. And the layer.
-    ValueError as `states.embed_corpus` and `alignment.directions`.
+    ValueError as `states.embed_corpus`.
     """
     (table,) = frozen_scores([name], corpus, layer, max_length=max_length)
     chosen, tables = int(table["layer"].iloc[0]), [table]
@@ -287,18 +287,20 @@ def frozen_scores(subject: Subject, corpus: ParallelCorpus, layer: int | None) -
     encoder = subject.encoder()
     with loading.products(encoder.device) if current().dtype == "bfloat16" else nullcontext():
         vectors = subject.read(corpus).states
-    if layer is None:
-        layer = alignment.best_aligned_layer(vectors)
-    at_layer = {code: array[layer] for code, array in vectors.items()}
+    if layer is None:  # of equally good ones the lowest
+        hits = abx.exact(vectors, measures=[abx.RETRIEVAL]).scores["retrieval"].mean(axis=(1, 2))
+        layer = int((hits >= hits.max() * (1 - 1e-12)).argmax())
+    at_layer, named = {code: array[layer] for code, array in vectors.items()}, registered()
     bags = bag_of_subwords(encoder, corpus, max_length=subject.options.get("max_length"))
-    tables = [alignment.directions(vectors, layers=[layer]).rename(columns={"value": "score"})]
-    named = registered()
-    for states, metrics in (
-        (at_layer, {"LD": named["LD"], "MD": named["MD"], "MEXA": named["MEXA"]}),
-        (bags, {"bag of subwords": replace(named["cosine"], name="bag of subwords")}),
-    ):
-        pairs = abx.pair_scores(abx.exact(states, measures=[*metrics.values()]).table())
-        tables += both_directions(pairs)
+    asked = [named[name] for name in ("retrieval", "cosine", "LD", "MD", "MEXA")]
+    found = abx.exact(at_layer, measures=asked).table()
+    hits = found[found["task"] == "retrieval"].assign(metric="retrieval")
+    turned = hits["x_language"] != hits["language_1"]
+    source, target = (hits[x].where(~turned, hits[y]) for x, y in (PAIR, PAIR[::-1]))
+    tables = [_distances(at_layer), hits.assign(source=source, target=target)]
+    counted = abx.exact(bags, measures=[replace(named["cosine"], name="bag of subwords")]).table()
+    tables += both_directions(abx.pair_scores(found[found["task"] != "retrieval"]))
+    tables += both_directions(abx.pair_scores(counted))
     columns = ["metric", "source", "target", "score"]
     table = pd.concat([of_metric[columns] for of_metric in tables], ignore_index=True)
     table["score"] *= table["metric"].map(FROZEN_METRICS)
@@ -329,6 +331,17 @@ def memorised_gaps(
         wrong = {code: (np.sign(y @ learnt) != labels).mean() for code, y in states.items()}
         rows += [(source, t, wrong[t] - wrong[source]) for t in states if t != source]
     return pd.DataFrame(rows, columns=["source", "target", "gap"])
+
+
+def _distances(vectors: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Mean L2 distance and dot product of parallel sentences, after Hu et al. (2020)."""
+    rows = []
+    for one, other in permutations(vectors, 2):
+        first, second = (vectors[code].astype(np.float64) for code in (one, other))
+        apart = np.linalg.norm(first - second, axis=1).mean()
+        products = np.einsum("id,id->", first, second) / len(first)
+        rows += [("L2", one, other, apart), ("dot", one, other, products)]
+    return pd.DataFrame(rows, columns=["metric", "source", "target", "score"])
 
 
 def other_sources(gold: pd.DataFrame) -> pd.DataFrame:

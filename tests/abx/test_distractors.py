@@ -72,22 +72,3 @@ def test_what_a_document_gives_away_is_not_there_within_it() -> None:
     scores = abx.exact(states, masks=masks).scores
     assert scores["MD, same"].tolist() == [[[0.5, 0.5]]]
     assert scores["MD, other"].tolist() == [[[1.0, 1.0]]]
-
-
-def test_a_code_of_length_is_no_meaning() -> None:
-    """What made MD 0.88 at the embeddings of a miniature: a code of length, and some noise."""
-    rng = np.random.default_rng(2)
-    base = rng.uniform(30, 300, size=60)
-    counts = {code: (base * rng.uniform(0.85, 1.15, 60)).astype(int) for code in "abc"}
-    sentences = {code: tuple("x" * n for n in row) for code, row in counts.items()}
-    ids = tuple(map(str, range(60)))
-    text = ParallelCorpus("toy", sentences, ids, ("",) * 60, "none", "made up")
-    angles = {code: np.log(row) / 4 for code, row in counts.items()}
-    states = {
-        code: np.stack([np.cos(a), np.sin(a), *rng.normal(0, 0.01, (4, 60))], axis=1)
-        for code, a in angles.items()
-    }
-    masks = {"like length": abx_scores.length_matched(text)}
-    scores = abx.exact(states, masks=masks).scores
-    assert scores["MD"].mean() > 0.85
-    assert scores["MD, like length"].mean() < 0.65

@@ -76,17 +76,6 @@ def test_a_score_falls_where_what_it_is_of_is_taken_away(
         assert spoiled == pytest.approx(scores(states)[task], abs=0.06), how
 
 
-def test_a_code_of_length_outlives_a_change_of_places(text: ParallelCorpus) -> None:
-    rng = np.random.default_rng(2)
-    angle = {code: np.log([*map(len, text.sentences[code])]) / 4 for code in "abc"}
-    states = {
-        code: np.stack([np.cos(a), np.sin(a), *rng.normal(0, 0.003, (2, N))], axis=1)[None]
-        for code, a in angle.items()
-    }
-    assert spoiled_scores(states, text, "lengths")["MD"] > 0.85
-    assert spoiled_scores(states, text, "translations")["MD"] < 0.6
-
-
 def test_sentences_stay_whole_and_change_as_they_should(text: ParallelCorpus) -> None:
     states = {code: np.arange(N)[None, :, None] + 100 * k for k, code in enumerate("abc")}
     moved = {how: abx_1_validation.spoiled(states, text, how, seed=3) for how in scoring.SHUFFLES}

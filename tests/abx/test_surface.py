@@ -87,29 +87,6 @@ def of_lengths(counts: dict[str, np.ndarray]) -> ParallelCorpus:
     return ParallelCorpus("toy", sentences, ids, ("",) * n, "none", "made up")
 
 
-def literal_length(corpus: ParallelCorpus) -> float:
-    """MD of the distance in log characters, triplet by triplet."""
-    logs = {code: [np.log1p(len(s)) for s in row] for code, row in corpus.sentences.items()}
-    won = []
-    for first, second in itertools.permutations(logs.values(), 2):
-        for x, b in itertools.permutations(range(len(corpus)), 2):
-            to_a, to_b = abs(first[x] - second[x]), abs(first[x] - second[b])
-            won.append(0.5 if abs(to_a - to_b) < 1e-12 else to_a < to_b)
-    return float(np.mean(won))
-
-
-def test_length_alone_knows_less_among_sentences_of_like_length() -> None:
-    rng = np.random.default_rng(0)
-    base = rng.integers(20, 400, size=40)
-    text = of_lengths({code: base * rng.uniform(0.97, 1.03, size=40) for code in "abc"})
-    alone = length_alone(text)
-    md = float(averages.average(alone, "MD").score)
-    assert md > 0.9
-    assert md == pytest.approx(literal_length(text), abs=1e-6)
-    assert float(averages.average(alone, MATCHED).score) < md - 0.1
-    assert alone.cut == dict.fromkeys("abc", 0)
-
-
 def test_sentences_of_one_length_are_told_apart_by_nothing() -> None:
     alike = length_alone(of_lengths({code: np.full(8, 7) for code in "ab"}))
     for task in ("LD", "MD", MATCHED):

@@ -34,32 +34,6 @@ def with_csls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "registered", lambda: known)
 
 
-def literal_csls(first: np.ndarray, second: np.ndarray) -> float:
-    """The share of sentences of one language whose nearest by CSLS is the translation."""
-    one, other = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (first, second))
-    hits = 0.0
-    near_one = [np.mean(sorted(a @ b for b in other)[-csls.K :]) for a in one]
-    near_other = [np.mean(sorted(a @ b for a in one)[-csls.K :]) for b in other]
-    for i, a in enumerate(one):
-        values = [2 * a @ b - near_one[i] - near_other[j] for j, b in enumerate(other)]
-        hits += int(np.argmax(values) == i)
-    return hits / len(one)
-
-
-def test_csls_is_the_literal_one() -> None:
-    rng = np.random.default_rng(3)
-    shared = rng.normal(size=(40, 8)) + 2
-    vectors = {code: shared + rng.normal(size=(40, 8)) for code in "abc"}
-    found = abx.exact(vectors, measures=csls.REGISTERED).scores["CSLS"][0]
-    for pair, (one, other) in enumerate(("ab", "ac", "bc")):
-        ways = (
-            literal_csls(vectors[one], vectors[other]),
-            literal_csls(vectors[other], vectors[one]),
-        )
-        assert found[pair].tolist() == pytest.approx(list(ways))
-    assert 0.1 < found.mean() < 0.9
-
-
 def test_a_new_measure_is_everywhere_and_recomputes_nothing(
     grouped: ParallelCorpus,  # noqa: F811
     with_csls: None,

@@ -53,9 +53,7 @@ def test_the_score_of_fewer_sentences_is_the_mean_of_all_choices(n: int) -> None
         if n > 1
     ]
     expected = np.mean(drawn, axis=0) if drawn else np.ones(2)
-    assert whole.mu_of_size(n)[0] == pytest.approx(expected)
-    with pytest.raises(ValueError, match="7 sentences to choose among"):
-        whole.mu_of_size(8)
+    assert mexa.spared(whole.either, 7, n).mean(axis=-1)[0] == pytest.approx(expected)
 
 
 def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
@@ -73,7 +71,8 @@ def test_every_pivot_is_scored_as_the_one_that_is_asked_for() -> None:
         codes = list(covered.scores.languages)
         np.testing.assert_allclose(mu.loc[codes], covered.scores.mu.T, atol=1e-7)
         counted = mexa_scores.measure_rivals(name, text, "de", centred=centred, **options)
-        assert np.array_equal(counted.mu_of_size(12), covered.scores.mu.T)
+        spared = mexa.spared(counted.either, 12, 12)
+        assert np.array_equal(spared.mean(axis=-1), covered.scores.mu.T)
 
 
 def test_drawn_subsets_have_the_exact_score() -> None:
@@ -87,7 +86,7 @@ def test_drawn_subsets_have_the_exact_score() -> None:
     for n in (10, 20, 50, 100):
         drawn = [rng.permutation(n_all)[:n] for _ in range(n_draws)]
         mu = np.array([(~beaten[np.ix_(x, x)].any(axis=1)).mean() for x in drawn])
-        apart = abs(mu.mean() - whole.mu_of_size(n).item())
+        apart = abs(mu.mean() - mexa.spared(whole.either, n_all, n).mean())
         assert apart <= 2 * mu.std() / n_draws**0.5
 
 

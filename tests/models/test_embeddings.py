@@ -10,6 +10,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from tests import tiny
 from tests.models.conftest import assert_close
+from xlx.experiment.scoring import Subject
 from xlx.results import provenance
 from xlx.results import settings as settings_module
 from xlx.subjects import loading
@@ -20,7 +21,6 @@ from xlx.subjects.states import (
     SentenceStates,
     bag_of_subwords,
     batches,
-    corpus_about,
     embed,
     embed_corpus,
     embed_poolings,
@@ -247,7 +247,7 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
     folder, other = folders["xlm-roberta"], folders["gpt2"]
     fingerprint = loading.load(folder).fingerprint
     monkeypatch.setattr("transformers.AutoModel.from_pretrained", None)
-    about = corpus_about(folder, CORPUS)
+    about = Subject(folder).about(CORPUS)
     assert about == {
         "model": fingerprint,
         "pooling": "mean",
@@ -257,16 +257,16 @@ def test_what_decides_vectors_is_said_without_loading_the_model(folders, monkeyp
         "texts": [[code, CORPUS.text_hash(code)] for code in ("en", "de", "fr")],
     }
     others = [
-        corpus_about(other, CORPUS),
-        corpus_about(folder, made(SIDES | {"en": tuple("abcd")})),
-        corpus_about(folder, made({c: SIDES[c] for c in ("en", "fr")})),
-        corpus_about(folder, CORPUS, pooling="cls"),
-        corpus_about(folder, CORPUS, max_length=20),
+        Subject(other).about(CORPUS),
+        Subject(folder).about(made(SIDES | {"en": tuple("abcd")})),
+        Subject(folder).about(made({c: SIDES[c] for c in ("en", "fr")})),
+        Subject(folder, {"pooling": "cls"}).about(CORPUS),
+        Subject(folder, {"max_length": 20}).about(CORPUS),
     ]
     with settings_module.settings(dtype="bfloat16"):
-        others.append(corpus_about(folder, CORPUS))
+        others.append(Subject(folder).about(CORPUS))
     with settings_module.settings(device="cuda"):
-        assert corpus_about(folder, CORPUS) == about
+        assert Subject(folder).about(CORPUS) == about
     assert len({str(each) for each in [about, *others]}) == len(others) + 1
     with pytest.raises(ValueError, match="no pooling 'max'"):
         states_about(folder, pooling="max")

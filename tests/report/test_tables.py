@@ -110,6 +110,12 @@ def test_a_language_of_unknown_pieces_is_told(corpus: ParallelCorpus) -> None:
     assert table.loc["en", "unknown"] < 0.05
 
 
+def test_families_of_languages_beyond_the_paper() -> None:
+    known = {"pt_BR": ("Portuguese", "Indo-European", "Latn"), "xx": ("xx", "?", "?"),
+             "ace_Arab": ("ace_Arab", "Austronesian", "Arab")}  # fmt: skip
+    assert {code: tables.kind_of_language(code) for code in known} == known
+
+
 def test_printed_numbers_stand_beside_those_of_the_same_measures(written: Written) -> None:
     table = rows(written.tables["printed"], model="mini-infoxlm").set_index("printed_of")
     assert table.loc["Llama 3.1 70B", "printed"] == 0.7725

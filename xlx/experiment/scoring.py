@@ -41,8 +41,8 @@ from xlx.experiment.abx_scores import (
     pair_weights,
     standard_masks,
 )
-from xlx.experiment.averages import Average, averaged_scores
-from xlx.measures import abx, geometry, registered
+from xlx.experiment.averages import averaged_scores
+from xlx.measures import abx, registered
 from xlx.results import checks, ledger, work
 from xlx.subjects import identity, loading, states
 from xlx.subjects.identity import Name, series_name
@@ -441,78 +441,6 @@ def with_models(subjects: Sequence[Subject | Name], tables: Sequence[pd.DataFram
     labels = [as_subject(subject).label[0] for subject in subjects]
     whole = pd.concat(dict(zip(labels, tables, strict=True)), names=["model"])
     return whole.reset_index("model").reset_index(drop=True)
-
-
-#: Among which sentences the nearest is looked for.
-AMONG = ("others", "other positions")
-
-
-def neighbour_languages(
-    subject: Subject | Name, corpus: ParallelCorpus, *, space: str = "raw", **options: object
-) -> pd.DataFrame:
-    """The share of nearest sentences of each pair of languages, at every layer.
-
-    Columns ``model``, ``space``, ``layer``, ``among`` (`AMONG`), ``language``, ``neighbour`` and
-    ``share``, which sums to 1 over neighbours. ``space`` of `abx_scores.SPACES`; options as
-    `states.embed_corpus`. Chance of the own language among n_languages is near their inverse.
-    """
-    checks.one_of(space, SPACES, "space")
-    (value,) = nearest([subject], corpus, space, **options)
-    shares = value["counts"] / len(corpus)
-    codes = corpus.languages
-    axes = {"layer": range(len(shares)), "among": AMONG, "language": codes, "neighbour": codes}
-    index = pd.MultiIndex.from_product(axes.values(), names=axes)
-    table = pd.DataFrame({"share": shares.ravel()}, index).reset_index()
-    heads = {"model": as_subject(subject).label[0], "space": space}
-    return table.assign(**heads)[[*heads, *table.columns]]
-
-
-@kept(
-    tolerance=10
-)  # sentences that a rounding error sends to another language: a few of a thousand
-def nearest(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
-    """``counts``, int32 ``(n_layers, 2, L, L)``, of `geometry.nearest_languages`."""
-    layers = map(geometry.nearest_languages, subject.read(corpus).layers(space))
-    return {"counts": np.stack([*layers]).astype(np.int32)}
-
-
-def language_identification(
-    subject: Subject | Name, corpus: ParallelCorpus, *, space: str = "raw", **options: object
-) -> pd.DataFrame:
-    """How many held-out sentences have their language named rightly, with intervals.
-
-    By `geometry.identified`, in documents that are held out; chance is one in so many languages.
-    Columns ``model``, ``space``, ``layer``, ``reader``, ``score``, ``low``, ``high``. ``space`` of
-    `abx_scores.SPACES`; options as `states.embed_corpus`.
-    """
-    checks.one_of(space, SPACES, "space")
-    (value,) = readers([subject], corpus, space, **options)
-    sizes = group_sizes(parallel.documents(corpus))
-    right, asked = value["right"], len(corpus.languages) * len(corpus)
-    score = right.sum(axis=-1) / asked
-    without = (right.sum(axis=-1)[..., None] - right) / (asked - len(corpus.languages) * sizes)
-    low, high = Average(score, without - score[..., None], sizes).interval()
-    axes = {"layer": range(len(score)), "reader": geometry.READERS}
-    index = pd.MultiIndex.from_product(axes.values(), names=axes)
-    ends = zip(("score", "low", "high"), (score, low, high), strict=True)
-    table = pd.DataFrame({name: of.ravel() for name, of in ends}, index).reset_index()
-    heads = {"model": as_subject(subject).label[0], "space": space}
-    return table.assign(**heads)[[*heads, *table.columns]]
-
-
-@kept(tolerance=10, documents=True)
-def readers(subject: Subject, corpus: ParallelCorpus, space: str) -> dict[str, np.ndarray]:
-    """``right``, int32 ``(n_layers, 2, n_documents)``: sentences of all languages, by reader."""
-    documents, centred = parallel.documents(corpus), space == "centred"
-    codes = np.unique(documents, return_inverse=True)[1]
-    right = [
-        [
-            np.bincount(codes, of.sum(axis=0))
-            for of in geometry.identified(x, documents, centred=centred)
-        ]
-        for x in subject.read(corpus).layers("raw" if centred else space)
-    ]
-    return {"right": np.array(right).astype(np.int32)}
 
 
 # --- the experiment -------------------------------------------------------------------------------

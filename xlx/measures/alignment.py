@@ -306,18 +306,9 @@ def retrieval(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     for both at once.
     """
     (block,) = blocks({"first": first, "second": second})
-    to_second, to_first = _retrieval_in(block)
-    return float(to_second[0]), float(to_first[0])
-
-
-def _retrieval_in(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """`retrieval` of one language with the m others of a block: ``(m,)`` to them, from them."""
-    to_second = block.across + block.offset_second[:, :, None]
-    to_first = block.across + block.offset_first
-    return (
-        top1_credit(to_second, 1, block.tolerance).mean(dim=1).numpy(),
-        top1_credit(to_first, 2, block.tolerance).mean(dim=1).numpy(),
-    )
+    sides = (block.offset_second[:, :, None], 1), (block.offset_first, 2)
+    credits = [top1_credit(block.across + of, axis, block.tolerance) for of, axis in sides]
+    return float(credits[0].mean()), float(credits[1].mean())
 
 
 def margin(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
@@ -389,63 +380,6 @@ def rsa(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
         return float("nan"), float("nan")
     ranks = [stats.rankdata(own.round(_DECIMALS)) for own in cosines]
     return float(np.corrcoef(*ranks)[0, 1]), float(np.corrcoef(*cosines)[0, 1])
-
-
-def mean_distances(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
-    """Mean L2 distance, dot product and cosine of parallel sentences (IGAP paper, section 4.2).
-
-    After Hu et al. (2020); of the L2 distance low is near, of the others high. They are the same in
-    both directions, so they cannot tell the better source. Vectors as they come from the model.
-    """
-    cosine, _ = mean_cosines(first, second)
-    first, second = first.astype(np.float64), second.astype(np.float64)
-    return (
-        float(np.linalg.norm(first - second, axis=1).mean()),
-        float(np.einsum("id,id->", first, second) / len(first)),
-        cosine,
-    )
-
-
-def directions(
-    states: Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None
-) -> pd.DataFrame:
-    """The `mean_distances` and the `retrieval` of every ordered pair of languages, at each layer.
-
-    ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A table of ``metric``
-    ("L2", "dot", "cosine", "retrieval"), ``source``, ``target``, ``layer``, ``value``; retrieval
-    asks with the sentences of the source among those of the target. ValueError as `check_pivot`
-    (the first language stands for the pivot) and `unit_vectors`.
-    """
-    rows = []
-    for layer in check_pivot(states, next(iter(states), "any"), layers):
-        vectors = {language: array[layer] for language, array in states.items()}
-        try:
-            shares = {
-                (block.first, other): tuple(map(float, both))
-                for block in blocks(vectors)
-                for other, *both in zip(block.second, *_retrieval_in(block), strict=True)
-            }
-        except ValueError as error:
-            raise ValueError(f"layer {layer}: {error}") from None
-        for (one, other), both in shares.items():
-            distances = mean_distances(vectors[one], vectors[other])
-            values = zip(("L2", "dot", "cosine"), distances, distances, strict=True)
-            for metric, there, back in [*values, ("retrieval", *both)]:
-                rows.append((metric, one, other, layer, there))
-                rows.append((metric, other, one, layer, back))
-    return pd.DataFrame(rows, columns=["metric", "source", "target", "layer", "value"])
-
-
-def best_aligned_layer(
-    states: Mapping[str, np.ndarray], *, layers: Sequence[int] | None = None
-) -> int:
-    """The layer with the highest mean retrieval over all ordered pairs; of equal ones the lowest.
-
-    The IGAP paper takes layer 7 of 12, found the best aligned of XLM-R by others.
-    """
-    table = directions(states, layers=layers)
-    means = table[table["metric"] == "retrieval"].groupby("layer")["value"].mean()
-    return int(means.index[means >= means.max() * (1 - _ROUNDING)].min())
 
 
 def _units(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ language), or correlate what all pairs of sentences have (CKA, RSA). Without a g
 the others keep their neighbours and their centring, as the candidates of retrieval stay.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -14,78 +14,6 @@ import numpy as np
 import torch
 
 from xlx.measures.abx import LD, MD, RETRIEVAL, Comparisons, Measure, PositionGroups, Side
-from xlx.measures.alignment import unit_vectors
-
-#: Rows whose similarities to all sentences are held at once.
-_ROWS = 512
-
-
-def nearest_languages(vectors: Mapping[str, np.ndarray]) -> np.ndarray:
-    """How often the nearest sentence of one of a language is of each: int64 ``(2, L, L)``.
-
-    ``vectors`` are ``(n, dim)`` by language, sentences aligned; the first axis: among all others,
-    and among those of other positions. Of equal cosines the first language counts. ValueError as
-    `alignment.unit_vectors`.
-    """
-    units = np.stack(list(unit_vectors(vectors).values()))
-    n_languages, n, dim = units.shape
-    # without what all sentences share: cosines are as near as the digits of float32
-    rest = torch.from_numpy((units - units.mean(axis=(0, 1))).reshape(-1, dim))
-    offset = (rest @ torch.from_numpy(units.mean(axis=(0, 1)))).float()
-    rest = rest.float()
-    counts = np.zeros((2, n_languages, n_languages), dtype=np.int64)
-    for start in range(0, n_languages * n, _ROWS):
-        rows = torch.arange(start, min(start + _ROWS, n_languages * n))
-        near, at = rest[rows] @ rest.T + offset, torch.arange(len(rows))
-        near[at, rows] = -torch.inf
-        for kind in range(2):
-            if kind:  # no sentence at the same position
-                near.view(len(rows), n_languages, n)[at, :, rows % n] = -torch.inf
-            found = (near.argmax(dim=1) // n).numpy()
-            np.add.at(counts[kind], ((rows // n).numpy(), found), 1)
-    return counts
-
-
-#: Who names the language of a sentence: least squares on its vector, the sentence nearest to it.
-READERS = ("linear", "nearest")
-#: Documents that are held out at a time: one in so many. The ridge on standardised dimensions.
-_FOLDS, _RIDGE = 5, 0.01
-
-
-def identified(
-    vectors: Mapping[str, np.ndarray], groups: Sequence[object], *, centred: bool = False
-) -> np.ndarray:
-    """Whether `READERS` name the language of held-out sentences rightly: bool ``(2, L, n)``.
-
-    ``vectors`` are ``(n, dim)`` by language, sentences aligned; ``groups``, ``(n,)``, are held out
-    whole. "linear" fits the languages' indicators; "nearest" is by cosine. ``centred``: less the
-    mean of each language over the sentences that are not held out; then the linear reader has
-    nothing to fit, and is at chance. Of equal answers the first language counts.
-    """
-    stacked = np.stack([*vectors.values()]).astype(np.float64)
-    n_languages, n, dim = stacked.shape
-    fold = np.unique(np.asarray(groups).astype(str), return_inverse=True)[1] % _FOLDS
-    targets, right = np.eye(n_languages) - 1 / n_languages, np.zeros((2, n_languages, n), bool)
-    for held in (fold == number for number in np.unique(fold)):
-        rows = stacked - centred * stacked[:, ~held].mean(axis=1, keepdims=True)
-        known, asked = rows[:, ~held].reshape(-1, dim), rows[:, held].reshape(-1, dim)
-        scale = known.std(axis=0)
-        known, asked = (
-            (x - known.mean(axis=0)) / np.where(scale, scale, 1) for x in (known, asked)
-        )
-        of = np.repeat(targets, (~held).sum(), axis=0)
-        fitted = known.T @ known + _RIDGE * len(known) * np.eye(dim)
-        told = [np.round(asked @ np.linalg.solve(fitted, known.T @ of), 9).argmax(axis=1)]
-        units = rows / np.linalg.norm(rows, axis=2, keepdims=True)
-        common = units.mean(axis=(0, 1))  # without it cosines are as near as the digits of float32
-        near, query = ((units[:, x] - common).reshape(-1, dim) for x in (~held, held))
-        offset, near = (near @ common).astype(np.float32), near.astype(np.float32).T
-        parts = np.array_split(query.astype(np.float32), max(1, len(query) // _ROWS))
-        nearest = np.concatenate([(part @ near + offset).argmax(axis=1) for part in parts])
-        told.append(nearest // (~held).sum())
-        own = np.repeat(np.arange(n_languages), held.sum())
-        right[:, :, held] = (np.stack(told) == own).reshape(2, n_languages, -1)
-    return right
 
 
 def of_sentences(name: str, values: Callable[[Side], torch.Tensor]) -> Measure:

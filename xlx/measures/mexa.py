@@ -239,17 +239,6 @@ class Rivals:
     column: np.ndarray
     either: np.ndarray
 
-    def mu_of_size(self, n: int) -> np.ndarray:
-        """The mean MEXA score of n of the sentences, of all ways to choose them: exact.
-
-        ``(n_languages, n_layers + 1)``: of each sentence the chance that it is `spared`. ValueError
-        for n above N, or below 1.
-        """
-        total = self.either.shape[-1]
-        if not 1 <= n <= total:
-            raise ValueError(f"n is {n}: there are {total} sentences to choose among")
-        return spared(self.either, total, n).mean(axis=-1)
-
 
 def spared(rivals: np.ndarray, total: int, n: int) -> np.ndarray:
     """The chance that n sentences of ``total``, one of them given, hold none of its ``rivals``.

@@ -209,12 +209,12 @@ def coverage_rows(measured: Measured) -> pd.DataFrame:
 
 
 def kind_of_language(code: str) -> tuple[str, str, str]:
-    """Name, family and script of "de", "pt_BR", "ar_Latn"; what is not known of it is "?"."""
+    """Name, family and script of "de", "pt_BR", "ace_Latn"; what is not known of it is "?"."""
     base, *rest = code.split("_")
+    known = languages.LANGUAGES.get(base)
     scripts = [part for part in rest if len(part) == 4]  # of ISO 15924; regions are shorter
-    if base not in languages.LANGUAGES:
-        return code, "?", (*scripts, "?")[0]
-    known = languages.LANGUAGES[base]
+    if known is None:
+        return code, languages.family_of(code), (*scripts, "?")[0]
     return known.name, known.family, (*scripts, known.script)[0]
 
 

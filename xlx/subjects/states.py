@@ -323,15 +323,6 @@ def embed_corpus(
     return CorpusStates(states, cut, encoder.name, corpus.name, pooling, encoder.step)
 
 
-def corpus_about(name: Name, corpus: ParallelCorpus, **options: object) -> dict[str, object]:
-    """What decides the vectors of `embed_corpus`, without loading the model: see `states_about`.
-
-    With the text of each language, in order: a repeated string has the vector of its first.
-    """
-    texts = [[language, corpus.text_hash(language)] for language in corpus.languages]
-    return states_about(name, **options) | {"texts": texts}
-
-
 def states_about(
     name: Name,
     *,

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.minimal_pairs_tables import COMPOSED, GROUPS, PAWSX, at_last, load_kind, shares
-from xlx.experiment.minimal_pairs import edits_told
+from abx_8_limits import COMPOSED, GROUPS, PAWSX, at_last, edits_told, load_kind, shares
 from xlx.experiment.scoring import FunctionSubject, Length
 from xlx.text.minimal_pairs import EDITED, EDITS, EXCHANGES, load_minimal_pairs
 from xlx.text.parallel import ParallelCorpus
