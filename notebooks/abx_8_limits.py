@@ -661,8 +661,7 @@ def pairs_told(own: pd.DataFrame, other: pd.DataFrame, model: str) -> str:
     highest = rows.loc[rows.groupby("model", sort=False)["share"].idxmax()].set_index("model")
     plain = [x for x in highest.index if x not in (LENGTH_ALONE, model) and ", " not in x]
     if plain:
-        parts.append("The others, at the last layer and at their highest one, which is chosen by "
-                     "the answers: " + "; ".join(
-            f"`{x}` {means.loc[x, 'share']:.2f} and {highest.loc[x, 'share']:.2f} (layer "
-            f"{highest.loc[x, 'layer']})" for x in plain) + ".")  # fmt: skip
+        parts.append("The others at the last layer, and at the one where they have most:")
+    parts += [f"`{x}`: {means.loc[x, 'share']:.2f}, and {highest.loc[x, 'share']:.2f} at layer "
+              f"{highest.loc[x, 'layer']}." for x in plain]  # fmt: skip
     return "\n".join(f"- {part}" for part in parts)
