@@ -93,7 +93,10 @@ OWN = {
         "memory_recipe": {"batch_size": 16}, "tolerance": 0.6,
     },
     "mixing-1": GRID
-    | {"other_sources": [], "floor_seeds": [1], "n_test": 12, "tokenizer": "mini-xlmr"},
+    | {
+        "other_sources": [], "floor_seeds": [1], "n_test": 12, "tokenizer": "mini-xlmr",
+        "test_source": None, "train_source": "xnli-dev",  # fewer pairs
+    },
     "mixing-3": GRID | {"max_length": 96, "stride": 16},
     "mixing-6": GRID
     | {"n_test": 12, "languages": ["en", "de", "tr"], "pairs": [["en", "de"], ["de", "tr"]]},
