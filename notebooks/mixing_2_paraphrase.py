@@ -1,89 +1,117 @@
-"""A rule that sees no words, length and digits; what a model knows apart from what it prefers."""
+"""Pairs of sentences: what is asked of SICK and PAWS-X, AUC, and translations told from others."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
-from shared.mixing_tables import baseline_grid
+from shared import mixing_tables
+from shared.mixing_tables import TaskData, baseline_grid
+from xlx.experiment.abx_scores import CheckpointScores
 from xlx.experiment.grids import Grid
-from xlx.measures.mixing import OVERALL, SETTINGS, MixingError
-from xlx.text import examples
-from xlx.text.examples import Examples, aligned
+from xlx.measures.mixing import OVERALL, SETTINGS, Resamples, percentile_ends
+from xlx.text import labelled
+from xlx.text.languages import LANGUAGES
 
 
-def surface_rule(sets: Mapping[str, Examples], alike: str, *, counts: bool = True) -> Grid:
-    """Says class ``alike`` of the pairs of a cell whose parts show the least difference.
+def pair_data(
+    task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
+    train_data: str | None, test_data: str | None, split: str, seed: int,
+) -> TaskData:  # fmt: skip
+    """SICK, of which ``n_test`` pairs are drawn by ``seed``; or "PI", by `task_data`."""
+    if task == "PI":
+        return mixing_tables.task_data(
+            task, languages, source, n_train, n_test, train_data=train_data, test_data=test_data,
+            split=split,
+        )  # fmt: skip
+    whole, left_out = labelled.parallel_examples("NLI", languages, split, source=task)
+    learnt, _ = labelled.parallel_examples("NLI", [source], "train", n_train, source=task)
+    sets = {code: part.take(n_test or len(part), seed) for code, part in whole.items()}
+    return TaskData(learnt[source], whole[source], sets, left_out)
 
-    As many pairs of each cell as have the label. The difference is in `examples.surface`: first the
-    numbers of digits and question marks (with ``counts``), then the ratio of lengths, against the
-    median ratio of the cell, as one language is shorter than another. So it sees all pairs of a
-    cell at once, and how many are alike, which no model does. For `examples.same_or_other`.
 
-    TextError for sets that are not parallel.
+def commonest(data: TaskData) -> Grid:
+    """The grid of who always gives the commonest label of the sets."""
+    label = np.bincount(data.gold.labels).argmax()
+    said = np.full((len(data.sets), len(data.sets), len(data.gold)), label)
+    return baseline_grid("commonest label", data.sets, said)
+
+
+def auc_settings(
+    grids: Sequence[Grid], labels: np.ndarray, label: int, *, n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """AUC of a label against the others, within and across: no threshold enters.
+
+    How often a pair with the label has more evidence (log odds of the label) than one without; a
+    tie counts ½. ``grids`` are of one model, a seed each, with logits. The mean over languages, as
+    `mixing.summary` has it; intervals over groups and seeds by each pair's share of the other class
+    on its right side (DeLong et al. 1988).
     """
-    aligned(sets)
-    gold = next(iter(sets.values()))
-    positive = gold.classes.index(alike)
-    n_alike, negative = int((gold.labels == positive).sum()), int(positive == 0)
-    firsts, seconds = (
-        [examples.surface(getattr(part, side)) for part in sets.values()]
-        for side in ("first", "second")
-    )
-    predictions = np.full((len(sets), len(sets), len(gold)), negative, dtype=np.int16)
-    for i, j in np.ndindex(len(sets), len(sets)):
-        apart = firsts[i] - seconds[j]
-        apart[:, 0] -= np.median(apart[:, 0])
-        length, *counted = np.abs(apart).T
-        order = np.lexsort((length, np.sum(counted, axis=0) * counts))
-        predictions[i, j, order[:n_alike]] = positive
-    return baseline_grid("length and digits" if counts else "length alone", sets, predictions)
+    positive, n = labels == label, len(labels)
+    logits = np.stack([one.logits for one in grids]).astype(np.float64)  # (S, L, L, n, classes)
+    others = special.logsumexp(np.delete(logits, label, axis=-1), axis=-1)
+    evidence = logits[..., label] - others
+    ranks, values = stats.rankdata(evidence, axis=-1), np.empty(evidence.shape)
+    for side in (positive, ~positive):
+        below = ranks[..., side] - stats.rankdata(evidence[..., side], axis=-1)
+        share = below / (~side).sum()
+        values[..., side] = share if side is positive else 1 - share
+    auc = values[..., positive].mean(axis=-1, keepdims=True)
+    values = auc + (values - auc) * n / np.where(positive, positive.sum(), (~positive).sum())
+    here = np.eye(values.shape[1], dtype=bool)
+    within, across = values[:, here].mean(axis=1), values[:, ~here].mean(axis=1)  # (S, n)
+    each = np.stack([within, across, within - across], axis=1)  # (S, 3, n)
+    drawn = Resamples.draw(n, grids[0].groups, n_resamples, seed)
+    low, high = percentile_ends(drawn.means(each.mean(axis=0)), each.mean(axis=-1))
+    table = {"setting": SETTINGS, "score": each.mean(axis=(0, 2)), "low": low, "high": high}
+    return pd.DataFrame(table).assign(model=grids[0].model, language=OVERALL)
 
 
-class Detection(NamedTuple):
-    """How far apart two classes are for a model, and which it prefers; in the accuracies' shape."""
-
-    sensitivity: np.ndarray  # d′, in standard deviations; 0 if the model tells nothing
-    criterion: np.ndarray  # above 0 it prefers the second answer, below 0 the first
-    unbiased: np.ndarray  # both accuracies, in [0, 1], that it would have with no preference
+# --- same or other --------------------------------------------------------------------------------
 
 
-def detection(first: np.ndarray, second: np.ndarray) -> Detection:
-    """What a model tells of two classes, apart from which answer it prefers (Tables 6, 12, 13).
+def forced_choice(measured: CheckpointScores, task: str) -> pd.Series:
+    """How often a sentence's translation is nearer than another sentence, by pair of languages.
 
-    Signal detection (Green and Swets 1966): the model has one normal quantity of unit variance for
-    each class and answers "first" above a threshold. With h and r the accuracies of the first and
-    the second class and z the normal quantile,
-
-        d′ = z(h) + z(r),   c = (z(r) - z(h)) / 2,
-
-    and with no preference (c = 0) both accuracies would be Φ(d′ / 2). Of a mean over models or
-    languages that differ, d′ comes out too small. MixingError for an accuracy of 0 or 1 or beyond.
+    The layer of a pair is the best one of the pairs that share no language with it.
     """
-    first, second = np.asarray(first, float), np.asarray(second, float)
-    if not all(((values > 0) & (values < 1)).all() for values in (first, second)):
-        raise MixingError("an accuracy is not between 0 and 1, so that it has no normal quantile")
-    hits, rejections = stats.norm.ppf(first), stats.norm.ppf(second)
-    sensitivity = hits + rejections
-    return Detection(sensitivity, (rejections - hits) / 2, stats.norm.cdf(sensitivity / 2))
+    table = measured.table().query("task == @task")
+    wide = table.pivot_table("score", ["language_1", "language_2"], "layer")
+    first, second = (wide.index.get_level_values(k) for k in (0, 1))
+    found = {}
+    for a, b in wide.index:
+        others = ~(first.isin([a, b]) | second.isin([a, b]))
+        found[a, b] = wide.loc[(a, b), wide[others].mean().idxmax()]
+    return pd.Series(found)
 
 
-def detected(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """`detection` of the mean over languages, of tables like `by_label`'s of two labels.
+def by_overlap(
+    choices: pd.DataFrame, model: str, bag: str, *, n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """Means of `forced_choice` by scripts and by overlap, and the model less the bag.
 
-    A row per ``model`` and setting (within, across): ``first`` and ``second`` (the accuracies of
-    both labels), ``d′``, ``criterion``, ``mean of both`` and ``without preference`` (in [0, 1]).
-    Of a model that gives all examples one label d′ and what follows from it are NaN.
+    ``choices``: pairs of languages by subject. Overlap is the bag's own score, in thirds of the
+    pairs. ``score``, ``low``, ``high``: model less bag; resampled are languages.
     """
-    means = table[(table["language"] == OVERALL) & (table["setting"] != SETTINGS[2])]
-    wide = means.pivot(index=["model", "setting"], columns="label", values="score")
-    rows = pd.MultiIndex.from_frame(means[["model", "setting"]].drop_duplicates())
-    wide = wide.loc[rows, [first, second]].rename_axis(columns=None)
-    finite = wide.where(((wide > 0) & (wide < 1)).all(axis=1)).dropna()
-    told = detection(finite[first].to_numpy(), finite[second].to_numpy())
-    names = {"sensitivity": "d′", "unbiased": "without preference"}
-    found = pd.DataFrame(told._asdict(), finite.index).rename(columns=names).reindex(wide.index)
-    found.insert(2, "mean of both", wide.mean(axis=1))
-    return wide.join(found)
+    first, second = (choices.index.get_level_values(k) for k in (0, 1))
+    scripts = [[LANGUAGES[code].script for code in side] for side in (first, second)]
+    one_script = np.array(scripts[0]) == np.array(scripts[1])
+    third = pd.qcut(choices[bag].rank(method="first"), 3, labels=False).to_numpy()
+    masks = {
+        "all pairs": np.full(len(choices), True), "one script": one_script,
+        "two scripts": ~one_script, "least overlap": third == 0, "most overlap": third == 2,
+    }  # fmt: skip
+    codes = sorted({*first, *second})
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(len(codes), np.full(len(codes), 1 / len(codes)), n_resamples)
+    place = {code: k for k, code in enumerate(codes)}
+    weights = drawn[:, [place[x] for x in first]] * drawn[:, [place[x] for x in second]]
+    gain, rows = (choices[model] - choices[bag]).to_numpy(), {}
+    for name, mask in masks.items():
+        sizes = weights[:, mask].sum(axis=1)
+        means = (weights[:, mask] @ gain[mask])[sizes > 0] / sizes[sizes > 0]
+        low, high = percentile_ends(means)
+        row = {"pairs": mask.sum()} | choices[mask].mean().to_dict()
+        rows[name] = row | {"score": gain[mask].mean(), "low": low, "high": high}
+    return pd.DataFrame(rows).T

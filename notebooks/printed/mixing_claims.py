@@ -7,20 +7,49 @@ are in per cent, as printed.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mixing_2_paraphrase import detection
 from printed.evaluator import Paper, off_diagonal, rows_by
 from printed.printed_tables import PRINTED_SLACK
-from xlx.measures.mixing import EVERYWHERE, across, within
+from xlx.measures.mixing import EVERYWHERE, MixingError, across, within
 from xlx.results import paths
 
 #: The classes of a task, the first one first.
 CLASSES = {"NLI": ("Entailment", "NotEntailment"), "PI": ("Paraphrase", "NonParaphrase")}
 #: The rows of Tables 4 and 9: language of part 1, language of part 2, * for all of them.
 PAIRS_ROWS = ("l1-l2", "l2-l1", "*-l2", "l1-*", "*-*")
+
+
+class Detection(NamedTuple):
+    """How far apart two classes are for a model, and which it prefers; in the accuracies' shape."""
+
+    sensitivity: np.ndarray  # d′, in standard deviations; 0 if the model tells nothing
+    criterion: np.ndarray  # above 0 it prefers the second answer, below 0 the first
+    unbiased: np.ndarray  # both accuracies, in [0, 1], that it would have with no preference
+
+
+def detection(first: np.ndarray, second: np.ndarray) -> Detection:
+    """What a model tells of two classes, apart from which answer it prefers (Tables 6, 12, 13).
+
+    Signal detection (Green and Swets 1966): the model has one normal quantity of unit variance for
+    each class and answers "first" above a threshold. With h and r the accuracies of the first and
+    the second class and z the normal quantile,
+
+        d′ = z(h) + z(r),   c = (z(r) - z(h)) / 2,
+
+    and with no preference (c = 0) both accuracies would be Φ(d′ / 2). Of a mean over models or
+    languages that differ, d′ comes out too small. MixingError for an accuracy of 0 or 1 or beyond.
+    """
+    first, second = np.asarray(first, float), np.asarray(second, float)
+    if not all(((values > 0) & (values < 1)).all() for values in (first, second)):
+        raise MixingError("an accuracy is not between 0 and 1, so that it has no normal quantile")
+    hits, rejections = stats.norm.ppf(first), stats.norm.ppf(second)
+    sensitivity = hits + rejections
+    return Detection(sensitivity, (rejections - hits) / 2, stats.norm.cdf(sensitivity / 2))
 
 
 class PrintedScores(Paper):

@@ -2,6 +2,8 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from printed import mixing_claims
 from shared import mixing_tables
 from shared.shown import as_points, in_points
 from tests.tables import of
+from xlx.experiment.grids import Grid
 from xlx.measures import mixing
 from xlx.measures.mixing import MixingError
 from xlx.measures.statistics import resample_counts
@@ -410,7 +413,7 @@ def test_detection_finds_the_distance_and_the_threshold(distance: float, criteri
     """Two normal distributions, half the distance from 0 each; "first" is said above c."""
     first = stats.norm.sf(criterion, loc=distance / 2)
     second = stats.norm.cdf(criterion, loc=-distance / 2)
-    found = mixing_2_paraphrase.detection(first, second)
+    found = mixing_claims.detection(first, second)
     assert found == pytest.approx((distance, criterion, stats.norm.cdf(distance / 2)))
     assert found.unbiased >= (first + second) / 2 - 1e-12  # a preference costs
 
@@ -418,33 +421,56 @@ def test_detection_finds_the_distance_and_the_threshold(distance: float, criteri
 def test_a_threshold_alone_lowers_the_mean_of_the_classes() -> None:
     """Why a lower mean is no sign that less is known."""
     first, second = np.array([0.841, 0.309]), np.array([0.841, 0.994])
-    found = mixing_2_paraphrase.detection(first, second)
+    found = mixing_claims.detection(first, second)
     assert found.sensitivity.round(1).tolist() == [2.0, 2.0]
     assert found.criterion.round(1).tolist() == [0.0, 1.5]
     assert ((first + second) / 2).round(2).tolist() == [0.84, 0.65]
     assert found.unbiased.round(2).tolist() == [0.84, 0.84]
     for wrong in ((1.0, 0.5), (0.5, 0.0), (0.5, 80.0)):
         with pytest.raises(MixingError, match="not between 0 and 1"):
-            mixing_2_paraphrase.detection(*wrong)
+            mixing_claims.detection(*wrong)
 
 
-def test_detection_of_a_table_by_label() -> None:
-    scores = np.random.default_rng(1).random((3, 3, 30))
-    table = mixing.by_label(scores, LABELS, MERGED, LANGUAGES, **FEW).assign(model="a")
-    found = mixing_2_paraphrase.detected(table, "entailment", "not-entailment")
-    assert list(found.index) == [("a", "within"), ("a", "across")]
-    means = of(table, language="mean", setting="across").set_index("label")["score"]
-    told = mixing_2_paraphrase.detection(*means)
-    row = found.loc[("a", "across"), ["d′", "without preference", "mean of both"]]
-    assert row.tolist() == pytest.approx([told.sensitivity, told.unbiased, means.mean()])
-    constant = scores * 0 + (LABELS == 0)  # all examples get the first label
-    table = mixing.by_label(constant, LABELS, MERGED, LANGUAGES, **FEW).assign(model="b")
-    both = pd.concat([table, mixing.by_label(
-        scores, LABELS, MERGED, LANGUAGES, **FEW).assign(model="a")])  # fmt: skip
-    beside = mixing_2_paraphrase.detected(both, "entailment", "not-entailment")
-    assert beside.loc["b", "d′"].isna().all()
-    assert beside.loc["b", "mean of both"].tolist() == [0.5, 0.5]
-    pd.testing.assert_frame_equal(beside.loc[["a"]], found)
+def test_auc_is_that_of_a_loop_and_a_moved_threshold_leaves_it() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 40)
+    logits = rng.normal(size=(2, 2, 40, 3)).round(1)
+    logits[0, 0, :, 0] += 3 * (labels == 0)
+    made = Grid("a", ("en", "de"), {"accuracy": np.zeros((2, 2, 40))}, np.arange(40), logits=logits)
+    moved = replace(made, logits=logits - [5, 0, 0])
+    tables = [
+        mixing_2_paraphrase.auc_settings([one], labels, 0, n_resamples=50, seed=0)
+        for one in (made, moved)
+    ]
+    evidence = logits[..., 0] - np.logaddexp(logits[..., 1], logits[..., 2])
+
+    def auc(cell: np.ndarray) -> float:
+        pairs = [(p > q) + (p == q) / 2 for p in cell[labels == 0] for q in cell[labels != 0]]
+        return np.mean(pairs)
+
+    within = (auc(evidence[0, 0]) + auc(evidence[1, 1])) / 2
+    across = (auc(evidence[0, 1]) + auc(evidence[1, 0])) / 2
+    for table in tables:
+        assert table["score"].tolist() == pytest.approx([within, across, within - across])
+        assert (table["low"] < table["score"]).all()
+        assert (table["score"] < table["high"]).all()
+
+
+def test_the_layer_of_a_pair_is_chosen_on_other_pairs() -> None:
+    codes = ["en", "de", "ru", "zh"]
+    rows = [
+        {"task": "MD", "language_1": a, "language_2": b, "layer": layer,
+         "score": 0.9 if ({a, b} == {"ru", "zh"}) == bool(layer) else 0.5}
+        for a, b in itertools.combinations(codes, 2) for layer in (0, 1)
+    ]  # fmt: skip
+    measured = SimpleNamespace(table=lambda: pd.DataFrame(rows))
+    found = mixing_2_paraphrase.forced_choice(measured, "MD")
+    assert found["en", "de"] == 0.5  # ru-zh, the one pair without them, is best at layer 1
+    assert (found["ru", "zh"], found["en", "zh"]) == (0.5, 0.9)
+    choices = pd.DataFrame({"model": found + 0.1, "bag": found})
+    table = mixing_2_paraphrase.by_overlap(choices, "model", "bag", n_resamples=50, seed=0)
+    assert table[["score", "low", "high"]].to_numpy() == pytest.approx(0.1)
+    assert table["pairs"].tolist() == [6, 1, 5, 2, 2]
 
 
 def test_tables_are_shown_in_points_and_in_order() -> None:
