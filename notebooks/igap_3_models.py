@@ -1,108 +1,309 @@
-"""Models and algorithms compared by IGAP and accuracy (Tables 2, 3 and 6 to 9 of the paper)."""
+"""What pretraining adds: members, untrained networks and strings on one task, by IGAP and accuracy.
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+Strings answer as models do (`strings` makes a `Run` of each), so every table has them. Accuracies
+and gaps are in [0, 1]; intervals are over seeds and examples (`igap.crossed_interval`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
-from xlx.experiment.transfers import Transfers
-from xlx.measures import igap, statistics
-from xlx.plots.panels import order, rows_of
+from shared.shown import in_points
+from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
+from xlx.measures import igap
+from xlx.measures.igap import MEAN_TARGET
+from xlx.plots.panels import across, rows_of
 from xlx.plots.primitives import lanes
-from xlx.plots.style import MEASURES, NAMES, TINY, styled
+from xlx.plots.style import language_label, styled
+from xlx.subjects.finetuning import Run
+from xlx.subjects.identity import title
+from xlx.subjects.jobs import ALGORITHMS, Recipe, Sparing
+from xlx.subjects.loading import load
+from xlx.subjects.states import bag_of_subwords
+from xlx.text.parallel import ParallelCorpus
 
-#: What names the fine-tuned models that a row is of.
-RUN_KEYS = ["task", "model", "algorithm"]
-#: The tasks as the papers call them, and the algorithms as the tables do.
-TASK_TITLES = {"NLI": "XNLI", "PI": "PAWS-X"}
-ALGORITHM_TITLES = {"vanilla": "vanilla", "gaussian": "Gaussian", "xtune": "xTune"}
-QUANTITIES = {"accuracy": "accuracy (%)", "IGAP": "IGAP (points)"}
+STRINGS = BAG, NEGATOR, LENGTH = "bag of subwords", "commonest sign", "length"
+#: Inverse penalties of the bag: from one that learns little to one that errs nowhere.
+PENALTIES = np.logspace(-3, 3, 13)
+#: What `text` calls all of the test set, and the set that was learnt, in translation.
+ALL_TEXTS, TRANSLATIONS = "all unread", "learnt, as translations"
 
-
-def of_each_kind(
-    measured: Mapping[str, Transfers],
-) -> Iterator[tuple[tuple[str, str, str], Transfers]]:
-    """The runs of each of `RUN_KEYS`."""
-    for name, of_task in measured.items():
-        for model, algorithm in dict.fromkeys((run.model, run.algorithm) for run in of_task.runs):
-            yield (name, model, algorithm), of_task.only(model=model, algorithm=algorithm)
+ENDS, FEWER = ["igap", "low", "high"], ["fewer", "fewer_low", "fewer_high"]
 
 
-def average_accuracies(measured: Mapping[str, Transfers], **options: int) -> pd.DataFrame:
-    """`RUN_KEYS` and ``accuracy``: mean over the targets, with its interval over test examples."""
-    rows = []
-    for key, some in of_each_kind(measured):
-        gold = igap.gold_scores(some.last_wrong(), **options)
-        low, high = np.quantile(gold.resamples.mean(axis=1), [0.025, 0.975])
-        rows.append((*key, gold.table["score"].mean(), low, high))
-    return pd.DataFrame(rows, columns=[*RUN_KEYS, "accuracy", "low", "high"])
+# --- subjects -------------------------------------------------------------------------------------
 
 
-def contrasts(
-    measured: Mapping[str, Transfers],
-    pairs: Sequence[tuple[tuple[str, str], tuple[str, str]]],
-    tolerance: float,
-    *,
-    n_resamples: int,
-    seed: int,
-) -> pd.DataFrame:
-    """Differences of the IGAP averaged over targets, the first less the second, with intervals.
+def fine_tuned(
+    models: Mapping[str, Sequence[str]],
+    task: TransferTask,
+    source: str,
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    sparing: Sparing | None,
+) -> dict[str, Transfers]:
+    """The runs of each model by its algorithms, a subject each."""
+    found = {}
+    for model, how in ((x, one) for x, several in models.items() for one in several):
+        by = [replace(recipe, algorithm=how) for recipe in recipes]
+        subject = title(model) if how == ALGORITHMS[0] else f"{title(model)}, {how}"
+        found[subject] = transfer_task([model], task, [source], by, seeds, sparing=sparing)
+    return found
 
-    ``pairs`` are of (model, algorithm) twice. The examples resampled are the same for both, so the
-    interval is that of the difference. ``value``, ``low``, ``high``; ``lower``: in how many of the
-    ``targets`` the second is lower.
+
+def strings(task: TransferTask, source: str, name: str) -> tuple[dict[str, Transfers], pd.Series]:
+    """Three subjects that know no language, and the sign of each language.
+
+    `BAG`: logistic regression on the subwords (of model ``name``) of the source, a checkpoint a
+    penalty. `LENGTH`: the same on the logarithm of characters. `NEGATOR`: an example is of the
+    second class if it has the sign of its language: the word or subword that goes best with the
+    labels of the training set there, by Youden's index. So it alone has labels in the target; there
+    is none of three classes.
     """
-    gaps = {}
-    for key, some in of_each_kind(measured):
-        n, rng = some.task.n_train, np.random.default_rng(seed)
-        counts = statistics.resample_counts(n, n_resamples, rng)
-        lost = some.lost(tolerance)
-        if len(lost[0]):
-            least = np.array([array.mean(axis=1).min() for array in lost])
-            gaps[key] = least, np.array([(counts @ array.T).min(axis=1) / n for array in lost])
-    rows = []
-    for name, (first, second) in product(measured, pairs):
-        if (name, *first) in gaps and (name, *second) in gaps:
-            both = zip(gaps[name, *first], gaps[name, *second], strict=True)
-            apart, resampled = (a - b for a, b in both)
-            low, high = igap.centred_interval(apart.mean(), resampled.mean(axis=0))
-            ends = [end[first[0] == second[0]] for end in (first, second)]
-            label = " → ".join(ALGORITHM_TITLES.get(end, end) for end in ends)
-            row = (TASK_TITLES.get(name, name), label, apart.mean(), low, high)
-            rows.append((*row, (apart > 0).sum(), len(apart)))
-    columns = ["task", "from → to", "value", "low", "high", "lower", "targets"]
-    return pd.DataFrame(rows, columns=columns)
+    labels, asked = task.train[source].labels, task.sets
+    texts = {
+        key: [
+            f"{a} {b}".strip() for a, b in zip_longest(part.first, part.second or (), fillvalue="")
+        ]
+        for key, part in asked.items()
+    }
+    bags, words = _bags(texts, name), {key: _words(of) for key, of in texts.items()}
+    sizes = {key: np.log([[1 + len(x)] for x in of]) for key, of in texts.items()}
+    fits = [
+        LogisticRegression(C=c, max_iter=1000).fit(bags[f"train {source}"], labels)
+        for c in PENALTIES
+    ]
+    by_size = LogisticRegression().fit(sizes[f"train {source}"], labels)
+    pieces = load(name).tokenizer
+    signs, signed = {}, {}
+    for code, part in task.train.items() if len(task.train[source].classes) == 2 else ():
+        sign, what = _best_sign(words[f"train {code}"], bags[f"train {code}"], part.labels)
+        signs[code] = pieces.convert_ids_to_tokens(int(sign)) if what == "subword" else sign
+        for half in ("train", "test"):
+            there = words if what == "word" else bags
+            signed[f"{half} {code}"] = _has(there[f"{half} {code}"], sign)[None]
+    answers = {
+        BAG: {key: np.array([fit.predict(bags[key]) for fit in fits]) for key in asked},
+        LENGTH: {key: by_size.predict(sizes[key])[None] for key in asked},
+        **({NEGATOR: signed} if signed else {}),
+    }
+    runs = {
+        subject: Transfers(task, (_as_run(subject, source, said),))
+        for subject, said in answers.items()
+    }
+    return runs, pd.Series(signs, name="sign")
 
 
-def random_ranking_sd(k: int) -> float:
-    """Standard deviation of `igap.ranking_accuracy` over all orders of k, whose mean is ½.
+def _as_run(subject: str, source: str, said: Mapping[str, np.ndarray]) -> Run:
+    steps = np.arange(len(said[f"train {source}"]))
+    said = {key: answers.astype(np.int16) for key, answers in said.items()}
+    return Run(subject, source, "vanilla", 1, 0.0, steps, np.zeros(0, np.float32), said, {}, {})
 
-    Half of that of Kendall's τ, var(τ) = 2 (2k + 5) / (9 k (k - 1)) (1938), without ties in gold.
+
+def _words(texts: Sequence[str]) -> list[set[str]]:
+    return [set(re.findall(r"\w+", text.casefold())) for text in texts]
+
+
+def _bags(texts: Mapping[str, Sequence[str]], name: str) -> dict[str, sparse.csr_array]:
+    """Which subwords a text has, 0 or 1."""
+    encoder, bags = load(name), {}
+    for key, of in texts.items():
+        rows = tuple(of)
+        corpus = ParallelCorpus(key, {key: rows}, rows, rows, "", "")
+        bags[key] = (bag_of_subwords(encoder, corpus)[key] > 0).astype(float).tocsr()
+    return bags
+
+
+def _best_sign(
+    words: Sequence[set[str]], bag: sparse.csr_array, labels: np.ndarray
+) -> tuple[object, str]:
+    """The word or subword whose presence agrees best with the labels, and which it is."""
+    sides = np.bincount(labels, minlength=2)
+    shares = [bag[labels == side].sum(axis=0) / sides[side] for side in (0, 1)]
+    youden = np.asarray(shares[1] - shares[0]).ravel()
+    counts = [Counter(w for i in np.flatnonzero(labels == side) for w in words[i])
+              for side in (0, 1)]  # fmt: skip
+    index = {word: n / sides[1] - counts[0][word] / sides[0] for word, n in counts[1].items()}
+    word = max(index, key=index.__getitem__)
+    if index[word] >= youden.max():
+        return word, "word"
+    return int(youden.argmax()), "subword"
+
+
+def _has(texts: object, sign: object) -> np.ndarray:
+    if isinstance(sign, str):
+        return np.array([sign in words for words in texts], int)
+    return (texts[:, [sign]].toarray().ravel() > 0).astype(int)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def accuracies(measured: Mapping[str, Transfers], source: str) -> pd.DataFrame:
+    """Accuracy after the last step: ``subject``, ``text``, ``language``, with its interval.
+
+    Of each text (what ids of the test set begin with), of all (`ALL_TEXTS`) and of what was learnt
+    (`TRANSLATIONS`); `MEAN_TARGET` is the mean over languages other than the source.
     """
-    return float(np.sqrt(2 * (2 * k + 5) / (9 * k * (k - 1))) / 2)
+    rows = []
+    for subject, of in measured.items():
+        texts = np.array([name.partition(":")[0] for name in of.task.test[source].ids])
+        for text in (*dict.fromkeys(texts), ALL_TEXTS, TRANSLATIONS):
+            part = "train" if text == TRANSLATIONS else "test"
+            kept = texts == text if text in texts else slice(None)
+            right = {
+                code: np.array([1.0 - of.wrong(run, part, code, -1)[kept] for run in of.runs])
+                for code in of.task.languages
+            }
+            right[MEAN_TARGET] = np.mean([x for c, x in right.items() if c != source], axis=0)
+            rows += [
+                (subject, text, code, *igap.crossed_interval(x, np.arange(x.shape[1])))
+                for code, x in right.items()
+            ]
+    table = pd.DataFrame(rows, columns=["subject", "text", "language", "accuracy", "low", "high"])
+    return table.assign(low=table["low"].clip(lower=0), high=table["high"].clip(upper=1))
+
+
+def gaps(measured: Mapping[str, Transfers], level: float, tolerance: float) -> pd.DataFrame:
+    """IGAP of each subject at a training error, mean over targets, with intervals.
+
+    Of each seed the best of equally many checkpoints (`Transfers.losses`). ``fewer``: how much
+    less than the first subject loses, on the same examples and as many seeds as both have (strings
+    have one, which stands for all); ``kept``: that as a share of what the first loses. A subject
+    without a checkpoint at the level has no numbers.
+    """
+    lost = {}
+    for subject, of in measured.items():
+        if found := of.losses(level, tolerance):
+            lost[subject] = np.mean(list(found.values()), axis=0)
+    rows: dict[str, dict[str, float]] = {subject: {} for subject in measured}
+    reference = lost.get(next(iter(measured)))
+    for subject, values in lost.items():
+        groups, row = np.arange(values.shape[1]), rows[subject]
+        row |= dict(zip(ENDS, igap.crossed_interval(values, groups), strict=True))
+        if reference is not None and values is not reference:
+            n = min(len(reference), len(values)) if len(values) > 1 else len(reference)
+            ends = igap.crossed_interval(reference[:n] - values[:n], groups)
+            row |= dict(zip(FEWER, ends, strict=True))
+            row["kept"] = row["fewer"] / reference.mean()
+    return pd.DataFrame(rows).T.reindex(columns=[*ENDS, *FEWER, "kept"])
+
+
+def told(
+    accuracy: pd.DataFrame, subject: str, text: str = ALL_TEXTS, language: str = MEAN_TARGET
+) -> str:
+    """An accuracy with its interval, in per cent."""
+    row = rows_of(accuracy, subject=subject, text=text, language=language)
+    return in_points(*row[["accuracy", "low", "high"]].to_numpy()[0])
+
+
+def unread(accuracy: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Accuracy on all unread text, a subject a row, a target a column."""
+    rows = rows_of(accuracy, text=ALL_TEXTS)
+    rows = rows[~rows["language"].isin([source, MEAN_TARGET])]
+    return rows.pivot(index="subject", columns="language", values="accuracy").loc[
+        [*dict.fromkeys(rows["subject"])]
+    ]
+
+
+def by_text(accuracy: pd.DataFrame, source: str, least: float) -> pd.DataFrame:
+    """Subject by text: the mean over targets; the source; the targets above ``least``."""
+    wide = unread(accuracy, source)
+    rows = {
+        subject: {text: told(accuracy, subject, text) for text in dict.fromkeys(accuracy["text"])}
+        | {
+            f"{source}, unread": told(accuracy, subject, language=source),
+            f"above {100 * least:.0f} %": f"{(own > least).sum()} of {len(own)}",
+        }
+        for subject, own in wide.iterrows()
+    }
+    return pd.DataFrame(rows).T
+
+
+def said_of(measured: Mapping[str, Transfers], codes: Sequence[str], position: int) -> pd.DataFrame:
+    """What the first run of each subject says of a test example in some languages."""
+    rows = {}
+    for subject, of in measured.items():
+        said, classes = of.runs[0].predictions, of.task.test[codes[0]].classes
+        rows[subject] = {code: classes[said[f"test {code}"][-1, position]] for code in codes}
+    return pd.DataFrame(rows).T
+
+
+def shown_gaps(table: pd.DataFrame) -> pd.DataFrame:
+    """`gaps` in points, as text."""
+    ends = {"IGAP": ENDS, "fewer": FEWER}
+    shown = {x: [in_points(*row) for row in table[own].to_numpy(float)] for x, own in ends.items()}
+    shown["kept"] = [in_points(x) for x in table["kept"].astype(float)]
+    return pd.DataFrame(shown, table.index).replace(r".*no model.*", "", regex=True)
+
+
+def best_of(accuracy: pd.DataFrame, source: str) -> str:
+    """The fine-tuned model with the highest mean over targets on all unread text."""
+    return unread(accuracy, source).drop(index=list(STRINGS), errors="ignore").mean(axis=1).idxmax()
+
+
+def in_short(accuracy: pd.DataFrame, table: pd.DataFrame, source: str) -> str:
+    """The answer in three sentences, from `accuracies` and `gaps`."""
+    first, best, means = table.index[0], best_of(accuracy, source), unread(accuracy, source).mean(1)
+    others = means.drop(index=[first, best, *STRINGS], errors="ignore")
+    ends = table.loc[best, FEWER].to_numpy(float)
+    more = [f", `{name}` {told(accuracy, name)}" for name in others.index]
+    return (
+        f"**In short.** Fine-tuned in {source} alone, `{best}` answers {told(accuracy, best)} % of "
+        f"unread sentences in other languages right. The untrained network has "
+        f"{told(accuracy, first)}, a bag of subwords {told(accuracy, BAG)}{''.join(more)}. At "
+        f"training error 0 `{best}` loses {in_points(*ends)} points fewer on translations than the "
+        "untrained network."
+    )
+
+
+def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: float) -> list[str]:
+    """One finding a sentence, from `accuracies` and `gaps`."""
+    first, best, wide = table.index[0], best_of(accuracy, source), unread(accuracy, source)
+    own, texts = wide.loc[best], dict.fromkeys(accuracy["text"])
+    said = [
+        f"**The best member.** `{best}` has {told(accuracy, best, language=source)} in {source}, "
+        f"and from {in_points(own.min())} ({own.idxmin()}) to {in_points(own.max())} "
+        f"({own.idxmax()}) in {len(own)} other languages.",
+        "**By text** their mean, and in brackets the source: "
+        + "; ".join(f"{x} {told(accuracy, best, x)} [{told(accuracy, best, x, source)}]"
+                    for x in texts if x not in (ALL_TEXTS, TRANSLATIONS)) + ".",
+    ]  # fmt: skip
+    for subject in (first, BAG):
+        over = [f"{x} {in_points(y)}" for x, y in wide.loc[subject].items() if y > least]
+        where = f"; above {100 * least:.0f}: {', '.join(over) or 'none'}"
+        said.append(f"**{subject}** has {told(accuracy, subject)} in the mean{where}.")
+    if NEGATOR in wide.index:
+        said.append(
+            f"**The sign** of each language has {told(accuracy, NEGATOR)}, with labels there; it "
+            f"is ahead of `{best}` in {(wide.loc[NEGATOR] > own).sum()} languages."
+        )
+    fewer = table[FEWER].astype(float).dropna()
+    return said + [
+        f"**IGAP.** `{name}` loses {in_points(*row)} points fewer than `{first}`."
+        for name, row in zip(fewer.index, fewer.to_numpy(), strict=True)
+    ]
+
+
+# --- figures --------------------------------------------------------------------------------------
 
 
 @styled
-def printed_and_ours(table: pd.DataFrame) -> Figure:
-    """Numbers as printed, recomputed and ours, a row a model or algorithm (Tables 2, 3, 6 to 9).
-
-    ``table`` has ``task``, ``quantity`` ("accuracy", "IGAP"), ``row`` (the model or algorithm),
-    ``kind`` ("printed", "recomputed" from the rows that are printed, "ours"), ``value``, ``low``
-    and ``high`` (missing where there is no interval). Rows of panels are tasks, columns quantities;
-    a value that is missing is said in its place.
-    """
-    rows = order(table, "row")
-    table = pd.concat([rows_of(table, quantity=name) for name in QUANTITIES])
+def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) -> Figure:
+    """Accuracy by language, a lane a language: what a member knows and what strings know."""
+    rows = accuracy[accuracy["subject"].isin(subjects) & (accuracy["language"] != MEAN_TARGET)]
+    of_first = rows[rows["subject"] == first].sort_values("accuracy", ascending=False)
     on = lanes(
-        table, item="row", items=rows, value="value", series="kind", panel=("task", "quantity"),
-        looks={kind: MEASURES[kind] for kind in ("printed", "recomputed", "ours")}, labels=NAMES,
-        scale=100, missing=True, lane=0.1, sharex="col",
-        width=3.3 if table["quantity"].nunique() > 1 else 5,
+        rows, item="language", value="accuracy", series="subject", scale=100, width=6.2, lane=0.045,
+        items=[*of_first["language"]], names=language_label,
     )  # fmt: skip
-    on.titles(lambda key: f"{key[0]}: {QUANTITIES[key[1]]}")
-    for axes, drawn in on.each(table):
-        if drawn.empty:
-            axes.text(0.5, 0.5, "no number", transform=axes.transAxes, ha="center", fontsize=TINY)
-    return on.done()
+    across(on, x=50)
+    return on.done("accuracy (%)")

@@ -13,7 +13,6 @@ from xlx.results.paths import NOTEBOOKS
 HOUSE = {"words": 1_500, "all words": 2_500, "tables": 8, "figures": 5, "above 40 words": 0}
 #: Notebooks that are not in it, with what they have: to go down.
 OTHERS = {
-    "igap-3-models": (2433, 2589, 18, 3, 11),
     "report": (1464, 1531, 2, 6, 7),
     "xprobe-1-tasks": (1114, 1188, 6, 1, 5),
     "xprobe-2-mapping": (1809, 1882, 11, 4, 10),

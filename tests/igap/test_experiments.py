@@ -12,21 +12,7 @@ from shared import igap_tables
 from tests.igap.test_transfers import made, made_run, task
 from xlx.experiment.transfers import Transfers, TransferTask
 from xlx.measures import igap
-
-OPTIONS = {"n_resamples": 20, "seed": 0}
-
-
-@pytest.fixture(scope="module")
-def measured() -> dict[str, Transfers]:
-    """Two models, two algorithms, from English, as two tasks."""
-    of, rng = task(), np.random.default_rng(3)
-    some = tuple(
-        made_run(of, rng, model=model, algorithm=algorithm, seed=seed)
-        for model in ("one", "two")
-        for algorithm in ("vanilla", "xtune")
-        for seed in (1, 2)
-    )
-    return {"NLI": Transfers(of, some), "PI": Transfers(of, some[:2])}
+from xlx.text.examples import Examples
 
 
 def test_tasks_are_told_by_size_labels_and_what_knows_nothing() -> None:
@@ -100,32 +86,37 @@ def test_sources_are_compared_pair_by_pair_and_what_cannot_be_told_counts_half()
     assert turned["low"].item() > 0
 
 
-def test_accuracies_are_of_the_targets_and_differences_have_their_own_interval(
-    measured: dict,
-) -> None:
-    accuracies = igap_3_models.average_accuracies(measured, **OPTIONS)
-    assert len(accuracies) == 5
-    run = measured["PI"].only(algorithm="vanilla")
-    wrong = [run.wrong(x, "test", code, -1).mean() for x in run.runs for code in ("de", "ja")]
-    row = accuracies.set_index(igap_3_models.RUN_KEYS).loc[("PI", "one", "vanilla")]
-    assert row["accuracy"] == pytest.approx(1 - np.mean(wrong))
-    assert row["low"] < row["accuracy"] < row["high"]
-    pairs = [
-        (("one", "vanilla"), ("two", "vanilla")), (("two", "vanilla"), ("two", "xtune")),
-    ]  # fmt: skip
-    found = igap_3_models.contrasts(measured, pairs, 0.5, **OPTIONS)
-    assert found["task"].tolist() == ["XNLI", "XNLI"]
-    assert found["from → to"].tolist() == ["one → two", "vanilla → xTune"]
-    curves = igap_tables.all_curves(measured, [0.0], 0.5, **OPTIONS)
-    assert set(curves["one_label"]) == {0.5}
-    gaps = curves[(curves["task"] == measured["NLI"].task.name) & (curves["target"] == "mean")]
-    gaps = gaps.groupby(["model", "algorithm"])["igap"].first()
-    for row, (first, second) in zip(found.itertuples(), pairs, strict=True):
-        assert row.value == pytest.approx(gaps[first] - gaps[second])
-        assert row.low < row.value < row.high
-        assert row.targets == 2
-    of_itself = igap_3_models.contrasts(measured, [(pairs[0][0],) * 2], 0.5, **OPTIONS)
-    assert (of_itself[["value", "low", "high"]] == 0).all(axis=None)
+def with_words() -> TransferTask:
+    """Yes if a sentence has its language's word for it, which in Spanish is the English one."""
+    words, rng = {"en": "no", "es": "no", "ja": "ない"}, np.random.default_rng(0)
+    parts = []
+    for n in (60, 40):
+        labels = np.arange(n) % 2
+        fillers = [" ".join(rng.choice(list("abcdefgh"), 5)) for _ in range(n)]
+        parts.append({
+            code: Examples(
+                code, code, tuple(f"{word} {x}" if y else x for x, y in
+                                  zip(fillers, labels, strict=True)),
+                None, labels, ("affirmed", "negated"), tuple(f"text:{i}" for i in range(n)),
+            )
+            for code, word in words.items()
+        })  # fmt: skip
+    return TransferTask("planted", *parts, {})
+
+
+def test_strings_cross_where_a_word_is_shared_and_a_sign_everywhere() -> None:
+    measured, signs = igap_3_models.strings(with_words(), "en", "mini-xlmr")
+    assert signs[["en", "es", "ja"]].tolist() == ["no", "no", "ない"]
+    table = igap_3_models.accuracies(measured, "en").set_index(["subject", "text", "language"])
+    found = table["accuracy"].unstack()
+    for text in ("text", igap_3_models.ALL_TEXTS, igap_3_models.TRANSLATIONS):
+        bag, sign = (found.loc[x, text] for x in (igap_3_models.BAG, igap_3_models.NEGATOR))
+        assert bag[["en", "es", "ja"]].tolist() == [1, 1, 0.5]
+        assert bag["mean"] == 0.75
+        assert (sign == 1).all()
+    gaps = igap_3_models.gaps(measured, 0.0, 0.01)
+    assert gaps.loc[igap_3_models.BAG, "igap"] == pytest.approx(0.25)
+    assert gaps.loc[igap_3_models.NEGATOR, ["igap", "fewer", "kept"]].tolist() == [0, 0.25, 1]
 
 
 def test_an_order_without_igap_is_refused() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import igap_2_ranking
-import igap_3_models
 from shared.igap_tables import other_sources
 from tests.igap.test_transferability import about, wrong
 from xlx.measures import igap, statistics
@@ -78,11 +77,10 @@ def test_ranking_accuracy_closed_forms() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
-def test_random_order_has_the_mean_and_spread_of_all_orders(k: int) -> None:
+def test_random_order_has_half_of_the_pairs(k: int) -> None:
     orders = np.array(list(itertools.permutations(range(k))))
     accuracies = igap.ranking_accuracy(np.arange(k), orders)
     assert accuracies.mean() == pytest.approx(0.5)
-    assert igap_3_models.random_ranking_sd(k) == pytest.approx(accuracies.std())
 
 
 LANGUAGES = ("en", "fi", "sw", "tr")
