@@ -1,5 +1,8 @@
 """How notebooks show numbers."""
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
@@ -42,18 +45,39 @@ def moved(value: float, low: float, high: float) -> str:
     return f"{'rises' if low > 0 else 'falls'} by {abs(value):.2f} ({least:.2f} to {most:.2f})"
 
 
-def sentences(head: str, *parts: tuple[str, pd.DataFrame]) -> Markdown:
+def listed(items: Sequence[str]) -> str:
+    """Items in a row: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+def _told(table: pd.DataFrame) -> pd.DataFrame:
+    """With the columns ``told`` and ``moved`` where there are a value and its ends."""
+    value = next((name for name in ("value", "r", "score") if name in table), None)
+    if not value or not {"low", "high"} <= set(table):
+        return table
+    rows = table[[value, "low", "high"]].to_numpy(dtype=float)
+    return table.assign(told=with_interval(table, value), moved=[moved(*row) for row in rows])
+
+
+def sentences(
+    head: str, *parts: tuple[str, pd.DataFrame] | tuple[str, pd.DataFrame, str]
+) -> Markdown:
     """Text that is computed: of each (sentence, table) a sentence a row.
 
     Columns stand in braces; of a table with ``value``, ``r`` or ``score`` and its ends also
-    ``{told}``, "0.85 (0.80 to 0.90)", and ``{moved}`` (`moved`).
+    ``{told}``, "0.85 (0.80 to 0.90)", and ``{moved}`` (`moved`). What stands in brackets is said of
+    each row within one sentence: "LD is [{told} in {model}]." of two rows, "LD is 0.9 (0.8 to 1.0)
+    in A and 0.7 (0.6 to 0.8) in B."; with the name of a column as third, a sentence a value of it.
     """
     said = [head]
-    for sentence, table in parts:
-        value = next((name for name in ("value", "r", "score") if name in table), None)
-        if value and {"low", "high"} <= set(table):
-            rows = table[[value, "low", "high"]].to_numpy(dtype=float)
-            words = {"told": with_interval(table, value), "moved": [moved(*row) for row in rows]}
-            table = table.assign(**words)
-        said += [sentence.format_map(row) for row in table.to_dict("records")]
+    for sentence, table, *by in parts:
+        before, *within = re.split(r"[][]", sentence)
+        table = _told(table)
+        groups = [rows for _, rows in table.groupby(by[0], sort=False)] if by else [table]
+        for rows in (of.to_dict("records") for of in groups if len(of)):
+            if within:
+                items = listed([within[0].format_map(row) for row in rows])
+                said.append(before.format_map(rows[0]) + items + within[1])
+            else:
+                said += [sentence.format_map(row) for row in rows]
     return Markdown(" ".join(said))
