@@ -557,7 +557,7 @@ def test_tasks_and_transfers_refuse() -> None:
 
 
 def test_grids_refuse(folder: Path) -> None:
-    sets = examples.same_or_other(corpus(), 0)
+    sets = examples.of_corpus(corpus(), 0)
     job = jobs.Job(str(folder), sets["en"], sets)
     refused(lambda: grids.grid(job, sets), "jobs are due in a list", grids.GridError)
     refused(lambda: grids.grid([job], list(sets.values())), "by language", grids.GridError)

@@ -12,23 +12,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.preprocessing import normalize
 
-from printed.printed_tables import Audit
 from shared import controls
 from shared.shown import as_points
-from xlx.experiment.grids import Grid, grid, groups_of, reading_scores
+from xlx.experiment.grids import Grid, grid, groups_of
 from xlx.measures import mixing
 from xlx.measures.mixing import OVERALL, MixingError, paired_difference
 from xlx.subjects import loading
-from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe
 from xlx.subjects.states import tokenise
 from xlx.text import examples, labelled, questions
 from xlx.text.examples import Examples, aligned, crossed
-from xlx.text.parallel import load
 from xlx.text.questions import Questions
 
 #: Tasks as tables call them.
-TASK_NAMES = {"NLI": "XNLI", "PI": "PAWS-X", "same": "same or other", "QA": "XQuAD"}
+TASK_NAMES = {"NLI": "XNLI", "PI": "PAWS-X", "QA": "XQuAD"}
 #: What all recipes share: no warm-up, a rate that falls to zero, the last checkpoint alone.
 LINEAR: dict[str, Any] = {"warmup": 0.0, "schedule": "linear", "every": 10**9}
 #: What `signals` measures of a grid; of AUC and d′ the first label is the one that is called.
@@ -85,20 +82,13 @@ class TaskData:
 def task_data(
     task: str, languages: Sequence[str], source: str, n_train: int | None, n_test: int | None, *,
     train_source: str | None = None, train_data: str | None = None, test_data: str | None = None,
-    split: str = "test", per_context: int | None = None, corpus: str = "wmt24pp", seed: int = 1,
-    alike: bool = False,
+    split: str = "test", per_context: int | None = None,
 ) -> TaskData:  # fmt: skip
     """Data of a task: the shortest ``n_train`` of ``source`` to learn, ``n_test`` to ask.
 
     "NLI" and "PI" are pairs; "QA" are questions, ``per_context`` of a paragraph at most, to ask of
-    XQuAD; "same" are pairs of a ``corpus`` of which the second is the same sentence or another one
-    (drawn by ``seed``, ``alike`` or at random). Folders of public files are ``train_data`` and
-    ``test_data``.
+    XQuAD. Folders of public files are ``train_data`` and ``test_data``.
     """
-    if task == "same":
-        parallel = load(corpus, drop_duplicates=True).select(languages)
-        both = examples.same_or_other_parts(parallel, source, n_train, n_test, seed, alike=alike)
-        return TaskData(both[0][source], both[1][source], both[1], {}, name=source)
     origin = {"source": train_source, "path": train_data}
     if task != "QA":
         sets, left_out = labelled.parallel_examples(task, languages, split, n_test, path=test_data)
@@ -311,25 +301,6 @@ def _features(pairs: Examples, bags: Mapping[str, frozenset[int]], size: int) ->
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def fine_tunings(runs: Iterable[Run], held_out: Examples | Questions) -> pd.DataFrame:
-    """By model: seed, steps, loss, score on the held-out set in per cent, and what was cut."""
-    reading, rows = isinstance(held_out, Questions), []
-    for run in runs:
-        said = run.predictions["validation"][-1]
-        if reading:
-            texts = zip(held_out.contexts, said, strict=True)
-            right, _ = reading_scores(held_out, [x[start:end] for x, (start, end) in texts])
-        else:
-            right = said == held_out.labels
-        rows.append({
-            "model": run.model, "seed": run.seed, "steps": int(run.steps[-1]),
-            "loss of the last 50 steps": round(float(run.losses[-50:].mean()), 2),
-            f"{'F1' if reading else 'accuracy'}, validation": round(100 * float(right.mean()), 1),
-            f"{'in windows' if reading else 'cut'}, of training": run.n_cut["train"],
-        })  # fmt: skip
-    return pd.DataFrame(rows).set_index("model")
-
-
 def above_baselines(
     grids: Iterable[Grid], baselines: Sequence[Grid], score: str = "accuracy", **options: Any
 ) -> pd.DataFrame:
@@ -341,25 +312,6 @@ def above_baselines(
         for simple in baselines
     ]  # fmt: skip
     return pd.concat(tables)
-
-
-def judged(
-    predictions: Iterable[tuple[str, str, pd.DataFrame, str, str]],
-    by: Sequence[str] = ("model", "setting"), value: str = "score",
-) -> Audit:  # fmt: skip
-    """Predictions as claims, each with what its rows say.
-
-    A prediction is where it stands, what it says, a table, which rows of it (as `DataFrame.query`
-    has it) and what each of them has to be (as `DataFrame.eval` has it). Rows are named by the
-    first column of ``by`` in which they differ, and shown by ``value`` with its interval.
-    """
-    audit = Audit()
-    for where, claim, table, rows, holds in predictions:
-        own = table.query(rows)
-        own = own.set_index(next((x for x in by if own[x].nunique() > 1), by[0]))
-        found = ", ".join(f"{name} {points}" for name, points in as_points(own, value).items())
-        audit.claim(where, claim, found, *own.eval(holds))
-    return audit
 
 
 def by_setting(table: pd.DataFrame, *index: str, language: str = OVERALL) -> pd.DataFrame:

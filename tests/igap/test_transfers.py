@@ -16,7 +16,7 @@ from xlx.results.settings import current
 from xlx.subjects import finetuning, jobs
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Recipe, Sparing
-from xlx.text import examples, labelled, parallel
+from xlx.text import labelled, parallel
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 
@@ -118,22 +118,6 @@ def test_a_labelled_task_is_the_shipped_data_in_all_languages() -> None:
     some = transfers.labelled_task("NLI", ["ru", "en"], n_train=20, n_test=10)
     assert (some.n_train, some.n_test) == (20, 10)
     assert set(some.train["en"].ids) < set(whole.train["en"].ids)
-
-
-def test_same_or_other_is_a_task_without_labels() -> None:
-    codes = ["de", "en"]
-    found = transfers.labelled_task("same or other", codes, n_train=20, n_test=10, seed=2)
-    text = parallel.load("wmt24pp", codes, drop_duplicates=True)
-    parts = examples.same_or_other_parts(text, "de", 20, 10, 2)
-    for part, made_of in zip((found.train, found.test), parts, strict=True):
-        assert {code: one.text_hash() for code, one in part.items()} == {
-            code: one.text_hash() for code, one in made_of.items()
-        }
-    assert (found.guess, found.languages, found.n_test) == (0.5, ("de", "en"), 10)
-    with pytest.raises(ValueError, match="how many pairs"):
-        transfers.labelled_task("same or other", codes, n_train=20)
-    with pytest.raises(ValueError, match="'en' is given twice"):
-        transfers.labelled_task("PI", ["en", "de", "en"])
 
 
 def test_a_local_copy_is_read_by_part_and_what_is_not_in_all_is_left_out(tmp_path: Path) -> None:

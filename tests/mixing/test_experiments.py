@@ -38,8 +38,6 @@ def test_data_are_those_of_the_parameters() -> None:
     assert shown.loc["en-de", "second"] == data.sets["de"].second[3]
     jobs = data.jobs(["a", "b"], Recipe(epochs=1, **mixing_tables.LINEAR), [1, 2])
     assert [(job.model, job.seed) for job in jobs] == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
-    same = mixing_tables.task_data("same", ["en", "de"], "en", 20, 8)
-    assert (same.name, len(same.train), len(same.gold)) == ("en", 20, 8)
     asked = {"train_source": "tydiqa", "per_context": 2}
     said = mixing_tables.task_data("QA", ["en", "de"], "en", 10, 6, **asked).described()
     assert (said["to learn"], said["to test"]) == (10, 6)
@@ -52,22 +50,6 @@ def test_differences_to_baselines_are_paired() -> None:
     assert (table.loc[itself, ["score", "low", "high"]] == 0).all(axis=None)
     assert (table.loc[~itself, "low"] < table.loc[~itself, "high"]).all()
     assert mixing_tables.mean_grids([a, b, a])["a"].each["accuracy"].shape == (2, 3, 3, 20)
-
-
-def test_predictions_are_judged_by_the_rows_that_they_name() -> None:
-    rows = [("a", "within", 0.5, 0.4, 0.6), ("b", "within", 0.3, 0.2, 0.4),
-            ("a", "drop", 0.1, -0.1, 0.2)]  # fmt: skip
-    table = pd.DataFrame(rows, columns=["model", "setting", "score", "low", "high"])
-    claims = mixing_tables.judged([
-        ("(1)", "all", table, "setting == 'within'", "low > 0.1"),
-        ("(2)", "one", table, "model == 'a'", "low > 0"),
-        ("(3)", "none", table, "setting == 'drop'", "low > 0"),
-        ("(4)", "no row", table, "setting == 'across'", "low > 0"),
-    ]).claims  # fmt: skip
-    verdicts = ["holds", "holds in part", "does not hold", "cannot be told"]
-    assert claims["verdict"].tolist() == verdicts
-    assert claims["found"][0] == "a 50.0 (40.0 to 60.0), b 30.0 (20.0 to 40.0)"
-    assert claims["found"][1] == "within 50.0 (40.0 to 60.0), drop 10.0 (-10.0 to 20.0)"
 
 
 def test_pairs_are_shown_by_row() -> None:

@@ -79,7 +79,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
         negation.parts(("en", "zh"), 40, 20, 1)
     corpus = parallel.load("flores200-negation", ["de", "ja"])
     with pytest.raises(TextError, match="has no English"):
-        negation.of_corpus(corpus, None, 1)
+        negation.denials(corpus, None, 1)
 
 
 def test_a_sentence_on_both_sides_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

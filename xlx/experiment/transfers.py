@@ -18,13 +18,11 @@ from xlx.measures.igap import FITTED, TOLERANCE, TRAINING_ERRORS
 from xlx.results import checks
 from xlx.subjects.finetuning import Run
 from xlx.subjects.jobs import Job, Recipe, Sparing
-from xlx.text import examples, labelled, negation, parallel
+from xlx.text import examples, labelled, negation
 from xlx.text.examples import Examples
 from xlx.text.files import TextError
 from xlx.text.parallel import ParallelCorpus
 
-#: The task that needs no labels: is the second sentence the first one, or another one?
-SAME_OR_OTHER = "same or other"
 #: Does a sentence deny something? Labelled in English, alike in its translations.
 NEGATION = "negation"
 
@@ -95,30 +93,21 @@ def labelled_task(
     """The parallel examples of a task: XNLI, PAWS-X, or one that is made of parallel text.
 
     ``name`` is "NLI" (XNLI), "PI" (PAWS-X), or of those that models learn that are too small for
-    these, drawn by ``seed``: "negation" (`negation.parts`; ``n_test`` is of each text), or "same or
-    other", pairs of a sentence with itself or with another one that is like it in length and digits
-    (`examples.same_or_other_parts`).
+    these, drawn by ``seed``: "negation" (`negation.parts`; ``n_test`` is of each text).
 
-    ``n_train`` and ``n_test`` are the shortest so many, None: all; of "same or other" both are due.
+    ``n_train`` and ``n_test`` are the shortest so many, None: all.
     ``train_split``: what is shipped as "train" comes from the public validation part; of a full
-    local copy the paper's is "validation". ``path``: a local copy of the full data, or of "same or
-    other" a parallel corpus, for `parallel.load`; None: the shipped subset, WMT24++.
+    local copy the paper's is "validation". ``path``: a local copy of the full data; None: what is
+    shipped.
 
     ValueError as `labelled.parallel_examples`; for a language twice; nothing that all languages
-    have with one label; "same or other" without numbers of pairs or with more than there are.
+    have with one label.
     """
     if train_split == "test":
         raise ValueError("train_split is 'test', the part to test on: train on another")
     if name == NEGATION:
         codes = checks.several(languages, "languages", once=True)
         return TransferTask(name, *negation.parts(codes, n_train, n_test, seed), {})
-    if name == SAME_OR_OTHER:
-        if n_train is None or n_test is None:
-            raise ValueError("how many pairs of same or other, to train and to test on?")
-        codes = checks.several(languages, "languages", once=True)
-        text = parallel.load(path or "wmt24pp", codes, drop_duplicates=True)
-        parts = examples.same_or_other_parts(text, codes[0], n_train, n_test, seed)
-        return TransferTask(name, *parts, {"train": {}, "test": {}})
     parts, left_out = {}, {}
     for part, split, n in (("train", train_split, n_train), ("test", "test", n_test)):
         parts[part], left_out[part] = labelled.parallel_examples(

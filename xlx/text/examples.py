@@ -6,7 +6,6 @@ one input (Rajaee and Monz, section 3). `Rows` is the base of `labelled.Tagged`,
 classifier reads (`Examples`) and of what a reader reads (`questions.Questions`).
 
 Where no task has labels, `of_corpus` invents some for parallel sentences (Chi et al., section 3.2).
-`same_or_other` is a task of overlap alone.
 """
 
 import hashlib
@@ -18,8 +17,6 @@ from itertools import chain
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from xlx.results import checks
 from xlx.text.files import TextError
@@ -296,85 +293,4 @@ def joined(examples: Examples, more: Examples) -> Examples:
         second=None if examples.second is None else examples.second + more.second,
         labels=np.concatenate([examples.labels, more.labels]),
         ids=tuple(f"1:{name}" for name in examples.ids) + tuple(f"2:{name}" for name in more.ids),
-    )
-
-
-#: The classes of `same_or_other`.
-SAME: tuple[str, ...] = ("other", "same")
-#: What `surface` counts as a question mark: Latin, full width and Arabic.
-QUESTION_MARKS: frozenset[str] = frozenset("?\N{FULLWIDTH QUESTION MARK}\N{ARABIC QUESTION MARK}")
-
-
-def same_or_other(corpus: ParallelCorpus, seed: int, *, alike: bool = True) -> dict[str, Examples]:
-    """Each parallel sentence with itself and with another one: a task of overlap alone.
-
-    Two pairs a sentence, "other" and "same", the same in every language; crossed, "same" means a
-    translation. If ``alike``, the other one is like it: of all ways to give each sentence another,
-    that with the least sum of differences in `surface`, mean over languages, whatever the seed, so
-    that who goes by length or digits alone is near chance. Else it is the next one of a random
-    round, which length and digits tell from a translation in four cases of five.
-    """
-    n = len(corpus)
-    if n < 2:
-        raise TextError(f"{corpus.name} has {n} sentences: another one needs two or more")
-    if alike:
-        following = _likest(corpus.sentences.values())
-    else:
-        round_ = np.random.default_rng(seed).permutation(n)
-        following = np.empty(n, dtype=np.int64)
-        following[round_] = np.roll(round_, -1)
-    ids = tuple(f"{name}:{label}" for name in corpus.ids for label in SAME)
-    labels, sets = np.tile([0, 1], n), {}
-    for code, texts in corpus.sentences.items():
-        first = tuple(text for text in texts for _ in SAME)
-        second = tuple(x for i, text in enumerate(texts) for x in (texts[following[i]], text))
-        name = f"{corpus.name} {code}, same or other"
-        sets[code] = Examples(name, code, first, second, labels, SAME, ids)
-    return sets
-
-
-def surface(texts: Sequence[str]) -> np.ndarray:
-    """What shows of a text without reading it: float ``(n, 3)``.
-
-    Natural logarithm of its number of characters (empty: 0), numbers of digits, question marks.
-    """
-    lengths = [np.log(max(1, len(text))) for text in texts]
-    digits = [sum(map(str.isdigit, text)) for text in texts]
-    marks = [sum(character in QUESTION_MARKS for character in text) for text in texts]
-    return np.column_stack([lengths, digits, marks])
-
-
-def _likest(sides: Iterable[Sequence[str]]) -> np.ndarray:
-    """Another position for each, int64 ``(n,)``, a permutation: least differences in `surface`."""
-    shown = np.hstack([surface(texts) for texts in sides])
-    apart = cdist(shown, shown, "cityblock")
-    np.fill_diagonal(apart, 1 + apart.sum())  # never itself
-    return linear_sum_assignment(apart)[1]
-
-
-def same_or_other_parts(
-    corpus: ParallelCorpus,
-    language: str,
-    n_train: int,
-    n_test: int,
-    seed: int,
-    *,
-    alike: bool = True,
-) -> tuple[dict[str, Examples], dict[str, Examples]]:
-    """`same_or_other` to learn from and to test on: no sentence is in both.
-
-    The sentences are those that are shortest in ``language``, from 20 characters on, dealt out at
-    random; ``n_train`` and ``n_test`` count pairs, two a sentence. Raises TextError for too few.
-    """
-    lengths = np.array([len(text) for text in corpus.sentences[language]])
-    long_enough = [i for i in np.argsort(lengths, kind="stable") if lengths[i] >= 20]
-    n_needed = n_train // 2 + n_test // 2
-    if (n := len(long_enough)) < n_needed:
-        what = f"{corpus.name} has {n} sentences of 20 characters or more in {language}"
-        raise TextError(f"{what}, and {n_train} and {n_test} pairs need {n_needed}")
-    dealt = np.random.default_rng(seed).permutation(long_enough[:n_needed])
-    parts = np.split(dealt, [n_train // 2])
-    return tuple(
-        same_or_other(corpus.drop(set(range(len(corpus))) - set(part.tolist())), seed, alike=alike)
-        for part in parts
     )

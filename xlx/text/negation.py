@@ -71,7 +71,7 @@ def matched(
     return chosen, labels[chosen]
 
 
-def of_corpus(corpus: ParallelCorpus, n: int | None, seed: int) -> dict[str, Examples]:
+def denials(corpus: ParallelCorpus, n: int | None, seed: int) -> dict[str, Examples]:
     """Sentences of a corpus with English in it by `matched`, the same in all its languages."""
     if "en" not in corpus.sentences:
         raise TextError(f"{corpus.name} has no English, by which a sentence is negated or not")
@@ -99,9 +99,9 @@ def parts(
     there = everything.languages
     if lacking := [code for code in languages if code not in there]:
         raise TextError(f"negation has no {lacking[0]}: it has {', '.join(there)}")
-    train = of_corpus(everything, n_train, seed)
+    train = denials(everything, n_train, seed)
     corpora = [parallel.load(name, there, drop_duplicates=True) for name in UNREAD]
-    tests = [of_corpus(corpus, n_test, seed) for corpus in corpora]
+    tests = [denials(corpus, n_test, seed) for corpus in corpora]
     test = {}
     for code in languages:
         test[code] = tests[0][code]
