@@ -333,10 +333,10 @@ def test_notebooks_define_nothing_and_seed_nothing_globally(path: Path) -> None:
 SIZES = {
     "lines of xlx": (16_290, 14_000),
     "modules of xlx": (64, 90),
-    "code of xlx, notebooks' modules and data": (22_420, 19_500),
-    "per cent of xlx's code that one notebook reaches": (4, 10),
+    "code of xlx, notebooks' modules and data": (23_460, 19_500),
+    "per cent of xlx's code that one notebook reaches": (2, 10),
     "kinds of results": (10, 16),
-    "lines of tests": (24_460, 22_000),
+    "lines of tests": (24_490, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}
