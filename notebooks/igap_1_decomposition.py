@@ -96,7 +96,7 @@ def reading(
     ends: pd.DataFrame, gaps: pd.DataFrame, classes: pd.DataFrame, source: str, level: float
 ) -> list[str]:
     """One finding a sentence, of one model: last checkpoints, `level_table`, `by_class`."""
-    rows = gaps.loc[(level, source)]
+    rows = gaps.loc[level].loc[source]
     targets = rows.drop(MEAN_TARGET).sort_values("value")
     part = ends.loc[ends["source"] == source, [*PARTS, "error"]].mean()
     said = [

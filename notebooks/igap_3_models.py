@@ -155,8 +155,9 @@ def accuracies(measured: Mapping[str, Transfers], source: str) -> pd.DataFrame:
     """
     rows = []
     for subject, of in measured.items():
-        texts = np.array([name.partition(":")[0] for name in of.task.test[source].ids])
-        for text in (*dict.fromkeys(texts), ALL_TEXTS, TRANSLATIONS):
+        ids = of.task.test[source].ids
+        texts = np.array([x.partition(":")[0] if ":" in x else ALL_TEXTS for x in ids])
+        for text in dict.fromkeys((*texts, ALL_TEXTS, TRANSLATIONS)):
             part = "train" if text == TRANSLATIONS else "test"
             kept = texts == text if text in texts else slice(None)
             right = {
