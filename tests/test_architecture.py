@@ -336,7 +336,7 @@ SIZES = {
     "code of xlx, notebooks' modules and data": (23_460, 19_500),
     "per cent of xlx's code that one notebook reaches": (2, 10),
     "kinds of results": (10, 16),
-    "lines of tests": (24_490, 22_000),
+    "lines of tests": (24_500, 22_000),
 }
 #: These names stand in two modules: none is to be added.
 TWICE = {"REGISTERED", "load"}

@@ -16,6 +16,7 @@ Rajaee and Monz (2024), "Analyzing the Evaluation of Cross-Lingual Knowledge Tra
 Multilingual Language Models"; tables and figures are numbered as there.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -97,7 +98,9 @@ def percentile_ends(
     """
     if each is not None:
         resamples = resamples + seed_errors(each, len(resamples))
-    return tuple(np.nanquantile(resamples, _TAILS, axis=0))
+    with warnings.catch_warnings():  # what no resample has is NaN
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return tuple(np.nanquantile(resamples, _TAILS, axis=0))
 
 
 def seed_errors(each: np.ndarray, n_resamples: int, stream: int = 0) -> np.ndarray:
