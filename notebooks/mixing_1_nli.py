@@ -284,7 +284,7 @@ def told_by_overlap(equal: pd.DataFrame) -> pd.DataFrame:
     keys = [("accuracy", x) for x in mixing.SETTINGS]
     keys += [("premise adds", x) for x in mixing.SETTINGS[:2]]
     shares = [("share of pairs (%)", kind) for kind in ("within", "across")]
-    return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].fillna("")
+    return table.loc[[*BIN_NAMES, "as across"], [*shares, *keys]].astype(object).fillna("")
 
 
 def reading(
