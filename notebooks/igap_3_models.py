@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import product, zip_longest
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,14 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from shared.shown import in_points
+from xlx.experiment.abx_scores import MATCHED, history
+from xlx.experiment.averages import averaged_scores
+from xlx.experiment.scoring import subject_scores
 from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures import igap
 from xlx.measures.igap import MEAN_TARGET
 from xlx.plots.panels import across, rows_of
-from xlx.plots.primitives import lanes
+from xlx.plots.primitives import curves, lanes
 from xlx.plots.style import language_label, styled
 from xlx.subjects.finetuning import Run
 from xlx.subjects.identity import title
@@ -35,6 +38,9 @@ STRINGS = BAG, NEGATOR, LENGTH = "bag of subwords", "commonest sign", "length"
 PENALTIES = np.logspace(-3, 3, 13)
 #: What `text` calls all of the test set, and the set that was learnt, in translation.
 ALL_TEXTS, TRANSLATIONS = "all unread", "learnt, as translations"
+
+#: What is measured of a checkpoint without fine-tuning, and the dull cause of any agreement.
+COURSES, SCHEDULE = ("LD", "MD", MATCHED, "retrieval"), "training step"
 
 ENDS, FEWER = ["igap", "low", "high"], ["fewer", "fewer_low", "fewer_high"]
 
@@ -294,6 +300,99 @@ def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: flo
     ]
 
 
+# --- along pretraining ----------------------------------------------------------------------------
+
+
+def course(
+    series: Sequence[str], task: TransferTask, source: str, recipe: Recipe, seeds: Sequence[int],
+    sparing: Sparing | None, level: float, tolerance: float,
+) -> pd.DataFrame:  # fmt: skip
+    """IGAP by ``model``, ``step`` and ``target`` of each checkpoint whose weights are here.
+
+    Fine-tuned as the members are, mean over seeds (`Transfers.losses`); NaN of a checkpoint that
+    does not reach the training error.
+    """
+    rows = []
+    for name in series:
+        for state in history(name):
+            lost = transfer_task([state], task, [source], [recipe], seeds, sparing=sparing).losses(
+                level, tolerance
+            )
+            step = getattr(state, "step", 0)
+            rows += [
+                (title(name), step, code, lost[source, code].mean() if lost else np.nan)
+                for code in task.languages
+                if code != source
+            ]
+    return pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
+
+
+def course_measures(series: Sequence[str], text: ParallelCorpus, source: str) -> pd.DataFrame:
+    """`COURSES` of the same checkpoints, mean over layers and pairs with the source, as columns.
+
+    Indexed by ``model`` and ``step``; the last column is the step (`SCHEDULE`).
+    """
+    states = [state for name in series for state in history(name)]
+    measured = subject_scores(states, text, COURSES, pooling="mean", max_length=None)
+    table = rows_of(averaged_scores(measured, COURSES, by=["language"]), language=source)
+    wide = table.pivot(index=["model", "checkpoint"], columns="task", values="score")
+    wide.index.names = ["model", "step"]
+    return wide[list(COURSES)].assign(**{SCHEDULE: wide.index.get_level_values("step")})
+
+
+def within_ranks(table: pd.DataFrame) -> np.ndarray:
+    """Ranks of each column within its model, less their mean: the recipe is held."""
+    ranks = table.groupby(level="model").rank()
+    return (ranks - ranks.groupby(level="model").transform("mean")).to_numpy()
+
+
+def course_correlations(
+    gaps: pd.DataFrame, measures: pd.DataFrame, n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """Rank correlation of IGAP with each measure over checkpoints, the recipe held.
+
+    ``r``, ``low``, ``high``: 95 % over the targets, drawn with replacement; ``p``: how often a
+    random order of the checkpoints within each recipe has as large an \|r\|; ``step held``: the
+    same correlation with the ranks of the training step taken out of both.
+    """
+    rng = np.random.default_rng(seed)
+    wide = gaps.pivot(index=["model", "step"], columns="target", values="igap").dropna()
+    ranked = within_ranks(measures.loc[wide.index])
+    draws = rng.integers(wide.shape[1], size=(n_resamples, wide.shape[1]))
+    means = np.vstack([wide.mean(axis=1), wide.to_numpy()[:, draws].mean(axis=2).T]).T
+    over = within_ranks(pd.DataFrame(means, wide.index))
+    r = _correlations(ranked, over)
+    models = wide.index.get_level_values("model")
+    orders = [np.arange(len(wide)) for _ in range(n_resamples)]
+    for model, order in product(dict.fromkeys(models), orders):
+        order[models == model] = rng.permutation(order[models == model])
+    by_luck = _correlations(ranked, over[:, 0][np.array(orders)].T)
+    schedule = ranked[:, [measures.columns.get_loc(SCHEDULE)]]
+    held = [x - schedule @ np.linalg.lstsq(schedule, x)[0] for x in (ranked[:, :-1], over[:, :1])]
+    low, high = np.quantile(r[:, 1:], [0.025, 0.975], axis=1)
+    table = {"r": r[:, 0], "low": low, "high": high}
+    table["p"] = (np.abs(by_luck) >= np.abs(r[:, :1]) - 1e-9).mean(axis=1)
+    table["step held"] = [*_correlations(*held)[:, 0], np.nan]
+    return pd.DataFrame(table, measures.columns)
+
+
+def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Of the columns of two tables of deviations, ``(a, b)``; NaN of a constant column."""
+    sizes = np.outer(np.linalg.norm(first, axis=0), np.linalg.norm(second, axis=0))
+    return np.divide(first.T @ second, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 1e-9)
+
+
+def told_course(table: pd.DataFrame) -> str:
+    """What `course_correlations` says of the plan, in two sentences."""
+    best = table.drop(index=SCHEDULE)["r"].abs().idxmax()
+    row, step = table.loc[best], table.loc[SCHEDULE]
+    return (
+        f"**Along pretraining.** Of {', '.join(COURSES)}, {best} goes best with IGAP: r = "
+        f"{row['r']:.2f} ({row['low']:.2f} to {row['high']:.2f}), p = {row['p']:.3f}. The training "
+        f"step has {step['r']:.2f}; with it held {best} has {row['step held']:.2f}."
+    )
+
+
 # --- figures --------------------------------------------------------------------------------------
 
 
@@ -308,3 +407,16 @@ def accuracy_lanes(accuracy: pd.DataFrame, subjects: Sequence[str], first: str) 
     )  # fmt: skip
     across(on, x=50)
     return on.done("accuracy (%)")
+
+
+@styled
+def course_curves(gaps: pd.DataFrame, measures: pd.DataFrame) -> Figure:
+    """IGAP and two measures over pretraining, a panel each."""
+    means = gaps.groupby(["model", "step"], sort=False)["igap"].mean()
+    columns = {"IGAP": means, MATCHED: measures[MATCHED], "retrieval": measures["retrieval"]}
+    wide = pd.DataFrame(columns).rename_axis(columns="measure").reset_index()
+    rows = wide.melt(["model", "step"], var_name="measure")
+    on = curves(rows, x="step", value="value", series="model", panel="measure", columns=3,
+                width=2.7, sharey=False, low="", even=True)  # fmt: skip
+    on.titles(str)
+    return on.done("pretraining step", "")

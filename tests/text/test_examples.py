@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from tests.text.made import examples as some
-from tests.text.made import pairs
-from xlx.text import examples
 from xlx.text.files import TextError
 
 
@@ -29,12 +27,3 @@ def test_labels_out_of_the_classes_are_an_error() -> None:
         some(labels=np.array([0, 1, 2, 0]))
     with pytest.raises(TextError, match="unequal numbers"):
         some(labels=np.array([0, 1]))
-
-
-def test_two_sets_are_joined() -> None:
-    both = examples.joined(pairs(), pairs(ids=tuple("abcd"), name="more"))
-    assert (len(both), both.ids[4], both.name) == (8, "2:a", "made en test and more")
-    assert both.second == 2 * pairs().second
-    for more, says in ((pairs("de"), "differ in language"), (some(), "not both of pairs")):
-        with pytest.raises(TextError, match=says):
-            examples.joined(pairs(), more)

@@ -349,19 +349,15 @@ def transfer_task(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
     *,
-    more: Examples | None = None,
     sparing: Sparing | None = None,
 ) -> Transfers:
     """Fine-tune every model in every source by every recipe and seed; predict in all languages.
 
     Recipes and seeds together span A(θ₀), the set of fine-tuned models that IGAP is the minimum
-    over; recipes that differ in the algorithm are kept apart. ``more`` are further examples of the
-    source language to train on, without translations, as the paper adds MultiNLI to XNLI (Table 9);
-    the training error stays that of the task's training set. Of ``sparing`` the ``windows`` and
+    over; recipes that differ in the algorithm are kept apart. Of ``sparing`` the ``windows`` and
     ``every`` count (`sparing_in`); None: everything is asked at every checkpoint.
 
-    ValueError for a source that the task does not have, ``more`` for several sources or with other
-    classes; as `grids.grid`.
+    ValueError for a source that the task does not have; as `grids.grid`.
     """
     names, sources, recipes, seeds = (
         checks.several(values, what, once=True)
@@ -373,17 +369,8 @@ def transfer_task(
         raise ValueError(
             f"the task {task.name} has no {lacking[0]}: it has {', '.join(task.languages)}"
         )
-    train = task.train
-    if more is not None:
-        if sources != [more.language]:
-            raise ValueError(
-                f"{more.name} is in {more.language}: it can be added for that source alone"
-            )
-        if more.classes != train[more.language].classes:
-            raise ValueError(f"{more.name} has other classes than {task.name}")
-        train = {more.language: examples.joined(train[more.language], more)}
     jobs = [
-        Job(name, train[source], task.sets, recipe, seed, sparing_in(task, source, sparing))
+        Job(name, task.train[source], task.sets, recipe, seed, sparing_in(task, source, sparing))
         for name in names
         for source in sources
         for recipe in recipes

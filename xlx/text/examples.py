@@ -278,19 +278,3 @@ def class_counts(examples: Examples) -> dict[str, int]:
     """How often each class is the label."""
     counts = np.bincount(examples.labels, minlength=len(examples.classes))
     return dict(zip(examples.classes, counts.tolist(), strict=True))
-
-
-def joined(examples: Examples, more: Examples) -> Examples:
-    """Two sets of one language and the same classes as one; ids are told apart by their set."""
-    if (examples.language, examples.classes) != (more.language, more.classes):
-        raise TextError(f"{examples.name} and {more.name} differ in language or classes")
-    if (examples.second is None) != (more.second is None):
-        raise TextError(f"{examples.name} and {more.name} are not both of pairs or of sentences")
-    return replace(
-        examples,
-        name=f"{examples.name} and {more.name}",
-        first=examples.first + more.first,
-        second=None if examples.second is None else examples.second + more.second,
-        labels=np.concatenate([examples.labels, more.labels]),
-        ids=tuple(f"1:{name}" for name in examples.ids) + tuple(f"2:{name}" for name in more.ids),
-    )
