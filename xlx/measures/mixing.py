@@ -204,11 +204,11 @@ def with_margins(scores: np.ndarray) -> np.ndarray:
 
 
 def checked_scores(
-    scores: np.ndarray, languages: Sequence[str], least: float = 0
+    scores: np.ndarray, languages: Sequence[str], bounded: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Grids of single examples: mean over seeds ``(L, L, n)``, each ``(S, L, L, n)``; or errors.
 
-    They are shares in [0, 1], or differences of shares where ``least`` is -1.
+    ``bounded``: they are shares in [0, 1].
     """
     scores, n = np.asarray(scores, dtype=np.float64), len(languages)
     if scores.ndim not in (3, 4) or scores.shape[-3:-1] != (n, n) or not scores.size:
@@ -222,10 +222,10 @@ def checked_scores(
     if (empty := np.isnan(each)).any():
         _, row, column, _ = np.argwhere(empty)[0]
         raise MixingError(f"cell {languages[row]}-{languages[column]} is empty, its score NaN")
-    if scores.min() < least - statistics.SLACK or scores.max() > 1 + statistics.SLACK:
+    if bounded and (scores.min() < -statistics.SLACK or scores.max() > 1 + statistics.SLACK):
         raise MixingError(
             f"scores are between {scores.min():g} and {scores.max():g}: give them as shares in "
-            f"[{least:g}, 1], not in per cent"
+            "[0, 1], not in per cent"
         )
     return each[0] if len(each) == 1 else each.mean(axis=0), each
 
@@ -275,7 +275,7 @@ def paired_difference(
     For a model and its control task (Tables 7 and 14) or a baseline; by percentiles. The two may
     have unequal numbers of seeds, each with an error of its own, and be no shares (`auc_values`).
     """
-    (one, first), (other, second) = (checked_scores(x, languages, -1) for x in (one, other))
+    (one, first), (other, second) = (checked_scores(x, languages, False) for x in (one, other))
     if one.shape != other.shape:
         raise MixingError(f"shapes {one.shape} and {other.shape} are not of the same examples")
     drawn = Resamples.draw(one.shape[-1], groups, n_resamples, seed)
