@@ -262,11 +262,12 @@ def in_short(accuracy: pd.DataFrame, table: pd.DataFrame, source: str) -> str:
     first, best, means = table.index[0], best_of(accuracy, source), unread(accuracy, source).mean(1)
     others = means.drop(index=[first, best, *STRINGS], errors="ignore")
     ends = table.loc[best, FEWER].to_numpy(float)
-    more = [f", `{name}` {told(accuracy, name)}" for name in others.index]
+    more = f", other members {in_points(others.min())} to {in_points(others.max())}"
+    more = more if len(others) else ""
     return (
         f"**In short.** Fine-tuned in {source} alone, `{best}` answers {told(accuracy, best)} % of "
         f"unread sentences in other languages right. The untrained network has "
-        f"{told(accuracy, first)}, a bag of subwords {told(accuracy, BAG)}{''.join(more)}. At "
+        f"{told(accuracy, first)}, a bag of subwords {told(accuracy, BAG)}{more}. At "
         f"training error 0 `{best}` loses {in_points(*ends)} points fewer on translations than the "
         "untrained network."
     )
@@ -315,9 +316,9 @@ def course(
     rows = []
     for name in series:
         for state in history(name):
-            lost = transfer_task([state], task, [source], [recipe], seeds, sparing=sparing).losses(
-                level, tolerance
-            )
+            folder = str(getattr(state, "path", state))
+            runs = transfer_task([folder], task, [source], [recipe], seeds, sparing=sparing)
+            lost = runs.losses(level, tolerance)
             step = getattr(state, "step", 0)
             rows += [
                 (title(name), step, code, lost[source, code].mean() if lost else np.nan)
