@@ -1,6 +1,7 @@
 """Directions of transfer: maps, sources and reverses compared (Figures 2, 4 to 6 of the paper)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,11 +13,13 @@ from matplotlib.patches import Patch
 
 from shared.igap_tables import shared_subwords
 from shared.shown import as_points, in_points
-from xlx.experiment.transfers import Transfers
+from xlx.experiment.transfers import Transfers, TransferTask, transfer_task
 from xlx.measures.igap import MEAN_TARGET, crossed_interval
 from xlx.plots.panels import HATCHED, NOT_MEASURED, number, scale_about
-from xlx.plots.primitives import heatmap, scatter
+from xlx.plots.primitives import curves, heatmap, scatter
 from xlx.plots.style import ABOUT, HIGH, styled
+from xlx.subjects.identity import title
+from xlx.subjects.jobs import Recipe, Sparing
 
 MAPS = {
     "accuracy": "test accuracy (%)",
@@ -109,6 +112,60 @@ def memory_table(
     strings.loc[MEAN_TARGET] = strings[["found", "interlingual"]].mean()
     strings = strings.rename(columns={"interlingual": "strings", "found": "found by strings"})
     return pd.DataFrame(table).join(strings[["strings", "found by strings"]].map(in_points))
+
+
+def partly_random(task: TransferTask, ratio: float, seed: int) -> TransferTask:
+    """The task with a share of its training labels drawn anew, alike in all languages (5.4).
+
+    A label that is drawn may be the one that was there; test labels stay.
+    """
+    part, rng = task.train[task.languages[0]], np.random.default_rng(seed)
+    chosen = rng.permutation(len(part))[: round(ratio * len(part))]
+    labels = part.labels.copy()
+    labels[chosen] = rng.integers(len(part.classes), size=len(chosen))
+    return replace(task, train={code: x.relabelled(labels) for code, x in task.train.items()})
+
+
+def by_ratio(
+    models: Sequence[str], task: TransferTask, ratios: Sequence[float], recipe: Recipe,
+    seeds: Sequence[int], tolerance: float, label_seed: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Accuracy and IGAP by share of random labels, mean over targets (Figure 3).
+
+    A row per ``model``, ``ratio`` and ``measure``: ``value``, ``low``, ``high`` over examples and
+    seeds; IGAP is NaN where no checkpoint learns the labels.
+    """
+    rows, source = [], task.languages[0]
+    sparing = Sparing(((0.0, tolerance),), logits=False)
+    for model in models:
+        for ratio in ratios:
+            noisy = partly_random(task, ratio, label_seed)
+            runs = transfer_task([model], noisy, [source], [recipe], seeds, sparing=sparing)
+            wrong = [x for (_, target), x in runs.last_wrong().items() if target != source]
+            values = {"accuracy": 1 - np.mean(wrong, axis=0)}
+            if lost := runs.losses(0.0, tolerance):
+                values["IGAP"] = np.mean(list(lost.values()), axis=0)
+            rows += [
+                (title(model), ratio, name, *crossed_interval(x, np.arange(x.shape[1])))
+                for name, x in values.items()
+            ]
+    return pd.DataFrame(rows, columns=["model", "ratio", "measure", "value", "low", "high"])
+
+
+def told_ratios(table: pd.DataFrame) -> list[str]:
+    """What `by_ratio` has at its ends, a sentence a model."""
+    said = []
+    for model, rows in table.groupby("model", sort=False):
+        ends = [rows[rows["ratio"] == end] for end in (rows["ratio"].min(), rows["ratio"].max())]
+        told = [
+            f"{name} {' and '.join(in_points(*x) for x in each)}"
+            for name in ("accuracy", "IGAP")
+            if (each := [of[["value", "low", "high"]].to_numpy()[0]
+                         for end in ends if len(of := end[end["measure"] == name])])
+        ]  # fmt: skip
+        shares = f"{100 * ends[0]['ratio'].iloc[0]:.0f} and {100 * ends[1]['ratio'].iloc[0]:.0f} %"
+        said.append(f"**Labels that are random by {shares}**, `{model}`: {'; '.join(told)}.")
+    return said
 
 
 def in_short(means: pd.DataFrame, across: pd.DataFrame, model: str) -> str:
@@ -228,3 +285,14 @@ def printed_scatter(table: pd.DataFrame) -> Figure:
             axes.annotate(row.target, (100 * row.printed, 100 * row.ours), xytext=(3, 3),
                           textcoords="offset points", fontsize=8)  # fmt: skip
     return on.done("printed, XLM-R (points)", "ours (points)")
+
+
+@styled
+def ratio_curves(table: pd.DataFrame) -> Figure:
+    """Accuracy and IGAP by share of random labels, a panel each (Figure 3)."""
+    on = curves(table, x="ratio", value="value", series="model", panel="measure", scale=100,
+                width=3)  # fmt: skip
+    for axes in on.axes.values():
+        axes.axhline(50, color="0.5", linewidth=0.8, linestyle=":")
+    on.titles(str)
+    return on.done("share of random labels", "per cent; dotted: guessing")
