@@ -353,7 +353,7 @@ def course_correlations(
     """Rank correlation of IGAP with each measure over checkpoints, the recipe held.
 
     ``r``, ``low``, ``high``: 95 % over the targets, drawn with replacement; ``p``: how often a
-    random order of the checkpoints within each recipe has as large an \|r\|; ``step held``: the
+    random order of the checkpoints within each recipe has an r as far from zero; ``step held``: the
     same correlation with the ranks of the training step taken out of both.
     """
     rng = np.random.default_rng(seed)

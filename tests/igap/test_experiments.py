@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import igap_2_ranking
@@ -125,3 +126,34 @@ def test_an_order_without_igap_is_refused() -> None:
     metric = gold.table.assign(metric="IGAP", score=np.nan)
     with pytest.raises(ValueError, match="raise the tolerance"):
         igap_2_ranking.rank_metrics({("m", ""): gold}, {"m": metric})
+
+
+def test_over_checkpoints_the_recipe_and_the_schedule_are_held() -> None:
+    steps, shift = np.array([0, 400, 800, 1600, 3200]), {"a": 0.0, "b": 0.5}
+    index = pd.MultiIndex.from_product([shift, steps], names=["model", "step"])
+    lost = np.array([5, 4, 2, 3, 1]) / 10  # at the fourth it does not follow the step
+    gaps = pd.DataFrame(
+        [
+            (m, steps[i], t, lost[i] + shift[m])
+            for m in shift
+            for i in range(5)
+            for t in ("de", "fr")
+        ],
+        columns=["model", "step", "target", "igap"],
+    )
+    columns = {"MD": np.tile(-lost, 2), igap_3_models.SCHEDULE: np.tile(steps, 2)}
+    table = igap_3_models.course_correlations(gaps, pd.DataFrame(columns, index), 2000, 1)
+    assert table.loc["MD", ["r", "low", "high", "step held"]].tolist() == pytest.approx([-1.0] * 4)
+    assert table.loc[igap_3_models.SCHEDULE, "r"] == pytest.approx(-0.9)  # Spearman, by hand
+    assert table.loc["MD", "p"] == pytest.approx(2 / 120**2, abs=0.002)
+
+
+def test_so_many_labels_are_drawn_and_translations_have_the_same() -> None:
+    whole = task()
+    assert igap_4_directions.partly_random(whole, 0.0, 1).train["de"].labels.tolist() == [
+        *whole.train["de"].labels
+    ]
+    noisy = igap_4_directions.partly_random(planted("knows").task, 0.5, 1)
+    before, after = np.arange(1800) % 3, noisy.train["en"].labels
+    assert (before != after).mean() == pytest.approx(0.5 * 2 / 3, abs=0.03)
+    assert noisy.train["de"].labels.tolist() == after.tolist()
