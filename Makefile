@@ -87,7 +87,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab report models convert pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab book report models convert pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -130,6 +130,11 @@ reproduce: $(READY) | $(TOOLS) ## compute all results from nothing and compare; 
 lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playground/ [LAB="--no-browser"]
 	@$(BIN)/python -m notebooks.run.runner --play
 	$(BIN)/jupyter-lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/playground $(LAB)
+
+book: $(READY) | $(TOOLS) ## make a site of the notebooks as they are stored, in build/book; runs nothing
+	@$(BIN)/python -m notebooks.book.staging build/book-pages
+	@$(BIN)/python -m sphinx -W -q -b html -d build/book-doctrees build/book-pages build/book
+	@echo "build/book/index.html"
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
 	@$(BIN)/python -m notebooks.run.report_notebook report $(MODEL) $(ARGS)

@@ -1,0 +1,1 @@
+"""The notebooks as a book: what `make book` puts together for Sphinx."""

@@ -1,0 +1,47 @@
+"""Settings of Sphinx for the book: nothing is executed, nothing comes from another host."""
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+from sphinx.application import Sphinx
+
+project = "What do multilingual Transformers share?"
+author = "the xlx authors"
+language = "en"
+extensions = ["myst_nb"]
+exclude_patterns = ["_build"]
+html_theme = "sphinx_book_theme"
+html_title = project
+html_theme_options = {
+    "show_toc_level": 2,
+    "home_page_in_toc": True,
+    "navigation_with_keys": False,
+    "use_download_button": False,
+}
+html_copy_source = False
+html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_math_renderer = "mathml"
+
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"
+nb_ipywidgets_js = {}
+nb_merge_streams = True
+
+
+def inline(self: object, node: object) -> None:
+    """A formula in a line, as MathML, which browsers draw themselves."""
+    self.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def display(self: object, node: object) -> None:
+    """A formula of its own."""
+    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Formulas as MathML."""
+    app.add_html_math_renderer("mathml", (inline, None), (display, None))

@@ -1,0 +1,178 @@
+"""Put the pages of the book together: ``python -m notebooks.book.staging build/book-pages``.
+
+The pages lie as in the repository, so links between them hold as they are. What a page links to
+comes along, with what that links to: another page, a picture, a table; a module of Python becomes a
+page that shows it. Notebooks come with the outputs that are stored in them.
+"""
+
+import ast
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from PIL import Image
+
+from xlx.results.paths import NOTEBOOKS, ROOT
+
+BOOK = NOTEBOOKS / "book"
+LINK = re.compile(r"(\]\(|\]: )([^)\s#]+)(#[^)\s]*)?")
+FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+EXERCISES = re.compile(r"^(?:##? Exercises?|\*\*Exercises?[.*])", re.MULTILINE)
+#: Folders of the package whose functions have a page, and what they are for.
+ROOMS = {
+    "measures": "The formulas", "experiment": "Scores and grids", "subjects": "Models",
+    "text": "Text", "plots": "Figures",
+}  # fmt: skip
+
+
+class Pages:
+    """A folder of pages that grows by what its pages link to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.there: set[Path] = set()
+
+    def take(self, path: Path) -> Path:
+        """Bring a file of the repository along, if it is not there; where its page is."""
+        inside = path.relative_to(ROOT)
+        page = inside.with_suffix(".py.md") if path.suffix == ".py" else inside
+        if page in self.there:
+            return page
+        self.there.add(page)
+        target = self.folder / page
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".ipynb":
+            notebook = json.loads(path.read_text(encoding="utf-8"))
+            for cell in notebook["cells"]:
+                if cell["cell_type"] == "markdown":
+                    cell["source"] = self.linked("".join(cell["source"]), path)
+                for output in cell.get("outputs", ()):  # Sphinx leaves the links in them alone
+                    text = "".join(output.get("data", {}).get("text/markdown", ""))
+                    if text:
+                        output["data"]["text/markdown"] = re.sub(r"\.ipynb([)#])", r".html\1", text)
+            target.write_text(json.dumps(notebook), encoding="utf-8")
+        elif path.suffix == ".md":
+            text = FRONT.sub("", self.linked(path.read_text(encoding="utf-8"), path)).lstrip()
+            head = "" if text.startswith("# ") else f"# {path.parent.name}\n\n"
+            target.write_text(f"---\norphan: true\n---\n\n{head}{text}", encoding="utf-8")
+        elif path.suffix == ".py":
+            shutil.copy(path, target.with_suffix(""))
+            text = f"---\norphan: true\n---\n\n# `{inside}`\n\n"
+            text += f"```{{literalinclude}} {path.name}\n:language: python\n```\n"
+            target.write_text(text, encoding="utf-8")
+        else:
+            shutil.copy(path, target)
+        return page
+
+    def linked(self, text: str, path: Path) -> str:
+        """A text whose links into the repository lead to pages of the book."""
+
+        def place(link: re.Match) -> str:
+            start, to, anchor = link[1], link[2], link[3] or ""
+            if re.match(r"[a-z]+:", to):
+                return link[0]
+            target = (path.parent / to).resolve()
+            if target.is_dir():  # its page, or what else says what is in it
+                target = min(target.glob("*.*"), key=lambda x: (x.name != "README.md", x.name))
+            if not target.is_file() or not target.is_relative_to(ROOT):
+                return link[0]
+            anchor = anchor if target.suffix in (".md", ".ipynb") else ""
+            page = os.path.relpath(ROOT / self.take(target), path.parent)
+            return f"{start}{page}{anchor}"
+
+        return LINK.sub(place, text)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a page that is made here, at the top of the book."""
+        self.there.add(Path(name))
+        (self.folder / name).write_text(self.linked(text, ROOT / name), encoding="utf-8")
+
+
+def gallery() -> Iterator[str]:
+    """The figures of the notebooks by chapter, each with the text that describes it."""
+    yield "# Gallery of figures\n"
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        pictures = sorted((ROOT / "figures").glob(f"{path.stem}-*.png"))
+        if pictures:
+            yield f"## [{path.stem}](notebooks/{path.name})\n"
+        for picture in pictures:
+            with Image.open(picture) as image:
+                said = image.info.get("Description", picture.stem).translate(
+                    str.maketrans("[]", "()")
+                )
+            yield f"![{said}](figures/{picture.name})\n\n*{said}*\n"
+
+
+def answers() -> Iterator[str]:
+    """What each chapter says "in short", as it was computed there."""
+    yield "# The answers, in short\n\nEach paragraph was computed in its chapter.\n"
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        title = "".join(cells[0]["source"]).partition("\n")[0].lstrip("# ")
+        texts = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"] + [
+            "".join(output["data"]["text/markdown"])
+            for c in cells
+            for output in c.get("outputs", ())
+            if "text/markdown" in output.get("data", ())
+        ]
+        short = [x for text in texts for x in text.splitlines() if x.startswith("**In short.**")]
+        if short := [x for x in short if any(map(str.isdigit, x))]:
+            said = short[-1].removeprefix("**In short.**").strip()
+            yield f"**[{title}](notebooks/{path.name})** {said}\n"
+
+
+def exercises() -> Iterator[str]:
+    """The exercises by chapter, without their answers."""
+    yield "# Exercises\n\nAnswers are folded, in the chapters.\n"
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "markdown"):
+            if found := EXERCISES.search(source):
+                text = source[found.end() :].partition("<details>")[0]
+                text = re.sub(r"^#+ ", "**", text.lstrip(" .*s\n"), flags=re.MULTILINE)
+                yield f"## [{path.stem}](notebooks/{path.name})\n\n{text.strip()}\n"
+
+
+def functions() -> Iterator[str]:
+    """What the package offers, a room a part: signatures and docstrings, linked to the source."""
+    yield "# Functions\n\nWhat the package `xlx` offers, from its docstrings.\n"
+    for room, title in ROOMS.items():
+        yield f"## {title}: `xlx.{room}`\n"
+        for path in sorted((ROOT / "xlx" / room).glob("[a-z]*.py")):
+            yield f"### [`xlx.{room}.{path.stem}`](xlx/{room}/{path.name})\n"
+            yield from _signatures(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def _signatures(module: ast.Module) -> Iterator[str]:
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            told = ast.get_docstring(node) or ""
+            if isinstance(node, ast.FunctionDef):
+                gives = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+                head = f"{node.name}({ast.unparse(node.args)}){gives}"
+            else:
+                head = f"class {node.name}"
+            yield f"```python\n{head}\n```\n\n```text\n{told}\n```\n"
+
+
+def stage(folder: Path) -> None:
+    """Write all pages of the book into a folder that is made anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pages = Pages(folder)
+    for made in (answers, gallery, exercises, functions):
+        pages.write(f"{made.__name__}.md", "\n".join(made()))
+    for path in sorted(BOOK.glob("*.md")):
+        pages.write(path.name, path.read_text(encoding="utf-8"))
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        pages.take(path)
+    shutil.copy(BOOK / "conf.py", folder)
+    shutil.copytree(BOOK / "static", folder / "_static")
+
+
+if __name__ == "__main__":
+    stage(Path(sys.argv[1]).resolve())

@@ -1,0 +1,94 @@
+"""The book: built from stored notebooks without a warning, closed in itself, fit for a phone."""
+
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from notebooks.book import staging
+from xlx.results.paths import NOTEBOOKS, ROOT
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+REFERENCE = re.compile(r'(?:src|href)="([^"]*)"')
+#: Writes how far each page at each width is too wide into the page itself.
+FRAMES = """<body><script>
+const rows = [];
+const frames = PAGES.flatMap(p => [1400, 390].map(w => [p, w]));
+(async () => {
+  for (const [page, width] of frames) {
+    const frame = document.createElement("iframe");
+    Object.assign(frame, {src: page, width, height: 900});
+    await new Promise(done => { frame.onload = done; document.body.append(frame); });
+    const inner = frame.contentDocument.documentElement;
+    const formula = frame.contentDocument.querySelector("math");
+    rows.push([page, width, inner.scrollWidth - width, formula ? formula.clientHeight : -1]);
+    frame.remove();
+  }
+  document.body.innerHTML = "<pre>" + rows.map(r => r.join(" ")).join("\\n") + "</pre>done";
+})();
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("book")
+    staging.stage(folder / "pages")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html"]
+    done = subprocess.run(
+        [*command, str(folder / "pages"), str(folder / "site")],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "site"
+
+
+def test_every_chapter_is_in_it_and_every_link_stays_inside(site: Path) -> None:
+    pages = {
+        path: path.read_text(encoding="utf-8")
+        for path in site.rglob("*.html")
+        if "_static" not in path.parts
+    }
+    contents = pages[site / "index.html"]
+    for path in NOTEBOOKS.glob("*.ipynb"):
+        assert f"notebooks/{path.stem}.html" in contents, path.name
+    broken = set()
+    for path, text in pages.items():
+        for link in map(unescape, REFERENCE.findall(text)):
+            to = unquote(urldefrag(link).url.partition("?")[0])
+            if re.match(r"(https?|mailto|data):", to):
+                assert f'src="{link}"' not in text, f"{path.name} asks another host: {link}"
+            elif to and not (path.parent / to).exists():
+                broken.add(f"{path.relative_to(site)}: {link}")
+    assert not broken
+
+
+def test_answers_are_those_of_the_chapters() -> None:
+    text = "\n".join(staging.answers())
+    assert len(re.findall(r"\]\(notebooks/\S+\.ipynb\)\*\*", text)) > 20
+    assert "In short" not in text
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here to read the book in")
+def test_no_page_is_wider_than_its_screen_and_formulas_are_drawn(site: Path) -> None:
+    names = ["index.html", "answers.html", "glossary.html", "gallery.html", "functions.html"]
+    names += [f"notebooks/{path.stem}.html" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
+    (site / "frames.html").write_text(FRAMES.replace("PAGES", str(names)), encoding="utf-8")
+    done = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+         "--disable-component-update", "--allow-file-access-from-files", "--dump-dom",
+         "--virtual-time-budget=600000", f"--user-data-dir={site.parent / 'profile'}",
+         (site / "frames.html").as_uri()],
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert "</pre>done" in done.stdout, done.stderr[-500:]
+    rows = done.stdout.partition("<pre>")[2].partition("</pre>")[0].splitlines()
+    assert len(rows) == 2 * len(names)
+    wide = [row for row in rows if int(row.split()[2]) > 0]
+    assert not wide
+    assert any(int(row.split()[3]) > 0 for row in rows)
+    assert all(int(row.split()[3]) for row in rows)
