@@ -47,6 +47,7 @@ class Pages:
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".ipynb":
             notebook = json.loads(path.read_text(encoding="utf-8"))
+            notebook["cells"] = folded(notebook["cells"])
             for cell in notebook["cells"]:
                 if cell["cell_type"] == "markdown":
                     cell["source"] = self.linked("".join(cell["source"]), path)
@@ -105,6 +106,22 @@ def gallery() -> Iterator[str]:
                     str.maketrans("[]", "()")
                 )
             yield f"![{said}](figures/{picture.name})\n\n*{said}*\n"
+
+
+def folded(cells: list[dict]) -> list[dict]:
+    """The cells, where code that shows nothing is folded, and such cells in a row are one."""
+    found: list[dict] = []
+    for cell in cells:
+        silent = cell["cell_type"] == "code" and not cell["outputs"]
+        before = found[-1] if found else {"metadata": {}, "outputs": ()}
+        assembly = "hide-input" in before["metadata"].get("tags", ()) and not before["outputs"]
+        if silent and assembly:
+            before["source"] = "".join([*before["source"], "\n\n", *cell["source"]])
+            continue
+        if silent:
+            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", ()), "hide-input"]
+        found.append(cell)
+    return found
 
 
 def answers() -> Iterator[str]:
