@@ -513,7 +513,8 @@ def main(argv: list[str] | None = None) -> int:
         for stem in options.notebooks or [x for x in TUNING if x in chosen]:
             with contextlib.chdir(paths.NOTEBOOKS):
                 found.read(stem, profiles.values_for(stem, options.profile))
-        print(table(found.runs, options.rate).to_string(float_format="{:,.2f}".format))
+        rows = table(found.runs, options.rate) if found.runs else pd.DataFrame()
+        print(rows.to_string(float_format="{:,.2f}".format))
     except (profiles.NotebookError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2

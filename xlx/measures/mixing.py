@@ -208,7 +208,8 @@ def checked_scores(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Grids of single examples: mean over seeds ``(L, L, n)``, each ``(S, L, L, n)``; or errors.
 
-    They are shares in [0, 1], or differences of shares where ``least`` is -1.
+    They are shares in [0, 1]; where ``least`` is -1 their mean in each cell is a share, or a
+    difference of shares.
     """
     scores, n = np.asarray(scores, dtype=np.float64), len(languages)
     if scores.ndim not in (3, 4) or scores.shape[-3:-1] != (n, n) or not scores.size:
@@ -222,9 +223,10 @@ def checked_scores(
     if (empty := np.isnan(each)).any():
         _, row, column, _ = np.argwhere(empty)[0]
         raise MixingError(f"cell {languages[row]}-{languages[column]} is empty, its score NaN")
-    if scores.min() < least - statistics.SLACK or scores.max() > 1 + statistics.SLACK:
+    of = scores if least == 0 else scores.mean(axis=-1)
+    if of.min() < least - statistics.SLACK or of.max() > 1 + statistics.SLACK:
         raise MixingError(
-            f"scores are between {scores.min():g} and {scores.max():g}: give them as shares in "
+            f"scores are between {of.min():g} and {of.max():g}: give them as shares in "
             f"[{least:g}, 1], not in per cent"
         )
     return each[0] if len(each) == 1 else each.mean(axis=0), each
