@@ -518,10 +518,9 @@ def main(argv: list[str] | None = None) -> int:
     except (profiles.NotebookError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
-    where = f"at {options.rate:g} TFLOP/s" if options.rate else f"on {loading.device_of(None)}"
-    print(
-        f"learnt, asked and most are millions of examples; hours are {where}; held and weights GB"
-    )
+    where = f"of {loading.device_of(None)}, by a probe of one layer of each size"
+    where = f"at {options.rate:g} TFLOP/s" if options.rate else where
+    print(f"learnt, asked, most: millions of examples; held, weights: GB; hours: {where}")
     for sentence in found.missing:
         print(f"missing: {sentence}")
     return int(bool(found.missing))

@@ -69,7 +69,7 @@ def test_the_command_says_what_is_missing(bare: None, capsys: pytest.CaptureFixt
     assert plan.main(asked) == 1
     said = capsys.readouterr().out
     assert f"missing: {XLMR} is not in the hub's cache" in said
-    assert "hours are at 15 TFLOP/s" in said
+    assert "hours: at 15 TFLOP/s" in said
     assert plan.main(["igap-3-modles"]) == 2
     assert "did you mean 'igap-3-models'" in capsys.readouterr().err
 
