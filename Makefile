@@ -10,6 +10,7 @@ DEVICE =
 WORKERS =
 SCHEDULER =
 RESTAMP =
+RATE =
 FROM =
 TO =
 STEPS =
@@ -42,7 +43,7 @@ SHIPPED := $(shell find data -type f ! -path 'data/results/*' ! -name '.*' 2>/de
 $(foreach name,only profile model accept device workers,$(if $(findstring command,$(origin $(name))),\
   $(error variables are written in capitals: $(name)= is none)))
 
-ifneq ($(filter figures store results,$(MAKECMDGOALS)),)
+ifneq ($(filter figures plan store results,$(MAKECMDGOALS)),)
   ifeq ($(ALL),)
     $(error there is no notebook in notebooks/)
   endif
@@ -87,7 +88,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help figures built test results reproduce lab book report models convert pretrain bench lint format store lock clean
+.PHONY: help figures built test results reproduce lab book plan report models convert pretrain bench lint format store lock clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -135,6 +136,10 @@ book: $(READY) | $(TOOLS) ## make a site of the notebooks as they are stored, in
 	@$(BIN)/python -m notebooks.book.staging build/book-pages
 	@$(BIN)/python -m sphinx -W -q -b html -d build/book-doctrees build/book-pages build/book
 	@echo "build/book/index.html"
+
+# Fetches nothing and runs nothing; its status is 1 where something is missing.
+plan: $(READY) | $(TOOLS) ## runs, predictions, hours, memory of a profile that fine-tunes, and what is missing [PROFILE=paper] [ONLY=igap-3-models] [RATE=15]
+	@$(OFFLINE) $(BIN)/python -m notebooks.run.plan $(if $(ONLY),$(CHOSEN)) --profile $(PROFILE) $(addprefix --rate ,$(RATE))
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
 	@$(BIN)/python -m notebooks.run.report_notebook report $(MODEL) $(ARGS)

@@ -304,27 +304,35 @@ def reading(accuracy: pd.DataFrame, table: pd.DataFrame, source: str, least: flo
 # --- along pretraining ----------------------------------------------------------------------------
 
 
-def course(
+def course_runs(
     series: Sequence[str], task: TransferTask, source: str, recipe: Recipe, seeds: Sequence[int],
-    sparing: Sparing | None, level: float, tolerance: float,
-) -> pd.DataFrame:  # fmt: skip
-    """IGAP by ``model``, ``step`` and ``target`` of each checkpoint whose weights are here.
-
-    Fine-tuned as the members are, mean over seeds (`Transfers.losses`); NaN of a checkpoint that
-    does not reach the training error.
-    """
-    rows = []
+    sparing: Sparing | None,
+) -> dict[tuple[str, int], Transfers]:  # fmt: skip
+    """(model, step) → the runs of each checkpoint whose weights are here, learnt as by members."""
+    runs = {}
     for name in series:
         for state in history(name):
-            folder = str(getattr(state, "path", state))
-            runs = transfer_task([folder], task, [source], [recipe], seeds, sparing=sparing)
-            lost = runs.losses(level, tolerance)
-            step = getattr(state, "step", 0)
-            rows += [
-                (title(name), step, code, lost[source, code].mean() if lost else np.nan)
-                for code in task.languages
-                if code != source
-            ]
+            folder, step = str(getattr(state, "path", state)), getattr(state, "step", 0)
+            of = transfer_task([folder], task, [source], [recipe], seeds, sparing=sparing)
+            runs[title(name), step] = of
+    return runs
+
+
+def course(
+    runs: Mapping[tuple[str, int], Transfers], level: float, tolerance: float
+) -> pd.DataFrame:
+    """IGAP by ``model``, ``step`` and ``target``, mean over seeds (`Transfers.losses`).
+
+    NaN of a checkpoint that does not reach the training error.
+    """
+    rows = []
+    for (model, step), of in runs.items():
+        lost, source = of.losses(level, tolerance), of.runs[0].source
+        rows += [
+            (model, step, code, lost[source, code].mean() if lost else np.nan)
+            for code in of.task.languages
+            if code != source
+        ]
     return pd.DataFrame(rows, columns=["model", "step", "target", "igap"])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -126,29 +126,34 @@ def partly_random(task: TransferTask, ratio: float, seed: int) -> TransferTask:
     return replace(task, train={code: x.relabelled(labels) for code, x in task.train.items()})
 
 
-def by_ratio(
+def noisy_runs(
     models: Sequence[str], task: TransferTask, ratios: Sequence[float], recipe: Recipe,
     seeds: Sequence[int], tolerance: float, label_seed: int,
-) -> pd.DataFrame:  # fmt: skip
+) -> dict[tuple[str, float], Transfers]:  # fmt: skip
+    """(model, share of random labels) → what is learnt from these in the first language."""
+    sparing, runs = Sparing(((0.0, tolerance),), logits=False), {}
+    for model, ratio in product(models, ratios):
+        noisy, sources = partly_random(task, ratio, label_seed), task.languages[:1]
+        of = transfer_task([model], noisy, sources, [recipe], seeds, sparing=sparing)
+        runs[title(model), ratio] = of
+    return runs
+
+
+def by_ratio(runs: Mapping[tuple[str, float], Transfers], tolerance: float) -> pd.DataFrame:
     """Accuracy and IGAP by share of random labels, mean over targets (Figure 3).
 
     A row per ``model``, ``ratio`` and ``measure``: ``value``, ``low``, ``high`` over examples and
-    seeds; IGAP is NaN where no checkpoint learns the labels.
+    seeds; there is no IGAP where no checkpoint learns the labels.
     """
-    rows, source = [], task.languages[0]
-    sparing = Sparing(((0.0, tolerance),), logits=False)
-    for model in models:
-        for ratio in ratios:
-            noisy = partly_random(task, ratio, label_seed)
-            runs = transfer_task([model], noisy, [source], [recipe], seeds, sparing=sparing)
-            wrong = [x for (_, target), x in runs.last_wrong().items() if target != source]
-            values = {"accuracy": 1 - np.mean(wrong, axis=0)}
-            if lost := runs.losses(0.0, tolerance):
-                values["IGAP"] = np.mean(list(lost.values()), axis=0)
-            rows += [
-                (title(model), ratio, name, *crossed_interval(x, np.arange(x.shape[1])))
-                for name, x in values.items()
-            ]
+    rows = []
+    for (model, ratio), of in runs.items():
+        values = {"accuracy": 1 - np.mean([*of.last_wrong().values()], axis=0)}
+        if lost := of.losses(0.0, tolerance):
+            values["IGAP"] = np.mean(list(lost.values()), axis=0)
+        rows += [
+            (model, ratio, name, *crossed_interval(x, np.arange(x.shape[1])))
+            for name, x in values.items()
+        ]
     return pd.DataFrame(rows, columns=["model", "ratio", "measure", "value", "low", "high"])
 
 

@@ -66,7 +66,7 @@ def pair_table(
     ``gain_high`` are by how much the first condition is above the row's, paired (0 in its own).
     """
     inside = pair_cells(languages, pair, unseen_only=unseen_only)
-    each = {name: checked_scores(x, languages, False)[1] for name, x in conditions.items()}
+    each = {name: checked_scores(x, languages, -1)[1] for name, x in conditions.items()}
     values = {
         name: np.stack([x[:, mask].mean(axis=1) for mask in inside.values()], axis=1)
         for name, x in each.items()

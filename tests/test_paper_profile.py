@@ -141,6 +141,27 @@ def test_xlm_is_the_model_with_translation_language_modelling() -> None:
     assert list(gaps.index[gaps["XLM"] > gaps["mBERT"]]) == ["ja", "ko"]
 
 
+def test_the_small_profile_is_a_part_of_the_paper() -> None:
+    """It has the paper's values, but one rate and one seed, and fewer languages and models."""
+    small = profiles.read_profile("paper-small")["notebooks"]
+    lists = {"models", "learning_rates", "seeds", "floor_seeds", "algorithms", "algorithm_tasks"}
+    for name, values in small.items():
+        paper = PAPER[name]
+        for key, value in values.items():
+            if key in lists:
+                assert set(value) <= set(paper[key]), key
+            elif isinstance(value, dict):
+                whole = {task: paper[key][task] for task in value}
+                assert value == whole or set(value["NLI"]) < set(whole["NLI"]), key
+            else:
+                assert value == paper[key], key
+        assert len(values["seeds"]) == 1
+    table_6, table_1 = small["igap-3-models"], small["mixing-1-nli"]
+    assert len(table_6["learning_rates"]) == 1
+    assert len(table_6["languages"]["NLI"]) == 1 + 4
+    assert set(table_1["models"]) == set(PAPER["mixing-1-nli"]["models"])
+
+
 # --- within/across --------------------------------------------------------------------------------
 
 #: Models of Rajaee and Monz → on the hub.

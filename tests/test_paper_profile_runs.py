@@ -6,6 +6,7 @@ changed are sizes, here named one by one.
 
 import contextlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ import pytest
 from IPython.display import display
 
 import fairseq_to_hf
-from notebooks.run import profiles
+from notebooks.run import plan, profiles
 from tests import paper_copies
 from xlx.results import paths
 from xlx.results.settings import settings
+from xlx.subjects import finetuning
+from xlx.subjects.jobs import Job
+from xlx.subjects.predicting import Tuned
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -139,6 +143,31 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@contextlib.contextmanager
+def counted(planned: plan.Declared, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Within, what is fine-tuned and asked is counted; behind it, it is what was planned."""
+    steps, asked, trained, predict = [], [], finetuning.trained_run, Tuned.predict
+
+    def training(job: Job, *more: Any) -> tuple:
+        value, model = trained(job, *more)
+        steps.append((len(value["losses"]), len(value["steps"])))
+        return value, model
+
+    def asking(model: Tuned, sets: list) -> tuple:
+        asked.extend(laid.n for laid in sets)
+        return predict(model, sets)
+
+    monkeypatch.setattr(finetuning, "trained_run", training)
+    monkeypatch.setattr(Tuned, "predict", asking)
+    yield
+    runs = [x for x in planned.runs if x.examples]
+    assert sorted(steps) == sorted((x.recipe.n_steps(x.examples), x.checkpoints) for x in runs)
+    sets = [x for run in planned.runs for x in run.asked]
+    least, most = (sum(x.n * getattr(x, often) for x in sets) for often in ("least", "most"))
+    assert least <= sum(asked) <= most
+    assert planned.missing == []
+
+
 def run(
     name: str, root: Path, monkeypatch: pytest.MonkeyPatch, profile: str = "paper"
 ) -> dict[str, Any]:
@@ -151,9 +180,16 @@ def run(
     at = next(i for i, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", []))
     scope: dict[str, Any] = {"display": display}
     exec(code[at].source, scope)
-    scope = shrunk(scope | profiles.values_for(name, profile), name)
+    given = profiles.values_for(name, profile)
+    scope = shrunk(scope | given, name)
+    if profile == "paper-small":
+        scope |= {x: given[x] for x in ("seeds", "floor_seeds", "learning_rates") if x in given}
     monkeypatch.setattr(paths, "ROOT", root)
-    with settings():  # what the notebook sets ends here
+    planned = plan.Declared()
+    if name in plan.TUNING:
+        values = {x: y for x, y in scope.items() if x not in ("display", "__builtins__")}
+        planned.read(name, values)
+    with settings(), counted(planned, monkeypatch):  # what the notebook sets ends here
         for cell in code[at + 1 :]:
             exec(cell.source, scope)
             plt.close("all")
@@ -161,7 +197,12 @@ def run(
 
 
 @pytest.mark.parametrize(
-    ("name", "profile"), [*((x, "paper") for x in SMALL), ("abx-2-dynamics", "rehearsal")]
+    ("name", "profile"),
+    [
+        *((x, "paper") for x in SMALL),
+        ("abx-2-dynamics", "rehearsal"),
+        *((x, "paper-small") for x in profiles.read_profile("paper-small")["notebooks"]),
+    ],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_a_notebook_runs_to_its_end(

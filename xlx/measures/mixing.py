@@ -204,11 +204,12 @@ def with_margins(scores: np.ndarray) -> np.ndarray:
 
 
 def checked_scores(
-    scores: np.ndarray, languages: Sequence[str], bounded: bool = True
+    scores: np.ndarray, languages: Sequence[str], least: float = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Grids of single examples: mean over seeds ``(L, L, n)``, each ``(S, L, L, n)``; or errors.
 
-    ``bounded``: they are shares in [0, 1].
+    They are shares in [0, 1]; where ``least`` is -1 their mean in each cell is a share, or a
+    difference of shares.
     """
     scores, n = np.asarray(scores, dtype=np.float64), len(languages)
     if scores.ndim not in (3, 4) or scores.shape[-3:-1] != (n, n) or not scores.size:
@@ -222,10 +223,11 @@ def checked_scores(
     if (empty := np.isnan(each)).any():
         _, row, column, _ = np.argwhere(empty)[0]
         raise MixingError(f"cell {languages[row]}-{languages[column]} is empty, its score NaN")
-    if bounded and (scores.min() < -statistics.SLACK or scores.max() > 1 + statistics.SLACK):
+    of = scores if least == 0 else scores.mean(axis=-1)
+    if of.min() < least - statistics.SLACK or of.max() > 1 + statistics.SLACK:
         raise MixingError(
-            f"scores are between {scores.min():g} and {scores.max():g}: give them as shares in "
-            "[0, 1], not in per cent"
+            f"scores are between {of.min():g} and {of.max():g}: give them as shares in "
+            f"[{least:g}, 1], not in per cent"
         )
     return each[0] if len(each) == 1 else each.mean(axis=0), each
 
@@ -275,7 +277,7 @@ def paired_difference(
     For a model and its control task (Tables 7 and 14) or a baseline; by percentiles. The two may
     have unequal numbers of seeds, each with an error of its own, and be no shares (`auc_values`).
     """
-    (one, first), (other, second) = (checked_scores(x, languages, False) for x in (one, other))
+    (one, first), (other, second) = (checked_scores(x, languages, -1) for x in (one, other))
     if one.shape != other.shape:
         raise MixingError(f"shapes {one.shape} and {other.shape} are not of the same examples")
     drawn = Resamples.draw(one.shape[-1], groups, n_resamples, seed)

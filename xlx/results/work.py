@@ -106,7 +106,8 @@ def results(
     what: str = "",
     alone: bool = False,
     uncomputable: Collection[int] = (),
-) -> list[Value]:
+    hold: Callable[[int, Value], Any] = lambda _, value: value,
+) -> list[Any]:
     """The values of many asks, in their order.
 
     Parameters
@@ -123,6 +124,8 @@ def results(
     uncomputable : collection of int
         Positions of asks that nothing here can answer, such as of weights that are not shipped:
         what is stored is taken under every policy, None where nothing is.
+    hold : callable
+        Position and value → what of it stays in memory; called as each comes.
 
     Raises MissingResultError under the policy "only" where the ledger lacks a value.
     """
@@ -131,14 +134,14 @@ def results(
     for position, ask in enumerate(asks):
         first.setdefault(ask, position)
     sampled = _sample(os.environ.get("XLX_AUDIT", ""), os.environ.get("XLX_NOTEBOOK", ""))
-    values: dict[Ask, Value] = {}
+    values: dict[Ask, Any] = {}
     again: dict[int, Entry] = {}
     for ask, position in first.items():
         fixed = position in uncomputable
         entry, origin = _look_up(ask, fixed)
         if entry is None:
             continue
-        values[ask] = entry.value
+        values[ask] = hold(position, entry.value)
         _journal.add(ask, origin, entry)
         if origin == "ledger" and ask.identity in sampled and not fixed:
             again[position] = entry
@@ -154,7 +157,7 @@ def results(
     if missing:
         computed = _computed(kind, calls(missing), alone)
         for position, value, made in progress.forecast(computed, what or kind.name, len(missing)):
-            values[asks[position]] = _kept(asks[position], value, made)
+            values[asks[position]] = hold(position, _kept(asks[position], value, made))
         if absent := [asks[i].text for i in missing if asks[i] not in values]:
             raise RuntimeError(f"{kind.name}: no call answered the ask {absent[0]}")
     if again:

@@ -23,7 +23,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,12 +45,35 @@ from xlx.text.examples import Examples
 from xlx.text.questions import Questions
 
 
+class Spared(Mapping[str, np.ndarray]):
+    """Arrays ``(n_checkpoints, ...)`` by name, of which those rows are held that were asked.
+
+    Made of each one's shape, what stands where nothing was asked, rows held and their places.
+    """
+
+    def __init__(self, held: Mapping[str, tuple]) -> None:
+        self.held = held
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        shape, nothing, places, rows = self.held[name]
+        whole = np.full(shape, nothing, rows.dtype)
+        whole[places] = rows
+        return whole
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.held)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+
 @dataclass(frozen=True)
 class Run:
     """What is kept of a run, by the name of a set.
 
     ``predictions`` are int16 ``(n_checkpoints, n)``, the class of each example (-1 where it was not
-    asked, see `Sparing`), ``logits`` float16 ``(n_checkpoints, n, classes)``; of questions int32
+    asked, see `Sparing`), ``logits`` float16 ``(n_checkpoints, n, classes)``, NaN there; of a run
+    that was sparing they are made when they are read (`Spared`). Of questions they are int32
     ``(n_checkpoints, n, 2)``, where the answer starts and ends in the context, in characters
     ((0, 0): none), and ``(n_checkpoints, n)``, the sum of the logits of its ends. ``n_cut`` is how
     many examples (of "train" too) were cut at the maximum length, or read in several windows.
@@ -63,8 +86,8 @@ class Run:
     learning_rate: float
     steps: np.ndarray  # int64 (n_checkpoints,)
     losses: np.ndarray  # float32 (n_steps,): the loss of every batch, in nats
-    predictions: dict[str, np.ndarray]
-    logits: dict[str, np.ndarray]
+    predictions: Mapping[str, np.ndarray]
+    logits: Mapping[str, np.ndarray]
     n_cut: dict[str, int]
 
 
@@ -86,6 +109,7 @@ def finetune_all(jobs: Sequence[Job], *, weights: bool = False) -> list[Run]:
         lambda missing: [([i], (jobs[i], weights)) for i in missing],
         what="fine-tuning",
         alone=True,
+        hold=lambda i, value: _held(jobs[i], value),
     )
     return [_as_run(job, value) for job, value in zip(jobs, values, strict=True)]
 
@@ -101,12 +125,24 @@ def tuned(job: Job) -> Tuned:
     return model
 
 
-def _as_run(job: Job, value: Mapping[str, np.ndarray]) -> Run:
+def _held(job: Job, value: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """A value in as little memory as what was asked; predictions and logits by set."""
     ends = np.cumsum([len(sets) for sets in job.evaluations.values()])[:-1]
+    parts = {name: np.split(value[name], ends, axis=1) for name in ("predicted", "logits")}
+    for name, nothing in (("predicted", -1), ("logits", np.nan)) if job.sparing else ():
+        for number, whole in enumerate(parts[name]):
+            there = (whole == whole) & (whole != nothing)
+            places = np.flatnonzero(there.reshape(len(whole), -1).any(axis=1))
+            parts[name][number] = whole.shape, nothing, places, whole[places]
+    return {**value, **parts}
+
+
+def _as_run(job: Job, value: Mapping[str, Any]) -> Run:
     predictions, logits = (
-        dict(zip(job.evaluations, np.split(value[name], ends, axis=1), strict=True))
-        for name in ("predicted", "logits")
+        dict(zip(job.evaluations, value[name], strict=True)) for name in ("predicted", "logits")
     )
+    if job.sparing:
+        predictions, logits = Spared(predictions), Spared(logits)
     return Run(
         model=identity.title(job.model),
         source=job.train.language,

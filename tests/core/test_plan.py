@@ -1,0 +1,113 @@
+"""The plan of a profile: what is counted of what is not here, and what is said of it."""
+
+import ast
+import math
+from functools import partial
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from transformers import AutoModel
+
+from notebooks.run import plan, profiles
+from tests import tiny
+from xlx.subjects.jobs import Recipe
+from xlx.text import labelled
+
+XLMR = "FacebookAI/xlm-roberta-base"
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub cache without models, and a folder of notebooks beside no data."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+
+
+def declared(name: str, profile: str) -> plan.Declared:
+    found = plan.Declared()
+    found.read(name, profiles.values_for(name, profile))
+    return found
+
+
+def test_what_is_not_here_is_named_and_counted_as_published(bare: None) -> None:
+    found = declared("igap-3-models", "paper-small")
+    assert [run.model for run in found.runs] == [f"{XLMR}@untrained", XLMR]
+    data, model = found.missing
+    assert data.startswith("There is no folder cache/xnli. Get xnli from github.com/")
+    assert model.startswith(f"{XLMR} is not in the hub's cache")
+    table = plan.table(found.runs, rate=15)
+    every, own, languages, n, n_test = math.ceil(40 * 78 / 10), 1, 5, 2490, 5010
+    whole = table.loc[("all", "")]
+    assert (whole["runs"], whole["checkpoints"]) == (2, 2 * every)
+    assert whole["learnt"] == pytest.approx(2 * 40 * n / 1e6)
+    tests = languages * n_test
+    least, most = every * n + (languages - own) * n + tests, every * languages * n + tests
+    assert whole[["asked", "most"]].tolist() == pytest.approx([2 * least / 1e6, 2 * most / 1e6])
+    faster = plan.table(found.runs, rate=30)
+    assert (faster["hours"] * 2).tolist() == pytest.approx(table["hours"].tolist())
+
+
+def test_the_small_profile_takes_some_five_hours(bare: None) -> None:
+    """At the rate that a card of 2020 has in TF32, 15 TFLOP/s."""
+    for name in profiles.read_profile("paper-small")["notebooks"]:
+        hours = plan.table(declared(name, "paper-small").runs, rate=15)
+        assert 0 < hours.loc[("all", ""), "hours"] <= hours.loc[("all", ""), "most hours"] < 5
+
+
+def test_a_run_that_two_notebooks_ask_for_is_counted_once(bare: None) -> None:
+    languages = {task: ["en", "de"] for task in ("NLI", "random labels")}
+    found, values = plan.Declared(), {"seeds": [1], "languages": languages}
+    for sources in (["en"], ["en", "de"]):
+        found.read("igap-4-directions", values | {"sources": sources, "memory": []})
+    assert [run.examples for run in found.runs] == [2490, 2490]
+
+
+def test_the_command_says_what_is_missing(bare: None, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["igap-3-models", "--profile", "paper-small", "--rate", "15"]
+    assert plan.main(asked) == 1
+    said = capsys.readouterr().out
+    assert f"missing: {XLMR} is not in the hub's cache" in said
+    assert "hours: at 15 TFLOP/s" in said
+    assert plan.main(["igap-3-modles"]) == 2
+    assert "did you mean 'igap-3-models'" in capsys.readouterr().err
+
+
+def test_sizes_are_those_of_a_model(tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "tiny", layers=3)
+    size, model = plan.size_of(str(folder)), AutoModel.from_pretrained(folder)
+    matrices = sum(x.numel() for x in model.encoder.parameters() if x.dim() > 1)
+    assert size.layers * size.weights == matrices
+    assert size.vocabulary == model.get_input_embeddings().weight.shape[0]
+    n, length = 7, 5
+    attention = 2 * 2 * n * length * size.width * 3
+    assert size.operations(n, length) == 2 * n * matrices + attention
+    assert plan.measured_rate(size, Recipe()) > 0
+
+
+def test_what_declares_runs_needs_no_more_than_this() -> None:
+    cells = """
+data, other = load(), 1
+for name, task in data.items():
+    own = recipe(name)
+    made[name] = transfer_task(own, task)
+    table = slow(made[name])
+if memory:
+    few = [code for code in text]
+    found = grid(few)
+code = slow(found)
+"""
+    kept = ast.unparse(ast.Module(plan.needed(ast.parse(cells).body, set()), []))
+    assert "slow" not in kept
+    assert kept.count("\n") == 6
+    assert {"(load(), 1)", "recipe(name)", "grid(few)"} <= set(
+        kept.replace(" = ", "\n").split("\n")
+    )
+
+
+def test_functions_stand_in_for_others_for_a_while() -> None:
+    before, other = labelled.load_labelled, partial(print)
+    with plan.instead({before: other}):
+        assert labelled.load_labelled is other
+    assert labelled.load_labelled is before
