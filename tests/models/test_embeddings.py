@@ -99,7 +99,7 @@ def oracle(folder: Path, sentence: str, pooling: str) -> np.ndarray:
 def test_equals_the_oracle(folders, encoders, name, monkeypatch) -> None:
     # in T5 no special token is first, in a decoder it has seen no other
     has_cls = tiny.KINDS[name] != "decoder" and name != "t5"
-    poolings, sentences = POOLINGS if has_cls else POOLINGS[:3], SENTENCES[2:6]
+    poolings, sentences = POOLINGS[: 3 + has_cls], SENTENCES[2:6]
     forward, read = encoders[name].model.forward, []
     monkeypatch.setattr(
         encoders[name].model, "forward",

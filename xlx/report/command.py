@@ -123,7 +123,10 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
     )
     about = {
         "models": {
-            x.label: {"kind": x.kind, "pooling": x.pooling, "fingerprint": x.fingerprint}
+            x.label: {
+                "kind": x.kind, "pooling": x.pooling, "vector": x.vector,
+                "fingerprint": x.fingerprint,
+            }
             for x in models
         },
         "references": [x.label for x in references],
@@ -157,7 +160,7 @@ def estimate(
     for _ in range(2):  # the first call has to set things up
         began = time.perf_counter()
         ways = [(models[0].pooling, False)]
-        states.pooled_states(encoder, ways, encoder.limit(None), [batch], "position ")
+        states.pooled_states(encoder, ways, None, [batch], "position ")
         reading = (time.perf_counter() - began) / len(batch)
     readers = 2 * len(models) + len(references)
     held = 4e-9 * n * n_languages * (encoder.n_layers + 1) * encoder.dim

@@ -22,10 +22,6 @@ from xlx.subjects.identity import PICKLED_WEIGHTS, read_json
 DeviceMap = str | Mapping[str, int | str]
 #: How `transformers` is called: its own code alone, and nothing fetched.
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
-_OF_SENTENCE_TRANSFORMERS = {
-    "cls_token": "cls", "mean_tokens": "mean", "lasttoken": "last",
-    "weightedmean_tokens": "weighted_mean",
-}  # fmt: skip
 #: How many bits weights are packed into when they are loaded, by bitsandbytes.
 QUANTIZATIONS = {"8bit": {"load_in_8bit": True}, "4bit": {"load_in_4bit": True}}
 
@@ -123,14 +119,6 @@ def check_layers(label: str, model: Any, unexpected: Iterable[str]) -> None:
             f"{label!r} has {len(left)} weights of further layers than its config.json asks for "
             f"({left[0]} ...), to be left out: check that config and weights belong together"
         )
-
-
-def own_pooling(folder: Path) -> str | None:
-    """The pooling that a folder of sentence-transformers names (``1_Pooling/config.json``)."""
-    files = [x for root in (folder, folder.parent) for x in root.glob("*_Pooling/config.json")]
-    said = read_json(files[0]) if files else {}
-    modes = [key.removeprefix("pooling_mode_") for key, value in said.items() if value is True]
-    return _OF_SENTENCE_TRANSFORMERS.get(modes[0], modes[0]) if modes else None
 
 
 def kind_of(config: Any) -> str:
