@@ -125,7 +125,7 @@ def layers_of_mean(
 
 def best_layer(measured: CheckpointScores) -> int:
     """Where MD among sentences of like length is highest, the mean over pairs; 0: embeddings."""
-    return int(average(measured, MATCHED, by=["layer"]).score.argmax())
+    return int(np.nanargmax(average(measured, MATCHED, by=["layer"]).score))
 
 
 def averaged_scores(

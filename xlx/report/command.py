@@ -24,7 +24,7 @@ import xlx
 from xlx.report import inputs
 from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
 from xlx.report.page import model_index, report_page
-from xlx.report.sentences import answers_of
+from xlx.report.sentences import answers_of, undefined_layers
 from xlx.report.tables import FEW_LABELS, ProbeSizes, report_tables, scores_of_tasks
 from xlx.results import checks, paths, store, work
 from xlx.results.settings import current, settings
@@ -121,6 +121,7 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
     tables = report_tables(
         models, corpus, pivot=pivot, references=references, tasks=tasks, probes=probes, tell=tell
     )
+    notes += undefined_layers(tables)
     about = {
         "models": {
             x.label: {
