@@ -285,6 +285,7 @@ def load(
     if kind == "encoder-decoder":
         model = model.get_encoder()
     model.requires_grad_(False).eval()
+    folders.check_direction(label, config, model, torch_device)
     words = folders.load_tokenizer(label, folder)
     content = content_of(label, folder)
     if quantization is not None:
