@@ -132,7 +132,7 @@ lab: $(READY) | $(TOOLS) ## open JupyterLab on copies of the notebooks, in playg
 	$(BIN)/jupyter-lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/playground $(LAB)
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
-	@$(BIN)/python -m notebooks.run.report_notebook report $(MODEL) $(ARGS)
+	@NAME='$(subst ','\'',$(MODEL))'; $(BIN)/python -m notebooks.run.report_notebook report $${NAME:+"$$NAME"} $(ARGS)
 
 # Needs the network, unlike the others; what is fetched already does not.
 models: $(READY) | $(TOOLS) ## fetch public models into cache/models [MODEL=multilingual-e5-small] [ACCEPT=gemma]

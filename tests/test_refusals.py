@@ -187,6 +187,13 @@ def test_text_without_sentences_of_like_length_is_refused(folder: Path) -> None:
     refused(lambda: subject_scores([folder], apart), "no sentence of en may be B: take more")
 
 
+def test_a_mistyped_option_is_told_by_its_own_name(folder: Path) -> None:
+    refused(
+        lambda: subject_scores([folder], corpus(), poolin="cls"), "no option 'poolin': choose poo"
+    )
+    refused(lambda: averages.averaged_scores([]), "no scores of any checkpoint")
+
+
 def test_a_decoder_has_no_cls(decoder: Path) -> None:
     refused(
         lambda: subject_scores([decoder], corpus(), pooling="cls"),

@@ -54,6 +54,8 @@ from xlx.text.parallel import ParallelCorpus
 _STEPS = 2**8 - 1
 #: Steps between a score of 0 and of 1, where it is of a mask whose errors by language nobody asks.
 _SHARES = 2**16 - 1
+#: What a reading of a model is given by; all else that a function is asked with is its own.
+READING = ("pooling", "max_length", "special_tokens")
 #: What stands for a model in the tables.
 BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
 
@@ -96,6 +98,11 @@ class Subject:
 
     name: Name
     options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a mistyped option by its own name."""
+        for name in self.options:
+            checks.one_of(name, READING, "option")
 
     @property
     def label(self) -> tuple[str, int]:
@@ -400,9 +407,6 @@ SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores
 
 
 # --- what else is kept ----------------------------------------------------------------------------
-
-#: What a reading of a model is given by; all else that a function is asked with is its own.
-READING = ("pooling", "max_length", "special_tokens")
 
 
 def kept(

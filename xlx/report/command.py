@@ -8,6 +8,7 @@ run that was stopped goes on where it was when it is started again.
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import re
 import sys
@@ -73,6 +74,8 @@ def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
     ``leave`` is called when the page is written, if the options ask for a notebook.
     """
     options = arguments(given)
+    for stream in (sys.stdout, sys.stderr):  # names are shown on whatever terminal
+        stream.reconfigure(errors="backslashreplace")
     try:
         with settings(device=options.device, dtype=options.dtype):
             report_on(options, leave)
@@ -144,8 +147,10 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name that a file can have."""
-    return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
+    """A name that a file can have; of one that had to be changed, its hash makes it another."""
+    plain = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:80]
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return plain if plain == name else f"{plain}-{digest}".lstrip("-")
 
 
 def estimate(
@@ -196,9 +201,9 @@ def write_report(
     said = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
     written["report.json"] = json.dumps(said, ensure_ascii=False, indent=1).encode()
     for model in about["models"]:
-        name = f"model-index-{model}" if len(about["models"]) > 1 else "model-index"
+        name = "model-index" + f"-{_plain(model)}" * (len(about["models"]) > 1)
         card = model_index(answers, model, about["text"], list(about["languages"]))
-        written[f"{_plain(name)}.md"] = f"---\n{card.to_yaml()}\n---\n".encode()
+        written[f"{name}.md"] = f"---\n{card.to_yaml()}\n---\n".encode()
     written["report.html"] = report_page(tables, answers, about, notes).encode()
     for name, content in written.items():
         store.write_whole(folder / name, content)
