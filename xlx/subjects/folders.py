@@ -147,7 +147,7 @@ def kind_of(config: Any) -> str:
 
     if config.is_encoder_decoder:
         return "encoder-decoder"
-    if both_ways(config):
+    if reads_both_ways(config):
         return "encoder"
     if getattr(config, "is_decoder", False):
         return "decoder"
@@ -156,7 +156,7 @@ def kind_of(config: Any) -> str:
     return "decoder" if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not masked else "encoder"
 
 
-def both_ways(config: Any) -> str | None:
+def reads_both_ways(config: Any) -> str | None:
     """What says of a decoder's architecture that each token sees all others; None: nothing."""
     text = config.get_text_config()
     said = {"is_causal": False, "use_bidirectional_attention": True}
@@ -166,7 +166,7 @@ def both_ways(config: Any) -> str | None:
 @torch.inference_mode()
 def check_direction(label: str, config: Any, model: Any, device: torch.device) -> None:
     """Refuse a model that is to read both ways and does not, as the code of its class cannot."""
-    if said := both_ways(config):
+    if said := reads_both_ways(config):
         one, other = (
             model(torch.tensor([[3, 4, last]], device=device)).last_hidden_state[0, 0]
             for last in (5, 6)
