@@ -100,8 +100,6 @@ def test_cut_sentences_are_counted_and_cut(encoders, name) -> None:
     [
         ("bert", "a", {"pooling": "max"}, "no pooling 'max': choose mean, weighted_mean"),
         ("bert", "a", {"max_length": 2}, "no room is left for the sentence"),
-        ("gpt2", "a", {"pooling": "cls"}, "'cls' needs a tokenizer that puts a special token"),
-        ("t5", "a", {"pooling": "cls"}, "'cls' needs a tokenizer that puts a special token"),
         ("bert", ["a", "b", "", "c"], {}, r"^position 2 \(''\): .* makes no token"),
         ("gpt2", [""], {}, "position 0 .* makes no token"),
         ("bert", "hello", None, "a single string was given"),

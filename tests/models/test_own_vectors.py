@@ -165,6 +165,10 @@ def test_own_vectors_are_those_of_encode(layout: str, tmp_path: Path) -> None:
     assert model.vector.startswith("its own, as encode of sentence-transformers makes it (")
 
 
+BEYOND = [
+    {"path": "", "type": "sentence_transformers.models.Transformer"},
+    {"path": "../other", "type": "sentence_transformers.models.Pooling"},
+]
 CUSTOM = [{"path": "", "type": "own.Transformer"}, {"path": "1_Pooling", "type": "own.Pooling"}]
 SPARSE = {"model_type": "SparseEncoder"}
 OWN_CODE = {"in_features": 64, "out_features": 16, "activation_function": "own.Act"}
@@ -174,6 +178,8 @@ OWN_CODE = {"in_features": 64, "out_features": 16, "activation_function": "own.A
     ("file", "content", "named"),
     [
         ("modules.json", CUSTOM, "the module own.Transformer in 1. place"),
+        ("modules.json", BEYOND[:1], "the module None in 2. place"),
+        ("modules.json", BEYOND, "the module sentence_transformers.models.Pooling in 2. place"),
         ("1_Pooling/config.json", {"pooling_mode": "attention"}, "the pooling attention"),
         ("1_Pooling/config.json", {"pooling_mode_median": True}, "pooling_mode_median = True"),
         ("sentence_bert_config.json", {"model_args": {"a": 1}}, "model_args = {'a': 1} of"),

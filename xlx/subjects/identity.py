@@ -331,7 +331,7 @@ def find(
             step, folder = last.step, last.path
         named = folder and folder / "modules.json"
         if named and named.is_file() and not (folder / "config.json").exists():
-            folder /= next(iter(read_json(named, list)), {}).get("path", "")
+            folder /= Path(next(iter(read_json(named, list)), {}).get("path", "")).name
     if folder is None:
         folder = hub_folder(label, revision)
     elif revision is not None:

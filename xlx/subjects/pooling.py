@@ -107,15 +107,15 @@ class OwnVector:
 
     def told(self) -> str:
         """Whose vector it is, for a report."""
+        said = {
+            f"after the prompt {self.prompt!r}": self.prompt,
+            "which is not pooled": self.prompt and not self.pools_prompt,
+            f"cut at {self.max_length} tokens": self.max_length, "in lower case": self.lower,
+            f"compared by cosine, though it names {self.similarity}": self.similarity != "cosine",
+        }  # fmt: skip
         parts = [f"{self.pooling.replace('_', ' ')} of all tokens, special ones too"]
         parts += [f"then {kind}" for kind, *_ in self.heads]
-        parts += [f"after the prompt {self.prompt!r}"] if self.prompt else []
-        parts += ["which is not pooled"] if self.prompt and not self.pools_prompt else []
-        parts += [f"cut at {self.max_length} tokens"] if self.max_length else []
-        parts += ["in lower case"] if self.lower else []
-        parts += [f"compared by cosine, though it names {self.similarity}"] * (
-            self.similarity != "cosine"
-        )
+        parts += [text for text, true in said.items() if true]
         return f"its own, as encode of sentence-transformers makes it ({', '.join(parts)})"
 
     def words(self, tokenizer: Any) -> Any:
@@ -221,15 +221,14 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         said = read_json(files[0])
         return OwnVector(whole=False, **_pooling(said), problem=_strange("Pooling", said))
     problems, parts, heads = [], {}, []
-    for place, module in enumerate(modules):
-        start, _, kind = str(module.get("type")).rpartition(".")
-        where = root / module.get("path", "")
-        said = _said(where, kind)
-        ours = start.partition(".")[0] == "sentence_transformers" and kind in _SAID
-        order = ("Transformer", "Pooling")[place] if place < 2 else kind
-        if not ours or kind != order or (place > 1 and kind in ("Transformer", "Pooling")):
-            problems.append(f"the module {start and start + '.'}{kind} in {place + 1}. place")
+    for place, module in enumerate([*modules, *[{}] * (len(modules) < 2)]):
+        name, path = str(module.get("type")), module.get("path", "")
+        kind = name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name
+        order = {0: ("Transformer",), 1: ("Pooling",)}.get(place, ("Dense", "Normalize"))
+        if kind not in order or path != Path(path).name:
+            problems.append(f"the module {name} in {place + 1}. place")
             continue
+        said = _said(root / path, kind)
         problems.append(_strange(kind, said))
         if kind == "Transformer":
             parts["max_length"] = said.get("max_seq_length")
@@ -237,9 +236,7 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
         elif kind == "Pooling":
             parts |= _pooling(said)
         else:
-            heads.append((kind, where, said))
-    if len(modules) < 2:
-        problems.append("no Pooling")
+            heads.append((kind, root / path, said))
     prompt, similarity, problem = _prompt(root)
     problem = next(filter(None, [*problems, problem, _decoded(folder)]), None)
     return OwnVector(
@@ -249,9 +246,8 @@ def own_vector(label: str, folder: Path) -> OwnVector | None:
 
 def _said(folder: Path, kind: str) -> dict[str, Any]:
     """What the configuration of a module says."""
-    names = sorted(folder.glob("sentence_*_config.json")) if kind == "Transformer" else []
-    names = names if kind == "Transformer" else [folder / "config.json"]
-    return next((read_json(file) for file in names if file.is_file()), {})
+    names = "sentence_*_config.json" if kind == "Transformer" else "config.json"
+    return next((read_json(file) for file in sorted(folder.glob(names))), {})
 
 
 def _strange(kind: str, said: dict[str, Any]) -> str | None:
@@ -262,10 +258,8 @@ def _strange(kind: str, said: dict[str, Any]) -> str | None:
             return f"{key} = {value!r} of {kind}"
     if kind == "Dense" and _activation(said) is None:
         return f"the activation {said['activation_function']} of Dense"
-    modes = _pooling(said)["poolings"] if kind == "Pooling" else ()
-    return next(
-        (f"the pooling {x}" for x in modes if x not in dict(_POOLED.values()).values()), None
-    )
+    unknown = {*_pooling(said)["poolings"]} - {ours for _, ours in _POOLED.values()}
+    return f"the pooling {unknown.pop()}" if unknown and kind == "Pooling" else None
 
 
 def _pooling(said: dict[str, Any]) -> dict[str, Any]:
@@ -283,18 +277,16 @@ def _prompt(root: Path) -> tuple[str, str, str | None]:
     file = root / "config_sentence_transformers.json"
     said = read_json(file) if file.is_file() else {}
     prompts, name = said.get("prompts") or {}, said.get("default_prompt_name")
-    problem = None
-    if said.get("model_type", "SentenceTransformer") != "SentenceTransformer":
-        problem = f"model_type = {said['model_type']!r}"
-    elif name is not None and name not in prompts:
+    kind = said.get("model_type", "SentenceTransformer")
+    problem = f"model_type = {kind!r}" if kind != "SentenceTransformer" else None
+    if name is not None and name not in prompts:
         problem = f"the prompt {name!r}, which has no text"
-    similarity = said.get("similarity_fn_name") or "cosine"
-    return prompts.get(name) or "", similarity, problem
+    return prompts.get(name) or "", said.get("similarity_fn_name") or "cosine", problem
 
 
 def _decoded(folder: Path) -> str | None:
     """Whether the vector is that of a decoder behind an encoder, which is not read here."""
-    config = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
+    config = read_json(folder / "config.json")
     kind = config.get("model_type")
     decoded = config.get("is_encoder_decoder") and kind not in _ENCODER_ALONE
     return f"the decoder of {kind!r}, which is not read here" if decoded else None
