@@ -129,7 +129,7 @@ def average(
     left_out_change = kept[task][rows]
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
-    share = not (task in registered() and registered()[task].whole)
+    share = task not in (known := registered()) or known[task].share
     return Average(score, left_out_change, measured.sizes[over], measured.texts, share)
 
 

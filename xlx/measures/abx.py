@@ -240,7 +240,8 @@ class Measure:
     ``wins``: a direction of a block and groupings → the comparisons that are won, of all triplets
     or, if ``of_queries``, of all sentences; their share is the score, and what they hold of each
     position gives its interval. If ``whole``, what it returns has the score as its ``total`` and
-    that without each group. ``version`` is raised when the formula means other numbers. ``told``:
+    that without each group. ``share``: whether a score lies in [0, 1], and so its interval.
+    ``version`` is raised when the formula means other numbers. ``told``:
     the report and a trainer's log tell it without being asked.
     """
 
@@ -250,6 +251,7 @@ class Measure:
     version: int = 1
     mask: Distractors | None = None
     whole: bool = False
+    share: bool = True
     told: bool = True
 
     def made(self, side: Side, every: Comparisons, queries: Comparisons) -> Comparisons:

@@ -113,6 +113,7 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
     named, beside = (", ".join(x.label for x in group) for group in (models, references))
     print(f"{named}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
           f"languages, beside {beside or 'no other model'}")  # fmt: skip
+    print(*(f"{x.label}: its vector is {x.vector}" for x in models), sep="\n")
     print(estimate(models, references, corpus))
     if options.estimate:
         return
