@@ -142,7 +142,7 @@ plan: $(READY) | $(TOOLS) ## runs, predictions, hours, memory of a profile that 
 	@$(OFFLINE) $(BIN)/python -m notebooks.run.plan $(if $(ONLY),$(CHOSEN)) --profile $(PROFILE) $(addprefix --rate ,$(RATE))
 
 report: $(READY) | $(TOOLS) ## from a model to a report, into build/reports [MODEL=path/or/hub-name] [ARGS="--quick"]
-	@$(BIN)/python -m notebooks.run.report_notebook report $(MODEL) $(ARGS)
+	@NAME='$(subst ','\'',$(MODEL))'; $(BIN)/python -m notebooks.run.report_notebook report $${NAME:+"$$NAME"} $(ARGS)
 
 # Needs the network, unlike the others; what is fetched already does not.
 models: $(READY) | $(TOOLS) ## fetch public models into cache/models [MODEL=multilingual-e5-small] [ACCEPT=gemma]

@@ -62,11 +62,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.save(tmp_path_factory.mktemp("models") / "tiny")
 
 
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("models") / "decoder", "llama")
-
-
 # --- arrays ---------------------------------------------------------------------------------------
 
 FLAT, DEEP = vectors(5, 3), vectors(2, 5, 3)
@@ -187,11 +182,11 @@ def test_text_without_sentences_of_like_length_is_refused(folder: Path) -> None:
     refused(lambda: subject_scores([folder], apart), "no sentence of en may be B: take more")
 
 
-def test_a_decoder_has_no_cls(decoder: Path) -> None:
+def test_a_mistyped_option_is_told_by_its_own_name(folder: Path) -> None:
     refused(
-        lambda: subject_scores([decoder], corpus(), pooling="cls"),
-        "a decoder, has seen no other",
+        lambda: subject_scores([folder], corpus(), poolin="cls"), "no option 'poolin': choose poo"
     )
+    refused(lambda: averages.averaged_scores([]), "no scores of any checkpoint")
 
 
 def test_what_a_model_cannot_read_is_warned_of(folder: Path, tmp_path: Path) -> None:
@@ -249,17 +244,15 @@ def test_adapters_and_folders_of_sentence_transformers(folder: Path, tmp_path: P
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text("{}")
     refused(lambda: loading.load(adapter), r"an adapter \(LoRA.*merge")
-    root = tmp_path / "sentences"
-    shutil.copytree(folder, root / "0_Transformer")
-    pooling = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
-    (root / "1_Pooling").mkdir()
-    (root / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    refused(lambda: loading.load(root), "in 0_Transformer: give that folder", FileNotFoundError)
+    inside = shutil.copytree(folder, tmp_path / "sentences" / "0_Transformer")
+    (inside.parent / "1_Pooling").mkdir()
+    (inside.parent / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    refused(lambda: loading.load(inside.parent), "in 0_Transformer: give that", FileNotFoundError)
     with pytest.warns(states.PoolingWarning, match="trained with the pooling 'cls'"):
-        subject_scores([root / "0_Transformer"], corpus())
+        subject_scores([inside], corpus())
     with warnings.catch_warnings():
         warnings.simplefilter("error", states.PoolingWarning)
-        subject_scores([root / "0_Transformer"], corpus(), pooling="cls")
+        subject_scores([inside], corpus(), pooling="cls")
 
 
 def test_a_torn_tokenizer_and_shards_elsewhere_are_named(folder: Path, tmp_path: Path) -> None:

@@ -37,6 +37,15 @@ KINDS = {
 }
 """Architecture → the kind that models.load must find."""
 
+BATTERY = KINDS | {
+    "albert": "encoder", "camembert": "encoder", "deberta-v2": "encoder", "electra": "encoder",
+    "modernbert": "encoder", "mpnet": "encoder", "rembert": "encoder", "roformer": "encoder",
+    "bloom": "decoder", "falcon": "decoder", "gpt_neox": "decoder", "opt": "decoder",
+    "phi": "decoder", "qwen2": "decoder", "qwen3": "decoder", "gemma3_text": "decoder",
+    "mt5": "encoder-decoder", "mbart": "encoder-decoder",
+}  # fmt: skip
+"""The same, of more of them."""
+
 _AS_BERT = "hidden_size num_hidden_layers num_attention_heads intermediate_size"
 #: What configurations call width, layers, heads and the inner width, where not as BERT's.
 _SIZES = {
@@ -45,8 +54,9 @@ _SIZES = {
     "gpt2": "n_embd n_layer n_head",
     "t5": "d_model num_layers num_heads d_ff",
 }
+_SIZES["mt5"] = _SIZES["t5"]
 _SIZES |= dict.fromkeys(
-    ("bart", "m2m100"), "d_model encoder_layers encoder_attention_heads encoder_ffn_dim"
+    ("bart", "m2m100", "mbart"), "d_model encoder_layers encoder_attention_heads encoder_ffn_dim"
 )
 _IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
 _DECODER = {
@@ -71,7 +81,21 @@ _MORE = {
     },
     "bart": _IDS | _DECODER,
     "m2m100": _IDS | _DECODER,
+    "mbart": _IDS | _DECODER,
+    "camembert": {**_IDS, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+    "albert": {"embedding_size": 16, "pad_token_id": 1},
+    "deberta-v2": {
+        "pad_token_id": 1, "relative_attention": True, "pos_att_type": ["p2c", "c2p"],
+        "position_biased_input": False,
+    },
+    "modernbert": _IDS | {"cls_token_id": 0, "sep_token_id": 2, "local_attention": 16},
+    "opt": {"pad_token_id": 1, "word_embed_proj_dim": 32, "ffn_dim": 64},
+    "qwen2": _LLAMA,
+    "qwen3": _LLAMA | {"head_dim": 8},
+    "gemma3_text": _LLAMA | {"head_dim": 8},
+    "phi": {"bos_token_id": 0, "eos_token_id": 2},
 }  # fmt: skip
+_MORE["mt5"] = _MORE["t5"]
 #: Saved with the head of the task that they are trained for.
 _HEADS = {"xlm-roberta": "AutoModelForMaskedLM", "t5": "AutoModelForSeq2SeqLM"}
 _HEADS |= dict.fromkeys(
@@ -124,22 +148,24 @@ def save(
     width: int = 32,
     positions: int = 64,
     safetensors: bool = True,
+    spread: float = 8.0,
     **config_options: object,
 ) -> Path:
     """Write a tiny model of `architecture` with random weights and its tokenizer to `folder`.
 
     `positions` counts the tokens a sequence may have, whatever the architecture calls it.
     """
-    style = {"gpt2": "plain", "t5": "eos"}.get(architecture, "encoder")
-    style = "bos" if _MORE[architecture].items() >= _LLAMA.items() else style
+    more = _MORE.get(architecture, {"pad_token_id": 1})
+    style = {"gpt2": "plain", "t5": "eos", "mt5": "eos"}.get(architecture, "encoder")
+    style = "bos" if more.items() >= _LLAMA.items() else style
     words = tokenizer(style)
     names = _SIZES.get(architecture, _AS_BERT).split()
-    limit = "n_positions" if architecture in ("gpt2", "t5") else "max_position_embeddings"
+    limit = "n_positions" if architecture in ("gpt2", "t5", "mt5") else "max_position_embeddings"
     options = {
         "vocab_size": len(words),
         **dict(zip(names, (width, layers, 4, 2 * width), strict=False)),
-        limit: positions + 2 * (architecture == "xlm-roberta"),
-        **_MORE[architecture],
+        limit: positions + 2 * (architecture in ("xlm-roberta", "camembert", "mpnet")),
+        **more,
         **config_options,
     }
     config = AutoConfig.for_model(architecture.replace("m100", "m_100"), **options)
@@ -150,7 +176,7 @@ def save(
         # Default initialisations are so small that all sentences look alike: spread them out.
         for parameter in model.parameters():
             if parameter.dim() > 1:
-                parameter.data.mul_(8.0)
+                parameter.data.mul_(spread)
     folder = Path(folder)
     model.save_pretrained(folder)
     words.save_pretrained(folder)

@@ -66,6 +66,27 @@ def test_errors_are_those_of_leaving_documents_out(
     assert low + high == pytest.approx(2 * mean.score)
 
 
+def test_intervals_of_shares_stay_within_bounds() -> None:
+    """On the logit, where the t interval leaves them; none where a group holds everything."""
+    change, sizes = np.array([0.03, -0.02, 0.01, -0.02, 0.0]), np.full(5, 4)
+    score = np.array([0.02, 0.5, 0.97])
+    mean = averages.Average(score, np.tile(change, (3, 1)), sizes)
+    low, high = mean.interval()
+    width = 2.776445 * mean.error  # Student's t, 4 df
+    assert ((low > 0) & (high < 1)).all()
+    assert (low[1], high[1]) == pytest.approx((0.5 - width[1], 0.5 + width[1]))
+    for i in (0, 2):
+        place, half = np.log(score[i] / (1 - score[i])), width[i] / (score[i] * (1 - score[i]))
+        ends = [1 / (1 + np.exp(-x)) for x in (place - half, place + half)]
+        assert [low[i], high[i]] == pytest.approx(ends)
+    least, most = averages.Average(np.float64(1), np.zeros(5), sizes).interval()
+    assert (least, most) == pytest.approx((5 / (5 + 1.959964**2), 1))  # Wilson's, of 5 trials
+    beyond = mean - averages.Average(score[::-1], np.tile(change[::-1], (3, 1)), sizes)
+    assert beyond.interval()[0].min() < -0.95  # a difference is no share
+    unknown = averages.Average(score[1], change * [np.nan, 1, 1, 1, 1], sizes)
+    assert np.isnan(unknown.interval()).all()
+
+
 def test_a_difference_is_of_the_same_text(
     ends: list[CheckpointScores], grouped: ParallelCorpus
 ) -> None:

@@ -162,6 +162,29 @@ def test_values_are_compared_by_scores_and_differences() -> None:
     assert difference(value, value | {"cut": np.array([0, 2])}) == np.inf
 
 
+def test_without_a_document_that_holds_every_comparison_there_is_no_score() -> None:
+    rng = np.random.default_rng(0)
+    states = {code: rng.normal(size=(6, 4)) for code in "ab"}
+    documents, inside = np.array([0, 0, 0, 1, 2, 3]), np.zeros((6, 6), dtype=bool)
+    inside[:3, :3] = True
+    masks = {"inside": dict.fromkeys("ab", inside)}
+    exact = abx.exact(states, masks=masks, groups={"documents": documents})
+    left_out = exact.left_out["documents"]["MD, inside"][0, 0]
+    assert np.isnan(left_out).tolist() == [True, False, False, False]
+    value = scoring.packed(exact, "MD, inside")
+    assert np.isnan(scoring.differences(value, "documents pairs")).all()
+    lost = abx.exact(states | {"c": np.full((6, 4), np.nan)}, groups={"documents": documents})
+    assert np.isnan(scoring.packed(lost, "LD")["score"]).tolist() == [
+        [False] * 2,
+        *[[True] * 2] * 2,
+    ]
+    parts = {part: x[None] for part, x in value.items()} | {"cut": np.zeros(2)}
+    parts["made"] = exact.masked["MD, inside"]
+    assert scoring.SCORE.difference(parts, parts) == 0
+    known = parts | {f"{part} documents pairs": np.zeros(1) for part in ("lowest", "step")}
+    assert scoring.SCORE.difference(parts, known) == np.inf
+
+
 def test_checkpoints_whose_weights_are_not_shipped_have_the_scores_that_are_stored(
     grouped: ParallelCorpus, tmp_path: Path
 ) -> None:

@@ -177,6 +177,24 @@ def test_near_ties_of_several_rivals_both_ways(seed: int) -> None:
     assert (naive != n_rivals).sum() > 3  # what this guards against
 
 
+def test_layers_of_which_nothing_is_left_have_no_score() -> None:
+    rng = np.random.default_rng(0)
+    states = {code: rng.normal(size=(3, 8, 5)).astype(np.float32) for code in ("en", "de", "fi")}
+    whole = mexa.scores(states)
+    states["de"][0] = np.nan
+    found = mexa.scores(states)
+    assert np.isnan(found.mu).tolist() == [[True, False], [False, False], [False, False]]
+    np.testing.assert_array_equal(found.hits[:, 1], whole.hits[:, 1])
+    table = found.table().set_index(["language", "layer"])
+    assert table.loc[("de", 0)].isna().all()
+    for how, pool in (("mean", np.mean), ("max", np.max)):
+        pooled = found.pooled(how)
+        assert pooled["mu"].tolist() == [pool(whole.mu[1:, 0]), pool(whole.mu[:, 1])]
+        assert pooled.notna().all(axis=None)
+    states["en"][1] = np.nan
+    assert np.isnan(mexa.scores(states).mu[1]).all()
+
+
 # --- tables and intervals -------------------------------------------------------------------------
 
 

@@ -1,12 +1,9 @@
-"""Embeddings against a literal oracle: one sentence, one token at a time, no padding."""
-
-from functools import lru_cache
-from pathlib import Path
+"""Embeddings: what is cut, refused and kept; `test_battery` has them against literal ones."""
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoTokenizer
 
 from tests import tiny
 from tests.models.conftest import assert_close
@@ -17,7 +14,6 @@ from xlx.subjects import loading
 from xlx.subjects import states as states_module
 from xlx.subjects.states import (
     BATCH_COST,
-    POOLINGS,
     SentenceStates,
     bag_of_subwords,
     batches,
@@ -53,68 +49,6 @@ def made(sentences: dict[str, tuple[str, ...]]) -> ParallelCorpus:
 
 
 CORPUS = made(SIDES)
-
-
-@lru_cache
-def plain(folder: Path) -> tuple:
-    """Tokenizer and model as transformers gives them."""
-    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
-    return AutoTokenizer.from_pretrained(folder), model
-
-
-@lru_cache
-def token_states(folder: Path, sentence: str) -> tuple[np.ndarray, list[int]]:
-    """(n_layers + 1, n_tokens, dim), and which tokens are special."""
-    tokenizer, model = plain(folder)
-    encoded = tokenizer(sentence, return_special_tokens_mask=True)
-    ids = torch.tensor([encoded["input_ids"]])
-    with torch.no_grad():
-        if model.config.is_encoder_decoder:
-            start = torch.tensor([[0]])
-            output = model(input_ids=ids, decoder_input_ids=start, output_hidden_states=True)
-            layers = output.encoder_hidden_states
-        else:
-            layers = model(input_ids=ids, output_hidden_states=True).hidden_states
-    states = np.stack([layer[0].numpy().astype(np.float64) for layer in layers])
-    return states, encoded["special_tokens_mask"]
-
-
-def oracle(folder: Path, sentence: str, pooling: str) -> np.ndarray:
-    """(n_layers + 1, dim), token by token, as the definitions read."""
-    states, special = token_states(folder, sentence)
-    if pooling == "cls":
-        return states[:, 0]
-    kept = [states[:, t] for t, added in enumerate(special) if not added]
-    if pooling == "last":
-        return kept[-1]
-    total, weights = np.zeros_like(kept[0]), 0.0
-    for t, token in enumerate(kept, start=1):
-        weight = t if pooling == "weighted_mean" else 1
-        total = total + weight * token
-        weights += weight
-    return total / weights
-
-
-@pytest.mark.parametrize("name", tiny.KINDS)
-def test_equals_the_oracle(folders, encoders, name, monkeypatch) -> None:
-    # in T5 no special token is first, in a decoder it has seen no other
-    has_cls = tiny.KINDS[name] != "decoder" and name != "t5"
-    poolings, sentences = POOLINGS if has_cls else POOLINGS[:3], SENTENCES[2:6]
-    forward, read = encoders[name].model.forward, []
-    monkeypatch.setattr(
-        encoders[name].model, "forward",
-        lambda *_, **given: read.append(len(given["input_ids"])) or forward(**given),
-    )  # fmt: skip
-    found = embed_poolings(encoders[name], sentences, poolings)
-    assert sum(read) == len(sentences)
-    assert tuple(found) == poolings
-    for pooling, together in found.items():
-        assert together.states.dtype == np.float32
-        assert together.n_cut == 0
-        for i, sentence in enumerate(sentences):
-            assert_close(together.states[:, i], oracle(folders[name], sentence, pooling))
-        alone = embed(encoders[name], sentences, pooling=pooling)
-        assert (together.states == alone.states).all()
 
 
 def test_batches_cost_least() -> None:
@@ -166,8 +100,6 @@ def test_cut_sentences_are_counted_and_cut(encoders, name) -> None:
     [
         ("bert", "a", {"pooling": "max"}, "no pooling 'max': choose mean, weighted_mean"),
         ("bert", "a", {"max_length": 2}, "no room is left for the sentence"),
-        ("gpt2", "a", {"pooling": "cls"}, "'cls' needs a tokenizer that puts a special token"),
-        ("t5", "a", {"pooling": "cls"}, "'cls' needs a tokenizer that puts a special token"),
         ("bert", ["a", "b", "", "c"], {}, r"^position 2 \(''\): .* makes no token"),
         ("gpt2", [""], {}, "position 0 .* makes no token"),
         ("bert", "hello", None, "a single string was given"),

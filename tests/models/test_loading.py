@@ -236,9 +236,16 @@ OF_WORDS = {"AutoTokenizer": ["own.OwnTokenizer", None]}
 @pytest.mark.parametrize(
     ("file", "change", "says"),
     [
-        ("config", {"model_type": "own", "auto_map": AUTO}, "for the architecture 'own'"),
-        ("tokenizer_config", {"auto_map": OF_WORDS}, "for its tokenizer"),
-        ("config", {"auto_map": AUTO}, None),  # a known architecture: the code is not used
+        (
+            "config",
+            {"model_type": "own", "auto_map": AUTO},
+            "code of its own for the architecture 'own'",
+        ),
+        ("tokenizer_config", {"auto_map": OF_WORDS}, "code of its own for its tokenizer"),
+        ("config", {"auto_map": AUTO}, "trained as OwnModel, Python code of its own"),
+        ("config", {"auto_map": {"AutoModel": "x/y--own.JinaXLMRobertaModel"}}, "JinaXLM"),
+        # the class that transformers have under this architecture, in a file of its own
+        ("config", {"auto_map": {"AutoModel": ["own.XLMRobertaModel", None]}}, None),
     ],
 )
 def test_code_that_comes_with_a_model_is_not_run(folder, tmp_path, file, change, says) -> None:
@@ -247,9 +254,24 @@ def test_code_that_comes_with_a_model_is_not_run(folder, tmp_path, file, change,
     if says is None:
         assert type(load(folder).model).__name__ == "XLMRobertaModel"
     else:
-        with pytest.raises(ValueError, match=f"needs Python code of its own {says}"):
+        with pytest.raises(ValueError, match=says) as error:
             load(folder)
+        assert_one_sentence(error)
     assert not touched.exists()
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "gemma2"])
+def test_a_decoder_that_reads_both_ways_is_an_encoder(tmp_path, architecture) -> None:
+    encoder = load(tiny.save(tmp_path / "both", architecture, is_causal=False))
+    assert encoder.kind == "encoder"
+    ids = torch.tensor([[3, 4, 5], [3, 4, 6]])
+    one, other = encoder.model(ids).last_hidden_state[:, 0]
+    assert not torch.allclose(one, other)
+    folder = tiny.save(tmp_path / "one", architecture)
+    assert load(folder).kind == "decoder"
+    tiny.edit_json(folder / "config.json", use_bidirectional_attention=True)
+    with pytest.raises(ValueError, match=r"use_bidirectional_attention in.*from left to right"):
+        load(folder)
 
 
 # Folders that lack something

@@ -179,7 +179,7 @@ def test_the_converted_folder_is_an_ordinary_model(converted: Path) -> None:
     assert tokenizer.decode(pair.input_ids) == "<s> the</s></s> a</s>"
     encoder = loading.load(converted)
     assert (encoder.n_layers, encoder.dim, encoder.kind) == (LAYERS, WIDTH, "encoder")
-    assert encoder.own_pooling == "mean"
+    assert encoder.own.pooling == "mean"
 
 
 # --- make models ----------------------------------------------------------------------------------

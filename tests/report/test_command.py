@@ -1,8 +1,12 @@
 """The command: what it writes, takes up again and refuses."""
 
+import json
+import re
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
 
@@ -17,6 +21,7 @@ from xlx.report.inputs import (
     reported_models,
     reported_text,
 )
+from xlx.results import paths
 from xlx.subjects import folders, identity, states
 from xlx.text.parallel import ParallelCorpus
 
@@ -58,8 +63,21 @@ def test_a_second_run_computes_nothing(
     architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tiny.save(tmp_path / "own", architecture)
+    if architecture == "xlm-roberta":  # whose embedding layer says nothing of a sentence
+        (own / "1_Pooling").mkdir()
+        (own / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
     given = ["report", str(own), *SMALL, "--out", str(tmp_path / "out")]
     assert command.main(given) == 0
+    said = json.loads((tmp_path / "out" / "report.json").read_text())
+    layers = pd.read_parquet(tmp_path / "out" / "tables" / "layers.parquet")
+    lost = layers[layers["score"].isna()]
+    if architecture == "t5":
+        assert lost.empty
+        assert said["notes"] == []
+    else:
+        assert {*zip(lost["space"], lost["layer"], strict=True)} == {("centred", 0)}
+        assert said["notes"][-1].startswith("own: centred scores are not defined at layer 0: all")
+        assert said["models"]["own"]["vector"] == "cls of tokens"
     first = (tmp_path / "out" / "tables" / "layers.csv").read_bytes()
 
     def unwanted(*_: object) -> None:
@@ -111,6 +129,24 @@ def test_models_have_names_of_their_own(tmp_path: Path) -> None:
     assert [other.label for other in usual] == ["mini-infoxlm"]  # itself is none
     night = tiny.save(tmp_path / "night" / "checkpoint-500", seed=1)
     assert reported_model(str(night)).label == "night/checkpoint-500"
+
+
+def test_names_of_files_are_of_one_name_each() -> None:
+    names = ["bert", "a b", "a-b", "a  b", "---", "...", "ü/b", "x" * 300, "x" * 301, "\udce9"]
+    files = [command._plain(name) for name in names]
+    assert files[0] == "bert"
+    assert len({*files}) == len(names)
+    assert all(re.fullmatch(r"[\w.+-]*\w", file) and len(file.encode()) < 200 for file in files)
+
+
+@pytest.mark.parametrize("name", ["my models/bert", "a'b \"c", "$(touch x)", "plain"])
+def test_make_report_takes_any_name_as_one(name: str) -> None:
+    given = ["make", "-n", "report", f"MODEL={name.replace('$', '$$')}", "ARGS=--quick"]
+    ran = subprocess.run(given, cwd=paths.ROOT, capture_output=True, text=True, check=True)
+    line = ran.stdout.splitlines()[-1]
+    shown = line.replace(re.search(r"\S+python -m \S+", line)[0], "printf '%s\\n'")
+    told = subprocess.run(["sh", "-c", shown], capture_output=True, text=True).stdout
+    assert told.splitlines() == ["report", name, "--quick"]
 
 
 def test_one_s_own_folder_of_text_is_read(tmp_path: Path, corpus: ParallelCorpus) -> None:

@@ -180,11 +180,12 @@ def standardised(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Every dimension with mean 0 and standard deviation 1 over all languages.
 
     A few dimensions of large variance decide the cosines of many models (Timkey and van Schijndel
-    2021). A dimension that never varies stays at 0.
+    2021). A dimension that never varies stays at 0; where none does, nothing is left: NaN.
     """
     stacked = np.concatenate(list(vectors.values())).astype(np.float64)
     mean, sd = stacked.mean(axis=0), stacked.std(axis=0)
-    scale = np.where(sd > 0, sd, 1)
+    varies = (sd > alignment.NOTHING * np.abs(mean)).any()
+    scale = np.where(sd > 0, sd, 1) if varies else np.nan
     return {code: (rows - mean) / scale for code, rows in vectors.items()}
 
 

@@ -7,11 +7,11 @@ has an interval of its own, narrower than those of the two suggest.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 from xlx.experiment.abx_scores import (
     MATCHED,
@@ -19,7 +19,7 @@ from xlx.experiment.abx_scores import (
     language_weights,
     pair_weights,
 )
-from xlx.measures import statistics
+from xlx.measures import registered, statistics
 from xlx.results import checks
 
 
@@ -28,20 +28,22 @@ class Average:
     """One or several averages: ``score`` ``(...)``, and what it changes by without each group.
 
     ``left_out_change``: ``(..., n_groups)``; ``sizes``: positions of each group, ``(n_groups,)``;
-    ``texts``: SHA-256 of the text of each language, where it is known.
+    ``texts``: SHA-256 of the text of each language, where it is known; ``share``: whether it lies
+    in [0, 1], as no difference does.
     """
 
     score: np.ndarray
     left_out_change: np.ndarray
     sizes: np.ndarray
     texts: tuple[str, ...] = ()
+    share: bool = True
 
     def __sub__(self, other: "Average") -> "Average":
         """The difference, on the same text."""
         if not np.array_equal(self.sizes, other.sizes) or self.texts != other.texts:
             raise ValueError("two averages of different text have no difference on the same text")
         change = self.left_out_change - other.left_out_change
-        return Average(self.score - other.score, change, self.sizes, self.texts)
+        return Average(self.score - other.score, change, self.sizes, self.texts, share=False)
 
     @property
     def error(self) -> np.ndarray:
@@ -51,9 +53,23 @@ class Average:
         )
 
     def interval(self, level: float = statistics.LEVEL) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high, of Student's t with a degree of freedom less than there are groups."""
+        """Low and high, of Student's t with a degree of freedom less than there are groups.
+
+        Of a share that would end at 0 or 1 or beyond, on the scale of its logit; at 0 and 1, where
+        there is none, Wilson's for as many trials as there are groups. NaN where a group holds
+        every comparison.
+        """
         width = stats.t.ppf((1 + checks.level(level)) / 2, len(self.sizes) - 1) * self.error
-        return self.score - width, self.score + width
+        low, high = np.array(self.score - width), np.array(self.score + width)
+        beyond = ((low <= 0) | (high >= 1)) & self.share
+        if beyond.any():
+            score, width = np.clip(np.array(self.score)[beyond], 0, 1), np.array(width)[beyond]
+            wilson = statistics.share_interval(score * len(self.sizes), len(self.sizes), level)
+            inside, place = (score > 0) & (score < 1), special.logit(score)
+            half = np.divide(width, score * (1 - score), out=np.zeros_like(width), where=inside)
+            low[beyond] = np.where(inside, special.expit(place - half), wilson[0])
+            high[beyond] = np.where(inside, special.expit(place + half), wilson[1])
+        return low[()], high[()]
 
     def within(self, kept: np.ndarray) -> "Average":
         """The same on some of the groups alone (``kept``: of each whether), to first order.
@@ -68,7 +84,9 @@ class Average:
         share, added = share[kept] / share[kept].sum(), added[..., kept]
         score = added @ share
         change = -share / (1 - share) * (added - score[..., None])
-        return Average(self.score + score, change, self.sizes[kept], self.texts)
+        return replace(
+            self, score=self.score + score, left_out_change=change, sizes=self.sizes[kept]
+        )
 
 
 def average(
@@ -111,7 +129,8 @@ def average(
     left_out_change = kept[task][rows]
     if "layer" not in by:
         score, left_out_change = score.mean(axis=0), left_out_change.mean(axis=0)
-    return Average(score, left_out_change, measured.sizes[over], measured.texts)
+    share = task not in (known := registered()) or known[task].share
+    return Average(score, left_out_change, measured.sizes[over], measured.texts, share)
 
 
 def layers_of_mean(
@@ -125,7 +144,7 @@ def layers_of_mean(
 
 def best_layer(measured: CheckpointScores) -> int:
     """Where MD among sentences of like length is highest, the mean over pairs; 0: embeddings."""
-    return int(average(measured, MATCHED, by=["layer"]).score.argmax())
+    return int(np.nanargmax(average(measured, MATCHED, by=["layer"]).score))
 
 
 def averaged_scores(
@@ -138,6 +157,8 @@ def averaged_scores(
     **options: str,
 ) -> pd.DataFrame:
     """`average` of several checkpoints and tasks, as a tidy table with 95 % intervals.
+
+    ValueError where there is no checkpoint.
 
     Columns ``model``, ``checkpoint``, ``space``, ``task``, the keys, ``score``, ``low``, ``high``.
     """
@@ -156,4 +177,6 @@ def averaged_scores(
             numbers = zip(("score", "low", "high"), (mean.score, *mean.interval()), strict=True)
             columns |= keys | {name: np.ravel(number) for name, number in numbers}
             tables.append(pd.DataFrame(columns))
+    if not tables:
+        raise ValueError("no scores of any checkpoint are given: name one or more")
     return pd.concat(tables, ignore_index=True)

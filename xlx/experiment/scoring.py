@@ -54,6 +54,8 @@ from xlx.text.parallel import ParallelCorpus
 _STEPS = 2**8 - 1
 #: Steps between a score of 0 and of 1, where it is of a mask whose errors by language nobody asks.
 _SHARES = 2**16 - 1
+#: What a reading of a model is given by; all else that a function is asked with is its own.
+READING = ("pooling", "max_length", "special_tokens")
 #: What stands for a model in the tables.
 BAG, LENGTH_ALONE = "a bag of subwords", "length alone"
 
@@ -96,6 +98,11 @@ class Subject:
 
     name: Name
     options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a mistyped option by its own name."""
+        for name in self.options:
+            checks.one_of(name, READING, "option")
 
     @property
     def label(self) -> tuple[str, int]:
@@ -291,7 +298,7 @@ def _scores(
     plain = [registered()[name] for name in names if name in registered()]
     kinds = [name.removeprefix("MD, ") for name in names if name not in registered()]
     masks = masks_of(corpus, kinds, subject.encoder)
-    reading, by_layer = subject.read(corpus), []
+    reading, by_layer, n = subject.read(corpus), [], len(corpus)
     dtype = torch.float32 if reading.counts and space != "raw" else reading.dtype
     for vectors in reading.layers(space):
         exact = abx.exact(
@@ -302,6 +309,12 @@ def _scores(
     values = []
     for name in names:
         parts = [layer[name] for layer in by_layer]
+        if any("score" in of for of in parts):  # as is, where a layer has pairs without one
+            parts = [
+                {k: x for k, x in of.items() if k not in ("won", "share")}
+                | {"score": scores_of_pairs(of, n).astype(np.float32)}
+                for of in parts
+            ]
         value = {part: np.stack([of[part] for of in parts]) for part in parts[0]}
         made = {"made": exact.masked[name]} if name in exact.masked else {}
         values.append(value | made | {"cut": np.array(reading.cut)})
@@ -312,7 +325,9 @@ def packed(exact: abx.PairScores, task: str) -> dict[str, np.ndarray]:
     """One layer: comparisons won, each counted twice, or their share; and coded differences."""
     n, scores = exact.n_sentences, exact.scores[task]
     weights = {**pair_weights(exact.pairs), "languages": language_weights(exact.pairs)[1]}
-    if task in BY_LANGUAGE:
+    if np.isnan(scores).any():
+        kept = {"score": scores[0].astype(np.float32)}
+    elif task in BY_LANGUAGE:
         made = exact.masked.get(task, n * (n - 1))
         kept = {"won": np.rint(2 * made * scores[0]).astype(np.uint32)}
     elif task in exact.masked:
@@ -336,10 +351,10 @@ def _errors_kept(what: str, averaged: str, task: str) -> bool:
 
 
 def _coded(differences: np.ndarray) -> dict[str, np.ndarray]:
-    """Numbers as steps between their lowest and their highest."""
-    lowest, highest = np.nanmin(differences), np.nanmax(differences)
+    """Numbers as steps between their lowest and their highest; all NaN where one of them is."""
+    lowest, highest = differences.min(), differences.max()
     step = (highest - lowest) / _STEPS or 1.0
-    codes = np.rint((np.nan_to_num(differences, nan=lowest) - lowest) / step).astype(np.uint8)
+    codes = np.nan_to_num(np.rint((differences - lowest) / step)).astype(np.uint8)
     return {"codes": codes, "lowest": np.float64(lowest), "step": np.float64(step)}
 
 
@@ -369,10 +384,17 @@ def scores_apart(stored: ledger.Value, computed: ledger.Value) -> float:
     _, weights = language_weights(list(combinations(range(len(stored["cut"])), 2)))
     scores, others = scores_of_pairs(stored, n), scores_of_pairs(computed, n)
     largest = [np.abs(stored["cut"].astype(int) - computed["cut"])]
-    largest.append(np.abs((scores - others).mean(axis=-1) @ weights.T))
+    largest.append(_gaps(*(x.mean(axis=-1) @ weights.T for x in (scores, others))))
     for part in (part.partition(" ")[2] for part in stored if part.startswith("codes ")):
-        largest.append(np.abs(differences(stored, part) - differences(computed, part)))
+        largest.append(_gaps(differences(stored, part), differences(computed, part)))
     return max(float(x.max()) for x in largest)
+
+
+def _gaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Absolute differences: 0 between NaN and NaN, infinite between NaN and a number."""
+    return np.nan_to_num(
+        np.where(np.isnan(one) & np.isnan(other), 0, np.abs(one - other)), nan=np.inf
+    )
 
 
 def _n_sentences(value: ledger.Value) -> int:
@@ -385,9 +407,6 @@ SCORE = work.Kind("score", _scores, version=1, tolerance=5e-4, difference=scores
 
 
 # --- what else is kept ----------------------------------------------------------------------------
-
-#: What a reading of a model is given by; all else that a function is asked with is its own.
-READING = ("pooling", "max_length", "special_tokens")
 
 
 def kept(

@@ -240,7 +240,8 @@ class Measure:
     ``wins``: a direction of a block and groupings → the comparisons that are won, of all triplets
     or, if ``of_queries``, of all sentences; their share is the score, and what they hold of each
     position gives its interval. If ``whole``, what it returns has the score as its ``total`` and
-    that without each group. ``version`` is raised when the formula means other numbers. ``told``:
+    that without each group. ``share``: whether a score lies in [0, 1], and so its interval.
+    ``version`` is raised when the formula means other numbers. ``told``:
     the report and a trainer's log tell it without being asked.
     """
 
@@ -250,6 +251,7 @@ class Measure:
     version: int = 1
     mask: Distractors | None = None
     whole: bool = False
+    share: bool = True
     told: bool = True
 
     def made(self, side: Side, every: Comparisons, queries: Comparisons) -> Comparisons:
@@ -420,6 +422,7 @@ def exact(
     of those triplets alone. ``groups``: grouping → the group of each position, for the scores
     without each, exactly, which intervals need (`statistics.left_out_error`).
 
+    A language whose vectors of a layer are all NaN has none there, and its pairs score NaN.
     ValueError as `alignment.unit_vectors`, with the layer; for pairs or layers that are not there,
     or none; arrays that differ in axes or layers, or hold no real numbers; groups or masks of
     another size; a mask that leaves a language no B.
@@ -448,8 +451,11 @@ def exact(
         for name, of in groupings.items()
     }
     for row, (layer, vectors) in enumerate(zip(layers, slices, strict=True)):
+        absent = alignment.undefined(vectors)
+        there = {code: x for code, x in vectors.items() if code not in absent}
+        left = [pair for pair in column if not absent.intersection(pair)]
         try:
-            for block in blocks(vectors, list(column), device=device, dtype=dtype):
+            for block in blocks(there, left, device=device, dtype=dtype) if left else ():
                 at = [column[block.first, second] for second in block.second]
                 sides = Side(block, 1), Side(block, 2)
                 for measure in measures:
@@ -459,7 +465,7 @@ def exact(
                     both = list(zip(won, made, strict=True))
                     scores[task][row, at] = np.stack([w.total / m.total for w, m in both], axis=1)
                     for name, of in groupings.items():
-                        parts = [w.without(of) / m.without(of) for w, m in both]
+                        parts = [_share(w.without(of), m.without(of)) for w, m in both]
                         left_out[name][task][row, at] = sum(parts) / 2
         except ValueError as error:
             raise ValueError(f"layer {layer}: {error}") from None
@@ -468,6 +474,12 @@ def exact(
         for mask in distractors
     }
     return PairScores(tuple(column), layers, n, scores, left_out, n_triplets)
+
+
+def _share(won: np.ndarray, made: np.ndarray) -> np.ndarray:
+    """NaN where no comparison is left: without a group that holds them all."""
+    whole = np.full(np.broadcast_shapes(won.shape, made.shape), np.nan)
+    return np.divide(won, made, out=whole, where=made > 0)
 
 
 def _restrictions(

@@ -31,7 +31,7 @@ Vectors = Mapping[str, np.ndarray] | Mapping[str, sparse.csr_array]
 #: Numbers of a temporary matrix: two of 960 × 960, so that it stays in the processor's cache.
 BLOCK_NUMBERS = 2_000_000
 #: A vector this much shorter than what it is the rest of is rounding of float32.
-_NOTHING = 1e-6
+NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,14 @@ def unit_vectors(vectors: Vectors) -> dict[str, np.ndarray] | dict[str, sparse.c
     return units
 
 
+def undefined(vectors: Vectors) -> set[str]:
+    """Languages of which nothing is left: all that their vectors ``(n, dim)`` hold is NaN."""
+    dense = {code: array for code, array in vectors.items() if not sparse.issparse(array)}
+    return {
+        code for code, x in dense.items() if x.size and np.isnan(x[:1]).all() and np.isnan(x).all()
+    }
+
+
 def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Vectors ``(..., n, dim)`` of each language less their mean over its sentences; float64.
 
@@ -108,12 +116,14 @@ def centred(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     which sentence is which, and in a cosine it comes before all that does. Without it a score asks
     what else is shared; it needs sentences of the language and no translations (Libovický, Rosa and
     Fraser 2020). A sentence at the mean, but for rounding, has no direction: all such get the same
-    one, and so tie.
+    one, and so tie. Where all sentences of a language are at its mean, nothing is left: NaN.
     """
     moved = {}
     for language, whole in vectors.items():
         rest = whole - whole.mean(axis=-2, keepdims=True, dtype=np.float64)
-        rest[np.linalg.norm(rest, axis=-1) <= _NOTHING * np.linalg.norm(whole, axis=-1)] = 1.0
+        lost = np.linalg.norm(rest, axis=-1) <= NOTHING * np.linalg.norm(whole, axis=-1)
+        rest[lost] = 1.0
+        rest[lost.all(axis=-1)] = np.nan
         moved[language] = rest
     return moved
 

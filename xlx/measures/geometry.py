@@ -22,7 +22,7 @@ def of_sentences(name: str, values: Callable[[Side], torch.Tensor]) -> Measure:
     def wins(side: Side, groupings: Collection[PositionGroups]) -> Comparisons:
         return Comparisons.of_queries(values(side).double().cpu().numpy(), groupings)
 
-    return Measure(name, wins, of_queries=True, told=False)
+    return Measure(name, wins, of_queries=True, share=False, told=False)
 
 
 def translation_cosine(side: Side) -> torch.Tensor:
@@ -84,7 +84,7 @@ def of_pairs(name: str, centre: Callable[[torch.Tensor], torch.Tensor]) -> Measu
         of = (Comparisons.of(x, groupings) for x in (first * second, first**2, second**2))
         return Correlated(next(of), tuple(of))
 
-    return Measure(name, wins, whole=True, told=False)
+    return Measure(name, wins, whole=True, share=False, told=False)
 
 
 def less_rows(cells: torch.Tensor) -> torch.Tensor:

@@ -24,11 +24,13 @@ import torch
 from scipy.special import gammaln
 
 from xlx.measures.abx import Comparisons, Measure, PositionGroups, Side
-from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, unit_vectors
+from xlx.measures.alignment import BLOCK_NUMBERS, check_pivot, undefined, unit_vectors
 from xlx.measures.statistics import share_interval
 
 #: Rounding errors of a dot product, in units of the last place of the product of the lengths.
 _ROUNDING = 16
+#: In the place of a rival, where there is nothing to compare.
+UNDEFINED = -2
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class PivotScores:
     ``languages``: all but the pivot; ``layers``: 0 is the embedding layer; ``hits``: bool
     ``(n_layers, n_languages, n)``, whether the translation is the best answer both ways;
     ``only_rival``: int, as ``hits``, the position of the one sentence but for which this one would
-    be a hit; -1 for a hit, and for a sentence with several such rivals.
+    be a hit; -1 for a hit, and for a sentence with several such rivals; `UNDEFINED` where nothing
+    is left of a language: neither hit nor miss, and no score.
     """
 
     languages: tuple[str, ...]
@@ -49,8 +52,10 @@ class PivotScores:
 
     @property
     def mu(self) -> np.ndarray:
-        """The MEXA score, ``(n_layers, n_languages)`` in [0, 1]."""
-        return self.hits.mean(axis=-1)
+        """The MEXA score, ``(n_layers, n_languages)`` in [0, 1]; NaN where it is not defined."""
+        return np.where(
+            (self.only_rival == UNDEFINED).all(axis=-1), np.nan, self.hits.mean(axis=-1)
+        )
 
     def left_out(self) -> np.ndarray:
         """The score without sentence k, exactly: ``(n_layers, n_languages, n)``.
@@ -62,7 +67,8 @@ class PivotScores:
         regained = np.zeros(self.hits.shape)
         layer, language, query = np.nonzero(self.only_rival >= 0)
         np.add.at(regained, (layer, language, self.only_rival[layer, language, query]), 1)
-        return (self.hits.sum(axis=-1, keepdims=True) - self.hits + regained) / (n - 1)
+        left = (self.hits.sum(axis=-1, keepdims=True) - self.hits + regained) / (n - 1)
+        return left + 0 * self.mu[..., None]  # NaN stays
 
     def table(self) -> pd.DataFrame:
         """Tidy: ``language``, ``layer``, ``mu``, ``low``, ``high`` (interval: see `pooled`)."""
@@ -77,7 +83,8 @@ class PivotScores:
         """One score a language, over layers: ``language``, ``mu``, ``low``, ``high``.
 
         ``how`` is "mean", which suits hard tasks, or "max", for easy ones (section 5.1); whether
-        layer 0 counts "all model layers" leaves open. ValueError for another way, or no layer left.
+        layer 0 counts "all model layers" leaves open; layers without a score do not. ValueError for
+        another way, or no layer left.
 
         **The interval** is for other sentences, as many and of the same kind. Each is a query and a
         candidate, so it cannot be resampled with replacement: copies tie with each other. The
@@ -93,7 +100,8 @@ class PivotScores:
         kept = [row for row, layer in enumerate(self.layers) if layer > 0 or embedding_layer]
         if not kept:
             raise ValueError("without the embedding layer none is left to pool")
-        pool = np.mean if how == "mean" else np.max
+        kept = [row for row in kept if not np.isnan(self.mu[row]).all()] or kept
+        pool = np.nanmean if how == "mean" else np.nanmax
         mu = pool(self.mu[kept], axis=0)
         low, high = _interval(mu, pool(self.left_out()[kept], axis=0))
         return pd.DataFrame({"language": self.languages, "mu": mu, "low": low, "high": high})
@@ -119,8 +127,9 @@ def scores(
 
     ``states`` is language → ``(n_layers + 1, n, dim)``, sentences aligned. A tie of c_ii with
     another element of its row or column, but for the rounding of float64, is a miss, as the
-    definition asks for strictly more. ValueError as `alignment.check_pivot`; for NaN, infinity, or
-    a zero vector.
+    definition asks for strictly more. Where all vectors of a language, or the pivot, are NaN at a
+    layer, there is no score. ValueError as `alignment.check_pivot`; for other NaN, infinity, or a
+    zero vector.
     """
     layers = check_pivot(states, pivot, layers)
     languages = tuple(language for language in states if language != pivot)
@@ -130,11 +139,16 @@ def scores(
     chunk = max(1, BLOCK_NUMBERS // (4 * n * max(n, dim)))  # several arrays of it, in the cache
     space = torch.empty((2, min(chunk, len(languages)), n, n))
     for row, layer in enumerate(layers):
+        absent = undefined({code: states[code][layer] for code in states})
+        there = [i for i, code in enumerate(languages) if code not in absent]
+        hits[row], only_rival[row] = False, UNDEFINED
+        if pivot in absent:
+            continue
         try:
             of_pivot = _centred({pivot: states[pivot][layer]})
-            for start in range(0, len(languages), chunk):
-                part = slice(start, start + chunk)
-                of_languages = _centred({x: states[x][layer] for x in languages[part]})
+            for start in range(0, len(there), chunk):
+                part = there[start : start + chunk]
+                of_languages = _centred({languages[i]: states[languages[i]][layer] for i in part})
                 rivals = _rivals(*of_languages, *(array[0] for array in of_pivot), space).numpy()
                 hits[row, part] = rivals == 0
                 only_rival[row, part] = np.where((rivals > 0) & (rivals < 2 * n), rivals - n, -1)

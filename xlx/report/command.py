@@ -8,6 +8,7 @@ run that was stopped goes on where it was when it is started again.
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import re
 import sys
@@ -24,7 +25,7 @@ import xlx
 from xlx.report import inputs
 from xlx.report.inputs import QUICK, QUICK_LANGUAGES, ReportedModel
 from xlx.report.page import model_index, report_page
-from xlx.report.sentences import answers_of
+from xlx.report.sentences import answers_of, undefined_layers
 from xlx.report.tables import FEW_LABELS, ProbeSizes, report_tables, scores_of_tasks
 from xlx.results import checks, paths, store, work
 from xlx.results.settings import current, settings
@@ -73,6 +74,8 @@ def main(given: Sequence[str] | None = None, leave: Leave | None = None) -> int:
     ``leave`` is called when the page is written, if the options ask for a notebook.
     """
     options = arguments(given)
+    for stream in (sys.stdout, sys.stderr):  # names are shown on whatever terminal
+        stream.reconfigure(errors="backslashreplace")
     try:
         with settings(device=options.device, dtype=options.dtype):
             report_on(options, leave)
@@ -110,6 +113,7 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
     named, beside = (", ".join(x.label for x in group) for group in (models, references))
     print(f"{named}: {len(corpus)} sentences of {corpus.name} in {len(corpus.languages)} "
           f"languages, beside {beside or 'no other model'}")  # fmt: skip
+    print(*(f"{x.label}: its vector is {x.vector}" for x in models), sep="\n")
     print(estimate(models, references, corpus))
     if options.estimate:
         return
@@ -121,9 +125,13 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
     tables = report_tables(
         models, corpus, pivot=pivot, references=references, tasks=tasks, probes=probes, tell=tell
     )
+    notes += undefined_layers(tables)
     about = {
         "models": {
-            x.label: {"kind": x.kind, "pooling": x.pooling, "fingerprint": x.fingerprint}
+            x.label: {
+                "kind": x.kind, "pooling": x.pooling, "vector": x.vector,
+                "fingerprint": x.fingerprint,
+            }
             for x in models
         },
         "references": [x.label for x in references],
@@ -140,8 +148,10 @@ def report_on(options: argparse.Namespace, leave: Leave | None = None) -> None:
 
 
 def _plain(name: str) -> str:
-    """A name that a file can have."""
-    return re.sub(r"[^\w.+-]+", "-", name).strip("-.")
+    """A name that a file can have; of one that had to be changed, its hash makes it another."""
+    plain = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:80]
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return plain if plain == name else f"{plain}-{digest}".lstrip("-")
 
 
 def estimate(
@@ -157,7 +167,7 @@ def estimate(
     for _ in range(2):  # the first call has to set things up
         began = time.perf_counter()
         ways = [(models[0].pooling, False)]
-        states.pooled_states(encoder, ways, encoder.limit(None), [batch], "position ")
+        states.pooled_states(encoder, ways, None, [batch], "position ")
         reading = (time.perf_counter() - began) / len(batch)
     readers = 2 * len(models) + len(references)
     held = 4e-9 * n * n_languages * (encoder.n_layers + 1) * encoder.dim
@@ -192,9 +202,9 @@ def write_report(
     said = {**about, "notes": list(notes), "answers": [dataclasses.asdict(x) for x in answers]}
     written["report.json"] = json.dumps(said, ensure_ascii=False, indent=1).encode()
     for model in about["models"]:
-        name = f"model-index-{model}" if len(about["models"]) > 1 else "model-index"
+        name = "model-index" + f"-{_plain(model)}" * (len(about["models"]) > 1)
         card = model_index(answers, model, about["text"], list(about["languages"]))
-        written[f"{_plain(name)}.md"] = f"---\n{card.to_yaml()}\n---\n".encode()
+        written[f"{name}.md"] = f"---\n{card.to_yaml()}\n---\n".encode()
     written["report.html"] = report_page(tables, answers, about, notes).encode()
     for name, content in written.items():
         store.write_whole(folder / name, content)

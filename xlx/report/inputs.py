@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xlx.results import paths
-from xlx.subjects import folders, states
+from xlx.subjects import folders
 from xlx.subjects.identity import Name, find, identify, model_files, series_name
+from xlx.subjects.pooling import OWN, POOLINGS, own_vector
 from xlx.text import parallel
 from xlx.text.parallel import ParallelCorpus
 
@@ -32,24 +33,34 @@ class ReportedModel:
     kind: str  # "encoder", "decoder" or "encoder-decoder"
     pooling: str
     fingerprint: str
+    vector: str = ""  # whose sentence vector it is, in words
 
 
 def reported_model(name: Name) -> ReportedModel:
-    """What is known of a model without its weights: its pooling is that of its folder, or kind.
+    """What is known of a model without its weights: its vector is that of its folder, or kind.
 
-    A folder of sentence-transformers names its own; a decoder weighs later tokens more, as MEXA
-    does; else tokens count alike. Raises as `loading.load`.
+    A folder of sentence-transformers declares its own, or names a pooling; a decoder weighs later
+    tokens more, as MEXA does; else tokens count alike. Raises as `loading.load`.
     """
     label, folder, _ = find(name)
     model_files(label, folder)
     kind = folders.kind_of(folders.load_config(label, folder))
-    own, identity = folders.own_pooling(folder), identify(name)
-    usual = "weighted_mean" if kind == "decoder" else "mean"
+    own, identity = own_vector(label, folder), identify(name)
+    pooling = "weighted_mean" if kind == "decoder" else "mean"
+    if own and own.pooling in POOLINGS:
+        pooling = own.pooling
+    vector = f"{pooling.replace('_', ' ')} of tokens" + ", no special ones" * (pooling != "cls")
+    if own and own.whole:
+        pooling = pooling if own.problem else OWN
+        vector = (
+            own.told()
+            if pooling == OWN
+            else (f"{vector}; not its own, which has {own.problem}, not supported here")
+        )
     label = series_name(identity)
     if _CHECKPOINT.fullmatch(label):
         label = f"{folder.resolve().parent.name}/{label}"
-    pooling = own if own in states.POOLINGS else usual
-    return ReportedModel(name, label, kind, pooling, identity.fingerprint)
+    return ReportedModel(name, label, kind, pooling, identity.fingerprint, vector)
 
 
 def reported_models(

@@ -70,6 +70,7 @@ def report_page(
         f"{about['sentences']} parallel sentences of {about['text']} in {len(about['languages'])} "
         f"languages{quick}, {about['made']}."
     )
+    said += "".join(f" Vectors of {x}: {of['vector']}." for x, of in about["models"].items())
     beware = "".join(f"<li>{escape(note)}</li>" for note in notes)
     beware = f"<h3>What to beware of</h3><ul>{beware}</ul>" if notes else ""
     return _PAGE.substitute(

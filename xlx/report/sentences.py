@@ -52,7 +52,18 @@ def answer_list(tables: Tables, models: Sequence[str]) -> str:
     for x in (answer for model in models for answer in answers_of(tables, model)):
         whose = f"{x.model}: " if len(models) > 1 else ""
         lines.setdefault(f"**{x.question}**\n", []).append(f"- {whose}{x.sentence}")
-    return "\n".join("\n".join([question, *said, ""]) for question, said in lines.items())
+    lines |= {"**What is not defined?**\n": [f"- {x}" for x in undefined_layers(tables)]}
+    return "\n".join("\n".join([line, *said, ""]) for line, said in lines.items() if said)
+
+
+def undefined_layers(tables: Tables) -> list[str]:
+    """Layers at which a space leaves nothing of a language: a sentence for each model and space."""
+    lost = tables["layers"][tables["layers"]["score"].isna()]
+    return [
+        f"{model}: {space} scores are not defined at layer {_listed(rows['layer'].unique())}: all "
+        "vectors of a language are the same there, and without their mean nothing is left."
+        for (model, space), rows in lost.groupby(["model", "space"], sort=False)
+    ]
 
 
 def _told(row: pd.Series, column: str = "score") -> str:

@@ -22,10 +22,6 @@ from xlx.subjects.identity import PICKLED_WEIGHTS, read_json
 DeviceMap = str | Mapping[str, int | str]
 #: How `transformers` is called: its own code alone, and nothing fetched.
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
-_OF_SENTENCE_TRANSFORMERS = {
-    "cls_token": "cls", "mean_tokens": "mean", "lasttoken": "last",
-    "weightedmean_tokens": "weighted_mean",
-}  # fmt: skip
 #: How many bits weights are packed into when they are loaded, by bitsandbytes.
 QUANTIZATIONS = {"8bit": {"load_in_8bit": True}, "4bit": {"load_in_4bit": True}}
 
@@ -80,7 +76,7 @@ def load_config(label: str, folder: Path) -> Any:
     remote = read_json(words).get("auto_map") if words.exists() else None
     remote = remote.get("AutoTokenizer") if isinstance(remote, dict) else remote
     part, architecture = "its tokenizer" if remote else None, content.get("model_type")
-    # Code that comes along with an architecture of transformers is not used.
+    # Code that comes along with an architecture of transformers is not used: see `_check_class`.
     if architecture not in CONFIG_MAPPING and "auto_map" in content:
         part = f"the architecture {architecture!r}"
     if part:
@@ -89,7 +85,27 @@ def load_config(label: str, folder: Path) -> Any:
             "with a model is never run here: use a model whose architecture transformers has"
         )
     with quiet(), load_errors(label, folder):
-        return AutoConfig.from_pretrained(folder, **LOCAL)
+        config = AutoConfig.from_pretrained(folder, **LOCAL)
+    _check_class(label, config, content.get("auto_map") or {})
+    return config
+
+
+def _check_class(label: str, config: Any, auto_map: Mapping[str, Any]) -> None:
+    """Refuse a model that was trained as another class than the one it would be loaded as."""
+    from transformers import MODEL_MAPPING
+
+    classes = MODEL_MAPPING.get(type(config), ())
+    ours = [x.__name__ for x in (classes if isinstance(classes, tuple) else [classes])]
+    starts = "|".join(re.escape(name.removesuffix("Model")) for name in ours)
+    for key, named in auto_map.items():
+        name = (named if isinstance(named, str) else str((named or [""])[0])).rpartition(".")[2]
+        kin = re.fullmatch(rf"(?:{starts})(?:Model|LMHeadModel|For\w+)", name, re.IGNORECASE)
+        if key.startswith("AutoModel") and ours and not kin:
+            raise ValueError(
+                f"{label!r} was trained as {name}, Python code of its own (auto_map), which is not "
+                f"run here, and {ours[0]} of transformers may compute other vectors from its "
+                "weights: to measure these all the same, take auto_map out of its config.json"
+            )
 
 
 def load_tokenizer(label: str, folder: Path) -> Any:
@@ -125,25 +141,42 @@ def check_layers(label: str, model: Any, unexpected: Iterable[str]) -> None:
         )
 
 
-def own_pooling(folder: Path) -> str | None:
-    """The pooling that a folder of sentence-transformers names (``1_Pooling/config.json``)."""
-    files = [x for root in (folder, folder.parent) for x in root.glob("*_Pooling/config.json")]
-    said = read_json(files[0]) if files else {}
-    modes = [key.removeprefix("pooling_mode_") for key, value in said.items() if value is True]
-    return _OF_SENTENCE_TRANSFORMERS.get(modes[0], modes[0]) if modes else None
-
-
 def kind_of(config: Any) -> str:
     """Whether a model is an "encoder", a "decoder" or an "encoder-decoder"."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     if config.is_encoder_decoder:
         return "encoder-decoder"
+    if reads_both_ways(config):
+        return "encoder"
     if getattr(config, "is_decoder", False):
         return "decoder"
     # BERT and its kin can be built as causal models too; what has a masked head reads both ways.
     masked = type(config) in MODEL_FOR_MASKED_LM_MAPPING
     return "decoder" if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not masked else "encoder"
+
+
+def reads_both_ways(config: Any) -> str | None:
+    """What says of a decoder's architecture that each token sees all others; None: nothing."""
+    text = config.get_text_config()
+    said = {"is_causal": False, "use_bidirectional_attention": True}
+    return next((name for name, value in said.items() if getattr(text, name, None) is value), None)
+
+
+@torch.inference_mode()
+def check_direction(label: str, config: Any, model: Any, device: torch.device) -> None:
+    """Refuse a model that is to read both ways and does not, as the code of its class cannot."""
+    if said := reads_both_ways(config):
+        one, other = (
+            model(torch.tensor([[3, 4, last]], device=device)).last_hidden_state[0, 0]
+            for last in (5, 6)
+        )
+        if torch.equal(one, other):
+            raise ValueError(
+                f"{label!r} is to read both ways ({said} in its config.json), and "
+                f"{type(model).__name__} of transformers reads from left to right: take a version "
+                "of transformers that can, or take the field out to measure it as a decoder"
+            )
 
 
 @contextlib.contextmanager

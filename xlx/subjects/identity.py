@@ -26,8 +26,11 @@ WORDS = re.compile(
     r"(tokenizer\.json|vocab\.(?:txt|json)|.*\.(?:model|spm|tiktoken)|tekken\.json)"
     r"|merges\.txt|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json"
 )
-#: Of a repository's configurations that of the model, and of the pooling of sentence-transformers.
-_CONFIG = re.compile(r"(\d+_Pooling/)?config\.json")
+#: Of a repository's configurations that of the model, and what sentence-transformers save.
+_CONFIG = re.compile(
+    r"(\d+_\w+/)?config\.json|modules\.json|sentence_\w+_config\.json"
+    r"|config_sentence_transformers\.json|\d+_Dense/(model\.safetensors|pytorch_model\.bin)"
+)
 
 
 class ModelNotFoundError(FileNotFoundError):
@@ -326,6 +329,9 @@ def find(
         if folder and not (folder / "config.json").exists() and local_series(label, folder):
             last = local_series(label, folder)[-1]
             step, folder = last.step, last.path
+        named = folder and folder / "modules.json"
+        if named and named.is_file() and not (folder / "config.json").exists():
+            folder /= Path(next(iter(read_json(named, list)), {}).get("path", "")).name
     if folder is None:
         folder = hub_folder(label, revision)
     elif revision is not None:
@@ -410,12 +416,16 @@ def model_files(label: str, folder: Path) -> list[Path]:
     return [folder / name for name in ("config.json", *weights, *words)]
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; ValueError where it is torn."""
+def read_json(path: Path, kind: type = dict) -> Any:
+    """The object, or list, in a JSON file; ValueError where it is torn."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no JSON object ({error}): fetch the model again") from None
+        if isinstance(content := json.loads(path.read_text(encoding="utf-8")), kind):
+            return content
+        error = f"a {type(content).__name__}"
+    except ValueError as torn:
+        error = torn
+    what = "object" if kind is dict else "list"
+    raise ValueError(f"{path} is no JSON {what} ({error}): fetch the model again")
 
 
 def fingerprint_of(files: list[Path]) -> str:

@@ -10,8 +10,8 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from xlx.results.settings import current
 from xlx.results.store import written_whole
 from xlx.subjects import folders, identity
 from xlx.subjects.identity import Identity, Name, content_of, model_files
+from xlx.subjects.pooling import OWN, OwnVector, own_vector
 
 #: What a precision is called → the type of the weights.
 DTYPES = {
@@ -121,13 +122,28 @@ class Encoder(Identity):
     kind: str  # "encoder", "decoder" or "encoder-decoder"
     device: torch.device
     dtype: torch.dtype  # of weights and arithmetic
-    own_pooling: str | None = None  # "mean", "cls" ...: of a folder of sentence-transformers
+    own: OwnVector | None = None  # what a folder of sentence-transformers declares
     tf32: bool = False  # whether products of float32 go by TF32
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError(
             f"{self.name!r} is loaded in this process and not sent to another: give its name"
         )
+
+    @cached_property
+    def own_reader(self) -> "Encoder":
+        """The same model, reading text as its folder declares; ValueError where it cannot be."""
+        if self.own is None or self.own.problem:
+            what = "nothing" if self.own is None else f"{self.own.problem}: not supported here"
+            raise ValueError(
+                f"pooling 'own': the folder of {self.name!r} declares of its sentence vectors "
+                f"{what}; take 'mean', 'last' or 'cls'"
+            )
+        return replace(self, tokenizer=self.own.words(self.tokenizer))
+
+    def reader(self, pooling: str) -> "Encoder":
+        """Itself, or for "own" `own_reader`."""
+        return self.own_reader if pooling == OWN else self
 
     @property
     def precision(self) -> str:
@@ -269,13 +285,14 @@ def load(
     if kind == "encoder-decoder":
         model = model.get_encoder()
     model.requires_grad_(False).eval()
+    folders.check_direction(label, config, model, torch_device)
     words = folders.load_tokenizer(label, folder)
     content = content_of(label, folder)
     if quantization is not None:
         content = hashlib.sha256(f"{content} {quantization}\n".encode()).hexdigest()
     return Encoder(
         label, step, content, model, words, kind, torch_device, DTYPES[dtype],
-        folders.own_pooling(folder), dtype == "tf32",
+        own_vector(label, folder), dtype == "tf32",
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ the tokenizer's habit, so that a token's position in a causal model never depend
 of its batch. Which rows share a batch can move a number in its last digits.
 """
 
+import inspect
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +21,9 @@ from torch.nn.utils.rnn import pad_sequence
 from xlx.results import checks, progress, provenance
 from xlx.results.ledger import Ask, Cache
 from xlx.results.settings import current
-from xlx.subjects.identity import Name, identify
+from xlx.subjects.identity import Name, find, identify
 from xlx.subjects.loading import Encoder, tf32_products
+from xlx.subjects.pooling import OWN, POOLINGS, OwnVector, own_vector, pool
 from xlx.text.files import sentences_hash
 from xlx.text.parallel import ParallelCorpus
 
@@ -157,9 +159,6 @@ def check_finite(
         raise ValueError(f"{where}, {name(row)}, layer {layer}: {said} precision")
 
 
-POOLINGS = ("mean", "weighted_mean", "last", "cls")
-
-
 class PoolingWarning(UserWarning):
     """A pooling whose reason does not hold for the model."""
 
@@ -227,11 +226,11 @@ def embed_poolings(
 ) -> dict[str, SentenceStates]:
     """`embed` with several poolings, by pooling; the model reads each sentence once."""
     check_strings(sentences, "sentences")
-    poolings, limit = check_poolings(encoder, poolings), encoder.limit(max_length)
+    poolings = check_poolings(encoder, poolings)
     ways = [(pooling, special_tokens) for pooling in poolings]
-    states = [_kept_states(_states_ask(encoder, way, limit, sentences)) for way in ways]
+    states = [_kept_states(_states_ask(encoder, way, max_length, sentences)) for way in ways]
     if None in states:
-        states = pooled_states(encoder, ways, limit, [sentences], "position ")
+        states = pooled_states(encoder, ways, max_length, [sentences], "position ")
     return dict(zip(poolings, states, strict=True))
 
 
@@ -246,13 +245,13 @@ def kept_by_language(
     A way is a pooling, and whether special tokens count. A file a language and way, where `embed`
     and `embed_corpus` find them; goes on after a stop.
     """
-    limit, cache = encoder.limit(max_length), Cache(current().cache)
+    cache = Cache(current().cache)
     for language, sentences in progress.bar(list(corpus.sentences.items()), encoder.name):
-        asks = {way: _states_ask(encoder, way, limit, sentences) for way in ways}
+        asks = {way: _states_ask(encoder, way, max_length, sentences) for way in ways}
         states = {way: _kept_states(ask) for way, ask in asks.items()}
         if missing := [way for way in ways if states[way] is None]:
             where = f"language {language!r} of {corpus.name!r}, position "
-            new = pooled_states(encoder, missing, limit, [sentences], where)
+            new = pooled_states(encoder, missing, max_length, [sentences], where)
             for way, of_way in zip(missing, new, strict=True):
                 states[way] = of_way
                 cache.put(asks[way], {name: np.asarray(x) for name, x in vars(of_way).items()})
@@ -260,13 +259,14 @@ def kept_by_language(
 
 
 def _states_ask(
-    encoder: Encoder, way: tuple[str, bool], limit: int | None, sentences: Sequence[str]
+    encoder: Encoder, way: tuple[str, bool], max_length: int | None, sentences: Sequence[str]
 ) -> Ask:
     """By what the states of sentences are kept in the cache of this machine."""
     made_by = provenance.environment()
     key = {
         "model": encoder.fingerprint, "pooling": way[0], "special_tokens": way[1],
-        "max_length": limit, "dtype": encoder.precision, "device": encoder.device.type,
+        "max_length": encoder.reader(way[0]).limit(max_length), "dtype": encoder.precision,
+        "device": encoder.device.type, **({"own": encoder.own.content} if way[0] == OWN else {}),
         "code": provenance.code_hash(pooled_states), "torch": made_by["torch"],
         "transformers": made_by["transformers"], "text": sentences_hash(sentences),
     }  # fmt: skip
@@ -336,7 +336,11 @@ def states_about(
     asked for, the precision of the settings or of a loaded `Encoder`. Raises as `identify`.
     """
     checks.one_of(pooling, POOLINGS, "pooling")
-    return {
+    own = {}
+    if pooling == OWN:
+        told = name.own if isinstance(name, Encoder) else own_vector(*find(name)[:2])
+        own = {"own": told and told.content}
+    return own | {
         "model": identify(name).fingerprint,
         "pooling": pooling,
         "special_tokens": special_tokens,
@@ -370,28 +374,28 @@ def bag_of_subwords(
 def pooled_states(
     encoder: Encoder,
     ways: Sequence[tuple[str, bool]],
-    limit: int | None,
+    max_length: int | None,
     sides: Sequence[Sequence[str]],
     where: str,
 ) -> list[SentenceStates]:
     """Sentences, or pairs of them as the tokenizer writes a pair, pooled in each of the ways.
 
     ``sides`` are the sentences, or the first and the second ones; of a pair the subwords of both
-    count as one sentence. ``where`` goes before a sentence's position in an error.
+    count as one sentence. ``where`` goes before a sentence's position in an error. Text that is
+    read in the model's own way is read apart from the others.
     """
+    parts = [[way for way in ways if (way[0] == OWN) is own] for own in (False, True)]
+    if all(parts):
+        read = [pooled_states(encoder, some, max_length, sides, where) for some in parts]
+        found = dict(zip(chain(*parts), chain(*read), strict=True))
+        return [found[way] for way in ways]
+    reader, own = encoder.reader(ways[0][0]), encoder.own if parts[1] else None
     unique, inverse, first = distinct(list(zip(*sides, strict=True)))
 
     def name(i: int) -> str:
         return f"{where}{first[i]} ({textwrap.shorten(' / '.join(unique[i]), 40)!r})"
 
-    # Whether the model is told which sentence of a pair a token is of, as BERT is.
-    told = (getattr(encoder.model.config, "type_vocab_size", 0) or 0) > 1
-    told = told and len(sides) == 2 and "token_type_ids" in encoder.tokenizer.model_input_names
-    inputs = ["input_ids", "token_type_ids"] if told else ["input_ids"]
-    columns, cut = tokenise(
-        encoder.tokenizer, *(list(zip(*unique, strict=True)) or sides), limit=limit,
-        return_special_tokens_mask=True, return_token_type_ids=told,
-    )  # fmt: skip
+    columns, inputs, cut = _read(reader, list(zip(*unique, strict=True)) or sides, max_length, own)
     ids, special = columns["input_ids"], columns["special_tokens_mask"]
     for i, mask in enumerate(special):
         if all(mask):
@@ -400,16 +404,20 @@ def pooled_states(
                 "there is nothing to pool; drop the sentence in all languages"
             )
     check_vocabulary(encoder, ids, name)
-    shape = (len(ways), encoder.n_layers + 1, len(unique), encoder.dim)
-    pooled = np.empty(shape, dtype=np.float32)
+    n_unpooled = own.n_unpooled(reader.tokenizer, reader.limit(max_length)) if own else 0
+    width = own.width(encoder.dim) if own else encoder.dim
+    pooled = np.empty((len(ways), encoder.n_layers + 1, len(unique), width), dtype=np.float32)
     for batch in progress.bar(batches(list(map(len, ids))), "embedding", unit="batches"):
         layers = hidden_states(encoder, [{x: columns[x][i] for x in inputs} for i in batch])
         for states, (pooling, special_tokens) in zip(pooled, ways, strict=True):
             # Unless asked for, the special tokens count for "cls" alone, which is one of them.
-            all_count = special_tokens or pooling == "cls"
+            all_count = special_tokens or pooling in ("cls", OWN)
             counted = [(torch.tensor(special[i]) == 0) | all_count for i in batch]
             mask = pad_sequence(counted, batch_first=True).to(encoder.device)
-            layers_pooled = [pool(layer, mask, pooling) for layer in layers]
+            layers_pooled = [
+                own.vectors(layer, mask, n_unpooled) if own else pool(layer, mask, pooling)
+                for layer in layers
+            ]
             states[:, batch] = torch.stack(layers_pooled).cpu().numpy()
     for states in pooled:
         check_finite(states, f"{encoder.name!r}", name)
@@ -422,22 +430,22 @@ def pooled_states(
     ]
 
 
-def pool(states: torch.Tensor, counted: torch.Tensor, pooling: str) -> torch.Tensor:
-    """Pool token states ``(n, n_tokens, dim)`` to sentence vectors, float32 ``(n, dim)``.
-
-    ``counted`` ``(n, n_tokens)`` is True where a token counts, one at least in each row. For "cls"
-    the first that counts is taken, so the special tokens must be among them.
-    """
-    if pooling in ("last", "cls"):
-        first = counted.flip(1) if pooling == "last" else counted
-        place = first.long().argmax(dim=1)
-        place = counted.shape[1] - 1 - place if pooling == "last" else place
-        return states[torch.arange(len(states), device=states.device), place].float()
-    weights = counted.float()
-    if pooling == "weighted_mean":
-        weights = weights.cumsum(dim=1) * weights
-    weights = weights / weights.sum(dim=1, keepdim=True)
-    return torch.bmm(weights.unsqueeze(1), states.float()).squeeze(1)
+def _read(
+    reader: Encoder, sides: Sequence[Sequence[str]], max_length: int | None, own: OwnVector | None
+) -> tuple[dict[str, list[list[int]]], list[str], np.ndarray]:
+    """The columns of `tokenise`, those of them that the model takes, and which rows were cut."""
+    # Whether the model is told which sentence of a pair a token is of, as BERT is.
+    told = (getattr(reader.model.config, "type_vocab_size", 0) or 0) > 1
+    told = (told and len(sides) == 2) or own is not None
+    told = told and "token_type_ids" in reader.tokenizer.model_input_names
+    told = told and "token_type_ids" in inspect.signature(reader.model.forward).parameters
+    prompt = own.prompt if own else ""
+    columns, cut = tokenise(
+        reader.tokenizer, *([prompt + text for text in side] for side in sides),
+        limit=reader.limit(max_length, pair=len(sides) == 2), return_special_tokens_mask=True,
+        return_token_type_ids=told,
+    )  # fmt: skip
+    return columns, ["input_ids", "token_type_ids"] if told else ["input_ids"], cut
 
 
 def _of_text(columns: dict[str, list[list[int]]]) -> list[list[int]]:
@@ -460,8 +468,10 @@ def check_poolings(encoder: Encoder, poolings: Sequence[str]) -> list[str]:
             problem = "takes the first token, and that of a decoder, has seen no other"
         if problem:
             raise ValueError(f"pooling 'cls' {problem} ({encoder.name!r}): use 'mean' or 'last'")
-    if encoder.own_pooling not in (None, *poolings):
-        said.append(f"was trained with the pooling {encoder.own_pooling!r}, as its folder says")
+    if OWN in poolings:
+        encoder.reader(OWN)  # which refuses what is not supported
+    elif encoder.own and encoder.own.pooling not in poolings:
+        said.append(f"was trained with the pooling {encoder.own.pooling!r}, as its folder says")
     for sentence in said:
         warnings.warn(f"{encoder.name!r} {sentence}", PoolingWarning, stacklevel=3)
     return list(dict.fromkeys(poolings))

@@ -1,0 +1,292 @@
+"""The states of a sentence's tokens to its vector: named poolings, and what a folder declares.
+
+"own" is the vector that `encode` of sentence-transformers gives, read from the files that it saves:
+``modules.json``, the folders that it names, ``sentence_bert_config.json`` (length, lower case) and
+``config_sentence_transformers.json`` (the prompt by default). Every layer is read as if it were the
+last, which has that vector. What else a folder declares is named as not supported.
+"""
+
+import copy
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+from xlx.results import store
+from xlx.subjects import identity
+from xlx.subjects.identity import read_json
+
+OWN = "own"
+POOLINGS = ("mean", "weighted_mean", "last", "cls", OWN)
+#: What sentence-transformers call poolings, before 5.4 in flags and since in a word → ours; vectors
+#: of several are joined in this order.
+_POOLED = {
+    "cls_token": ("cls", "cls"), "max_tokens": ("max", "max"), "mean_tokens": ("mean", "mean"),
+    "mean_sqrt_len_tokens": ("mean_sqrt_len_tokens", "mean_sqrt_len"),
+    "weightedmean_tokens": ("weightedmean", "weighted_mean"), "lasttoken": ("lasttoken", "last"),
+}  # fmt: skip
+_OF_A_VECTOR = dict.fromkeys(("module_input_name", "module_output_name"), ("sentence_embedding",))
+#: What a module of sentence-transformers may declare, and with which values: None is any.
+_SAID: dict[str, dict[str, tuple | None]] = {
+    "Transformer": {
+        "max_seq_length": None, "do_lower_case": None, "unpad_inputs": None,
+        "transformer_task": ("feature-extraction",), "module_output_name": ("token_embeddings",),
+        "modality_config": (
+            {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+        ),
+    },
+    "Pooling": {"word_embedding_dimension": None, "embedding_dimension": None, "pooling_mode": None,
+                "include_prompt": None} | {f"pooling_mode_{flag}": None for flag in _POOLED},
+    "Dense": dict.fromkeys(("in_features", "out_features", "bias", "activation_function"))
+    | _OF_A_VECTOR,
+    "Normalize": _OF_A_VECTOR,
+}  # fmt: skip
+#: Of models with a decoder those that sentence-transformers load without it, as is done here.
+_ENCODER_ALONE = ("t5", "mt5", "umt5", "longt5", "switch_transformers", "m2m_100")
+
+
+def pool(states: torch.Tensor, counted: torch.Tensor, pooling: str, first: int = 0) -> torch.Tensor:
+    """Pool token states ``(n, n_tokens, dim)`` to sentence vectors, float32 ``(n, dim)``.
+
+    ``counted`` ``(n, n_tokens)`` is True where a token counts, one at least in each row. For "cls"
+    the first that counts is taken, so the special tokens must be among them. ``first``: how many
+    tokens before those that count weigh in the numbering of "weighted_mean".
+    """
+    if pooling in ("last", "cls"):
+        from_end = counted.flip(1) if pooling == "last" else counted
+        place = from_end.long().argmax(dim=1)
+        place = counted.shape[1] - 1 - place if pooling == "last" else place
+        return states[torch.arange(len(states), device=states.device), place].float()
+    if pooling == "max":
+        return states.float().masked_fill(~counted[:, :, None], -torch.inf).amax(dim=1)
+    weights = counted.float()
+    if pooling == "weighted_mean":
+        weights = (weights.cumsum(dim=1) + first) * weights
+    total = weights.sum(dim=1, keepdim=True)
+    weights = weights / (total.sqrt() if pooling == "mean_sqrt_len" else total)
+    return torch.bmm(weights.unsqueeze(1), states.float()).squeeze(1)
+
+
+@dataclass(frozen=True)
+class OwnVector:
+    """What a folder declares of its sentence vectors.
+
+    ``heads``: the modules after the pooling, each with its folder and what that says. ``whole``:
+    whether ``modules.json`` is there, without which `encode` takes the mean; ``problem``: what
+    cannot be done here, if anything; ``seed``: of a twin, whose heads are drawn anew.
+    """
+
+    poolings: tuple[str, ...] = ("mean",)
+    heads: tuple[tuple[str, Path, dict[str, Any]], ...] = ()
+    prompt: str = ""
+    pools_prompt: bool = True
+    max_length: int | None = None
+    lower: bool = False
+    whole: bool = True
+    similarity: str = "cosine"
+    problem: str | None = None
+    seed: int | None = None
+
+    @property
+    def pooling(self) -> str:
+        """The pooling's name, of `POOLINGS` or another."""
+        return "+".join(self.poolings)
+
+    @property
+    def content(self) -> str:
+        """SHA-256 over all that decides the vectors but for the model."""
+        files = [store.digest_of(file) for _, folder, _ in self.heads for file in _weights(folder)]
+        heads = [(kind, said) for kind, _, said in self.heads]
+        said = (self.poolings, heads, self.prompt, self.pools_prompt, self.max_length, self.lower,
+                self.seed, files)  # fmt: skip
+        return hashlib.sha256(repr(said).encode()).hexdigest()
+
+    def told(self) -> str:
+        """Whose vector it is, for a report."""
+        said = {
+            f"after the prompt {self.prompt!r}": self.prompt,
+            "which is not pooled": self.prompt and not self.pools_prompt,
+            f"cut at {self.max_length} tokens": self.max_length, "in lower case": self.lower,
+            f"compared by cosine, though it names {self.similarity}": self.similarity != "cosine",
+        }  # fmt: skip
+        parts = [f"{self.pooling.replace('_', ' ')} of all tokens, special ones too"]
+        parts += [f"then {kind}" for kind, *_ in self.heads]
+        parts += [text for text, true in said.items() if true]
+        return f"its own, as encode of sentence-transformers makes it ({', '.join(parts)})"
+
+    def words(self, tokenizer: Any) -> Any:
+        """A tokenizer that reads as declared: in lower case, cut at the length."""
+        from tokenizers import normalizers
+
+        own = copy.deepcopy(tokenizer)
+        if self.max_length is not None:
+            own.model_max_length = self.max_length
+        if self.lower:
+            usual = own.backend_tokenizer.normalizer
+            steps = [normalizers.Lowercase(), *([usual] if usual else [])]
+            own.backend_tokenizer.normalizer = normalizers.Sequence(steps)
+        return own
+
+    def n_unpooled(self, tokenizer: Any, limit: int | None) -> int:
+        """How many of the first tokens are the prompt's and not pooled."""
+        if self.pools_prompt or not self.prompt:
+            return 0
+        ids = tokenizer(self.prompt)["input_ids"][:limit]
+        return len(ids) - (ids[-1] in tokenizer.all_special_ids)
+
+    def vectors(
+        self, states: torch.Tensor, tokens: torch.Tensor, n_unpooled: int = 0
+    ) -> torch.Tensor:
+        """Token states ``(n, n_tokens, dim)``, and which are no padding, to ``(n, width)``."""
+        counted = tokens.clone()
+        counted[:, :n_unpooled] = False
+        pooled = [pool(states, counted, pooling, n_unpooled) for pooling in self.poolings]
+        return self.head.to(states.device)(torch.cat(pooled, dim=1))
+
+    @cached_property
+    def head(self) -> torch.nn.Module:
+        """The modules after the pooling, in float32."""
+        with torch.random.fork_rng(devices=[], enabled=self.seed is not None):
+            if self.seed is not None:
+                torch.manual_seed(self.seed)
+            made = [_head(*head, self.seed is not None) for head in self.heads]
+        return torch.nn.Sequential(*made).requires_grad_(False).eval()
+
+    def width(self, dim: int) -> int:
+        """Of a vector, of a model of this width."""
+        sizes = [said["out_features"] for kind, _, said in self.heads if kind == "Dense"]
+        return sizes[-1] if sizes else dim * len(self.poolings)
+
+
+class _Normalize(torch.nn.Module):
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.normalize(vectors, dim=-1)
+
+
+def _activation(said: dict[str, Any]) -> type[torch.nn.Module] | None:
+    """The class of torch that is named; None for any other."""
+    start, _, name = said.get("activation_function", "torch.nn.Tanh").rpartition(".")
+    known = getattr(torch.nn, name, None) if f"{start}.".startswith("torch.nn.") else None
+    return known if isinstance(known, type) and issubclass(known, torch.nn.Module) else None
+
+
+def _head(kind: str, folder: Path, said: dict[str, Any], drawn: bool) -> torch.nn.Module:
+    """One module after the pooling; ``drawn``: with new weights."""
+    if kind == "Normalize":
+        return _Normalize()
+    linear = torch.nn.Linear(said["in_features"], said["out_features"], said.get("bias", True))
+    if not drawn:
+        try:
+            file = _weights(folder)[0]
+            safe = file.suffix == ".safetensors"
+            held = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
+            linear.load_state_dict({key.removeprefix("linear."): x for key, x in held.items()})
+        except Exception as error:  # torn files raise bare exceptions, of several libraries
+            told = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise ValueError(
+                f"the weights in {folder} do not fit its config.json ({told}): fetch it again"
+            ) from None
+    return torch.nn.Sequential(linear, _activation(said)())
+
+
+def _weights(folder: Path) -> list[Path]:
+    names = ("model.safetensors", "pytorch_model.bin")
+    return [folder / name for name in names if (folder / name).is_file()][:1]
+
+
+def modules_of(folder: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """The modules of a folder, and where they lie: in it, or above it and naming it first."""
+    for root in (folder, folder.parent):
+        file = root / "modules.json"
+        modules = read_json(file, list) if file.is_file() else []
+        if modules and (root == folder or modules[0].get("path") == folder.name):
+            return root, modules
+    return folder, []
+
+
+def own_vector(label: str, folder: Path) -> OwnVector | None:
+    """What a folder that `identity.find` has found declares; None where it declares nothing."""
+    if twin := identity.twin_parts(label):
+        of_model = own_vector(*identity.find(twin[0])[:2])
+        return of_model and replace(of_model, seed=twin[1])
+    root, modules = modules_of(folder)
+    if not modules:
+        files = [x for up in (folder, folder.parent) for x in up.glob("*_Pooling/config.json")]
+        if not files:
+            return None
+        said = read_json(files[0])
+        return OwnVector(whole=False, **_pooling(said), problem=_strange("Pooling", said))
+    problems, parts, heads = [], {}, []
+    for place, module in enumerate([*modules, *[{}] * (len(modules) < 2)]):
+        name, path = str(module.get("type")), module.get("path", "")
+        kind = name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name
+        order = {0: ("Transformer",), 1: ("Pooling",)}.get(place, ("Dense", "Normalize"))
+        if kind not in order or path != Path(path).name:
+            problems.append(f"the module {name} in {place + 1}. place")
+            continue
+        said = _said(root / path, kind)
+        problems.append(_strange(kind, said))
+        if kind == "Transformer":
+            parts["max_length"] = said.get("max_seq_length")
+            parts["lower"] = bool(said.get("do_lower_case"))
+        elif kind == "Pooling":
+            parts |= _pooling(said)
+        else:
+            heads.append((kind, root / path, said))
+    prompt, similarity, problem = _prompt(root)
+    problem = next(filter(None, [*problems, problem, _decoded(folder)]), None)
+    return OwnVector(
+        **parts, heads=tuple(heads), prompt=prompt, similarity=similarity, problem=problem
+    )
+
+
+def _said(folder: Path, kind: str) -> dict[str, Any]:
+    """What the configuration of a module says."""
+    names = "sentence_*_config.json" if kind == "Transformer" else "config.json"
+    return next((read_json(file) for file in sorted(folder.glob(names))), {})
+
+
+def _strange(kind: str, said: dict[str, Any]) -> str | None:
+    """What a module declares that is not known here, as a phrase."""
+    known = _SAID[kind]
+    for key, value in said.items():
+        if value and (key not in known or (known[key] is not None and value not in known[key])):
+            return f"{key} = {value!r} of {kind}"
+    if kind == "Dense" and _activation(said) is None:
+        return f"the activation {said['activation_function']} of Dense"
+    unknown = {*_pooling(said)["poolings"]} - {ours for _, ours in _POOLED.values()}
+    return f"the pooling {unknown.pop()}" if unknown and kind == "Pooling" else None
+
+
+def _pooling(said: dict[str, Any]) -> dict[str, Any]:
+    """The poolings that a module names, and whether the prompt is pooled."""
+    flags = [word for flag, (word, _) in _POOLED.items() if said.get(f"pooling_mode_{flag}")]
+    modes = said.get("pooling_mode", flags or "mean")
+    modes = [modes] if isinstance(modes, str) else modes
+    ours = dict(_POOLED.values())
+    pooled = tuple(ours.get(mode, mode) for mode in modes)
+    return {"poolings": pooled, "pools_prompt": said.get("include_prompt", True)}
+
+
+def _prompt(root: Path) -> tuple[str, str, str | None]:
+    """The prompt by default, the similarity, and what of the file is not supported."""
+    file = root / "config_sentence_transformers.json"
+    said = read_json(file) if file.is_file() else {}
+    prompts, name = said.get("prompts") or {}, said.get("default_prompt_name")
+    kind = said.get("model_type", "SentenceTransformer")
+    problem = f"model_type = {kind!r}" if kind != "SentenceTransformer" else None
+    if name is not None and name not in prompts:
+        problem = f"the prompt {name!r}, which has no text"
+    return prompts.get(name) or "", said.get("similarity_fn_name") or "cosine", problem
+
+
+def _decoded(folder: Path) -> str | None:
+    """Whether the vector is that of a decoder behind an encoder, which is not read here."""
+    config = read_json(folder / "config.json")
+    kind = config.get("model_type")
+    decoded = config.get("is_encoder_decoder") and kind not in _ENCODER_ALONE
+    return f"the decoder of {kind!r}, which is not read here" if decoded else None
