@@ -1,7 +1,8 @@
 """Encoders mapped across languages, and the probing tasks that SentEval has released."""
 
+import filecmp
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,24 +37,41 @@ RELEASED: dict[str, str] = {
 _PUBLIC_PARTS = {"tr": "train", "va": "validation", "te": "test"}
 
 
-def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
-    """A probing task as SentEval has it, in small letters, its sentences split at spaces.
+def _lines(path: Path, *what: str) -> Iterator[list[str]]:
+    """The cells of each line of a file, and its name and number; ValueError for another line."""
+    for number, line in enumerate(decode(path.read_bytes(), str(path)), 1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != len(what) or not all(cells):
+            raise ValueError(f"{path}, line {number}: not {', '.join(what)}, parted by tabs")
+        yield [*cells, f"{path.name}:{number}"]
 
-    ``path`` is a file of lines ``part<TAB>label<TAB>sentence``, parts ``tr``, ``va`` and ``te``.
+
+def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
+    """A probing task as SentEval or X-Probe has released it, in small letters, split at spaces.
+
+    ``path`` is a file of SentEval, lines ``part<TAB>label<TAB>sentence`` of the parts ``tr``,
+    ``va`` and ``te``; or a folder of X-Probe with ``va.txt`` and ``te.txt``, ``sentence<TAB>label``
+    a line. Its ``tr.txt`` is not released: without it, all of ``va`` but each tenth line trains.
     Classes are the labels in order, numbers by value; a base is the file and line, as what a
     sentence was made from is not said.
 
-    Raises FileNotFoundError where the file is missing, ValueError for a malformed line (named), for
+    Raises FileNotFoundError where a file is missing, ValueError for a malformed line (named), for
     a part without sentences, a single class.
     """
     path = Path(path)
-    rows: dict[str, list[tuple[tuple[str, ...], str, str]]] = {part: [] for part in _PUBLIC_PARTS}
-    for number, line in enumerate(decode(path.read_bytes(), str(path)), 1):
-        cells = [cell.strip() for cell in line.split("\t")]
-        if len(cells) != 3 or cells[0] not in rows or not all(cells):
-            raise ValueError(f"{path}, line {number}: not part, label and sentence, parted by tabs")
-        tokens = tuple(lowered(cells[2], language).split())
-        rows[cells[0]].append((tokens, cells[1], f"{path.name}:{number}"))
+    rows: dict[str, list[Sequence[str]]] = {part: [] for part in _PUBLIC_PARTS}
+    if path.is_dir():
+        for part in ("te", "va", *["tr"] * (path / "tr.txt").is_file()):
+            rows[part] = [*_lines(path / f"{part}.txt", "sentence", "label")]
+        if not (path / "tr.txt").is_file():
+            own = rows["va"]
+            rows |= {"tr": [x for i, x in enumerate(own) if i % 10], "va": own[::10]}
+    else:
+        for part, label, sentence, place in _lines(path, "part", "label", "sentence"):
+            if part not in rows:
+                where = place.replace(":", ", line ")
+                raise ValueError(f"{where}: the part {part} is none of {', '.join(rows)}")
+            rows[part].append((sentence, label, place))
     labels = {label for part in rows.values() for _, label, _ in part}
     if len(labels) < 2 or not all(rows.values()):
         raise ValueError(f"{path} has not the parts tr, va and te, with two labels or more")
@@ -61,15 +79,25 @@ def read_senteval(path: str | Path, name: str, language: str) -> ProbingTask:
     classes = {x: i for i, x in enumerate(sorted(labels, key=int if numbers else None))}
     parts = {}
     for short, part in _PUBLIC_PARTS.items():
-        tokens, own, bases = zip(*rows[short], strict=True)
+        sentences, own, bases = zip(*rows[short], strict=True)
+        tokens = tuple(tuple(lowered(x, language).split()) for x in sentences)
         parts[part] = TaskPart(tokens, np.array([classes[x] for x in own], np.int64), bases)
     return ProbingTask(name, language, tuple(classes), **parts)
 
 
 def read_released(folder: str | Path, language: str) -> list[ProbingTask]:
-    """The released tasks of a language: a folder with a file of `RELEASED` for each."""
-    files = {name: Path(folder) / f"{stem}.txt" for name, stem in RELEASED.items()}
-    return [read_senteval(file, name, language) for name, file in files.items()]
+    """The released tasks of a language: a folder with a file, or a folder, of `RELEASED` for each.
+
+    X-Probe's TreeDepth has one file twice, as ``va`` and ``te``. Such a task cannot be trained
+    without ``tr.txt`` on anything but its test, so it is left out.
+    """
+    folder, tasks = Path(folder), []
+    for name, stem in RELEASED.items():
+        path = folder / stem if (folder / stem).is_dir() else folder / f"{stem}.txt"
+        te, va, tr = (path / f"{part}.txt" for part in ("te", "va", "tr"))
+        if path.is_file() or tr.is_file() or not filecmp.cmp(te, va, shallow=False):
+            tasks.append(read_senteval(path, name, language))
+    return tasks
 
 
 @dataclass(frozen=True, eq=False)

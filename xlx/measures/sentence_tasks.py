@@ -14,7 +14,9 @@ SOMO      original, replaced                             with a word that can be
 Tense     Past, Pres                                     root verb of one of these tenses
 ========= ============================================== ===========================================
 
-The defaults of `Rules` are the paper's (section 4), where it gives them. Where it does not:
+The defaults of `Rules` are the paper's (section 4) and, where it gives none, those that its release
+shows (github.com/ltgoslo/xprobe, counted in seven languages; its SOMO alone has longer sentences).
+Where neither tells:
 
 * Tokens are counted, swapped and replaced as the text shows them (German *im* is one), in small
   letters, as a capital in the middle would give a swap away. Punctuation counts, and what closes
@@ -67,23 +69,27 @@ class Rules:
 
     Attributes
     ----------
-    lengths : fewest and most tokens of a sentence, in all tasks but SentLen (ours).
-    length_edges : of SentLen; six bins, those of SentEval, as the paper has six and no edges.
-    n_words, first_rank : WC's words (with a letter, without a digit) follow the so many most
-        frequent ones. 1,000 is the paper's; the ranks are SentEval's, which it did not take.
-    depths, depth_edges : classes of TreeDepth (steps from the root to the word farthest from it),
-        which come equally often within each bin of lengths. The paper gives neither.
+    lengths : fewest and most tokens of a sentence, in all tasks but SentLen.
+    length_edges : of the six bins of SentLen.
+    n_words, first_rank, letters : WC's words (of so many signs or more, without a digit) follow
+        the so many most frequent ones. 1,000 is the paper's; the ranks are SentEval's, which it did
+        not take.
+    depths, depth_edges, leaf : classes of TreeDepth, which come equally often within each bin of
+        lengths. A depth counts words from the root to the one farthest from it; a tree of one word
+        has ``leaf`` (0 counts steps).
     max_log_difference, odd_tags : of frequencies in SOMO, and tags of the words replaced.
     auxiliaries : a root without tense has that of its first auxiliary or copula that has one.
     own_subjects : in CoordInv, both verbs must have a subject of their own.
     """
 
-    lengths: tuple[int, int] = (5, 50)
-    length_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 26, 29)
+    lengths: tuple[int, int] = (5, 28)
+    length_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)
     n_words: int = 1000
     first_rank: int = 2000
+    letters: int = 4
     depths: tuple[int, int] = (3, 7)
-    depth_edges: tuple[int, ...] = (9, 13, 17, 21, 25, 29, 33, 37, 41)
+    depth_edges: tuple[int, ...] = (5, 9, 13, 17, 21, 25, 29)
+    leaf: int = 1
     max_log_difference: float = 1.0
     odd_tags: tuple[str, ...] = ("NOUN", "VERB")
     auxiliaries: bool = True
@@ -160,7 +166,8 @@ def _sent_len(pool: Pool, rules: Rules) -> Classed:
 
 def _word_content(pool: Pool, rules: Rules) -> Classed:
     counts = Counter(token for tokens in pool.tokens for token in tokens)
-    words = (w for w in counts if _WORD.search(w) and not any(map(str.isdigit, w)))
+    whole = (w for w in counts if len(w) >= rules.letters and _WORD.search(w))
+    words = (w for w in whole if not any(map(str.isdigit, w)))
     ranked = sorted(words, key=lambda word: (-counts[word], word))
     needed = rules.first_rank + rules.n_words
     if len(ranked) < needed:
@@ -179,7 +186,8 @@ def _tree_depth(pool: Pool, rules: Rules) -> Classed:
     low, high = rules.depths
     usable = []
     for i in pool.within(rules):
-        bin_, depth = _bin(len(pool.tokens[i]), rules.depth_edges), pool.trees[i].depth
+        bin_ = _bin(len(pool.tokens[i]), rules.depth_edges)
+        depth = pool.trees[i].depth + rules.leaf
         if bin_ >= 0 and low <= depth <= high:
             usable.append(Usable(i, depth - low, bin_))
     return tuple(map(str, range(low, high + 1))), usable
