@@ -8,9 +8,10 @@ words.
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,17 @@ import pandas as pd
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from xlx.experiment.sentence_probes import dealt_labels
 from xlx.measures import probes, sentence_tasks, statistics
-from xlx.measures.sentence_tasks import SIZES, TASK_PARTS, Candidates, ProbingTask, Rules, Tokens
+from xlx.measures.sentence_tasks import (
+    SIZES,
+    TASK_PARTS,
+    Candidates,
+    ProbingTask,
+    Rules,
+    TaskPart,
+    Tokens,
+)
 from xlx.results import checks, paths, work
 from xlx.results.executors import one_thread
 from xlx.results.settings import current
@@ -345,22 +355,6 @@ def _scores(
     ]
 
 
-def dealt_labels(task: ProbingTask, seed: int) -> dict[str, np.ndarray]:
-    """The labels of the control task, by part: one for each first word, dealt out evenly.
-
-    Words are taken from the most frequent to the least, of equals in random order; each is given
-    the label that has come least often until then.
-    """
-    firsts = {name: [tokens[0] for tokens in part.tokens] for name, part in task.parts().items()}
-    counts = Counter(word for own in firsts.values() for word in own)
-    words = np.random.default_rng(seed).permutation(sorted(counts))
-    dealt, of = np.zeros(len(task.classes), dtype=np.int64), {}
-    for word in sorted(words.tolist(), key=lambda word: -counts[word]):
-        of[word] = int(dealt.argmin())
-        dealt[of[word]] += counts[word]
-    return {name: np.array([of[word] for word in own]) for name, own in firsts.items()}
-
-
 def _cells_apart(stored: pd.DataFrame, computed: pd.DataFrame) -> float:
     """How far two cells' accuracies are apart, in standard errors of such a difference.
 
@@ -413,3 +407,21 @@ def common_tasks(
     """The tasks that these languages have: the others have nothing to compare with."""
     names = set.intersection(*({task.name for task in tasks[code]} for code in languages))
     return {code: [task for task in own if task.name in names] for code, own in tasks.items()}
+
+
+def overlaps(task: ProbingTask) -> dict[str, int]:
+    """How many distinct items two parts of a task share, summed over pairs of parts.
+
+    ``sentences`` (the same letters and digits), ``bags`` (the same tokens in any order) and
+    ``bases``.
+    """
+
+    def shared(items: Callable[[TaskPart], Iterable]) -> int:
+        sets = (set(items(part)) for part in task.parts().values())
+        return sum(len(one & other) for one, other in combinations(sets, 2))
+
+    return {
+        "sentences": shared(lambda part: part.keys),
+        "bags": shared(lambda part: (tuple(sorted(tokens)) for tokens in part.tokens)),
+        "bases": shared(lambda part: part.bases),
+    }

@@ -19,12 +19,11 @@ from xlx.measures.sentence_tasks import (
     build,
     clauses,
     odd_words,
-    overlaps,
     sizes_of,
 )
 from xlx.text.files import letters
 from xlx.text.trees import Tree, Trees, read_trees
-from xprobe.probing import alike
+from xprobe.probing import alike, overlaps
 
 #: Depths in steps, words of any length.
 ANY = Rules(lengths=(1, 99), letters=1, leaf=0)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from xlx.measures.sentence_tasks import PROBING_TASKS, overlaps
+from xlx.measures.sentence_tasks import PROBING_TASKS
+from xprobe.probing import overlaps
 from xprobe_2_mapping import RELEASED, read_released, read_senteval
 
 LINES = """tr\tO\tAnna sleeps .
@@ -53,7 +54,7 @@ def test_the_release_of_xprobe_has_no_part_to_train_on(tmp_path: Path) -> None:
         lines = [f"Anna {stem} {n} .\t{n % 2}" for n in range(25)]
         (tmp_path / stem).mkdir()
         (tmp_path / stem / "va.txt").write_text("\n".join(lines), encoding="utf-8")
-        other = lines if stem == "tree_depth" else [f"He {line}" for line in lines[:7 + i]]
+        other = lines if stem == "tree_depth" else [f"He {line}" for line in lines[: 7 + i]]
         (tmp_path / stem / "te.txt").write_text("\n".join(other), encoding="utf-8")
     tasks = read_released(tmp_path, "en")
     assert [task.name for task in tasks] == [x for x in PROBING_TASKS if x != "TreeDepth"]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.tables import of
+from xlx.experiment.sentence_probes import dealt_labels
 from xlx.measures import probes
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
 from xlx.results.settings import current
@@ -19,7 +20,6 @@ from xprobe.probing import (
     Encode,
     Subject,
     cell_means,
-    dealt_labels,
     of_encoder,
     of_function,
     of_length,
