@@ -6,7 +6,7 @@ import pytest
 
 from xlx.measures.sentence_tasks import PROBING_TASKS
 from xprobe.probing import overlaps
-from xprobe_2_mapping import RELEASED, read_released, read_senteval
+from xprobe_3_mapping import RELEASED, read_released, read_senteval
 
 LINES = """tr\tO\tAnna sleeps .
 tr\tI\tsleeps Anna .

@@ -613,18 +613,8 @@ def _stacked(embedded: Sequence[ProbeInput]) -> tuple[probes.Split, np.ndarray]:
 
     Languages with fewer examples are filled up: label -1.
     """
-    n_layers, _, dim = embedded[0].states.shape
-    longest = max(len(part.labels) for part in embedded)
-    states = np.zeros((len(embedded), n_layers, longest, dim), dtype=np.float32)
-    labels = np.full((len(embedded), n_layers, longest), -1)
-    types = np.full((len(embedded), n_layers, longest), "", dtype=object)
+    split = probes.stacked([own.states for own in embedded], [own.labels for own in embedded])
+    types = np.full((len(embedded), len(embedded[0].states), split.labels.shape[1]), "", object)
     for row, part in enumerate(embedded):
-        n = len(part.labels)
-        states[row, :, :n] = part.states
-        labels[row, :, :n] = part.labels
-        types[row, :, :n] = part.types
-    groups = len(embedded) * n_layers
-    return (
-        probes.Split(states.reshape(groups, longest, dim), labels.reshape(groups, longest)),
-        types.reshape(groups, longest),
-    )
+        types[row, :, : len(part.labels)] = part.types
+    return split, types.reshape(split.labels.shape)

@@ -1,6 +1,7 @@
 """Encoders mapped across languages, and the probing tasks that SentEval has released."""
 
 import filecmp
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,15 +11,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from xlx.measures.sentence_tasks import ProbingTask, TaskPart
+from xlx.plots.primitives import lanes
+from xlx.plots.style import BLUE, look, styled
 from xlx.results import paths
 from xlx.text import labelled
 from xlx.text.examples import Examples
 from xlx.text.files import decode
 from xlx.text.languages import lowered
 from xprobe import encoders, probing
-from xprobe.encoders import Inference, Question, Recipe, Sizes, Translations
+from xprobe.encoders import Inference, Question, Recipe, Sizes
 from xprobe.probing import Subject
 from xprobe.word_spaces import Lookup, ParallelText, Words
 
@@ -240,50 +248,38 @@ class MappingStudy:
         options = {"lam": self.lam, "max_epochs": epochs, **self.training}
         return encoders.mapped(self.english[name], lines, *words, self.held_out[code], **options)
 
-    def inference(self) -> pd.DataFrame:
-        """Accuracy of inference (Table 3): ``encoder``, ``language``, ``accuracy``.
+    def inference(self, exchanged: Sequence[int] = ()) -> dict[tuple[str, str, str], np.ndarray]:
+        """Which test pairs of inference are answered right, bool ``(n,)``, in all the same order.
 
-        "en" before mapping, "en-mapped" after English was mapped to English.
+        By condition, encoder and language or setting: "English", "mapped" (also to English), "not
+        mapped" (the English encoder, reading another language's words), and "premises exchanged"
+        of English, shares over the draws of the seeds ``exchanged``.
         """
-        asks = {}
+        asks: dict[tuple[str, str, str], list[Question]] = {}
         for name in self.encoders:
-            asks[encoders.ENCODER_NAMES[name], "en"] = self.english[name], self.asked["en"]
+            known, own = encoders.ENCODER_NAMES[name], self.english[name]
+            for code, pairs in self.asked.items():
+                plain = "English" if code == "en" else "not mapped"
+                asks[plain, known, code] = [(own, pairs)]
+                if code == "en" and exchanged:
+                    draws = [(own, replace(pairs, exchanged=seed)) for seed in exchanged]
+                    asks["premises exchanged", known, code] = draws
             for setting, (code, _) in self.settings.items():
                 made = self.mapped[name, setting], self.asked[code]
-                asks[encoders.ENCODER_NAMES[name], shown_setting(setting)] = made
-        accuracies = encoders.inference_accuracies(list(asks.values()))
-        table = pd.DataFrame(list(asks), columns=["encoder", "language"])
-        return table.assign(accuracy=accuracies)
+                asks["mapped", known, shown_setting(setting)] = [made]
+        flat = [question for draws in asks.values() for question in draws]
+        said = iter(encoders.inferences(flat))
+        return {
+            key: np.mean([next(said) == pairs.labels for _, pairs in draws], axis=0)
+            for key, draws in asks.items()
+        }
 
-    # --- is it the map? ---------------------------------------------------------------------------
-
-    def retrievals(
-        self, n_retrieved: int, all_lines: Sequence[str], all_epochs: int
-    ) -> dict[tuple[str, str, str], Question]:
-        """By encoder, condition and language: translations to find, which no encoder was mapped by.
-
-        Conditions: "no encoder" (the mean of words), "not mapped" (the English encoder on mapped
-        words), "mapped", and for the encoders of ``all_lines`` "mapped, all lines": by all other
-        lines of all corpora, for ``all_epochs`` at most.
-        """
-        asks = {}
-        for code in self.languages:
-            corpus = self.settings[code][1]
-            options = {"limit": 2 * self.n_parallel, "longest": self.longest}
-            lines = ParallelText("en", code, (self.sources[corpus],), **options)
-            skip = max(self.n_parallel, len(lines) - n_retrieved)
-            others = [self.sources[name] for name in self.sources if name != corpus]
-            whole = ParallelText("en", code, (*others, self.sources[corpus]), **options)
-            whole = replace(whole, most=len(whole) - (len(lines) - skip))
-            asked = Translations(lines, self.lookups["en"], self.lookups[code], skip)
-            asks["mean of words", "no encoder", code] = None, asked
-            for name in self.encoders:
-                made = {"not mapped": self.english[name], "mapped": self.mapped[name, code]}
-                if name in all_lines:
-                    made["mapped, all lines"] = self._mapped(name, code, whole, all_epochs)
-                for condition, encoder in made.items():
-                    asks[name, condition, code] = encoder, asked
-        return asks
+    def hypotheses_alone(self) -> np.ndarray:
+        """Which English test pairs a bag of words of the hypothesis alone is right about."""
+        known, asked = self.learnt, self.asked["en"]
+        texts = [[x for part in own.parts for x in part.second] for own in (known, asked)]
+        model = make_pipeline(CountVectorizer(binary=True), LogisticRegression(max_iter=500))
+        return model.fit(texts[0], known.labels).predict(texts[1]) == asked.labels
 
     # --- what is probed ---------------------------------------------------------------------------
 
@@ -305,3 +301,107 @@ class MappingStudy:
 def shown_setting(setting: str) -> str:
     """A setting of mapped encoders as tables call it: English before mapping is "en"."""
     return "en-mapped" if setting == "en" else setting
+
+
+# --- differences, paired --------------------------------------------------------------------------
+
+
+def paired(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> dict[str, float]:
+    """The mean of one list of answers less that of another, paired by test item.
+
+    Arrays ``(n,)`` of 0 and 1 (or shares), the same items in the same order in all: an item's
+    difference is its mean over the lists. ``difference``, ``low`` and ``high`` (Student, 95 %, over
+    items), in points.
+    """
+    return _in_points(np.mean(one, axis=0) - np.mean(other, axis=0))
+
+
+def _in_points(differences: np.ndarray) -> dict[str, float]:
+    n, mean = len(differences), differences.mean()
+    half = stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n)
+    ends = {"difference": mean, "low": mean - half, "high": mean + half}
+    return {name: 100 * float(x) for name, x in ends.items()}
+
+
+def matched_gains(
+    cells: pd.DataFrame, groups: Mapping[str, Sequence[str]], tasks: Sequence[str]
+) -> pd.DataFrame:
+    """What mapped encoders gain over English, less what untrained ones of the same kind gain.
+
+    ``cells`` as of `probing.cell_means`; ``groups``: name → encoders. Both gains are on the same
+    test sentences, so what is easy in a language is in both. A row a task and group: ``mapped`` and
+    ``untrained`` (mean gains in points over encoders and languages), ``English to English``,
+    ``difference`` with ``low`` and ``high`` (Student, 95 %, over languages; ``points`` as text) and
+    ``n`` languages.
+    The English side is common to all languages, and not in the interval.
+    """
+    rows = []
+    for task, (group, names) in itertools.product(tasks, groups.items()):
+        own = cells[(cells["task"] == task) & cells["encoder"].isin(list(names))]
+        means = own.groupby(["condition", "language"])["accuracy"].mean().unstack("condition")
+        languages = means["untrained"].dropna().index.drop("en")
+        mapped = (means.loc[languages, "mapped"] - means.loc["en", "trained"]).to_numpy()
+        untrained = (means["untrained"][languages] - means.loc["en", "untrained"]).to_numpy()
+        home = means["mapped"].get("en-mapped", np.nan) - means.loc["en", "trained"]
+        columns = {"mapped": mapped.mean(), "untrained": untrained.mean()}
+        columns |= {"English to English": home}
+        row = {name: 100 * own for name, own in columns.items()}
+        of = _in_points(mapped - untrained)
+        row |= of | {"points": told_points(of), "n": len(languages)}
+        rows.append({"task": task, "encoders": group} | row)
+    return pd.DataFrame(rows)
+
+
+def told_points(row: Mapping[str, float]) -> str:
+    """A difference in points with its interval: "-1.3 (-3.0 to 0.4)"."""
+    return f"{row['difference']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})"
+
+
+Answers = Mapping[tuple[str, str, str], np.ndarray]
+
+
+def compared(answers: Answers, one: str, other: str) -> pd.DataFrame:
+    """Two conditions of `MappingStudy.inference`, paired by test item, where both have a language.
+
+    A row an encoder and one for the mean of all: ``encoder``, both accuracies in per cent, and
+    `paired`, with ``points``, as `told_points` has it.
+    """
+    keys = [key for key in answers if key[0] == one and (other, *key[1:]) in answers]
+    groups = {x: [key for key in keys if key[1] == x] for x in dict.fromkeys(k[1] for k in keys)}
+    rows = []
+    for encoder, own in (groups | {"mean": keys}).items():
+        both = [[answers[key] for key in own], [answers[other, *key[1:]] for key in own]]
+        shares = {x: 100 * np.mean(y) for x, y in zip((one, other), both, strict=True)}
+        of = paired(*both)
+        rows.append({"encoder": encoder} | shares | of | {"points": told_points(of)})
+    return pd.DataFrame(rows)
+
+
+#: The conditions of the main figure: a gain is over English in the base condition.
+_GAINS = {
+    "mapped": ("mapped", "trained"), "untrained": ("untrained", "untrained"),
+    "mean of words": ("not trained", "not trained"),
+}  # fmt: skip
+
+
+@styled
+def gains_by_condition(cells: pd.DataFrame, tasks: Sequence[str]) -> Figure:
+    """Gain over English, a panel a task: a dot a language, mean over encoders of a condition."""
+    means = cells.groupby(["condition", "task", "language"])["accuracy"].mean()
+    rows = []
+    for task, (name, (condition, base)) in itertools.product(tasks, _GAINS.items()):
+        own = means[condition, task]
+        for code in own.index.drop(["en", "en-mapped"], errors="ignore"):
+            gain = own[code] - means[base, task, "en"]
+            rows.append({"task": task, "condition": name, "language": code, "gain": gain})
+        if "en-mapped" in own:
+            home = own["en-mapped"] - means[base, task, "en"]
+            rows.append({"task": task, "condition": "English to English", "gain": home})
+    table = pd.DataFrame(rows).assign(series="a language")
+    on = lanes(
+        table, item="condition", value="gain", series="series", panel="task", scale=100, lane=0.2,
+        looks={"a language": look(BLUE, "o")}, spread=0.3, low="", width=2.4,
+    )  # fmt: skip
+    for axes in on.axes.values():
+        axes.axvline(0, color="0.5", linewidth=0.8)
+    return on.done("gain over English (points)")
