@@ -125,28 +125,6 @@ def above_guessing(table: pd.DataFrame, *, half: float = 0.0) -> pd.DataFrame:
     return table.assign(above=share_interval(right, n)[0] > guess, above_all=among > guess)
 
 
-def gains(table: pd.DataFrame) -> pd.DataFrame:
-    """How much better each task is answered than in English, over the other languages.
-
-    A language's gain is the mean over encoders of its accuracy less the English one. The interval
-    is Student's over the gains of languages, which stand for other languages: with few of them, and
-    of one family mostly, it is wide and still too hopeful; it is missing where there is one.
-
-    A row per task, in the order of the table: ``task``, ``gain`` (mean over languages, in
-    accuracy), ``low``, ``high``, ``n`` (languages), and ``better`` (languages with a gain above 0).
-    ValueError as `relative_accuracies`.
-    """
-    ratios = relative_accuracies(table)
-    ratios["gain"] = ratios["accuracy"] - ratios["reference"]
-    by_language = ratios.groupby(["task", "language"], sort=False)["gain"].mean()
-    own = by_language.groupby("task", sort=False)
-    n, mean = own.size(), own.mean()
-    half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * own.std(ddof=1) / np.sqrt(n)
-    columns = {"gain": mean, "low": mean - half, "high": mean + half, "n": n}
-    better = own.agg(lambda gain: (gain > 0).sum()).astype(int)
-    return pd.DataFrame(columns | {"better": better}).reset_index()
-
-
 def spearman(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Correlation:
     """Rank correlation of a few encoders, with all that so few points allow to say.
 
